@@ -1,0 +1,64 @@
+/**
+ * Errors with stable codes.
+ *
+ * Each part of the system lists its errors in its own `errors.ts` with `defineError`. A message says what happened, to
+ * which input, and what to do. docs/errors.md is generated from `errorCatalogue()`.
+ */
+
+/** An error a user can act on. `status` is the HTTP status it is answered with. */
+export class TilewrightError extends Error {
+  readonly code: string;
+  readonly status: number;
+
+  constructor(code: string, status: number, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'TilewrightError';
+    this.code = code;
+    this.status = status;
+  }
+}
+
+/** Makes errors of one code. Call it with the template's arguments, and `.because(cause, ...)` to keep the cause. */
+export interface ErrorMaker<Args extends unknown[]> {
+  (...args: Args): TilewrightError;
+  because(cause: unknown, ...args: Args): TilewrightError;
+  is(error: unknown): error is TilewrightError;
+  readonly code: string;
+  readonly status: number;
+}
+
+export interface ErrorDefinition {
+  code: string;
+  status: number;
+  /** One sentence for docs/errors.md: when this error is seen and what to do. */
+  meaning: string;
+}
+
+const catalogue = new Map<string, ErrorDefinition>();
+
+/** Every error defined by the modules loaded so far, by code. */
+export function errorCatalogue(): ErrorDefinition[] {
+  return [...catalogue.values()].sort((a, b) => (a.code < b.code ? -1 : 1));
+}
+
+export function defineError<Args extends unknown[]>(
+  code: string,
+  status: number,
+  meaning: string,
+  message: (...args: Args) => string,
+): ErrorMaker<Args> {
+  if (catalogue.has(code)) throw new Error(`error code ${code} is defined twice`);
+  catalogue.set(code, { code, status, meaning });
+  const make = (...args: Args) => new TilewrightError(code, status, message(...args));
+  return Object.assign(make, {
+    code,
+    status,
+    because: (cause: unknown, ...args: Args) => new TilewrightError(code, status, message(...args), { cause }),
+    is: (error: unknown): error is TilewrightError => error instanceof TilewrightError && error.code === code,
+  });
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,42 @@
+/** What every grid of cells offers. Two exist: geohash (cells in EPSG:4326) and quadtile (cells in EPSG:3857). */
+
+export type GridName = 'geohash' | 'quadtile';
+
+/** A rectangle in a grid's own coordinates: degrees for geohash, metres for quadtile. West < east, south < north. */
+export interface Bounds {
+  west: number;
+  south: number;
+  east: number;
+  north: number;
+}
+
+/** Longitude and latitude bounds in degrees: west, south, east, north. West > east means: across the antimeridian. */
+export type Bbox = [west: number, south: number, east: number, north: number];
+
+export interface Grid {
+  readonly name: GridName;
+  /** The letter before the geocode in a tile id. */
+  readonly letter: 'g' | 'q';
+  readonly epsg: 4326 | 3857;
+  readonly minPrecision: number;
+  readonly maxPrecision: number;
+  /** Extent of all cells together, in grid coordinates. */
+  readonly extent: Bounds;
+  /** The cell that holds a point, half-open: a point on a cell's western or southern edge belongs to it. */
+  encode(x: number, y: number, precision: number): string;
+  /** Bounds of a cell. Throws TW_GEOCODE_INVALID. */
+  bounds(geocode: string): Bounds;
+  /** Size of one cell at a precision, in grid coordinates. */
+  cellSize(precision: number): { width: number; height: number };
+  children(geocode: string): string[];
+  /** Cells that overlap `bounds` (with more than their edge), row by row from north to south, west to east. */
+  cover(bounds: Bounds, precision: number): string[];
+  /** Grid coordinates of a longitude and latitude, and back. */
+  fromLonLat(lon: number, lat: number): [x: number, y: number];
+  toLonLat(x: number, y: number): [lon: number, lat: number];
+  /**
+   * The geocode as an integer that sorts like the string, left-aligned to the grid's longest geocode, so that all
+   * geocodes below a prefix are one range [key, key + span).
+   */
+  key(geocode: string): { key: number; span: number };
+}

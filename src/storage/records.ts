@@ -1,0 +1,107 @@
+/** What the catalogue remembers. Plain JSON; times are milliseconds since 1970-01-01T00:00:00Z. */
+import type { GridName } from '../geocode/index.js';
+import type { DataType } from '../raster/index.js';
+
+export type TileSource = 'raw' | 'split' | 'filled' | 'coalesced' | 'predicted' | 'cloud-free';
+
+export interface CollectionRecord {
+  id: string;
+  title: string;
+  grid: GridName;
+  precision: number;
+  license: string;
+  attribution?: string;
+  createdAt: number;
+}
+
+export interface SceneRecord {
+  id: string;
+  collection: string;
+  /** Version of all its tiles. */
+  version: string;
+  /** Digest of the input pixels and of every option that shapes the tiles; equal fingerprints make equal tiles. */
+  fingerprint: string;
+  start: number;
+  end: number;
+  platform: string | null;
+  geocodes: string[];
+  warnings: string[];
+  committedAt: number;
+}
+
+export interface BandRecord {
+  name: string;
+  /** STAC eo common name: red, green, blue, nir, swir16 ... */
+  commonName?: string;
+  /** Physical value = stored * scale + offset. */
+  scale: number;
+  offset: number;
+  /** Percent of the cell's pixels that hold data in this band. */
+  validPercent: number;
+}
+
+/** One file of a tile. The group `mask` has role `mask` and one band. */
+export interface GroupRecord {
+  name: string;
+  role: 'data' | 'qa' | 'mask';
+  dataType: DataType;
+  width: number;
+  height: number;
+  nodata: number | null;
+  bands: BandRecord[];
+  bytes: number;
+  crc32: number;
+}
+
+export interface TileRecord {
+  id: string;
+  collection: string;
+  scene: string;
+  grid: GridName;
+  geocode: string;
+  version: string;
+  source: TileSource;
+  start: number;
+  end: number;
+  platform: string | null;
+  /** Percent, 0-100. */
+  coverage: number;
+  /** Percent, 0-100; null where nothing could assess it. */
+  cloudCover: number | null;
+  groups: GroupRecord[];
+  /** Outline of the valid pixels in grid coordinates, closed ring. */
+  footprint: [x: number, y: number][];
+  derivedFrom: string[];
+  createdAt: number;
+}
+
+export type JobStatus = 'accepted' | 'running' | 'successful' | 'failed' | 'dismissed';
+
+export interface JobRecord {
+  id: string;
+  process: string;
+  status: JobStatus;
+  created: number;
+  started?: number;
+  finished?: number;
+  updated: number;
+  tiles: { total: number; done: number; failed: number; skipped: number };
+  message: string;
+  inputs: unknown;
+  results?: unknown;
+  error?: { code: string; message: string };
+}
+
+/** A trained model; its weights and card are files under `models/`. */
+export interface ModelRecord {
+  /** `<model>_<collection>_<g or q><geocode>` */
+  id: string;
+  model: string;
+  collection: string;
+  grid: GridName;
+  geocode: string;
+  version: string;
+  createdAt: number;
+  /** The card as written beside the weights. */
+  card: unknown;
+}
