@@ -1,0 +1,3 @@
+export { requireSafeBinding } from './access.js';
+export { buildServer, type ServerOptions } from './server.js';
+export type { Services } from './services.js';

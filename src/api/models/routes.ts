@@ -1,0 +1,46 @@
+import { createReadStream } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+import { NotFound } from '../errors.js';
+import type { Services } from '../services.js';
+
+/** Trained models: list, card, and the files that `tf.loadLayersModel` opens. */
+export async function modelRoutes(server: FastifyInstance, { services }: { services: Services }): Promise<void> {
+  const { storage } = services;
+  const find = async (id: string) => {
+    const model = await storage.getModel(id);
+    if (!model) throw NotFound(`model ${id}`);
+    return model;
+  };
+
+  server.get('/models', { schema: { summary: 'All models', tags: ['models'] } }, async () => ({
+    models: await storage.listModels(),
+  }));
+
+  server.get<{ Params: { id: string } }>(
+    '/models/:id',
+    { schema: { summary: 'A model and its card', tags: ['models'] } },
+    async (request) => find(request.params.id),
+  );
+
+  server.get<{ Params: { id: string; file: string } }>(
+    '/models/:id/:file',
+    {
+      schema: {
+        summary: 'A file of a model',
+        tags: ['models'],
+        params: {
+          type: 'object',
+          properties: { id: { type: 'string' }, file: { enum: ['model.json', 'weights.bin', 'card.json'] } },
+        },
+      },
+    },
+    async (request, reply) => {
+      const model = await find(request.params.id);
+      const type = request.params.file.endsWith('.json') ? 'application/json' : 'application/octet-stream';
+      return reply
+        .header('etag', `"${model.version}"`)
+        .type(type)
+        .send(createReadStream(storage.modelPath(model, request.params.file)));
+    },
+  );
+}

@@ -1,0 +1,124 @@
+/** OGC API Processes, part 1: process list, execution as jobs, status and results. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { JobRecord, Process } from '../../jobs/index.js';
+import { baseUrl } from '../base-url.js';
+import { NotFound } from '../errors.js';
+import type { Services } from '../services.js';
+
+const ID = { params: { type: 'object', properties: { id: { type: 'string' } } } };
+
+const summary = ({ id, title, description }: Process) => ({
+  id,
+  title,
+  description,
+  version: '1.0.0',
+  jobControlOptions: ['async-execute', 'dismiss'],
+});
+
+/** The status document of a job: OGC statusInfo, with tiles counted and links. */
+export function statusInfo(job: JobRecord, base: string) {
+  const iso = (time: number | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
+  const { total, done, failed, skipped } = job.tiles;
+  const share = total > 0 ? (done + failed + skipped) / total : 0;
+  return {
+    jobID: job.id,
+    processID: job.process,
+    type: 'process',
+    status: job.status,
+    message: job.message,
+    created: iso(job.created),
+    started: iso(job.started),
+    finished: iso(job.finished),
+    updated: iso(job.updated),
+    progress: job.status === 'successful' ? 100 : Math.floor(share * 100),
+    tiles: job.tiles,
+    ...(job.error && { error: job.error }),
+    links: [
+      { rel: 'self', type: 'application/json', href: `${base}/jobs/${job.id}` },
+      ...(job.status === 'successful'
+        ? [
+            {
+              rel: 'http://www.opengis.net/def/rel/ogc/1.0/results',
+              type: 'application/json',
+              href: `${base}/jobs/${job.id}/results`,
+            },
+          ]
+        : []),
+    ],
+  };
+}
+
+export async function processRoutes(server: FastifyInstance, { services }: { services: Services }): Promise<void> {
+  const { jobs, processes } = services;
+  const findProcess = (id: string) => {
+    const found = processes.get(id);
+    if (!found) throw NotFound(`process ${id}`);
+    return found;
+  };
+
+  server.get('/processes', { schema: { summary: 'What can be run', tags: ['processes'] } }, async () => ({
+    processes: [...processes.values()].map(summary),
+    links: [],
+  }));
+
+  server.get<{ Params: { id: string } }>(
+    '/processes/:id',
+    { schema: { summary: 'A process and its inputs', tags: ['processes'], ...ID } },
+    async (request) => {
+      const found = findProcess(request.params.id);
+      return { ...summary(found), inputs: found.inputs };
+    },
+  );
+
+  server.post<{ Params: { id: string }; Body: { inputs?: unknown } }>(
+    '/processes/:id/execution',
+    {
+      config: { write: true },
+      schema: {
+        summary: 'Starts a job',
+        tags: ['processes'],
+        ...ID,
+        body: { type: 'object', properties: { inputs: { type: 'object' } } },
+      },
+    },
+    async (request, reply) => {
+      const found = findProcess(request.params.id);
+      // Paths on the server's disk are open to `POST /ingest` alone, which checks them.
+      if (found.id === 'ingest') throw NotFound('execution of ingest here; send POST /ingest');
+      return answerJob(request, reply, await jobs.start(found, request.body.inputs ?? {}));
+    },
+  );
+
+  server.get('/jobs', { schema: { summary: 'All jobs, newest first', tags: ['processes'] } }, async (request) => ({
+    jobs: (await jobs.list()).map((job) => statusInfo(job, baseUrl(request))),
+    links: [],
+  }));
+
+  server.get<{ Params: { id: string } }>(
+    '/jobs/:id',
+    { schema: { summary: 'Status of a job', tags: ['processes'], ...ID } },
+    async (request) => statusInfo(await jobs.get(request.params.id), baseUrl(request)),
+  );
+
+  server.get<{ Params: { id: string } }>(
+    '/jobs/:id/results',
+    { schema: { summary: 'Results of a finished job', tags: ['processes'], ...ID } },
+    async (request) => jobs.results(request.params.id),
+  );
+
+  server.delete<{ Params: { id: string } }>(
+    '/jobs/:id',
+    { config: { write: true }, schema: { summary: 'Cancels a job', tags: ['processes'], ...ID } },
+    async (request) => statusInfo(await jobs.cancel(request.params.id), baseUrl(request)),
+  );
+}
+
+/** 201 with the job's status and place. */
+export function answerJob(
+  request: FastifyRequest,
+  reply: import('fastify').FastifyReply,
+  job: JobRecord,
+): import('fastify').FastifyReply {
+  const base = baseUrl(request);
+  return reply.code(201).header('location', `${base}/jobs/${job.id}`).send(statusInfo(job, base));
+}

@@ -1,0 +1,52 @@
+import swagger from '@fastify/swagger';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { type AccessOptions, controlAccess } from './access.js';
+import { ingestRoutes } from './ingest/routes.js';
+import { modelRoutes } from './models/routes.js';
+import { operationRoutes } from './operations/routes.js';
+import { answerProblems } from './problem.js';
+import { processRoutes } from './processes/routes.js';
+import type { Services } from './services.js';
+import { stacRoutes } from './stac/routes.js';
+import { tileRoutes } from './tiles/routes.js';
+
+export interface ServerOptions extends AccessOptions {
+  /** Structured request log on stderr. */
+  log: boolean;
+}
+
+/** Bodies are descriptions of work, never pixels. */
+const BODY_LIMIT = 1 << 20;
+
+/** The HTTP API over the given services; not yet listening. */
+export async function buildServer(services: Services, options: ServerOptions): Promise<FastifyInstance> {
+  const server = Fastify({
+    bodyLimit: BODY_LIMIT,
+    routerOptions: { maxParamLength: 500 },
+    requestTimeout: 60_000,
+    // Longer than clients keep idle connections, so that none is closed under a request.
+    keepAliveTimeout: 75_000,
+    forceCloseConnections: 'idle',
+    logger: options.log ? { level: 'info', stream: process.stderr } : false,
+    ajv: { customOptions: { removeAdditional: false, coerceTypes: 'array', allErrors: false } },
+  });
+  answerProblems(server);
+  controlAccess(server, options);
+  await server.register(swagger, {
+    openapi: {
+      openapi: '3.0.3',
+      info: {
+        title: 'tilewright',
+        description: 'Geohash tiles of satellite scenes: STAC search, tile files, jobs and models.',
+        version: services.version,
+      },
+    },
+  });
+  await server.register(stacRoutes, { services });
+  await server.register(tileRoutes, { services });
+  await server.register(ingestRoutes, { services });
+  await server.register(processRoutes, { services });
+  await server.register(modelRoutes, { services });
+  await server.register(operationRoutes, { services });
+  return server;
+}

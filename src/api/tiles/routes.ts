@@ -1,0 +1,57 @@
+import { createReadStream } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+import { NotFound, RangeNotSatisfiable } from '../errors.js';
+import type { Services } from '../services.js';
+
+/** Tile files, with ranges so that GDAL, QGIS and others read them in place. A version never changes, so it is the ETag. */
+export async function tileRoutes(server: FastifyInstance, { services }: { services: Services }): Promise<void> {
+  const { storage } = services;
+
+  server.get<{ Params: { itemId: string; group: string } }>(
+    '/tiles/:itemId/:group.tif',
+    { schema: { summary: 'A band group of a tile as Cloud Optimized GeoTIFF', tags: ['tiles'] } },
+    async (request, reply) => {
+      const { itemId, group: name } = request.params;
+      const tile = await storage.getTile(itemId);
+      const group = tile?.groups.find((g) => g.name === name);
+      if (!tile || !group) throw NotFound(`tile file ${itemId}/${name}.tif`);
+      const etag = `"${tile.version}"`;
+      reply.header('etag', etag).header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
+      if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send();
+
+      reply.type('image/tiff; application=geotiff; profile=cloud-optimized');
+      const ifRange = request.headers['if-range'];
+      const range = ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, group.bytes) : null;
+      if (range === 'unsatisfiable') {
+        reply.header('content-range', `bytes */${group.bytes}`);
+        throw RangeNotSatisfiable(request.headers.range ?? '', group.bytes);
+      }
+      const { start, end } = range ?? { start: 0, end: group.bytes - 1 };
+      if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${group.bytes}`);
+      reply.header('content-length', end - start + 1);
+      if (request.method === 'HEAD') return reply.send();
+      return reply.send(createReadStream(storage.tilePath(tile, name), { start, end }));
+    },
+  );
+}
+
+function matches(header: string | undefined, etag: string): boolean {
+  return header !== undefined && header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag || tag.trim() === '*');
+}
+
+/** One range of RFC 9110 section 14; several ranges or another unit mean the whole file (null), as the RFC allows. */
+export function parseRange(
+  header: string | undefined,
+  size: number,
+): { start: number; end: number } | 'unsatisfiable' | null {
+  const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '');
+  if (!match || (match[1] === '' && match[2] === '')) return null;
+  if (match[1] === '') {
+    const suffix = Number(match[2]);
+    return suffix === 0 ? 'unsatisfiable' : { start: Math.max(0, size - suffix), end: size - 1 };
+  }
+  const start = Number(match[1]);
+  const end = match[2] === '' ? size - 1 : Math.min(Number(match[2]), size - 1);
+  if (match[2] !== '' && Number(match[2]) < start) return null;
+  return start >= size ? 'unsatisfiable' : { start, end };
+}

@@ -1,0 +1,36 @@
+import { Command } from 'commander';
+import { NotFound } from '../errors.js';
+import { type TargetOptions, withTarget } from '../options.js';
+import { count, print, printJson } from '../output.js';
+import { openTarget } from '../target.js';
+
+export function infoCommand(): Command {
+  const command = new Command('info')
+    .description('what the store holds, or one collection, tile, model or job as JSON')
+    .argument('[id]', 'id of a collection, tile, model or job');
+  return withTarget(command).action(async (id: string | undefined, flags: TargetOptions) => {
+    const target = await openTarget(flags);
+    try {
+      if (id !== undefined) {
+        const found = await target.client.find(id);
+        if (!found) throw NotFound(id);
+        return printJson(found.document);
+      }
+      const health = (await target.client.health()) as Record<string, string | number>;
+      const collections = await target.client.collections();
+      if (flags.format === 'json') return printJson({ ...health, collections });
+      print(`${target.name}: node ${health.node}, tilewright ${health.version}`);
+      print(`${count(Number(health.tiles), 'tile')}, ${count(Number(health.scenes), 'scene')}, ${count(Number(health.models), 'model')}`);
+      for (const collection of collections) print(`collection ${collection.id}`);
+    } finally {
+      await target.close();
+    }
+  });
+}
+
+/** Hands the model of this id on, or says that there is none. */
+export function withModel<T extends { id: string }>(models: T[], id: string, use: (model: T) => void): void {
+  const found = models.find((model) => model.id === id);
+  if (!found) throw NotFound(id);
+  use(found);
+}

@@ -1,0 +1,51 @@
+import { Command } from 'commander';
+import type { ItemCollection } from '../../client/index.js';
+import { type FilterOptions, filterOf, flag, positiveInteger, type TargetOptions, withFilter, withTarget } from '../options.js';
+import { count, print, printJson, table } from '../output.js';
+import { openTarget } from '../target.js';
+
+type SearchFlags = TargetOptions & FilterOptions & { limit: number; collection?: string };
+
+/** Items asked for at once. */
+const PAGE = 1000;
+
+export function searchCommand(): Command {
+  const command = new Command('search')
+    .description('find tiles, newest first')
+    .addOption(flag('--limit <n>', 'print at most this many', positiveInteger).default(20));
+  return withTarget(withFilter(command)).action(async (flags: SearchFlags) => {
+    const target = await openTarget(flags);
+    try {
+      const found = await collect(flags.limit, (limit, token) =>
+        target.client.search({ ...filterOf(flags), limit, token }),
+      );
+      if (flags.format === 'json') return printJson(found);
+      for (const line of table([['tile', 'time', 'coverage %', 'cloud %'], ...found.features.map(row)])) print(line);
+      const { numberMatched, numberReturned } = found;
+      print(`${count(numberMatched, 'tile')} found${numberReturned < numberMatched ? `, ${numberReturned} shown` : ''}`);
+    } finally {
+      await target.close();
+    }
+  });
+}
+
+/** Follows the pages until enough items are there. */
+async function collect(
+  limit: number,
+  page: (limit: number, token: string | undefined) => Promise<ItemCollection>,
+): Promise<ItemCollection> {
+  let all: ItemCollection | undefined;
+  let token: string | undefined;
+  do {
+    const next = await page(Math.min(PAGE, limit - (all?.features.length ?? 0)), token);
+    all = all ? { ...all, features: [...all.features, ...next.features] } : next;
+    token = next.links.find((link) => link.rel === 'next')?.body?.token;
+  } while (token && all.features.length < limit);
+  return { ...all, numberReturned: all.features.length, links: [] };
+}
+
+function row({ id, properties }: ItemCollection['features'][number]): string[] {
+  const { datetime, pixel_coverage, 'eo:cloud_cover': cloud } = properties as Record<string, string | number>;
+  const percent = (value: string | number | undefined) => (typeof value === 'number' ? value.toFixed(1) : 'unknown');
+  return [id, String(datetime), percent(pixel_coverage).padStart(10), percent(cloud).padStart(7)];
+}

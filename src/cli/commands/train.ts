@@ -1,0 +1,53 @@
+import { Argument, Command } from 'commander';
+import type { TrainResults } from '../../training/index.js';
+import { interruptSignal } from '../interrupt.js';
+import { type FilterOptions, filterOf, flag, integer, positiveInteger, type TargetOptions, withFilter, withTarget } from '../options.js';
+import { count, duration, print, printJson, progressLine, table } from '../output.js';
+import { openTarget } from '../target.js';
+
+type TrainFlags = TargetOptions & FilterOptions & { epochs?: number; seed?: number; engine?: string; collection?: string };
+
+export function trainCommand(): Command {
+  const command = new Command('train')
+    .description('train a small model for each place that the filter picks')
+    .addArgument(new Argument('<model>', 'ndvi: mean NDVI of a patch from its red, green and blue').choices(['ndvi']))
+    .addOption(flag('--epochs <n>', 'passes over the training patches', positiveInteger))
+    .addOption(flag('--seed <n>', 'same seed, same engine: same model', integer))
+    .addOption(flag('--engine <name>', 'use this engine or fail').choices(['tfjs-node-gpu', 'tfjs-node', 'wasm']));
+  return withTarget(withFilter(command)).action(async (model: string, flags: TrainFlags) => {
+    const target = await openTarget(flags);
+    const line = progressLine('places');
+    try {
+      const { epochs, seed, engine } = flags;
+      const { job, results } = await target.client.run<TrainResults>(
+        'train',
+        { model, filter: filterOf(flags), epochs, seed, engine },
+        { signal: interruptSignal(), onProgress: line.update },
+      );
+      line.end();
+      if (flags.format === 'json') printJson({ job, ...results });
+      else printResults(results);
+      if (results.models.length === 0) process.exitCode = 1;
+    } finally {
+      line.end();
+      await target.close();
+    }
+  });
+}
+
+function printResults({ engine, models, skipped, seconds }: TrainResults): void {
+  const mse = (value: number) => value.toExponential(2);
+  const rows = models.map(({ geocode, metrics, baseline, seconds: took }) => [
+    geocode,
+    mse(metrics.validation.mse),
+    metrics.validation.r2.toFixed(3),
+    mse(baseline.linear.mse),
+    mse(baseline.mean.mse),
+    took.toFixed(1),
+  ]);
+  if (rows.length > 0) {
+    for (const text of table([['place', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'seconds'], ...rows])) print(text);
+  }
+  for (const { geocode, reason } of skipped) print(`skipped ${geocode}: ${reason}`);
+  print(`${count(models.length, 'model')} trained, ${skipped.length} skipped, engine ${engine}, ${duration(seconds)}`);
+}

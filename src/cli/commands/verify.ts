@@ -1,0 +1,30 @@
+import { Command } from 'commander';
+import type { VerifyReport } from '../../storage/index.js';
+import { interruptSignal } from '../interrupt.js';
+import { type TargetOptions, withTarget } from '../options.js';
+import { count, note, print, printJson, progressLine } from '../output.js';
+import { openTarget } from '../target.js';
+
+export function verifyCommand(): Command {
+  const command = new Command('verify').description('check that every tile has its files and that every checksum fits');
+  return withTarget(command).action(async (flags: TargetOptions) => {
+    const target = await openTarget(flags);
+    const line = progressLine('tiles');
+    try {
+      const hooks = { signal: interruptSignal(), onProgress: line.update };
+      const { results } = await target.client.run<VerifyReport>('verify', {}, hooks);
+      line.end();
+      for (const { kind, path } of results.problems) note(`${kind}: ${path}`);
+      if (flags.format === 'json') printJson(results);
+      else {
+        const { tiles, files, bytes, problems } = results;
+        print(`${count(tiles, 'tile')}, ${count(files, 'file')}, ${(bytes / 1e6).toFixed(1)} MB checked`);
+        print(problems.length === 0 ? 'everything is whole' : count(problems.length, 'problem'));
+      }
+      if (results.problems.length > 0) process.exitCode = 1;
+    } finally {
+      line.end();
+      await target.close();
+    }
+  });
+}

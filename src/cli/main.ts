@@ -1,0 +1,50 @@
+#!/usr/bin/env node
+/** The `tilewright` command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some inputs failed. */
+import { Command, CommanderError } from 'commander';
+import { messageOf, TilewrightError } from '../errors.js';
+import { version } from '../version.js';
+import { demoCommand } from './commands/demo.js';
+import { infoCommand } from './commands/info.js';
+import { ingestCommand } from './commands/ingest.js';
+import { modelsCommand } from './commands/models.js';
+import { searchCommand } from './commands/search.js';
+import { serveCommand } from './commands/serve.js';
+import { trainCommand } from './commands/train.js';
+import { verifyCommand } from './commands/verify.js';
+import { applyConfigFile } from './options.js';
+
+export function buildProgram(): Command {
+  const program = new Command('tilewright')
+    .description('Geohash tiles, space-time queries and a small model for each place, from satellite scenes.')
+    .version(version)
+    .showHelpAfterError('(add --help for the flags)')
+    .configureHelp({ sortSubcommands: false });
+  const commands = [demoCommand, serveCommand, ingestCommand, searchCommand, trainCommand, modelsCommand, infoCommand, verifyCommand];
+  for (const make of commands) {
+    const command = make().exitOverride().copyInheritedSettings(program);
+    program.addCommand(command.hook('preAction', (_, action) => applyConfigFile(action)));
+  }
+  return program.exitOverride();
+}
+
+async function main(): Promise<void> {
+  // A reader that has seen enough (`tilewright search | head`) is no error.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
+  });
+  try {
+    await buildProgram().parseAsync();
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      process.exitCode = error.exitCode === 0 ? 0 : 2;
+      return;
+    }
+    const code = error instanceof TilewrightError ? ` [${error.code}]` : '';
+    process.stderr.write(`error: ${messageOf(error)}${code}\n`);
+    if (!code && process.env.TILEWRIGHT_DEBUG) console.error(error);
+    process.exitCode = 1;
+  }
+}
+
+await main();

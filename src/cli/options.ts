@@ -1,0 +1,129 @@
+/** Flags that several commands share. Every flag is also an environment variable TILEWRIGHT_* and a key of the config file. */
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { messageOf } from '../errors.js';
+import type { FilterParams } from '../query/index.js';
+
+/** An option with its environment variable: `--min-cloud` is TILEWRIGHT_MIN_CLOUD. */
+export function flag(flags: string, description: string, parse?: (value: string) => unknown): Option {
+  const option = new Option(flags, description);
+  if (parse) option.argParser(parse);
+  return option.env(`TILEWRIGHT_${option.name().toUpperCase().replaceAll('-', '_')}`);
+}
+
+export function number(value: string): number {
+  const parsed = Number(value);
+  if (value.trim() === '' || !Number.isFinite(parsed)) throw new InvalidArgumentError('It must be a number.');
+  return parsed;
+}
+
+export function integer(value: string): number {
+  const parsed = number(value);
+  if (!Number.isInteger(parsed)) throw new InvalidArgumentError('It must be a whole number.');
+  return parsed;
+}
+
+export function positiveInteger(value: string): number {
+  const parsed = integer(value);
+  if (parsed < 1) throw new InvalidArgumentError('It must be 1 or more.');
+  return parsed;
+}
+
+/** "2GB", "512MB", "1000000": bytes, in powers of ten. */
+export function bytes(value: string): number {
+  const match = /^(\d+(?:\.\d+)?)\s*([kMGT]?)B?$/.exec(value.trim());
+  if (!match) throw new InvalidArgumentError('It must be a size such as 512MB or 2GB.');
+  return Number(match[1]) * 1000 ** ' kMGT'.indexOf(match[2] || ' ');
+}
+
+export interface CommonOptions {
+  format: 'text' | 'json';
+}
+
+export interface TargetOptions extends CommonOptions {
+  data: string;
+  server?: string;
+  token?: string;
+  memory: number;
+  cores: number;
+}
+
+export function withCommon(command: Command): Command {
+  return command
+    .addOption(flag('--format <format>', 'what to print on stdout').choices(['text', 'json']).default('text'))
+    .addOption(flag('--config <file>', 'JSON file with flags as keys, such as {"data": "/srv/tiles"}'));
+}
+
+export function withData(command: Command): Command {
+  return command.addOption(flag('--data <dir>', 'data folder').default('./tilewright-data'));
+}
+
+export function withResources(command: Command): Command {
+  return command
+    .addOption(flag('--memory <size>', 'source pixels held at once during ingest', bytes).default(512e6, '512MB'))
+    .addOption(flag('--cores <n>', 'threads and processes used for work', positiveInteger).default(availableParallelism()));
+}
+
+/** Where a command works: a folder in this process, or a server. */
+export function withTarget(command: Command): Command {
+  withResources(withData(command));
+  command.addOption(flag('--server <url>', 'use the server at this address in place of a data folder'));
+  command.addOption(flag('--token <token>', "the server's token"));
+  return withCommon(command);
+}
+
+export type FilterOptions = FilterParams;
+
+export function withFilter(command: Command): Command {
+  return command
+    .addOption(flag('--collection <id>', 'tiles of this collection'))
+    .addOption(flag('--bbox <w,s,e,n>', 'tiles that touch this box, in degrees'))
+    .addOption(flag('--geocode <code>', 'tiles of this cell'))
+    .addOption(flag('--recurse', 'with --geocode: also of every cell below it'))
+    .addOption(flag('--datetime <a/b>', 'a day, a time, or a range such as 2024-05-01/2024-07-31 or ../2024-07-31'))
+    .addOption(flag('--min-cloud <percent>', 'at least this much cloud', number))
+    .addOption(flag('--max-cloud <percent>', 'at most this much cloud', number))
+    .addOption(flag('--min-coverage <percent>', 'at least this much of the cell holds data', number))
+    .addOption(flag('--source <source>', 'raw, split, filled, coalesced, predicted or cloud-free'))
+    .addOption(flag('--platform <name>', 'tiles of this platform'));
+}
+
+/** The filter of a command's options, as the API takes it. */
+export function filterOf(options: FilterOptions & { collection?: string }): FilterParams {
+  const { bbox, geocode, recurse, datetime, minCloud, maxCloud, minCoverage, source, platform, collection } = options;
+  const given = { bbox, geocode, recurse, datetime, minCloud, maxCloud, minCoverage, source, platform };
+  const filter: FilterParams = { ...given, collections: collection ? [collection] : undefined };
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+}
+
+/**
+ * Takes keys of the config file for flags that neither the command line nor the environment gives. A key that no command
+ * knows is a mistake and is refused.
+ */
+export function applyConfigFile(command: Command): void {
+  const file = command.getOptionValue('config') as string | undefined;
+  if (!file) return;
+  let config: Record<string, unknown>;
+  try {
+    config = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    return command.error(`error: the config file ${file} cannot be read: ${messageOf(error)}`);
+  }
+  const root = command.parent ?? command;
+  const known = new Map(root.commands.flatMap((c) => c.options.map((option) => [option.name(), option])));
+  for (const [key, value] of Object.entries(config)) {
+    if (!known.has(key)) return command.error(`error: the config file ${file} has the unknown key "${key}"`);
+    const option = command.options.find((one) => one.name() === key);
+    if (!option) continue;
+    const name = option.attributeName();
+    const source = command.getOptionValueSource(name);
+    if (source !== undefined && source !== 'default') continue;
+    try {
+      const parsed = option.parseArg && typeof value === 'string' ? option.parseArg(value, undefined) : value;
+      command.setOptionValueWithSource(name, parsed, 'config');
+    } catch (error) {
+      return command.error(`error: the config file ${file} has "${key}": ${JSON.stringify(value)}. ${messageOf(error)}`);
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/** What people read goes to stderr while work goes on; results go to stdout, as text or as one JSON document. */
+import type { Progress } from '../client/index.js';
+
+export function printJson(document: unknown): void {
+  process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+}
+
+export function print(line = ''): void {
+  process.stdout.write(`${line}\n`);
+}
+
+export function note(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Columns padded to their widest cell; numbers to the right. */
+export function table(rows: (string | number)[][]): string[] {
+  const widths = rows[0]?.map((_, c) => Math.max(...rows.map((row) => String(row[c]).length))) ?? [];
+  const cell = (value: string | number, width: number) =>
+    typeof value === 'number' ? String(value).padStart(width) : value.padEnd(width);
+  return rows.map((row) => row.map((value, c) => cell(value, widths[c])).join('  ').trimEnd());
+}
+
+/** How often progress is written where stderr is not a terminal, in milliseconds. */
+const QUIET_INTERVAL = 5000;
+
+/** One line on a terminal that is rewritten; elsewhere a line every few seconds. */
+export function progressLine(unit: string): { update(progress: Progress): void; end(): void } {
+  const { stderr } = process;
+  const started = performance.now();
+  let last = stderr.isTTY ? 0 : started;
+  let drawn = false;
+  return {
+    update({ message, tiles }) {
+      const now = performance.now();
+      if (tiles.total === 0 || now - last < (stderr.isTTY ? 100 : QUIET_INTERVAL)) return;
+      last = now;
+      const finished = tiles.done + tiles.failed + tiles.skipped;
+      const rate = finished / ((now - started) / 1000);
+      const left = rate > 0 ? `, ${duration((tiles.total - finished) / rate)} left` : '';
+      const text = `${message}: ${finished} of ${tiles.total} ${unit}, ${rate.toFixed(1)}/s${left}`;
+      if (stderr.isTTY) stderr.write(`\r\x1b[2K${text.slice(0, (stderr.columns ?? 80) - 1)}`);
+      else note(text);
+      drawn = true;
+    },
+    end() {
+      if (drawn && stderr.isTTY) stderr.write('\r\x1b[2K');
+    },
+  };
+}
+
+export function duration(seconds: number): string {
+  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min ${Math.round(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export const count = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;

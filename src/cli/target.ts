@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client, httpTransport, type Transport } from '../client/index.js';
+import { openNode, type TilewrightNode } from '../node.js';
+import { readLock, StorageLocked } from '../storage/index.js';
+import { NoDataFolder } from './errors.js';
+import type { TargetOptions } from './options.js';
+
+export interface OpenTarget {
+  client: Client;
+  /** For messages: the server's address or the folder. */
+  name: string;
+  close(): Promise<void>;
+}
+
+/**
+ * Where a command works: the server it names, a node in this process over the data folder, or, where a server holds that
+ * folder, that server. With `create`, a missing folder is made.
+ */
+export async function openTarget(options: TargetOptions, { create = false } = {}): Promise<OpenTarget> {
+  const { data, server, token } = options;
+  if (server) return remote(server, token);
+  if (!create && !existsSync(join(data, 'node.json'))) throw NoDataFolder(data);
+  try {
+    const node = await openNode(options);
+    return { client: new Client(injected(node)), name: data, close: () => node.close() };
+  } catch (error) {
+    const lock = StorageLocked.is(error) ? await readLock(data) : null;
+    if (lock?.url) return remote(lock.url, lock.secret);
+    throw error;
+  }
+}
+
+function remote(url: string, token: string | undefined): OpenTarget {
+  return { client: new Client(httpTransport(url, token)), name: url, close: async () => {} };
+}
+
+/** Requests go straight into the node's routes, without a socket. */
+function injected(node: TilewrightNode): Transport {
+  return async (method, path, body) => {
+    const response = await node.server.inject({
+      method: method as 'GET' | 'POST' | 'DELETE',
+      url: path,
+      headers: { host: 'localhost', authorization: `Bearer ${node.ownerSecret}` },
+      ...(body !== undefined && { payload: body as object }),
+    });
+    return { status: response.statusCode, body: response.body ? JSON.parse(response.body) : null };
+  };
+}

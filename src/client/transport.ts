@@ -1,0 +1,25 @@
+import { messageOf } from '../errors.js';
+import { Unreachable } from './errors.js';
+
+export interface Answer {
+  status: number;
+  /** The parsed JSON document, or null where the body is none. */
+  body: unknown;
+}
+
+/** Carries one request to a node: over HTTP, or straight into the routes of a node in this process. */
+export type Transport = (method: string, path: string, body?: unknown) => Promise<Answer>;
+
+/** Requests over HTTP. Errors: TW_CLIENT_UNREACHABLE. */
+export function httpTransport(url: string, token?: string): Transport {
+  const base = url.replace(/\/+$/, '');
+  return async (method, path, body) => {
+    const headers: Record<string, string> = {};
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    if (token) headers.authorization = `Bearer ${token}`;
+    const response = await fetch(base + path, { method, headers, body: JSON.stringify(body) }).catch((error: Error) => {
+      throw Unreachable.because(error, base, messageOf(error.cause ?? error));
+    });
+    return { status: response.status, body: await response.json().catch(() => null) };
+  };
+}

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import type { GridName } from '../geocode/index.js';
+import type { Scene } from './scene.js';
+
+/** Raised whenever the same input would make other tiles. */
+const PIPELINE = 1;
+
+/**
+ * Digest of everything that shapes a scene's tiles: the bytes of its files and every option. File names and places are left
+ * out, so that a copy elsewhere is the same scene.
+ */
+export async function fingerprintOf(scene: Scene, grid: GridName, precision: number, signal?: AbortSignal): Promise<string> {
+  const files = [...new Set(scene.groups.flatMap((group) => group.bands.map((band) => band.header.path)))];
+  const digests = new Map<string, string>();
+  for (const file of files) {
+    const hash = createHash('sha256');
+    await pipeline(createReadStream(file, { highWaterMark: 1 << 20 }), hash, { signal });
+    digests.set(file, hash.digest('hex'));
+  }
+  const { id, platform, start, end, quality } = scene;
+  const groups = scene.groups.map(({ bands, ...group }) => ({
+    ...group,
+    bands: bands.map(({ header, ...band }) => ({ ...band, file: digests.get(header.path) })),
+  }));
+  const codes = quality && { ...quality, codes: createHash('sha256').update(quality.codes).digest('hex') };
+  const everything = { PIPELINE, grid, precision, id, platform, start, end, groups, quality: codes };
+  return createHash('sha256').update(JSON.stringify(everything)).digest('hex');
+}

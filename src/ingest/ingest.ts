@@ -1,0 +1,210 @@
+/**
+ * A scene on disk becomes tiles: describe, find its cells, decode its rows once through rolling windows, cut every cell in
+ * worker threads, publish the files as they arrive, and commit them all together.
+ */
+import { availableParallelism } from 'node:os';
+import { type Grid, type GridName, gridByName } from '../geocode/index.js';
+import type { WorkerPool } from '../raster/index.js';
+import type { SceneWrite, Storage, TileRecord } from '../storage/index.js';
+import { finestGroup, sceneCells, scenePrecision } from './cells.js';
+import { type Chunk, planChunks, windowCapacity } from './chunks.js';
+import { NoValidPixels } from './errors.js';
+import { fingerprintOf } from './fingerprint.js';
+import { describeScene } from './formats/index.js';
+import { RowWindow } from './row-window.js';
+import type { DescribeOptions, Scene } from './scene.js';
+import type { CutResult, CutTask, IngestTask } from './tasks.js';
+
+export interface IngestContext {
+  storage: Storage;
+  workers: WorkerPool<IngestTask, CutResult | null>;
+  /** Bytes of source rows held at once. */
+  memory: number;
+}
+
+export interface IngestOptions extends DescribeOptions {
+  grid?: GridName;
+  precision?: number;
+}
+
+export interface IngestHooks {
+  signal?: AbortSignal;
+  /** Called with the number of cells of the scene, and after each of them. */
+  onCells?(total: number): void;
+  onCell?(stored: boolean): void;
+}
+
+export interface SceneResult {
+  id: string;
+  collection: string;
+  tiles: number;
+  /** True where the store already held exactly this scene. */
+  unchanged: boolean;
+  warnings: string[];
+}
+
+/** Ingests one scene. All of its tiles become visible together, or none. */
+export async function ingestScene(
+  context: IngestContext,
+  path: string,
+  options: IngestOptions,
+  hooks: IngestHooks = {},
+): Promise<SceneResult> {
+  const { storage } = context;
+  const scene = await describeScene(path, options);
+  const id = options.collection ?? scene.collection.id;
+  const existing = await storage.getCollection(id);
+  const grid = gridByName(options.grid ?? existing?.grid ?? 'geohash');
+  const precision = options.precision ?? existing?.precision ?? scenePrecision(scene, grid);
+  const collection = await storage.checkCollection({ ...scene.collection, id, grid: grid.name, precision });
+
+  const fingerprint = await fingerprintOf(scene, grid.name, precision, hooks.signal);
+  const previous = await storage.getScene(id, scene.id);
+  if (previous?.fingerprint === fingerprint) {
+    const { geocodes, warnings } = previous;
+    return { id: scene.id, collection: id, tiles: geocodes.length, unchanged: true, warnings };
+  }
+
+  const cells = sceneCells(scene, grid, precision);
+  const chunks = planChunks(scene, grid, cells, context.memory);
+  hooks.onCells?.(cells.length);
+  const write = await storage.beginScene(collection, scene.id, cells);
+  try {
+    const tiles = await cutChunks(context, scene, grid, chunks, write, hooks);
+    if (tiles.length === 0) throw NoValidPixels(path);
+    const { start, end, platform, warnings } = scene;
+    await write.commit({ fingerprint, start, end, platform, warnings }, tiles);
+    return { id: scene.id, collection: id, tiles: tiles.length, unchanged: false, warnings };
+  } catch (error) {
+    await write.abort();
+    throw error;
+  }
+}
+
+async function cutChunks(
+  context: IngestContext,
+  scene: Scene,
+  grid: Grid,
+  chunks: Chunk[],
+  write: SceneWrite,
+  hooks: IngestHooks,
+): Promise<TileRecord[]> {
+  const windows = sourceWindows(scene, chunks);
+  const tiles: TileRecord[] = [];
+  for (const chunk of chunks) {
+    hooks.signal?.throwIfAborted();
+    const decoding = windows.flatMap(({ window, group }) =>
+      window.advance(...chunk.rows[group], 2 * availableParallelism()),
+    );
+    await allOrFirstError(decoding.map((task) => context.workers.run(task)));
+
+    const cut = chunk.geocodes.map(async (geocode) => {
+      hooks.signal?.throwIfAborted();
+      const folder = await write.stagingFolder(geocode);
+      const task = cutTask(scene, write.collection.id, grid, geocode, windows, folder);
+      const result = (await context.workers.run(task)) as CutResult | null;
+      hooks.onCell?.(result !== null);
+      return result && tileRecord(scene, write, geocode, result);
+    });
+    const made = (await allOrFirstError(cut)).filter((tile) => tile !== null);
+    await write.publish(made.map((tile) => tile.geocode));
+    tiles.push(...made);
+  }
+  return tiles;
+}
+
+/** Waits for all, so that no thread still writes when the caller cleans up, then throws the first error there was. */
+async function allOrFirstError<T>(work: Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(work);
+  const failed = settled.find((one) => one.status === 'rejected');
+  if (failed) throw failed.reason;
+  return settled.map((one) => (one as PromiseFulfilledResult<T>).value);
+}
+
+interface SourceWindow {
+  window: RowWindow;
+  group: number;
+}
+
+/** One rolling window a file of every group. */
+function sourceWindows(scene: Scene, chunks: Chunk[]): SourceWindow[] {
+  return scene.groups.flatMap((group, g) => {
+    const capacity = windowCapacity(chunks, scene, g);
+    const files = [...new Set(group.bands.map((band) => band.header.path))];
+    return files.map((file) => {
+      const bands = group.bands.filter((band) => band.header.path === file);
+      const indexes = bands.map((band) => band.index);
+      return { group: g, window: new RowWindow(bands[0].header, indexes, capacity) };
+    });
+  });
+}
+
+function cutTask(
+  scene: Scene,
+  collection: string,
+  grid: Grid,
+  geocode: string,
+  windows: SourceWindow[],
+  folder: string,
+): CutTask {
+  const finest = finestGroup(scene);
+  return {
+    kind: 'cut',
+    grid: grid.name,
+    geocode,
+    folder,
+    quality: scene.quality,
+    finest: scene.groups.indexOf(finest),
+    metadata: {
+      COLLECTION: collection,
+      SCENE: scene.id,
+      GRID: grid.name,
+      GEOCODE: geocode,
+      DATETIME: new Date(scene.start).toISOString(),
+      ...(scene.platform && { PLATFORM: scene.platform }),
+    },
+    groups: scene.groups.map((group, g) => {
+      const { header } = group.bands[0];
+      const own = windows.filter((w) => w.group === g).map((w) => w.window);
+      return {
+        name: group.name,
+        role: group.role,
+        resolution: group.resolution,
+        nodata: group.nodata,
+        dataType: header.dataType,
+        crs: header.crs,
+        transform: header.transform,
+        width: header.width,
+        height: header.height,
+        rowStart: own[0].start,
+        rowEnd: own[0].end,
+        bands: group.bands.map((band) => {
+          const window = own.find((w) => w.header.path === band.header.path) as RowWindow;
+          const pixels = window.buffers[window.bands.indexOf(band.index)];
+          return { name: band.name, commonName: band.commonName, scale: band.scale, offset: band.offset, pixels };
+        }),
+      };
+    }),
+  };
+}
+
+function tileRecord(scene: Scene, write: SceneWrite, geocode: string, result: CutResult): TileRecord {
+  return {
+    id: write.tileId(geocode),
+    collection: write.collection.id,
+    scene: scene.id,
+    grid: write.collection.grid,
+    geocode,
+    version: write.version,
+    source: 'raw',
+    start: scene.start,
+    end: scene.end,
+    platform: scene.platform,
+    coverage: result.coverage,
+    cloudCover: result.cloudCover,
+    groups: result.groups,
+    footprint: result.footprint,
+    derivedFrom: [],
+    createdAt: Date.now(),
+  };
+}

@@ -1,0 +1,54 @@
+/** What the ingest threads are asked to do. */
+import type { GridName } from '../geocode/index.js';
+import type { Affine, Crs, DataType } from '../raster/index.js';
+import type { GroupRecord } from '../storage/index.js';
+import type { DecodeTask } from './row-window.js';
+import type { Quality } from './scene.js';
+
+export interface CutBand {
+  name: string;
+  commonName?: string;
+  scale: number;
+  offset: number;
+  /** Rows [rowStart, rowEnd) of the source, shared with other threads and not written while cells are cut. */
+  pixels: SharedArrayBuffer;
+}
+
+export interface CutGroup {
+  name: string;
+  role: 'data' | 'qa';
+  resolution: { x: number; y: number };
+  nodata: number | null;
+  dataType: DataType;
+  crs: Crs;
+  transform: Affine;
+  /** Size of the whole source raster. */
+  width: number;
+  height: number;
+  rowStart: number;
+  rowEnd: number;
+  bands: CutBand[];
+}
+
+/** Cut one cell out of a scene and write its files into a folder, durably. */
+export interface CutTask {
+  kind: 'cut';
+  grid: GridName;
+  geocode: string;
+  groups: CutGroup[];
+  /** Index of the finest data group, whose size the mask has. */
+  finest: number;
+  quality: Quality | null;
+  folder: string;
+  metadata: Record<string, string>;
+}
+
+/** What was written; null where no data band holds a valid pixel in the cell, and then nothing was. */
+export interface CutResult {
+  groups: GroupRecord[];
+  coverage: number;
+  cloudCover: number | null;
+  footprint: [x: number, y: number][];
+}
+
+export type IngestTask = DecodeTask | CutTask;

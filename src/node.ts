@@ -1,0 +1,72 @@
+/** The composition root: configuration in, a running node out. The only place that wires the parts together. */
+import { mkdir, realpath } from 'node:fs/promises';
+import type { FastifyInstance } from 'fastify';
+import { buildServer, requireSafeBinding } from './api/index.js';
+import { ingestProcess, startIngestWorkers } from './ingest/index.js';
+import { Jobs } from './jobs/index.js';
+import { Storage, verifyProcess } from './storage/index.js';
+import { trainProcess } from './training/index.js';
+import { version } from './version.js';
+
+export interface NodeConfig {
+  /** Data folder; made where it is missing. */
+  data: string;
+  /** Bytes of source pixels held at once during ingest. */
+  memory: number;
+  /** Threads and processes used for work. */
+  cores: number;
+  /** Token that writes and jobs must carry over HTTP. */
+  token?: string;
+  /** Folders from which `POST /ingest` may read. */
+  allowFolders?: string[];
+  /** Structured request log on stderr. */
+  log?: boolean;
+}
+
+export interface TilewrightNode {
+  id: string;
+  /** The routes; reached over a socket after `listen`, or by `inject`. */
+  server: FastifyInstance;
+  /** Lets the user who runs the node do everything; also in the data folder's lock. */
+  ownerSecret: string;
+  /** Starts to listen and returns the node's address. Refuses to go beyond loopback without a token. */
+  listen(host: string, port: number): Promise<string>;
+  /** Stops running jobs, waits for what is being written, and frees the data folder. */
+  close(): Promise<void>;
+}
+
+export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
+  const { data, memory, cores, token, allowFolders = [], log = false } = config;
+  await mkdir(data, { recursive: true });
+  const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
+  const storage = await Storage.open(data);
+  const workers = startIngestWorkers(cores);
+  const jobs = await Jobs.open(storage.catalogue);
+  const processes = [
+    ingestProcess({ storage, workers, memory }),
+    trainProcess({ storage, cores }),
+    verifyProcess(storage),
+  ];
+  const { id, secret: ownerSecret } = storage.folder;
+  const server = await buildServer(
+    { version, nodeId: id, storage, jobs, processes: new Map(processes.map((p) => [p.id, p])), allowedFolders },
+    { token, ownerSecret, log },
+  );
+  return {
+    id,
+    server,
+    ownerSecret,
+    async listen(host, port) {
+      requireSafeBinding(host, token);
+      const url = await server.listen({ host, port });
+      await storage.folder.announce(url);
+      return url;
+    },
+    async close() {
+      await server.close();
+      await jobs.close();
+      await workers.close();
+      await storage.close();
+    },
+  };
+}
