@@ -1,0 +1,267 @@
+/**
+ * Writes Cloud Optimized GeoTIFFs: classic little-endian TIFF, tiled, deflate with a predictor, one band after another
+ * (PlanarConfiguration 2), directories first, then pixels from the smallest overview to the full image.
+ * Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026 (COG); GDAL's tags 42112 and 42113.
+ */
+import { deflateSync } from 'node:zlib';
+import { isGeographicEpsg } from './crs.js';
+import { invalidImage, tooLarge } from './errors.js';
+import { gdalMetadataXml } from './gdal-metadata.js';
+import { type ImageLevel, type OverviewResampling, pyramid } from './overviews.js';
+import { bytesPerPixel, dataTypeOf, isFloat } from './pixels.js';
+import { differenceRows, predictFloatRow } from './predictor.js';
+import type { BandTags, DataType, PixelArray } from './types.js';
+
+export interface CogImage {
+  width: number;
+  height: number;
+  dataType: DataType;
+  /** One array of width x height pixels a band, rows from north to south. */
+  bands: PixelArray[];
+  /** Outer corner of the upper left pixel, and the size of a pixel; both sizes are positive, north is up. */
+  transform: { originX: number; originY: number; pixelWidth: number; pixelHeight: number };
+  epsg: number;
+  nodata?: number | undefined;
+  bandTags?: BandTags[];
+  metadata?: Record<string, string>;
+  /** How overviews are made: `nearest` for codes and masks. */
+  overviews: OverviewResampling;
+}
+
+const BLOCK_SIDE = 512;
+const MAX_BYTES = 2 ** 32 - 1;
+
+/** The bytes of a COG. Throws TW_RASTER_INVALID_IMAGE, and TW_RASTER_TOO_LARGE beyond 4 GiB. */
+export function encodeCog(image: CogImage): Buffer {
+  checkImage(image);
+  const levels = pyramid(image, image.dataType, image.nodata, image.overviews, BLOCK_SIDE);
+  const encoded = levels.map((level) => encodeBlocks(level, image.dataType));
+  const directories = levels.map((level, i) => directoryOf(image, level, encoded[i]!, i > 0));
+
+  let position = 8;
+  const starts = directories.map((entries) => {
+    const start = position;
+    position += directoryBytes(entries);
+    return start;
+  });
+  const headBytes = position;
+  const parts: Buffer[] = [];
+  for (let i = levels.length - 1; i >= 0; i--) {
+    for (const [k, block] of encoded[i]!.blocks.entries()) {
+      encoded[i]!.offsets[k] = position;
+      position += block.length;
+      parts.push(block);
+    }
+  }
+  if (position > MAX_BYTES) throw tooLarge(position);
+
+  const head = Buffer.alloc(headBytes);
+  head.write('II*\0', 0, 'latin1');
+  head.writeUInt32LE(starts[0]!, 4);
+  for (const [i, entries] of directories.entries())
+    writeDirectory(head, starts[i]!, entries, starts[i + 1] ?? 0);
+  return Buffer.concat([head, ...parts], position);
+}
+
+function checkImage({ width, height, bands, dataType, transform, bandTags }: CogImage): void {
+  if (!(Number.isInteger(width) && Number.isInteger(height) && width > 0 && height > 0)) {
+    throw invalidImage(`it is ${width} x ${height} pixels`);
+  }
+  if (bands.length === 0) throw invalidImage('it has no bands');
+  for (const band of bands) {
+    if (dataTypeOf(band) !== dataType)
+      throw invalidImage(`a ${dataTypeOf(band)} band in a ${dataType} image`);
+    if (band.length !== width * height) {
+      throw invalidImage(`a band of ${band.length} pixels in an image of ${width} x ${height}`);
+    }
+  }
+  if (bandTags && bandTags.length > bands.length) throw invalidImage('it has more band tags than bands');
+  const { originX, originY, pixelWidth, pixelHeight } = transform;
+  if (!(Number.isFinite(originX + originY + pixelWidth + pixelHeight) && pixelWidth > 0 && pixelHeight > 0)) {
+    throw invalidImage(`its pixels are ${pixelWidth} x ${pixelHeight} at ${originX}, ${originY}`);
+  }
+}
+
+interface EncodedLevel {
+  blockWidth: number;
+  blockHeight: number;
+  /** Band by band, rows of blocks from north to south. */
+  blocks: Buffer[];
+  offsets: Uint32Array;
+}
+
+function encodeBlocks(level: ImageLevel, dataType: DataType): EncodedLevel {
+  const blockWidth = blockSide(level.width);
+  const blockHeight = blockSide(level.height);
+  const size = bytesPerPixel(dataType);
+  const bytes = new Uint8Array(blockWidth * blockHeight * size);
+  const blocks: Buffer[] = [];
+  for (const band of level.bands) {
+    for (let row = 0; row < level.height; row += blockHeight) {
+      for (let column = 0; column < level.width; column += blockWidth) {
+        const width = Math.min(blockWidth, level.width - column);
+        const height = Math.min(blockHeight, level.height - row);
+        if (width < blockWidth || height < blockHeight) bytes.fill(0);
+        const start = row * level.width + column;
+        if (isFloat(dataType)) {
+          predictFloatBlock(band, start, level.width, width, height, size, bytes, blockWidth);
+        } else {
+          const from = unsignedView(band, size);
+          differenceRows(from, start, level.width, width, height, unsignedView(bytes, size), blockWidth);
+        }
+        blocks.push(deflateSync(bytes, { level: 1, chunkSize: DEFLATE_CHUNK }));
+      }
+    }
+  }
+  return { blockWidth, blockHeight, blocks, offsets: new Uint32Array(blocks.length) };
+}
+
+/** Large enough for most compressed blocks, so that zlib's output is rarely joined from pieces. */
+const DEFLATE_CHUNK = 1 << 18;
+
+/** At most 512, and a multiple of 16 as TIFF asks. */
+function blockSide(side: number): number {
+  return Math.min(BLOCK_SIDE, Math.ceil(side / 16) * 16);
+}
+
+/** The same bytes as unsigned integers: differences wrap alike for signed ones. */
+function unsignedView(pixels: PixelArray, size: number): Uint8Array | Uint16Array | Uint32Array {
+  const { buffer, byteOffset, byteLength } = pixels;
+  if (size === 1) return new Uint8Array(buffer, byteOffset, byteLength);
+  if (size === 2) return new Uint16Array(buffer, byteOffset, byteLength / 2);
+  return new Uint32Array(buffer, byteOffset, byteLength / 4);
+}
+
+function predictFloatBlock(
+  band: PixelArray,
+  start: number,
+  stride: number,
+  width: number,
+  height: number,
+  size: number,
+  out: Uint8Array,
+  outWidth: number,
+): void {
+  const source = new Uint8Array(band.buffer, band.byteOffset, band.byteLength);
+  const row = new Uint8Array(outWidth * size);
+  for (let y = 0; y < height; y++) {
+    const from = (start + y * stride) * size;
+    row.set(source.subarray(from, from + width * size));
+    const to = y * outWidth * size;
+    predictFloatRow(row, outWidth, size, out.subarray(to, to + outWidth * size));
+  }
+}
+
+type Entry =
+  | { tag: number; type: 'ascii'; value: string }
+  | { tag: number; type: 'short' | 'long' | 'double'; value: ArrayLike<number> };
+
+const TYPE = {
+  ascii: { code: 2, bytes: 1 },
+  short: { code: 3, bytes: 2 },
+  long: { code: 4, bytes: 4 },
+  double: { code: 12, bytes: 8 },
+} as const;
+
+/** Tags in ascending order, as TIFF asks. */
+function directoryOf(image: CogImage, level: ImageLevel, encoded: EncodedLevel, overview: boolean): Entry[] {
+  const { dataType, bands, transform, nodata } = image;
+  const each = <T>(value: T) => bands.map(() => value);
+  const sampleFormat = isFloat(dataType) ? 3 : dataType.startsWith('u') ? 1 : 2;
+  const entries: (Entry | false)[] = [
+    { tag: 254, type: 'long', value: [overview ? 1 : 0] },
+    { tag: 256, type: 'long', value: [level.width] },
+    { tag: 257, type: 'long', value: [level.height] },
+    { tag: 258, type: 'short', value: each(bytesPerPixel(dataType) * 8) },
+    { tag: 259, type: 'short', value: [8] },
+    { tag: 262, type: 'short', value: [1] },
+    { tag: 277, type: 'short', value: [bands.length] },
+    { tag: 284, type: 'short', value: [bands.length > 1 ? 2 : 1] },
+    { tag: 317, type: 'short', value: [isFloat(dataType) ? 3 : 2] },
+    { tag: 322, type: 'long', value: [encoded.blockWidth] },
+    { tag: 323, type: 'long', value: [encoded.blockHeight] },
+    { tag: 324, type: 'long', value: encoded.offsets },
+    { tag: 325, type: 'long', value: encoded.blocks.map((block) => block.length) },
+    bands.length > 1 && { tag: 338, type: 'short', value: each(0).slice(1) },
+    { tag: 339, type: 'short', value: each(sampleFormat) },
+  ];
+  if (!overview) {
+    entries.push(
+      { tag: 33550, type: 'double', value: [transform.pixelWidth, transform.pixelHeight, 0] },
+      { tag: 33922, type: 'double', value: [0, 0, 0, transform.originX, transform.originY, 0] },
+      { tag: 34735, type: 'short', value: geoKeys(image.epsg) },
+    );
+    const xml = gdalMetadataXml(image.metadata ?? {}, image.bandTags ?? []);
+    if (xml !== undefined) entries.push({ tag: 42112, type: 'ascii', value: xml });
+  }
+  if (nodata !== undefined) entries.push({ tag: 42113, type: 'ascii', value: nodataText(nodata) });
+  return entries.filter((entry) => entry !== false);
+}
+
+function nodataText(nodata: number): string {
+  if (Number.isNaN(nodata)) return 'nan';
+  if (!Number.isFinite(nodata)) return nodata > 0 ? 'inf' : '-inf';
+  return String(nodata);
+}
+
+/** GTModelType, GTRasterType = PixelIsArea, and the EPSG code of the system. */
+function geoKeys(epsg: number): number[] {
+  const geographic = isGeographicEpsg(epsg);
+  const keys: [key: number, value: number][] = [
+    [1024, geographic ? 2 : 1],
+    [1025, 1],
+    [geographic ? 2048 : 3072, epsg],
+  ];
+  return [1, 1, 0, keys.length, ...keys.flatMap(([key, value]) => [key, 0, 1, value])];
+}
+
+function valueBytes(entry: Entry): number {
+  if (entry.type === 'ascii') return Buffer.byteLength(entry.value) + 1;
+  return entry.value.length * TYPE[entry.type].bytes;
+}
+
+/** Length of a directory with the values that do not fit into its entries, each on an even offset. */
+function directoryBytes(entries: Entry[]): number {
+  let bytes = 2 + entries.length * 12 + 4;
+  for (const entry of entries) {
+    const length = valueBytes(entry);
+    if (length > 4) bytes += length + (length % 2);
+  }
+  return bytes;
+}
+
+function writeDirectory(out: Buffer, start: number, entries: Entry[], next: number): void {
+  out.writeUInt16LE(entries.length, start);
+  let at = start + 2;
+  let values = at + entries.length * 12 + 4;
+  for (const entry of entries) {
+    const length = valueBytes(entry);
+    const { code, bytes } = TYPE[entry.type];
+    out.writeUInt16LE(entry.tag, at);
+    out.writeUInt16LE(code, at + 2);
+    out.writeUInt32LE(length / bytes, at + 4);
+    let to = at + 8;
+    if (length > 4) {
+      out.writeUInt32LE(values, to);
+      to = values;
+      values += length + (length % 2);
+    }
+    if (entry.type === 'ascii') out.write(entry.value, to);
+    else writeNumbers(out, to, entry.type, entry.value);
+    at += 12;
+  }
+  out.writeUInt32LE(next, at);
+}
+
+function writeNumbers(
+  out: Buffer,
+  at: number,
+  type: 'short' | 'long' | 'double',
+  value: ArrayLike<number>,
+): void {
+  for (let i = 0; i < value.length; i++) {
+    if (type === 'short') out.writeUInt16LE(value[i]!, at + i * 2);
+    else if (type === 'long') out.writeUInt32LE(value[i]!, at + i * 4);
+    else out.writeDoubleLE(value[i]!, at + i * 8);
+  }
+}

@@ -1,0 +1,84 @@
+import { defineError, messageOf } from '../errors.js';
+
+/** A raster file cannot be opened at all. */
+export const rasterUnreadable = defineError(
+  'TW_RASTER_UNREADABLE',
+  400,
+  'A raster file is missing or may not be read. Check the path and its permissions.',
+  (path: string, cause: unknown) =>
+    `${path} cannot be read: ${messageOf(cause)}. Check that the file exists and that this process may read it.`,
+);
+
+/** The content of a file is not TIFF, whatever its name says. */
+export const notTiff = defineError(
+  'TW_RASTER_NOT_TIFF',
+  415,
+  'A file is not a TIFF by its content. Give a GeoTIFF, or convert the file with gdal_translate.',
+  (path: string, found: string, advice: string) => `${path} is not a TIFF: ${found}. ${advice}`,
+);
+
+/** A TIFF whose directory or blocks lie beyond the end of the file. */
+export const truncated = defineError(
+  'TW_RASTER_TRUNCATED',
+  422,
+  'A TIFF is shorter than its own directory says, as after a broken download. Fetch the file again.',
+  (path: string, what: string) => `${path} is truncated: ${what}. Fetch or write the file again.`,
+);
+
+/** Structure or data of a TIFF that contradict themselves. */
+export const corrupt = defineError(
+  'TW_RASTER_CORRUPT',
+  422,
+  'A TIFF holds data that cannot be decoded. Fetch the file again, or check it with gdalinfo -checksum.',
+  (path: string, what: string) => `${path} is corrupt: ${what}. Fetch or write the file again.`,
+);
+
+/** A valid TIFF of a kind that is not read. */
+export const unsupported = defineError(
+  'TW_RASTER_UNSUPPORTED',
+  415,
+  'A TIFF uses a layout, data type or codec that is not read. Convert it with gdal_translate.',
+  (path: string, what: string) =>
+    `${path} cannot be used: ${what}. Convert it, for example with gdal_translate -of COG.`,
+);
+
+export const noCrs = defineError(
+  'TW_RASTER_NO_CRS',
+  422,
+  'A raster does not say where on Earth it lies. Assign a coordinate system with gdal_edit.py -a_srs.',
+  (path: string, what: string) =>
+    `${path} is not georeferenced: ${what}. Assign a position, for example with gdal_translate -a_srs and -a_ullr.`,
+);
+
+export const unknownCrs = defineError(
+  'TW_RASTER_UNKNOWN_CRS',
+  422,
+  'The coordinate system of a raster is not known. Reproject the file with gdalwarp -t_srs EPSG:4326 or to UTM.',
+  (what: string) =>
+    `the coordinate system ${what} is not known. Reproject the raster first: gdalwarp -t_srs EPSG:4326, or to its UTM zone.`,
+);
+
+/** An image that cannot be written: sizes that contradict each other. */
+export const invalidImage = defineError(
+  'TW_RASTER_INVALID_IMAGE',
+  500,
+  'An image to be written does not fit its own description. This is a mistake of the calling code.',
+  (what: string) => `the image cannot be written: ${what}`,
+);
+
+export const tooLarge = defineError(
+  'TW_RASTER_TOO_LARGE',
+  413,
+  'An image does not fit into a classic TIFF of 4 GiB. Use a finer precision, so that tiles get smaller.',
+  (bytes: number) =>
+    `the image needs ${bytes} bytes, more than the 4 GiB of a classic TIFF. Use smaller cells (a higher precision).`,
+);
+
+/** A worker thread ended while it had work. */
+export const workerDied = defineError(
+  'TW_RASTER_WORKER_DIED',
+  500,
+  'A worker thread ended in the middle of its work, most often for lack of memory. Lower --memory or --cores and retry.',
+  (why: string) =>
+    `a worker thread ended in the middle of its work: ${why}. Lower --memory or --cores and retry.`,
+);

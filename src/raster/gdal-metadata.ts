@@ -1,0 +1,72 @@
+/**
+ * The XML of TIFF tag 42112, in which GDAL keeps items of the dataset and what bands say of themselves.
+ * GDAL escapes the text of an item twice, and expects that of others.
+ */
+import type { BandTags } from './types.js';
+
+/** Undefined where there is nothing to say. */
+export function gdalMetadataXml(metadata: Record<string, string>, bandTags: BandTags[]): string | undefined {
+  const items = Object.entries(metadata).map(([name, value]) => item(name, '', value));
+  for (const [band, { description, scale, offset }] of bandTags.entries()) {
+    const of = (name: string, value: string) =>
+      items.push(item(name, ` sample="${band}" role="${name.toLowerCase()}"`, value));
+    if (description !== undefined) of('DESCRIPTION', description);
+    if (offset !== undefined) of('OFFSET', String(offset));
+    if (scale !== undefined) of('SCALE', String(scale));
+  }
+  return items.length === 0 ? undefined : `<GDALMetadata>\n${items.join('')}</GDALMetadata>\n`;
+}
+
+function item(name: string, attributes: string, value: string): string {
+  return `  <Item name="${escapeXml(name)}"${attributes}>${escapeXml(escapeXml(value))}</Item>\n`;
+}
+
+const ENTITY_OF: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+/** Control characters that XML 1.0 cannot hold become blanks. */
+function escapeXml(text: string): string {
+  return text
+    .replace(/[^\t\n\r\x20-\uFFFD\u{10000}-\u{10FFFF}]/gu, ' ')
+    .replace(/[&<>"]/g, (character) => ENTITY_OF[character]!);
+}
+
+/** Reads the XML back. Items of domains other than the default are left out. */
+export function parseGdalMetadata(
+  xml: string,
+  bands: number,
+): { metadata: Record<string, string>; bandTags: BandTags[] } {
+  const metadata: Record<string, string> = {};
+  const bandTags: BandTags[] = Array.from({ length: bands }, () => ({}));
+  for (const [, attributeText = '', text = ''] of xml.matchAll(/<Item\b([^>]*)>([^<]*)<\/Item>/g)) {
+    const attributes = new Map<string, string>();
+    for (const [, name = '', value = ''] of attributeText.matchAll(/([\w:]+)\s*=\s*"([^"]*)"/g)) {
+      attributes.set(name, unescapeXml(value));
+    }
+    const name = attributes.get('name');
+    if (name === undefined || (attributes.get('domain') ?? '') !== '') continue;
+    const value = unescapeXml(unescapeXml(text));
+    const sample = attributes.get('sample');
+    if (sample === undefined) {
+      Object.defineProperty(metadata, name, { value, enumerable: true, configurable: true, writable: true });
+      continue;
+    }
+    const tags = bandTags[Number(sample)];
+    const number = Number(value);
+    const role = attributes.get('role');
+    if (!tags) continue;
+    if (role === 'description') tags.description = value;
+    else if (role === 'scale' && Number.isFinite(number)) tags.scale = number;
+    else if (role === 'offset' && Number.isFinite(number)) tags.offset = number;
+  }
+  return { metadata, bandTags };
+}
+
+const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+
+function unescapeXml(text: string): string {
+  return text.replace(/&(?:#(\d+)|#x([\da-f]+)|(\w+));/gi, (whole, decimal, hex, name) => {
+    if (name !== undefined) return ENTITIES[name] ?? whole;
+    const code = decimal !== undefined ? Number(decimal) : Number.parseInt(hex, 16);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
+  });
+}

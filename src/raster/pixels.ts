@@ -1,0 +1,64 @@
+/** Typed arrays of pixels: their types, sizes and nodata values. */
+import type { DataType, PixelArray } from './types.js';
+
+interface PixelArrayConstructor {
+  new (length: number): PixelArray;
+  new (buffer: ArrayBufferLike, byteOffset?: number, length?: number): PixelArray;
+  readonly BYTES_PER_ELEMENT: number;
+}
+
+const constructors: Record<DataType, PixelArrayConstructor> = {
+  uint8: Uint8Array,
+  int8: Int8Array,
+  uint16: Uint16Array,
+  int16: Int16Array,
+  uint32: Uint32Array,
+  int32: Int32Array,
+  float32: Float32Array,
+  float64: Float64Array,
+};
+
+export function bytesPerPixel(dataType: DataType): number {
+  return constructors[dataType].BYTES_PER_ELEMENT;
+}
+
+/** `length` zeros. */
+export function newPixels(dataType: DataType, length: number): PixelArray {
+  return new constructors[dataType](length);
+}
+
+/** Pixels that several threads can see. */
+export function newSharedPixels(dataType: DataType, length: number): PixelArray {
+  return new constructors[dataType](new SharedArrayBuffer(length * bytesPerPixel(dataType)));
+}
+
+/** A typed view of bytes; `byteOffset` must be a multiple of the pixel size. */
+export function pixelsOf(
+  dataType: DataType,
+  buffer: ArrayBufferLike,
+  byteOffset: number,
+  length: number,
+): PixelArray {
+  return new constructors[dataType](buffer, byteOffset, length);
+}
+
+export function isFloat(dataType: DataType): boolean {
+  return dataType === 'float32' || dataType === 'float64';
+}
+
+export function dataTypeOf(pixels: PixelArray): DataType {
+  return pixels.constructor.name.replace('Array', '').toLowerCase() as DataType;
+}
+
+/**
+ * The nodata value as a pixel of this type can hold it: undefined where none can (such as -9999 in uint16), so that
+ * `pixel === storedNodata` is exact. NaN stays NaN: NaN in a float raster is always nodata.
+ */
+export function storedNodata(dataType: DataType, nodata: number | undefined): number | undefined {
+  if (nodata === undefined) return undefined;
+  if (dataType === 'float32') return Math.fround(nodata);
+  if (dataType === 'float64') return nodata;
+  const probe = newPixels(dataType, 1);
+  probe[0] = nodata;
+  return probe[0] === nodata ? nodata : undefined;
+}

@@ -1,0 +1,88 @@
+/**
+ * TIFF predictors: neighbouring pixels differ little, so differences compress better than values.
+ * 2 = horizontal differencing of integers (TIFF 6.0, section 14); 3 = floating point (Adobe Photoshop TIFF note 3).
+ * Values are in the byte order of this machine, which is little-endian wherever Node runs on common hardware.
+ */
+
+type Unsigned = Uint8Array | Uint16Array | Uint32Array;
+
+/**
+ * Writes the differences of one row block into `out`: rows of `width` values at `stride` in `source`, starting at
+ * `start`, become rows of `outWidth` in `out`. What lies beyond the values stays 0, "same as before".
+ */
+export function differenceRows<T extends Unsigned>(
+  source: T,
+  start: number,
+  stride: number,
+  width: number,
+  height: number,
+  out: T,
+  outWidth: number,
+): void {
+  for (let row = 0; row < height; row++) {
+    let from = start + row * stride;
+    let to = row * outWidth;
+    let previous = 0;
+    for (const end = from + width; from < end; from++, to++) {
+      const value = source[from]!;
+      out[to] = value - previous;
+      previous = value;
+    }
+  }
+}
+
+/** Undoes `differenceRows` in place: `samples` interleaved values a pixel, `width` pixels a row. */
+export function undoDifferences(values: Unsigned, width: number, height: number, samples: number): void {
+  const rowLength = width * samples;
+  if (samples === 1) {
+    for (let row = 0; row < height; row++) {
+      let at = row * rowLength;
+      let sum = 0;
+      for (const end = at + rowLength; at < end; at++) {
+        sum = (sum + values[at]!) | 0;
+        values[at] = sum;
+      }
+    }
+    return;
+  }
+  for (let row = 0; row < height; row++) {
+    const start = row * rowLength;
+    for (let at = start + samples; at < start + rowLength; at++) {
+      values[at] = values[at]! + values[at - samples]!;
+    }
+  }
+}
+
+/**
+ * Floating point predictor of one row: the bytes of `width` little-endian values of `size` bytes are gathered by
+ * significance, highest first, and the row of bytes is differenced.
+ */
+export function predictFloatRow(row: Uint8Array, width: number, size: number, out: Uint8Array): void {
+  for (let plane = 0; plane < size; plane++) {
+    const byte = size - 1 - plane;
+    for (let i = 0; i < width; i++) out[plane * width + i] = row[i * size + byte]!;
+  }
+  for (let i = width * size - 1; i > 0; i--) out[i] = out[i]! - out[i - 1]!;
+}
+
+/** Undoes `predictFloatRow` for each row; `width` counts values (pixels times interleaved samples). */
+export function undoFloatPredictor(
+  bytes: Uint8Array,
+  width: number,
+  height: number,
+  samples: number,
+  size: number,
+): void {
+  const values = width * samples;
+  const rowBytes = values * size;
+  const row = new Uint8Array(rowBytes);
+  for (let y = 0; y < height; y++) {
+    const start = y * rowBytes;
+    for (let i = start + samples; i < start + rowBytes; i++) bytes[i] = bytes[i]! + bytes[i - samples]!;
+    row.set(bytes.subarray(start, start + rowBytes));
+    for (let plane = 0; plane < size; plane++) {
+      const byte = size - 1 - plane;
+      for (let i = 0; i < values; i++) bytes[start + i * size + byte] = row[plane * values + i]!;
+    }
+  }
+}
