@@ -1,0 +1,78 @@
+/** Decides which engine trains: the first of tfjs-node-gpu, tfjs-node, WASM that works on this machine. */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { engineUnavailable, noEngine } from '../errors.js';
+import { ENGINE_NAMES, type EngineName } from './load-engine.js';
+import type { ProbeAnswer } from './probe.js';
+
+export interface SelectedEngine {
+  name: EngineName;
+  version: string;
+  /** The engines that come before it, with what spoke against each. */
+  why: { engine: EngineName; reason: string }[];
+}
+
+export interface EngineChoice {
+  /** Take this engine or fail. */
+  engine?: string;
+  /** A file beside whose `node_modules` the tfjs-node packages are looked for; default: this installation's. */
+  packagesFrom?: string;
+  /** Milliseconds that an engine has to load and to pass its self-test. Default 60,000: a GPU may compile its kernels. */
+  timeout?: number;
+}
+
+/**
+ * Tries the engines in child processes, best first, and stops at the first that loads, uses a GPU where it claims to, and
+ * passes the gradient self-test. Throws TW_TRAIN_ENGINE (the one asked for does not work) or TW_TRAIN_NO_ENGINE.
+ */
+export async function selectEngine(choice: EngineChoice = {}): Promise<SelectedEngine> {
+  const candidates = choice.engine === undefined ? ENGINE_NAMES : [engineNamed(choice.engine)];
+  const why: SelectedEngine['why'] = [];
+  for (const name of candidates) {
+    const answer = await probe(name, choice);
+    if (answer.works) return { name, version: answer.version, why };
+    why.push({ engine: name, reason: answer.reason });
+  }
+  if (choice.engine !== undefined) throw engineUnavailable(choice.engine, why[0]!.reason);
+  throw noEngine(why.map(({ engine, reason }) => `${engine}: ${reason}`).join('; '));
+}
+
+function engineNamed(name: string): EngineName {
+  const known = ENGINE_NAMES.find((candidate) => candidate === name);
+  if (known !== undefined) return known;
+  const reason =
+    name === 'cpu'
+      ? 'the plain JavaScript backend is too slow for training and has a wrong gradient'
+      : `it is not one of ${ENGINE_NAMES.join(', ')}`;
+  throw engineUnavailable(name, reason);
+}
+
+function probe(name: EngineName, { packagesFrom, timeout = 60_000 }: EngineChoice): Promise<ProbeAnswer> {
+  const script = fileURLToPath(new URL('./probe.js', import.meta.url));
+  const child = fork(script, [name, ...(packagesFrom === undefined ? [] : [packagesFrom])], {
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    env: { ...process.env, TF_CPP_MIN_LOG_LEVEL: '2' },
+    timeout,
+    killSignal: 'SIGKILL',
+  });
+  return new Promise((resolve) => {
+    let answer: ProbeAnswer | undefined;
+    let stderr = '';
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      stderr = (stderr + text).slice(-2000);
+    });
+    child.on('message', (message) => {
+      answer = message as ProbeAnswer;
+    });
+    child.on('error', (error) => {
+      answer ??= { works: false, reason: error.message };
+    });
+    child.on('close', (code, signal) => {
+      const ended =
+        signal === 'SIGKILL'
+          ? `it did not answer within ${timeout / 1000} s`
+          : `it ended with ${signal ?? `code ${code}`}: ${stderr.trim().split('\n').at(-1)}`;
+      resolve(answer ?? { works: false, reason: ended });
+    });
+  });
+}

@@ -1,0 +1,37 @@
+import type {
+  DepthwiseConv2dNativeBackpropFilterAttrs,
+  DepthwiseConv2dNativeBackpropFilterInputs,
+  KernelConfig,
+} from '@tensorflow/tfjs-core';
+import type { Tf } from '../tf.js';
+import { forEachTap } from './depthwise-conv2d.js';
+import { floats, wasmKernel, zeros } from './kernel.js';
+
+/** Gradient of a depthwise convolution by its filter [height, width, channels, multiplier], which the WASM backend lacks. */
+export function depthwiseConv2dBackpropFilter(tf: Tf): KernelConfig {
+  return wasmKernel<DepthwiseConv2dNativeBackpropFilterInputs, DepthwiseConv2dNativeBackpropFilterAttrs>(
+    tf.DepthwiseConv2dNativeBackpropFilter,
+    ({ inputs, attrs, backend }) => {
+      const conv = tf.backend_util.computeConv2DInfo(
+        inputs.x.shape as [number, number, number, number],
+        attrs.filterShape,
+        attrs.strides,
+        attrs.dilations,
+        attrs.pad,
+        attrs.dimRoundingMode,
+        true,
+      );
+      const output = zeros(backend, attrs.filterShape);
+      const dw = output.clear();
+      const x = floats(backend, inputs.x);
+      const dy = floats(backend, inputs.dy);
+      const multiplier = attrs.filterShape[3];
+      forEachTap(conv, (fromX, fromDy, to) => {
+        for (let o = 0, c = 0; c < conv.inChannels; c++) {
+          for (let m = 0; m < multiplier; m++, o++) dw[to + o]! += x[fromX + c]! * dy[fromDy + o]!;
+        }
+      });
+      return output.tensor;
+    },
+  );
+}

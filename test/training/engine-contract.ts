@@ -1,0 +1,172 @@
+/**
+ * What every training engine must compute: values and gradients of single operations against PyTorch
+ * (test/fixtures/training/reference_ops.py), and the gradients of the reference net.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { before, describe, it } from 'node:test';
+import type { Tensor, Tensor2D, Tensor3D, Tensor4D } from '@tensorflow/tfjs-core';
+import { type EngineName, loadEngine } from '../../src/training/engine/load-engine.js';
+import { gradientSelfTest } from '../../src/training/engine/self-test.js';
+import type { Tf } from '../../src/training/engine/tf.js';
+
+interface Reference {
+  inputs: { shape: number[]; low: number; high: number }[];
+  shape: number[];
+  value: number[];
+  gradients: number[][];
+}
+
+type Operation = (tf: Tf, ...inputs: Tensor[]) => Tensor;
+
+const conv =
+  (stride: number, pad: 'same' | 'valid' | number): Operation =>
+  (tf, x, f) =>
+    tf.conv2d(x as Tensor4D, f as Tensor4D, stride, pad);
+
+const convTranspose =
+  (stride: number): Operation =>
+  (tf, x, f) => {
+    const [batch, rows, columns] = (x as Tensor4D).shape;
+    const channels = (f as Tensor4D).shape[2];
+    return tf.conv2dTranspose(
+      x as Tensor4D,
+      f as Tensor4D,
+      [batch, rows * stride, columns * stride, channels],
+      stride,
+      'same',
+    );
+  };
+
+const OPERATIONS: Record<string, Operation> = {
+  maxPool2: (tf, x) => tf.maxPool(x as Tensor4D, 2, 2, 'valid'),
+  'maxPool2 of negative values': (tf, x) => tf.maxPool(x as Tensor4D, 2, 2, 'valid'),
+  'maxPool3 stride 2 same': (tf, x) => tf.maxPool(x as Tensor4D, 3, 2, 'same'),
+  avgPool2: (tf, x) => tf.avgPool(x as Tensor4D, 2, 2, 'valid'),
+  'conv3 same': conv(1, 'same'),
+  'conv3 valid': conv(1, 'valid'),
+  'conv3 stride 2 same': conv(2, 'same'),
+  'conv3 stride 2 valid': conv(2, 'valid'),
+  'conv4 stride 2 same': conv(2, 'same'),
+  conv1: conv(1, 'same'),
+  'conv1 stride 2': conv(2, 'same'),
+  'conv1 padded by 1': conv(1, 1),
+  'conv3 padded by 2': conv(1, 2),
+  'convTranspose2 stride 2': convTranspose(2),
+  'convTranspose3 stride 2': convTranspose(2),
+  'convTranspose4 stride 2': convTranspose(2),
+  'convTranspose3 stride 1': convTranspose(1),
+  depthwise3: (tf, x, f) => tf.depthwiseConv2d(x as Tensor4D, f as Tensor4D, 1, 'same'),
+  'depthwise3 stride 2 multiplier 2': (tf, x, f) =>
+    tf.depthwiseConv2d(x as Tensor4D, f as Tensor4D, 2, 'same'),
+  batchNorm: (tf, x, scale, offset) => {
+    const { mean, variance } = tf.moments(x!, [0, 1, 2]);
+    return tf.batchNorm(x!, mean, variance, offset, scale, 1e-3);
+  },
+  relu: (tf, x) => tf.relu(x!),
+  leakyRelu: (tf, x) => tf.leakyRelu(x!, 0.2),
+  elu: (tf, x) => tf.elu(x!),
+  tanh: (tf, x) => tf.tanh(x!),
+  sigmoid: (tf, x) => tf.sigmoid(x!),
+  softplus: (tf, x) => tf.softplus(x!),
+  softmax: (tf, x) => tf.softmax(x!),
+  concat: (tf, a, b) => tf.concat([a!, b!], 3),
+  matMul: (tf, a, b) => tf.matMul(a!, b!),
+  'matMul of transposed a': (tf, a, b) => tf.matMul(a!, b!, true),
+  'matMul of transposed b': (tf, a, b) => tf.matMul(a!, b!, false, true),
+  'matMul of both transposed': (tf, a, b) => tf.matMul(a!, b!, true, true),
+  'matMul in batches': (tf, a, b) => tf.matMul(a as Tensor3D, b as Tensor3D),
+  mean: (tf, x) => tf.mean(x!, [1, 2]),
+  max: (tf, x) => tf.max(x!, 3),
+  abs: (tf, x) => tf.abs(x!),
+  gather: (tf, x) => tf.gather(x as Tensor2D, tf.tensor1d([1, 3, 3], 'int32')),
+  'gather on axis 1': (tf, x) => tf.gather(x as Tensor2D, tf.tensor1d([6, 0, 6, 2], 'int32'), 1),
+  slice: (tf, x) => tf.slice(x!, [0, 1, 1, 1], [2, 3, 4, 1]),
+  pad: (tf, x) =>
+    tf.pad(x!, [
+      [0, 0],
+      [1, 1],
+      [1, 1],
+      [0, 0],
+    ]),
+  resizeBilinear: (tf, x) => tf.image.resizeBilinear(x as Tensor4D, [10, 12], true),
+  resizeNearestNeighbor: (tf, x) => tf.image.resizeNearestNeighbor(x as Tensor4D, [10, 12]),
+  transpose: (tf, x) => tf.transpose(x!, [0, 3, 1, 2]),
+  div: (tf, a, b) => tf.div(a!, b!),
+  log: (tf, x) => tf.log(x!),
+  meanSquaredError: (tf, a, b) => tf.losses.meanSquaredError(a!, b!),
+};
+
+const references: Record<string, Reference> = JSON.parse(
+  readFileSync(new URL('../../../test/fixtures/training/ops.json', import.meta.url), 'utf8'),
+);
+
+/** The formula of reference_ops.py. */
+function values(size: number, seed: number, low = -1, high = 1): Float32Array {
+  return Float32Array.from({ length: size }, (_, i) => {
+    const raw = 43758.5453 * Math.sin(12.9898 * (i + 1) + seed);
+    return low + (high - low) * (raw - Math.floor(raw));
+  });
+}
+
+/** Why an engine cannot be tested here, or `undefined`. */
+export async function reasonToSkip(name: EngineName): Promise<string | undefined> {
+  const { selectEngine } = await import('../../src/training/engine/select-engine.js');
+  try {
+    await selectEngine({ engine: name });
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** Registers the tests of one engine. Engines do not share a process, so each has a test file of its own. */
+export function engineContract(name: EngineName): void {
+  describe(`training engine ${name}`, () => {
+    let tf: Tf;
+    before(async () => {
+      ({ tf } = await loadEngine(name));
+    });
+
+    it('passes the gradient self-test', async () => {
+      const result = await gradientSelfTest(tf);
+      assert.ok(result.passed, `${result.where}: ${result.error}`);
+    });
+
+    it('leaves no tensors behind', async () => {
+      const before = tf.memory().numTensors;
+      await gradientSelfTest(tf);
+      assert.equal(tf.memory().numTensors, before);
+    });
+
+    it('is tested on every reference', () => {
+      assert.deepEqual(Object.keys(OPERATIONS).sort(), Object.keys(references).sort());
+    });
+
+    for (const [operation, compute] of Object.entries(OPERATIONS)) {
+      it(`${operation}: value and gradients`, () => {
+        const reference = references[operation]!;
+        const inputs = reference.inputs.map(({ shape, low, high }, k) =>
+          tf.tensor(values(tf.util.sizeFromShape(shape), k + 1, low, high), shape),
+        );
+        const value = tf.tidy(() => compute(tf, ...inputs));
+        assert.deepEqual(value.shape, reference.shape);
+        close(value.dataSync(), reference.value, 'value');
+        const dy = tf.tensor(values(value.size, 11), value.shape);
+        tf.grads((...xs: Tensor[]) => compute(tf, ...xs))(inputs, dy).forEach((gradient, k) => {
+          close(gradient.dataSync(), reference.gradients[k]!, `gradient of input ${k}`);
+        });
+      });
+    }
+  });
+}
+
+function close(actual: ArrayLike<number>, expected: number[], what: string): void {
+  assert.equal(actual.length, expected.length, what);
+  const size = Math.max(...expected.map(Math.abs));
+  expected.forEach((value, i) => {
+    // Written so that a NaN fails.
+    const right = Math.abs(actual[i]! - value) <= 1e-5 * size;
+    assert.ok(right, `${what}[${i}] is ${actual[i]}, not ${value}`);
+  });
+}

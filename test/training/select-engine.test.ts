@@ -1,0 +1,123 @@
+/**
+ * The order of the engines, with packages that stand in for tfjs-node: real ones need the open network to install. A
+ * stand-in is tfjs's own JavaScript backend under the name that tfjs-node's has.
+ */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, beforeEach, describe, it } from 'node:test';
+import { selectEngine } from '../../src/training/engine/select-engine.js';
+
+const { resolve } = createRequire(import.meta.url);
+const wasmBackend = createRequire(resolve('@tensorflow/tfjs-backend-wasm'));
+
+const folder = mkdtempSync(join(tmpdir(), 'tilewright-engine-'));
+after(() => rmSync(folder, { recursive: true }));
+const packagesFrom = join(folder, 'index.js');
+
+function install(name: 'tfjs-node' | 'tfjs-node-gpu', source: string): void {
+  const home = join(folder, 'node_modules', '@tensorflow', name);
+  mkdirSync(home, { recursive: true });
+  writeFileSync(
+    join(home, 'package.json'),
+    JSON.stringify({ name: `@tensorflow/${name}`, version: '4.22.0', main: 'index.js' }),
+  );
+  writeFileSync(join(home, 'index.js'), source);
+}
+
+function engine(options: { gpu: boolean; backend?: string; patch?: string }): string {
+  const backend = options.backend ?? 'tensorflow';
+  return `
+    const core = require(${JSON.stringify(resolve('@tensorflow/tfjs-core'))});
+    const layers = require(${JSON.stringify(resolve('@tensorflow/tfjs-layers'))});
+    const { MathBackendCPU } = require(${JSON.stringify(wasmBackend.resolve('@tensorflow/tfjs-backend-cpu'))});
+    if (${JSON.stringify(backend)} !== 'cpu') {
+      core.copyRegisteredKernels('cpu', 'tensorflow');
+      core.registerBackend('tensorflow', () => Object.assign(new MathBackendCPU(), { isUsingGpuDevice: ${options.gpu} }));
+    }
+    core.setBackend(${JSON.stringify(backend)});
+    ${options.patch ?? ''}
+    module.exports = { ...core, ...layers, version: { 'tfjs-node': '4.22.0' } };`;
+}
+
+/** Passes each gradient of max pooling to every pixel: finite, of the right shape, and wrong. */
+const WRONG_GRADIENT = `
+  core.unregisterKernel('MaxPoolGrad', 'tensorflow');
+  core.registerKernel({ kernelName: 'MaxPoolGrad', backendName: 'tensorflow',
+    kernelFunc: ({ inputs: { input } }) => core.onesLike(input) });`;
+
+describe('selectEngine', () => {
+  beforeEach(() => rmSync(join(folder, 'node_modules'), { recursive: true, force: true }));
+
+  it('takes the GPU first', async () => {
+    install('tfjs-node-gpu', engine({ gpu: true }));
+    install('tfjs-node', engine({ gpu: false }));
+    assert.deepEqual(await selectEngine({ packagesFrom }), {
+      name: 'tfjs-node-gpu',
+      version: '4.22.0',
+      why: [],
+    });
+  });
+
+  it('takes tfjs-node where the GPU package finds no GPU', async () => {
+    install('tfjs-node-gpu', engine({ gpu: false }));
+    install('tfjs-node', engine({ gpu: false }));
+    const selected = await selectEngine({ packagesFrom });
+    assert.equal(selected.name, 'tfjs-node');
+    assert.deepEqual(selected.why, [{ engine: 'tfjs-node-gpu', reason: 'TensorFlow found no GPU' }]);
+  });
+
+  it('falls back to WASM, with a reason for each', async () => {
+    const selected = await selectEngine({ packagesFrom });
+    assert.equal(selected.name, 'wasm');
+    assert.deepEqual(
+      selected.why.map(({ engine }) => engine),
+      ['tfjs-node-gpu', 'tfjs-node'],
+    );
+    for (const { reason } of selected.why) assert.match(reason, /^Cannot find module/);
+  });
+
+  it('passes over an engine whose gradients are wrong', async () => {
+    install('tfjs-node-gpu', engine({ gpu: true, patch: WRONG_GRADIENT }));
+    install('tfjs-node', engine({ gpu: false }));
+    const selected = await selectEngine({ packagesFrom });
+    assert.equal(selected.name, 'tfjs-node');
+    assert.match(selected.why[0]!.reason, /^gradient self-test failed/);
+  });
+
+  it('survives a library that crashes, one that hangs, and one without its binary', async () => {
+    install('tfjs-node-gpu', 'process.stderr.write("cannot map libcudart"); process.abort();');
+    install('tfjs-node', 'while (true);');
+    const selected = await selectEngine({ packagesFrom, timeout: 5000 });
+    assert.equal(selected.name, 'wasm');
+    assert.match(selected.why[0]!.reason, /SIGABRT/);
+    assert.match(selected.why[1]!.reason, /did not answer within 5 s/);
+
+    install('tfjs-node', 'throw new Error("The Node.js native addon module was not found");');
+    const other = await selectEngine({ packagesFrom });
+    assert.match(other.why[1]!.reason, /native addon module was not found/);
+  });
+
+  it('refuses the plain JavaScript backend, also in the guise of tfjs-node', async () => {
+    install('tfjs-node', engine({ gpu: false, backend: 'cpu' }));
+    const selected = await selectEngine({ packagesFrom });
+    assert.equal(selected.name, 'wasm');
+    assert.match(selected.why[1]!.reason, /refused for training/);
+    await assert.rejects(selectEngine({ engine: 'cpu' }), { code: 'TW_TRAIN_ENGINE', message: /too slow/ });
+  });
+
+  it('takes the engine that was asked for, or fails with the reason', async () => {
+    install('tfjs-node-gpu', engine({ gpu: true }));
+    assert.deepEqual((await selectEngine({ engine: 'wasm', packagesFrom })).why, []);
+    await assert.rejects(selectEngine({ engine: 'tfjs-node', packagesFrom }), {
+      code: 'TW_TRAIN_ENGINE',
+      message: /^training engine tfjs-node cannot be used: Cannot find module/,
+    });
+    await assert.rejects(selectEngine({ engine: 'torch' }), {
+      code: 'TW_TRAIN_ENGINE',
+      message: /is not one of/,
+    });
+  });
+});
