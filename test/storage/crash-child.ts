@@ -8,7 +8,7 @@ if (dir !== undefined) {
   const storage = await Storage.open(dir, { sweepDelay: 20 });
   await storage.ensureCollection(COLLECTION);
   for (let n = Number(first); ; n++) {
-    await writeScene(storage, `scene-${n % 3}`, n);
-    writeSync(1, `${n}\n`);
+    await writeScene(storage, `scene-${n % 3}`, n, (step) => writeSync(1, `${step}\n`));
+    writeSync(1, `acknowledged ${n}\n`);
   }
 }

@@ -1,25 +1,32 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Storage, verify } from '../../src/storage/index.js';
 import { bytesOf, COLLECTION, cellsOf, tempFolder } from './sample-scenes.js';
 
 const CHILD = fileURLToPath(new URL('./crash-child.js', import.meta.url));
-const KILLS = 14;
+const KILLS = 25;
 
-/** Runs the writer from delivery `first` on and kills it some time after its first acknowledgement. Returns the last. */
-async function runAndKill(dir: string, first: number, afterMs: number): Promise<number> {
+/**
+ * Runs the writer from delivery `first` on and kills it a few milliseconds after it began a random step for a random
+ * time. Returns the last delivery that it acknowledged, or `first` - 1.
+ */
+async function runAndKill(dir: string, first: number): Promise<number> {
   const child = spawn(process.execPath, [CHILD, dir, `${first}`], { stdio: ['ignore', 'pipe', 'inherit'] });
-  let out = '';
-  child.stdout.on('data', (text) => {
-    if (out === '') setTimeout(() => child.kill('SIGKILL'), afterMs);
-    out += text;
+  const step = ['begin', 'publish', 'commit', 'commit', 'acknowledged'][randomInt(5)]!;
+  let steps = randomInt(1, 5);
+  let acknowledged = first - 1;
+  createInterface(child.stdout).on('line', (line) => {
+    if (line.startsWith('acknowledged')) acknowledged = Number(line.split(' ')[1]);
+    if (line.startsWith(step) && --steps === 0) setTimeout(() => child.kill('SIGKILL'), randomInt(8));
   });
   const signal = await new Promise((done) => child.on('close', (_, by) => done(by)));
   assert.equal(signal, 'SIGKILL', 'the writer must not end by itself');
-  return Number(out.trim().split('\n').at(-1));
+  return acknowledged;
 }
 
 async function assertWhole(storage: Storage, scene: string, acknowledged: number): Promise<void> {
@@ -50,7 +57,7 @@ test('after kill -9 at any moment every acknowledged scene is whole and nothing 
   let acknowledged = -1;
   for (let kill = 0; kill < KILLS; kill++) {
     const first = acknowledged + 1;
-    acknowledged = await runAndKill(dir, first, Math.random() * 200);
+    acknowledged = await runAndKill(dir, first);
     const storage = await Storage.open(dir, { sweepDelay: 20 });
     try {
       let tiles = 0;

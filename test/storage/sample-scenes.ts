@@ -82,15 +82,23 @@ export async function stageTile(write: SceneWrite, n: number, geocode: string): 
   for (const group of GROUPS) await writeSynced(join(folder, `${group}.tif`), bytesOf(n, geocode, group));
 }
 
-/** Writes delivery `n` of a scene, its tiles published in batches of three. */
-export async function writeScene(storage: Storage, scene: string, n: number): Promise<SceneRecord> {
+/** Writes delivery `n` of a scene, its tiles published in batches of three. `before` is told each step. */
+export async function writeScene(
+  storage: Storage,
+  scene: string,
+  n: number,
+  before: (step: string) => void = () => {},
+): Promise<SceneRecord> {
   const cells = cellsOf(n);
+  before('begin');
   const write = await storage.beginScene(COLLECTION.id, scene, [...cells, 'zzzzz']);
   for (let i = 0; i < cells.length; i += 3) {
     const batch = cells.slice(i, i + 3);
     for (const geocode of batch) await stageTile(write, n, geocode);
+    before('publish');
     await write.publish(batch);
   }
+  before('commit');
   return write.commit(
     factsOf(n),
     cells.map((geocode) => tileRecord(write, n, geocode)),
