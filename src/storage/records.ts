@@ -102,6 +102,8 @@ export interface ModelRecord {
   geocode: string;
   version: string;
   createdAt: number;
+  /** Weights and card as they lie in the version's folder. */
+  files: { name: string; bytes: number; crc32: number }[];
   /** The card as written beside the weights. */
   card: unknown;
 }

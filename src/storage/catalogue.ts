@@ -1,0 +1,180 @@
+/** The catalogue: typed tables of small records over LevelDB. */
+import { Level } from 'level';
+import { TilewrightError } from '../errors.js';
+import { asStorageError, onDisk } from './errors.js';
+import { decodeRecord, encodeRecord } from './record-codec.js';
+import type { CollectionRecord, JobRecord, ModelRecord, SceneRecord, TileRecord } from './records.js';
+
+/** One put or delete, to be handed to `Catalogue.write` together with others. */
+export type Change = { type: 'put'; key: string; value: Buffer } | { type: 'del'; key: string };
+
+/** Which keys of a table: those that begin with `prefix` and come before `before`, in their order or reversed. */
+export interface KeyRange {
+  prefix?: string;
+  before?: string;
+  reverse?: boolean;
+  limit?: number;
+}
+
+export type Scanned<T> =
+  | { key: string; record: T; error?: undefined }
+  | { key: string; record?: undefined; error: TilewrightError };
+
+/**
+ * Records of one kind, ordered by their keys. Keys are ASCII; on disk they are those of level's sublevel `name`. Every
+ * read checks the record's CRC: TW_STORAGE_CORRUPT.
+ */
+export class Table<T> {
+  private readonly prefix: string;
+
+  constructor(
+    readonly name: string,
+    private readonly db: Level<string, Buffer>,
+  ) {
+    this.prefix = `!${name}!`;
+  }
+
+  /** The change that stores a record. */
+  set(key: string, record: T): Change {
+    return { type: 'put', key: this.prefix + key, value: encodeRecord(key, record) };
+  }
+
+  /** The change that deletes a record. */
+  delete(key: string): Change {
+    return { type: 'del', key: this.prefix + key };
+  }
+
+  async get(key: string): Promise<T | undefined> {
+    return (await this.getMany([key]))[0];
+  }
+
+  /** In the order of `keys`; undefined where there is no record. */
+  getMany(keys: string[]): Promise<(T | undefined)[]> {
+    return this.onDisk(async () => {
+      const values: (Buffer | undefined)[] = await this.db.getMany(keys.map((key) => this.prefix + key));
+      return values.map((value, i) => value && decodeRecord<T>(this.name, keys[i]!, value));
+    });
+  }
+
+  has(key: string): Promise<boolean> {
+    return this.onDisk(() => this.db.has(this.prefix + key));
+  }
+
+  async *keys(range: KeyRange = {}): AsyncGenerator<string> {
+    try {
+      for await (const key of this.db.keys(this.levelRange(range))) yield key.slice(this.prefix.length);
+    } catch (error) {
+      throw asStorageError(error, this.db.location);
+    }
+  }
+
+  async *values(range: KeyRange = {}): AsyncGenerator<T> {
+    for await (const scanned of this.scan(range)) {
+      if (scanned.error) throw scanned.error;
+      yield scanned.record;
+    }
+  }
+
+  /** Like `values`, but goes on after a damaged record. */
+  async *scan(range: KeyRange = {}): AsyncGenerator<Scanned<T>> {
+    try {
+      for await (const [key, value] of this.db.iterator(this.levelRange(range)))
+        yield this.scanned(key.slice(this.prefix.length), value);
+    } catch (error) {
+      throw asStorageError(error, this.db.location);
+    }
+  }
+
+  private scanned(key: string, value: Buffer): Scanned<T> {
+    try {
+      return { key, record: decodeRecord<T>(this.name, key, value) };
+    } catch (error) {
+      if (error instanceof TilewrightError) return { key, error };
+      throw error;
+    }
+  }
+
+  private levelRange({ prefix = '', before, reverse = false, limit = -1 }: KeyRange) {
+    return {
+      gte: this.prefix + prefix,
+      lt: this.prefix + (before ?? `${prefix}\x7f`),
+      reverse,
+      limit,
+    };
+  }
+
+  private onDisk<R>(work: () => Promise<R>): Promise<R> {
+    return onDisk(this.db.location, work);
+  }
+}
+
+/**
+ * | table | key |
+ * |---|---|
+ * | collections | collection id |
+ * | scenes | `<collection>/<scene>` |
+ * | tiles | tile id, which begins with `<collection>_<scene>_` |
+ * | models | model id |
+ * | jobs | job id |
+ * | pending | folder of a tile or model version that is being written, relative to the data folder |
+ * | superseded | folder of a version that no record names any more, and since when |
+ *
+ * Invariants: a `write` is on disk as a whole when its promise resolves. After a failed `write` nobody knows whether its
+ * log record is on disk (and what LevelDB appends behind a torn one is lost), so the catalogue takes no further write;
+ * the next open tells.
+ */
+export class Catalogue {
+  readonly collections: Table<CollectionRecord>;
+  readonly scenes: Table<SceneRecord>;
+  readonly tiles: Table<TileRecord>;
+  readonly models: Table<ModelRecord>;
+  readonly jobs: Table<JobRecord>;
+  readonly pending: Table<{ since: number }>;
+  readonly superseded: Table<{ since: number }>;
+  private failure: unknown;
+
+  private constructor(
+    readonly dir: string,
+    private readonly db: Level<string, Buffer>,
+  ) {
+    const table = <T>(name: string) => new Table<T>(name, db);
+    this.collections = table('collections');
+    this.scenes = table('scenes');
+    this.tiles = table('tiles');
+    this.models = table('models');
+    this.jobs = table('jobs');
+    this.pending = table('pending');
+    this.superseded = table('superseded');
+  }
+
+  /** Throws TW_STORAGE_LOCKED where another process, or this one, has it open. */
+  static async open(dir: string): Promise<Catalogue> {
+    const db = new Level<string, Buffer>(dir, { valueEncoding: 'buffer' });
+    await onDisk(dir, () => db.open());
+    return new Catalogue(dir, db);
+  }
+
+  /** All changes or none, in one synced batch. */
+  async write(changes: Change[]): Promise<void> {
+    if (this.failure !== undefined) throw this.failure;
+    try {
+      await this.db.batch(changes, { sync: true });
+    } catch (error) {
+      this.failure = asStorageError(error, this.dir);
+      throw this.failure;
+    }
+  }
+
+  /** Whether a write has failed, so that only the next open can tell what is on disk. */
+  get failed(): boolean {
+    return this.failure !== undefined;
+  }
+
+  async close(): Promise<void> {
+    await onDisk(this.dir, () => this.db.close());
+  }
+}
+
+export function sceneKey(collection: string, scene: string): string {
+  return `${collection}/${scene}`;
+}

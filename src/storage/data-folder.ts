@@ -1,0 +1,147 @@
+/** The data folder of a node: who it is, who holds it, and its catalogue. */
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Catalogue } from './catalogue.js';
+import { fsyncFolder, writeFileDurably } from './durable.js';
+import { onDisk, storageCorrupt, storageFormat, storageLocked } from './errors.js';
+
+/** `node.json`: made once, kept for good. */
+export interface NodeIdentity {
+  id: string;
+  format: 1;
+  created: string;
+}
+
+/**
+ * `lock`: tells other commands of the same user (mode 0600) how to reach the process that holds the folder. It is
+ * information only: what excludes a second process is LevelDB's own lock.
+ */
+export interface LockInfo {
+  pid: number;
+  /** Base URL of the server; null where the process serves none. */
+  url: string | null;
+  /** 32 random bytes in hex: a request that carries it comes from the user who owns the folder. */
+  secret: string;
+  started: string;
+}
+
+/** The lock file of a folder; undefined where there is none that this user may read. */
+export async function readLock(dir: string): Promise<LockInfo | undefined> {
+  const text = await readOptional(join(dir, 'lock'), ['ENOENT', 'ENOTDIR', 'EACCES']);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as LockInfo;
+  } catch (error) {
+    throw storageCorrupt.because(error, 'the file lock', dir);
+  }
+}
+
+/**
+ * Invariant: between open and close this process alone writes below `dir`; the lock file exists only while LevelDB's
+ * lock is held.
+ */
+export class DataFolder {
+  private constructor(
+    readonly dir: string,
+    readonly node: NodeIdentity,
+    readonly catalogue: Catalogue,
+    private info: LockInfo,
+  ) {}
+
+  /**
+   * Opens a data folder, or makes one. Throws TW_STORAGE_LOCKED, TW_STORAGE_FORMAT, TW_STORAGE_READ_ONLY,
+   * TW_STORAGE_FULL.
+   */
+  static async open(dir: string): Promise<DataFolder> {
+    await onDisk(dir, async () => {
+      await mkdir(dir, { recursive: true });
+      await readIdentity(dir);
+    });
+    const catalogue = await openCatalogue(dir);
+    try {
+      return await onDisk(dir, async () => {
+        const node = (await readIdentity(dir)) ?? (await createIdentity(dir));
+        for (const part of ['tiles', 'models']) await mkdir(join(dir, part), { recursive: true });
+        await fsyncFolder(dir);
+        const secret = randomBytes(32).toString('hex');
+        const info = { pid: process.pid, url: null, secret, started: new Date().toISOString() };
+        await writeLock(dir, info);
+        return new DataFolder(dir, node, catalogue, info);
+      });
+    } catch (error) {
+      await catalogue.close();
+      throw error;
+    }
+  }
+
+  get lock(): LockInfo {
+    return this.info;
+  }
+
+  /** Tells others where this process serves the folder. */
+  async announce(url: string): Promise<void> {
+    this.info = { ...this.info, url };
+    await onDisk(this.dir, () => writeLock(this.dir, this.info));
+  }
+
+  /** The lock file goes first: once LevelDB's lock is free, another process may have written its own. */
+  async close(): Promise<void> {
+    try {
+      await onDisk(this.dir, () => rm(join(this.dir, 'lock'), { force: true }));
+    } finally {
+      await this.catalogue.close();
+    }
+  }
+}
+
+async function openCatalogue(dir: string): Promise<Catalogue> {
+  try {
+    return await Catalogue.open(join(dir, 'catalogue'));
+  } catch (error) {
+    if (!storageLocked.is(error)) throw error;
+    const lock = await readLock(dir);
+    const holder = lock ? `process ${lock.pid}${lock.url ? ` at ${lock.url}` : ''}` : 'another process';
+    throw storageLocked.because(error, dir, holder);
+  }
+}
+
+async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
+  const file = join(dir, 'node.json');
+  const text = await readOptional(file, ['ENOENT']);
+  if (text === undefined) return undefined;
+  let found: { id?: unknown; format?: unknown; created?: unknown } | null;
+  try {
+    found = JSON.parse(text);
+  } catch (error) {
+    throw storageFormat.because(error, file, 'no JSON');
+  }
+  if (found?.format !== 1) throw storageFormat(file, `format ${JSON.stringify(found?.format)}`);
+  if (typeof found.id !== 'string' || typeof found.created !== 'string')
+    throw storageFormat(file, 'no id or no date of creation');
+  return { id: found.id, format: 1, created: found.created };
+}
+
+async function createIdentity(dir: string): Promise<NodeIdentity> {
+  const node: NodeIdentity = {
+    id: randomBytes(8).toString('hex'),
+    format: 1,
+    created: new Date().toISOString(),
+  };
+  await writeFileDurably(join(dir, 'node.json'), `${JSON.stringify(node, null, 2)}\n`);
+  return node;
+}
+
+function writeLock(dir: string, info: LockInfo): Promise<void> {
+  return writeFileDurably(join(dir, 'lock'), `${JSON.stringify(info)}\n`, 0o600);
+}
+
+/** The text of a file, or undefined where reading fails with one of `absent`. */
+async function readOptional(file: string, absent: string[]): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (absent.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+}

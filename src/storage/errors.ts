@@ -1,0 +1,121 @@
+import { defineError, TilewrightError } from '../errors.js';
+
+export const storageCorrupt = defineError(
+  'TW_STORAGE_CORRUPT',
+  500,
+  'A stored record or file is not what was written: its checksum does not fit. Ingest the scene again; `tilewright verify` lists everything that is damaged.',
+  (what: string, where: string) =>
+    `${what} in ${where} is damaged: its bytes are not those that were written. Run "tilewright verify", then ingest again what it names.`,
+);
+
+export const storageLocked = defineError(
+  'TW_STORAGE_LOCKED',
+  409,
+  'Another process holds the data folder. Use that process through its URL (`--server`), or stop it first.',
+  (dir: string, holder: string) =>
+    `the data folder ${dir} is held by ${holder}; talk to it with --server, or stop it first`,
+);
+
+export const storageFull = defineError(
+  'TW_STORAGE_FULL',
+  507,
+  'The disk of the data folder is full. Free space; after a failed write to the catalogue also start the node again.',
+  (dir: string) =>
+    `no space is left on the disk of ${dir}; what was acknowledged is safe. Free space, then start again`,
+);
+
+export const storageReadOnly = defineError(
+  'TW_STORAGE_READ_ONLY',
+  500,
+  'The data folder may not be written by this user, or lies on a read-only file system.',
+  (dir: string) =>
+    `${dir} cannot be written by this user; check its owner and permissions, or choose another folder with --data`,
+);
+
+export const storageIo = defineError(
+  'TW_STORAGE_IO',
+  500,
+  'The operating system reported an error of the data folder; the message names it. After a failed write to the catalogue start the node again.',
+  (dir: string, detail: string) => `an operation on ${dir} failed: ${detail}`,
+);
+
+export const storageFormat = defineError(
+  'TW_STORAGE_FORMAT',
+  500,
+  'The data folder was made by a version of tilewright with another layout, or its node.json is damaged.',
+  (file: string, found: string) =>
+    `${file} has ${found}, but this version reads format 1 only; use the version that made it, or another folder with --data`,
+);
+
+export const storageBadName = defineError(
+  'TW_STORAGE_BAD_NAME',
+  400,
+  'An id, geocode, group or file name holds characters that cannot be part of a path, or is too long.',
+  (kind: string, name: string) =>
+    `${JSON.stringify(name.slice(0, 300))} is no valid ${kind}; letters, digits, ".", "_", "-" and "+" are allowed, beginning with a letter or digit`,
+);
+
+export const sceneBusy = defineError(
+  'TW_STORAGE_SCENE_BUSY',
+  409,
+  'Another ingest of the same scene is under way. Wait until it has ended.',
+  (collection: string, scene: string) =>
+    `scene ${scene} of collection ${collection} is being written by another ingest; wait until it has ended`,
+);
+
+export const sceneWriteMisuse = defineError(
+  'TW_STORAGE_WRITE_ORDER',
+  500,
+  'A scene was written out of order. This is a fault in the program, not in the data; nothing became visible.',
+  (scene: string, detail: string) => `the write of scene ${scene} is out of order: ${detail}`,
+);
+
+export const noCollection = defineError(
+  'TW_STORAGE_NO_COLLECTION',
+  404,
+  'There is no collection of this name. `tilewright collections` lists those that exist.',
+  (id: string) =>
+    `there is no collection ${JSON.stringify(id)}; "tilewright collections" lists those that exist`,
+);
+
+export const collectionFixed = defineError(
+  'TW_STORAGE_COLLECTION_FIXED',
+  409,
+  'The grid and the precision of a collection are fixed by its first ingest. Use another collection for another grid or precision.',
+  (id: string, fixed: string, wanted: string) =>
+    `collection ${id} is fixed to ${fixed}, so ${wanted} cannot be added; name another collection with --collection`,
+);
+
+const FULL = /No space left on device|Disk quota exceeded/;
+const READ_ONLY = /Permission denied|Operation not permitted|Read-only file system/;
+
+/**
+ * The error that a user sees for whatever the file system or LevelDB has thrown about `dir`. LevelDB tells the errno
+ * only in its message, and `level` wraps it as the cause of another error. What is neither is returned as it is.
+ */
+export function asStorageError(error: unknown, dir: string): unknown {
+  if (error instanceof TilewrightError) return error;
+  const chain: { code: string; message: string }[] = [];
+  for (let e = error; e instanceof Error; e = e.cause)
+    chain.push({ code: String((e as NodeJS.ErrnoException).code ?? ''), message: e.message });
+  const some = (codes: string[], text?: RegExp) =>
+    chain.some((e) => codes.includes(e.code) || (e.code.startsWith('LEVEL_') && text?.test(e.message)));
+
+  if (some(['LEVEL_LOCKED'])) return storageLocked.because(error, dir, 'another process');
+  if (some(['ENOSPC', 'EDQUOT'], FULL)) return storageFull.because(error, dir);
+  if (some(['EACCES', 'EPERM', 'EROFS'], READ_ONLY)) return storageReadOnly.because(error, dir);
+  if (some(['LEVEL_CORRUPTION'], /Corruption/)) return storageCorrupt.because(error, 'the catalogue', dir);
+  const last = chain.at(-1);
+  if (last && chain.some((e) => /^(E[A-Z0-9]+|LEVEL_.*)$/.test(e.code)))
+    return storageIo.because(error, dir, last.message);
+  return error;
+}
+
+/** Runs `work` and throws its errors as `asStorageError` puts them. */
+export async function onDisk<T>(dir: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw asStorageError(error, dir);
+  }
+}

@@ -1,0 +1,16 @@
+export type { Change, KeyRange, Scanned, Table } from './catalogue.js';
+export { Catalogue, sceneKey } from './catalogue.js';
+export { ColumnIndex } from './column-index.js';
+export type { LockInfo, NodeIdentity } from './data-folder.js';
+export { DataFolder, readLock } from './data-folder.js';
+export { fsyncFolder, writeFileDurably, writeSynced } from './durable.js';
+export { asStorageError, onDisk } from './errors.js';
+export type { ModelVersion, TileVersion } from './layout.js';
+export { checkedName, modelId, newVersion, tileId } from './names.js';
+export * from './records.js';
+export type { SceneFacts } from './scene-write.js';
+export { SceneWrite } from './scene-write.js';
+export type { StorageStats } from './storage.js';
+export { Storage } from './storage.js';
+export type { Problem, VerifyProgress, VerifyReport } from './verify.js';
+export { verify } from './verify.js';

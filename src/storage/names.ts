@@ -1,0 +1,49 @@
+/** Ids and the names of files. Whatever comes from a request is checked here before it becomes part of a path. */
+import { randomInt } from 'node:crypto';
+import type { GridName } from '../geocode/index.js';
+import { storageBadName } from './errors.js';
+
+const WORD = '[A-Za-z0-9][A-Za-z0-9._+-]*';
+/** A file name has at most 255 bytes; a tile id is collection + scene + geocode + the suffix of a derived tile. */
+const PATTERNS = {
+  'collection id': new RegExp(`^(?=.{1,64}$)${WORD}$`),
+  'scene id': new RegExp(`^(?=.{1,120}$)${WORD}$`),
+  'tile id': new RegExp(`^(?=.{1,240}$)${WORD}$`),
+  'model name': new RegExp(`^(?=.{1,64}$)${WORD}$`),
+  'band group': new RegExp(`^(?=.{1,64}$)${WORD}$`),
+  'file name': new RegExp(`^(?=.{1,120}$)${WORD}$`),
+  version: /^[0-9a-z]{6,40}$/,
+  'geohash geocode': /^[0-9b-hjkmnp-z]{1,9}$/,
+  'quadtile geocode': /^[0-3]{1,24}$/,
+  grid: /^(geohash|quadtile)$/,
+} as const;
+
+/** The name itself where it fits the pattern of its kind. Throws TW_STORAGE_BAD_NAME. */
+export function checkedName(kind: keyof typeof PATTERNS, name: string): string {
+  if (!PATTERNS[kind].test(name)) throw storageBadName(kind, name);
+  return name;
+}
+
+/** `<collection>_<scene>_<g or q><geocode>` */
+export function tileId(collection: string, scene: string, grid: GridName, geocode: string): string {
+  return `${collection}_${scene}_${grid === 'geohash' ? 'g' : 'q'}${geocode}`;
+}
+
+/** `<model>_<collection>_<g or q><geocode>` */
+export function modelId(model: string, collection: string, grid: GridName, geocode: string): string {
+  return `${model}_${collection}_${grid === 'geohash' ? 'g' : 'q'}${geocode}`;
+}
+
+let lastTime = 0;
+
+/**
+ * A new version: milliseconds in 9 digits of base 36, then 6 random digits. Versions made by one process sort in the
+ * order they were made, also where the clock steps back.
+ */
+export function newVersion(): string {
+  lastTime = Math.max(Date.now(), lastTime + 1);
+  const random = randomInt(36 ** 6)
+    .toString(36)
+    .padStart(6, '0');
+  return lastTime.toString(36).padStart(9, '0') + random;
+}

@@ -1,0 +1,201 @@
+/** Checks a whole data folder: records against files, files against records. Streams; memory does not grow with it. */
+import { createReadStream } from 'node:fs';
+import { opendir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { sceneKey, type Table } from './catalogue.js';
+import { onDisk } from './errors.js';
+import { modelFile, modelFolder, tileFile, tileFolder } from './layout.js';
+import { tileId } from './names.js';
+import type { SceneRecord, TileRecord } from './records.js';
+import type { Storage } from './storage.js';
+import { stagingPath, VERSION_DEPTH } from './version-folder.js';
+
+/** At most this many problems are listed; all are counted. */
+const LISTED = 10_000;
+
+export interface Problem {
+  /**
+   * `missing`: a record's file, or a scene's tile, is not there; `size`, `checksum`: a file is not what its record says;
+   * `corrupt-record`: a record's own checksum does not fit; `no-scene`: a raw tile that no scene names; `orphan`: a file
+   * or folder that no record names.
+   */
+  kind: 'missing' | 'size' | 'checksum' | 'corrupt-record' | 'no-scene' | 'orphan';
+  /** Path relative to the data folder, or `<table> <key>`. */
+  what: string;
+}
+
+export interface VerifyProgress {
+  tiles: number;
+  files: number;
+  bytes: number;
+}
+
+export interface VerifyReport extends VerifyProgress {
+  problemCount: number;
+  problems: Problem[];
+}
+
+/** Reads every record and every file once. `onProgress` is called after each tile. Nothing is changed. */
+export async function verify(
+  storage: Storage,
+  onProgress: (progress: VerifyProgress) => void = () => {},
+): Promise<VerifyReport> {
+  const run = new Verification(storage, onProgress);
+  await onDisk(storage.dir, () => run.all());
+  return run.report;
+}
+
+interface StoredFile {
+  path: string;
+  bytes: number;
+  crc32: number;
+}
+
+/**
+ * One run. The node may write meanwhile: a version moves from `pending` to a record to `superseded`, and is looked up in
+ * this order, so that it cannot slip by; a file that is gone is a problem only if its record is still the same.
+ */
+class Verification {
+  readonly report: VerifyReport = { tiles: 0, files: 0, bytes: 0, problemCount: 0, problems: [] };
+  private readonly dir: string;
+  private scene: { record: SceneRecord; geocodes: Set<string> } | undefined;
+
+  constructor(
+    private readonly storage: Storage,
+    private readonly onProgress: (progress: VerifyProgress) => void,
+  ) {
+    this.dir = storage.dir;
+  }
+
+  async all(): Promise<void> {
+    const { collections, scenes, tiles, models, jobs, pending, superseded } = this.storage.catalogue;
+    for (const table of [collections, jobs, pending, superseded])
+      await this.each<unknown>(table, async () => {});
+    await this.each(tiles, (tile) => this.tile(tile));
+    await this.each(scenes, (scene) => this.sceneHasItsTiles(scene));
+    await this.each(models, async (model) => {
+      const files = model.files.map((file) => ({ ...file, path: modelFile(model, file.name) }));
+      const isCurrent = async () => (await models.get(model.id))?.version === model.version;
+      for (const file of files) await this.file(file, isCurrent);
+    });
+    await this.walk('tiles', 0);
+    await this.walk('models', 0);
+  }
+
+  private async each<T>(table: Table<T>, check: (record: T) => Promise<void>): Promise<void> {
+    for await (const { key, record, error } of table.scan()) {
+      if (error) this.problem('corrupt-record', `${table.name} ${key}`);
+      else await check(record);
+    }
+  }
+
+  private async tile(tile: TileRecord): Promise<void> {
+    const isCurrent = async () => (await this.soundTile(tile.id))?.version === tile.version;
+    for (const { name, bytes, crc32 } of tile.groups)
+      await this.file({ path: tileFile(tile, name), bytes, crc32 }, isCurrent);
+    if (tile.source === 'raw' && !(await this.sceneNames(tile)) && (await isCurrent()))
+      this.problem('no-scene', `tiles ${tile.id}`);
+    this.report.tiles++;
+    const { tiles, files, bytes } = this.report;
+    this.onProgress({ tiles, files, bytes });
+  }
+
+  /** Tiles come in the order of their ids, so scenes are read about once. */
+  private async sceneNames(tile: TileRecord): Promise<boolean> {
+    const { collection, scene, version } = tile;
+    const cached = this.scene?.record;
+    if (cached?.id !== scene || cached.collection !== collection || cached.version !== version) {
+      const record = await this.sound(this.storage.catalogue.scenes, sceneKey(collection, scene));
+      this.scene = record && { record, geocodes: new Set(record.geocodes) };
+    }
+    return this.scene?.record.version === version && this.scene.geocodes.has(tile.geocode);
+  }
+
+  private async sceneHasItsTiles(scene: SceneRecord): Promise<void> {
+    const { catalogue } = this.storage;
+    const grid = (await this.sound(catalogue.collections, scene.collection))?.grid;
+    if (!grid) return this.problem('missing', `collections ${scene.collection}`);
+    for (const geocode of scene.geocodes) {
+      const id = tileId(scene.collection, scene.id, grid, geocode);
+      if ((await this.soundTile(id))?.version === scene.version) continue;
+      const now = await this.sound(catalogue.scenes, sceneKey(scene.collection, scene.id));
+      if (now?.version === scene.version) this.problem('missing', `tiles ${id}`);
+    }
+  }
+
+  private async file(file: StoredFile, isCurrent: () => Promise<boolean>): Promise<void> {
+    let bytes = 0;
+    let crc = 0;
+    try {
+      for await (const chunk of createReadStream(join(this.dir, file.path), { highWaterMark: 1 << 20 })) {
+        bytes += chunk.length;
+        crc = crc32(chunk, crc);
+      }
+    } catch (error) {
+      if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+      if (await isCurrent()) this.problem('missing', file.path);
+      return;
+    }
+    this.report.files++;
+    this.report.bytes += bytes;
+    if (bytes !== file.bytes) this.problem('size', file.path);
+    else if (crc !== file.crc32) this.problem('checksum', file.path);
+  }
+
+  /** Looks for what no record names, `depth` folders below `tiles` or `models`. Empty folders are no problem. */
+  private async walk(path: string, depth: number): Promise<void> {
+    for await (const entry of await opendir(join(this.dir, path))) {
+      const child = `${path}/${entry.name}`;
+      if (!entry.isDirectory()) this.problem('orphan', child);
+      else if (depth + 1 < VERSION_DEPTH) await this.walk(child, depth + 1);
+      else await this.version(child);
+    }
+  }
+
+  private async version(path: string): Promise<void> {
+    const { pending, superseded } = this.storage.catalogue;
+    const staging = stagingPath('');
+    if (await pending.has(path.endsWith(staging) ? path.slice(0, -staging.length) : path)) return;
+    const files = await this.filesOf(path);
+    if (!files) {
+      if (!(await superseded.has(path))) this.problem('orphan', path);
+      return;
+    }
+    for await (const entry of await opendir(join(this.dir, path)))
+      if (!files.has(`${path}/${entry.name}`)) this.problem('orphan', `${path}/${entry.name}`);
+  }
+
+  /** The files of the record that names this version folder; undefined where none does. */
+  private async filesOf(path: string): Promise<Set<string> | undefined> {
+    const names = path.split('/');
+    if (names[0] === 'tiles') {
+      const tile = await this.soundTile(names[4]!);
+      if (!tile || tileFolder(tile) !== path) return undefined;
+      return new Set(tile.groups.map((group) => tileFile(tile, group.name)));
+    }
+    const [, model, collection, grid, geocode] = names;
+    const letter = grid === 'geohash' ? 'g' : 'q';
+    const record = await this.sound(
+      this.storage.catalogue.models,
+      `${model}_${collection}_${letter}${geocode}`,
+    );
+    if (!record || modelFolder(record) !== path) return undefined;
+    return new Set(record.files.map((file) => modelFile(record, file.name)));
+  }
+
+  private soundTile(id: string): Promise<TileRecord | undefined> {
+    return this.sound(this.storage.catalogue.tiles, id);
+  }
+
+  /** A record, or undefined where it is absent or damaged; a damaged one is reported where its table is read. */
+  private async sound<T>(table: Table<T>, key: string): Promise<T | undefined> {
+    for await (const { record } of table.scan({ prefix: key, before: `${key}\0`, limit: 1 })) return record;
+    return undefined;
+  }
+
+  private problem(kind: Problem['kind'], what: string): void {
+    this.report.problemCount++;
+    if (this.report.problems.length < LISTED) this.report.problems.push({ kind, what });
+  }
+}

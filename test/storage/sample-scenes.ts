@@ -1,0 +1,106 @@
+/** Scenes whose every byte follows from a number, so that a test can tell what must be on disk. */
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { crc32 } from 'node:zlib';
+import type {
+  CollectionRecord,
+  SceneRecord,
+  SceneWrite,
+  Storage,
+  TileRecord,
+} from '../../src/storage/index.js';
+import { writeSynced } from '../../src/storage/index.js';
+
+export const COLLECTION: Omit<CollectionRecord, 'createdAt'> = {
+  id: 'sentinel-2-l2a',
+  title: 'Sentinel-2 L2A',
+  grid: 'geohash',
+  precision: 5,
+  license: 'proprietary',
+};
+
+const CELLS = ['9q8yy', '9q8yz', '9q8yv', '9q9p1', 'c2b2n', 'c2b2p', 'drt2z', 'u4pru'];
+const GROUPS = ['10m', 'mask'];
+
+export async function tempFolder(t: TestContext): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'tilewright-storage-'));
+  t.after(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** 1 to 8 cells for each number. */
+export function cellsOf(n: number): string[] {
+  const chosen = CELLS.filter((_, i) => (n * 37 + 11) & (1 << i));
+  return chosen.length > 0 ? chosen : [CELLS[0]!];
+}
+
+export function bytesOf(n: number, geocode: string, group: string): Buffer {
+  const digest = createHash('sha256').update(`${n} ${geocode} ${group}`).digest();
+  return Buffer.concat(Array.from({ length: 1 + (n % 400) }, () => digest));
+}
+
+export function tileRecord(write: SceneWrite, n: number, geocode: string): TileRecord {
+  return {
+    id: write.tileId(geocode),
+    collection: write.collection.id,
+    scene: write.scene,
+    grid: write.collection.grid,
+    geocode,
+    version: write.version,
+    source: 'raw',
+    start: n * 1000,
+    end: n * 1000,
+    platform: 'sentinel-2a',
+    coverage: 100,
+    cloudCover: n % 2 ? null : n % 101,
+    groups: GROUPS.map((name) => ({
+      name,
+      role: name === 'mask' ? 'mask' : 'data',
+      dataType: 'uint8',
+      width: 32,
+      height: 32,
+      nodata: 0,
+      bands: [{ name: 'B04', scale: 1, offset: 0, validPercent: 100 }],
+      bytes: bytesOf(n, geocode, name).length,
+      crc32: crc32(bytesOf(n, geocode, name)),
+    })),
+    footprint: [],
+    derivedFrom: [],
+    createdAt: n,
+  };
+}
+
+export function factsOf(n: number) {
+  return { fingerprint: `${n}`, start: n * 1000, end: n * 1000, platform: 'sentinel-2a', warnings: [] };
+}
+
+export async function stageTile(write: SceneWrite, n: number, geocode: string): Promise<void> {
+  const folder = await write.stagingFolder(geocode);
+  for (const group of GROUPS) await writeSynced(join(folder, `${group}.tif`), bytesOf(n, geocode, group));
+}
+
+/** Writes delivery `n` of a scene, its tiles published in batches of three. `before` is told each step. */
+export async function writeScene(
+  storage: Storage,
+  scene: string,
+  n: number,
+  before: (step: string) => void = () => {},
+): Promise<SceneRecord> {
+  const cells = cellsOf(n);
+  before('begin');
+  const write = await storage.beginScene(COLLECTION.id, scene, [...cells, 'zzzzz']);
+  for (let i = 0; i < cells.length; i += 3) {
+    const batch = cells.slice(i, i + 3);
+    for (const geocode of batch) await stageTile(write, n, geocode);
+    before('publish');
+    await write.publish(batch);
+  }
+  before('commit');
+  return write.commit(
+    factsOf(n),
+    cells.map((geocode) => tileRecord(write, n, geocode)),
+  );
+}
