@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { mkdir, open, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Level } from 'level';
+import { Storage, verify } from '../../src/storage/index.js';
+import { decodeRecord, encodeRecord } from '../../src/storage/record-codec.js';
+import { COLLECTION, cellsOf, tempFolder, writeScene } from './sample-scenes.js';
+
+async function flipByte(file: string, at: number): Promise<void> {
+  const handle = await open(file, 'r+');
+  try {
+    const byte = Buffer.alloc(1);
+    await handle.read(byte, 0, 1, at);
+    byte[0]! ^= 0x10;
+    await handle.write(byte, 0, 1, at);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function folderWithScenes(dir: string, scenes: Record<string, number>): Promise<void> {
+  const storage = await Storage.open(dir);
+  await storage.ensureCollection(COLLECTION);
+  for (const [scene, n] of Object.entries(scenes)) await writeScene(storage, scene, n);
+  await storage.close();
+}
+
+const tileKey = (scene: string, n: number, i = 0) => `${COLLECTION.id}_${scene}_g${cellsOf(n)[i]}`;
+
+test('any flipped bit of a stored record, or another key, is found', () => {
+  const key = fc.string({ unit: 'grapheme-ascii', minLength: 1 });
+  fc.assert(
+    fc.property(key, fc.jsonValue(), fc.nat(), fc.nat(7), key, (k, record, at, bit, other) => {
+      const bytes = encodeRecord(k, record);
+      assert.deepEqual(decodeRecord('t', k, bytes), JSON.parse(JSON.stringify(record)));
+      if (other !== k) assert.throws(() => decodeRecord('t', other, bytes), { code: 'TW_STORAGE_CORRUPT' });
+      bytes[at % bytes.length]! ^= 1 << bit;
+      assert.throws(() => decodeRecord('t', k, bytes), { code: 'TW_STORAGE_CORRUPT' });
+    }),
+    { seed: 42 },
+  );
+});
+
+test('verify names a flipped, a cut, a lost and a foreign file', async (t) => {
+  const dir = await tempFolder(t);
+  await folderWithScenes(dir, { a: 7, b: 7 });
+  const storage = await Storage.open(dir);
+  t.after(() => storage.close());
+  assert.ok(cellsOf(7).length >= 2);
+  const tiles = await storage.getTiles([tileKey('a', 7), tileKey('a', 7, 1), tileKey('b', 7)]);
+  const paths = tiles.map((tile) => storage.tilePath(tile, '10m'));
+  await flipByte(paths[0]!, 40);
+  await truncate(paths[1]!, 31);
+  await rm(paths[2]!);
+  await writeFile(join(dir, 'tiles/geohash/stray.txt'), 'x');
+  await writeFile(join(dirname(paths[2]!), 'stray.tif'), 'x');
+  await mkdir(join(dir, 'tiles/geohash/9q8/9q8yy/no-such-tile/000000/deeper'), { recursive: true });
+  await mkdir(join(dir, 'models/ndvi/sentinel-2-l2a/geohash/9q8yy/000000.tmp'), { recursive: true });
+
+  let last = { tiles: 0, files: 0, bytes: 0 };
+  const report = await verify(storage, (progress) => {
+    last = progress;
+  });
+  const relative = (path: string) => path.slice(dir.length + 1);
+  assert.deepEqual(
+    new Set(report.problems.map(({ kind, what }) => `${kind} ${what}`)),
+    new Set([
+      `checksum ${relative(paths[0]!)}`,
+      `size ${relative(paths[1]!)}`,
+      `missing ${relative(paths[2]!)}`,
+      'orphan tiles/geohash/stray.txt',
+      `orphan ${relative(join(dirname(paths[2]!), 'stray.tif'))}`,
+      'orphan tiles/geohash/9q8/9q8yy/no-such-tile/000000',
+      'orphan models/ndvi/sentinel-2-l2a/geohash/9q8yy/000000.tmp',
+    ]),
+  );
+  assert.equal(report.problemCount, 7);
+  assert.equal(report.tiles, 2 * cellsOf(7).length);
+  assert.deepEqual(
+    { ...report, problemCount: undefined, problems: undefined },
+    { ...last, problemCount: undefined, problems: undefined },
+  );
+});
+
+test('a flipped byte in a record is found, the rest stays usable, and the scene can be delivered again', async (t) => {
+  const dir = await tempFolder(t);
+  await folderWithScenes(dir, { a: 7, b: 7 });
+  const db = new Level<string, Buffer>(join(dir, 'catalogue'), { valueEncoding: 'buffer' });
+  for (const key of [`!tiles!${tileKey('a', 7)}`, `!scenes!${COLLECTION.id}/b`]) {
+    const value = await db.get(key);
+    value[value.length >> 1]! ^= 1;
+    await db.put(key, value);
+  }
+  await db.close();
+
+  const storage = await Storage.open(dir);
+  t.after(() => storage.close());
+  assert.equal(storage.damaged.length, 1);
+  assert.match(storage.damaged[0]!.message, new RegExp(tileKey('a', 7)));
+  assert.equal(storage.index.size, 2 * cellsOf(7).length - 1);
+  const corrupt = { code: 'TW_STORAGE_CORRUPT' };
+  await assert.rejects(storage.getTile(tileKey('a', 7)), {
+    ...corrupt,
+    message: new RegExp(tileKey('a', 7)),
+  });
+  await assert.rejects(storage.getScene(COLLECTION.id, 'b'), corrupt);
+  const found = (await verify(storage)).problems.map(({ kind, what }) => `${kind} ${what}`);
+  assert.ok(found.includes(`corrupt-record tiles ${tileKey('a', 7)}`));
+  assert.ok(found.includes(`missing tiles ${tileKey('a', 7)}`));
+  assert.ok(found.includes(`corrupt-record scenes ${COLLECTION.id}/b`));
+  assert.ok(found.includes(`no-scene tiles ${tileKey('b', 7)}`));
+
+  await writeScene(storage, 'a', 8);
+  await writeScene(storage, 'b', 8);
+  assert.deepEqual((await verify(storage)).problems, []);
+  assert.equal(storage.index.size, 2 * cellsOf(8).length);
+});
+
+test('no flipped byte in a table file of LevelDB comes back as a sound record', async (t) => {
+  const dir = await tempFolder(t);
+  await folderWithScenes(dir, Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`s${i}`, i])));
+  const catalogue = join(dir, 'catalogue');
+  const db = new Level<string, Buffer>(catalogue, { valueEncoding: 'buffer' });
+  await db.open();
+  // Opening moves the log into a table file.
+  const sound = new Map<string, Buffer>();
+  for await (const [key, value] of db.iterator({ gte: '!tiles!', lt: '!tiles~' }))
+    sound.set(key.slice(7), value);
+  await db.close();
+  const tables = (await readdir(catalogue)).filter((name) => name.endsWith('.ldb'));
+  assert.ok(sound.size > 20 && tables.length > 0);
+  const file = join(catalogue, tables.at(-1)!);
+  const original = await readFile(file);
+
+  let found = 0;
+  for (let i = 1; i < 12; i++) {
+    const at = Math.floor((original.length * i) / 12);
+    await flipByte(file, at);
+    let storage: Storage | undefined;
+    try {
+      storage = await Storage.open(dir);
+      for (const key of sound.keys()) {
+        const tile = await storage.getTile(key);
+        if (tile) assert.deepEqual(encodeRecord(key, tile), sound.get(key));
+      }
+      if ((await verify(storage)).problemCount > 0) found++;
+    } catch (error) {
+      assert.equal((error as { code?: string }).code, 'TW_STORAGE_CORRUPT');
+      found++;
+    } finally {
+      await storage?.close();
+    }
+    await writeFile(file, original);
+  }
+  assert.ok(found > 0, 'some of the flipped bytes hit a record');
+});

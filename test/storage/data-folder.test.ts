@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { DataFolder, readLock, Storage, verify } from '../../src/storage/index.js';
+import { COLLECTION, cellsOf, stageTile, tempFolder, tileRecord, writeScene } from './sample-scenes.js';
+
+const CHILD = fileURLToPath(new URL('./open-child.js', import.meta.url));
+const NOBODY = 65534;
+const isRoot = process.getuid?.() === 0;
+
+async function startHolder(t: TestContext, dir: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [CHILD, 'hold', dir], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stdout!, 'data');
+  return child;
+}
+
+test('a folder held by another process is refused, naming the process and its URL', async (t) => {
+  const dir = await tempFolder(t);
+  const child = await startHolder(t, dir);
+  const lock = await readLock(dir);
+  assert.equal(lock?.pid, child.pid);
+  assert.equal(lock?.url, 'http://127.0.0.1:8080');
+  assert.match(lock!.secret, /^[0-9a-f]{64}$/);
+  assert.equal((await stat(join(dir, 'lock'))).mode & 0o777, 0o600);
+  await assert.rejects(Storage.open(dir), {
+    code: 'TW_STORAGE_LOCKED',
+    status: 409,
+    message: new RegExp(`process ${child.pid} at http://127.0.0.1:8080`),
+  });
+  assert.deepEqual(await readLock(dir), lock, 'the refused one leaves the lock alone');
+
+  child.stdin!.end();
+  await once(child, 'close');
+  assert.equal(await readLock(dir), undefined);
+  await (await Storage.open(dir)).close();
+});
+
+test('the lock file of a killed process does not keep others out', async (t) => {
+  const dir = await tempFolder(t);
+  const child = await startHolder(t, dir);
+  const before = await readLock(dir);
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  const storage = await Storage.open(dir);
+  t.after(() => storage.close());
+  const lock = await readLock(dir);
+  assert.equal(lock?.pid, process.pid);
+  assert.equal(lock?.url, null);
+  assert.notEqual(lock?.secret, before?.secret);
+  assert.deepEqual(storage.folder.lock, lock);
+  await assert.rejects(Storage.open(dir), { code: 'TW_STORAGE_LOCKED' }, 'not twice in one process either');
+});
+
+test('a folder of another format is refused and left as it is', async (t) => {
+  for (const [text, message] of [
+    ['{"id":"x","format":2,"created":"2030-01-01T00:00:00Z"}', /format 2/],
+    ['{"format":1}', /no id/],
+    ['{"id"', /no JSON/],
+    ['null', /format undefined/],
+  ] as const) {
+    const dir = await tempFolder(t);
+    await writeFile(join(dir, 'node.json'), text);
+    await assert.rejects(DataFolder.open(dir), { code: 'TW_STORAGE_FORMAT', message });
+    assert.deepEqual(await readdir(dir), ['node.json']);
+    assert.equal(await readFile(join(dir, 'node.json'), 'utf8'), text);
+  }
+});
+
+test('a path that is a file is refused', async (t) => {
+  const file = join(await tempFolder(t), 'file');
+  await writeFile(file, '');
+  await assert.rejects(Storage.open(file), { code: 'TW_STORAGE_IO', message: /EEXIST|ENOTDIR/ });
+  await assert.rejects(Storage.open(join(file, 'below')), { code: 'TW_STORAGE_IO', message: /ENOTDIR/ });
+});
+
+test('a folder that this user may not write is refused', async (t) => {
+  const dir = join(await tempFolder(t), 'data');
+  await (await Storage.open(dir)).close();
+  await chmod(join(dir, '..'), 0o755);
+  if (isRoot) {
+    const out = execFileSync(process.execPath, [CHILD, 'write', dir, `${NOBODY}`], { encoding: 'utf8' });
+    assert.equal(out.trim(), 'TW_STORAGE_READ_ONLY');
+    const absent = execFileSync(process.execPath, [CHILD, 'write', join(dir, 'sub'), `${NOBODY}`], {
+      encoding: 'utf8',
+    });
+    assert.equal(absent.trim(), 'TW_STORAGE_READ_ONLY');
+  } else {
+    await chmod(dir, 0o555);
+    t.after(() => chmod(dir, 0o755));
+    await assert.rejects(Storage.open(dir), { code: 'TW_STORAGE_READ_ONLY' });
+  }
+  assert.equal(await readLock(dir), undefined);
+});
+
+/** A file system of its own for one test; undefined where this user may not mount one. */
+async function smallDisk(t: TestContext): Promise<string | undefined> {
+  if (!isRoot || process.platform !== 'linux') return undefined;
+  const dir = await mkdtemp(join(tmpdir(), 'tilewright-disk-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', dir], { stdio: 'ignore' });
+    t.after(() => {
+      execFileSync('umount', ['-l', dir]);
+      return rmdir(dir);
+    });
+    return dir;
+  } catch {
+    await rmdir(dir);
+    return undefined;
+  }
+}
+
+test('a full disk fails the scene, keeps what was there, and goes on when space is free', async (t) => {
+  const dir = await smallDisk(t);
+  if (!dir) return t.skip('needs the right to mount a tmpfs');
+  const storage = await Storage.open(dir);
+  await storage.ensureCollection(COLLECTION);
+  await writeScene(storage, 'a', 1);
+  const full = { code: 'TW_STORAGE_FULL', status: 507, message: new RegExp(dir) };
+
+  // The tiles fill the disk: the write is undone.
+  const write = await storage.beginScene(COLLECTION.id, 'b', cellsOf(2));
+  await stageTile(write, 2, cellsOf(2)[0]!);
+  const ballast = join(dir, 'ballast');
+  await assert.rejects(writeFile(ballast, Buffer.alloc(4 << 20)), { code: 'ENOSPC' });
+  const weights = { 'weights.bin': Buffer.alloc(1 << 20) };
+  const model = {
+    model: 'ndvi',
+    collection: COLLECTION.id,
+    grid: 'geohash',
+    geocode: '9q8yy',
+    card: {},
+  } as const;
+  await assert.rejects(storage.putModel({ ...model, version: '0000000001' }, weights), full);
+  await write.abort().catch((error) => assert.equal(error.code, full.code));
+  await storage.close().catch((error) => assert.equal(error.code, full.code));
+
+  execFileSync('rm', [ballast]);
+  const again = await Storage.open(dir);
+  await writeScene(again, 'b', 2);
+  assert.deepEqual((await verify(again)).problems, []);
+  assert.equal((await again.stats()).scenes, 2);
+  await again.close();
+});
+
+test('a full catalogue takes no further write until it is opened again, and loses nothing', async (t) => {
+  const dir = await smallDisk(t);
+  if (!dir) return t.skip('needs the right to mount a tmpfs');
+  const storage = await Storage.open(dir);
+  await storage.ensureCollection(COLLECTION);
+  const acknowledged: number[] = [];
+  let failure: { code?: string } | undefined;
+  for (let n = 0; n < 10_000 && !failure; n++) {
+    const write = await storage.beginScene(COLLECTION.id, `s${n}`, ['9q8yy']).catch((error) => {
+      failure = error;
+    });
+    if (!write) break;
+    try {
+      await stageTile(write, n, '9q8yy');
+      await write.publish(['9q8yy']);
+      const warnings = ['x'.repeat(20_000)];
+      const facts = { fingerprint: `${n}`, start: n, end: n, platform: null, warnings };
+      await write.commit(facts, [tileRecord(write, n, '9q8yy')]);
+      acknowledged.push(n);
+    } catch (error) {
+      failure = error as { code?: string };
+      await write.abort().catch((e) => assert.equal(e.code, 'TW_STORAGE_FULL'));
+    }
+  }
+  assert.equal(failure?.code, 'TW_STORAGE_FULL');
+  await storage.close().catch((error) => assert.equal(error.code, 'TW_STORAGE_FULL'));
+
+  execFileSync('mount', ['-o', 'remount,size=32m', dir]);
+  const again = await Storage.open(dir);
+  t.diagnostic(`${acknowledged.length} scenes were acknowledged before the disk was full`);
+  for (const n of acknowledged) assert.ok(await again.getScene(COLLECTION.id, `s${n}`), `scene ${n}`);
+  assert.deepEqual((await verify(again)).problems, []);
+  await again.close();
+});
+
+test('a read-only file system is refused', async (t) => {
+  const dir = await smallDisk(t);
+  if (!dir) return t.skip('needs the right to mount a tmpfs');
+  await (await Storage.open(dir)).close();
+  execFileSync('mount', ['-o', 'remount,ro', dir]);
+  await assert.rejects(Storage.open(dir), { code: 'TW_STORAGE_READ_ONLY' });
+});

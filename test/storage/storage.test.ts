@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { access, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { type ModelRecord, newVersion, Storage, verify } from '../../src/storage/index.js';
+import {
+  bytesOf,
+  COLLECTION,
+  cellsOf,
+  factsOf,
+  stageTile,
+  tempFolder,
+  tileRecord,
+  writeScene,
+} from './sample-scenes.js';
+
+async function openStorage(t: TestContext, sweepDelay?: number): Promise<Storage> {
+  const storage = await Storage.open(await tempFolder(t), { sweepDelay });
+  t.after(() => storage.close());
+  await storage.ensureCollection(COLLECTION);
+  return storage;
+}
+
+const idsOf = (scene: string, n: number) => cellsOf(n).map((cell) => `${COLLECTION.id}_${scene}_g${cell}`);
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+async function versionFolders(storage: Storage, top: string): Promise<string[]> {
+  const names = await readdir(join(storage.dir, top), { recursive: true });
+  return names.filter((name) => name.split('/').length === 5).sort();
+}
+
+test('opening twice in a row keeps the node and everything in it', async (t) => {
+  const dir = await tempFolder(t);
+  const first = await Storage.open(dir);
+  await first.ensureCollection(COLLECTION);
+  await writeScene(first, 'a', 3);
+  const before = await first.stats();
+  await first.close();
+  const second = await Storage.open(dir);
+  t.after(() => second.close());
+  assert.equal(second.folder.node.id, first.folder.node.id);
+  assert.deepEqual(await second.stats(), before);
+  assert.deepEqual(before, {
+    collections: 1,
+    scenes: 1,
+    tiles: cellsOf(3).length,
+    models: 0,
+    sweepError: null,
+  });
+  assert.deepEqual((await verify(second)).problems, []);
+});
+
+test('nothing of a scene is seen before its commit', async (t) => {
+  const storage = await openStorage(t);
+  const write = await storage.beginScene(COLLECTION.id, 'a', ['9q8yy', '9q8yz', 'zzzzz']);
+  for (const cell of ['9q8yy', '9q8yz']) await stageTile(write, 1, cell);
+  await write.publish(['9q8yy', '9q8yz']);
+  assert.equal(storage.index.size, 0);
+  assert.equal(await storage.getScene(COLLECTION.id, 'a'), undefined);
+  assert.equal(await storage.getTile(write.tileId('9q8yy')), undefined);
+  assert.deepEqual((await verify(storage)).problems, [], 'what is being written is no orphan');
+
+  const tiles = ['9q8yy', '9q8yz'].map((cell) => tileRecord(write, 1, cell));
+  const scene = await write.commit(factsOf(1), tiles);
+  assert.equal(storage.index.size, 2);
+  assert.deepEqual(await storage.getScene(COLLECTION.id, 'a'), scene);
+  assert.deepEqual(await storage.getTiles([tiles[1]!.id, 'gone', tiles[0]!.id]), [tiles[1], tiles[0]]);
+  assert.deepEqual(
+    (await collect(storage.scenes(COLLECTION.id))).map((s) => s.id),
+    ['a'],
+  );
+  assert.deepEqual(await collect(storage.catalogue.pending.keys()), []);
+});
+
+test('an aborted write leaves no file and no record, and the scene can be written again', async (t) => {
+  const storage = await openStorage(t);
+  const write = await storage.beginScene(COLLECTION.id, 'a', ['9q8yy', '9q8yz']);
+  await stageTile(write, 1, '9q8yy');
+  await stageTile(write, 1, '9q8yz');
+  await write.publish(['9q8yz']);
+  await write.abort();
+  assert.deepEqual(await readdir(join(storage.dir, 'tiles'), { recursive: true }), []);
+  assert.deepEqual(await collect(storage.catalogue.pending.keys()), []);
+  await writeScene(storage, 'a', 2);
+  assert.equal(storage.index.size, cellsOf(2).length);
+});
+
+test('a new delivery replaces every tile of the old one, also those of cells it lacks', async (t) => {
+  const storage = await openStorage(t, 0);
+  const [old, now] = [5, 6];
+  assert.ok(cellsOf(old).some((cell) => !cellsOf(now).includes(cell)));
+  await writeScene(storage, 'a', old);
+  await writeScene(storage, 'b', old);
+  await writeScene(storage, 'a', now);
+  const ids = await collect(storage.catalogue.tiles.keys());
+  assert.deepEqual(ids, [...idsOf('a', now), ...idsOf('b', old)].sort());
+  assert.equal(storage.index.size, ids.length);
+  await storage.sweep();
+  assert.equal(
+    (await versionFolders(storage, 'tiles')).length,
+    ids.length,
+    'only current versions have files',
+  );
+  assert.deepEqual((await verify(storage)).problems, []);
+});
+
+test('files of a replaced version stay until the delay is over, then also after a new start', async (t) => {
+  const dir = await tempFolder(t);
+  const storage = await Storage.open(dir, { sweepDelay: 3_600_000 });
+  await storage.ensureCollection(COLLECTION);
+  await writeScene(storage, 'a', 1);
+  const [tile] = await storage.getTiles(idsOf('a', 1));
+  await writeScene(storage, 'a', 2);
+  await storage.sweep();
+  assert.deepEqual(
+    await readFile(storage.tilePath(tile!, '10m')),
+    bytesOf(1, tile!.geocode, '10m'),
+    'who found it may read it',
+  );
+  assert.deepEqual((await verify(storage)).problems, [], 'superseded versions are no orphans');
+  await storage.close();
+
+  const later = await Storage.open(dir, { sweepDelay: 0 });
+  t.after(() => later.close());
+  await assert.rejects(access(later.tilePath(tile!, '10m')), { code: 'ENOENT' });
+  assert.deepEqual(await collect(later.catalogue.superseded.keys()), []);
+  assert.deepEqual((await verify(later)).problems, []);
+});
+
+test('a scene is written by one ingest at a time', async (t) => {
+  const storage = await openStorage(t);
+  const begun = await Promise.allSettled(
+    [1, 2, 3].map(() => storage.beginScene(COLLECTION.id, 'a', ['9q8yy'])),
+  );
+  const busy = begun.filter((result) => result.status === 'rejected');
+  assert.equal(busy.length, 2);
+  for (const { reason } of busy) {
+    assert.equal(reason.code, 'TW_STORAGE_SCENE_BUSY');
+    assert.equal(reason.status, 409);
+  }
+  await storage.beginScene(COLLECTION.id, 'b', ['9q8yy']);
+});
+
+test('a write out of order is refused and commits nothing', async (t) => {
+  const storage = await openStorage(t);
+  const misuse = { code: 'TW_STORAGE_WRITE_ORDER' };
+  const write = await storage.beginScene(COLLECTION.id, 'a', ['9q8yy', '9q8yz']);
+  await assert.rejects(write.stagingFolder('drt2z'), misuse, 'a cell that is not pending');
+  await assert.rejects(write.publish(['9q8yy']), misuse, 'not staged');
+  await stageTile(write, 1, '9q8yy');
+  await assert.rejects(write.commit(factsOf(1), [tileRecord(write, 1, '9q8yy')]), misuse, 'not published');
+  await write.publish(['9q8yy']);
+  await assert.rejects(write.commit(factsOf(1), []), misuse, 'a published tile is left out');
+  const foreign = { ...tileRecord(write, 1, '9q8yy'), version: newVersion() };
+  await assert.rejects(write.commit(factsOf(1), [foreign]), misuse, 'another version');
+  assert.equal(storage.index.size, 0);
+  await write.commit(factsOf(1), [tileRecord(write, 1, '9q8yy')]);
+  await assert.rejects(write.commit(factsOf(1), [tileRecord(write, 1, '9q8yy')]), misuse, 'twice');
+  await write.abort();
+  assert.equal(storage.index.size, 1, 'abort after commit does nothing');
+});
+
+test('grid and precision of a collection are fixed by the first', async (t) => {
+  const storage = await openStorage(t);
+  const again = await storage.ensureCollection({ ...COLLECTION, title: 'other words' });
+  assert.equal(again.title, COLLECTION.title);
+  for (const other of [{ precision: 6 }, { grid: 'quadtile', precision: 12 } as const])
+    await assert.rejects(storage.ensureCollection({ ...COLLECTION, ...other }), {
+      code: 'TW_STORAGE_COLLECTION_FIXED',
+      status: 409,
+      message: /--collection/,
+    });
+  const racing = await Promise.allSettled(
+    [5, 6, 7].map((precision) => storage.ensureCollection({ ...COLLECTION, id: 'new', precision })),
+  );
+  assert.deepEqual(
+    racing.map((result) => result.status),
+    ['fulfilled', 'rejected', 'rejected'],
+  );
+  await assert.rejects(storage.beginScene('absent', 'a', ['9q8yy']), { code: 'TW_STORAGE_NO_COLLECTION' });
+});
+
+test('a name that cannot be part of a path is refused', async (t) => {
+  const storage = await openStorage(t);
+  const bad = { code: 'TW_STORAGE_BAD_NAME', status: 400 };
+  const write = await storage.beginScene(COLLECTION.id, 'ok', ['9q8yy']);
+  const tile = tileRecord(write, 1, '9q8yy');
+  for (const name of ['..', '../x', 'a/b', '', '.hidden', 'a\0', 'a\\b', 'x'.repeat(300), '-rf', 'ü']) {
+    await assert.rejects(storage.beginScene(COLLECTION.id, name, ['9q8yy']), bad);
+    await assert.rejects(storage.beginScene(COLLECTION.id, 'scene', [name]), bad);
+    await assert.rejects(async () => storage.ensureCollection({ ...COLLECTION, id: name }), bad);
+    assert.throws(() => storage.tilePath(tile, name), bad);
+    assert.throws(() => storage.tilePath({ ...tile, id: name }, '10m'), bad);
+    assert.throws(() => storage.tilePath({ ...tile, geocode: name }, '10m'), bad);
+    assert.throws(() => storage.tilePath({ ...tile, version: name }, '10m'), bad);
+    await assert.rejects(storage.putModel(modelOf(name), {}), bad);
+    await assert.rejects(storage.putModel(modelOf('ndvi'), { [name]: Buffer.of(1) }), bad);
+  }
+  await assert.rejects(storage.beginScene(COLLECTION.id, 'scene', ['9q8ya']), bad, 'a is no geohash digit');
+});
+
+function modelOf(model: string): Omit<ModelRecord, 'id' | 'files' | 'createdAt'> {
+  const card = { epochs: 3 };
+  return {
+    model,
+    collection: COLLECTION.id,
+    grid: 'geohash',
+    geocode: '9q8yy',
+    version: newVersion(),
+    card,
+  };
+}
+
+test('a model is stored with its files, replaced as a whole, and verified', async (t) => {
+  const storage = await openStorage(t, 0);
+  await storage.putModel(modelOf('ndvi'), {
+    'weights.bin': Buffer.alloc(5000, 1),
+    'card.json': Buffer.from('{}'),
+  });
+  const second = await storage.putModel(modelOf('ndvi'), { 'weights.bin': Buffer.alloc(6000, 2) });
+  assert.deepEqual(await storage.getModel('ndvi_sentinel-2-l2a_g9q8yy'), second);
+  assert.deepEqual(await collect(storage.models()), [second]);
+  assert.deepEqual(await readFile(storage.modelPath(second, 'weights.bin')), Buffer.alloc(6000, 2));
+  await storage.sweep();
+  assert.equal((await versionFolders(storage, 'models')).length, 1);
+  assert.deepEqual((await verify(storage)).problems, []);
+  await writeFile(storage.modelPath(second, 'weights.bin'), Buffer.alloc(6000, 3));
+  const { problems } = await verify(storage);
+  assert.deepEqual(
+    problems.map(({ kind }) => kind),
+    ['checksum'],
+  );
+});
+
+test('versions sort in the order they were made', () => {
+  const versions = Array.from({ length: 1000 }, () => newVersion());
+  assert.deepEqual([...versions].sort(), versions);
+  assert.equal(new Set(versions).size, versions.length);
+});
