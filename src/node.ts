@@ -3,8 +3,8 @@ import { mkdir, realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, requireSafeBinding } from './api/index.js';
 import { ingestProcess, startIngestWorkers } from './ingest/index.js';
-import { Jobs } from './jobs/index.js';
-import { Storage, verifyProcess } from './storage/index.js';
+import { Jobs, verifyProcess } from './jobs/index.js';
+import { Storage } from './storage/index.js';
 import { trainProcess } from './training/index.js';
 import { version } from './version.js';
 

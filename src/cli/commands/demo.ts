@@ -1,0 +1,24 @@
+import { resolve } from 'node:path';
+import { Command } from 'commander';
+import { runDemo } from '../demo/demo.js';
+import { interruptSignal } from '../interrupt.js';
+import { flag, positiveInteger, withCommon, withResources } from '../options.js';
+
+interface DemoFlags {
+  out: string;
+  epochs?: number;
+  memory: number;
+  cores: number;
+  format: 'text' | 'json';
+}
+
+export function demoCommand(): Command {
+  const command = new Command('demo')
+    .description('the main job, start to finish: ingest, search, train, report')
+    .argument('[path]', 'a scene of your own; without it, sample scenes are made')
+    .addOption(flag('--out <dir>', 'folder for the data and the report').default('./tilewright-demo'))
+    .addOption(flag('--epochs <n>', 'passes over the training patches', positiveInteger));
+  return withCommon(withResources(command)).action(async (path: string | undefined, flags: DemoFlags) =>
+    runDemo({ ...flags, out: resolve(flags.out), path: path && resolve(path), signal: interruptSignal() }),
+  );
+}

@@ -1,0 +1,54 @@
+/** The command as its users meet it: real processes, exit codes, and what stands on stdout and stderr. */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { tempFolder } from '../support/temp.js';
+import { tilewright } from '../support/command.js';
+
+test('--help lists the commands, and every command has its own', async () => {
+  const { code, stdout } = await tilewright('--help');
+  assert.equal(code, 0);
+  for (const command of ['demo', 'serve', 'ingest', 'search', 'train', 'models', 'info', 'verify']) {
+    assert.match(stdout, new RegExp(`^  ${command}\\b`, 'm'));
+    const own = await tilewright(command, '--help');
+    assert.equal(own.code, 0);
+    assert.match(own.stdout, /Usage: tilewright/);
+  }
+});
+
+test('wrong usage is exit code 2 and says what is wrong', async () => {
+  for (const args of [['nonsense'], ['ingest'], ['search', '--limit', 'many'], ['train', 'weather'], ['search', '--no-such']]) {
+    const { code, stderr, stdout } = await tilewright(...args);
+    assert.equal(code, 2, args.join(' '));
+    assert.match(stderr, /^error: /m);
+    assert.equal(stdout, '');
+  }
+});
+
+test('a command that reads says where it looked for a data folder, and makes none', async (t) => {
+  const folder = await tempFolder(t);
+  const { code, stderr } = await tilewright('search', '--data', join(folder, 'nothing'));
+  assert.equal(code, 1);
+  assert.match(stderr, /There is no data folder at .*nothing.*\[TW_CLI_NO_DATA\]/);
+});
+
+test('flags come from the command line, else the environment, else the config file', async (t) => {
+  const folder = await tempFolder(t);
+  const config = join(folder, 'config.json');
+  await writeFile(config, JSON.stringify({ data: join(folder, 'from-config'), 'max-cloud': 20 }));
+  const seen = async (args: string[]) => (await tilewright('search', '--config', config, ...args)).stderr;
+  assert.match(await seen([]), /from-config/);
+  assert.match(await seen(['--data', join(folder, 'from-flag')]), /from-flag/);
+  await writeFile(config, JSON.stringify({ daat: 'x' }));
+  const { code, stderr } = await tilewright('search', '--config', config);
+  assert.equal(code, 2);
+  assert.match(stderr, /unknown key "daat"/);
+});
+
+test('a server is not opened beyond loopback without a token', async (t) => {
+  const folder = await tempFolder(t);
+  const { code, stderr } = await tilewright('serve', '--data', folder, '--host', '0.0.0.0', '--port', '0');
+  assert.equal(code, 1);
+  assert.match(stderr, /\[TW_API_OPEN_BIND\]/);
+});
