@@ -8,7 +8,7 @@ import { isGeographicEpsg } from './crs.js';
 import { invalidImage, tooLarge } from './errors.js';
 import { gdalMetadataXml } from './gdal-metadata.js';
 import { type ImageLevel, type OverviewResampling, pyramid } from './overviews.js';
-import { bytesPerPixel, dataTypeOf, isFloat } from './pixels.js';
+import { bytesPerSample, dataTypeOf, isFloat } from './pixels.js';
 import { differenceRows, predictFloatRow } from './predictor.js';
 import type { BandTags, DataType, PixelArray } from './types.js';
 
@@ -93,7 +93,7 @@ interface EncodedLevel {
 function encodeBlocks(level: ImageLevel, dataType: DataType): EncodedLevel {
   const blockWidth = blockSide(level.width);
   const blockHeight = blockSide(level.height);
-  const size = bytesPerPixel(dataType);
+  const size = bytesPerSample(dataType);
   const bytes = new Uint8Array(blockWidth * blockHeight * size);
   const blocks: Buffer[] = [];
   for (const band of level.bands) {
@@ -172,7 +172,7 @@ function directoryOf(image: CogImage, level: ImageLevel, encoded: EncodedLevel, 
     { tag: 254, type: 'long', value: [overview ? 1 : 0] },
     { tag: 256, type: 'long', value: [level.width] },
     { tag: 257, type: 'long', value: [level.height] },
-    { tag: 258, type: 'short', value: each(bytesPerPixel(dataType) * 8) },
+    { tag: 258, type: 'short', value: each(bytesPerSample(dataType) * 8) },
     { tag: 259, type: 'short', value: [8] },
     { tag: 262, type: 'short', value: [1] },
     { tag: 277, type: 'short', value: [bands.length] },

@@ -74,6 +74,13 @@ export const tooLarge = defineError(
     `the image needs ${bytes} bytes, more than the 4 GiB of a classic TIFF. Use smaller cells (a higher precision).`,
 );
 
+export const windowOutside = defineError(
+  'TW_RASTER_WINDOW_OUTSIDE',
+  500,
+  'Pixels or bands were asked for that a raster does not have. This is a mistake of the calling code.',
+  (path: string, what: string) => `${path} does not have ${what}`,
+);
+
 /** A worker thread ended while it had work. */
 export const workerDied = defineError(
   'TW_RASTER_WORKER_DIED',

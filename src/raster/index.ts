@@ -1,6 +1,13 @@
+export { blockRows } from './blocks.js';
 export type { CogImage } from './cog.js';
 export { encodeCog } from './cog.js';
+export type { GridCrs, Projection } from './crs.js';
+export { crsFromEpsg, isGeographicEpsg, projector } from './crs.js';
 export * as rasterErrors from './errors.js';
+export type { GeoKeys } from './geo-keys.js';
+export { crsFromGeoKeys } from './geo-keys.js';
+export { openRaster } from './header.js';
 export type { OverviewResampling } from './overviews.js';
 export * from './pixels.js';
+export { readRaster, readRows, readWindow } from './read.js';
 export * from './types.js';

@@ -18,7 +18,7 @@ const constructors: Record<DataType, PixelArrayConstructor> = {
   float64: Float64Array,
 };
 
-export function bytesPerPixel(dataType: DataType): number {
+export function bytesPerSample(dataType: DataType): number {
   return constructors[dataType].BYTES_PER_ELEMENT;
 }
 
@@ -29,7 +29,7 @@ export function newPixels(dataType: DataType, length: number): PixelArray {
 
 /** Pixels that several threads can see. */
 export function newSharedPixels(dataType: DataType, length: number): PixelArray {
-  return new constructors[dataType](new SharedArrayBuffer(length * bytesPerPixel(dataType)));
+  return new constructors[dataType](new SharedArrayBuffer(length * bytesPerSample(dataType)));
 }
 
 /** A typed view of bytes; `byteOffset` must be a multiple of the pixel size. */

@@ -32,8 +32,19 @@ export function differenceRows<T extends Unsigned>(
 }
 
 /** Undoes `differenceRows` in place: `samples` interleaved values a pixel, `width` pixels a row. */
-export function undoDifferences(values: Unsigned, width: number, height: number, samples: number): void {
+export function undoDifferences(
+  values: Unsigned | BigUint64Array,
+  width: number,
+  height: number,
+  samples: number,
+): void {
   const rowLength = width * samples;
+  if (values instanceof BigUint64Array) {
+    for (let start = 0; start < rowLength * height; start += rowLength) {
+      for (let at = start + samples; at < start + rowLength; at++) values[at]! += values[at - samples]!;
+    }
+    return;
+  }
   if (samples === 1) {
     for (let row = 0; row < height; row++) {
       let at = row * rowLength;

@@ -61,3 +61,6 @@ export function temporaryFolder(context: TestContext): string {
   context.after(() => rmSync(folder, { recursive: true }));
   return folder;
 }
+
+/** Files made by GDAL; see make.py there. */
+export const fixtures = join(import.meta.dirname, '../../../test/fixtures/raster');

@@ -1,4 +1,5 @@
 /** Seeded images for tests. */
+import assert from 'node:assert/strict';
 import { type CogImage, type DataType, newPixels, type PixelArray } from '../../src/raster/index.js';
 
 export const DATA_TYPES: DataType[] = [
@@ -63,4 +64,12 @@ export function image(
     overviews: 'mean',
     ...extra,
   };
+}
+
+/** Like deepEqual, with a short message: which pixel differs first. */
+export function assertSamePixels(found: PixelArray, wanted: PixelArray): void {
+  assert.equal(found.constructor, wanted.constructor);
+  assert.equal(found.length, wanted.length);
+  const at = found.findIndex((value, i) => !Object.is(value, wanted[i]));
+  assert.ok(at < 0, `pixel ${at} is ${found[at]}, not ${wanted[at]}`);
 }

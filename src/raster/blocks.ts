@@ -1,0 +1,118 @@
+/** Reads and decodes single blocks (tiles or strips) of a TIFF: no compression, deflate and LZW. */
+import { readSync } from 'node:fs';
+import { inflateSync } from 'node:zlib';
+import { corrupt, truncated, unsupported } from './errors.js';
+import { decodeLzw } from './lzw.js';
+import { bytesPerSample, pixelsOf } from './pixels.js';
+import { undoDifferences, undoFloatPredictor } from './predictor.js';
+import type { PixelArray, RasterHeader } from './types.js';
+
+/** Codecs of the fast path: none, LZW, deflate under its two numbers. */
+export function isFastCodec(compression: number): boolean {
+  return compression === 1 || compression === 5 || compression === 8 || compression === 32946;
+}
+
+/** How many blocks an image has across and down. */
+export function blockCounts({ width, height, blocks }: RasterHeader): { across: number; down: number } {
+  return { across: Math.ceil(width / blocks.width), down: Math.ceil(height / blocks.height) };
+}
+
+/** Rows [from, to) widened to whole blocks and clipped to the image. */
+export function blockRows(
+  { height, blocks }: RasterHeader,
+  from: number,
+  to: number,
+): [start: number, end: number] {
+  const start = Math.max(0, Math.floor(from / blocks.height) * blocks.height);
+  return [Math.min(start, height), Math.min(height, Math.ceil(to / blocks.height) * blocks.height)];
+}
+
+/** Samples that lie side by side for each pixel of a block. */
+export function samplesPerBlock({ bands, blocks }: RasterHeader): number {
+  return blocks.planar ? 1 : bands;
+}
+
+/**
+ * The pixels of one block: rows of `blocks.width` pixels, samples interleaved. `band` matters where bands have blocks of their
+ * own. Undefined for a block that was never written (a sparse file). The last block of a strip file may be shorter.
+ * Throws TW_RASTER_CORRUPT or TW_RASTER_TRUNCATED naming the block.
+ */
+export function decodeBlock(
+  file: number,
+  header: RasterHeader,
+  column: number,
+  row: number,
+  band: number,
+): PixelArray | undefined {
+  const { blocks, dataType, path } = header;
+  const { across, down } = blockCounts(header);
+  const index = (blocks.planar ? band * across * down : 0) + row * across + column;
+  const count = blocks.byteCounts[index]!;
+  if (count === 0) return undefined;
+  const name = () => `block ${index} (column ${column}, row ${row})`;
+
+  const stored = Buffer.allocUnsafeSlow(count);
+  let filled = 0;
+  while (filled < count) {
+    const read = readSync(file, stored, filled, count - filled, blocks.offsets[index]! + filled);
+    if (read === 0) throw truncated(path, `${name()} ends after ${filled} of ${count} bytes`);
+    filled += read;
+  }
+
+  const samples = samplesPerBlock(header);
+  const size = bytesPerSample(dataType);
+  const rowBytes = blocks.width * samples * size;
+  const rows = Math.min(blocks.height, header.height - row * blocks.height);
+  let bytes: Uint8Array;
+  try {
+    bytes = decompress(stored, blocks.compression, rowBytes * blocks.height);
+  } catch (error) {
+    throw corrupt.because(error, path, `${name()} cannot be decompressed`);
+  }
+  if (bytes.length < rowBytes * rows) {
+    throw corrupt(path, `${name()} holds ${bytes.length} bytes, ${rowBytes * rows} are needed`);
+  }
+  const aligned = bytes.byteOffset % size === 0 ? bytes : new Uint8Array(bytes);
+  undoPredictor(aligned, header, rows, samples, size);
+  return pixelsOf(dataType, aligned.buffer, aligned.byteOffset, blocks.width * samples * rows);
+}
+
+function decompress(stored: Buffer, compression: number, limit: number): Uint8Array {
+  if (compression === 1) return stored;
+  if (compression === 5) {
+    const out = Buffer.allocUnsafeSlow(limit);
+    return out.subarray(0, decodeLzw(stored, out));
+  }
+  // One spare byte, so that zlib sees the end of the data without a second chunk.
+  return inflateSync(stored, { maxOutputLength: limit, chunkSize: Math.max(64, limit + 1) });
+}
+
+/** Turns stored bytes into pixels in the byte order of this machine, in place. */
+function undoPredictor(
+  bytes: Uint8Array,
+  header: RasterHeader,
+  rows: number,
+  samples: number,
+  size: number,
+): void {
+  const { predictor, width, littleEndian } = header.blocks;
+  const used = Buffer.from(bytes.buffer, bytes.byteOffset, width * samples * size * rows);
+  if (predictor === 3) undoFloatPredictor(used, width, rows, samples, size);
+  // The floating point predictor has an order of its own, but libtiff swaps the bytes of big-endian files around it.
+  if (!littleEndian) {
+    if (size === 2) used.swap16();
+    else if (size === 4) used.swap32();
+    else if (size === 8) used.swap64();
+  }
+  if (predictor === 1 || predictor === 3) return;
+  if (predictor !== 2) throw unsupported(header.path, `its predictor ${predictor} is not known`);
+  undoDifferences(integerView(used, size), width, rows, samples);
+}
+
+function integerView(bytes: Buffer, size: number): Uint8Array | Uint16Array | Uint32Array | BigUint64Array {
+  const { buffer, byteOffset, byteLength } = bytes;
+  if (size === 1) return bytes;
+  if (size === 2) return new Uint16Array(buffer, byteOffset, byteLength / 2);
+  if (size === 4) return new Uint32Array(buffer, byteOffset, byteLength / 4);
+  return new BigUint64Array(buffer, byteOffset, byteLength / 8);
+}

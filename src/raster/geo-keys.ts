@@ -1,0 +1,209 @@
+/** GeoTIFF keys (OGC 19-008r4): the coordinate system of a TIFF. */
+import { crsFromEpsg, datumOfEpsg } from './crs.js';
+import { noCrs, unknownCrs } from './errors.js';
+import type { Crs } from './types.js';
+
+/** Values by key id. */
+export type GeoKeys = Map<number, number | string>;
+
+const KEY = {
+  modelType: 1024,
+  rasterType: 1025,
+  geographicType: 2048,
+  angularUnits: 2054,
+  ellipsoid: 2056,
+  semiMajorAxis: 2057,
+  semiMinorAxis: 2058,
+  inverseFlattening: 2059,
+  primeMeridian: 2061,
+  projectedType: 3072,
+  projection: 3074,
+  method: 3075,
+  linearUnits: 3076,
+  linearUnitSize: 3077,
+} as const;
+
+const USER_DEFINED = 32767;
+const RASTER_PIXEL_IS_POINT = 2;
+
+/**
+ * Reads the key directory (tag 34735) with its doubles (34736) and text (34737). Entries that point beyond their values are
+ * left out.
+ */
+export function parseGeoKeys(
+  directory: ArrayLike<number>,
+  doubles: ArrayLike<number>,
+  text: string,
+): GeoKeys {
+  const keys: GeoKeys = new Map();
+  const count = Math.min(directory[3] ?? 0, Math.floor((directory.length - 4) / 4));
+  for (let i = 0; i < count; i++) {
+    const at = 4 + i * 4;
+    const id = directory[at]!;
+    const location = directory[at + 1]!;
+    const length = directory[at + 2]!;
+    const value = directory[at + 3]!;
+    if (location === 0) keys.set(id, value);
+    else if (location === 34736 && value < doubles.length) keys.set(id, doubles[value]!);
+    else if (location === 34737) keys.set(id, text.slice(value, value + length).replace(/[|\0]+$/, ''));
+  }
+  return keys;
+}
+
+/** True where coordinates name the centre of a pixel, not its corner. */
+export function pixelIsPoint(keys: GeoKeys): boolean {
+  return keys.get(KEY.rasterType) === RASTER_PIXEL_IS_POINT;
+}
+
+/** The coordinate system. Throws TW_RASTER_NO_CRS and TW_RASTER_UNKNOWN_CRS. `path` is for the messages. */
+export function crsFromGeoKeys(keys: GeoKeys, path: string): Crs {
+  const projected = keys.get(KEY.projectedType);
+  const geographic = keys.get(KEY.geographicType);
+  const model =
+    keys.get(KEY.modelType) ?? (projected !== undefined ? 1 : geographic !== undefined ? 2 : undefined);
+  if (model === 1) {
+    if (typeof projected === 'number' && projected !== USER_DEFINED && projected !== 0)
+      return crsFromEpsg(projected);
+    return { epsg: undefined, proj4: userDefinedProjection(keys, path), geographic: false };
+  }
+  if (model === 2) {
+    if (typeof geographic === 'number' && geographic !== USER_DEFINED && geographic !== 0)
+      return crsFromEpsg(geographic);
+    return { epsg: undefined, proj4: `+proj=longlat ${datum(keys, path)} +no_defs`, geographic: true };
+  }
+  if (model === undefined || model === 0 || model === USER_DEFINED)
+    throw noCrs(path, 'it names no coordinate system');
+  throw unknownCrs(`of model type ${model} in ${path}`);
+}
+
+function numberOf(keys: GeoKeys, ...ids: number[]): number | undefined {
+  for (const id of ids) {
+    const value = keys.get(id);
+    if (typeof value === 'number') return value;
+  }
+  return undefined;
+}
+
+/** Ellipsoids by their EPSG codes, in the words of PROJ. */
+const ELLIPSOIDS: Record<number, string> = {
+  7001: 'airy',
+  7004: 'bessel',
+  7008: 'clrk66',
+  7019: 'GRS80',
+  7022: 'intl',
+  7024: 'krass',
+  7030: 'WGS84',
+  7043: 'WGS72',
+};
+
+function datum(keys: GeoKeys, path: string): string {
+  const units = numberOf(keys, KEY.angularUnits);
+  if (units !== undefined && units !== 9102) throw unknownCrs(`with angular unit EPSG:${units} in ${path}`);
+  const meridian = numberOf(keys, KEY.primeMeridian) ?? 0;
+  if (meridian !== 0) throw unknownCrs(`with its prime meridian at ${meridian} degrees in ${path}`);
+  const code = numberOf(keys, KEY.geographicType);
+  if (code !== undefined && code !== USER_DEFINED) {
+    const known = datumOfEpsg(code);
+    if (known === undefined) throw unknownCrs(`EPSG:${code}, on which ${path} is built,`);
+    return known;
+  }
+  const major = numberOf(keys, KEY.semiMajorAxis);
+  const minor = numberOf(keys, KEY.semiMinorAxis);
+  const flattening = numberOf(keys, KEY.inverseFlattening);
+  if (major !== undefined && minor !== undefined) return `+a=${major} +b=${minor}`;
+  if (major !== undefined && flattening !== undefined) {
+    return flattening === 0 ? `+a=${major} +b=${major}` : `+a=${major} +rf=${flattening}`;
+  }
+  const ellipsoid = ELLIPSOIDS[numberOf(keys, KEY.ellipsoid) ?? 0];
+  if (ellipsoid === undefined) throw unknownCrs(`without an ellipsoid in ${path}`);
+  return `+ellps=${ellipsoid}`;
+}
+
+/** Metres of one unit of the projected coordinates. */
+function linearUnit(keys: GeoKeys, path: string): number {
+  const unit = numberOf(keys, KEY.linearUnits) ?? 9001;
+  const size = unit === USER_DEFINED ? numberOf(keys, KEY.linearUnitSize) : LINEAR_UNITS[unit];
+  if (size === undefined || !(size > 0)) throw unknownCrs(`with linear unit EPSG:${unit} in ${path}`);
+  return size;
+}
+
+/** By EPSG code: metre, international foot, US survey foot, kilometre. */
+const LINEAR_UNITS: Record<number, number> = { 9001: 1, 9002: 0.3048, 9003: 1200 / 3937, 9036: 1000 };
+
+/** Where each PROJ parameter may stand: writers differ in the key that they use for an origin. */
+const PARAMETER = {
+  lat_1: [3078],
+  lat_2: [3079],
+  lon_0: [3080, 3088, 3084, 3095],
+  lat_0: [3081, 3089, 3085],
+  k: [3092, 3093],
+  x_0: [3082, 3086, 3090],
+  y_0: [3083, 3087, 3091],
+} as const;
+
+type Parameter = keyof typeof PARAMETER;
+
+/** ProjCoordTransGeoKey -> projection of PROJ and the parameters it takes besides the false easting and northing. */
+const METHODS: Record<number, { name: string; parameters: Parameter[] }> = {
+  1: { name: 'tmerc', parameters: ['lat_0', 'lon_0', 'k'] },
+  7: { name: 'merc', parameters: ['lon_0', 'k'] },
+  8: { name: 'lcc', parameters: ['lat_0', 'lon_0', 'lat_1', 'lat_2'] },
+  9: { name: 'lcc', parameters: ['lat_0', 'lon_0', 'k'] },
+  10: { name: 'laea', parameters: ['lat_0', 'lon_0'] },
+  11: { name: 'aea', parameters: ['lat_0', 'lon_0', 'lat_1', 'lat_2'] },
+  12: { name: 'aeqd', parameters: ['lat_0', 'lon_0'] },
+  14: { name: 'stere', parameters: ['lat_0', 'lon_0', 'k'] },
+  15: { name: 'stere', parameters: ['lon_0'] },
+  16: { name: 'sterea', parameters: ['lat_0', 'lon_0', 'k'] },
+  17: { name: 'eqc', parameters: ['lat_0', 'lon_0'] },
+  22: { name: 'poly', parameters: ['lat_0', 'lon_0'] },
+  24: { name: 'sinu', parameters: ['lon_0'] },
+  28: { name: 'cea', parameters: ['lon_0'] },
+};
+
+function userDefinedProjection(keys: GeoKeys, path: string): string {
+  const code = numberOf(keys, KEY.projection);
+  if (numberOf(keys, KEY.method) === undefined && code !== undefined && code > 16000 && code < 16161) {
+    return utmProjection(keys, code, path);
+  }
+  const method = METHODS[numberOf(keys, KEY.method) ?? 0];
+  if (!method) {
+    throw unknownCrs(`with projection method ${numberOf(keys, KEY.method) ?? 'unnamed'} in ${path}`);
+  }
+  const unit = linearUnit(keys, path);
+  const parts = [`+proj=${method.name}`];
+  for (const name of method.parameters) {
+    const value = numberOf(keys, ...PARAMETER[name]);
+    if (value !== undefined && !(name === 'k' && value === 0)) parts.push(`+${name}=${value}`);
+  }
+  parts.push(...specialParameters(keys));
+  for (const name of ['x_0', 'y_0'] as const)
+    parts.push(`+${name}=${(numberOf(keys, ...PARAMETER[name]) ?? 0) * unit}`);
+  parts.push(datum(keys, path), unit === 1 ? '+units=m' : `+to_meter=${unit}`, '+no_defs');
+  return parts.join(' ');
+}
+
+/** What a projection takes from keys of its own. */
+function specialParameters(keys: GeoKeys): string[] {
+  const method = numberOf(keys, KEY.method);
+  const latitude = numberOf(keys, ...PARAMETER.lat_0) ?? 0;
+  const parallel = numberOf(keys, ...PARAMETER.lat_1);
+  // Conic with one parallel: it is the latitude of origin.
+  if (method === 9) return [`+lat_1=${latitude}`];
+  if (method === 7 || method === 17 || method === 28)
+    return parallel === undefined ? [] : [`+lat_ts=${parallel}`];
+  // Polar stereographic: the "origin" is the latitude of true scale, or the pole where a scale factor is given.
+  if (method === 15) {
+    const pole = latitude < 0 ? -90 : 90;
+    const scale = numberOf(keys, ...PARAMETER.k) ?? 1;
+    return [`+lat_0=${pole}`, Math.abs(latitude) === 90 ? `+k=${scale}` : `+lat_ts=${latitude}`];
+  }
+  return [];
+}
+
+/** ProjectionGeoKey 16001-16060: UTM north; 16101-16160: south. */
+function utmProjection(keys: GeoKeys, code: number, path: string): string {
+  const zone = code % 100;
+  if (zone < 1 || zone > 60) throw unknownCrs(`with projection ${code} in ${path}`);
+  return `+proj=utm +zone=${zone}${code > 16100 ? ' +south' : ''} ${datum(keys, path)} +units=m +no_defs`;
+}

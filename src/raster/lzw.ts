@@ -1,0 +1,68 @@
+/**
+ * LZW as TIFF uses it (TIFF 6.0, section 13): codes of 9 to 12 bits, most significant bit first, widened one code early.
+ *
+ * A table entry is the string of the code before and the first byte of the next string. Those bytes already stand one
+ * after another in the output, so an entry is just a place in the output and a length.
+ */
+const CLEAR = 256;
+const END = 257;
+const FIRST = 258;
+const MAX_CODES = 4096;
+
+/**
+ * Decodes into `output` until it is full, the data end, or the end code comes. Returns the number of bytes written.
+ * Throws a RangeError where a code is used that does not exist yet.
+ */
+export function decodeLzw(input: Uint8Array, output: Uint8Array): number {
+  const places = new Int32Array(MAX_CODES);
+  const lengths = new Int32Array(MAX_CODES);
+  let codes = FIRST;
+  let width = 9;
+  let bits = 0;
+  let bitCount = 0;
+  let next = 0;
+  let at = 0;
+  /** The string before: where it stands in the output; length 0 after a clear code. */
+  let lastPlace = 0;
+  let lastLength = 0;
+
+  while (at < output.length) {
+    while (bitCount < width) {
+      if (next >= input.length) return at;
+      bits = (bits << 8) | input[next++]!;
+      bitCount += 8;
+    }
+    bitCount -= width;
+    const code = (bits >>> bitCount) & ((1 << width) - 1);
+    bits &= (1 << bitCount) - 1;
+
+    if (code === END) return at;
+    if (code === CLEAR) {
+      codes = FIRST;
+      width = 9;
+      lastLength = 0;
+      continue;
+    }
+    // The entry that ends with the first byte of this string: it may be this very code.
+    if (lastLength > 0 && codes < MAX_CODES) {
+      places[codes] = lastPlace;
+      lengths[codes] = lastLength + 1;
+      codes++;
+      if (codes + 1 >= 1 << width && width < 12) width++;
+    }
+    lastPlace = at;
+    if (code < 256) {
+      output[at++] = code;
+      lastLength = 1;
+      continue;
+    }
+    if (code >= codes) throw new RangeError(`LZW code ${code} of ${codes}`);
+    const length = Math.min(lengths[code]!, output.length - at);
+    const from = places[code]!;
+    // Byte by byte: the string may overlap its own end.
+    for (let i = 0; i < length; i++) output[at + i] = output[from + i]!;
+    at += length;
+    lastLength = length;
+  }
+  return at;
+}

@@ -1,0 +1,197 @@
+/** Reads pixels: rows for a rolling window, windows, and whole small images. */
+import { closeSync, openSync } from 'node:fs';
+import { fromFile } from 'geotiff';
+import { TilewrightError } from '../errors.js';
+import { decodeBlock, isFastCodec, samplesPerBlock } from './blocks.js';
+import { corrupt, rasterUnreadable, windowOutside } from './errors.js';
+import { openRaster } from './header.js';
+import { newPixels, storedNodata } from './pixels.js';
+import type { PixelArray, RasterHeader, Window } from './types.js';
+
+/** Where the pixels of a window go: its first pixel to `offset`, its rows `stride` pixels apart. */
+interface Target {
+  arrays: PixelArray[];
+  offset: number;
+  stride: number;
+}
+
+/**
+ * Decodes rows [rowStart, rowEnd) of some bands (from 0): row r is written to `into[i]` at (r - firstRow) * header.width.
+ * Every block that touches the rows is decoded once, so ask for whole block rows (`blockRows`) to decode nothing twice.
+ * May be called from several threads at once on disjoint rows.
+ */
+export async function readRows(
+  header: RasterHeader,
+  bands: number[],
+  rowStart: number,
+  rowEnd: number,
+  into: PixelArray[],
+  firstRow: number,
+): Promise<void> {
+  const window = { column: 0, row: rowStart, width: header.width, height: rowEnd - rowStart };
+  const target = { arrays: into, offset: (rowStart - firstRow) * header.width, stride: header.width };
+  await readInto(header, bands, window, target);
+}
+
+/** The pixels of a window of some bands, one array of window.width x window.height a band. */
+export async function readWindow(
+  header: RasterHeader,
+  bands: number[],
+  window: Window,
+): Promise<PixelArray[]> {
+  const arrays = bands.map(() => newPixels(header.dataType, window.width * window.height));
+  await readInto(header, bands, window, { arrays, offset: 0, stride: window.width });
+  return arrays;
+}
+
+/** A whole image; by default all of its bands. */
+export async function readRaster(
+  path: string,
+  bands?: number[],
+): Promise<{ header: RasterHeader; bands: PixelArray[] }> {
+  const header = await openRaster(path);
+  const wanted = bands ?? Array.from({ length: header.bands }, (_, band) => band);
+  const all = { column: 0, row: 0, width: header.width, height: header.height };
+  return { header, bands: await readWindow(header, wanted, all) };
+}
+
+async function readInto(
+  header: RasterHeader,
+  bands: number[],
+  window: Window,
+  target: Target,
+): Promise<void> {
+  checkRequest(header, bands, window, target);
+  if (window.width === 0 || window.height === 0) return;
+  if (isFastCodec(header.blocks.compression)) readBlocks(header, bands, window, target);
+  else await readByLibrary(header, bands, window, target);
+}
+
+function checkRequest(
+  header: RasterHeader,
+  bands: number[],
+  window: Window,
+  { arrays, offset, stride }: Target,
+): void {
+  const { column, row, width, height } = window;
+  const inside =
+    column >= 0 &&
+    row >= 0 &&
+    width >= 0 &&
+    height >= 0 &&
+    column + width <= header.width &&
+    row + height <= header.height;
+  if (!inside)
+    throw windowOutside(header.path, `rows ${row}-${row + height}, columns ${column}-${column + width}`);
+  const absent = bands.find((band) => !(band >= 0 && band < header.bands));
+  if (absent !== undefined) throw windowOutside(header.path, `band ${absent} (from 0)`);
+  const end = offset + (height - 1) * stride + width;
+  if (
+    arrays.length !== bands.length ||
+    offset < 0 ||
+    arrays.some((array) => height > 0 && array.length < end)
+  ) {
+    throw windowOutside(header.path, `pixels for arrays of the given number and size`);
+  }
+}
+
+function readBlocks(header: RasterHeader, bands: number[], window: Window, target: Target): void {
+  const { width, height, planar } = header.blocks;
+  const file = openForBlocks(header.path);
+  try {
+    for (let row = Math.floor(window.row / height); row * height < window.row + window.height; row++) {
+      for (
+        let column = Math.floor(window.column / width);
+        column * width < window.column + window.width;
+        column++
+      ) {
+        let block = planar ? undefined : decodeBlock(file, header, column, row, 0);
+        for (const [i, band] of bands.entries()) {
+          if (planar) block = decodeBlock(file, header, column, row, band);
+          copyBlock(block, header, column, row, planar ? 0 : band, window, target, i);
+        }
+      }
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+function openForBlocks(path: string): number {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    throw rasterUnreadable.because(error, path, error);
+  }
+}
+
+/** Copies the part of a block that lies in the window; a block that was never written counts as nodata. */
+function copyBlock(
+  block: PixelArray | undefined,
+  header: RasterHeader,
+  column: number,
+  row: number,
+  sample: number,
+  window: Window,
+  { arrays, offset, stride }: Target,
+  index: number,
+): void {
+  const { blocks } = header;
+  const left = Math.max(window.column, column * blocks.width);
+  const right = Math.min(window.column + window.width, (column + 1) * blocks.width);
+  const top = Math.max(window.row, row * blocks.height);
+  const bottom = Math.min(window.row + window.height, (row + 1) * blocks.height);
+  const samples = samplesPerBlock(header);
+  const out = arrays[index]!;
+  const width = right - left;
+  for (let y = top; y < bottom; y++) {
+    const to = offset + (y - window.row) * stride + left - window.column;
+    if (!block) {
+      out.fill(storedNodata(header.dataType, header.nodata) ?? 0, to, to + width);
+      continue;
+    }
+    const from = ((y - row * blocks.height) * blocks.width + left - column * blocks.width) * samples;
+    if (samples === 1) out.set(block.subarray(from, from + width), to);
+    else pickSample(block, from + sample, samples, out, to, width);
+  }
+}
+
+/** One sample of each of `count` interleaved pixels. */
+function pickSample(
+  source: PixelArray,
+  from: number,
+  samples: number,
+  out: PixelArray,
+  to: number,
+  count: number,
+): void {
+  for (let i = 0; i < count; i++, from += samples) out[to + i] = source[from]!;
+}
+
+/** Rare codecs: JPEG, packbits, zstd, LERC. */
+async function readByLibrary(
+  header: RasterHeader,
+  bands: number[],
+  { column, row, width, height }: Window,
+  { arrays, offset, stride }: Target,
+): Promise<void> {
+  try {
+    const tiff = await fromFile(header.path);
+    try {
+      const image = await tiff.getImage(0);
+      const window = [column, row, column + width, row + height];
+      const rasters = await image.readRasters({ window, samples: bands, interleave: false });
+      for (const [i, out] of arrays.entries()) {
+        const pixels = rasters[i] as PixelArray;
+        for (let y = 0; y < height; y++) {
+          out.set(pixels.subarray(y * width, (y + 1) * width), offset + y * stride);
+        }
+      }
+    } finally {
+      tiff.close();
+    }
+  } catch (error) {
+    if (error instanceof TilewrightError) throw error;
+    throw corrupt.because(error, header.path, `rows ${row}-${row + height} cannot be decoded`);
+  }
+}
