@@ -78,6 +78,20 @@ export const noCollection = defineError(
     `there is no collection ${JSON.stringify(id)}; "tilewright collections" lists those that exist`,
 );
 
+export const noScene = defineError(
+  'TW_STORAGE_NO_SCENE',
+  404,
+  'There is no scene of this id in the collection.',
+  (collection: string, id: string) => `collection ${collection} has no scene ${JSON.stringify(id)}`,
+);
+
+export const noTile = defineError(
+  'TW_STORAGE_NO_TILE',
+  404,
+  'There is no tile of this id. `tilewright search` lists those that exist.',
+  (id: string) => `there is no tile ${JSON.stringify(id)}; "tilewright search" lists those that exist`,
+);
+
 export const collectionFixed = defineError(
   'TW_STORAGE_COLLECTION_FIXED',
   409,

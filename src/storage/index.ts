@@ -6,6 +6,7 @@ export { DataFolder, readLock } from './data-folder.js';
 export { fsyncFolder, writeFileDurably, writeSynced } from './durable.js';
 export { asStorageError, onDisk } from './errors.js';
 export type { ModelVersion, TileVersion } from './layout.js';
+export type { NewModel } from './model-write.js';
 export { checkedName, modelId, newVersion, tileId } from './names.js';
 export * from './records.js';
 export type { SceneFacts } from './scene-write.js';

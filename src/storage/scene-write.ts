@@ -1,24 +1,13 @@
 /** Writing one scene: its tiles are on disk as they arrive, and all of them become visible at once. */
 
-import type { Catalogue, Change } from './catalogue.js';
+import { type Change, sceneKey } from './catalogue.js';
+import type { Commits } from './commits.js';
 import { sceneWriteMisuse } from './errors.js';
 import { tileFolder } from './layout.js';
 import { checkedName, newVersion, tileId } from './names.js';
 import type { CollectionRecord, SceneRecord, TileRecord } from './records.js';
+import { requireCollection, requireSameCells, tilesOfScene } from './scene-tiles.js';
 import { publishVersions, removeVersions, stageVersion } from './version-folder.js';
-
-/** What a write needs of the storage that begins it. */
-export interface SceneWriteHost {
-  readonly dir: string;
-  readonly catalogue: Catalogue;
-  /** Puts the scene in the place of its former version, in one batch together with `also`. */
-  replaceScene(
-    collection: CollectionRecord,
-    scene: SceneRecord,
-    tiles: TileRecord[],
-    also: Change[],
-  ): Promise<void>;
-}
 
 /** What a delivery says of a scene; the rest of its record follows from the write. */
 export type SceneFacts = Pick<SceneRecord, 'fingerprint' | 'start' | 'end' | 'platform' | 'warnings'>;
@@ -40,7 +29,8 @@ export class SceneWrite {
   private ended = false;
 
   constructor(
-    private readonly host: SceneWriteHost,
+    private readonly dir: string,
+    private readonly commits: Commits,
     readonly collection: CollectionRecord,
     readonly scene: string,
     geocodes: Iterable<string>,
@@ -59,9 +49,9 @@ export class SceneWrite {
 
   /** Records durably what is about to be written. Called once, before anything else. */
   async begin(): Promise<void> {
-    const { pending } = this.host.catalogue;
+    const { pending } = this.commits.catalogue;
     const since = Date.now();
-    await this.host.catalogue.write(
+    await this.commits.catalogue.write(
       [...this.folders.values()].map((folder) => pending.set(folder, { since })),
     );
   }
@@ -74,7 +64,7 @@ export class SceneWrite {
     const folder = this.folderOf(geocode);
     if (this.staged.has(geocode)) throw this.misuse(`tile ${geocode} is staged twice`);
     this.staged.add(geocode);
-    return stageVersion(this.host.dir, folder);
+    return stageVersion(this.dir, folder);
   }
 
   /** Makes staged tiles durable under their final names, each folder synced once. Best called with many. */
@@ -82,7 +72,7 @@ export class SceneWrite {
     const folders = geocodes.map((geocode) => this.folderOf(geocode));
     const wrong = geocodes.find((geocode) => !this.staged.has(geocode) || this.published.has(geocode));
     if (wrong !== undefined) throw this.misuse(`tile ${wrong} is published unstaged or twice`);
-    await publishVersions(this.host.dir, folders);
+    await publishVersions(this.dir, folders);
     for (const geocode of geocodes) this.published.add(geocode);
   }
 
@@ -108,7 +98,7 @@ export class SceneWrite {
     try {
       const unpublished = [...this.staged].filter((geocode) => !this.published.has(geocode));
       await this.removeFiles(unpublished);
-      await this.host.replaceScene(this.collection, scene, tiles, this.pendingDeletes());
+      await this.replace(scene, tiles);
     } catch (error) {
       this.ended = false;
       throw error;
@@ -126,21 +116,31 @@ export class SceneWrite {
     this.ended = true;
     try {
       // After a failed batch only the next open can tell whether the scene is committed: its files must stay until then.
-      if (this.host.catalogue.failed) return;
+      if (this.commits.catalogue.failed) return;
       await this.removeFiles(this.staged);
-      await this.host.catalogue.write(this.pendingDeletes());
+      await this.commits.catalogue.write(this.pendingDeletes());
     } finally {
       this.onEnd();
     }
   }
 
+  private replace(scene: SceneRecord, tiles: TileRecord[]): Promise<void> {
+    const { collection, commits } = this;
+    return commits.inTurn(async () => {
+      requireSameCells(await requireCollection(commits, collection.id), collection);
+      const former = await tilesOfScene(commits, collection, scene.id);
+      const record = commits.catalogue.scenes.set(sceneKey(collection.id, scene.id), scene);
+      await commits.apply(former, tiles, [record, ...this.pendingDeletes()]);
+    });
+  }
+
   private removeFiles(geocodes: Iterable<string>): Promise<void> {
     const folders = [...geocodes].map((geocode) => this.folders.get(geocode)!);
-    return removeVersions(this.host.dir, folders);
+    return removeVersions(this.dir, folders);
   }
 
   private pendingDeletes(): Change[] {
-    return [...this.folders.values()].map((folder) => this.host.catalogue.pending.delete(folder));
+    return [...this.folders.values()].map((folder) => this.commits.catalogue.pending.delete(folder));
   }
 
   private folderOf(geocode: string): string {

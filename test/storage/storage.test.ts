@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { access, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type ModelRecord, newVersion, Storage, verify } from '../../src/storage/index.js';
+import { type NewModel, newVersion, Storage, verify } from '../../src/storage/index.js';
 import {
   bytesOf,
   COLLECTION,
@@ -193,7 +193,7 @@ test('a name that cannot be part of a path is refused', async (t) => {
   for (const name of ['..', '../x', 'a/b', '', '.hidden', 'a\0', 'a\\b', 'x'.repeat(300), '-rf', 'ü']) {
     await assert.rejects(storage.beginScene(COLLECTION.id, name, ['9q8yy']), bad);
     await assert.rejects(storage.beginScene(COLLECTION.id, 'scene', [name]), bad);
-    await assert.rejects(async () => storage.ensureCollection({ ...COLLECTION, id: name }), bad);
+    await assert.rejects(storage.ensureCollection({ ...COLLECTION, id: name }), bad);
     assert.throws(() => storage.tilePath(tile, name), bad);
     assert.throws(() => storage.tilePath({ ...tile, id: name }, '10m'), bad);
     assert.throws(() => storage.tilePath({ ...tile, geocode: name }, '10m'), bad);
@@ -204,7 +204,7 @@ test('a name that cannot be part of a path is refused', async (t) => {
   await assert.rejects(storage.beginScene(COLLECTION.id, 'scene', ['9q8ya']), bad, 'a is no geohash digit');
 });
 
-function modelOf(model: string): Omit<ModelRecord, 'id' | 'files' | 'createdAt'> {
+function modelOf(model: string): NewModel {
   const card = { epochs: 3 };
   return {
     model,
@@ -241,4 +241,44 @@ test('versions sort in the order they were made', () => {
   const versions = Array.from({ length: 1000 }, () => newVersion());
   assert.deepEqual([...versions].sort(), versions);
   assert.equal(new Set(versions).size, versions.length);
+});
+
+test('a deleted tile, scene and collection are gone with their files, and others stay', async (t) => {
+  const storage = await openStorage(t, 0);
+  await storage.ensureCollection({ ...COLLECTION, id: 'sentinel-2-l2a_x' });
+  const n = 7;
+  assert.ok(cellsOf(n).length > 2);
+  for (const scene of ['a', 'a_b', 'c']) await writeScene(storage, scene, n);
+  const other = await storage.beginScene('sentinel-2-l2a_x', 'a', ['9q8yy']);
+  await stageTile(other, n, '9q8yy');
+  await other.publish(['9q8yy']);
+  await other.commit(factsOf(n), [tileRecord(other, n, '9q8yy')]);
+
+  await storage.deleteTile(idsOf('a', n)[0]!);
+  assert.deepEqual((await storage.getScene(COLLECTION.id, 'a'))?.geocodes, cellsOf(n).slice(1).sort());
+  await assert.rejects(storage.deleteTile(idsOf('a', n)[0]!), { code: 'TW_STORAGE_NO_TILE', status: 404 });
+  await storage.deleteScene(COLLECTION.id, 'a');
+  await assert.rejects(storage.deleteScene(COLLECTION.id, 'a'), { code: 'TW_STORAGE_NO_SCENE', status: 404 });
+  for (const id of idsOf('c', n)) await storage.deleteTile(id);
+  assert.equal(await storage.getScene(COLLECTION.id, 'c'), undefined, 'the last tile takes the scene along');
+  await storage.sweep();
+  assert.deepEqual(
+    await collect(storage.catalogue.tiles.keys()),
+    [...idsOf('a_b', n), other.tileId('9q8yy')].sort(),
+  );
+  assert.deepEqual((await verify(storage)).problems, []);
+
+  const open = await storage.beginScene(COLLECTION.id, 'late', ['9q8yy']);
+  await stageTile(open, n, '9q8yy');
+  await open.publish(['9q8yy']);
+  await storage.deleteCollection(COLLECTION.id);
+  await assert.rejects(open.commit(factsOf(n), [tileRecord(open, n, '9q8yy')]), {
+    code: 'TW_STORAGE_NO_COLLECTION',
+  });
+  await open.abort();
+  await storage.sweep();
+  assert.deepEqual(await collect(storage.catalogue.tiles.keys()), [other.tileId('9q8yy')]);
+  assert.equal(storage.index.size, 1);
+  assert.equal((await versionFolders(storage, 'tiles')).length, 1);
+  assert.deepEqual((await verify(storage)).problems, []);
 });
