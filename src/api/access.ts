@@ -5,7 +5,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { ForeignHost, ForeignOrigin, OpenBind, Unauthorized } from './errors.js';
+import { foreignHost, foreignOrigin, openBind, unauthorized } from './errors.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -29,7 +29,7 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 /** Refuses to let other machines in without a token. */
 export function requireSafeBinding(host: string, token: string | undefined): void {
   const loopback = host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
-  if (!loopback && !token) throw OpenBind(host);
+  if (!loopback && !token) throw openBind(host);
 }
 
 function bearer(request: FastifyRequest): string | undefined {
@@ -46,13 +46,13 @@ export function controlAccess(server: FastifyInstance, { token, ownerSecret }: A
   server.decorateRequest('isOwner', false);
   server.addHook('onRequest', async (request, reply) => {
     const host = request.headers.host ?? '';
-    if (!token && !LOOPBACK.test(host)) throw ForeignHost(host);
+    if (!token && !LOOPBACK.test(host)) throw foreignHost(host);
     const { origin } = request.headers;
     const write = request.routeOptions.config.write === true;
     request.isOwner = same(bearer(request), ownerSecret);
     if (write && !request.isOwner) {
-      if (token && !same(bearer(request), token)) throw Unauthorized();
-      if (!token && origin !== undefined && !LOOPBACK.test(origin.replace(/^https?:\/\//, ''))) throw ForeignOrigin(origin);
+      if (token && !same(bearer(request), token)) throw unauthorized();
+      if (!token && origin !== undefined && !LOOPBACK.test(origin.replace(/^https?:\/\//, ''))) throw foreignOrigin(origin);
     }
     if (!write) reply.header('access-control-allow-origin', '*').header('access-control-expose-headers', 'etag, link');
   });

@@ -1,62 +1,62 @@
 import { defineError } from '../errors.js';
 
-export const BadRequest = defineError(
+export const badRequest = defineError(
   'TW_API_BAD_REQUEST',
   400,
   'A parameter or body does not fit the route. The message names it; /openapi.json has the shapes.',
   (reason: string) => `The request cannot be used: ${reason}.`,
 );
 
-export const Unauthorized = defineError(
+export const unauthorized = defineError(
   'TW_API_UNAUTHORIZED',
   401,
   'The server was started with a token and the request does not carry it.',
   () => 'This needs the server\'s token. Send the header "Authorization: Bearer TOKEN".',
 );
 
-export const ForeignHost = defineError(
+export const foreignHost = defineError(
   'TW_API_FOREIGN_HOST',
   403,
   'A server without a token answers only requests that name this machine; others may come from a web page through DNS.',
   (host: string) => `The host ${host} is not this machine. Start the server with --token to be reached by other names.`,
 );
 
-export const ForeignOrigin = defineError(
+export const foreignOrigin = defineError(
   'TW_API_FOREIGN_ORIGIN',
   403,
   'A web page of another origin asked for a write; only reads are open to other origins.',
   (origin: string) => `Writes are not open to pages of ${origin}.`,
 );
 
-export const NotFound = defineError(
+export const notFound = defineError(
   'TW_API_NOT_FOUND',
   404,
   'No route, collection, item, model or process has this name.',
   (what: string) => `There is no ${what}.`,
 );
 
-export const OpenBind = defineError(
+export const openBind = defineError(
   'TW_API_OPEN_BIND',
   400,
   'A server that other machines can reach must have a token.',
   (host: string) => `Listening on ${host} would let other machines in. Add --token TOKEN, or use --host 127.0.0.1.`,
 );
 
-export const OutsideFolder = defineError(
+export const outsideFolder = defineError(
   'TW_API_OUTSIDE_FOLDER',
   403,
   'The href lies outside the folders that the server may read, or the server has none.',
   (href: string) => `${href} is not inside a folder that the server may read. Start it with --allow-folder DIR.`,
 );
 
-export const RangeNotSatisfiable = defineError(
+export const rangeNotSatisfiable = defineError(
   'TW_API_RANGE',
   416,
   'The asked byte range lies beyond the file.',
   (range: string, size: number) => `The range ${range} does not fit a file of ${size} bytes.`,
 );
 
-export const Internal = defineError(
+export const internal = defineError(
   'TW_API_INTERNAL',
   500,
   'The server met an error that it does not know. Its log has the details.',

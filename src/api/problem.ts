@@ -1,21 +1,21 @@
 /** Every error as `application/problem+json` (RFC 9457) with a stable code. */
 import type { FastifyInstance } from 'fastify';
 import { TilewrightError } from '../errors.js';
-import { BadRequest, Internal, NotFound } from './errors.js';
+import { badRequest, internal, notFound } from './errors.js';
 
 function known(error: unknown): TilewrightError | null {
   if (error instanceof TilewrightError) return error;
   // Fastify's own errors: validation, bodies too large, unknown media types. Their messages name the field.
   const { statusCode, message } = error as { statusCode?: number; message?: string };
   if (statusCode && statusCode < 500) {
-    return new TilewrightError(BadRequest.code, statusCode, BadRequest(message ?? 'unknown').message);
+    return new TilewrightError(badRequest.code, statusCode, badRequest(message ?? 'unknown').message);
   }
   return null;
 }
 
 export function answerProblems(server: FastifyInstance): void {
   server.setErrorHandler((error, request, reply) => {
-    const problem = known(error) ?? Internal.because(error);
+    const problem = known(error) ?? internal.because(error);
     if (problem.status >= 500) request.log.error({ err: error }, problem.message);
     return reply
       .code(problem.status)
@@ -30,6 +30,6 @@ export function answerProblems(server: FastifyInstance): void {
       });
   });
   server.setNotFoundHandler((request) => {
-    throw NotFound(`route ${request.method} ${request.url.split('?')[0]}`);
+    throw notFound(`route ${request.method} ${request.url.split('?')[0]}`);
   });
 }

@@ -1,13 +1,13 @@
 import { defineError } from '../errors.js';
 
-export const NoDataFolder = defineError(
+export const noDataFolder = defineError(
   'TW_CLI_NO_DATA',
   404,
   'The command reads a data folder, and there is none.',
   (dir: string) => `There is no data folder at ${dir}. Ingest a scene first, or name the folder with --data DIR.`,
 );
 
-export const NotFound = defineError(
+export const notFound = defineError(
   'TW_CLI_NOT_FOUND',
   404,
   'Nothing in the store has this id.',

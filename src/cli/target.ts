@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, httpTransport, type Transport } from '../client/index.js';
 import { openNode, type TilewrightNode } from '../node.js';
-import { readLock, StorageLocked } from '../storage/index.js';
-import { NoDataFolder } from './errors.js';
+import { readLock, storageLocked } from '../storage/index.js';
+import { noDataFolder } from './errors.js';
 import type { TargetOptions } from './options.js';
 
 export interface OpenTarget {
@@ -20,12 +20,12 @@ export interface OpenTarget {
 export async function openTarget(options: TargetOptions, { create = false } = {}): Promise<OpenTarget> {
   const { data, server, token } = options;
   if (server) return remote(server, token);
-  if (!create && !existsSync(join(data, 'node.json'))) throw NoDataFolder(data);
+  if (!create && !existsSync(join(data, 'node.json'))) throw noDataFolder(data);
   try {
     const node = await openNode(options);
     return { client: new Client(injected(node)), name: data, close: () => node.close() };
   } catch (error) {
-    const lock = StorageLocked.is(error) ? await readLock(data) : null;
+    const lock = storageLocked.is(error) ? await readLock(data) : null;
     if (lock?.url) return remote(lock.url, lock.secret);
     throw error;
   }
@@ -36,7 +36,7 @@ function remote(url: string, token: string | undefined): OpenTarget {
 }
 
 /** Requests go straight into the node's routes, without a socket. */
-function injected(node: TilewrightNode): Transport {
+export function injected(node: TilewrightNode): Transport {
   return async (method, path, body) => {
     const response = await node.server.inject({
       method: method as 'GET' | 'POST' | 'DELETE',

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TilewrightError } from '../errors.js';
 import type { FilterParams } from '../query/index.js';
-import { BadAnswer } from './errors.js';
+import { badAnswer } from './errors.js';
 import type { Transport } from './transport.js';
 
 export interface Progress {
@@ -112,6 +112,6 @@ export class Client {
     if (answer.status < 400 && answer.body !== null) return answer.body as T;
     const problem = answer.body as { code?: string; detail?: string } | null;
     if (problem?.code) throw new TilewrightError(problem.code, answer.status, problem.detail ?? problem.code);
-    throw BadAnswer(path, answer.status);
+    throw badAnswer(path, answer.status);
   }
 }

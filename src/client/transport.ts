@@ -1,5 +1,5 @@
 import { messageOf } from '../errors.js';
-import { Unreachable } from './errors.js';
+import { unreachable } from './errors.js';
 
 export interface Answer {
   status: number;
@@ -18,7 +18,7 @@ export function httpTransport(url: string, token?: string): Transport {
     if (body !== undefined) headers['content-type'] = 'application/json';
     if (token) headers.authorization = `Bearer ${token}`;
     const response = await fetch(base + path, { method, headers, body: JSON.stringify(body) }).catch((error: Error) => {
-      throw Unreachable.because(error, base, messageOf(error.cause ?? error));
+      throw unreachable.because(error, base, messageOf(error.cause ?? error));
     });
     return { status: response.status, body: await response.json().catch(() => null) };
   };

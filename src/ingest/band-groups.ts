@@ -1,6 +1,6 @@
 /** Gathers the bands of a scene into groups by pixel size, data type and role. */
 import type { RasterHeader } from '../raster/index.js';
-import { BandsDiffer } from './errors.js';
+import { bandsDiffer } from './errors.js';
 import type { SourceBand, SourceGroup } from './scene.js';
 
 export interface UngroupedBand extends SourceBand {
@@ -36,7 +36,7 @@ export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
         sameSize(g.resolution.y, resolution.y),
     );
     if (found && !samePosition(found.bands[0].header, band.header)) {
-      throw BandsDiffer(band.header.path, found.bands[0].header.path);
+      throw bandsDiffer(band.header.path, found.bands[0].header.path);
     }
     if (found) found.bands.push(band);
     else groups.push({ name: '', role, resolution, nodata, bands: [band], type: band.header.dataType });

@@ -1,7 +1,7 @@
 /** Which cells a scene covers, and which source rows each of them reads. */
 import { coverPolygon, defaultPrecision, type Grid } from '../geocode/index.js';
 import { projector, type RasterHeader } from '../raster/index.js';
-import { TooManyTiles } from './errors.js';
+import { tooManyTiles } from './errors.js';
 import type { Scene, SourceGroup } from './scene.js';
 
 /** More tiles than this in one scene are refused: it is far beyond any product, and mostly a precision typed wrong. */
@@ -37,7 +37,7 @@ function guardCount(scene: Scene, grid: Grid, precision: number, ring: [number, 
   const ys = ring.map(([, y]) => y);
   const count =
     Math.ceil((Math.max(...xs) - Math.min(...xs)) / width + 1) * Math.ceil((Math.max(...ys) - Math.min(...ys)) / height + 1);
-  if (count > MAX_TILES) throw TooManyTiles(scene.path, count, MAX_TILES, precision);
+  if (count > MAX_TILES) throw tooManyTiles(scene.path, count, MAX_TILES, precision);
 }
 
 /** Points along each side of the raster, so that its curved edges in grid coordinates are followed. */

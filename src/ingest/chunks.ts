@@ -1,7 +1,7 @@
 /** Divides the cells of a scene into runs whose source rows fit into the memory budget together. */
 import type { Grid } from '../geocode/index.js';
 import { projector } from '../raster/index.js';
-import { TooLarge } from './errors.js';
+import { tooLarge } from './errors.js';
 import { blockRows, rowBytes } from './row-window.js';
 import type { Scene, SourceGroup } from './scene.js';
 
@@ -71,7 +71,7 @@ export function planChunks(scene: Scene, grid: Grid, geocodes: string[], budget:
       continue;
     }
     const needed = bytesOf(scene, cell.rows);
-    if (needed > budget) throw TooLarge(scene.path, needed, budget);
+    if (needed > budget) throw tooLarge(scene.path, needed, budget);
     open = { geocodes: [cell.geocode], rows: cell.rows };
     chunks.push(open);
   }

@@ -1,41 +1,41 @@
 import { defineError } from '../errors.js';
 
-export const NotRecognised = defineError(
+export const notRecognised = defineError(
   'TW_INGEST_NOT_RECOGNISED',
   400,
   'No product format fits the input. Give a GeoTIFF file or a Landsat product folder.',
   (path: string, reason: string) => `${path}: ${reason}. Give a GeoTIFF file or a folder as Landsat delivers it.`,
 );
 
-export const MissingBand = defineError(
+export const missingBand = defineError(
   'TW_INGEST_MISSING_BAND',
   400,
   'The product lists a band whose file is not there, or the flags name a band that the file does not have.',
   (path: string, band: string, hint: string) => `${path}: band ${band} is missing. ${hint}`,
 );
 
-export const NoDatetime = defineError(
+export const noDatetime = defineError(
   'TW_INGEST_NO_DATETIME',
   400,
   'Neither the file nor the flags say when the scene was taken.',
   (path: string) => `${path}: the file does not say when it was taken. Add --datetime 2024-06-01T10:30:00Z.`,
 );
 
-export const NoCollection = defineError(
+export const noCollection = defineError(
   'TW_INGEST_NO_COLLECTION',
   400,
   'A raster that is not a known product needs the name of its collection.',
   (path: string) => `${path}: not a known product, so its collection must be named. Add --collection my-collection.`,
 );
 
-export const BadOption = defineError(
+export const badOption = defineError(
   'TW_INGEST_BAD_OPTION',
   400,
   'A flag that describes the input has a value that cannot be used.',
   (option: string, value: string, expected: string) => `${option} ${value} cannot be used: expected ${expected}.`,
 );
 
-export const BandsDiffer = defineError(
+export const bandsDiffer = defineError(
   'TW_INGEST_BANDS_DIFFER',
   400,
   'Bands of one pixel size lie at different places or in different projections.',
@@ -43,14 +43,14 @@ export const BandsDiffer = defineError(
     `${path} has the same pixel size as ${other} but another position, size or projection. Bring both to one grid with gdalwarp.`,
 );
 
-export const NoValidPixels = defineError(
+export const noValidPixels = defineError(
   'TW_INGEST_NO_VALID_PIXELS',
   400,
   'Every pixel of every band is nodata, so there is nothing to store.',
   (path: string) => `${path}: no band holds a valid pixel. Check the file, or the nodata value (--nodata).`,
 );
 
-export const TooManyTiles = defineError(
+export const tooManyTiles = defineError(
   'TW_INGEST_TOO_MANY_TILES',
   400,
   'The precision would cut the scene into more tiles than one scene may have.',
@@ -58,7 +58,7 @@ export const TooManyTiles = defineError(
     `${path}: precision ${precision} would make about ${tiles} tiles, at most ${limit} are allowed. Use a lower --precision.`,
 );
 
-export const TooLarge = defineError(
+export const tooLarge = defineError(
   'TW_INGEST_TOO_LARGE',
   400,
   'One row of tiles needs more source pixels in memory than the limit allows.',

@@ -8,7 +8,7 @@ import type { WorkerPool } from '../raster/index.js';
 import type { SceneWrite, Storage, TileRecord } from '../storage/index.js';
 import { finestGroup, sceneCells, scenePrecision } from './cells.js';
 import { type Chunk, planChunks, windowCapacity } from './chunks.js';
-import { NoValidPixels } from './errors.js';
+import { noValidPixels } from './errors.js';
 import { fingerprintOf } from './fingerprint.js';
 import { describeScene } from './formats/index.js';
 import { RowWindow } from './row-window.js';
@@ -71,7 +71,7 @@ export async function ingestScene(
   const write = await storage.beginScene(collection, scene.id, cells);
   try {
     const tiles = await cutChunks(context, scene, grid, chunks, write, hooks);
-    if (tiles.length === 0) throw NoValidPixels(path);
+    if (tiles.length === 0) throw noValidPixels(path);
     const { start, end, platform, warnings } = scene;
     await write.commit({ fingerprint, start, end, platform, warnings }, tiles);
     return { id: scene.id, collection: id, tiles: tiles.length, unchanged: false, warnings };

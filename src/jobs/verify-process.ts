@@ -8,6 +8,10 @@ export function verifyProcess(storage: Storage): Process {
     title: 'Verify the store',
     description: 'Checks that every record has its files, that every checksum fits, and lists orphans.',
     inputs: { type: 'object', additionalProperties: false, properties: {} },
-    run: (_inputs, job): Promise<VerifyReport> => verify(storage, { signal: job.signal, onProgress: job.progress }),
+    run: (_inputs, job): Promise<VerifyReport> =>
+      verify(storage, ({ tiles }) => {
+        job.signal.throwIfAborted();
+        job.progress({ total: storage.index.size, done: tiles });
+      }),
   };
 }

@@ -3,7 +3,8 @@ import { isAbsolute, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import type { IngestInputs } from '../../ingest/index.js';
-import { OutsideFolder } from '../errors.js';
+import { startProcess } from '../../jobs/index.js';
+import { outsideFolder } from '../errors.js';
 import { answerJob } from '../processes/routes.js';
 import type { Services } from '../services.js';
 
@@ -35,7 +36,7 @@ export async function ingestRoutes(server: FastifyInstance, { services }: { serv
     async (request, reply) => {
       const { href, ...rest } = request.body;
       const paths = await Promise.all([href].flat().map((one) => allowedPath(one, request.isOwner, services)));
-      return answerJob(request, reply, await services.jobs.start(ingest, { ...rest, paths }));
+      return answerJob(request, reply, await startProcess(services.jobs, ingest, { ...rest, paths }));
     },
   );
 }
@@ -50,6 +51,6 @@ async function allowedPath(href: string, isOwner: boolean, { allowedFolders }: S
     return !below.startsWith('..') && !isAbsolute(below);
   };
   // The same answer for what is missing and what is outside: the route tells nothing of the disk.
-  if (real === null || !isAbsolute(path) || !allowedFolders.some(inside)) throw OutsideFolder(href);
+  if (real === null || !isAbsolute(path) || !allowedFolders.some(inside)) throw outsideFolder(href);
   return real;
 }

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import { NotFound } from '../errors.js';
+import { toArray } from '../../storage/index.js';
+import { notFound } from '../errors.js';
 import type { Services } from '../services.js';
 
 /** Trained models: list, card, and the files that `tf.loadLayersModel` opens. */
@@ -8,12 +9,12 @@ export async function modelRoutes(server: FastifyInstance, { services }: { servi
   const { storage } = services;
   const find = async (id: string) => {
     const model = await storage.getModel(id);
-    if (!model) throw NotFound(`model ${id}`);
+    if (!model) throw notFound(`model ${id}`);
     return model;
   };
 
   server.get('/models', { schema: { summary: 'All models', tags: ['models'] } }, async () => ({
-    models: await storage.listModels(),
+    models: await toArray(storage.models()),
   }));
 
   server.get<{ Params: { id: string } }>(

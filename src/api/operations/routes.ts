@@ -7,7 +7,7 @@ export async function operationRoutes(server: FastifyInstance, { services }: { s
     status: 'ok',
     node: services.nodeId,
     version: services.version,
-    ...services.storage.stats(),
+    ...(await services.storage.stats()),
   }));
 
   server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>

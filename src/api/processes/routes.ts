@@ -1,8 +1,10 @@
 /** OGC API Processes, part 1: process list, execution as jobs, status and results. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { JobRecord, Process } from '../../jobs/index.js';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { TilewrightError } from '../../errors.js';
+import { type Process, startProcess } from '../../jobs/index.js';
+import type { JobRecord } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
-import { NotFound } from '../errors.js';
+import { notFound } from '../errors.js';
 import type { Services } from '../services.js';
 
 const ID = { params: { type: 'object', properties: { id: { type: 'string' } } } };
@@ -52,7 +54,7 @@ export async function processRoutes(server: FastifyInstance, { services }: { ser
   const { jobs, processes } = services;
   const findProcess = (id: string) => {
     const found = processes.get(id);
-    if (!found) throw NotFound(`process ${id}`);
+    if (!found) throw notFound(`process ${id}`);
     return found;
   };
 
@@ -70,24 +72,22 @@ export async function processRoutes(server: FastifyInstance, { services }: { ser
     },
   );
 
-  server.post<{ Params: { id: string }; Body: { inputs?: unknown } }>(
-    '/processes/:id/execution',
-    {
-      config: { write: true },
-      schema: {
-        summary: 'Starts a job',
-        tags: ['processes'],
-        ...ID,
-        body: { type: 'object', properties: { inputs: { type: 'object' } } },
+  for (const process of processes.values()) {
+    // Paths on the server's disk are open to `POST /ingest` alone, which checks them.
+    if (process.id === 'ingest') continue;
+    server.post<{ Body: { inputs?: unknown } }>(
+      `/processes/${process.id}/execution`,
+      {
+        config: { write: true },
+        schema: {
+          summary: `Starts a job: ${process.title.toLowerCase()}`,
+          tags: ['processes'],
+          body: { type: 'object', additionalProperties: false, properties: { inputs: process.inputs } },
+        },
       },
-    },
-    async (request, reply) => {
-      const found = findProcess(request.params.id);
-      // Paths on the server's disk are open to `POST /ingest` alone, which checks them.
-      if (found.id === 'ingest') throw NotFound('execution of ingest here; send POST /ingest');
-      return answerJob(request, reply, await jobs.start(found, request.body.inputs ?? {}));
-    },
-  );
+      async (request, reply) => answerJob(request, reply, await startProcess(jobs, process, request.body.inputs ?? {})),
+    );
+  }
 
   server.get('/jobs', { schema: { summary: 'All jobs, newest first', tags: ['processes'] } }, async (request) => ({
     jobs: (await jobs.list()).map((job) => statusInfo(job, baseUrl(request))),
@@ -103,7 +103,7 @@ export async function processRoutes(server: FastifyInstance, { services }: { ser
   server.get<{ Params: { id: string } }>(
     '/jobs/:id/results',
     { schema: { summary: 'Results of a finished job', tags: ['processes'], ...ID } },
-    async (request) => jobs.results(request.params.id),
+    async (request) => resultsOf(await jobs.get(request.params.id)),
   );
 
   server.delete<{ Params: { id: string } }>(
@@ -113,12 +113,14 @@ export async function processRoutes(server: FastifyInstance, { services }: { ser
   );
 }
 
+function resultsOf(job: JobRecord): unknown {
+  if (job.status === 'successful') return job.results;
+  if (job.error) throw new TilewrightError(job.error.code, 500, job.error.message);
+  throw notFound(`result of job ${job.id}, which is ${job.status}`);
+}
+
 /** 201 with the job's status and place. */
-export function answerJob(
-  request: FastifyRequest,
-  reply: import('fastify').FastifyReply,
-  job: JobRecord,
-): import('fastify').FastifyReply {
+export function answerJob(request: FastifyRequest, reply: FastifyReply, job: JobRecord): FastifyReply {
   const base = baseUrl(request);
   return reply.code(201).header('location', `${base}/jobs/${job.id}`).send(statusInfo(job, base));
 }

@@ -9,9 +9,9 @@ import {
   toStacCollection,
   toStacItem,
 } from '../../query/index.js';
-import type { CollectionRecord } from '../../storage/index.js';
+import { type CollectionRecord, toArray } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
-import { NotFound } from '../errors.js';
+import { notFound } from '../errors.js';
 import type { Services } from '../services.js';
 
 const CONFORMANCE = [
@@ -53,7 +53,7 @@ export async function stacRoutes(server: FastifyInstance, { services }: { servic
 
   const collection = async (id: string) => {
     const found = await storage.getCollection(id);
-    if (!found) throw NotFound(`collection ${id}`);
+    if (!found) throw notFound(`collection ${id}`);
     return found;
   };
 
@@ -65,7 +65,7 @@ export async function stacRoutes(server: FastifyInstance, { services }: { servic
     const { limit = DEFAULT_LIMIT, token, ...filter } = params;
     const found = searchTiles(storage.index, parseFilter(filter), { limit: Math.min(limit, MAX_LIMIT), token });
     const tiles = await storage.getTiles(found.ids);
-    const collections = new Map((await storage.collections()).map((record) => [record.id, record]));
+    const collections = new Map((await toArray(storage.collections())).map((record) => [record.id, record]));
     return {
       type: 'FeatureCollection',
       features: tiles.map((tile) => toStacItem(tile, collections.get(tile.collection) as CollectionRecord, base)),
@@ -103,7 +103,7 @@ export async function stacRoutes(server: FastifyInstance, { services }: { servic
         { rel: 'search', type: GEOJSON, method: 'POST', href: `${base}/search` },
         { rel: 'service-desc', type: 'application/vnd.oai.openapi+json;version=3.0', href: `${base}/openapi.json` },
         { rel: 'http://www.opengis.net/def/rel/ogc/1.0/processes', type: json, href: `${base}/processes` },
-        ...(await storage.collections()).map(({ id, title }) => ({
+        ...(await toArray(storage.collections())).map(({ id, title }) => ({
           rel: 'child',
           type: json,
           title,
@@ -120,7 +120,7 @@ export async function stacRoutes(server: FastifyInstance, { services }: { servic
   server.get('/collections', { schema: { summary: 'All collections', tags } }, async (request) => {
     const base = baseUrl(request);
     return {
-      collections: (await storage.collections()).map((record) => describe(record, base)),
+      collections: (await toArray(storage.collections())).map((record) => describe(record, base)),
       links: [
         { rel: 'root', type: 'application/json', href: base },
         { rel: 'self', type: 'application/json', href: `${base}/collections` },
@@ -151,7 +151,7 @@ export async function stacRoutes(server: FastifyInstance, { services }: { servic
     async (request, reply) => {
       const { id, itemId } = request.params;
       const tile = await storage.getTile(itemId);
-      if (tile?.collection !== id) throw NotFound(`item ${itemId} in collection ${id}`);
+      if (tile?.collection !== id) throw notFound(`item ${itemId} in collection ${id}`);
       reply.type(GEOJSON);
       return toStacItem(tile, await collection(id), baseUrl(request));
     },

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import { NotFound, RangeNotSatisfiable } from '../errors.js';
+import { notFound, rangeNotSatisfiable } from '../errors.js';
 import type { Services } from '../services.js';
 
 /** Tile files, with ranges so that GDAL, QGIS and others read them in place. A version never changes, so it is the ETag. */
@@ -14,7 +14,7 @@ export async function tileRoutes(server: FastifyInstance, { services }: { servic
       const { itemId, group: name } = request.params;
       const tile = await storage.getTile(itemId);
       const group = tile?.groups.find((g) => g.name === name);
-      if (!tile || !group) throw NotFound(`tile file ${itemId}/${name}.tif`);
+      if (!tile || !group) throw notFound(`tile file ${itemId}/${name}.tif`);
       const etag = `"${tile.version}"`;
       reply.header('etag', etag).header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
       if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send();
@@ -24,7 +24,7 @@ export async function tileRoutes(server: FastifyInstance, { services }: { servic
       const range = ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, group.bytes) : null;
       if (range === 'unsatisfiable') {
         reply.header('content-range', `bytes */${group.bytes}`);
-        throw RangeNotSatisfiable(request.headers.range ?? '', group.bytes);
+        throw rangeNotSatisfiable(request.headers.range ?? '', group.bytes);
       }
       const { start, end } = range ?? { start: 0, end: group.bytes - 1 };
       if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${group.bytes}`);

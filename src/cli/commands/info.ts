@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { NotFound } from '../errors.js';
+import { notFound } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options.js';
 import { count, print, printJson } from '../output.js';
 import { openTarget } from '../target.js';
@@ -13,7 +13,7 @@ export function infoCommand(): Command {
     try {
       if (id !== undefined) {
         const found = await target.client.find(id);
-        if (!found) throw NotFound(id);
+        if (!found) throw notFound(id);
         return printJson(found.document);
       }
       const health = (await target.client.health()) as Record<string, string | number>;
@@ -31,6 +31,6 @@ export function infoCommand(): Command {
 /** Hands the model of this id on, or says that there is none. */
 export function withModel<T extends { id: string }>(models: T[], id: string, use: (model: T) => void): void {
   const found = models.find((model) => model.id === id);
-  if (!found) throw NotFound(id);
+  if (!found) throw notFound(id);
   use(found);
 }

@@ -14,14 +14,14 @@ export function verifyCommand(): Command {
       const hooks = { signal: interruptSignal(), onProgress: line.update };
       const { results } = await target.client.run<VerifyReport>('verify', {}, hooks);
       line.end();
-      for (const { kind, path } of results.problems) note(`${kind}: ${path}`);
+      for (const { kind, what } of results.problems) note(`${kind}: ${what}`);
       if (flags.format === 'json') printJson(results);
       else {
-        const { tiles, files, bytes, problems } = results;
+        const { tiles, files, bytes, problemCount } = results;
         print(`${count(tiles, 'tile')}, ${count(files, 'file')}, ${(bytes / 1e6).toFixed(1)} MB checked`);
-        print(problems.length === 0 ? 'everything is whole' : count(problems.length, 'problem'));
+        print(problemCount === 0 ? 'everything is whole' : count(problemCount, 'problem'));
       }
-      if (results.problems.length > 0) process.exitCode = 1;
+      if (results.problemCount > 0) process.exitCode = 1;
     } finally {
       line.end();
       await target.close();

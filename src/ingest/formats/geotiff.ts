@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
-import { BadOption, MissingBand, NoCollection, NoDatetime } from '../errors.js';
+import { badOption, missingBand, noCollection, noDatetime } from '../errors.js';
 import { groundResolution } from '../resolution.js';
 import type { DescribeOptions, Quality, Scene, SceneFormat } from '../scene.js';
 
@@ -18,7 +18,7 @@ export const geotiff: SceneFormat = {
     if ((await stat(path)).isDirectory()) return null;
     const header = await openRaster(path);
     const { start, end } = timeOf(path, header, options);
-    if (!options.collection) throw NoCollection(path);
+    if (!options.collection) throw noCollection(path);
     const groups = groupBands(describeBands(path, header, options));
     return {
       path,
@@ -38,12 +38,12 @@ function describeBands(path: string, header: RasterHeader, options: DescribeOpti
   const names = header.bandTags.map((tags, i) => tags.description || `b${i + 1}`);
   for (const [name, number] of Object.entries(options.bands ?? {})) {
     if (number < 1 || number > header.bands) {
-      throw MissingBand(path, `${name}=${number}`, `The file has ${header.bands} bands; correct --bands.`);
+      throw missingBand(path, `${name}=${number}`, `The file has ${header.bands} bands; correct --bands.`);
     }
     names[number - 1] = name;
   }
   if (options.maskBand !== undefined && (options.maskBand < 1 || options.maskBand > header.bands)) {
-    throw MissingBand(path, String(options.maskBand), `The file has ${header.bands} bands; correct --mask-band.`);
+    throw missingBand(path, String(options.maskBand), `The file has ${header.bands} bands; correct --mask-band.`);
   }
   const resolution = groundResolution(header);
   return names.map((name, index) => {
@@ -66,7 +66,7 @@ function describeBands(path: string, header: RasterHeader, options: DescribeOpti
 /** A mask band given by the user: 0 is clear, any other value is cloud. */
 function maskBand(path: string, groups: Scene['groups'], header: RasterHeader, number: number): Quality {
   if (header.dataType !== 'uint8' && header.dataType !== 'uint16') {
-    throw BadOption('--mask-band', String(number), `a band of 8 or 16 bit codes, but ${path} holds ${header.dataType}`);
+    throw badOption('--mask-band', String(number), `a band of 8 or 16 bit codes, but ${path} holds ${header.dataType}`);
   }
   const group = groups.find((g) => g.role === 'qa');
   if (!group) throw new Error('the mask band has no group');
@@ -79,14 +79,14 @@ function timeOf(path: string, header: RasterHeader, options: DescribeOptions): {
   if (options.datetime !== undefined) {
     const [start, end = start] = options.datetime.split('/').map((part) => parseTime(part));
     if (Number.isNaN(start) || Number.isNaN(end) || end < start) {
-      throw BadOption('--datetime', options.datetime, 'a time such as 2024-06-01T10:30:00Z, or start/end');
+      throw badOption('--datetime', options.datetime, 'a time such as 2024-06-01T10:30:00Z, or start/end');
     }
     return { start, end };
   }
   // TIFF 6.0 DateTime is "YYYY:MM:DD HH:MM:SS" without a zone; UTC is the field's custom.
   const tag = header.metadata.ACQUISITION_DATETIME ?? header.dateTime;
   const time = tag ? parseTime(tag.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T')) : Number.NaN;
-  if (Number.isNaN(time)) throw NoDatetime(path);
+  if (Number.isNaN(time)) throw noDatetime(path);
   return { start: time, end: time };
 }
 

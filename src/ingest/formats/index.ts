@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { NotRecognised } from '../errors.js';
+import { notRecognised } from '../errors.js';
 import type { DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { geotiff } from './geotiff.js';
 import { landsat } from './landsat.js';
@@ -14,7 +14,7 @@ export async function describeScene(path: string, options: DescribeOptions): Pro
     const scene = await format.describe(path, options);
     if (scene) return scene;
   }
-  throw NotRecognised(path, 'the folder holds no product that is known');
+  throw notRecognised(path, 'the folder holds no product that is known');
 }
 
 /**
@@ -23,7 +23,7 @@ export async function describeScene(path: string, options: DescribeOptions): Pro
  */
 export async function findScenes(path: string): Promise<string[]> {
   const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    throw NotRecognised.because(error, path, error.code === 'ENOENT' ? 'there is no such file or folder' : error.message);
+    throw notRecognised.because(error, path, error.code === 'ENOENT' ? 'there is no such file or folder' : error.message);
   });
   if (!info.isDirectory() || (await landsat.describe(path, {}).catch(() => true))) return [path];
   const found: string[] = [];
@@ -32,6 +32,6 @@ export async function findScenes(path: string): Promise<string[]> {
     if (entry.isFile() && /\.tiff?$/i.test(entry.name)) found.push(child);
     else if (entry.isDirectory() && (await landsat.describe(child, {}).catch(() => true))) found.push(child);
   }
-  if (found.length === 0) throw NotRecognised(path, 'the folder holds neither a GeoTIFF nor a product');
+  if (found.length === 0) throw notRecognised(path, 'the folder holds neither a GeoTIFF nor a product');
   return found;
 }

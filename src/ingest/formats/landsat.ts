@@ -6,7 +6,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
-import { MissingBand, NotRecognised } from '../errors.js';
+import { missingBand, notRecognised } from '../errors.js';
 import { gridResolution } from '../resolution.js';
 import type { Quality, Scene, SceneFormat } from '../scene.js';
 import { type MtlGroup, parseMtl } from './mtl.js';
@@ -57,7 +57,7 @@ async function describeProduct(path: string, folder: string, files: string[], pr
     if (band) byBand.set(band, file);
   }
   requireListedBands(path, product, byBand, warnings);
-  if (byBand.size === 0) throw NotRecognised(path, 'the folder has a Landsat MTL but no band files');
+  if (byBand.size === 0) throw notRecognised(path, 'the folder has a Landsat MTL but no band files');
   if (!product.mtl) {
     warnings.push('no MTL file: time of day and calibration are not known, stored numbers are kept without sun angle');
   }
@@ -91,7 +91,7 @@ async function productOfMtl(path: string): Promise<Product | null> {
   const get = (key: string) => [...mtl.values()].find((group) => key in group)?.[key];
   const need = (key: string) => {
     const value = get(key);
-    if (value === undefined) throw NotRecognised(path, `the MTL has no ${key}`);
+    if (value === undefined) throw notRecognised(path, `the MTL has no ${key}`);
     return value;
   };
   const spacecraft = Number(/(\d)$/.exec(need('SPACECRAFT_ID'))?.[1]);
@@ -99,7 +99,7 @@ async function productOfMtl(path: string): Promise<Product | null> {
   const level = get('PROCESSING_LEVEL') ?? need('DATA_TYPE');
   const date = need('DATE_ACQUIRED');
   const start = Date.parse(`${date}T${need('SCENE_CENTER_TIME').replace(/(\.\d{3})\d*Z?$/, '$1').replace(/Z?$/, 'Z')}`);
-  if (Number.isNaN(start)) throw NotRecognised(path, `the MTL's date ${date} and time cannot be read`);
+  if (Number.isNaN(start)) throw notRecognised(path, `the MTL's date ${date} and time cannot be read`);
   return {
     sensor: `L${sensorLetter}0${spacecraft}`,
     level,
@@ -155,7 +155,7 @@ function requireListedBands(path: string, product: Product, found: Map<string, s
       const band = /^FILE_NAME_(?!ANGLE|METADATA)/.test(key) ? bandOfFile(listed) : null;
       if (!band) continue;
       const file = found.get(band);
-      if (!file) throw MissingBand(path, band, `The MTL lists it as ${listed}; download it again.`);
+      if (!file) throw missingBand(path, band, `The MTL lists it as ${listed}; download it again.`);
       if (file !== listed) renamed++;
     }
   }
