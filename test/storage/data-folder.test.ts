@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { DataFolder, readLock, Storage, verify } from '../../src/storage/index.js';
-import { COLLECTION, cellsOf, stageTile, tempFolder, tileRecord, writeScene } from './sample-scenes.js';
+import { COLLECTION, cellsOf, stageTile, tempFolder, writeScene } from './sample-scenes.js';
 
 const CHILD = fileURLToPath(new URL('./open-child.js', import.meta.url));
 const NOBODY = 65534;
