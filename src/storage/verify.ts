@@ -4,7 +4,7 @@ import { opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { sceneKey, type Table } from './catalogue.js';
-import { onDisk } from './errors.js';
+import { onDisk, storageCorrupt } from './errors.js';
 import { modelFile, modelFolder, tileFile, tileFolder } from './layout.js';
 import { tileId } from './names.js';
 import type { SceneRecord, TileRecord } from './records.js';
@@ -190,8 +190,12 @@ class Verification {
 
   /** A record, or undefined where it is absent or damaged; a damaged one is reported where its table is read. */
   private async sound<T>(table: Table<T>, key: string): Promise<T | undefined> {
-    for await (const { record } of table.scan({ prefix: key, before: `${key}\0`, limit: 1 })) return record;
-    return undefined;
+    try {
+      return await table.get(key);
+    } catch (error) {
+      if (storageCorrupt.is(error)) return undefined;
+      throw error;
+    }
   }
 
   private problem(kind: Problem['kind'], what: string): void {

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { hasEnded, type JobContext, Jobs } from '../../src/jobs/index.js';
+import { Catalogue, type JobRecord } from '../../src/storage/index.js';
+
+const CHILD = fileURLToPath(new URL('./job-child.js', import.meta.url));
+
+async function tempFolder(t: TestContext): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'tilewright-jobs-'));
+  t.after(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+async function openJobs(t: TestContext, concurrency = 1): Promise<{ jobs: Jobs; catalogue: Catalogue }> {
+  const catalogue = await Catalogue.open(await tempFolder(t));
+  const jobs = await Jobs.open(catalogue, { concurrency });
+  t.after(async () => {
+    await jobs.close();
+    await catalogue.close();
+  });
+  return { jobs, catalogue };
+}
+
+/** Work that ends when it is told to, or with the signal's reason. */
+function gate() {
+  let open = (_results: unknown) => {};
+  let started = () => {};
+  const running = new Promise<void>((resolve) => {
+    started = resolve;
+  });
+  const work = ({ signal }: JobContext) =>
+    new Promise<unknown>((resolve, reject) => {
+      open = resolve;
+      signal.addEventListener('abort', () => reject(signal.reason));
+      started();
+    });
+  return { work, running, open: (results: unknown) => open(results) };
+}
+
+test('a job is accepted, runs, and ends with its results; each state is on disk when it is told', async (t) => {
+  const { jobs, catalogue } = await openJobs(t);
+  const { work, running, open } = gate();
+  const accepted = await jobs.start('fill', { collection: 'x' }, work);
+  assert.equal(accepted.status, 'accepted');
+  const told: Promise<void>[] = [];
+  const states: string[] = [];
+  await jobs.subscribe(accepted.id, (job) => {
+    states.push(job.status);
+    told.push(
+      catalogue.jobs.get(accepted.id).then((stored) => {
+        const order = ['accepted', 'running', 'successful'];
+        assert.ok(order.indexOf(stored!.status) >= order.indexOf(job.status));
+      }),
+    );
+  });
+  await running;
+  assert.equal((await jobs.get(accepted.id)).status, 'running');
+  open({ tiles: 3 });
+  const ended = await jobs.wait(accepted.id);
+  assert.equal(ended.status, 'successful');
+  assert.deepEqual(ended.results, { tiles: 3 });
+  assert.deepEqual(ended.inputs, { collection: 'x' });
+  assert.ok(ended.created <= ended.started! && ended.started! <= ended.finished!);
+  assert.deepEqual(await catalogue.jobs.get(accepted.id), JSON.parse(JSON.stringify(ended)));
+  await Promise.all(told);
+  assert.deepEqual(states, ['accepted', 'running', 'successful']);
+  assert.deepEqual(await jobs.wait(accepted.id), await jobs.get(accepted.id), 'also after the end');
+});
+
+test('what the work throws is kept with its code', async (t) => {
+  const { jobs } = await openJobs(t);
+  const plain = await jobs.start('fill', {}, async () => {
+    throw new Error('the disk is on fire');
+  });
+  const { status, error } = await jobs.wait(plain.id);
+  assert.equal(status, 'failed');
+  assert.deepEqual(error, { code: 'TW_JOB_FAILED', message: 'the disk is on fire' });
+  const coded = await jobs.start('fill', {}, () => jobs.get('nothing'));
+  assert.equal((await jobs.wait(coded.id)).error?.code, 'TW_JOB_NOT_FOUND');
+  const circular: { self?: unknown } = {};
+  circular.self = circular;
+  const unwritable = await jobs.start('fill', {}, async () => circular);
+  const end = await jobs.wait(unwritable.id);
+  assert.equal(end.status, 'failed');
+  assert.match(end.error!.message, /circular/);
+});
+
+test('progress is monotonic, and the last of it is in the record', async (t) => {
+  const { jobs } = await openJobs(t);
+  const { id } = await jobs.start('fill', {}, async (context) => {
+    context.progress({ total: 10, done: 4 });
+    context.progress({ done: 2, failed: 1 });
+    context.message('filling');
+    context.progress({ skipped: 3, total: 9 });
+  });
+  const { tiles, message } = await jobs.wait(id);
+  assert.deepEqual(tiles, { total: 10, done: 4, failed: 1, skipped: 3 });
+  assert.equal(message, 'filling');
+});
+
+test('progress is told while the job runs, and nothing after its end changes it', async (t) => {
+  const { jobs, catalogue } = await openJobs(t);
+  const { work, open } = gate();
+  let kept: JobContext | undefined;
+  const { id } = await jobs.start('fill', {}, (context) => {
+    kept = context;
+    context.progress({ total: 5, done: 1 });
+    return work(context);
+  });
+  await new Promise<void>((resolve) => {
+    jobs.subscribe(id, (job) => job.tiles.done === 1 && resolve());
+  });
+  assert.equal((await catalogue.jobs.get(id))?.tiles.done, 1);
+  open('done');
+  const ended = await jobs.wait(id);
+  kept!.progress({ done: 5 });
+  kept!.message('late');
+  await delay(1100); // longer than progress waits to be written
+  assert.deepEqual(await jobs.get(id), JSON.parse(JSON.stringify(ended)));
+});
+
+test('jobs run one at a time in their order, or as many as are allowed', async (t) => {
+  for (const concurrency of [1, 3]) {
+    const { jobs } = await openJobs(t, concurrency);
+    let running = 0;
+    let most = 0;
+    const order: number[] = [];
+    const records: JobRecord[] = [];
+    for (let i = 0; i < 7; i++)
+      records.push(
+        await jobs.start('fill', { i }, async () => {
+          order.push(i);
+          most = Math.max(most, ++running);
+          await delay(20);
+          running--;
+        }),
+      );
+    await Promise.all(records.map((job) => jobs.wait(job.id)));
+    assert.deepEqual(order, [0, 1, 2, 3, 4, 5, 6]);
+    assert.ok(most <= concurrency && most > 0);
+    const listed = (await jobs.list()).map((job) => job.id);
+    assert.deepEqual(listed, records.map((job) => job.id).reverse(), 'newest first');
+    assert.deepEqual(
+      [...(await jobs.list(3)), ...(await jobs.list(9, listed[2]))].map((job) => job.id),
+      listed,
+    );
+  }
+});
+
+test('as many jobs as are allowed run side by side', async (t) => {
+  const { jobs } = await openJobs(t, 2);
+  const gates = [gate(), gate()];
+  for (const { work } of gates) await jobs.start('fill', {}, work);
+  await Promise.all(gates.map((one) => one.running));
+});
+
+test('a waiting and a running job can be cancelled, an ended one stays as it is', async (t) => {
+  const { jobs } = await openJobs(t);
+  const first = gate();
+  const running = await jobs.start('train', {}, first.work);
+  const waiting = await jobs.start('train', {}, async () => assert.fail('it must not run'));
+  const last = await jobs.start('train', {}, async () => 'last');
+  await first.running;
+  const dismissed = await jobs.cancel(waiting.id);
+  assert.equal(dismissed.status, 'dismissed');
+  assert.equal(dismissed.started, undefined);
+  assert.equal((await jobs.cancel(running.id)).status, 'dismissed');
+  assert.equal((await jobs.wait(last.id)).results, 'last', 'the place is free again');
+  assert.equal((await jobs.cancel(last.id)).status, 'successful');
+  const stubborn = gate();
+  const late = await jobs.start('train', {}, async (context) => {
+    await stubborn.work(context).catch(() => undefined);
+    return 'finished all the same';
+  });
+  await stubborn.running;
+  assert.equal((await jobs.cancel(late.id)).status, 'successful');
+});
+
+test('unknown jobs and a full queue are refused', async (t) => {
+  const { jobs } = await openJobs(t);
+  const unknown = { code: 'TW_JOB_NOT_FOUND', status: 404 };
+  await assert.rejects(jobs.get('x'), unknown);
+  await assert.rejects(jobs.wait('x'), unknown);
+  await assert.rejects(jobs.cancel('x'), unknown);
+  await assert.rejects(
+    jobs.subscribe('x', () => {}),
+    unknown,
+  );
+  const first = gate();
+  await jobs.start('fill', {}, first.work);
+  await first.running;
+  for (let i = 0; i < 100; i++) await jobs.start('fill', {}, async () => i);
+  await assert.rejects(
+    jobs.start('fill', {}, async () => 0),
+    { code: 'TW_JOB_LIMIT', status: 429 },
+  );
+  first.open('done');
+});
+
+test('closing interrupts what runs and what waits', async (t) => {
+  const { jobs } = await openJobs(t);
+  const { work, running } = gate();
+  const ids = [(await jobs.start('fill', {}, work)).id, (await jobs.start('fill', {}, work)).id];
+  await running;
+  const waits = ids.map((id) => jobs.wait(id));
+  await jobs.close();
+  for (const job of await Promise.all(waits)) {
+    assert.equal(job.status, 'failed');
+    assert.equal(job.error?.code, 'TW_JOB_INTERRUPTED');
+  }
+  await assert.rejects(jobs.start('fill', {}, work), { code: 'TW_JOB_CLOSED' });
+});
+
+test('after kill -9 every accepted job is known, and those that had not ended are interrupted', async (t) => {
+  const dir = await tempFolder(t);
+  const child = spawn(process.execPath, [CHILD, dir], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let out = '';
+  for await (const text of child.stdout) {
+    out += text;
+    if (out.includes('running')) break;
+  }
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  const ids = [...out.matchAll(/accepted (\w+)/g)].map((match) => match[1]!);
+  assert.equal(ids.length, 4);
+
+  const catalogue = await Catalogue.open(dir);
+  const jobs = await Jobs.open(catalogue);
+  t.after(async () => {
+    await jobs.close();
+    await catalogue.close();
+  });
+  const found = await Promise.all(ids.map((id) => jobs.get(id)));
+  assert.deepEqual(
+    found.map((job) => job.error?.code ?? job.results),
+    ['done', 'TW_JOB_INTERRUPTED', 'TW_JOB_INTERRUPTED', 'TW_JOB_INTERRUPTED'],
+  );
+  assert.ok(found.every(hasEnded));
+});
