@@ -1,16 +1,16 @@
 /** Cuts one cell out of the source rows in memory: pixels of every band group, the mask, and what they say together. */
-import { type Bounds, type Grid, gridByName, pixelGrids } from '../geocode/index.js';
+import { type Bounds, gridByName, pixelGrids } from '../geocode/index.js';
 import {
-  type Affine,
-  applyCodes,
-  arrayOver,
-  cloudCoverOf,
-  controlGrid,
   type ControlGrid,
-  Mask,
-  outlineOf,
+  cloudCover,
+  controlGrid,
+  maskOutline,
+  newPixels,
   type PixelArray,
   type Projection,
+  pixelsOf,
+  type Resampling,
+  translateCodes,
   warp,
 } from '../raster/index.js';
 import type { CutBand, CutGroup, CutTask } from './tasks.js';
@@ -28,7 +28,7 @@ export interface CellPixels {
   bounds: Bounds;
   groups: GroupPixels[];
   mask: { width: number; height: number; codes: Uint8Array };
-  /** Percent of the pixels that hold data in every band of a data group; the lowest such group. */
+  /** Percent of the pixels that hold data in every band of a data group; of the lowest such group. */
   coverage: number;
   /** Percent of the assessed pixels; null where none is assessed. */
   cloudCover: number | null;
@@ -36,44 +36,96 @@ export interface CellPixels {
   footprint: [x: number, y: number][];
 }
 
-/** Gives the projection from grid coordinates to a source system; cached by the caller. */
-export type Projections = (group: CutGroup) => Projection;
+/** The projection from grid coordinates to a group's own system. */
+export type ProjectionOf = (group: CutGroup) => Projection;
+
+interface Size {
+  width: number;
+  height: number;
+}
 
 /** Null where no data band holds a valid pixel in the cell. */
-export function cutCell(task: CutTask, projections: Projections): CellPixels | null {
+export function cutCell(task: CutTask, projectionOf: ProjectionOf): CellPixels | null {
   const grid = gridByName(task.grid);
   const bounds = grid.bounds(task.geocode);
-  const sizes = pixelGrids(grid, task.geocode, task.groups.map((group) => group.resolution));
-  const cell = { grid, bounds };
-  let coverage = 100;
-  let anyValid = false;
-  let maskValid = new Uint8Array(0);
-  const groups = task.groups.map((group, g): GroupPixels => {
-    const { width, height } = sizes[g];
-    const source = sourceOf(cell, group, width, height, projections);
-    const all = new Uint8Array(width * height).fill(1);
-    const warped = group.bands.map((band) => warpBand(source, group, band, group.role === 'data' ? 'bilinear' : 'nearest', all));
-    if (group.role === 'data') {
-      coverage = Math.min(coverage, percent(countOnes(all), all.length));
-      anyValid ||= warped.some(({ valid }) => valid > 0);
-    }
-    if (g === task.finest) maskValid = all;
-    return {
-      group,
-      width,
-      height,
-      bands: warped.map(({ pixels }) => pixels),
-      validPercent: warped.map(({ valid }) => percent(valid, width * height)),
-    };
-  });
-  if (!anyValid) return null;
-  const mask = { ...sizes[task.finest], codes: maskOf(task, cell, sizes[task.finest], maskValid, projections) };
+  const sizes = pixelGrids(
+    grid,
+    task.geocode,
+    task.groups.map((group) => group.resolution),
+  );
+  const controlOf = (group: CutGroup, size: Size) =>
+    controlGrid({ bounds, ...size }, projectionOf(group), group.transform);
+
+  const groups = task.groups.map((group, g) => cutGroup(group, sizes[g], controlOf(group, sizes[g])));
+  const data = groups.filter(({ group }) => group.role === 'data');
+  if (data.every(({ validPercent }) => validPercent.every((percent) => percent === 0))) return null;
+
+  const size = sizes[task.finest];
+  const codes = maskCodes(task, groups[task.finest].valid, (group) => controlOf(group, size));
+  const outline = maskOutline(codes, size.width, size.height);
+  const toGrid = ([column, row]: [number, number]): [number, number] => [
+    bounds.west + ((bounds.east - bounds.west) * column) / size.width,
+    bounds.north - ((bounds.north - bounds.south) * row) / size.height,
+  ];
   return {
     bounds,
     groups,
-    mask,
-    coverage,
-    cloudCover: cloudCoverOf(mask.codes),
-    footprint: footprintOf(mask, bounds),
+    mask: { ...size, codes },
+    coverage: Math.min(...data.map(({ valid }) => percentOf(valid))),
+    cloudCover: cloudCover(codes),
+    footprint: (outline ?? []).map(toGrid),
   };
+}
+
+/** `valid` is 1 where every band of the group holds data. */
+function cutGroup(group: CutGroup, size: Size, control: ControlGrid): GroupPixels & { valid: Uint8Array } {
+  const pixels = size.width * size.height;
+  const valid = new Uint8Array(pixels).fill(1);
+  const resampling = group.role === 'data' ? 'bilinear' : 'nearest';
+  const bands: PixelArray[] = [];
+  const validPercent = group.bands.map((band) => {
+    const out = newPixels(group.dataType, pixels);
+    bands.push(out);
+    return (100 * warpBand(resampling, group, band, control, out, valid)) / pixels;
+  });
+  return { group, ...size, bands, validPercent, valid };
+}
+
+function warpBand(
+  resampling: Resampling,
+  group: CutGroup,
+  band: CutBand,
+  control: ControlGrid,
+  out: PixelArray,
+  valid: Uint8Array,
+): number {
+  const rows = group.rowEnd - group.rowStart;
+  const source = {
+    pixels: pixelsOf(group.dataType, band.pixels, rows * group.width),
+    window: { column: 0, row: group.rowStart, width: group.width, height: rows },
+    sceneWidth: group.width,
+    sceneHeight: group.height,
+    nodata: group.nodata ?? undefined,
+  };
+  return warp(resampling, source, control, out, valid);
+}
+
+/**
+ * The mask at the finest data group's size: 0 where one of its bands holds no data, else what the quality band says, and
+ * 255 where there is none or it says nothing.
+ */
+function maskCodes(task: CutTask, valid: Uint8Array, controlOf: (group: CutGroup) => ControlGrid): Uint8Array {
+  const { quality, groups } = task;
+  const group = groups.find((one) => one.name === quality?.group);
+  if (!quality || !group) return valid.map((one) => (one ? 255 : 0));
+  const stored = newPixels(group.dataType, valid.length);
+  const assessed = new Uint8Array(valid.length).fill(1);
+  warpBand('nearest', group, group.bands[quality.band], controlOf(group), stored, assessed);
+  return translateCodes(stored, quality.codes, valid, assessed);
+}
+
+function percentOf(valid: Uint8Array): number {
+  let count = 0;
+  for (const one of valid) count += one;
+  return (100 * count) / valid.length;
 }
