@@ -76,6 +76,7 @@ test('pages give every tile that stays exactly once, while others come and go', 
           if (page.next) assert.equal(page.ids.length, limit);
           walked.push(...page.ids);
           token = page.next;
+          assert.ok(walked.length <= 2 * records.length, 'the walk comes to an end');
           for (let change = 0; change < 3; change++) {
             const record = others[next() % others.length]!;
             if (present.delete(record.id)) index.remove([record.id]);
@@ -127,6 +128,9 @@ test('boxes are closed and may cross the antimeridian', () => {
   assert.deepEqual(ids([11.250001, 0, 12, 6]), []);
   assert.deepEqual(ids([5, 5, 5, 5]), [cell.id]);
   assert.deepEqual(ids([179, 0, -179, 6]), [fiji.id]);
+  assert.deepEqual(ids([179, 0, 0, 6]).sort(), [cell.id, fiji.id].sort());
+  assert.deepEqual(ids([11.25, 0, -179, 6]).sort(), [cell.id, fiji.id].sort());
+  assert.deepEqual(ids([11.26, 0, -179, 6]), [fiji.id]);
   assert.deepEqual(ids([179, 0, 10, 6]).sort(), [cell.id, fiji.id].sort());
 });
 
