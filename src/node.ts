@@ -25,6 +25,7 @@ export interface NodeConfig {
 
 export interface TilewrightNode {
   id: string;
+  storage: Storage;
   /** The routes; reached over a socket after `listen`, or by `inject`. */
   server: FastifyInstance;
   /** Lets the user who runs the node do everything; also in the data folder's lock. */
@@ -47,13 +48,15 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     trainProcess({ storage, cores }),
     verifyProcess(storage),
   ];
-  const { id, secret: ownerSecret } = storage.folder;
+  const { id } = storage.folder.node;
+  const ownerSecret = storage.folder.lock.secret;
   const server = await buildServer(
     { version, nodeId: id, storage, jobs, processes: new Map(processes.map((p) => [p.id, p])), allowedFolders },
     { token, ownerSecret, log },
   );
   return {
     id,
+    storage,
     server,
     ownerSecret,
     async listen(host, port) {

@@ -1,8 +1,8 @@
 /** Divides the cells of a scene into runs whose source rows fit into the memory budget together. */
 import type { Grid } from '../geocode/index.js';
-import { projector } from '../raster/index.js';
+import { blockRows, projector } from '../raster/index.js';
 import { tooLarge } from './errors.js';
-import { blockRows, rowBytes } from './row-window.js';
+import { rowBytes } from './row-window.js';
 import type { Scene, SourceGroup } from './scene.js';
 
 /** Source rows [from, to) of one group; from = to where the cell lies beside the raster. */

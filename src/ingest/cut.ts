@@ -101,7 +101,7 @@ function warpBand(
 ): number {
   const rows = group.rowEnd - group.rowStart;
   const source = {
-    pixels: pixelsOf(group.dataType, band.pixels, rows * group.width),
+    pixels: pixelsOf(group.dataType, band.pixels, 0, rows * group.width),
     window: { column: 0, row: group.rowStart, width: group.width, height: rows },
     sceneWidth: group.width,
     sceneHeight: group.height,

@@ -1,5 +1,5 @@
 /** A rolling window over the rows of one source file, in memory that worker threads share. */
-import { bytesPerSample, type RasterHeader } from '../raster/index.js';
+import { blockRows, bytesPerSample, type RasterHeader } from '../raster/index.js';
 
 /** One piece of decoding work: rows [rowStart, rowEnd) of a file, at block borders. */
 export interface DecodeTask {
@@ -58,13 +58,6 @@ export class RowWindow {
     }
     return work;
   }
-}
-
-/** Rows [from, to) widened to whole blocks and clipped to the image. */
-export function blockRows(header: RasterHeader, from: number, to: number): [start: number, end: number] {
-  const block = header.blocks.height;
-  const start = Math.max(0, Math.floor(from / block) * block);
-  return [Math.min(start, header.height), Math.min(header.height, Math.ceil(to / block) * block)];
 }
 
 export function rowBytes(header: RasterHeader): number {

@@ -22,7 +22,7 @@ import type { CutGroup, CutResult, CutTask, IngestTask } from './tasks.js';
 serveTasks<IngestTask, CutResult | null>((task) => (task.kind === 'decode' ? decode(task) : cut(task)));
 
 async function decode({ header, bands, rowStart, rowEnd, into, firstRow }: DecodeTask): Promise<null> {
-  const arrays = into.map((buffer) => pixelsOf(header.dataType, buffer, (rowEnd - firstRow) * header.width));
+  const arrays = into.map((buffer) => pixelsOf(header.dataType, buffer, 0, (rowEnd - firstRow) * header.width));
   await readRows(header, bands, rowStart, rowEnd, arrays, firstRow);
   return null;
 }

@@ -1,10 +1,11 @@
-export type { Change, KeyRange, Scanned, Table } from './catalogue.js';
+export type { Change, Scanned, Table } from './catalogue.js';
 export { Catalogue, sceneKey } from './catalogue.js';
-export { ColumnIndex } from './column-index.js';
+export { ColumnIndex, type IndexPage, type IndexQuery, type Position } from './column-index.js';
 export type { LockInfo, NodeIdentity } from './data-folder.js';
 export { DataFolder, readLock } from './data-folder.js';
 export { fsyncFolder, writeFileDurably, writeSynced } from './durable.js';
 export { asStorageError, onDisk, storageLocked } from './errors.js';
+export { gridCode, isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export type { ModelVersion, TileVersion } from './layout.js';
 export type { NewModel } from './model-write.js';
 export { checkedName, modelId, newVersion, tileId } from './names.js';
