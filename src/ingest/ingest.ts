@@ -56,7 +56,7 @@ export async function ingestScene(
   const existing = await storage.getCollection(id);
   const grid = gridByName(options.grid ?? existing?.grid ?? 'geohash');
   const precision = options.precision ?? existing?.precision ?? scenePrecision(scene, grid);
-  const collection = await storage.ensureCollection({ ...scene.collection, id, grid: grid.name, precision });
+  const collection = await storage.collectionFor({ ...scene.collection, id, grid: grid.name, precision });
 
   const fingerprint = await fingerprintOf(scene, grid.name, precision, hooks.signal);
   const previous = await storage.getScene(id, scene.id);

@@ -12,7 +12,7 @@ export { checkedName, modelId, newVersion, tileId } from './names.js';
 export * from './records.js';
 export type { SceneFacts } from './scene-write.js';
 export { SceneWrite } from './scene-write.js';
-export type { StorageStats } from './storage.js';
+export type { NewCollection, StorageStats } from './storage.js';
 export { Storage } from './storage.js';
 export { toArray } from './to-array.js';
 export type { Problem, VerifyProgress, VerifyReport } from './verify.js';

@@ -6,7 +6,7 @@ import { sceneWriteMisuse } from './errors.js';
 import { tileFolder } from './layout.js';
 import { checkedName, newVersion, tileId } from './names.js';
 import type { CollectionRecord, SceneRecord, TileRecord } from './records.js';
-import { requireCollection, requireSameCells, tilesOfScene } from './scene-tiles.js';
+import { requireSameCells, tilesOfScene } from './scene-tiles.js';
 import { publishVersions, removeVersions, stageVersion } from './version-folder.js';
 
 /** What a delivery says of a scene; the rest of its record follows from the write. */
@@ -79,7 +79,7 @@ export class SceneWrite {
   /**
    * Makes the scene visible in one synced batch: its record and its tiles, in place of all tiles of its former version,
    * also those of cells that this one lacks. `tiles` are the published ones, neither more nor fewer. Cells that were
-   * begun but hold no tile are dropped. Throws TW_STORAGE_NO_COLLECTION where the collection was deleted meanwhile.
+   * begun but hold no tile are dropped. The first scene of a collection brings the collection's record with it.
    */
   async commit(facts: SceneFacts, tiles: TileRecord[]): Promise<SceneRecord> {
     this.checkOpen();
@@ -127,10 +127,13 @@ export class SceneWrite {
   private replace(scene: SceneRecord, tiles: TileRecord[]): Promise<void> {
     const { collection, commits } = this;
     return commits.inTurn(async () => {
-      requireSameCells(await requireCollection(commits, collection.id), collection);
+      const { collections } = commits.catalogue;
+      const existing = await collections.get(collection.id);
+      if (existing) requireSameCells(existing, collection);
       const former = await tilesOfScene(commits, collection, scene.id);
-      const record = commits.catalogue.scenes.set(sceneKey(collection.id, scene.id), scene);
-      await commits.apply(former, tiles, [record, ...this.pendingDeletes()]);
+      const changes = [commits.catalogue.scenes.set(sceneKey(collection.id, scene.id), scene), ...this.pendingDeletes()];
+      if (!existing) changes.push(collections.set(collection.id, collection));
+      await commits.apply(former, tiles, changes);
     });
   }
 

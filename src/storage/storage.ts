@@ -14,7 +14,6 @@ import {
   deleteCollection,
   deleteScene,
   deleteTile,
-  requireCollection,
   requireSameCells,
 } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
@@ -23,6 +22,9 @@ import { Sweeper } from './sweeper.js';
 /** How long the files of a replaced version stay for those who have found them in a search, ms. */
 const SWEEP_DELAY = 10 * 60_000;
 const LOAD_CHUNK = 10_000;
+
+/** A collection as its first scene wants it. */
+export type NewCollection = Omit<CollectionRecord, 'createdAt'>;
 
 export interface StorageStats {
   collections: number;
@@ -85,20 +87,14 @@ export class Storage {
   }
 
   /**
-   * The collection of this id, made durable if it is new. Its grid and precision are fixed from then on: others are
-   * refused with TW_STORAGE_COLLECTION_FIXED.
+   * The collection of this id, or, where there is none yet, the record that the first scene of it will commit. Its grid
+   * and precision are fixed from that commit on: others are refused with TW_STORAGE_COLLECTION_FIXED.
    */
-  ensureCollection(wanted: Omit<CollectionRecord, 'createdAt'>): Promise<CollectionRecord> {
-    return this.commits.inTurn(async () => {
-      checkedName('collection id', wanted.id);
-      checkedName('grid', wanted.grid);
-      const { collections } = this.catalogue;
-      const existing = await collections.get(wanted.id);
-      if (existing) return requireSameCells(existing, wanted);
-      const record = { ...wanted, createdAt: Date.now() };
-      await this.catalogue.write([collections.set(record.id, record)]);
-      return record;
-    });
+  async collectionFor(wanted: NewCollection): Promise<CollectionRecord> {
+    checkedName('collection id', wanted.id);
+    checkedName('grid', wanted.grid);
+    const existing = await this.getCollection(wanted.id);
+    return existing ? requireSameCells(existing, wanted) : { ...wanted, createdAt: Date.now() };
   }
 
   /** With its scenes and all its tiles; models stay. Throws TW_STORAGE_NO_COLLECTION. */
@@ -118,13 +114,13 @@ export class Storage {
 
   /**
    * Begins to write a scene, new or in place of its former version. `geocodes` are all cells that it may touch. Throws
-   * TW_STORAGE_SCENE_BUSY while another write of it is under way, TW_STORAGE_NO_COLLECTION. The caller ends the write
+   * TW_STORAGE_SCENE_BUSY while another write of it is under way, TW_STORAGE_COLLECTION_FIXED. The caller ends the write
    * by `commit` or `abort`.
    */
-  async beginScene(collectionId: string, scene: string, geocodes: Iterable<string>): Promise<SceneWrite> {
-    const collection = await requireCollection(this.commits, collectionId);
-    const key = sceneKey(collectionId, scene);
-    if (this.writing.has(key)) throw sceneBusy(collectionId, scene);
+  async beginScene(wanted: NewCollection, scene: string, geocodes: Iterable<string>): Promise<SceneWrite> {
+    const collection = await this.collectionFor(wanted);
+    const key = sceneKey(collection.id, scene);
+    if (this.writing.has(key)) throw sceneBusy(collection.id, scene);
     const write = new SceneWrite(this.dir, this.commits, collection, scene, geocodes, () =>
       this.writing.delete(key),
     );

@@ -22,7 +22,6 @@ async function flipByte(file: string, at: number): Promise<void> {
 
 async function folderWithScenes(dir: string, scenes: Record<string, number>): Promise<void> {
   const storage = await Storage.open(dir);
-  await storage.ensureCollection(COLLECTION);
   for (const [scene, n] of Object.entries(scenes)) await writeScene(storage, scene, n);
   await storage.close();
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { DataFolder, readLock, Storage, verify } from '../../src/storage/index.js';
+import { DataFolder, type NewCollection, readLock, Storage, verify } from '../../src/storage/index.js';
 import { COLLECTION, cellsOf, stageTile, tempFolder, writeScene } from './sample-scenes.js';
 
 const CHILD = fileURLToPath(new URL('./open-child.js', import.meta.url));
@@ -119,12 +119,11 @@ test('a full disk fails the scene, keeps what was there, and goes on when space 
   const dir = await smallDisk(t);
   if (!dir) return t.skip('needs the right to mount a tmpfs');
   const storage = await Storage.open(dir);
-  await storage.ensureCollection(COLLECTION);
   await writeScene(storage, 'a', 1);
   const full = { code: 'TW_STORAGE_FULL', status: 507, message: new RegExp(dir) };
 
   // The tiles fill the disk: the write is undone.
-  const write = await storage.beginScene(COLLECTION.id, 'b', cellsOf(2));
+  const write = await storage.beginScene(COLLECTION, 'b', cellsOf(2));
   await stageTile(write, 2, cellsOf(2)[0]!);
   const ballast = join(dir, 'ballast');
   await assert.rejects(writeFile(ballast, Buffer.alloc(4 << 20)), { code: 'ENOSPC' });
@@ -154,12 +153,14 @@ test('a full catalogue takes no further write until it is opened again, and lose
   const storage = await Storage.open(dir);
   const big = (n: number) => ({ ...COLLECTION, id: `c${n}`, title: 'x'.repeat(20_000) });
   const full = { code: 'TW_STORAGE_FULL', status: 507 };
+  const put = ({ catalogue }: Storage, record: NewCollection) =>
+    catalogue.write([catalogue.collections.set(record.id, { ...record, createdAt: 0 })]);
   let acknowledged = 0;
   await assert.rejects(async () => {
-    for (; acknowledged < 10_000; acknowledged++) await storage.ensureCollection(big(acknowledged));
+    for (; acknowledged < 10_000; acknowledged++) await put(storage, big(acknowledged));
   }, full);
   execFileSync('mount', ['-o', 'remount,size=32m', dir]);
-  await assert.rejects(storage.ensureCollection(big(acknowledged)), full, 'what is on disk is not known');
+  await assert.rejects(put(storage, big(acknowledged)), full, 'what is on disk is not known');
   assert.equal((await storage.getCollection('c0'))?.id, 'c0', 'reading goes on');
   await storage.close();
 
@@ -167,7 +168,7 @@ test('a full catalogue takes no further write until it is opened again, and lose
   t.diagnostic(`${acknowledged} records were acknowledged before the disk was full`);
   assert.ok(acknowledged > 50);
   for (let n = 0; n < acknowledged; n++) assert.ok(await again.getCollection(`c${n}`), `record ${n}`);
-  await again.ensureCollection(big(acknowledged));
+  await put(again, big(acknowledged));
   assert.deepEqual((await verify(again)).problems, []);
   await again.close();
 });

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { TilewrightError } from '../../src/errors.js';
 import { Storage } from '../../src/storage/index.js';
-import { COLLECTION, writeScene } from './sample-scenes.js';
+import { writeScene } from './sample-scenes.js';
 
 const [mode, dir, uid] = process.argv.slice(2);
 if (mode === 'hold' && dir !== undefined) {
@@ -20,7 +20,6 @@ if (mode === 'write' && dir !== undefined) {
   process.setuid?.(Number(uid));
   try {
     const storage = await Storage.open(dir);
-    await storage.ensureCollection(COLLECTION);
     await writeScene(storage, 'a', 1);
     await storage.close();
     console.log('written');

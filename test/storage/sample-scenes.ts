@@ -91,7 +91,7 @@ export async function writeScene(
 ): Promise<SceneRecord> {
   const cells = cellsOf(n);
   before('begin');
-  const write = await storage.beginScene(COLLECTION.id, scene, [...cells, 'zzzzz']);
+  const write = await storage.beginScene(COLLECTION, scene, [...cells, 'zzzzz']);
   for (let i = 0; i < cells.length; i += 3) {
     const batch = cells.slice(i, i + 3);
     for (const geocode of batch) await stageTile(write, n, geocode);

@@ -17,7 +17,6 @@ import {
 async function openStorage(t: TestContext, sweepDelay?: number): Promise<Storage> {
   const storage = await Storage.open(await tempFolder(t), { sweepDelay });
   t.after(() => storage.close());
-  await storage.ensureCollection(COLLECTION);
   return storage;
 }
 
@@ -37,8 +36,7 @@ async function versionFolders(storage: Storage, top: string): Promise<string[]> 
 test('opening twice in a row keeps the node and everything in it', async (t) => {
   const dir = await tempFolder(t);
   const first = await Storage.open(dir);
-  await first.ensureCollection(COLLECTION);
-  await writeScene(first, 'a', 3);
+    await writeScene(first, 'a', 3);
   const before = await first.stats();
   await first.close();
   const second = await Storage.open(dir);
@@ -57,7 +55,7 @@ test('opening twice in a row keeps the node and everything in it', async (t) => 
 
 test('nothing of a scene is seen before its commit', async (t) => {
   const storage = await openStorage(t);
-  const write = await storage.beginScene(COLLECTION.id, 'a', ['9q8yy', '9q8yz', 'zzzzz']);
+  const write = await storage.beginScene(COLLECTION, 'a', ['9q8yy', '9q8yz', 'zzzzz']);
   for (const cell of ['9q8yy', '9q8yz']) await stageTile(write, 1, cell);
   await write.publish(['9q8yy', '9q8yz']);
   assert.equal(storage.index.size, 0);
@@ -79,7 +77,7 @@ test('nothing of a scene is seen before its commit', async (t) => {
 
 test('an aborted write leaves no file and no record, and the scene can be written again', async (t) => {
   const storage = await openStorage(t);
-  const write = await storage.beginScene(COLLECTION.id, 'a', ['9q8yy', '9q8yz']);
+  const write = await storage.beginScene(COLLECTION, 'a', ['9q8yy', '9q8yz']);
   await stageTile(write, 1, '9q8yy');
   await stageTile(write, 1, '9q8yz');
   await write.publish(['9q8yz']);
@@ -112,7 +110,6 @@ test('a new delivery replaces every tile of the old one, also those of cells it 
 test('files of a replaced version stay until the delay is over, then also after a new start', async (t) => {
   const dir = await tempFolder(t);
   const storage = await Storage.open(dir, { sweepDelay: 3_600_000 });
-  await storage.ensureCollection(COLLECTION);
   await writeScene(storage, 'a', 1);
   const [tile] = await storage.getTiles(idsOf('a', 1));
   await writeScene(storage, 'a', 2);
@@ -135,7 +132,7 @@ test('files of a replaced version stay until the delay is over, then also after 
 test('a scene is written by one ingest at a time', async (t) => {
   const storage = await openStorage(t);
   const begun = await Promise.allSettled(
-    [1, 2, 3].map(() => storage.beginScene(COLLECTION.id, 'a', ['9q8yy'])),
+    [1, 2, 3].map(() => storage.beginScene(COLLECTION, 'a', ['9q8yy'])),
   );
   const busy = begun.filter((result) => result.status === 'rejected');
   assert.equal(busy.length, 2);
@@ -143,13 +140,13 @@ test('a scene is written by one ingest at a time', async (t) => {
     assert.equal(reason.code, 'TW_STORAGE_SCENE_BUSY');
     assert.equal(reason.status, 409);
   }
-  await storage.beginScene(COLLECTION.id, 'b', ['9q8yy']);
+  await storage.beginScene(COLLECTION, 'b', ['9q8yy']);
 });
 
 test('a write out of order is refused and commits nothing', async (t) => {
   const storage = await openStorage(t);
   const misuse = { code: 'TW_STORAGE_WRITE_ORDER' };
-  const write = await storage.beginScene(COLLECTION.id, 'a', ['9q8yy', '9q8yz']);
+  const write = await storage.beginScene(COLLECTION, 'a', ['9q8yy', '9q8yz']);
   await assert.rejects(write.stagingFolder('drt2z'), misuse, 'a cell that is not pending');
   await assert.rejects(write.publish(['9q8yy']), misuse, 'not staged');
   await stageTile(write, 1, '9q8yy');
@@ -167,33 +164,40 @@ test('a write out of order is refused and commits nothing', async (t) => {
 
 test('grid and precision of a collection are fixed by the first', async (t) => {
   const storage = await openStorage(t);
-  const again = await storage.ensureCollection({ ...COLLECTION, title: 'other words' });
+  assert.equal(await storage.getCollection(COLLECTION.id), undefined);
+  await writeScene(storage, 'first', 1);
+  assert.equal((await storage.getCollection(COLLECTION.id))?.title, COLLECTION.title);
+  const again = await storage.collectionFor({ ...COLLECTION, title: 'other words' });
   assert.equal(again.title, COLLECTION.title);
   for (const other of [{ precision: 6 }, { grid: 'quadtile', precision: 12 } as const])
-    await assert.rejects(storage.ensureCollection({ ...COLLECTION, ...other }), {
+    await assert.rejects(storage.beginScene({ ...COLLECTION, ...other }, 'other', ['9q8yy']), {
       code: 'TW_STORAGE_COLLECTION_FIXED',
       status: 409,
       message: /--collection/,
     });
   const racing = await Promise.allSettled(
-    [5, 6, 7].map((precision) => storage.ensureCollection({ ...COLLECTION, id: 'new', precision })),
+    [5, 6, 7].map(async (precision) => {
+      const write = await storage.beginScene({ ...COLLECTION, id: 'new', precision }, `s${precision}`, ['9q8yy']);
+      await stageTile(write, 1, '9q8yy');
+      await write.publish(['9q8yy']);
+      return write.commit(factsOf(1), [tileRecord(write, 1, '9q8yy')]);
+    }),
   );
   assert.deepEqual(
     racing.map((result) => result.status),
     ['fulfilled', 'rejected', 'rejected'],
   );
-  await assert.rejects(storage.beginScene('absent', 'a', ['9q8yy']), { code: 'TW_STORAGE_NO_COLLECTION' });
 });
 
 test('a name that cannot be part of a path is refused', async (t) => {
   const storage = await openStorage(t);
   const bad = { code: 'TW_STORAGE_BAD_NAME', status: 400 };
-  const write = await storage.beginScene(COLLECTION.id, 'ok', ['9q8yy']);
+  const write = await storage.beginScene(COLLECTION, 'ok', ['9q8yy']);
   const tile = tileRecord(write, 1, '9q8yy');
   for (const name of ['..', '../x', 'a/b', '', '.hidden', 'a\0', 'a\\b', 'x'.repeat(300), '-rf', 'ü']) {
-    await assert.rejects(storage.beginScene(COLLECTION.id, name, ['9q8yy']), bad);
-    await assert.rejects(storage.beginScene(COLLECTION.id, 'scene', [name]), bad);
-    await assert.rejects(storage.ensureCollection({ ...COLLECTION, id: name }), bad);
+    await assert.rejects(storage.beginScene(COLLECTION, name, ['9q8yy']), bad);
+    await assert.rejects(storage.beginScene(COLLECTION, 'scene', [name]), bad);
+    await assert.rejects(storage.collectionFor({ ...COLLECTION, id: name }), bad);
     assert.throws(() => storage.tilePath(tile, name), bad);
     assert.throws(() => storage.tilePath({ ...tile, id: name }, '10m'), bad);
     assert.throws(() => storage.tilePath({ ...tile, geocode: name }, '10m'), bad);
@@ -201,7 +205,7 @@ test('a name that cannot be part of a path is refused', async (t) => {
     await assert.rejects(storage.putModel(modelOf(name), {}), bad);
     await assert.rejects(storage.putModel(modelOf('ndvi'), { [name]: Buffer.of(1) }), bad);
   }
-  await assert.rejects(storage.beginScene(COLLECTION.id, 'scene', ['9q8ya']), bad, 'a is no geohash digit');
+  await assert.rejects(storage.beginScene(COLLECTION, 'scene', ['9q8ya']), bad, 'a is no geohash digit');
 });
 
 function modelOf(model: string): NewModel {
@@ -245,11 +249,10 @@ test('versions sort in the order they were made', () => {
 
 test('a deleted tile, scene and collection are gone with their files, and others stay', async (t) => {
   const storage = await openStorage(t, 0);
-  await storage.ensureCollection({ ...COLLECTION, id: 'sentinel-2-l2a_x' });
   const n = 7;
   assert.ok(cellsOf(n).length > 2);
   for (const scene of ['a', 'a_b', 'c']) await writeScene(storage, scene, n);
-  const other = await storage.beginScene('sentinel-2-l2a_x', 'a', ['9q8yy']);
+  const other = await storage.beginScene({ ...COLLECTION, id: 'sentinel-2-l2a_x' }, 'a', ['9q8yy']);
   await stageTile(other, n, '9q8yy');
   await other.publish(['9q8yy']);
   await other.commit(factsOf(n), [tileRecord(other, n, '9q8yy')]);
@@ -268,7 +271,7 @@ test('a deleted tile, scene and collection are gone with their files, and others
   );
   assert.deepEqual((await verify(storage)).problems, []);
 
-  const open = await storage.beginScene(COLLECTION.id, 'late', ['9q8yy']);
+  const open = await storage.beginScene(COLLECTION, 'late', ['9q8yy']);
   await stageTile(open, n, '9q8yy');
   await open.publish(['9q8yy']);
   await storage.deleteCollection(COLLECTION.id);
