@@ -1,6 +1,5 @@
 /** Checks a whole data folder: records against files, files against records. Streams; memory does not grow with it. */
-import { createReadStream } from 'node:fs';
-import { opendir } from 'node:fs/promises';
+import { open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { sceneKey, type Table } from './catalogue.js';
@@ -59,6 +58,7 @@ interface StoredFile {
 class Verification {
   readonly report: VerifyReport = { tiles: 0, files: 0, bytes: 0, problemCount: 0, problems: [] };
   private readonly dir: string;
+  private readonly buffer = Buffer.allocUnsafe(1 << 20);
   private scene: { record: SceneRecord; geocodes: Set<string> } | undefined;
 
   constructor(
@@ -125,22 +125,34 @@ class Verification {
   }
 
   private async file(file: StoredFile, isCurrent: () => Promise<boolean>): Promise<void> {
-    let bytes = 0;
-    let crc = 0;
+    let found: { bytes: number; crc: number };
     try {
-      for await (const chunk of createReadStream(join(this.dir, file.path), { highWaterMark: 1 << 20 })) {
-        bytes += chunk.length;
-        crc = crc32(chunk, crc);
-      }
+      found = await this.checksum(join(this.dir, file.path));
     } catch (error) {
       if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
       if (await isCurrent()) this.problem('missing', file.path);
       return;
     }
     this.report.files++;
-    this.report.bytes += bytes;
-    if (bytes !== file.bytes) this.problem('size', file.path);
-    else if (crc !== file.crc32) this.problem('checksum', file.path);
+    this.report.bytes += found.bytes;
+    if (found.bytes !== file.bytes) this.problem('size', file.path);
+    else if (found.crc !== file.crc32) this.problem('checksum', file.path);
+  }
+
+  private async checksum(path: string): Promise<{ bytes: number; crc: number }> {
+    const handle = await open(path, 'r');
+    try {
+      let bytes = 0;
+      let crc = 0;
+      for (;;) {
+        const { bytesRead } = await handle.read(this.buffer, 0, this.buffer.length, null);
+        if (bytesRead === 0) return { bytes, crc };
+        bytes += bytesRead;
+        crc = crc32(this.buffer.subarray(0, bytesRead), crc);
+      }
+    } finally {
+      await handle.close();
+    }
   }
 
   /** Looks for what no record names, `depth` folders below `tiles` or `models`. Empty folders are no problem. */
