@@ -76,7 +76,7 @@ function writeMask(task: CutTask, cell: CellPixels): GroupRecord {
   const { width, height, codes } = cell.mask;
   const bandTags: BandTags[] = [{ description: 'mask' }];
   const nodata = Mask.nodata;
-  const image = { width, height, dataType: 'uint8', bands: [codes], nodata, bandTags, overviews: 'nearest' } as const;
+  const image = { width, height, dataType: 'uint8' as const, bands: [codes], nodata, bandTags, overviews: 'nearest' as const };
   const assessed = codes.reduce((sum, code) => sum + (code === Mask.nodata ? 0 : 1), 0);
   return {
     name: 'mask',
