@@ -1,0 +1,66 @@
+/**
+ * `kill -9` in the middle of an ingest, at many moments, with the real command: after a restart every acknowledged scene is
+ * whole, and no half of an unfinished one can be seen.
+ */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { test } from 'node:test';
+import { finished, start, tilewright } from '../support/command.js';
+import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+
+const KILLS = 10;
+
+interface Found {
+  numberMatched: number;
+  features: { id: string; properties: { 'tilewright:version': string } }[];
+}
+
+test('a killed ingest leaves the old state or the new one', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const size = { width: 900, height: 800 };
+  const versions = await Promise.all(
+    [1, 2].map((seed) => writeTestScene(join(folder, `v${seed}.tif`), { ...size, seed, cloud: 10 * seed })),
+  );
+  const ingest = (path: string, id: string) =>
+    ['ingest', path, '--id', id, '--datetime', '2024-06-01T10:00:00Z', '--data', data, '--format', 'json', ...SCENE_FLAGS];
+
+  const began = performance.now();
+  const first = await tilewright(...ingest(versions[0], 'kept'));
+  const took = performance.now() - began;
+  assert.equal(first.code, 0, first.stderr);
+  const whole = JSON.parse(first.stdout).tiles;
+  assert.ok(whole > 20);
+
+  const search = async (): Promise<Found> => {
+    const { stdout, stderr, code } = await tilewright('search', '--data', data, '--format', 'json', '--limit', '10000');
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+  const acknowledged = new Map([['kept', whole]]);
+  let cutOff = 0;
+  for (let n = 0; n < KILLS; n++) {
+    // In turn a new scene, and a new delivery of the one that is there.
+    const id = n % 2 === 0 ? `new${n}` : 'kept';
+    const child = start(ingest(versions[(n >> 1) % 2 === 0 ? 1 : 0], id));
+    const end = finished(child);
+    await sleep((took * (n + 0.5)) / KILLS);
+    child.kill('SIGKILL');
+    const { code, stdout } = await end;
+    if (code === 0) acknowledged.set(id, JSON.parse(stdout).tiles);
+    else cutOff++;
+
+    const { features } = await search();
+    const tilesOf = (scene: string) => features.filter((item) => item.id.startsWith(`test_${scene}_`));
+    for (const [scene, tiles] of acknowledged) assert.equal(tilesOf(scene).length, tiles, `${scene} after kill ${n}`);
+    if (!acknowledged.has(id)) assert.ok([0, whole].includes(tilesOf(id).length), `no half of ${id} after kill ${n}`);
+    if (tilesOf(id).length === whole) acknowledged.set(id, whole);
+    assert.equal(new Set(tilesOf('kept').map((item) => item.properties['tilewright:version'])).size, 1, 'one delivery');
+
+    const verified = await tilewright('verify', '--data', data);
+    assert.equal(verified.code, 0, `after kill ${n}: ${verified.stderr}${verified.stdout}`);
+  }
+  assert.ok(cutOff >= KILLS / 2, `${cutOff} of ${KILLS} kills met an ingest under way`);
+});
