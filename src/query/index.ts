@@ -4,3 +4,13 @@ export { matches } from './match.js';
 export { parseDatetime, type TimeRange } from './parse-datetime.js';
 export * from './parse-filter.js';
 export { type SearchPage, searchTiles } from './search.js';
+export {
+  type CollectionExtent,
+  type StacAsset,
+  type StacCollection,
+  type StacItem,
+  type StacLink,
+  type StacPolygon,
+  toStacCollection,
+  toStacItem,
+} from './stac-item.js';
