@@ -4,7 +4,7 @@ import type { KeyRange } from '../storage/index.js';
 import { contains, touches } from './match.js';
 
 /** More cells than this on the edge of a box are taken whole, and their tiles tested one by one. */
-const maxEdgeCells = 64;
+const maxEdgeCells = 16;
 
 /** The keys of a geocode in every grid that has it, and with `recurse` those of the cells below. */
 export function geocodeRanges(geocode: string, recurse: boolean): KeyRange[] {

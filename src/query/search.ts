@@ -1,9 +1,9 @@
 /** Searches over the column index. */
-import { grids } from '../geocode/index.js';
+import { type Bbox, grids } from '../geocode/index.js';
 import { type ColumnIndex, isWithin, type KeyRange, mergeRanges } from '../storage/index.js';
 import type { TileFilter } from './filter.js';
 import { bboxRanges, geocodeRanges } from './key-ranges.js';
-import { cellMatches } from './match.js';
+import { cellMatches, contains } from './match.js';
 import { decodeToken, encodeToken } from './token.js';
 
 export interface SearchPage {
@@ -27,8 +27,8 @@ export function searchTiles(
 ): SearchPage {
   const area = compileArea(filter);
   const page = index.query({
-    where: compileRow(index, filter, area.inside),
-    ranges: area.ranges,
+    where: compileRow(index, filter, area),
+    ranges: area?.ranges,
     ids: filter.ids,
     after: token === undefined ? undefined : decodeToken(token),
     limit,
@@ -38,22 +38,30 @@ export function searchTiles(
   return result;
 }
 
+/** Where a filter asks for. */
 interface Area {
-  /** Keys that can match; all where undefined. */
-  ranges?: KeyRange[];
+  /** Keys that can match. */
+  ranges: KeyRange[];
   /** Keys whose cells are known to match. */
   inside: KeyRange[];
 }
 
-function compileArea({ geocode, recurse = false, bbox }: TileFilter): Area {
+const world: Bbox = [-180, -90, 180, 90];
+
+/** Undefined for everywhere. */
+function compileArea({ geocode, recurse = false, bbox }: TileFilter): Area | undefined {
   if (geocode !== undefined) return { ranges: geocodeRanges(geocode, recurse), inside: [] };
-  if (bbox === undefined) return { inside: [] };
+  if (bbox === undefined || contains(bbox, world)) return undefined;
   const { inside, edge } = bboxRanges(bbox);
   return { ranges: [...inside, ...edge], inside };
 }
 
 /** The test of a row. It holds the index's columns, so it is only good until the index changes. */
-function compileRow(index: ColumnIndex, filter: TileFilter, inside: KeyRange[]): (row: number) => boolean {
+function compileRow(
+  index: ColumnIndex,
+  filter: TileFilter,
+  area: Area | undefined,
+): (row: number) => boolean {
   const { start, end, cloud, coverage, collection, platform, source } = index.columns;
   const collections =
     filter.collections && new Set(filter.collections.map((id) => index.collections.codeOf(id)));
@@ -66,10 +74,7 @@ function compileRow(index: ColumnIndex, filter: TileFilter, inside: KeyRange[]):
   const boundsCloud = filter.minCloud !== undefined || filter.maxCloud !== undefined;
   const minCloud = Math.fround(filter.minCloud ?? -Infinity);
   const maxCloud = Math.fround(filter.maxCloud ?? Infinity);
-  const inCell =
-    filter.geocode === undefined && filter.bbox === undefined
-      ? undefined
-      : compileCell(index, filter, inside);
+  const inCell = area && compileCell(index, filter, area);
   return (row) =>
     end[row]! >= from &&
     start[row]! <= to &&
@@ -82,7 +87,7 @@ function compileRow(index: ColumnIndex, filter: TileFilter, inside: KeyRange[]):
 }
 
 /** The test of a row's cell. Rows come in the order of their cells, so the answer for the last cell is kept. */
-function compileCell(index: ColumnIndex, filter: TileFilter, inside: KeyRange[]): (row: number) => boolean {
+function compileCell(index: ColumnIndex, filter: TileFilter, { inside }: Area): (row: number) => boolean {
   const { grid, key, precision } = index.columns;
   const matching = mergeRanges(inside);
   let last = { grid: -1, key: -1, precision: -1, matches: false };

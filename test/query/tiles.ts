@@ -76,7 +76,8 @@ const bboxes = fc.oneof(
   fc.constant<Bbox>([-180, -90, 180, 90]),
 );
 
-const optional = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined, freq: 1 });
+const optional = <T>(values: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: values });
 
 export const filters: fc.Arbitrary<TileFilter> = fc
   .record({
