@@ -5,7 +5,6 @@ import { buildServer, requireSafeBinding } from './api/index.js';
 import { ingestProcess, startIngestWorkers } from './ingest/index.js';
 import { Jobs, verifyProcess } from './jobs/index.js';
 import { Storage } from './storage/index.js';
-import { trainProcess } from './training/index.js';
 import { version } from './version.js';
 
 export interface NodeConfig {
@@ -45,7 +44,6 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const jobs = await Jobs.open(storage.catalogue);
   const processes = [
     ingestProcess({ storage, workers, memory }),
-    trainProcess({ storage, cores }),
     verifyProcess(storage),
   ];
   const { id } = storage.folder.node;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { messageOf } from '../errors.js';
-import type { FilterParams } from '../query/index.js';
+import { type FilterParams, parseBbox, parseDatetime } from '../query/index.js';
 
 /** An option with its environment variable: `--min-cloud` is TILEWRIGHT_MIN_CLOUD. */
 export function flag(flags: string, description: string, parse?: (value: string) => unknown): Option {
@@ -89,11 +89,28 @@ export function withFilter(command: Command): Command {
     .addOption(flag('--platform <name>', 'tiles of this platform'));
 }
 
+/** People write days; the API takes times only. */
+function wholeDays(datetime: string): string {
+  const { start, end } = parseDatetime(datetime, { plainDates: true });
+  const iso = (time: number | undefined) => (time === undefined ? '..' : new Date(time).toISOString());
+  return `${iso(start)}/${iso(end)}`;
+}
+
 /** The filter of a command's options, as the API takes it. */
 export function filterOf(options: FilterOptions & { collection?: string }): FilterParams {
   const { bbox, geocode, recurse, datetime, minCloud, maxCloud, minCoverage, source, platform, collection } = options;
-  const given = { bbox, geocode, recurse, datetime, minCloud, maxCloud, minCoverage, source, platform };
-  const filter: FilterParams = { ...given, collections: collection ? [collection] : undefined };
+  const filter: FilterParams = {
+    collections: collection === undefined ? undefined : [collection],
+    bbox: bbox === undefined ? undefined : parseBbox(String(bbox)),
+    datetime: datetime && wholeDays(datetime),
+    geocode,
+    recurse,
+    minCloud,
+    maxCloud,
+    minCoverage,
+    source,
+    platform,
+  };
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
 }
 

@@ -49,14 +49,6 @@ export const badList = defineError(
     `${parameter} "${given}" has an empty name: give names with commas between them, for example naip,nlcd`,
 );
 
-export const badLimit = defineError(
-  'TW_QUERY_LIMIT',
-  400,
-  'A limit is not a whole number of at least 1. Correct it.',
-  (given: string, max: number) =>
-    `limit "${given}" is not a number of tiles: give a whole number from 1 to ${max}, for example 100`,
-);
-
 export const badToken = defineError(
   'TW_QUERY_TOKEN',
   400,

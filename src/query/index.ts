@@ -1,3 +1,4 @@
+export { collectionExtent } from './collection-extent.js';
 export * from './errors.js';
 export type { TileFilter } from './filter.js';
 export { matches } from './match.js';

@@ -1,45 +1,74 @@
-/** Filters from text: STAC parameters and command-line flags. Messages name the parameter as it is called there. */
+/**
+ * Filters as people and programs give them: parameters of a URL (text), a JSON body (numbers and lists), and command-line
+ * flags. Messages name the parameter by its flag.
+ */
 import { type Bbox, grids } from '../geocode/index.js';
 import type { TileSource } from '../storage/index.js';
-import { badBbox, badGeocode, badLimit, badList, badPercent, badSource } from './errors.js';
+import { badBbox, badGeocode, badList, badPercent, badSource } from './errors.js';
 import type { TileFilter } from './filter.js';
 import { parseDatetime } from './parse-datetime.js';
 
-/** What a search asks for, as text. Lists are separated by commas. */
-export interface FilterText {
-  ids?: string;
-  collections?: string;
-  bbox?: string;
+/** What a search asks for. In text, lists are separated by commas. */
+export interface FilterParams {
+  ids?: string | string[];
+  collections?: string | string[];
+  bbox?: string | number[];
   geocode?: string;
   recurse?: boolean;
   datetime?: string;
-  minCloud?: string;
-  maxCloud?: string;
-  minCoverage?: string;
+  minCloud?: string | number;
+  maxCloud?: string | number;
+  minCoverage?: string | number;
   source?: string;
   platform?: string;
 }
 
+const text = { type: 'string' };
+const percent = { type: 'number' };
+const list = { type: 'array', items: text };
+
+/** JSON Schema of the filter in a body. */
+export const filterBody = {
+  ids: list,
+  collections: list,
+  bbox: { type: 'array', items: { type: 'number' } },
+  geocode: text,
+  recurse: { type: 'boolean' },
+  datetime: text,
+  minCloud: percent,
+  maxCloud: percent,
+  minCoverage: percent,
+  source: text,
+  platform: text,
+};
+
+/** JSON Schema of the filter in a URL. */
+export const filterQuery = { ...filterBody, ids: text, collections: text, bbox: text };
+
 /**
- * The filter of a text. `plainDates` also takes dates without a time (whole days in UTC), which STAC APIs must refuse.
- * Throws TW_QUERY_*.
+ * The filter of some parameters. `plainDates` also takes dates without a time (whole days in UTC), which STAC APIs must
+ * refuse. Throws TW_QUERY_*.
  */
-export function parseFilter(text: FilterText, { plainDates = false } = {}): TileFilter {
+export function parseFilter(params: FilterParams, { plainDates = false } = {}): TileFilter {
   const filter: TileFilter = {};
-  if (text.ids !== undefined) filter.ids = parseList('ids', text.ids);
-  if (text.collections !== undefined) filter.collections = parseList('collections', text.collections);
-  if (text.bbox !== undefined) filter.bbox = parseBbox(text.bbox);
-  if (text.geocode !== undefined) filter.geocode = parseGeocode(text.geocode);
-  if (text.recurse) {
+  if (params.ids !== undefined) filter.ids = parseList('ids', params.ids);
+  if (params.collections !== undefined) filter.collections = parseList('collections', params.collections);
+  if (params.bbox !== undefined) {
+    filter.bbox = typeof params.bbox === 'string' ? parseBbox(params.bbox) : checkBbox(params.bbox);
+  }
+  if (params.geocode !== undefined) filter.geocode = parseGeocode(params.geocode);
+  if (params.recurse) {
     if (filter.geocode === undefined) throw badGeocode('');
     filter.recurse = true;
   }
-  if (text.datetime !== undefined) Object.assign(filter, parseDatetime(text.datetime, { plainDates }));
-  if (text.minCloud !== undefined) filter.minCloud = parsePercent('min-cloud', text.minCloud);
-  if (text.maxCloud !== undefined) filter.maxCloud = parsePercent('max-cloud', text.maxCloud);
-  if (text.minCoverage !== undefined) filter.minCoverage = parsePercent('min-coverage', text.minCoverage);
-  if (text.source !== undefined) filter.source = parseSource(text.source);
-  if (text.platform !== undefined) filter.platform = text.platform;
+  if (params.datetime !== undefined) Object.assign(filter, parseDatetime(params.datetime, { plainDates }));
+  if (params.minCloud !== undefined) filter.minCloud = parsePercent('min-cloud', String(params.minCloud));
+  if (params.maxCloud !== undefined) filter.maxCloud = parsePercent('max-cloud', String(params.maxCloud));
+  if (params.minCoverage !== undefined) {
+    filter.minCoverage = parsePercent('min-coverage', String(params.minCoverage));
+  }
+  if (params.source !== undefined) filter.source = parseSource(params.source);
+  if (params.platform !== undefined) filter.platform = params.platform;
   return filter;
 }
 
@@ -91,16 +120,9 @@ export function parseSource(text: string): TileSource {
   return text as TileSource;
 }
 
-/** How many tiles a page has at most. */
-export function parseLimit(text: string, max = 10_000): number {
-  const limit = parseNumber(text);
-  if (!Number.isInteger(limit) || limit < 1 || limit > max) throw badLimit(text, max);
-  return limit;
-}
-
-function parseList(parameter: string, text: string): string[] {
-  const names = text.split(',').map((name) => name.trim());
-  if (names.includes('')) throw badList(parameter, text);
+function parseList(parameter: string, given: string | string[]): string[] {
+  const names = (typeof given === 'string' ? given.split(',') : given).map((name) => name.trim());
+  if (names.includes('')) throw badList(parameter, String(given));
   return names;
 }
 

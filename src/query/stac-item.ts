@@ -64,7 +64,7 @@ export interface CollectionExtent {
 
 const extension = (name: string) => `https://stac-extensions.github.io/${name}/schema.json`;
 
-const itemExtensions = ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.1.0'].map(extension);
+const itemExtensions = ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'].map(extension);
 
 const cogType = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
@@ -133,6 +133,7 @@ function itemProperties(tile: TileRecord, collection: CollectionRecord, grid: Gr
   properties['geocode'] = tile.geocode;
   properties['grid:code'] = `${tile.grid.toUpperCase()}-${tile.geocode}`;
   properties['scene'] = tile.scene;
+  properties['version'] = tile.version;
   properties['source'] = tile.source;
   properties['pixel_coverage'] = tile.coverage;
   if (tile.cloudCover !== null) properties['eo:cloud_cover'] = tile.cloudCover;

@@ -14,7 +14,7 @@ const KILLS = 10;
 
 interface Found {
   numberMatched: number;
-  features: { id: string; properties: { 'tilewright:version': string } }[];
+  features: { id: string; properties: { version: string } }[];
 }
 
 test('a killed ingest leaves the old state or the new one', async (t) => {
@@ -57,7 +57,7 @@ test('a killed ingest leaves the old state or the new one', async (t) => {
     for (const [scene, tiles] of acknowledged) assert.equal(tilesOf(scene).length, tiles, `${scene} after kill ${n}`);
     if (!acknowledged.has(id)) assert.ok([0, whole].includes(tilesOf(id).length), `no half of ${id} after kill ${n}`);
     if (tilesOf(id).length === whole) acknowledged.set(id, whole);
-    assert.equal(new Set(tilesOf('kept').map((item) => item.properties['tilewright:version'])).size, 1, 'one delivery');
+    assert.equal(new Set(tilesOf('kept').map((item) => item.properties.version)).size, 1, 'one delivery');
 
     const verified = await tilewright('verify', '--data', data);
     assert.equal(verified.code, 0, `after kill ${n}: ${verified.stderr}${verified.stdout}`);

@@ -6,19 +6,17 @@ import {
   badBbox,
   badDatetime,
   badGeocode,
-  badLimit,
   badList,
   badPercent,
   badSource,
   checkBbox,
-  type FilterText,
+  type FilterParams,
   parseDatetime,
   parseFilter,
-  parseLimit,
 } from '../../src/query/index.js';
 
 test('every parameter becomes its part of the filter', () => {
-  const text: FilterText = {
+  const text: FilterParams = {
     ids: 'x,y',
     collections: 'naip, nlcd',
     bbox: '-122.6,37.6,-122.3,37.9',
@@ -172,7 +170,7 @@ test('any time that is written is read back', () => {
   );
 });
 
-test('percentages, geocodes, sources, lists and limits that are none', () => {
+test('percentages, geocodes, sources and lists that are none', () => {
   for (const percent of ['', '-1', '100.1', 'NaN', '20%', '0x10']) {
     for (const name of ['minCloud', 'maxCloud', 'minCoverage'] as const) {
       assert.throws(() => parseFilter({ [name]: percent }), badPercent.is, percent);
@@ -187,13 +185,10 @@ test('percentages, geocodes, sources, lists and limits that are none', () => {
     assert.throws(() => parseFilter({ ids: list }), badList.is);
     assert.throws(() => parseFilter({ collections: list }), badList.is);
   }
-  assert.equal(parseLimit('10000'), 10_000);
-  for (const limit of ['', '0', '-1', '1.5', '10001', 'ten'])
-    assert.throws(() => parseLimit(limit), badLimit.is);
 });
 
 test('a message names the parameter, what was given and a right example', () => {
-  const failing: [FilterText, string][] = [
+  const failing: [FilterParams, string][] = [
     [{ bbox: 'here' }, 'bbox'],
     [{ datetime: 'here' }, 'datetime'],
     [{ maxCloud: 'here' }, 'max-cloud'],

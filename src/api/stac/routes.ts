@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import {
   collectionExtent,
   type FilterParams,
-  filterSchema,
+  filterBody,
+  filterQuery,
   parseFilter,
   searchTiles,
   toStacCollection,
@@ -40,12 +41,10 @@ interface Paging {
 type SearchParams = FilterParams & Paging;
 
 const paging = { limit: { type: 'integer', minimum: 1, default: DEFAULT_LIMIT }, token: { type: 'string' } };
-const searchSchema = { type: 'object', additionalProperties: false, properties: { ...filterSchema, ...paging } };
-const itemsSchema = {
-  type: 'object',
-  additionalProperties: false,
-  properties: { bbox: filterSchema.bbox, datetime: filterSchema.datetime, ...paging },
-};
+const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
+const searchBody = object({ ...filterBody, ...paging });
+const searchQuery = object({ ...filterQuery, ...paging });
+const itemsQuery = object({ bbox: filterQuery.bbox, datetime: filterQuery.datetime, ...paging });
 
 export async function stacRoutes(server: FastifyInstance, { services }: { services: Services }): Promise<void> {
   const { storage } = services;
@@ -136,7 +135,7 @@ export async function stacRoutes(server: FastifyInstance, { services }: { servic
 
   server.get<{ Params: { id: string }; Querystring: SearchParams }>(
     '/collections/:id/items',
-    { schema: { summary: 'Items of a collection', tags, querystring: itemsSchema } },
+    { schema: { summary: 'Items of a collection', tags, querystring: itemsQuery } },
     async (request, reply) => {
       const { id } = await collection(request.params.id);
       const base = baseUrl(request);
@@ -159,7 +158,7 @@ export async function stacRoutes(server: FastifyInstance, { services }: { servic
 
   server.get<{ Querystring: SearchParams }>(
     '/search',
-    { schema: { summary: 'Search of tiles, newest first', tags, querystring: searchSchema } },
+    { schema: { summary: 'Search of tiles, newest first', tags, querystring: searchQuery } },
     async (request, reply) => {
       const base = baseUrl(request);
       reply.type(GEOJSON);
@@ -169,7 +168,7 @@ export async function stacRoutes(server: FastifyInstance, { services }: { servic
 
   server.post<{ Body: SearchParams }>(
     '/search',
-    { schema: { summary: 'Search of tiles, newest first', tags, body: searchSchema } },
+    { schema: { summary: 'Search of tiles, newest first', tags, body: searchBody } },
     async (request, reply) => {
       const base = baseUrl(request);
       reply.type(GEOJSON);

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { runDemo } from '../demo/demo.js';
 import { interruptSignal } from '../interrupt.js';
 import { flag, positiveInteger, withCommon, withResources } from '../options.js';
 
@@ -18,7 +17,9 @@ export function demoCommand(): Command {
     .argument('[path]', 'a scene of your own; without it, sample scenes are made')
     .addOption(flag('--out <dir>', 'folder for the data and the report').default('./tilewright-demo'))
     .addOption(flag('--epochs <n>', 'passes over the training patches', positiveInteger));
-  return withCommon(withResources(command)).action(async (path: string | undefined, flags: DemoFlags) =>
-    runDemo({ ...flags, out: resolve(flags.out), path: path && resolve(path), signal: interruptSignal() }),
-  );
+  return withCommon(withResources(command)).action(async (path: string | undefined, flags: DemoFlags) => {
+    // Loaded here, so that other commands do not wait for what only the demo needs.
+    const { runDemo } = await import('../demo/demo.js');
+    await runDemo({ ...flags, out: resolve(flags.out), path: path && resolve(path), signal: interruptSignal() });
+  });
 }
