@@ -18,7 +18,8 @@ const files = all
   .map((file) => join(root, file));
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
-const isFile = (name: string) => files.includes(name) || files.some((file) => relative(process.cwd(), file) === name);
+const isFile = (name: string) =>
+  files.includes(name) || files.some((file) => relative(process.cwd(), file) === name);
 
 const stream = run({ files, concurrency: availableParallelism(), timeout: 600_000 });
 stream.on('test:pass', ({ name, skip, details }) => {

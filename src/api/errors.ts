@@ -18,7 +18,8 @@ export const foreignHost = defineError(
   'TW_API_FOREIGN_HOST',
   403,
   'A server without a token answers only requests that name this machine; others may come from a web page through DNS.',
-  (host: string) => `The host ${host} is not this machine. Start the server with --token to be reached by other names.`,
+  (host: string) =>
+    `The host ${host} is not this machine. Start the server with --token to be reached by other names.`,
 );
 
 export const foreignOrigin = defineError(
@@ -39,14 +40,16 @@ export const openBind = defineError(
   'TW_API_OPEN_BIND',
   400,
   'A server that other machines can reach must have a token.',
-  (host: string) => `Listening on ${host} would let other machines in. Add --token TOKEN, or use --host 127.0.0.1.`,
+  (host: string) =>
+    `Listening on ${host} would let other machines in. Add --token TOKEN, or use --host 127.0.0.1.`,
 );
 
 export const outsideFolder = defineError(
   'TW_API_OUTSIDE_FOLDER',
   403,
   'The href lies outside the folders that the server may read, or the server has none.',
-  (href: string) => `${href} is not inside a folder that the server may read. Start it with --allow-folder DIR.`,
+  (href: string) =>
+    `${href} is not inside a folder that the server may read. Start it with --allow-folder DIR.`,
 );
 
 export const rangeNotSatisfiable = defineError(

@@ -4,7 +4,8 @@ export const noDataFolder = defineError(
   'TW_CLI_NO_DATA',
   404,
   'The command reads a data folder, and there is none.',
-  (dir: string) => `There is no data folder at ${dir}. Ingest a scene first, or name the folder with --data DIR.`,
+  (dir: string) =>
+    `There is no data folder at ${dir}. Ingest a scene first, or name the folder with --data DIR.`,
 );
 
 export const notFound = defineError(

@@ -61,8 +61,14 @@ export function withData(command: Command): Command {
 
 export function withResources(command: Command): Command {
   return command
-    .addOption(flag('--memory <size>', 'source pixels held at once during ingest', bytes).default(512e6, '512MB'))
-    .addOption(flag('--cores <n>', 'threads and processes used for work', positiveInteger).default(availableParallelism()));
+    .addOption(
+      flag('--memory <size>', 'source pixels held at once during ingest', bytes).default(512e6, '512MB'),
+    )
+    .addOption(
+      flag('--cores <n>', 'threads and processes used for work', positiveInteger).default(
+        availableParallelism(),
+      ),
+    );
 }
 
 /** Where a command works: a folder in this process, or a server. */
@@ -81,7 +87,9 @@ export function withFilter(command: Command): Command {
     .addOption(flag('--bbox <w,s,e,n>', 'tiles that touch this box, in degrees'))
     .addOption(flag('--geocode <code>', 'tiles of this cell'))
     .addOption(flag('--recurse', 'with --geocode: also of every cell below it'))
-    .addOption(flag('--datetime <a/b>', 'a day, a time, or a range such as 2024-05-01/2024-07-31 or ../2024-07-31'))
+    .addOption(
+      flag('--datetime <a/b>', 'a day, a time, or a range such as 2024-05-01/2024-07-31 or ../2024-07-31'),
+    )
     .addOption(flag('--min-cloud <percent>', 'at least this much cloud', number))
     .addOption(flag('--max-cloud <percent>', 'at most this much cloud', number))
     .addOption(flag('--min-coverage <percent>', 'at least this much of the cell holds data', number))
@@ -98,7 +106,8 @@ function wholeDays(datetime: string): string {
 
 /** The filter of a command's options, as the API takes it. */
 export function filterOf(options: FilterOptions & { collection?: string }): FilterParams {
-  const { bbox, geocode, recurse, datetime, minCloud, maxCloud, minCoverage, source, platform, collection } = options;
+  const { bbox, geocode, recurse, datetime, minCloud, maxCloud, minCoverage, source, platform, collection } =
+    options;
   const filter: FilterParams = {
     collections: collection === undefined ? undefined : [collection],
     bbox: bbox === undefined ? undefined : parseBbox(String(bbox)),
@@ -140,7 +149,9 @@ export function applyConfigFile(command: Command): void {
       const parsed = option.parseArg && typeof value === 'string' ? option.parseArg(value, undefined) : value;
       command.setOptionValueWithSource(name, parsed, 'config');
     } catch (error) {
-      return command.error(`error: the config file ${file} has "${key}": ${JSON.stringify(value)}. ${messageOf(error)}`);
+      return command.error(
+        `error: the config file ${file} has "${key}": ${JSON.stringify(value)}. ${messageOf(error)}`,
+      );
     }
   }
 }

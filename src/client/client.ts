@@ -46,7 +46,11 @@ export class Client {
   }
 
   /** Runs a process as a job and waits for its results; an aborted signal cancels the job. */
-  async run<Results>(process: string, inputs: object, hooks: RunHooks = {}): Promise<{ job: string; results: Results }> {
+  async run<Results>(
+    process: string,
+    inputs: object,
+    hooks: RunHooks = {},
+  ): Promise<{ job: string; results: Results }> {
     let job = await this.#start(process, inputs);
     let pause = FIRST_POLL;
     try {
@@ -62,7 +66,10 @@ export class Client {
     }
     hooks.onProgress?.(job);
     if (job.status !== 'successful') {
-      const { code, message } = job.error ?? { code: 'TW_JOB_DISMISSED', message: `Job ${job.jobID} was cancelled.` };
+      const { code, message } = job.error ?? {
+        code: 'TW_JOB_DISMISSED',
+        message: `Job ${job.jobID} was cancelled.`,
+      };
       throw new TilewrightError(code, 500, message);
     }
     return { job: job.jobID, results: await this.#ask<Results>('GET', `/jobs/${job.jobID}/results`) };

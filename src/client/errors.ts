@@ -11,5 +11,6 @@ export const badAnswer = defineError(
   'TW_CLIENT_BAD_ANSWER',
   502,
   'The server answered with something that is not of this API.',
-  (path: string, status: number) => `${path} was answered with ${status} and no tilewright document. Is it a tilewright server?`,
+  (path: string, status: number) =>
+    `${path} was answered with ${status} and no tilewright document. Is it a tilewright server?`,
 );

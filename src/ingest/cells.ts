@@ -16,7 +16,10 @@ export function finestGroup(scene: Scene): SourceGroup {
 export function scenePrecision(scene: Scene, grid: Grid): number {
   const group = finestGroup(scene);
   const { header } = group.bands[0];
-  const [lon, lat] = projector(header.crs, 'EPSG:4326')(...pixelToMap(header, header.width / 2, header.height / 2));
+  const [lon, lat] = projector(
+    header.crs,
+    'EPSG:4326',
+  )(...pixelToMap(header, header.width / 2, header.height / 2));
   return defaultPrecision(grid, lon, lat, Math.max(group.resolution.x, group.resolution.y));
 }
 
@@ -36,7 +39,8 @@ function guardCount(scene: Scene, grid: Grid, precision: number, ring: [number, 
   const xs = ring.map(([x]) => x);
   const ys = ring.map(([, y]) => y);
   const count =
-    Math.ceil((Math.max(...xs) - Math.min(...xs)) / width + 1) * Math.ceil((Math.max(...ys) - Math.min(...ys)) / height + 1);
+    Math.ceil((Math.max(...xs) - Math.min(...xs)) / width + 1) *
+    Math.ceil((Math.max(...ys) - Math.min(...ys)) / height + 1);
   if (count > MAX_TILES) throw tooManyTiles(scene.path, count, MAX_TILES, precision);
 }
 

@@ -114,7 +114,11 @@ function warpBand(
  * The mask at the finest data group's size: 0 where one of its bands holds no data, else what the quality band says, and
  * 255 where there is none or it says nothing.
  */
-function maskCodes(task: CutTask, valid: Uint8Array, controlOf: (group: CutGroup) => ControlGrid): Uint8Array {
+function maskCodes(
+  task: CutTask,
+  valid: Uint8Array,
+  controlOf: (group: CutGroup) => ControlGrid,
+): Uint8Array {
   const { quality, groups } = task;
   const group = groups.find((one) => one.name === quality?.group);
   if (!quality || !group) return valid.map((one) => (one ? 255 : 0));

@@ -181,7 +181,13 @@ function cutTask(
         bands: group.bands.map((band) => {
           const window = own.find((w) => w.header.path === band.header.path) as RowWindow;
           const pixels = window.buffers[window.bands.indexOf(band.index)];
-          return { name: band.name, commonName: band.commonName, scale: band.scale, offset: band.offset, pixels };
+          return {
+            name: band.name,
+            commonName: band.commonName,
+            scale: band.scale,
+            offset: band.offset,
+            pixels,
+          };
         }),
       };
     }),

@@ -47,7 +47,11 @@ export function ingestProcess(context: IngestContext): Process {
   };
 }
 
-async function ingestPaths(context: IngestContext, inputs: IngestInputs, job: JobContext): Promise<IngestResults> {
+async function ingestPaths(
+  context: IngestContext,
+  inputs: IngestInputs,
+  job: JobContext,
+): Promise<IngestResults> {
   const started = performance.now();
   const { paths, ...options } = inputs;
   const results: IngestResults = { collection: null, scenes: [], tiles: 0, failed: [], seconds: 0 };

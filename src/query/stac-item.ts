@@ -64,7 +64,13 @@ export interface CollectionExtent {
 
 const extension = (name: string) => `https://stac-extensions.github.io/${name}/schema.json`;
 
-const itemExtensions = ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'].map(extension);
+const itemExtensions = [
+  'eo/v1.1.0',
+  'raster/v1.1.0',
+  'projection/v1.1.0',
+  'grid/v1.1.0',
+  'version/v1.2.0',
+].map(extension);
 
 const cogType = 'image/tiff; application=geotiff; profile=cloud-optimized';
 

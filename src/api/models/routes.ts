@@ -5,7 +5,10 @@ import { notFound } from '../errors.js';
 import type { Services } from '../services.js';
 
 /** Trained models: list, card, and the files that `tf.loadLayersModel` opens. */
-export async function modelRoutes(server: FastifyInstance, { services }: { services: Services }): Promise<void> {
+export async function modelRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
   const { storage } = services;
   const find = async (id: string) => {
     const model = await storage.getModel(id);

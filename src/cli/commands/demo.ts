@@ -20,6 +20,11 @@ export function demoCommand(): Command {
   return withCommon(withResources(command)).action(async (path: string | undefined, flags: DemoFlags) => {
     // Loaded here, so that other commands do not wait for what only the demo needs.
     const { runDemo } = await import('../demo/demo.js');
-    await runDemo({ ...flags, out: resolve(flags.out), path: path && resolve(path), signal: interruptSignal() });
+    await runDemo({
+      ...flags,
+      out: resolve(flags.out),
+      path: path && resolve(path),
+      signal: interruptSignal(),
+    });
   });
 }

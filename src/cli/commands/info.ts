@@ -20,7 +20,9 @@ export function infoCommand(): Command {
       const collections = await target.client.collections();
       if (flags.format === 'json') return printJson({ ...health, collections });
       print(`${target.name}: node ${health.node}, tilewright ${health.version}`);
-      print(`${count(Number(health.tiles), 'tile')}, ${count(Number(health.scenes), 'scene')}, ${count(Number(health.models), 'model')}`);
+      print(
+        `${count(Number(health.tiles), 'tile')}, ${count(Number(health.scenes), 'scene')}, ${count(Number(health.models), 'model')}`,
+      );
       for (const collection of collections) print(`collection ${collection.id}`);
     } finally {
       await target.close();

@@ -5,7 +5,9 @@ import { openTarget } from '../target.js';
 import { withModel } from './info.js';
 
 export function modelsCommand(): Command {
-  const command = new Command('models').description('list trained models').argument('[id]', 'show this model and its card');
+  const command = new Command('models')
+    .description('list trained models')
+    .argument('[id]', 'show this model and its card');
   return withTarget(command).action(async (id: string | undefined, flags: TargetOptions) => {
     const target = await openTarget(flags);
     try {
@@ -18,7 +20,8 @@ export function modelsCommand(): Command {
         model.card.metrics.validation.mse.toPrecision(3),
         model.card.metrics.validation.r2.toFixed(3),
       ]);
-      if (rows.length > 0) for (const line of table([['model', 'trained', 'MSE', 'R2'], ...rows])) print(line);
+      if (rows.length > 0)
+        for (const line of table([['model', 'trained', 'MSE', 'R2'], ...rows])) print(line);
       print(count(models.length, 'model'));
     } finally {
       await target.close();

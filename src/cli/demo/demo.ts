@@ -40,7 +40,11 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     const client = new Client(injected(node));
     say('2/4 cutting the scenes into tiles');
     const ingest = await withProgress('tiles', (onProgress) =>
-      client.run<IngestResults>('ingest', { paths: scenes, ...sampleOptions(options) }, { signal, onProgress }),
+      client.run<IngestResults>(
+        'ingest',
+        { paths: scenes, ...sampleOptions(options) },
+        { signal, onProgress },
+      ),
     );
     for (const { path, message, code } of ingest.results.failed) note(`error: ${path}: ${message} [${code}]`);
     const { collection } = ingest.results;
@@ -49,7 +53,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
       return;
     }
     const { tiles, seconds } = ingest.results;
-    say(`    ${count(tiles, 'tile')} of ${count(ingest.results.scenes.length, 'scene')} in ${duration(seconds)}`);
+    say(
+      `    ${count(tiles, 'tile')} of ${count(ingest.results.scenes.length, 'scene')} in ${duration(seconds)}`,
+    );
 
     const filter = { collections: [collection], ...FILTER };
     const everything = await client.search({ collections: [collection], limit: 10_000 });
@@ -59,7 +65,11 @@ export async function runDemo(options: DemoOptions): Promise<void> {
 
     say('4/4 training a small NDVI model for each place');
     const train = await withProgress('places', (onProgress) =>
-      client.run<TrainResults>('train', { model: 'ndvi', filter, epochs: options.epochs }, { signal, onProgress }),
+      client.run<TrainResults>(
+        'train',
+        { model: 'ndvi', filter, epochs: options.epochs },
+        { signal, onProgress },
+      ),
     );
     const report = await gatherReport(node.storage, {
       collection,
@@ -73,7 +83,14 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     const file = join(out, 'report.html');
     await writeFile(file, renderReport(report));
     if (options.format === 'json') printJson({ report: file, ingest: ingest.results, train: train.results });
-    else summarise(train.results, report.training.pooled, file, report.next, (performance.now() - started) / 1000);
+    else
+      summarise(
+        train.results,
+        report.training.pooled,
+        file,
+        report.next,
+        (performance.now() - started) / 1000,
+      );
   } finally {
     await node.close();
   }
@@ -84,7 +101,10 @@ async function makeSamples(out: string, say: (line: string) => void): Promise<st
   return writeSentinelLikeSeries(join(out, 'scenes'));
 }
 
-async function withProgress<T>(unit: string, work: (onProgress: (p: Parameters<ReturnType<typeof progressLine>['update']>[0]) => void) => Promise<T>): Promise<T> {
+async function withProgress<T>(
+  unit: string,
+  work: (onProgress: (p: Parameters<ReturnType<typeof progressLine>['update']>[0]) => void) => Promise<T>,
+): Promise<T> {
   const line = progressLine(unit);
   try {
     return await work(line.update);

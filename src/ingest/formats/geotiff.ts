@@ -9,7 +9,9 @@ import type { DescribeOptions, Quality, Scene, SceneFormat } from '../scene.js';
 
 /** STAC eo 1.1.0 common names; a band so named gets it as its common name too. */
 const COMMON_NAMES = new Set(
-  'coastal blue green red rededge rededge071 rededge075 rededge078 yellow pan nir nir08 nir09 cirrus swir16 swir22 lwir lwir11 lwir12'.split(' '),
+  'coastal blue green red rededge rededge071 rededge075 rededge078 yellow pan nir nir08 nir09 cirrus swir16 swir22 lwir lwir11 lwir12'.split(
+    ' ',
+  ),
 );
 
 export const geotiff: SceneFormat = {
@@ -43,7 +45,11 @@ function describeBands(path: string, header: RasterHeader, options: DescribeOpti
     names[number - 1] = name;
   }
   if (options.maskBand !== undefined && (options.maskBand < 1 || options.maskBand > header.bands)) {
-    throw missingBand(path, String(options.maskBand), `The file has ${header.bands} bands; correct --mask-band.`);
+    throw missingBand(
+      path,
+      String(options.maskBand),
+      `The file has ${header.bands} bands; correct --mask-band.`,
+    );
   }
   const resolution = groundResolution(header);
   return names.map((name, index) => {
@@ -66,7 +72,11 @@ function describeBands(path: string, header: RasterHeader, options: DescribeOpti
 /** A mask band given by the user: 0 is clear, any other value is cloud. */
 function maskBand(path: string, groups: Scene['groups'], header: RasterHeader, number: number): Quality {
   if (header.dataType !== 'uint8' && header.dataType !== 'uint16') {
-    throw badOption('--mask-band', String(number), `a band of 8 or 16 bit codes, but ${path} holds ${header.dataType}`);
+    throw badOption(
+      '--mask-band',
+      String(number),
+      `a band of 8 or 16 bit codes, but ${path} holds ${header.dataType}`,
+    );
   }
   const group = groups.find((g) => g.role === 'qa');
   if (!group) throw new Error('the mask band has no group');
@@ -75,7 +85,11 @@ function maskBand(path: string, groups: Scene['groups'], header: RasterHeader, n
   return { group: group.name, band: 0, codes };
 }
 
-function timeOf(path: string, header: RasterHeader, options: DescribeOptions): { start: number; end: number } {
+function timeOf(
+  path: string,
+  header: RasterHeader,
+  options: DescribeOptions,
+): { start: number; end: number } {
   if (options.datetime !== undefined) {
     const [start, end = start] = options.datetime.split('/').map((part) => parseTime(part));
     if (Number.isNaN(start) || Number.isNaN(end) || end < start) {
