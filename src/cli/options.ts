@@ -130,16 +130,16 @@ export function filterOf(options: FilterOptions & { collection?: string }): Filt
 export function applyConfigFile(command: Command): void {
   const file = command.getOptionValue('config') as string | undefined;
   if (!file) return;
-  let config: Record<string, unknown>;
+  let config: Record<string, unknown> = {};
   try {
     config = JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    return command.error(`error: the config file ${file} cannot be read: ${messageOf(error)}`);
+    command.error(`error: the config file ${file} cannot be read: ${messageOf(error)}`);
   }
   const root = command.parent ?? command;
   const known = new Map(root.commands.flatMap((c) => c.options.map((option) => [option.name(), option])));
   for (const [key, value] of Object.entries(config)) {
-    if (!known.has(key)) return command.error(`error: the config file ${file} has the unknown key "${key}"`);
+    if (!known.has(key)) command.error(`error: the config file ${file} has the unknown key "${key}"`);
     const option = command.options.find((one) => one.name() === key);
     if (!option) continue;
     const name = option.attributeName();
@@ -149,7 +149,7 @@ export function applyConfigFile(command: Command): void {
       const parsed = option.parseArg && typeof value === 'string' ? option.parseArg(value, undefined) : value;
       command.setOptionValueWithSource(name, parsed, 'config');
     } catch (error) {
-      return command.error(
+      command.error(
         `error: the config file ${file} has "${key}": ${JSON.stringify(value)}. ${messageOf(error)}`,
       );
     }

@@ -18,6 +18,9 @@ export async function operationRoutes(
   );
 
   server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('application/vnd.oai.openapi+json;version=3.0').send(JSON.stringify(server.swagger())),
+    // A Buffer, because fastify would add a charset to text, and clients compare this type as it is written.
+    reply
+      .header('content-type', 'application/vnd.oai.openapi+json;version=3.0')
+      .send(Buffer.from(JSON.stringify(server.swagger()))),
   );
 }

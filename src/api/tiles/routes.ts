@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { notFound, rangeNotSatisfiable } from '../errors.js';
 import type { Services } from '../services.js';
@@ -36,17 +37,16 @@ export async function tileRoutes(
       const { start, end } = range ?? { start: 0, end: group.bytes - 1 };
       if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${group.bytes}`);
       reply.header('content-length', end - start + 1);
-      if (request.method === 'HEAD') return reply.send();
+      // An empty stream: for no body at all, fastify would say that the length is 0.
+      if (request.method === 'HEAD') return reply.send(Readable.from([]));
       return reply.send(createReadStream(storage.tilePath(tile, name), { start, end }));
     },
   );
 }
 
 function matches(header: string | undefined, etag: string): boolean {
-  return (
-    header !== undefined &&
-    header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag || tag.trim() === '*')
-  );
+  const tags = header?.split(',').map((tag) => tag.trim().replace(/^W\//, '')) ?? [];
+  return tags.includes(etag) || tags.includes('*');
 }
 
 /** One range of RFC 9110 section 14; several ranges or another unit mean the whole file (null), as the RFC allows. */
