@@ -1,6 +1,8 @@
 export { blockRows } from './blocks.js';
 export type { CogImage } from './cog.js';
 export { encodeCog } from './cog.js';
+export type { ControlGrid, Destination } from './control-grid.js';
+export { controlGrid } from './control-grid.js';
 export type { GridCrs, Projection } from './crs.js';
 export { crsFromEpsg, isGeographicEpsg, projector } from './crs.js';
 export * as rasterErrors from './errors.js';
@@ -11,3 +13,5 @@ export type { OverviewResampling } from './overviews.js';
 export * from './pixels.js';
 export { readRaster, readRows, readWindow } from './read.js';
 export * from './types.js';
+export type { SourceExtent, WarpSource } from './warp.js';
+export { sourceExtent, warp } from './warp.js';

@@ -1,5 +1,6 @@
 /** Smaller copies of an image for quick looks at it. */
-import { isFloat, newPixels, storedNodata } from './pixels.js';
+import { kernels } from './kernels-by-type.js';
+import { emptyPixel, isFloat, newPixels, storedNodata } from './pixels.js';
 import type { DataType, PixelArray } from './types.js';
 
 /** `mean` over the valid pixels for measurements, `nearest` for codes and masks. */
@@ -52,28 +53,9 @@ function halveByMean(
   dataType: DataType,
   nodata: number | undefined,
 ): PixelArray {
-  const outWidth = Math.ceil(width / 2);
-  const out = newPixels(dataType, outWidth * Math.ceil(height / 2));
-  const round = !isFloat(dataType);
-  const hole = storedNodata(dataType, nodata);
-  const empty = hole ?? Number.NaN;
-  for (let row = 0, to = 0; row < height; row += 2) {
-    const lastRow = Math.min(row + 1, height - 1);
-    for (let column = 0; column < width; column += 2) {
-      const lastColumn = Math.min(column + 1, width - 1);
-      let sum = 0;
-      let count = 0;
-      for (let y = row; y <= lastRow; y++) {
-        for (let x = column; x <= lastColumn; x++) {
-          const value = source[y * width + x]!;
-          if (value === hole || Number.isNaN(value)) continue;
-          sum += value;
-          count++;
-        }
-      }
-      const mean = sum / count;
-      out[to++] = count === 0 ? empty : round ? Math.round(mean) : mean;
-    }
-  }
+  const out = newPixels(dataType, Math.ceil(width / 2) * Math.ceil(height / 2));
+  const hole = storedNodata(dataType, nodata) ?? Number.NaN;
+  const empty = emptyPixel(dataType, nodata);
+  kernels[dataType].halveByMean(source, width, height, hole, out, empty, !isFloat(dataType));
   return out;
 }

@@ -18,6 +18,8 @@ const constructors: Record<DataType, PixelArrayConstructor> = {
   float64: Float64Array,
 };
 
+export const DATA_TYPES = Object.keys(constructors) as DataType[];
+
 export function bytesPerSample(dataType: DataType): number {
   return constructors[dataType].BYTES_PER_ELEMENT;
 }
@@ -61,4 +63,15 @@ export function storedNodata(dataType: DataType, nodata: number | undefined): nu
   const probe = newPixels(dataType, 1);
   probe[0] = nodata;
   return probe[0] === nodata ? nodata : undefined;
+}
+
+/** What a pixel without data is set to: the nodata value, or where there is none NaN for floats, else 0. */
+export function emptyPixel(dataType: DataType, nodata: number | undefined): number {
+  return storedNodata(dataType, nodata) ?? (isFloat(dataType) ? Number.NaN : 0);
+}
+
+/** The lowest number that pixels of a type can hold. */
+export function lowestPixel(dataType: DataType): number {
+  if (isFloat(dataType)) return Number.NEGATIVE_INFINITY;
+  return dataType.startsWith('u') ? 0 : -(2 ** (bytesPerSample(dataType) * 8 - 1));
 }

@@ -5,6 +5,7 @@ import { TilewrightError } from '../errors.js';
 import { decodeBlock, isFastCodec, samplesPerBlock } from './blocks.js';
 import { corrupt, rasterUnreadable, windowOutside } from './errors.js';
 import { openRaster } from './header.js';
+import { kernels } from './kernels-by-type.js';
 import { newPixels, storedNodata } from './pixels.js';
 import type { PixelArray, RasterHeader, Window } from './types.js';
 
@@ -152,20 +153,8 @@ function copyBlock(
     }
     const from = ((y - row * blocks.height) * blocks.width + left - column * blocks.width) * samples;
     if (samples === 1) out.set(block.subarray(from, from + width), to);
-    else pickSample(block, from + sample, samples, out, to, width);
+    else kernels[header.dataType].pickSample(block, from + sample, samples, out, to, width);
   }
-}
-
-/** One sample of each of `count` interleaved pixels. */
-function pickSample(
-  source: PixelArray,
-  from: number,
-  samples: number,
-  out: PixelArray,
-  to: number,
-  count: number,
-): void {
-  for (let i = 0; i < count; i++, from += samples) out[to + i] = source[from]!;
 }
 
 /** Rare codecs: JPEG, packbits, zstd, LERC. */
