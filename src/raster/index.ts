@@ -16,4 +16,3 @@ export { readRaster, readRows, readWindow } from './read.js';
 export * from './types.js';
 export type { SourceExtent, WarpSource } from './warp.js';
 export { sourceExtent, warp } from './warp.js';
-export { serveTasks, WorkerPool } from './worker-pool.js';

@@ -15,6 +15,8 @@ export interface KernelSource {
   row: number;
   /** The value of pixels without data; NaN where there is none. NaN pixels hold no data anyway. */
   hole: number;
+  /** True where no pixel that the grid touches is a hole or NaN: they need not be looked for then. */
+  clean: boolean;
 }
 
 /** Noise of projections is far below, real differences are far above: a pixel centre on an edge goes to the right pixel. */
@@ -25,7 +27,7 @@ const EDGE = 1e-10;
  * Returns the number of pixels with data.
  */
 export function nearest(
-  { pixels, width, height, column, row, hole }: KernelSource,
+  { pixels, width, height, column, row, hole, clean }: KernelSource,
   grid: ControlGrid,
   out: PixelArray,
   valid: Uint8Array,
@@ -51,49 +53,29 @@ export function nearest(
       const lastX = startX + dx * (count - 1);
       const lastY = startY + dy * (count - 1);
       const inside =
-        startX >= 0 &&
-        lastX >= 0 &&
-        startY >= 0 &&
-        lastY >= 0 &&
-        startX < width &&
-        lastX < width &&
-        startY < height &&
-        lastY < height;
-      if (!inside) {
+        Math.min(startX, lastX) >= 0 &&
+        Math.min(startY, lastY) >= 0 &&
+        Math.max(startX, lastX) < width &&
+        Math.max(startY, lastY) < height;
+      if (inside && clean) {
         for (let i = 0; i < count; i++, o++) {
-          const sourceX = startX + dx * i;
-          const sourceY = startY + dy * i;
-          const hit = sourceX >= 0 && sourceY >= 0 && sourceX < width && sourceY < height;
-          const value = hit ? pixels[(sourceY | 0) * width + (sourceX | 0)]! : empty;
-          if (hit && value !== hole && !Number.isNaN(value)) {
+          out[o] = pixels[((startY + dy * i) | 0) * width + ((startX + dx * i) | 0)]!;
+        }
+        continue;
+      }
+      for (let i = 0; i < count; i++, o++) {
+        const sourceX = startX + dx * i;
+        const sourceY = startY + dy * i;
+        if (inside || (sourceX >= 0 && sourceY >= 0 && sourceX < width && sourceY < height)) {
+          const value = pixels[(sourceY | 0) * width + (sourceX | 0)]!;
+          if (value !== hole && !Number.isNaN(value)) {
             out[o] = value;
-          } else {
-            out[o] = empty;
-            valid[o] = 0;
-            holes++;
+            continue;
           }
         }
-      } else if ((startY | 0) === (lastY | 0)) {
-        const start = (startY | 0) * width;
-        for (let i = 0; i < count; i++, o++) {
-          const value = pixels[start + ((startX + dx * i) | 0)]!;
-          out[o] = value;
-          if (value === hole || Number.isNaN(value)) {
-            out[o] = empty;
-            valid[o] = 0;
-            holes++;
-          }
-        }
-      } else {
-        for (let i = 0; i < count; i++, o++) {
-          const value = pixels[((startY + dy * i) | 0) * width + ((startX + dx * i) | 0)]!;
-          out[o] = value;
-          if (value === hole || Number.isNaN(value)) {
-            out[o] = empty;
-            valid[o] = 0;
-            holes++;
-          }
-        }
+        out[o] = empty;
+        valid[o] = 0;
+        holes++;
       }
     }
   }
@@ -106,12 +88,17 @@ function between(nodes: Float64Array, node: number, columns: number, part: numbe
   return above + (nodes[node + columns]! - above) * part;
 }
 
+/** Positions along a row of pixels are counted in 2 ** -20 of a source pixel: adding integers is fast. */
+const UNIT = 2 ** 20;
+/** The longest way along one square of the control grid that can be counted so. */
+const LONGEST = 2000;
+
 /**
  * Mean of the four pixels around a point, weighted by distance; pixels without data are left out. A point holds data where its
  * nearest pixel does. `round` for integers. A mean that happens to equal the hole becomes `notHole`. Else as `nearest`.
  */
 export function bilinear(
-  source: KernelSource,
+  { pixels, width, height, column, row, hole, clean }: KernelSource,
   grid: ControlGrid,
   out: PixelArray,
   valid: Uint8Array,
@@ -119,14 +106,12 @@ export function bilinear(
   round: boolean,
   notHole: number,
 ): number {
-  const { pixels, width, height, hole } = source;
   const { step, columns, x: nodesX, y: nodesY } = grid;
   const outWidth = grid.width;
+  const small = round && pixels.BYTES_PER_ELEMENT <= 2;
   // Centres of pixels are at .5, but weights count from centre to centre.
-  const shiftX = source.column + 0.5;
-  const shiftY = source.row + 0.5;
-  const right = width - 1;
-  const bottom = height - 1;
+  const shiftX = column + 0.5;
+  const shiftY = row + 0.5;
   let holes = 0;
   let o = 0;
   for (let y = 0; y < grid.height; y++) {
@@ -142,51 +127,95 @@ export function bilinear(
       const dx = (endX - startX) / step;
       const dy = (endY - startY) / step;
       const count = Math.min(step, outWidth - x);
-      const lastX = startX + dx * (count - 1);
-      const lastY = startY + dy * (count - 1);
+      // With both ends of the square a little inside, so is all between them, whatever is rounded on the way.
       const inside =
-        startX >= 0 &&
-        lastX >= 0 &&
-        startY >= 0 &&
-        lastY >= 0 &&
-        startX < right &&
-        lastX < right &&
-        startY < bottom &&
-        lastY < bottom;
-      for (let i = 0; i < count; i++, o++) {
-        const sourceX = startX + dx * i;
-        const sourceY = startY + dy * i;
-        let mean: number;
-        if (inside) {
-          const left = sourceX | 0;
-          const top = sourceY | 0;
-          const at = top * width + left;
-          const a = pixels[at]!;
-          const b = pixels[at + 1]!;
-          const c = pixels[at + width]!;
-          const d = pixels[at + width + 1]!;
-          if (a !== hole && b !== hole && c !== hole && d !== hole) {
-            const along = sourceX - left;
-            const upper = a + (b - a) * along;
-            const lower = c + (d - c) * along;
-            mean = upper + (lower - upper) * (sourceY - top);
-            // NaN: one of the four is.
-            if (Number.isNaN(mean)) mean = meanOfValid(pixels, width, height, hole, sourceX, sourceY);
-          } else mean = meanOfValid(pixels, width, height, hole, sourceX, sourceY);
-        } else mean = meanOfValid(pixels, width, height, hole, sourceX, sourceY);
-
-        if (Number.isNaN(mean)) {
-          out[o] = empty;
-          valid[o] = 0;
-          holes++;
-        } else {
-          if (round) mean = Math.floor(mean + 0.5);
-          out[o] = mean === hole ? notHole : mean;
+        Math.min(startX, endX) >= 0.01 &&
+        Math.min(startY, endY) >= 0.01 &&
+        Math.max(startX, endX) < width - 1.01 &&
+        Math.max(startY, endY) < height - 1.01 &&
+        Math.abs(endX - startX) + Math.abs(endY - startY) < LONGEST;
+      if (!inside) {
+        for (let i = 0; i < count; i++, o++) {
+          const mean = meanOfValid(pixels, width, height, hole, startX + dx * i, startY + dy * i);
+          holes += store(mean, out, valid, o, empty, round, hole, notHole);
         }
+        continue;
+      }
+      const left = startX | 0;
+      const top = startY | 0;
+      const first = (Math.imul(top, width) + left) | 0;
+      let countX = ((startX - left) * UNIT) | 0;
+      let countY = ((startY - top) * UNIT) | 0;
+      const stepX = Math.round(dx * UNIT) | 0;
+      const stepY = Math.round(dy * UNIT) | 0;
+      if (clean) {
+        for (let i = 0; i < count; i++, o++) {
+          const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
+          const below = (at + width) | 0;
+          const a = pixels[at]!;
+          const c = pixels[below]!;
+          const along = (countX & (UNIT - 1)) / UNIT;
+          const upper = a + (pixels[at + 1]! - a) * along;
+          const lower = c + (pixels[below + 1]! - c) * along;
+          const mean = upper + ((lower - upper) * (countY & (UNIT - 1))) / UNIT;
+          if (small) {
+            // Rounds .5 up, also for negative numbers of 16 bits.
+            const rounded = ((mean + 32768.5) | 0) - 32768;
+            out[o] = rounded === hole ? notHole : rounded;
+          } else {
+            const value = round ? Math.floor(mean + 0.5) : mean;
+            out[o] = value === hole ? notHole : value;
+          }
+          countX = (countX + stepX) | 0;
+          countY = (countY + stepY) | 0;
+        }
+        continue;
+      }
+      for (let i = 0; i < count; i++, o++) {
+        const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
+        const below = (at + width) | 0;
+        const a = pixels[at]!;
+        const b = pixels[at + 1]!;
+        const c = pixels[below]!;
+        const d = pixels[below + 1]!;
+        let mean = Number.NaN;
+        if (a !== hole && b !== hole && c !== hole && d !== hole) {
+          const along = (countX & (UNIT - 1)) / UNIT;
+          const upper = a + (b - a) * along;
+          const lower = c + (d - c) * along;
+          mean = upper + ((lower - upper) * (countY & (UNIT - 1))) / UNIT;
+        }
+        if (Number.isNaN(mean)) {
+          mean = meanOfValid(pixels, width, height, hole, left + countX / UNIT, top + countY / UNIT);
+        }
+        holes += store(mean, out, valid, o, empty, round, hole, notHole);
+        countX = (countX + stepX) | 0;
+        countY = (countY + stepY) | 0;
       }
     }
   }
   return o - holes;
+}
+
+/** Writes a mean; NaN is a pixel without data. Returns the number of such pixels: 0 or 1. */
+function store(
+  mean: number,
+  out: PixelArray,
+  valid: Uint8Array,
+  at: number,
+  empty: number,
+  round: boolean,
+  hole: number,
+  notHole: number,
+): number {
+  if (Number.isNaN(mean)) {
+    out[at] = empty;
+    valid[at] = 0;
+    return 1;
+  }
+  const value = round ? Math.floor(mean + 0.5) : mean;
+  out[at] = value === hole ? notHole : value;
+  return 0;
 }
 
 /** Weighted mean of those of the four pixels around a point that hold data; NaN where its nearest pixel does not. */

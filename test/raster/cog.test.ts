@@ -4,9 +4,15 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { fromArrayBuffer } from 'geotiff';
-import { type CogImage, encodeCog, type PixelArray, rasterErrors } from '../../src/raster/index.js';
+import {
+  type CogImage,
+  DATA_TYPES,
+  encodeCog,
+  type PixelArray,
+  rasterErrors,
+} from '../../src/raster/index.js';
 import { gdal, gdalPixels, gdalPython, needsGdal, needsPythonGdal, temporaryFolder } from './gdal.js';
-import { DATA_TYPES, image } from './images.js';
+import { image } from './images.js';
 
 async function readBack(bytes: Buffer) {
   const copy = new Uint8Array(bytes);
