@@ -1,0 +1,50 @@
+/** The group `mask`: what a tile knows of clouds, and the figures that follow from it. All percentages are 0-100. */
+import { invalidImage } from './errors.js';
+import { Mask } from './types.js';
+
+/**
+ * Turns quality codes into mask codes through a table with an entry for every code: 256 for uint8, 65,536 for uint16.
+ * Where `valid` is 0 the mask becomes nodata, whatever the quality band says.
+ */
+export function maskFromQuality(
+  quality: Uint8Array | Uint16Array,
+  table: Uint8Array,
+  valid: Uint8Array,
+): Uint8Array {
+  const codes = 2 ** (8 * quality.BYTES_PER_ELEMENT);
+  if (table.length !== codes || valid.length !== quality.length) {
+    throw invalidImage(
+      `a mask of ${valid.length} pixels from ${quality.length} and a table of ${table.length} codes`,
+    );
+  }
+  const mask = new Uint8Array(quality.length);
+  for (let i = 0; i < quality.length; i++) mask[i] = valid[i] === 0 ? Mask.nodata : table[quality[i]!]!;
+  return mask;
+}
+
+/** A mask for what nothing can assess: 255 where there is data, 0 where there is none. */
+export function unassessedMask(valid: Uint8Array): Uint8Array {
+  return valid.map((flag) => (flag === 0 ? Mask.nodata : Mask.notAssessed));
+}
+
+/** Number of pixels of each code: 256 entries. */
+export function histogramOf(mask: Uint8Array): Uint32Array {
+  const histogram = new Uint32Array(256);
+  for (let i = 0; i < mask.length; i++) histogram[mask[i]!]!++;
+  return histogram;
+}
+
+/** Percent of pixels that hold data: those that are not 0. */
+export function coverageOf(valid: Uint8Array): number {
+  if (valid.length === 0) return 0;
+  let count = 0;
+  for (let i = 0; i < valid.length; i++) if (valid[i] !== 0) count++;
+  return (100 * count) / valid.length;
+}
+
+/** Percent of cloud (code 2) among the assessed pixels (codes 1 to 4); null where none is assessed. */
+export function cloudCoverOf(histogram: ArrayLike<number>): number | null {
+  let assessed = 0;
+  for (let code = Mask.clear; code <= Mask.snow; code++) assessed += histogram[code]!;
+  return assessed === 0 ? null : (100 * histogram[Mask.cloud]!) / assessed;
+}
