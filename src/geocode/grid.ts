@@ -22,21 +22,33 @@ export interface Grid {
   readonly maxPrecision: number;
   /** Extent of all cells together, in grid coordinates. */
   readonly extent: Bounds;
-  /** The cell that holds a point, half-open: a point on a cell's western or southern edge belongs to it. */
+  /**
+   * The cell that holds a point, half-open: a point on a cell's western or southern edge belongs to it. The extent's
+   * eastern and northern edges belong to the last cells. Throws TW_GEOCODE_OUTSIDE beyond the extent.
+   */
   encode(x: number, y: number, precision: number): string;
-  /** Bounds of a cell. Throws TW_GEOCODE_INVALID. */
+  /** True where `geocode` names a cell of this grid (lower case only). */
+  accepts(geocode: string): boolean;
+  /** Bounds of a cell; the shared edges of neighbours, parents and children are the same numbers. Throws TW_GEOCODE_INVALID. */
   bounds(geocode: string): Bounds;
   /** Size of one cell at a precision, in grid coordinates. */
   cellSize(precision: number): { width: number; height: number };
+  /** The cells one precision finer that make up a cell, in the order of their geocodes. */
   children(geocode: string): string[];
-  /** Cells that overlap `bounds` (with more than their edge), row by row from north to south, west to east. */
+  /**
+   * Cells that overlap `bounds` (with more than their edge), row by row from north to south, west to east. Bounds
+   * without width or height cover the cells that hold them.
+   */
   cover(bounds: Bounds, precision: number): string[];
   /** Grid coordinates of a longitude and latitude, and back. */
   fromLonLat(lon: number, lat: number): [x: number, y: number];
   toLonLat(x: number, y: number): [lon: number, lat: number];
   /**
    * The geocode as an integer that sorts like the string, left-aligned to the grid's longest geocode, so that all
-   * geocodes below a prefix are one range [key, key + span).
+   * geocodes below a prefix are one range [key, key + span). A cell and its first child share their key: tell them apart
+   * by precision.
    */
   key(geocode: string): { key: number; span: number };
+  /** The geocode of a key at a precision: the inverse of `key`. */
+  geocode(key: number, precision: number): string;
 }

@@ -1,0 +1,41 @@
+/**
+ * One axis cut into equal cells. An edge is always computed by the same expression, so neighbouring cells share it bit
+ * for bit, and so do cells of other counts that are powers of two apart (scaling by two is exact).
+ */
+export interface Axis {
+  from: number;
+  to: number;
+  /** A power of two. */
+  count: number;
+}
+
+/** The lower edge of cell `index`; the upper edge of the cell before it. */
+export function edge(axis: Axis, index: number): number {
+  return axis.from + index * ((axis.to - axis.from) / axis.count);
+}
+
+/**
+ * Index of the cell that holds a coordinate of the axis: lower edge <= value < upper edge, and the last cell also holds
+ * the end of the axis. The quotient is only a first guess, because it rounds; the edges decide.
+ */
+export function cellAt(axis: Axis, value: number): number {
+  const guess = Math.floor(((value - axis.from) / (axis.to - axis.from)) * axis.count);
+  let index = Math.min(Math.max(guess, 0), axis.count - 1);
+  while (index > 0 && value < edge(axis, index)) index--;
+  while (index < axis.count - 1 && value >= edge(axis, index + 1)) index++;
+  return index;
+}
+
+/** First and last cell that overlap [low, high] with more than an edge; undefined where the interval is off the axis. */
+export function cellsBetween(
+  axis: Axis,
+  low: number,
+  high: number,
+): [first: number, last: number] | undefined {
+  const start = Math.max(low, axis.from);
+  const end = Math.min(high, axis.to);
+  if (!(start <= end) || (start === end && low < high)) return undefined;
+  const first = cellAt(axis, start);
+  const last = cellAt(axis, end);
+  return [first, last > first && edge(axis, last) === end ? last - 1 : last];
+}

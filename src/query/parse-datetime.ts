@@ -1,0 +1,74 @@
+/** The parameter `datetime` of STAC APIs. */
+import { badDatetime } from './errors.js';
+
+/** Milliseconds since 1970, closed. An open end is absent. */
+export interface TimeRange {
+  start?: number;
+  end?: number;
+}
+
+const date = String.raw`(\d{4})-(\d\d)-(\d\d)`;
+const datePattern = new RegExp(`^${date}$`);
+/** RFC 3339, section 5.6: date-time. */
+const instantPattern = new RegExp(
+  String.raw`^${date}t(\d\d):(\d\d):(\d\d)(\.\d+)?(?:z|([+-])(\d\d):(\d\d))$`,
+  'i',
+);
+const day = 86_400_000;
+const minute = 60_000;
+
+/**
+ * An instant, or an interval A/B of two, of which one may be open (`..` or nothing). `plainDates` also takes dates: the
+ * whole day in UTC. Digits below a millisecond are cut off. Throws TW_QUERY_DATETIME.
+ */
+export function parseDatetime(text: string, { plainDates = false } = {}): TimeRange {
+  const ends = text.split('/');
+  const parse = (end: string) => parseEnd(end, text, plainDates);
+  if (ends.length === 1) {
+    const [start, last] = parse(text);
+    return { start, end: last };
+  }
+  if (ends.length > 2) throw badDatetime(text, 'has more than two ends');
+  const [from, to] = ends.map((end) => (end === '' || end === '..' ? undefined : parse(end)));
+  if (!from && !to) throw badDatetime(text, 'is open at both ends');
+  if (from && to && from[0] > to[1]) throw badDatetime(text, 'ends before it starts');
+  const range: TimeRange = {};
+  if (from) range.start = from[0];
+  if (to) range.end = to[1];
+  return range;
+}
+
+/** First and last millisecond of an instant or a day. */
+function parseEnd(end: string, given: string, plainDates: boolean): [first: number, last: number] {
+  const instant = instantPattern.exec(end);
+  if (instant) {
+    const time = instantOf(instant);
+    if (time === undefined) throw badDatetime(given, `has a part out of its range in "${end}"`);
+    return [time, time];
+  }
+  const plain = datePattern.exec(end);
+  if (!plain) throw badDatetime(given, `has an end that is not an RFC 3339 time with a zone: "${end}"`);
+  if (!plainDates) throw badDatetime(given, `has a date without a time: "${end}"`);
+  const first = dayOf(plain);
+  if (first === undefined) throw badDatetime(given, `has a day that does not exist: "${end}"`);
+  return [first, first + day - 1];
+}
+
+function dayOf([, year, month, dayOfMonth]: RegExpExecArray): number | undefined {
+  const text = `${year}-${month}-${dayOfMonth}`;
+  const time = Date.parse(`${text}T00:00:00Z`);
+  // Some days that do not exist are read as days of the next month.
+  return Number.isFinite(time) && new Date(time).toISOString().startsWith(text) ? time : undefined;
+}
+
+function instantOf(match: RegExpExecArray): number | undefined {
+  const first = dayOf(match);
+  const [hours, minutes, seconds] = match.slice(4, 7).map(Number) as [number, number, number];
+  const milliseconds = Number((match[7] ?? '.0').padEnd(4, '0').slice(1, 4));
+  const [zoneHours, zoneMinutes] = [Number(match[9] ?? 0), Number(match[10] ?? 0)];
+  // Second 60 is a leap second, which is counted as the first of the next minute.
+  const inRange = hours < 24 && minutes < 60 && seconds <= 60 && zoneHours < 24 && zoneMinutes < 60;
+  if (first === undefined || !inRange) return undefined;
+  const offset = (match[8] === '-' ? -1 : 1) * (zoneHours * 60 + zoneMinutes) * minute;
+  return first + (hours * 60 + minutes) * minute + seconds * 1000 + milliseconds - offset;
+}

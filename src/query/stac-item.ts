@@ -1,0 +1,250 @@
+/** Tiles and collections as STAC 1.0.0 documents. */
+import { type Bbox, cellBbox, type Grid, gridByName } from '../geocode/index.js';
+import type { BandRecord, CollectionRecord, GroupRecord, TileRecord } from '../storage/index.js';
+
+export interface StacLink {
+  rel: string;
+  href: string;
+  type?: string;
+  title?: string;
+}
+
+export interface StacAsset {
+  href: string;
+  type: string;
+  title: string;
+  roles: string[];
+  'proj:shape': [height: number, width: number];
+  /** x = t0 * column + t1 * row + t2, y = t3 * column + t4 * row + t5, from the outer corner of the upper left pixel. */
+  'proj:transform': number[];
+  'eo:bands': Record<string, unknown>[];
+  'raster:bands': Record<string, unknown>[];
+}
+
+export interface StacPolygon {
+  type: 'Polygon';
+  coordinates: [x: number, y: number][][];
+}
+
+export interface StacItem {
+  type: 'Feature';
+  stac_version: '1.0.0';
+  stac_extensions: string[];
+  id: string;
+  collection: string;
+  geometry: StacPolygon;
+  bbox: Bbox;
+  properties: Record<string, unknown>;
+  links: StacLink[];
+  assets: Record<string, StacAsset>;
+}
+
+export interface StacCollection {
+  type: 'Collection';
+  stac_version: '1.0.0';
+  stac_extensions: string[];
+  id: string;
+  title: string;
+  description: string;
+  license: string;
+  providers?: { name: string }[];
+  extent: { spatial: { bbox: Bbox[] }; temporal: { interval: [string | null, string | null][] } };
+  summaries: Record<string, unknown[]>;
+  grid: string;
+  precision: number;
+  links: StacLink[];
+}
+
+/** Where and when a collection has tiles; null times where it has none. */
+export interface CollectionExtent {
+  bbox: Bbox;
+  start: number | null;
+  end: number | null;
+}
+
+const extension = (name: string) => `https://stac-extensions.github.io/${name}/schema.json`;
+
+const itemExtensions = ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.1.0'].map(extension);
+
+const cogType = 'image/tiff; application=geotiff; profile=cloud-optimized';
+
+/** The group's own role first, then the names that STAC's best practices give it. */
+const assetRoles: Record<GroupRecord['role'], string[]> = {
+  data: ['data'],
+  qa: ['qa', 'metadata'],
+  mask: ['mask', 'data-mask', 'cloud', 'cloud-shadow', 'snow-ice'],
+};
+
+/**
+ * A tile as a STAC Item with the extensions eo, raster and projection 1.1.0 and grid. Geometry and bbox are the cell, in
+ * degrees; `proj:geometry` is the outline of the valid pixels. `baseUrl` is that of the API, with or without a slash.
+ */
+export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseUrl: string): StacItem {
+  const grid = gridByName(tile.grid);
+  const url = urls(baseUrl);
+  const bbox = cellBbox(grid, tile.geocode);
+  return {
+    type: 'Feature',
+    stac_version: '1.0.0',
+    stac_extensions: itemExtensions,
+    id: tile.id,
+    collection: tile.collection,
+    geometry: rectangle(bbox),
+    bbox,
+    properties: itemProperties(tile, collection, grid),
+    links: [
+      { rel: 'self', href: url.item(tile.collection, tile.id), type: 'application/geo+json' },
+      {
+        rel: 'parent',
+        href: url.collection(tile.collection),
+        type: 'application/json',
+        title: collection.title,
+      },
+      {
+        rel: 'collection',
+        href: url.collection(tile.collection),
+        type: 'application/json',
+        title: collection.title,
+      },
+      { rel: 'root', href: url.root, type: 'application/json' },
+      ...tile.derivedFrom.map((id) => ({
+        rel: 'derived_from',
+        href: url.item(tile.collection, id),
+        type: 'application/geo+json',
+      })),
+    ],
+    assets: Object.fromEntries(
+      tile.groups.map((group) => [group.name, groupAsset(group, tile, grid, url.tile(tile.id, group.name))]),
+    ),
+  };
+}
+
+function itemProperties(tile: TileRecord, collection: CollectionRecord, grid: Grid): Record<string, unknown> {
+  const { west, south, east, north } = grid.bounds(tile.geocode);
+  const properties: Record<string, unknown> = { datetime: isoTime(tile.start) };
+  if (tile.start !== tile.end) {
+    properties['start_datetime'] = isoTime(tile.start);
+    properties['end_datetime'] = isoTime(tile.end);
+  }
+  properties['created'] = isoTime(tile.createdAt);
+  if (tile.platform !== null) properties['platform'] = tile.platform;
+  properties['license'] = collection.license;
+  if (collection.attribution !== undefined) properties['attribution'] = collection.attribution;
+  properties['geocode'] = tile.geocode;
+  properties['grid:code'] = `${tile.grid.toUpperCase()}-${tile.geocode}`;
+  properties['scene'] = tile.scene;
+  properties['source'] = tile.source;
+  properties['pixel_coverage'] = tile.coverage;
+  if (tile.cloudCover !== null) properties['eo:cloud_cover'] = tile.cloudCover;
+  properties['proj:epsg'] = grid.epsg;
+  properties['proj:bbox'] = [west, south, east, north];
+  if (tile.footprint.length > 0) {
+    properties['proj:geometry'] = { type: 'Polygon', coordinates: [tile.footprint] } satisfies StacPolygon;
+  }
+  return properties;
+}
+
+function groupAsset(group: GroupRecord, tile: TileRecord, grid: Grid, href: string): StacAsset {
+  const { west, south, east, north } = grid.bounds(tile.geocode);
+  return {
+    href,
+    type: cogType,
+    title: `${group.name}: ${group.bands.map((band) => band.name).join(', ')}`,
+    roles: assetRoles[group.role],
+    'proj:shape': [group.height, group.width],
+    'proj:transform': [(east - west) / group.width, 0, west, 0, (south - north) / group.height, north],
+    'eo:bands': group.bands.map(({ name, commonName }) =>
+      commonName === undefined ? { name } : { name, common_name: commonName },
+    ),
+    'raster:bands': group.bands.map((band) => rasterBand(band, group)),
+  };
+}
+
+function rasterBand(band: BandRecord, group: GroupRecord): Record<string, unknown> {
+  return {
+    ...(group.nodata === null ? {} : { nodata: jsonNumber(group.nodata) }),
+    data_type: group.dataType,
+    scale: band.scale,
+    offset: band.offset,
+    valid_percent: band.validPercent,
+    statistics: { valid_percent: band.validPercent },
+  };
+}
+
+/** The raster extension's words for the numbers that JSON lacks. */
+function jsonNumber(value: number): number | string {
+  if (Number.isNaN(value)) return 'nan';
+  if (Number.isFinite(value)) return value;
+  return value > 0 ? 'inf' : '-inf';
+}
+
+/** A collection as a STAC Collection. An extent without tiles is the whole world, open at both ends. */
+export function toStacCollection(
+  collection: CollectionRecord,
+  extent: CollectionExtent | undefined,
+  baseUrl: string,
+): StacCollection {
+  const url = urls(baseUrl);
+  const self = url.collection(collection.id);
+  const { bbox, start, end } = extent ?? {
+    bbox: [-180, -90, 180, 90] satisfies Bbox,
+    start: null,
+    end: null,
+  };
+  const document: StacCollection = {
+    type: 'Collection',
+    stac_version: '1.0.0',
+    stac_extensions: [],
+    id: collection.id,
+    title: collection.title,
+    description: `${collection.title}, as tiles of ${collection.grid} precision ${collection.precision}`,
+    license: collection.license,
+    extent: {
+      spatial: { bbox: [bbox] },
+      temporal: { interval: [[start === null ? null : isoTime(start), end === null ? null : isoTime(end)]] },
+    },
+    summaries: { 'proj:epsg': [gridByName(collection.grid).epsg] },
+    grid: collection.grid,
+    precision: collection.precision,
+    links: [
+      { rel: 'self', href: self, type: 'application/json' },
+      { rel: 'parent', href: url.root, type: 'application/json' },
+      { rel: 'root', href: url.root, type: 'application/json' },
+      { rel: 'items', href: `${self}/items`, type: 'application/geo+json' },
+    ],
+  };
+  if (collection.attribution !== undefined) document.providers = [{ name: collection.attribution }];
+  return document;
+}
+
+function urls(baseUrl: string) {
+  const base = baseUrl.replace(/\/+$/, '');
+  const collection = (id: string) => `${base}/collections/${encodeURIComponent(id)}`;
+  return {
+    root: `${base}/`,
+    collection,
+    item: (collectionId: string, id: string) => `${collection(collectionId)}/items/${encodeURIComponent(id)}`,
+    tile: (id: string, group: string) =>
+      `${base}/tiles/${encodeURIComponent(id)}/${encodeURIComponent(group)}.tif`,
+  };
+}
+
+/** Counterclockwise and closed, as GeoJSON wants it. */
+function rectangle([west, south, east, north]: Bbox): StacPolygon {
+  return {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [west, south],
+        [east, south],
+        [east, north],
+        [west, north],
+        [west, south],
+      ],
+    ],
+  };
+}
+
+function isoTime(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

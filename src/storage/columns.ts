@@ -1,0 +1,68 @@
+/** Typed arrays of equal length, one a field of a tile. */
+
+/** One array a field, indexed by row. A row whose precision is 0 is a removed one. */
+export interface Columns {
+  /** Index of the grid in `grids`. */
+  grid: Uint8Array;
+  /** `Grid.key` of the geocode. */
+  key: Float64Array;
+  precision: Uint8Array;
+  /** Milliseconds since 1970. */
+  start: Float64Array;
+  end: Float64Array;
+  /** Percent; NaN where unknown. */
+  cloud: Float32Array;
+  coverage: Float32Array;
+  /** Codes of the index's dictionaries. */
+  collection: Uint16Array;
+  platform: Uint16Array;
+  source: Uint8Array;
+}
+
+/** Small numbers for strings that many rows share. `null` is a value as well. */
+export class Dictionary {
+  readonly names: (string | null)[] = [];
+  private readonly codes = new Map<string | null, number>();
+
+  constructor(private readonly maxCodes: number) {}
+
+  /** The code of a name that rows have or had. */
+  codeOf(name: string | null): number | undefined {
+    return this.codes.get(name);
+  }
+
+  add(name: string | null): number {
+    const known = this.codes.get(name);
+    if (known !== undefined) return known;
+    const code = this.names.length;
+    if (code === this.maxCodes) throw new Error(`the column index holds at most ${code} names in one column`);
+    this.names.push(name);
+    this.codes.set(name, code);
+    return code;
+  }
+}
+
+/** Columns with room for a number of rows. */
+export function allocate(rows: number): Columns {
+  return {
+    grid: new Uint8Array(rows),
+    key: new Float64Array(rows),
+    precision: new Uint8Array(rows),
+    start: new Float64Array(rows),
+    end: new Float64Array(rows),
+    cloud: new Float32Array(rows),
+    coverage: new Float32Array(rows),
+    collection: new Uint16Array(rows),
+    platform: new Uint16Array(rows),
+    source: new Uint8Array(rows),
+  };
+}
+
+export const columnNames = Object.keys(allocate(0)) as (keyof Columns)[];
+
+/** The same rows with room for more. */
+export function resize(old: Columns, rows: number): Columns {
+  const columns = allocate(rows);
+  for (const name of columnNames) columns[name].set(old[name]);
+  return columns;
+}

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { TilewrightError } from '../../src/errors.js';
+import {
+  badBbox,
+  badDatetime,
+  badGeocode,
+  badLimit,
+  badList,
+  badPercent,
+  badSource,
+  checkBbox,
+  type FilterText,
+  parseDatetime,
+  parseFilter,
+  parseLimit,
+} from '../../src/query/index.js';
+
+test('every parameter becomes its part of the filter', () => {
+  const text: FilterText = {
+    ids: 'x,y',
+    collections: 'naip, nlcd',
+    bbox: '-122.6,37.6,-122.3,37.9',
+    geocode: '9Q8YY',
+    recurse: true,
+    datetime: '2018-07-10T00:00:00Z/..',
+    minCloud: '0',
+    maxCloud: '20.5',
+    minCoverage: '100',
+    source: 'cloud-free',
+    platform: 'landsat-8',
+  };
+  assert.deepEqual(parseFilter(text), {
+    ids: ['x', 'y'],
+    collections: ['naip', 'nlcd'],
+    bbox: [-122.6, 37.6, -122.3, 37.9],
+    geocode: '9q8yy',
+    recurse: true,
+    start: Date.UTC(2018, 6, 10),
+    minCloud: 0,
+    maxCloud: 20.5,
+    minCoverage: 100,
+    source: 'cloud-free',
+    platform: 'landsat-8',
+  });
+  assert.deepEqual(parseFilter({}), {});
+});
+
+test('boxes', () => {
+  assert.deepEqual(parseFilter({ bbox: '170,-20,-170,-10' }).bbox, [170, -20, -170, -10]);
+  assert.deepEqual(parseFilter({ bbox: '1,2,-5,3,4,5' }).bbox, [1, 2, 3, 4]);
+  assert.deepEqual(parseFilter({ bbox: ' -1e1, .5 ,+3.,4' }).bbox, [-10, 0.5, 3, 4]);
+  assert.deepEqual(checkBbox([0, 0, 0, 0]), [0, 0, 0, 0]);
+  for (const bbox of [
+    '',
+    '1,2,3',
+    '1,2,3,4,5',
+    '1,2,3,4,5,6,7',
+    '1,2,3,',
+    '1,2,3,x',
+    '1,2,0x3,4',
+    '1,3,2,2',
+    '181,0,182,1',
+    '0,-91,1,0',
+    '0,0,Infinity,1',
+    '0,0,9,1,1,1',
+  ]) {
+    assert.throws(() => parseFilter({ bbox }), badBbox.is, bbox);
+  }
+});
+
+test('instants and intervals', () => {
+  const at = (text: string) => Date.parse(text);
+  const noon = at('1985-04-12T12:00:00Z');
+  const equal: [string, number][] = [
+    ['1985-04-12T12:00:00Z', noon],
+    ['1985-04-12t12:00:00z', noon],
+    ['1985-04-12T12:00:00.000Z', noon],
+    ['1985-04-12T13:00:00+01:00', noon],
+    ['1985-04-12T03:30:00-08:30', noon],
+    ['1985-04-12T12:00:00-00:00', noon],
+    ['1985-04-12T12:00:00.52Z', noon + 520],
+    ['1985-04-12T12:00:00.0129999Z', noon + 12],
+    ['2020-02-29T23:59:59Z', at('2020-02-29T23:59:59Z')],
+    ['1990-12-31T23:59:60Z', at('1991-01-01T00:00:00Z')],
+    ['0001-01-01T00:00:00Z', at('0001-01-01T00:00:00Z')],
+  ];
+  for (const [text, time] of equal) {
+    assert.deepEqual(parseDatetime(text), { start: time, end: time }, text);
+    for (const open of ['..', '']) {
+      assert.deepEqual(parseDatetime(`${text}/${open}`), { start: time }, text);
+      assert.deepEqual(parseDatetime(`${open}/${text}`), { end: time }, text);
+    }
+  }
+  assert.deepEqual(parseDatetime('1985-04-12T12:00:00Z/1985-04-12T13:00:00Z'), {
+    start: noon,
+    end: noon + 3_600_000,
+  });
+  assert.deepEqual(parseDatetime('1985-04-12T12:00:00Z/1985-04-12T13:00:00+01:00'), {
+    start: noon,
+    end: noon,
+  });
+});
+
+test('datetimes that are none', () => {
+  const wrong = [
+    '',
+    '/',
+    '..',
+    '../..',
+    '../',
+    '/..',
+    '1985-04-12T12:00:00Z/1985-04-12T13:00:00Z/1985-04-12T14:00:00Z',
+    '1985-04-12T12:00:00Z/1985-04-12T11:00:00Z',
+    '1985-04-12T12:00:00',
+    '1985-04-12T12:00Z',
+    '1985-04-12 12:00:00Z',
+    '1985-04-12T12:00:00+0100',
+    '1985-04-12T12:00:00+24:00',
+    '1985-04-12T12:00:00.Z',
+    '1985-04-12T12:00:00,5Z',
+    '1985-13-12T12:00:00Z',
+    '1985-00-12T12:00:00Z',
+    '1985-12-32T12:00:00Z',
+    '2019-02-29T12:00:00Z',
+    '1985-12-01T24:00:00Z',
+    '1985-12-01T00:60:00Z',
+    '1985-12-01T00:00:61Z',
+    '85-12-01T00:00:00Z',
+    '21985-12-01T00:00:00Z',
+    '1985',
+    'yesterday',
+    ' 1985-04-12T12:00:00Z',
+  ];
+  for (const text of wrong) {
+    assert.throws(() => parseDatetime(text), badDatetime.is, text);
+    assert.throws(() => parseDatetime(text, { plainDates: true }), badDatetime.is, text);
+  }
+});
+
+test('plain dates are whole days, where they are taken', () => {
+  const first = Date.UTC(2018, 6, 10);
+  const day = 86_400_000;
+  const parse = (datetime: string) => parseFilter({ datetime }, { plainDates: true });
+  assert.deepEqual(parse('2018-07-10'), { start: first, end: first + day - 1 });
+  assert.deepEqual(parse('2018-07-10/2018-07-11'), { start: first, end: first + 2 * day - 1 });
+  assert.deepEqual(parse('../2018-07-10'), { end: first + day - 1 });
+  assert.deepEqual(parse('2018-07-10/2018-07-10T06:00:00Z'), { start: first, end: first + day / 4 });
+  assert.throws(() => parse('2018-02-30'), badDatetime.is);
+  assert.throws(() => parseFilter({ datetime: '2018-07-10' }), badDatetime.is);
+});
+
+test('any time that is written is read back', () => {
+  const from = Date.UTC(1, 0, 1) - 1900 * 365.2425 * 86_400_000;
+  fc.assert(
+    fc.property(
+      fc.integer({ min: from, max: Date.UTC(9999, 11, 31) }),
+      fc.integer({ min: -1439, max: 1439 }),
+      (time, zone) => {
+        const text = new Date(time).toISOString();
+        assert.deepEqual(parseDatetime(text), { start: time, end: time });
+        const two = (n: number) => String(n).padStart(2, '0');
+        const minutes = Math.abs(zone);
+        const local = new Date(time + zone * 60_000).toISOString().slice(0, -1);
+        if (!/^\d{4}-/.test(local)) return;
+        const shifted = `${local}${zone < 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
+        assert.equal(parseDatetime(shifted).start, time);
+      },
+    ),
+    { seed: 42, numRuns: 300 },
+  );
+});
+
+test('percentages, geocodes, sources, lists and limits that are none', () => {
+  for (const percent of ['', '-1', '100.1', 'NaN', '20%', '0x10']) {
+    for (const name of ['minCloud', 'maxCloud', 'minCoverage'] as const) {
+      assert.throws(() => parseFilter({ [name]: percent }), badPercent.is, percent);
+    }
+  }
+  for (const geocode of ['', 'a', '9q8yy9q8yy', '9q8-y'])
+    assert.throws(() => parseFilter({ geocode }), badGeocode.is);
+  assert.equal(parseFilter({ geocode: '012301230123' }).geocode, '012301230123');
+  assert.throws(() => parseFilter({ recurse: true }), badGeocode.is);
+  for (const source of ['', 'RAW', 'toString']) assert.throws(() => parseFilter({ source }), badSource.is);
+  for (const list of ['', ',', 'a,', 'a,,b']) {
+    assert.throws(() => parseFilter({ ids: list }), badList.is);
+    assert.throws(() => parseFilter({ collections: list }), badList.is);
+  }
+  assert.equal(parseLimit('10000'), 10_000);
+  for (const limit of ['', '0', '-1', '1.5', '10001', 'ten'])
+    assert.throws(() => parseLimit(limit), badLimit.is);
+});
+
+test('a message names the parameter, what was given and a right example', () => {
+  const failing: [FilterText, string][] = [
+    [{ bbox: 'here' }, 'bbox'],
+    [{ datetime: 'here' }, 'datetime'],
+    [{ maxCloud: 'here' }, 'max-cloud'],
+    [{ geocode: 'here!' }, 'geocode'],
+    [{ source: 'here' }, 'source'],
+    [{ ids: 'here,' }, 'ids'],
+  ];
+  for (const [text, parameter] of failing) {
+    assert.throws(
+      () => parseFilter(text),
+      (error: TilewrightError) =>
+        error.status === 400 &&
+        error.message.startsWith(`${parameter} "here`) &&
+        error.message.includes('for example'),
+    );
+  }
+});
