@@ -1,6 +1,5 @@
 /** Reads pixels: rows for a rolling window, windows, and whole small images. */
 import { closeSync, openSync } from 'node:fs';
-import { fromFile } from 'geotiff';
 import { TilewrightError } from '../errors.js';
 import { decodeBlock, isFastCodec, samplesPerBlock } from './blocks.js';
 import { corrupt, rasterUnreadable, windowOutside } from './errors.js';
@@ -164,6 +163,8 @@ async function readByLibrary(
   { column, row, width, height }: Window,
   { arrays, offset, stride }: Target,
 ): Promise<void> {
+  // Loaded when first needed: it is large, and most files do without.
+  const { fromFile } = await import('geotiff');
   try {
     const tiff = await fromFile(header.path);
     try {
