@@ -2,15 +2,18 @@
 import { type Bounds, gridByName, pixelGrids } from '../geocode/index.js';
 import {
   type ControlGrid,
-  cloudCover,
+  cloudCoverOf,
   controlGrid,
-  maskOutline,
+  coverageOf,
+  histogramOf,
+  hullOf,
+  maskFromQuality,
   newPixels,
   type PixelArray,
   type Projection,
   pixelsOf,
   type Resampling,
-  translateCodes,
+  unassessedMask,
   warp,
 } from '../raster/index.js';
 import type { CutBand, CutGroup, CutTask } from './tasks.js';
@@ -62,7 +65,7 @@ export function cutCell(task: CutTask, projectionOf: ProjectionOf): CellPixels |
 
   const size = sizes[task.finest];
   const codes = maskCodes(task, groups[task.finest].valid, (group) => controlOf(group, size));
-  const outline = maskOutline(codes, size.width, size.height);
+  const outline = hullOf(codes, size.width, size.height);
   const toGrid = ([column, row]: [number, number]): [number, number] => [
     bounds.west + ((bounds.east - bounds.west) * column) / size.width,
     bounds.north - ((bounds.north - bounds.south) * row) / size.height,
@@ -71,8 +74,8 @@ export function cutCell(task: CutTask, projectionOf: ProjectionOf): CellPixels |
     bounds,
     groups,
     mask: { ...size, codes },
-    coverage: Math.min(...data.map(({ valid }) => percentOf(valid))),
-    cloudCover: cloudCover(codes),
+    coverage: Math.min(...data.map(({ valid }) => coverageOf(valid))),
+    cloudCover: cloudCoverOf(histogramOf(codes)),
     footprint: (outline ?? []).map(toGrid),
   };
 }
@@ -121,15 +124,9 @@ function maskCodes(
 ): Uint8Array {
   const { quality, groups } = task;
   const group = groups.find((one) => one.name === quality?.group);
-  if (!quality || !group) return valid.map((one) => (one ? 255 : 0));
-  const stored = newPixels(group.dataType, valid.length);
-  const assessed = new Uint8Array(valid.length).fill(1);
-  warpBand('nearest', group, group.bands[quality.band], controlOf(group), stored, assessed);
-  return translateCodes(stored, quality.codes, valid, assessed);
-}
-
-function percentOf(valid: Uint8Array): number {
-  let count = 0;
-  for (const one of valid) count += one;
-  return (100 * count) / valid.length;
+  if (!quality || !group) return unassessedMask(valid);
+  const stored = newPixels(group.dataType, valid.length) as Uint8Array | Uint16Array;
+  const inside = new Uint8Array(valid.length).fill(1);
+  warpBand('nearest', group, group.bands[quality.band], controlOf(group), stored, inside);
+  return maskFromQuality(stored, quality.codes, valid);
 }

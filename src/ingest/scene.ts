@@ -24,7 +24,7 @@ export interface SourceGroup {
   bands: SourceBand[];
 }
 
-/** Which quality band says what is cloud, and how: `codes[stored value]` is a mask code, 0 where the band says fill. */
+/** Which quality band says what is cloud, and how: `codes[stored value]` is a mask code, 255 where the band says nothing. */
 export interface Quality {
   group: string;
   band: number;

@@ -6,6 +6,7 @@ import { gridByName } from '../geocode/index.js';
 import {
   type BandTags,
   type CogImage,
+  coverageOf,
   encodeCog,
   Mask,
   type Projection,
@@ -99,7 +100,6 @@ function writeMask(task: CutTask, cell: CellPixels): GroupRecord {
     bandTags,
     overviews: 'nearest' as const,
   };
-  const assessed = codes.reduce((sum, code) => sum + (code === Mask.nodata ? 0 : 1), 0);
   return {
     name: 'mask',
     role: 'mask',
@@ -107,7 +107,7 @@ function writeMask(task: CutTask, cell: CellPixels): GroupRecord {
     width,
     height,
     nodata,
-    bands: [{ name: 'mask', scale: 1, offset: 0, validPercent: (100 * assessed) / codes.length }],
+    bands: [{ name: 'mask', scale: 1, offset: 0, validPercent: coverageOf(codes) }],
     ...writeFile(task, cell, 'mask', image),
   };
 }

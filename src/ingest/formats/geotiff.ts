@@ -1,7 +1,7 @@
 /** Any single GeoTIFF, its bands and time described by flags or by its own tags. */
 import { stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
-import { openRaster, type RasterHeader } from '../../raster/index.js';
+import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { badOption, missingBand, noCollection, noDatetime } from '../errors.js';
 import { groundResolution } from '../resolution.js';
@@ -80,8 +80,8 @@ function maskBand(path: string, groups: Scene['groups'], header: RasterHeader, n
   }
   const group = groups.find((g) => g.role === 'qa');
   if (!group) throw new Error('the mask band has no group');
-  const codes = new Uint8Array(header.dataType === 'uint8' ? 256 : 65536).fill(2);
-  codes[0] = 1;
+  const codes = new Uint8Array(header.dataType === 'uint8' ? 256 : 65536).fill(Mask.cloud);
+  codes[0] = Mask.clear;
   return { group: group.name, band: 0, codes };
 }
 

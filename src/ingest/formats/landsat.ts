@@ -4,7 +4,7 @@
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { openRaster, type RasterHeader } from '../../raster/index.js';
+import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { missingBand, notRecognised } from '../errors.js';
 import { gridResolution } from '../resolution.js';
@@ -247,25 +247,25 @@ const QUALITY_BITS: Record<Level, { band: string; code: (value: number) => numbe
   'c1-l1': {
     band: 'BQA',
     code: (v) => {
-      if (bit(v, 0)) return 0;
-      if (bit(v, 4) || two(v, 11) === 3) return 2;
-      return two(v, 7) === 3 ? 3 : two(v, 9) === 3 ? 4 : 1;
+      if (bit(v, 0)) return Mask.notAssessed;
+      if (bit(v, 4) || two(v, 11) === 3) return Mask.cloud;
+      return two(v, 7) === 3 ? Mask.shadow : two(v, 9) === 3 ? Mask.snow : Mask.clear;
     },
   },
   'pre-l1': {
     band: 'BQA',
     code: (v) => {
-      if (bit(v, 0)) return 0;
-      if (two(v, 14) === 3 || two(v, 12) === 3) return 2;
-      return two(v, 10) === 3 ? 4 : 1;
+      if (bit(v, 0)) return Mask.notAssessed;
+      if (two(v, 14) === 3 || two(v, 12) === 3) return Mask.cloud;
+      return two(v, 10) === 3 ? Mask.snow : Mask.clear;
     },
   },
 };
 
 function collection2(v: number): number {
-  if (bit(v, 0)) return 0;
-  if (bit(v, 1) || bit(v, 2) || bit(v, 3)) return 2;
-  return bit(v, 4) ? 3 : bit(v, 5) ? 4 : 1;
+  if (bit(v, 0)) return Mask.notAssessed;
+  if (bit(v, 1) || bit(v, 2) || bit(v, 3)) return Mask.cloud;
+  return bit(v, 4) ? Mask.shadow : bit(v, 5) ? Mask.snow : Mask.clear;
 }
 
 function qualityOf(groups: Scene['groups'], collection: Level, warnings: string[]): Quality | null {
