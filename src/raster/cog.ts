@@ -3,7 +3,7 @@
  * (PlanarConfiguration 2), directories first, then pixels from the smallest overview to the full image.
  * Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026 (COG); GDAL's tags 42112 and 42113.
  */
-import { deflateSync } from 'node:zlib';
+import { constants, deflateSync } from 'node:zlib';
 import { isGeographicEpsg } from './crs.js';
 import { invalidImage, tooLarge } from './errors.js';
 import { gdalMetadataXml } from './gdal-metadata.js';
@@ -109,15 +109,19 @@ function encodeBlocks(level: ImageLevel, dataType: DataType): EncodedLevel {
           const from = unsignedView(band, size);
           differenceRows(from, start, level.width, width, height, unsignedView(bytes, size), blockWidth);
         }
-        blocks.push(deflateSync(bytes, { level: 1, chunkSize: DEFLATE_CHUNK }));
+        blocks.push(deflateSync(bytes, DEFLATE));
       }
     }
   }
   return { blockWidth, blockHeight, blocks, offsets: new Uint32Array(blocks.length) };
 }
 
-/** Large enough for most compressed blocks, so that zlib's output is rarely joined from pieces. */
-const DEFLATE_CHUNK = 1 << 18;
+/**
+ * Run lengths and Huffman codes only. After the predictor there is little to match but runs of zeros, so against a search for
+ * matches this doubles the speed on measurements, at 0-6 % more bytes; codes and masks get smaller. Chunks are large
+ * enough for most compressed blocks, so that zlib's output is rarely joined from pieces.
+ */
+const DEFLATE = { level: 1, strategy: constants.Z_RLE, memLevel: 9, chunkSize: 1 << 18 };
 
 /** At most 512, and a multiple of 16 as TIFF asks. */
 function blockSide(side: number): number {
