@@ -20,7 +20,8 @@ export function groupByPlace(tiles: TileRecord[]): Place[] {
     place.tiles.push(tile);
     places.set(key, place);
   }
-  for (const place of places.values()) place.tiles.sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1));
+  for (const place of places.values())
+    place.tiles.sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1));
   return [...places.values()].sort((a, b) => (a.geocode < b.geocode ? -1 : a.geocode > b.geocode ? 1 : 0));
 }
 
@@ -30,7 +31,10 @@ const WANTED = { red: ['red'], green: ['green'], blue: ['blue'], nir: ['nir', 'n
 /** Files of one date, or null where no group of the tile holds all of red, green, blue and near infrared. */
 export function filesOf(storage: Storage, tile: TileRecord): PlaceDate | null {
   for (const group of tile.groups) {
-    const found = Object.entries(WANTED).map(([name, names]) => [name, bandFile(storage, tile, group, names)]);
+    const found = Object.entries(WANTED).map(([name, names]) => [
+      name,
+      bandFile(storage, tile, group, names),
+    ]);
     if (found.every(([, file]) => file !== null)) {
       const files = Object.fromEntries(found) as Record<keyof typeof WANTED, BandFile>;
       return { time: tile.start, ...files, mask: storage.tilePath(tile, 'mask') };
