@@ -5,6 +5,7 @@ import { buildServer, requireSafeBinding } from './api/index.js';
 import { ingestProcess, startIngestWorkers } from './ingest/index.js';
 import { Jobs, verifyProcess } from './jobs/index.js';
 import { Storage } from './storage/index.js';
+import { trainProcess } from './training/index.js';
 import { version } from './version.js';
 
 export interface NodeConfig {
@@ -41,7 +42,11 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const storage = await Storage.open(data);
   const workers = startIngestWorkers(cores);
   const jobs = await Jobs.open(storage.catalogue);
-  const processes = [ingestProcess({ storage, workers, memory }), verifyProcess(storage)];
+  const processes = [
+    ingestProcess({ storage, workers, memory }),
+    trainProcess({ storage, cores }),
+    verifyProcess(storage),
+  ];
   const { id } = storage.folder.node;
   const ownerSecret = storage.folder.lock.secret;
   const server = await buildServer(

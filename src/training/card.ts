@@ -33,6 +33,8 @@ export interface ModelCard {
   split: string;
   losses: EpochLoss[];
   metrics: { train: Metrics; validation: Metrics };
+  /** Mean NDVI of the validation patches, by index. */
+  predictions: { truth: number[]; predicted: number[] };
   /** On the same validation patches: the training mean, and ridge regression on band means. */
   baseline: Baselines;
   seconds: number;
@@ -53,7 +55,8 @@ export type CardContext = Pick<
 };
 
 export function modelCard({ tiles, createdAt, ...context }: CardContext, trained: TrainedPlace): ModelCard {
-  const { epochs, patches, split, losses, metrics, baseline, seconds, bytesRead } = trained;
+  const { epochs, patches, split, losses, metrics, predictions, baseline, seconds, bytesRead } =
+    trained;
   return {
     ...context,
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
@@ -63,9 +66,13 @@ export function modelCard({ tiles, createdAt, ...context }: CardContext, trained
     split,
     losses,
     metrics,
+    predictions: { truth: rounded(predictions.truth), predicted: rounded(predictions.predicted) },
     baseline,
     seconds,
     bytesRead,
     createdAt: new Date(createdAt).toISOString(),
   };
 }
+
+/** To the fifth digit: far below any error of a model, and short in a file. */
+const rounded = (values: Float32Array) => Array.from(values, (value) => Number(value.toFixed(5)));

@@ -22,16 +22,23 @@ export function metricsOf({ truth, predicted }: Predictions): Metrics {
     residual += (truth[i]! - predicted[i]!) ** 2;
     total += (truth[i]! - mean) ** 2;
   }
-  const r2 = total > 0 ? 1 - residual / total : residual === 0 ? 1 : 0;
-  return { mse: residual / truth.length, r2 };
+  return { mse: residual / truth.length, r2: scoreOf(residual, total) };
 }
 
-/** All pairs of several places taken as one set: R2 is against the mean over all of them. */
-export function pooledMetrics(places: Predictions[]): Metrics {
-  return metricsOf({
-    truth: joined(places.map(({ truth }) => truth)),
-    predicted: joined(places.map(({ predicted }) => predicted)),
-  });
+/**
+ * Several places taken as one set, from the truth of each and the mean squared error made there: R2 is against the mean over
+ * all of them.
+ */
+export function pooledScore(truths: Float32Array[], mses: number[]): Metrics {
+  const all = joined(truths);
+  const residual = truths.reduce((sum, truth, i) => sum + truth.length * mses[i]!, 0);
+  const mean = meanOf(all);
+  const total = all.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return { mse: residual / all.length, r2: scoreOf(residual, total) };
+}
+
+function scoreOf(residual: number, total: number): number {
+  return total > 0 ? 1 - residual / total : residual === 0 ? 1 : 0;
 }
 
 export function meanOf(values: Float32Array): number {

@@ -7,6 +7,7 @@ export interface TrainResults {
   engine: string;
   mode: 'partitioned';
   models: {
+    id: string;
     collection: string;
     geocode: string;
     model: string;
@@ -19,5 +20,7 @@ export interface TrainResults {
   }[];
   /** Places without a model: too little data, or a failure. */
   skipped: { geocode: string; reason: string }[];
+  /** All validation patches taken as one set; null without models. */
+  pooled: { model: Metrics; linear: Metrics; mean: Metrics } | null;
   seconds: number;
 }
