@@ -23,7 +23,17 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, bias: number):
       name: 'output',
     }),
   );
+  spec.layers.forEach((layer, index) => {
+    if (layer.type !== 'mix') return;
+    const fixed = tf.tidy(() => [tf.tensor4d([[layer.weights]]), tf.tensor1d(layer.bias)]);
+    model.getLayer(nameOf(layer, index)).setWeights(fixed);
+    tf.dispose(fixed);
+  });
   return model;
+}
+
+function nameOf({ type }: LayerSpec, index: number): string {
+  return `${type}${index}`;
 }
 
 function layersOf(tf: Tf, layer: LayerSpec, index: number, seed: number): Layer[] {
@@ -35,8 +45,7 @@ function layersOf(tf: Tf, layer: LayerSpec, index: number, seed: number): Layer[
           filters: layer.bias.length,
           kernelSize: 1,
           trainable: false,
-          weights: tf.tidy(() => [tf.tensor4d([[layer.weights]]), tf.tensor1d(layer.bias)]),
-          name: `mix${index}`,
+          name: nameOf(layer, index),
         }),
       ];
     case 'cell':
@@ -47,19 +56,19 @@ function layersOf(tf: Tf, layer: LayerSpec, index: number, seed: number): Layer[
           padding: 'same',
           activation: 'relu',
           kernelInitializer,
-          name: `conv${index}`,
+          name: nameOf(layer, index),
         }),
         tf.layers.averagePooling2d({ poolSize: 2, name: `pool${index}` }),
       ];
     case 'average':
-      return [tf.layers.globalAveragePooling2d({ name: `average${index}`, trainable: false })];
+      return [tf.layers.globalAveragePooling2d({ name: nameOf(layer, index), trainable: false })];
     case 'dense':
       return [
         tf.layers.dense({
           units: layer.units,
           activation: layer.activation,
           kernelInitializer,
-          name: `dense${index}`,
+          name: nameOf(layer, index),
         }),
       ];
   }
