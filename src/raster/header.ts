@@ -1,6 +1,7 @@
 /** Opens rasters: everything that is known of a GeoTIFF before its pixels are read. */
 import { type FileHandle, open } from 'node:fs/promises';
 import { TilewrightError } from '../errors.js';
+import { isFastCodec } from './blocks.js';
 import { corrupt, noCrs, notTiff, rasterUnreadable, truncated, unsupported } from './errors.js';
 import { parseGdalMetadata } from './gdal-metadata.js';
 import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-keys.js';
@@ -174,9 +175,12 @@ function blockLayout(directory: TiffDirectory, shape: ImageShape): BlockLayout {
       `it is compressed with ${OTHER_CODECS[compression] ?? `the unknown codec ${compression}`}`,
     );
   }
+  if (!isFastCodec(compression) && !directory.littleEndian) {
+    throw unsupported(path, 'it is big-endian with a rare codec');
+  }
   if (one(TAG.fillOrder, 1) !== 1)
     throw unsupported(path, 'its bits are stored in reverse order (FillOrder 2)');
-  if (one(TAG.photometric, 1) === 6 && compression !== 7)
+  if (one(TAG.photometric, 1) === 6 && (compression !== 7 || bands !== 3))
     throw unsupported(path, 'its colours are stored as YCbCr');
 
   const count = Math.ceil(width / blockWidth) * Math.ceil(height / blockHeight) * (planar ? bands : 1);
