@@ -27,9 +27,9 @@ export function table(rows: (string | number)[][]): string[] {
 }
 
 /** How often progress is written where stderr is not a terminal, in milliseconds. */
-const QUIET_INTERVAL = 5000;
+const QUIET_INTERVAL = 15_000;
 
-/** One line on a terminal that is rewritten; elsewhere a line every few seconds. */
+/** One line on a terminal that is rewritten; elsewhere a line now and then. */
 export function progressLine(unit: string): { update(progress: Progress): void; end(): void } {
   const { stderr } = process;
   const started = performance.now();

@@ -21,6 +21,8 @@ export const MIN_PATCHES = 40;
 export const MIN_VALIDATION_PATCHES = 8;
 const MIN_USABLE_PIXELS = 0.75 * PATCH_PIXELS;
 const VALIDATION_SHARE = 0.25;
+/** More patches than this, of a large tile or of many dates, add much time and little accuracy: a fixed share is taken. */
+const MAX_PATCHES = 480;
 /** Training patches overlap by half. */
 const TRAIN_STRIDE = PATCH_SIZE / 2;
 /** Below this sum of red and near infrared reflectance, NDVI has no meaning. */
@@ -210,13 +212,19 @@ function ndvi(date: DatePixels, at: number): number {
 }
 
 function collect(dates: DatePixels[], area: Rectangle, stride: number): PatchSet {
-  const origins = usableOrigins(dates, area, stride);
+  const origins = evenly(usableOrigins(dates, area, stride), MAX_PATCHES);
   const inputs = new Float32Array(origins.length * PATCH_VALUES);
   const targets = Float32Array.from(origins, meanNdvi);
   origins.forEach((origin, n) => {
     fillPatch(origin, inputs.subarray(n * PATCH_VALUES, (n + 1) * PATCH_VALUES));
   });
   return { count: origins.length, inputs, targets };
+}
+
+/** At most `limit` of some items, spread evenly over dates and ground. */
+function evenly<T>(items: T[], limit: number): T[] {
+  if (items.length <= limit) return items;
+  return Array.from({ length: limit }, (_, i) => items[Math.floor((i * items.length) / limit)]!);
 }
 
 function meanNdvi(origin: Origin): number {

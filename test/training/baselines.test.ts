@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { ridge, trainingMean } from '../../src/training/baselines.js';
-import { metricsOf, pooledMetrics } from '../../src/training/index.js';
+import { metricsOf, pooledScore } from '../../src/training/index.js';
 import { PATCH_BANDS, PATCH_VALUES, type PatchSet } from '../../src/training/patches.js';
 
 interface Reference {
@@ -79,6 +79,10 @@ describe('metrics', () => {
     const a = { truth: Float32Array.of(0, 1), predicted: Float32Array.of(0.5, 1) };
     const b = { truth: Float32Array.of(4), predicted: Float32Array.of(3) };
     const all = { truth: Float32Array.of(0, 1, 4), predicted: Float32Array.of(0.5, 1, 3) };
-    assert.deepEqual(pooledMetrics([a, b]), metricsOf(all));
+    const pooled = pooledScore(
+      [a.truth, b.truth],
+      [a, b].map((place) => metricsOf(place).mse),
+    );
+    assert.deepEqual(pooled, metricsOf(all));
   });
 });
