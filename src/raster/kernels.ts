@@ -109,6 +109,8 @@ export function bilinear(
   const { step, columns, x: nodesX, y: nodesY } = grid;
   const outWidth = grid.width;
   const small = round && pixels.BYTES_PER_ELEMENT <= 2;
+  /** As a whole number; one that no such pixel has where there is no hole. */
+  const wholeHole = Number.isNaN(hole) ? -(2 ** 30) : hole | 0;
   // Centres of pixels are at .5, but weights count from centre to centre.
   const shiftX = column + 0.5;
   const shiftY = row + 0.5;
@@ -148,6 +150,24 @@ export function bilinear(
       let countY = ((startY - top) * UNIT) | 0;
       const stepX = Math.round(dx * UNIT) | 0;
       const stepY = Math.round(dy * UNIT) | 0;
+      if (clean && small) {
+        // Whole numbers of 2 ** -14 across and 2 ** -12 down: weights are then finer than positions are known.
+        for (let i = 0; i < count; i++, o++) {
+          const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
+          const below = (at + width) | 0;
+          const a = pixels[at]!;
+          const c = pixels[below]!;
+          const along = (countX & (UNIT - 1)) >> 6;
+          const upper = ((a << 14) + Math.imul(pixels[at + 1]! - a, along)) | 0;
+          const lower = ((c << 14) + Math.imul(pixels[below + 1]! - c, along)) | 0;
+          const change = Math.imul((lower - upper + 2048) >> 12, (countY & (UNIT - 1)) >> 8);
+          const rounded = (upper + change + 8192) >> 14;
+          out[o] = rounded === wholeHole ? notHole : rounded;
+          countX = (countX + stepX) | 0;
+          countY = (countY + stepY) | 0;
+        }
+        continue;
+      }
       if (clean) {
         for (let i = 0; i < count; i++, o++) {
           const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
@@ -158,14 +178,8 @@ export function bilinear(
           const upper = a + (pixels[at + 1]! - a) * along;
           const lower = c + (pixels[below + 1]! - c) * along;
           const mean = upper + ((lower - upper) * (countY & (UNIT - 1))) / UNIT;
-          if (small) {
-            // Rounds .5 up, also for negative numbers of 16 bits.
-            const rounded = ((mean + 32768.5) | 0) - 32768;
-            out[o] = rounded === hole ? notHole : rounded;
-          } else {
-            const value = round ? Math.floor(mean + 0.5) : mean;
-            out[o] = value === hole ? notHole : value;
-          }
+          const value = round ? Math.floor(mean + 0.5) : mean;
+          out[o] = value === hole ? notHole : value;
           countX = (countX + stepX) | 0;
           countY = (countY + stepY) | 0;
         }
