@@ -13,7 +13,9 @@ const root = fileURLToPath(new URL('.', import.meta.url));
 const words = process.argv.slice(2);
 const all = await readdir(root, { recursive: true });
 const files = all
-  .filter((file) => file.endsWith('.test.js') && (words.length === 0 || words.some((word) => file.includes(word))))
+  .filter(
+    (file) => file.endsWith('.test.js') && (words.length === 0 || words.some((word) => file.includes(word))),
+  )
   .sort()
   .map((file) => join(root, file));
 

@@ -109,6 +109,11 @@ export function bilinear(
   const { step, columns, x: nodesX, y: nodesY } = grid;
   const outWidth = grid.width;
   const small = round && pixels.BYTES_PER_ELEMENT <= 2;
+  // 16 bits: the change in quarters, weights of 12 bits. 8 bits: the change in 2 ** -9, weights of 13 bits.
+  const drop = pixels.BYTES_PER_ELEMENT === 1 ? 5 : 12;
+  const half = 1 << (drop - 1);
+  const weightShift = pixels.BYTES_PER_ELEMENT === 1 ? 7 : 8;
+  const restShift = pixels.BYTES_PER_ELEMENT === 1 ? 8 : 0;
   /** As a whole number; one that no such pixel has where there is no hole. */
   const wholeHole = Number.isNaN(hole) ? -(2 ** 30) : hole | 0;
   // Centres of pixels are at .5, but weights count from centre to centre.
@@ -151,7 +156,7 @@ export function bilinear(
       const stepX = Math.round(dx * UNIT) | 0;
       const stepY = Math.round(dy * UNIT) | 0;
       if (clean && small) {
-        // Whole numbers of 2 ** -14 across and 2 ** -12 down: weights are then finer than positions are known.
+        // In whole numbers of 2 ** -14; the change from row to row keeps as many digits as fit into 32 bits.
         for (let i = 0; i < count; i++, o++) {
           const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
           const below = (at + width) | 0;
@@ -160,7 +165,8 @@ export function bilinear(
           const along = (countX & (UNIT - 1)) >> 6;
           const upper = ((a << 14) + Math.imul(pixels[at + 1]! - a, along)) | 0;
           const lower = ((c << 14) + Math.imul(pixels[below + 1]! - c, along)) | 0;
-          const change = Math.imul((lower - upper + 2048) >> 12, (countY & (UNIT - 1)) >> 8);
+          const change =
+            Math.imul((lower - upper + half) >> drop, (countY & (UNIT - 1)) >> weightShift) >> restShift;
           const rounded = (upper + change + 8192) >> 14;
           out[o] = rounded === wholeHole ? notHole : rounded;
           countX = (countX + stepX) | 0;

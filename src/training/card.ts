@@ -55,8 +55,7 @@ export type CardContext = Pick<
 };
 
 export function modelCard({ tiles, createdAt, ...context }: CardContext, trained: TrainedPlace): ModelCard {
-  const { epochs, patches, split, losses, metrics, predictions, baseline, seconds, bytesRead } =
-    trained;
+  const { epochs, patches, split, losses, metrics, predictions, baseline, seconds, bytesRead } = trained;
   return {
     ...context,
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),

@@ -82,13 +82,15 @@ async function train(
       tasks.set(id, place);
       work.push({ id, model, seed, epochs, dates });
     } else {
-      results.skipped.push({ geocode: place.geocode, reason: 'no band group holds red, green, blue and nir' });
+      results.skipped.push({
+        geocode: place.geocode,
+        reason: 'no band group holds red, green, blue and nir',
+      });
     }
   }
 
   const total = places.length;
-  const count = () =>
-    job.progress({ total, done: results.models.length, skipped: results.skipped.length });
+  const count = () => job.progress({ total, done: results.models.length, skipped: results.skipped.length });
   count();
   job.message(`training ${model} with ${engine.name}`);
   const trained: TrainedPlace[] = [];
@@ -124,10 +126,18 @@ async function store(
   storage: Storage,
   { collection, grid, geocode, tiles }: Place,
   trained: TrainedPlace,
-  { model, filter, engine, seed }: { model: string; filter: TileFilter; engine: SelectedEngine; seed: number },
+  {
+    model,
+    filter,
+    engine,
+    seed,
+  }: { model: string; filter: TileFilter; engine: SelectedEngine; seed: number },
 ): Promise<TrainResults['models'][number]> {
   const place = { model, collection, grid, geocode, version: newVersion() };
-  const card = modelCard({ ...place, filter, engine, seed, softwareVersion, tiles, createdAt: Date.now() }, trained);
+  const card = modelCard(
+    { ...place, filter, engine, seed, softwareVersion, tiles, createdAt: Date.now() },
+    trained,
+  );
   const record = await storage.putModel(
     { ...place, card },
     { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },

@@ -87,7 +87,10 @@ test('search takes box, time, cloud and coverage, by URL and by body alike', asy
   const [west, south, east, north] = (all[0] as unknown as { bbox: number[] }).bbox;
   const inside = [west + 1e-4, south + 1e-4, east - 1e-4, north - 1e-4];
   const here = await items(`bbox=${inside.join(',')}`);
-  assert.deepEqual(new Set(here.map((item) => item.properties.geocode)), new Set([all[0].properties.geocode]));
+  assert.deepEqual(
+    new Set(here.map((item) => item.properties.geocode)),
+    new Set([all[0].properties.geocode]),
+  );
   const body = await post('/search', { bbox: inside, maxCloud: 10, limit: 1000 });
   const url = await items(`bbox=${inside.join(',')}&maxCloud=10`);
   assert.deepEqual(
@@ -101,9 +104,11 @@ test('pages follow each other to the whole', async () => {
   const seen: string[] = [];
   let next: string | undefined = '/search?limit=3';
   while (next) {
-    const page: { features: { id: string }[]; links: { rel: string; href: string }[]; numberMatched: number } = (
-      await get(next.replace(/^http:\/\/[^/]+/, ''))
-    ).json();
+    const page: {
+      features: { id: string }[];
+      links: { rel: string; href: string }[];
+      numberMatched: number;
+    } = (await get(next.replace(/^http:\/\/[^/]+/, ''))).json();
     assert.equal(page.numberMatched, all.length);
     seen.push(...page.features.map((item) => item.id));
     next = page.links.find((link) => link.rel === 'next')?.href;
@@ -126,7 +131,11 @@ test('a tile file is a GeoTIFF, whole or in ranges, and its version is its ETag'
   const tail = await get(url, { range: 'bytes=-5' });
   assert.deepEqual(tail.rawPayload, whole.rawPayload.subarray(-5));
   assert.equal((await get(url, { range: 'bytes=999999999-' })).statusCode, 416);
-  assert.equal((await get(url, { range: 'bytes=5-2' })).statusCode, 200, 'a range that is none is passed over');
+  assert.equal(
+    (await get(url, { range: 'bytes=5-2' })).statusCode,
+    200,
+    'a range that is none is passed over',
+  );
 
   const etag = String(whole.headers.etag);
   assert.equal((await get(url, { 'if-none-match': etag })).statusCode, 304);
@@ -162,13 +171,24 @@ test('ingest reads only inside the allowed folders', async () => {
   const outside = await writeTestScene(join(folder, 'outside.tif'));
   const link = join(folder, 'scenes', 'link.tif');
   await symlink(outside, link);
-  for (const href of [outside, link, join(folder, 'scenes', '..', 'outside.tif'), '/etc/passwd', 'scenes/x.tif', `file://${outside}`]) {
+  for (const href of [
+    outside,
+    link,
+    join(folder, 'scenes', '..', 'outside.tif'),
+    '/etc/passwd',
+    'scenes/x.tif',
+    `file://${outside}`,
+  ]) {
     const answer = await post('/ingest', { href, datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION });
     assert.equal(answer.statusCode, 403, href);
     assert.equal(answer.json().code, 'TW_API_OUTSIDE_FOLDER');
   }
   const owner = { authorization: `Bearer ${node.ownerSecret}` };
-  const allowed = await post('/ingest', { href: outside, datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION }, owner);
+  const allowed = await post(
+    '/ingest',
+    { href: outside, datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION },
+    owner,
+  );
   assert.equal(allowed.statusCode, 201, 'the user who runs the server may read everywhere');
   await ended(allowed.json().jobID);
 });
@@ -177,7 +197,10 @@ test('without a token only this machine is answered, and foreign pages may not w
   assert.equal((await get('/health', { host: 'evil.example' })).json().code, 'TW_API_FOREIGN_HOST');
   const foreign = await post('/ingest', { href: 'x' }, { origin: 'https://evil.example' });
   assert.equal(foreign.json().code, 'TW_API_FOREIGN_ORIGIN');
-  assert.equal((await get('/search', { origin: 'https://map.example' })).headers['access-control-allow-origin'], '*');
+  assert.equal(
+    (await get('/search', { origin: 'https://map.example' })).headers['access-control-allow-origin'],
+    '*',
+  );
   const preflight = async (method: string, url: string) =>
     (
       await node.server.inject({
@@ -204,7 +227,10 @@ test('a server with a token asks for it for writes only', async (t) => {
   assert.equal((await execute()).statusCode, 401);
   assert.equal((await execute('Bearer wrong')).json().code, 'TW_API_UNAUTHORIZED');
   assert.equal((await execute('Bearer right')).statusCode, 201);
-  assert.equal((await guarded.server.inject({ url: '/search', headers: { host: 'tiles.example' } })).statusCode, 200);
+  assert.equal(
+    (await guarded.server.inject({ url: '/search', headers: { host: 'tiles.example' } })).statusCode,
+    200,
+  );
 });
 
 test('the OpenAPI document describes the routes', async () => {
@@ -212,7 +238,16 @@ test('the OpenAPI document describes the routes', async () => {
   assert.match(String(answer.headers['content-type']), /^application\/vnd\.oai\.openapi\+json;version=3\.0/);
   const { openapi, paths } = answer.json();
   assert.match(openapi, /^3\.0/);
-  for (const path of ['/', '/search', '/collections/{id}/items', '/tiles/{itemId}/{group}.tif', '/ingest', '/health', '/jobs/{id}', '/models'])
+  for (const path of [
+    '/',
+    '/search',
+    '/collections/{id}/items',
+    '/tiles/{itemId}/{group}.tif',
+    '/ingest',
+    '/health',
+    '/jobs/{id}',
+    '/models',
+  ])
     assert.ok(paths[path], path);
 });
 
@@ -225,4 +260,3 @@ test('a job that fails says why', async () => {
   const results = (await get(`/jobs/${job.json().jobID}/results`)).json();
   assert.equal(results.failed[0].code, 'TW_RASTER_NOT_TIFF');
 });
-

@@ -183,10 +183,7 @@ test('grid and precision of a collection are fixed by the first', async (t) => {
       return write.commit(factsOf(1), [tileRecord(write, 1, '9q8yy')]);
     }),
   );
-  assert.deepEqual(
-    racing.map((result) => result.status).sort(),
-    ['fulfilled', 'rejected', 'rejected'],
-  );
+  assert.deepEqual(racing.map((result) => result.status).sort(), ['fulfilled', 'rejected', 'rejected']);
 });
 
 test('a name that cannot be part of a path is refused', async (t) => {

@@ -53,7 +53,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
       process.exitCode = 1;
       return;
     }
-    note(`     ${count(ingest.tiles, 'tile')} of ${count(ingest.scenes.length, 'scene')} in ${duration(ingest.seconds)}`);
+    note(
+      `     ${count(ingest.tiles, 'tile')} of ${count(ingest.scenes.length, 'scene')} in ${duration(ingest.seconds)}`,
+    );
 
     const filter = { collections: [collection.id], maxCloud: MAX_CLOUD, minCoverage: MIN_COVERAGE };
     note(`3/4  searching: cloud at most ${MAX_CLOUD} %, coverage at least ${MIN_COVERAGE} %`);
@@ -64,7 +66,11 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     note('4/4  training a small model for each place: NDVI from red, green and blue');
     const train = (
       await withProgress('places', (onProgress) =>
-        client.run<TrainResults>('train', { model: 'ndvi', filter, epochs: options.epochs }, { signal, onProgress }),
+        client.run<TrainResults>(
+          'train',
+          { model: 'ndvi', filter, epochs: options.epochs },
+          { signal, onProgress },
+        ),
       )
     ).results;
     note(`     ${count(train.models.length, 'model')} in ${duration(train.seconds)}, engine ${train.engine}`);
@@ -110,7 +116,10 @@ async function sampleScenes(out: string): Promise<DemoInput> {
   };
 }
 
-async function withProgress<T>(unit: string, work: (onProgress: (p: Progress) => void) => Promise<T>): Promise<T> {
+async function withProgress<T>(
+  unit: string,
+  work: (onProgress: (p: Progress) => void) => Promise<T>,
+): Promise<T> {
   const line = progressLine(unit);
   try {
     return await work(line.update);
@@ -128,14 +137,30 @@ function whatNext(data: string, { id }: CollectionRecord, { models }: TrainResul
   ];
 }
 
-function summarise({ models, skipped, pooled }: TrainResults, report: string, next: string[], seconds: number): void {
+function summarise(
+  { models, skipped, pooled }: TrainResults,
+  report: string,
+  next: string[],
+  seconds: number,
+): void {
   print();
   if (pooled) {
-    const row = (name: string, { mse, r2 }: { mse: number; r2: number }) => [name, mse.toExponential(2), r2.toFixed(3)];
+    const row = (name: string, { mse, r2 }: { mse: number; r2: number }) => [
+      name,
+      mse.toExponential(2),
+      r2.toFixed(3),
+    ];
     print('NDVI of patches that no model has seen, all places together:');
-    const rows = [['', 'MSE', 'R2'], row('a model for each place', pooled.model), row('linear regression', pooled.linear), row('mean of the training side', pooled.mean)];
+    const rows = [
+      ['', 'MSE', 'R2'],
+      row('a model for each place', pooled.model),
+      row('linear regression', pooled.linear),
+      row('mean of the training side', pooled.mean),
+    ];
     for (const line of table(rows)) print(`  ${line}`);
-    const wins = models.filter(({ metrics, baseline }) => metrics.validation.mse < baseline.linear.mse).length;
+    const wins = models.filter(
+      ({ metrics, baseline }) => metrics.validation.mse < baseline.linear.mse,
+    ).length;
     print(`The model beats linear regression in ${wins} of ${count(models.length, 'place')}.`);
   }
   if (skipped.length > 0) print(`${count(skipped.length, 'place')} had too little clear ground to train on.`);

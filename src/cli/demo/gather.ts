@@ -1,7 +1,7 @@
 /** Gathers what the demo's report shows from the store and from what the commands answered. */
 import { arch, availableParallelism, cpus, platform, totalmem } from 'node:os';
-import { cellBbox, gridByName } from '../../geocode/index.js';
 import type { ItemCollection } from '../../client/index.js';
+import { cellBbox, gridByName } from '../../geocode/index.js';
 import type { IngestResults } from '../../ingest/index.js';
 import type { CollectionRecord, Storage, TileRecord } from '../../storage/index.js';
 import type { ModelCard, TrainResults } from '../../training/index.js';
@@ -53,7 +53,10 @@ function reportTile(tile: TileRecord, picked: boolean): ReportTile {
   return { id, geocode, scene, time: iso(tile.start), bbox, coverage, cloudCover, picked };
 }
 
-function reportScene(scene: IngestResults['scenes'][number], tiles: TileRecord[]): DemoReport['scenes'][number] {
+function reportScene(
+  scene: IngestResults['scenes'][number],
+  tiles: TileRecord[],
+): DemoReport['scenes'][number] {
   const { id, collection, warnings } = scene;
   const first = tiles.find((tile) => tile.scene === id);
   const groups = first?.groups.filter(({ role }) => role === 'data') ?? [];

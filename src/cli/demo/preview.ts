@@ -14,7 +14,9 @@ export async function previewOf(storage: Storage, tile: TileRecord): Promise<str
     ['red', 'green', 'blue'].every((colour) => one.bands.some((band) => band.commonName === colour)),
   );
   if (!group) return undefined;
-  const indexes = ['red', 'green', 'blue'].map((colour) => group.bands.findIndex((b) => b.commonName === colour));
+  const indexes = ['red', 'green', 'blue'].map((colour) =>
+    group.bands.findIndex((b) => b.commonName === colour),
+  );
   const { bands } = await readRaster(storage.tilePath(tile, group.name), indexes);
   const { width, height, nodata } = group;
   const rgba = new Uint8Array(width * height * 4);
