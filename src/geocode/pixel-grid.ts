@@ -31,7 +31,7 @@ export function pixelGrids(
     ground.height,
     resolutions.map((resolution) => resolution.y),
   );
-  return widths.map((width, i) => ({ width, height: heights[i]! }));
+  return widths.map((width, i) => ({ width, height: heights[i] }));
 }
 
 function wholeMultiples(length: number, sizes: number[]): number[] {

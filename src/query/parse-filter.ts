@@ -84,7 +84,7 @@ export function checkBbox(numbers: readonly number[], given = numbers.join(','))
   const [west, south, east, north] = (
     numbers.length === 4 ? numbers : [numbers[0], numbers[1], numbers[3], numbers[4]]
   ) as Bbox;
-  if (numbers.length === 6 && numbers[2]! > numbers[5]!)
+  if (numbers.length === 6 && numbers[2] > numbers[5])
     throw badBbox(given, 'has its lower height above its upper one');
   if (Math.abs(west) > 180 || Math.abs(east) > 180) throw badBbox(given, 'has a longitude beyond 180');
   if (Math.abs(south) > 90 || Math.abs(north) > 90) throw badBbox(given, 'has a latitude beyond 90');

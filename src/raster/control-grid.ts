@@ -81,7 +81,7 @@ function interpolationError({ step, columns, rows, x, y }: ControlGrid, locate: 
     for (const i of [0, (columns - 2) >> 1, columns - 2]) {
       const node = j * columns + i;
       const mean = (values: Float64Array) =>
-        (values[node]! + values[node + 1]! + values[node + columns]! + values[node + columns + 1]!) / 4;
+        (values[node] + values[node + 1] + values[node + columns] + values[node + columns + 1]) / 4;
       const [u, v] = locate(i * step + middle + 0.5, j * step + middle + 0.5);
       const error = Math.hypot(u - mean(x), v - mean(y));
       if (error > worst) worst = error;

@@ -170,7 +170,7 @@ export function projector(from: Crs | GridCrs, to: Crs | GridCrs): Projection {
   return (x, y) => {
     if (!(Number.isFinite(x) && Number.isFinite(y))) return [Number.NaN, Number.NaN];
     const [u, v] = converter.forward([x, y]);
-    return Number.isFinite(u) && Number.isFinite(v) ? [u!, v!] : [Number.NaN, Number.NaN];
+    return Number.isFinite(u) && Number.isFinite(v) ? [u, v] : [Number.NaN, Number.NaN];
   };
 }
 

@@ -41,7 +41,7 @@ function halveByNearest(source: PixelArray, width: number, height: number, dataT
   const outWidth = Math.ceil(width / 2);
   const out = newPixels(dataType, outWidth * Math.ceil(height / 2));
   for (let row = 0, to = 0; row < height; row += 2) {
-    for (let column = 0; column < width; column += 2) out[to++] = source[row * width + column]!;
+    for (let column = 0; column < width; column += 2) out[to++] = source[row * width + column];
   }
   return out;
 }

@@ -115,7 +115,7 @@ export function sourceExtent({ width, height, step, columns, rows, x, y }: Contr
     const column = Math.min(i, (width - 1) / step);
     const row = Math.min(j, (height - 1) / step);
     const node = Math.min(Math.floor(row), rows - 2) * columns + Math.min(Math.floor(column), columns - 2);
-    const across = (start: number) => between(values[start]!, values[start + 1]!, column % 1);
+    const across = (start: number) => between(values[start], values[start + 1], column % 1);
     return row % 1 === 0 ? across(node) : between(across(node), across(node + columns), row % 1);
   };
   for (let j = 0; j < rows; j++) {

@@ -102,7 +102,7 @@ export class ColumnIndex {
     else for (let row = 0; row < this.used; row++) visit(row);
 
     const rows = page.rows();
-    const result: IndexPage = { ids: rows.map((row) => this.ids[row]!), matched };
+    const result: IndexPage = { ids: rows.map((row) => this.ids[row]), matched };
     if (following > rows.length && rows.length > 0) result.next = this.position(rows.at(-1)!);
     return result;
   }
@@ -119,13 +119,13 @@ export class ColumnIndex {
     const disjoint = mergeRanges(ranges);
     for (const range of disjoint) {
       for (let i = this.firstAt(range); i < this.order.length; i++) {
-        const row = this.order[i]!;
-        if (grid[row] !== range.grid || key[row]! >= range.to) break;
+        const row = this.order[i];
+        if (grid[row] !== range.grid || key[row] >= range.to) break;
         visit(row);
       }
     }
     for (let row = this.order.length; row < this.used; row++) {
-      if (isWithin(disjoint, grid[row]!, key[row]!)) visit(row);
+      if (isWithin(disjoint, grid[row], key[row])) visit(row);
     }
   }
 
@@ -136,8 +136,8 @@ export class ColumnIndex {
     let high = this.order.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const row = this.order[middle]!;
-      if (grid[row]! < range.grid || (grid[row] === range.grid && key[row]! < range.from)) low = middle + 1;
+      const row = this.order[middle];
+      if (grid[row] < range.grid || (grid[row] === range.grid && key[row] < range.from)) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -145,9 +145,9 @@ export class ColumnIndex {
 
   private position(row: number): Position {
     return {
-      start: this.columns.start[row]!,
-      collection: this.collections.names[this.columns.collection[row]!]!,
-      id: this.ids[row]!,
+      start: this.columns.start[row],
+      collection: this.collections.names[this.columns.collection[row]]!,
+      id: this.ids[row],
     };
   }
 
@@ -155,15 +155,15 @@ export class ColumnIndex {
   private compare(row: number, place: Position): number {
     const { start, collection } = this.columns;
     return (
-      place.start - start[row]! ||
-      compareText(this.collections.names[collection[row]!]!, place.collection) ||
-      compareText(this.ids[row]!, place.id)
+      place.start - start[row] ||
+      compareText(this.collections.names[collection[row]]!, place.collection) ||
+      compareText(this.ids[row], place.id)
     );
   }
 
   private append(record: TileRecord): void {
     const grid = gridCode.get(record.grid)!;
-    const { key } = grids[grid]!.key(record.geocode);
+    const { key } = grids[grid].key(record.geocode);
     this.drop(record.id);
     if (this.used === this.columns.key.length) this.columns = resize(this.columns, this.used * 2);
     const row = this.used++;
@@ -198,16 +198,15 @@ export class ColumnIndex {
 
   private mergeTail(): void {
     const { grid, key, start } = this.columns;
-    const compare = (a: number, b: number) =>
-      grid[a]! - grid[b]! || key[a]! - key[b]! || start[a]! - start[b]!;
+    const compare = (a: number, b: number) => grid[a] - grid[b] || key[a] - key[b] || start[a] - start[b];
     const sorted = this.order;
     const tail = Uint32Array.from({ length: this.used - sorted.length }, (_, i) => sorted.length + i).sort(
       compare,
     );
     const merged = new Uint32Array(this.used);
     for (let i = 0, j = 0; i + j < merged.length; ) {
-      const takeSorted = j === tail.length || (i < sorted.length && compare(sorted[i]!, tail[j]!) <= 0);
-      merged[i + j] = takeSorted ? sorted[i]! : tail[j]!;
+      const takeSorted = j === tail.length || (i < sorted.length && compare(sorted[i], tail[j]) <= 0);
+      merged[i + j] = takeSorted ? sorted[i] : tail[j];
       if (takeSorted) i++;
       else j++;
     }
@@ -224,11 +223,11 @@ export class ColumnIndex {
       if (old.precision[row] === 0) continue;
       const target = ids.length;
       moved[row] = target;
-      for (const name of columnNames) columns[name][target] = old[name][row]!;
-      ids.push(this.ids[row]!);
-      this.rowOf.set(this.ids[row]!, target);
+      for (const name of columnNames) columns[name][target] = old[name][row];
+      ids.push(this.ids[row]);
+      this.rowOf.set(this.ids[row], target);
     }
-    this.order = this.order.filter((row) => old.precision[row] !== 0).map((row) => moved[row]!);
+    this.order = this.order.filter((row) => old.precision[row] !== 0).map((row) => moved[row]);
     this.columns = columns;
     this.ids = ids;
     this.used = ids.length;

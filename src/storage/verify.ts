@@ -182,7 +182,7 @@ class Verification {
   private async filesOf(path: string): Promise<Set<string> | undefined> {
     const names = path.split('/');
     if (names[0] === 'tiles') {
-      const tile = await this.soundTile(names[4]!);
+      const tile = await this.soundTile(names[4]);
       if (!tile || tileFolder(tile) !== path) return undefined;
       return new Set(tile.groups.map((group) => tileFile(tile, group.name)));
     }

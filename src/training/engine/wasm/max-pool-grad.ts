@@ -41,8 +41,8 @@ export function maxPoolGrad(tf: Tf): KernelConfig {
             for (let j = Math.max(0, left); j < right; j++) {
               const at = ((n * inHeight + i) * inWidth + j) * channels;
               for (let c = 0; c < channels; c++) {
-                const value = x[at + c]!;
-                if (value > largest[c]!) {
+                const value = x[at + c];
+                if (value > largest[c]) {
                   largest[c] = value;
                   position[c] = at + c;
                 }
@@ -50,8 +50,8 @@ export function maxPoolGrad(tf: Tf): KernelConfig {
             }
           }
           for (let c = 0; c < channels; c++) {
-            const at = position[c]!;
-            if (at >= 0) dx[at]! += dy[from + c]!;
+            const at = position[c];
+            if (at >= 0) dx[at] += dy[from + c];
           }
         }
       }
