@@ -35,16 +35,16 @@ function noise(seed: number): () => number {
 
 /** Adds smooth noise to one row: a lattice of `cells` random values a side, interpolated. */
 class Octave {
-  readonly #values: Float32Array;
-  readonly #line: Float32Array;
+  private readonly values: Float32Array;
+  private readonly line: Float32Array;
 
   constructor(
     readonly cells: number,
     readonly amplitude: number,
     next: () => number,
   ) {
-    this.#values = new Float32Array((cells + 1) ** 2).map(() => next() * amplitude);
-    this.#line = new Float32Array(cells + 1);
+    this.values = new Float32Array((cells + 1) ** 2).map(() => next() * amplitude);
+    this.line = new Float32Array(cells + 1);
   }
 
   addTo(row: Float32Array, y: number): void {
@@ -54,16 +54,16 @@ class Octave {
     const above = Math.floor(place);
     const part = place - above;
     for (let i = 0; i <= cells; i++) {
-      const a = this.#values[above * (cells + 1) + i];
-      const b = this.#values[(above + 1) * (cells + 1) + i];
-      this.#line[i] = a + (b - a) * part;
+      const a = this.values[above * (cells + 1) + i];
+      const b = this.values[(above + 1) * (cells + 1) + i];
+      this.line[i] = a + (b - a) * part;
     }
     const step = cells / side;
     for (let x = 0; x < side; x++) {
       const at = x * step;
       const left = at | 0;
-      const a = this.#line[left];
-      row[x] += a + (this.#line[left + 1] - a) * (at - left);
+      const a = this.line[left];
+      row[x] += a + (this.line[left + 1] - a) * (at - left);
     }
   }
 }

@@ -27,7 +27,7 @@ export function valueNoise(view: View, spacing: number, seed: number): Float32Ar
   const points = column[width - 1] + 2;
   const latticeRow = (row: number) =>
     Float32Array.from({ length: points }, (_, i) => uniform(firstColumn + i, row, seed));
-  let row = Number.NaN;
+  let row = NaN;
   let upper = new Float32Array(0);
   let lower = new Float32Array(0);
   for (let j = 0; j < height; j++) {

@@ -106,7 +106,7 @@ export function parsePercent(parameter: string, text: string): number {
   return percent;
 }
 
-const sources: Record<TileSource, true> = {
+const SOURCES: Record<TileSource, true> = {
   raw: true,
   split: true,
   filled: true,
@@ -116,7 +116,7 @@ const sources: Record<TileSource, true> = {
 };
 
 export function parseSource(text: string): TileSource {
-  if (!Object.hasOwn(sources, text)) throw badSource(text, Object.keys(sources).join(', '));
+  if (!Object.hasOwn(SOURCES, text)) throw badSource(text, Object.keys(SOURCES).join(', '));
   return text as TileSource;
 }
 
@@ -128,5 +128,5 @@ function parseList(parameter: string, given: string | string[]): string[] {
 
 /** A plain decimal number, NaN for anything else: Number() also takes "", "0x10" and "Infinity". */
 function parseNumber(text: string): number {
-  return /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : Number.NaN;
+  return /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : NaN;
 }

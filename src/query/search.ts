@@ -46,12 +46,12 @@ interface Area {
   inside: KeyRange[];
 }
 
-const world: Bbox = [-180, -90, 180, 90];
+const WORLD: Bbox = [-180, -90, 180, 90];
 
 /** Undefined for everywhere. */
 function compileArea({ geocode, recurse = false, bbox }: TileFilter): Area | undefined {
   if (geocode !== undefined) return { ranges: geocodeRanges(geocode, recurse), inside: [] };
-  if (bbox === undefined || contains(bbox, world)) return undefined;
+  if (bbox === undefined || contains(bbox, WORLD)) return undefined;
   const { inside, edge } = bboxRanges(bbox);
   return { ranges: [...inside, ...edge], inside };
 }

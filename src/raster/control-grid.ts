@@ -1,4 +1,6 @@
 /** Where the pixels of a destination lie in a source image: exact at the nodes of a grid, interpolated between them. */
+import type { Bounds } from '../geocode/index.js';
+import { mapToPixel } from './affine.js';
 import type { Projection } from './crs.js';
 import type { Affine } from './types.js';
 
@@ -22,7 +24,7 @@ export interface ControlGrid {
 
 export interface Destination {
   /** In the coordinates of the destination's system. */
-  bounds: { west: number; south: number; east: number; north: number };
+  bounds: Bounds;
   width: number;
   height: number;
 }
@@ -48,16 +50,10 @@ function sourceLocator(
   project: Projection,
   transform: Affine,
 ): Locator {
-  const { originX, originY, xx, xy, yx, yy } = transform;
   const pixelWidth = (bounds.east - bounds.west) / width;
   const pixelHeight = (bounds.north - bounds.south) / height;
-  const determinant = xx * yy - xy * yx;
-  return (column, row) => {
-    const [u, v] = project(bounds.west + column * pixelWidth, bounds.north - row * pixelHeight);
-    const dx = u - originX;
-    const dy = v - originY;
-    return [(yy * dx - xy * dy) / determinant, (xx * dy - yx * dx) / determinant];
-  };
+  return (column, row) =>
+    mapToPixel(transform, ...project(bounds.west + column * pixelWidth, bounds.north - row * pixelHeight));
 }
 
 function gridOf({ width, height }: Destination, locate: Locator, step: number): ControlGrid {

@@ -146,14 +146,7 @@ function dataTypeOf(directory: TiffDirectory, path: string): DataType {
   throw unsupported(path, `its pixels are ${bit}-bit ${kind} numbers`);
 }
 
-interface ImageShape {
-  path: string;
-  fileBytes: number;
-  width: number;
-  height: number;
-  bands: number;
-  dataType: DataType;
-}
+type ImageShape = Pick<RasterHeader, 'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'>;
 
 function blockLayout(directory: TiffDirectory, shape: ImageShape): BlockLayout {
   const { path, width, height, bands, dataType } = shape;
@@ -270,9 +263,9 @@ function cornerTransform(directory: TiffDirectory): Affine | undefined {
 function nodataOf(text: string | undefined): number | undefined {
   const word = text?.trim().toLowerCase();
   if (!word) return undefined;
-  if (/^-?nan/.test(word)) return Number.NaN;
+  if (/^-?nan/.test(word)) return NaN;
   const infinite = /^([-+]?)(inf|1\.#inf)/.exec(word);
-  if (infinite) return infinite[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  if (infinite) return infinite[1] === '-' ? -Infinity : Infinity;
   const value = Number(word);
   return Number.isNaN(value) ? undefined : value;
 }

@@ -198,7 +198,7 @@ export function bilinear(
         const b = pixels[at + 1];
         const c = pixels[below];
         const d = pixels[below + 1];
-        let mean = Number.NaN;
+        let mean = NaN;
         if (a !== hole && b !== hole && c !== hole && d !== hole) {
           const along = (countX & (UNIT - 1)) / UNIT;
           const upper = a + (b - a) * along;
@@ -249,9 +249,9 @@ function meanOfValid(
 ): number {
   const nearestX = Math.floor(x + 0.5 + EDGE);
   const nearestY = Math.floor(y + 0.5 + EDGE);
-  if (!(nearestX >= 0 && nearestY >= 0 && nearestX < width && nearestY < height)) return Number.NaN;
+  if (!(nearestX >= 0 && nearestY >= 0 && nearestX < width && nearestY < height)) return NaN;
   const own = pixels[nearestY * width + nearestX];
-  if (own === hole || Number.isNaN(own)) return Number.NaN;
+  if (own === hole || Number.isNaN(own)) return NaN;
   const left = Math.floor(x);
   const top = Math.floor(y);
   let sum = 0;

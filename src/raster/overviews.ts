@@ -54,7 +54,7 @@ function halveByMean(
   nodata: number | undefined,
 ): PixelArray {
   const out = newPixels(dataType, Math.ceil(width / 2) * Math.ceil(height / 2));
-  const hole = storedNodata(dataType, nodata) ?? Number.NaN;
+  const hole = storedNodata(dataType, nodata) ?? NaN;
   const empty = emptyPixel(dataType, nodata);
   kernels[dataType].halveByMean(source, width, height, hole, out, empty, !isFloat(dataType));
   return out;

@@ -35,8 +35,8 @@ export interface IndexPage {
 }
 
 /** The tail is merged when it is longer than an eighth of the sorted rows, within these limits. */
-const shortestTail = 4_096;
-const longestTail = 65_536;
+const SHORTEST_TAIL = 4_096;
+const LONGEST_TAIL = 65_536;
 
 /**
  * All tiles as columns. Rows are in the order in which they were added and keep their place, so a tile that changes gets
@@ -47,7 +47,7 @@ const longestTail = 65_536;
  * are the tail, in which ranges are searched row by row. Nothing here waits: a query sees one state of the index.
  */
 export class ColumnIndex {
-  columns: Columns = allocate(shortestTail);
+  columns: Columns = allocate(SHORTEST_TAIL);
   readonly collections = new Dictionary(2 ** 16);
   readonly platforms = new Dictionary(2 ** 16);
   readonly sources = new Dictionary(2 ** 8);
@@ -63,7 +63,7 @@ export class ColumnIndex {
 
   /** Replaces everything. */
   load(records: Iterable<TileRecord>): void {
-    this.columns = allocate(shortestTail);
+    this.columns = allocate(SHORTEST_TAIL);
     this.ids = [];
     this.rowOf = new Map();
     this.order = new Uint32Array(0);
@@ -191,8 +191,8 @@ export class ColumnIndex {
 
   /** Keeps removed rows fewer than present ones, and the tail short. */
   private tidy(): void {
-    if (this.used > 2 * this.size + shortestTail) this.compact();
-    const tailLimit = Math.min(Math.max(this.order.length / 8, shortestTail), longestTail);
+    if (this.used > 2 * this.size + SHORTEST_TAIL) this.compact();
+    const tailLimit = Math.min(Math.max(this.order.length / 8, SHORTEST_TAIL), LONGEST_TAIL);
     if (this.used - this.order.length > tailLimit) this.mergeTail();
   }
 
@@ -216,7 +216,7 @@ export class ColumnIndex {
   /** Moves the present rows together. Their sequence stays, so `order` stays sorted, and the tail stays the tail. */
   private compact(): void {
     const old = this.columns;
-    const columns = allocate(Math.max(this.size, shortestTail));
+    const columns = allocate(Math.max(this.size, SHORTEST_TAIL));
     const ids: string[] = [];
     const moved = new Uint32Array(this.used);
     for (let row = 0; row < this.used; row++) {

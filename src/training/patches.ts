@@ -9,7 +9,7 @@
  * Sides (east, west, south, north) and numbers of later dates are tried in this order until enough patches are usable,
  * which looks at masks only, never at values.
  */
-import { Mask } from '../raster/index.js';
+import { Mask, type Window } from '../raster/index.js';
 
 export const PATCH_SIZE = 16;
 export const PATCH_BANDS = 3;
@@ -60,17 +60,10 @@ export interface PatchDataset {
 
 export type PatchOutcome = { dataset: PatchDataset } | { skipped: string };
 
-interface Rectangle {
-  column: number;
-  row: number;
-  width: number;
-  height: number;
-}
-
 interface Split {
   side: string;
-  trainArea: Rectangle;
-  validationArea: Rectangle;
+  trainArea: Window;
+  validationArea: Window;
   trainDates: DatePixels[];
   validationDates: DatePixels[];
 }
@@ -163,7 +156,7 @@ interface Origin {
   from: number;
 }
 
-function usableOrigins(dates: DatePixels[], area: Rectangle, stride: number): Origin[] {
+function usableOrigins(dates: DatePixels[], area: Window, stride: number): Origin[] {
   const origins: Origin[] = [];
   for (const date of dates) {
     for (let row = area.row; row + PATCH_SIZE <= area.row + area.height; row += stride) {
@@ -211,7 +204,7 @@ function ndvi(date: DatePixels, at: number): number {
   return Math.min(1, Math.max(-1, (nir - red) / (nir + red)));
 }
 
-function collect(dates: DatePixels[], area: Rectangle, stride: number): PatchSet {
+function collect(dates: DatePixels[], area: Window, stride: number): PatchSet {
   const origins = evenly(usableOrigins(dates, area, stride), MAX_PATCHES);
   const inputs = new Float32Array(origins.length * PATCH_VALUES);
   const targets = Float32Array.from(origins, meanNdvi);

@@ -80,9 +80,7 @@ async function readOnce(wanted: BandFile[]): Promise<Map<string, ReadBands>> {
 
 function physical({ header, bands }: ReadBands, { band, scale, offset }: BandFile): Float32Array {
   const stored = bands.get(band)!;
-  return Float32Array.from(stored, (value) =>
-    value === header.nodata ? Number.NaN : value * scale + offset,
-  );
+  return Float32Array.from(stored, (value) => (value === header.nodata ? NaN : value * scale + offset));
 }
 
 interface Size {

@@ -35,7 +35,7 @@ export function maxPoolGrad(tf: Tf): KernelConfig {
         for (let column = 0; column < outWidth; column++, from += channels) {
           const left = column * pool.strideWidth - pool.padInfo.left;
           const right = Math.min(inWidth, left + pool.filterWidth);
-          largest.fill(Number.NEGATIVE_INFINITY);
+          largest.fill(-Infinity);
           position.fill(-1);
           for (let i = Math.max(0, top); i < bottom; i++) {
             for (let j = Math.max(0, left); j < right; j++) {
