@@ -5,6 +5,15 @@ import { CLOUD_OPACITY, makeSky, type Sky } from './clouds.js';
 import { dayOfYear } from './day-of-year.js';
 import { Kinds } from './kinds.js';
 import { landsatMetadata } from './landsat-metadata.js';
+import {
+  LANDSAT_DATETIME,
+  LANDSAT_EPSG,
+  LANDSAT_ORIGIN,
+  LANDSAT_PRODUCT_ID,
+  REFLECTANCE_BIAS,
+  REFLECTANCE_MULTIPLIER,
+  SUN_ELEVATION,
+} from './landsat-product.js';
 import { type Landscape, makeLandscape } from './landscape.js';
 import { fractalNoise, smoothstep, type View } from './noise.js';
 import { groundReflectance, observe } from './observe.js';
@@ -25,16 +34,6 @@ export interface LandsatScene {
   /** One file a band: B1-B7 and B9 at 30 m, B8 at 15 m, QA_PIXEL. */
   bandPaths: Record<string, string>;
 }
-
-export const LANDSAT_PRODUCT_ID = 'LC08_L1TP_190027_20230701_20230711_02_T1';
-export const LANDSAT_DATETIME = '2023-07-01T09:45:17.2810340Z';
-/** Outer corner of the upper left pixel in EPSG:32633. */
-export const LANDSAT_ORIGIN = { x: 492_900, y: 5_302_200 };
-export const LANDSAT_EPSG = 32_633;
-export const SUN_ELEVATION = 60.5;
-/** Top-of-atmosphere reflectance = (number * MULTIPLIER + BIAS) / sin(SUN_ELEVATION). */
-export const REFLECTANCE_MULTIPLIER = 2e-5;
-export const REFLECTANCE_BIAS = -0.1;
 
 const DEFAULT_SIZE = { width: 500, height: 450 };
 const DEFAULT_SEED = 20_230_707;

@@ -5,7 +5,7 @@ import {
   REFLECTANCE_BIAS,
   REFLECTANCE_MULTIPLIER,
   SUN_ELEVATION,
-} from './landsat-like.js';
+} from './landsat-product.js';
 import type { View } from './noise.js';
 
 type Group = { [key: string]: string | number | Group };

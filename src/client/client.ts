@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TilewrightError } from '../errors.js';
 import type { FilterParams } from '../query/index.js';
-import { badAnswer } from './errors.js';
+import { badAnswer, stopped } from './errors.js';
 import type { Transport } from './transport.js';
 
 export interface Progress {
@@ -57,8 +57,9 @@ export class Client {
         job = await this.ask<JobStatus>('GET', `/jobs/${job.jobID}`);
       }
     } catch (error) {
-      if (hooks.signal?.aborted) await this.ask('DELETE', `/jobs/${job.jobID}`);
-      throw error;
+      if (!hooks.signal?.aborted) throw error;
+      await this.ask('DELETE', `/jobs/${job.jobID}`);
+      throw stopped.because(error, job.jobID);
     }
     hooks.onProgress?.(job);
     if (job.status !== 'successful') {

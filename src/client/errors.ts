@@ -14,3 +14,11 @@ export const badAnswer = defineError(
   (path: string, status: number) =>
     `${path} was answered with ${status} and no tilewright document. Is it a tilewright server?`,
 );
+
+export const stopped = defineError(
+  'TW_CLIENT_STOPPED',
+  499,
+  'The user stopped a command that waited for a job. The job was cancelled; what it had finished is kept.',
+  (job: string) =>
+    `stopped: job ${job} was cancelled, and what it had finished is kept; run the command again for the rest`,
+);

@@ -73,9 +73,8 @@ export const sceneWriteMisuse = defineError(
 export const noCollection = defineError(
   'TW_STORAGE_NO_COLLECTION',
   404,
-  'There is no collection of this name. `tilewright collections` lists those that exist.',
-  (id: string) =>
-    `there is no collection ${JSON.stringify(id)}; "tilewright collections" lists those that exist`,
+  'There is no collection of this name. `tilewright info` lists those that exist.',
+  (id: string) => `there is no collection ${JSON.stringify(id)}; "tilewright info" lists those that exist`,
 );
 
 export const noScene = defineError(

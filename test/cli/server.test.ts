@@ -1,8 +1,10 @@
 /** A data folder that a server holds is used through that server. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { finished, start, tilewright } from '../support/command.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
@@ -48,4 +50,28 @@ test('two commands on one folder: the second says who holds it', async (t) => {
   const codes = both.map(({ code }) => code).sort();
   assert.deepEqual(codes, [0, 1], both.map(({ stderr }) => stderr).join('\n'));
   assert.match(both.map(({ stderr }) => stderr).join(''), /\[TW_STORAGE_LOCKED\]/);
+});
+
+test('Ctrl-C cancels the job, keeps what was finished and leaves nothing half', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const scene = await writeTestScene(join(folder, 'scene.tif'), { width: 2000, height: 2000 });
+  const ingest = start([
+    'ingest',
+    scene,
+    '--datetime',
+    '2024-06-01T10:00:00Z',
+    '--data',
+    data,
+    ...SCENE_FLAGS,
+  ]);
+  const end = finished(ingest);
+  while (!existsSync(join(data, 'tiles', 'geohash'))) await sleep(20);
+  ingest.kill('SIGINT');
+  const { code, stderr } = await end;
+  assert.equal(code, 1);
+  assert.match(stderr, /stopped: job .* \[TW_CLIENT_STOPPED\]/);
+  const found = await tilewright('search', '--data', data, '--format', 'json');
+  assert.equal(JSON.parse(found.stdout).numberMatched, 0);
+  assert.equal((await tilewright('verify', '--data', data)).code, 0);
 });

@@ -72,6 +72,7 @@ test('an item has what STAC 1.0.0 and its extensions want', () => {
     geocode: '9q8yy',
     'grid:code': 'GEOHASH-9q8yy',
     scene: 'S2A_20180710T185921_10SEG',
+    version: 'v',
     source: 'raw',
     pixel_coverage: 98.5,
     'eo:cloud_cover': 12.25,

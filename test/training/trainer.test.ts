@@ -187,7 +187,9 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
     assert.deepEqual(card.data, [{ id: 'tile', version: 'v0', datetime: '2020-02-01T00:00:00.000Z' }]);
     assert.equal(card.parent, null);
     assert.equal(card.losses.length, card.epochs);
-    assert.ok(!('files' in card) && !('predictions' in card));
+    assert.ok(!('files' in card));
+    assert.equal(card.predictions.truth.length, card.predictions.predicted.length);
+    assert.ok(card.predictions.truth.length >= 8);
     assert.deepEqual(JSON.parse(JSON.stringify(card)), card);
   });
 });

@@ -29,10 +29,3 @@ export function infoCommand(): Command {
     }
   });
 }
-
-/** Hands the model of this id on, or says that there is none. */
-export function withModel<T extends { id: string }>(models: T[], id: string, use: (model: T) => void): void {
-  const found = models.find((model) => model.id === id);
-  if (!found) throw notFound(id);
-  use(found);
-}
