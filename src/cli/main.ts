@@ -13,7 +13,7 @@ import { trainCommand } from './commands/train.js';
 import { verifyCommand } from './commands/verify.js';
 import { applyConfigFile } from './options.js';
 
-export function buildProgram(): Command {
+function buildProgram(): Command {
   const program = new Command('tilewright')
     .description('Geohash tiles, space-time queries and a small model for each place, from satellite scenes.')
     .version(version)

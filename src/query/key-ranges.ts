@@ -1,7 +1,7 @@
 /** Where in the order of geocodes the tiles of an area lie. */
 import { type Bbox, cellBbox, type Grid, grids } from '../geocode/index.js';
 import type { KeyRange } from '../storage/index.js';
-import { contains, touches } from './match.js';
+import { contains, touches } from './match-cell.js';
 
 /** More cells than this on the edge of a box are taken whole, and their tiles tested one by one. */
 const MAX_EDGE_CELLS = 16;

@@ -93,14 +93,14 @@ export function checkBbox(numbers: readonly number[], given = numbers.join(','))
 }
 
 /** A geohash or a quadkey, in lower case. */
-export function parseGeocode(text: string): string {
+function parseGeocode(text: string): string {
   const geocode = text.toLowerCase();
   if (!grids.some((grid) => grid.accepts(geocode))) throw badGeocode(text);
   return geocode;
 }
 
 /** A number from 0 to 100. */
-export function parsePercent(parameter: string, text: string): number {
+function parsePercent(parameter: string, text: string): number {
   const percent = parseNumber(text);
   if (!(percent >= 0 && percent <= 100)) throw badPercent(parameter, text);
   return percent;
@@ -115,7 +115,7 @@ const SOURCES: Record<TileSource, true> = {
   'cloud-free': true,
 };
 
-export function parseSource(text: string): TileSource {
+function parseSource(text: string): TileSource {
   if (!Object.hasOwn(SOURCES, text)) throw badSource(text, Object.keys(SOURCES).join(', '));
   return text as TileSource;
 }

@@ -1,9 +1,9 @@
-/** Searches over the column index. */
+/** Searches over the column index: what a scan over all records would give. */
 import { type Bbox, grids } from '../geocode/index.js';
 import { type ColumnIndex, isWithin, type KeyRange, mergeRanges } from '../storage/index.js';
 import type { TileFilter } from './filter.js';
 import { bboxRanges, geocodeRanges } from './key-ranges.js';
-import { cellMatches, contains } from './match.js';
+import { cellMatches, contains } from './match-cell.js';
 import { decodeToken, encodeToken } from './token.js';
 
 export interface SearchPage {

@@ -13,7 +13,7 @@ export function isFastCodec(compression: number): boolean {
 }
 
 /** How many blocks an image has across and down. */
-export function blockCounts({ width, height, blocks }: RasterHeader): { across: number; down: number } {
+function blockCounts({ width, height, blocks }: RasterHeader): { across: number; down: number } {
   return { across: Math.ceil(width / blocks.width), down: Math.ceil(height / blocks.height) };
 }
 

@@ -3,7 +3,7 @@ import { meanOf } from './metrics.js';
 import { PATCH_BANDS, PATCH_VALUES, type PatchSet } from './patches.js';
 
 /** Penalty on the squared weights of standardised features, the intercept left out (scikit-learn's `alpha`). */
-export const RIDGE_LAMBDA = 1;
+const RIDGE_LAMBDA = 1;
 
 export type Predictor = (patches: PatchSet) => Float32Array;
 

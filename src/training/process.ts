@@ -5,6 +5,7 @@ import { type FilterParams, filterBody, parseFilter, searchTiles, type TileFilte
 import { newVersion, type Storage } from '../storage/index.js';
 import { version as softwareVersion } from '../version.js';
 import { modelCard } from './card.js';
+import { ENGINE_NAMES } from './engine/load-engine.js';
 import { type SelectedEngine, selectEngine } from './engine/select-engine.js';
 import { pooledScore } from './metrics.js';
 import { MODEL_NAMES } from './models/index.js';
@@ -43,7 +44,7 @@ export function trainProcess(context: TrainContext): Process {
         filter: { type: 'object', additionalProperties: false, properties: filterBody },
         epochs: { type: 'integer', minimum: 1, maximum: 10_000 },
         seed: { type: 'integer' },
-        engine: { enum: ['tfjs-node-gpu', 'tfjs-node', 'wasm'] },
+        engine: { enum: ENGINE_NAMES },
       },
     },
     run: (inputs, job) => train(context, inputs as TrainInputs, job),

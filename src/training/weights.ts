@@ -33,15 +33,3 @@ export async function saveModel(tf: Tf, model: LayersModel): Promise<ModelFiles>
     'weights.bin': new Uint8Array(tf.io.CompositeArrayBuffer.join(weightData)),
   };
 }
-
-/** The model that `saveModel` wrote. Dispose it when done. */
-export function loadModel(tf: Tf, files: ModelFiles): Promise<LayersModel> {
-  const { modelTopology, weightsManifest }: io.ModelJSON = JSON.parse(
-    new TextDecoder().decode(files['model.json']),
-  );
-  const weightSpecs = weightsManifest.flatMap(({ weights }) => weights);
-  const weightData = files[WEIGHTS].slice().buffer;
-  return tf.loadLayersModel(
-    tf.io.fromMemory({ modelTopology, weightSpecs, weightData } as io.ModelArtifacts),
-  );
-}

@@ -12,7 +12,6 @@ import {
   type PixelArray,
   pixelsOf,
   projector,
-  rasterErrors,
   readRaster,
   readRows,
   readWindow,
@@ -103,13 +102,10 @@ test('points of many systems agree with PROJ', async () => {
 });
 
 test('a raster without a known position is refused', async () => {
-  await assert.rejects(openRaster(file('no-crs')), rasterErrors.noCrs.is);
-  await assert.rejects(openRaster(file('no-position')), rasterErrors.noCrs.is);
-  await assert.rejects(openRaster(file('unknown-crs')), (error) => {
-    assert.ok(rasterErrors.unknownCrs.is(error));
-    assert.match(error.message, /EPSG:2443.*gdalwarp/);
-    return true;
-  });
+  await assert.rejects(openRaster(file('no-crs')), { code: 'TW_RASTER_NO_CRS' });
+  await assert.rejects(openRaster(file('no-position')), { code: 'TW_RASTER_NO_CRS' });
+  const unknown = { code: 'TW_RASTER_UNKNOWN_CRS', message: /EPSG:2443.*gdalwarp/ };
+  await assert.rejects(openRaster(file('unknown-crs')), unknown);
 });
 
 test('band tags, metadata and date', async () => {
@@ -140,7 +136,7 @@ test('JPEG colours become red, green and blue', async () => {
 });
 
 test('rare codecs in big-endian files are refused, not misread', async () => {
-  await assert.rejects(openRaster(file('zstd-big')), rasterErrors.unsupported.is);
+  await assert.rejects(openRaster(file('zstd-big')), { code: 'TW_RASTER_UNSUPPORTED' });
 });
 
 test('what our own writer wrote is read back', async (t) => {
@@ -195,6 +191,6 @@ test('rows are written where a rolling window wants them', async () => {
   assert.deepEqual(into[0]!.subarray(6 * WIDTH, 22 * WIDTH), whole.subarray(16 * WIDTH, 32 * WIDTH));
   assert.ok(into[0]!.subarray(0, 6 * WIDTH).every((value) => value === 0));
   assert.ok(into[0]!.subarray(22 * WIDTH).every((value) => value === 0));
-  await assert.rejects(readRows(header, [1], 40, 54, into, 10), rasterErrors.windowOutside.is);
-  await assert.rejects(readRows(header, [2], 16, 32, into, 10), rasterErrors.windowOutside.is);
+  await assert.rejects(readRows(header, [1], 40, 54, into, 10), { code: 'TW_RASTER_WINDOW_OUTSIDE' });
+  await assert.rejects(readRows(header, [2], 16, 32, into, 10), { code: 'TW_RASTER_WINDOW_OUTSIDE' });
 });

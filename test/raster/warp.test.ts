@@ -16,7 +16,6 @@ import {
   pixelsOf,
   projector,
   type Resampling,
-  rasterErrors,
   readRaster,
   sourceExtent,
   type WarpSource,
@@ -287,8 +286,8 @@ test('a window of the scene gives what the whole scene gives, and too small a wi
   const end = Math.ceil(bottom) + 1;
   assert.ok(first > 5 && end < header.height - 5);
   assert.deepEqual(run(first, end), run(0, header.height));
-  assert.throws(() => run(first + 3, end), rasterErrors.windowOutside.is);
-  assert.throws(() => run(first, end - 3), rasterErrors.windowOutside.is);
+  assert.throws(() => run(first + 3, end), { code: 'TW_RASTER_WINDOW_OUTSIDE' });
+  assert.throws(() => run(first, end - 3), { code: 'TW_RASTER_WINDOW_OUTSIDE' });
 });
 
 test('the control grid is as exact as it says, at cells of any size', () => {

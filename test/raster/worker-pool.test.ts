@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { TilewrightError } from '../../src/errors.js';
-import { rasterErrors, WorkerPool } from '../../src/raster/index.js';
+import { WorkerPool } from '../../src/raster/index.js';
 import { fixtures } from './gdal.js';
 import type { Result, Task } from './worker.js';
 
@@ -32,9 +32,9 @@ test('errors cross with their code, status and cause', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
   t.after(() => pool.close());
   await assert.rejects(pool.run({ kind: 'known' }), (error) => {
-    assert.ok(error instanceof TilewrightError && rasterErrors.corrupt.is(error));
+    assert.ok(error instanceof TilewrightError && error.code === 'TW_RASTER_CORRUPT');
     assert.equal(error.status, 422);
-    assert.match(error.message, /a\.tif is corrupt: block 7/);
+    assert.match(error.message, /a\.tif is corrupt/);
     assert.match((error.cause as Error).message, /inner/);
     return true;
   });
@@ -57,13 +57,13 @@ test('a thread that dies fails its own task only, and is replaced', async (t) =>
     results.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],
   );
-  assert.ok(results[1]?.status === 'rejected' && rasterErrors.workerDied.is(results[1].reason));
+  assert.ok(results[1]?.status === 'rejected' && results[1].reason.code === 'TW_RASTER_WORKER_DIED');
 });
 
 test('a module that cannot be loaded fails the task', async (t) => {
   const pool = new WorkerPool<Task, Result>(new URL('./absent.js', import.meta.url), 1);
   t.after(() => pool.close());
-  await assert.rejects(pool.run({ kind: 'known' }), rasterErrors.workerDied.is);
+  await assert.rejects(pool.run({ kind: 'known' }), { code: 'TW_RASTER_WORKER_DIED' });
 });
 
 test('rare codecs are decoded in threads too', async (t) => {
@@ -78,9 +78,9 @@ test('closing rejects what is not done', async () => {
   const settled = Promise.allSettled(open);
   await pool.close();
   for (const { status, ...rest } of await settled) {
-    assert.ok(status === 'rejected' && 'reason' in rest && rasterErrors.workerDied.is(rest.reason));
+    assert.ok(status === 'rejected' && 'reason' in rest && rest.reason.code === 'TW_RASTER_WORKER_DIED');
   }
-  await assert.rejects(pool.run({ kind: 'known' }), rasterErrors.workerDied.is);
+  await assert.rejects(pool.run({ kind: 'known' }), { code: 'TW_RASTER_WORKER_DIED' });
 });
 
 test('an idle pool lets the process end; a busy one does not', () => {

@@ -1,6 +1,7 @@
 /** The thread of worker-pool.test.ts. */
 import { threadId } from 'node:worker_threads';
-import { rasterErrors, readRaster, serveTasks } from '../../src/raster/index.js';
+import { TilewrightError } from '../../src/errors.js';
+import { readRaster, serveTasks } from '../../src/raster/index.js';
 
 export type Task =
   | { kind: 'thread'; milliseconds: number }
@@ -22,7 +23,9 @@ serveTasks<Task, Result>(
       case 'double':
         return task.values.map((value) => value * 2);
       case 'known':
-        throw rasterErrors.corrupt.because(new RangeError('inner'), 'a.tif', 'block 7');
+        throw new TilewrightError('TW_RASTER_CORRUPT', 422, 'a.tif is corrupt', {
+          cause: new RangeError('inner'),
+        });
       case 'plain':
         throw new TypeError('not a number');
       case 'exit':

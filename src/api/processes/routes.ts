@@ -18,7 +18,7 @@ const summary = ({ id, title, description }: Process) => ({
 });
 
 /** The status document of a job: OGC statusInfo, with tiles counted and links. */
-export function statusInfo(job: JobRecord, base: string) {
+function statusInfo(job: JobRecord, base: string) {
   const iso = (time: number | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
   const { total, done, failed, skipped } = job.tiles;
   const share = total > 0 ? (done + failed + skipped) / total : 0;

@@ -50,7 +50,7 @@ function matches(header: string | undefined, etag: string): boolean {
 }
 
 /** One range of RFC 9110 section 14; several ranges or another unit mean the whole file (null), as the RFC allows. */
-export function parseRange(
+function parseRange(
   header: string | undefined,
   size: number,
 ): { start: number; end: number } | 'unsatisfiable' | null {

@@ -6,7 +6,7 @@ import type { Scalar, Tensor, Tensor4D, Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from './tf.js';
 
 /** Largest error that passes, relative to the size of each gradient. Float32 engines stay near 1e-6. */
-export const SELF_TEST_TOLERANCE = 1e-4;
+const SELF_TEST_TOLERANCE = 1e-4;
 
 export interface SelfTestResult {
   passed: boolean;

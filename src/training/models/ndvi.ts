@@ -10,9 +10,7 @@ import type { ModelSpec } from './spec.js';
  */
 export const ndviModel: ModelSpec = {
   name: 'ndvi',
-  target: 'mean NDVI of the patch',
   inputShape: [PATCH_SIZE, PATCH_SIZE, PATCH_BANDS],
-  inputBands: ['red', 'green', 'blue'],
   layers: [
     {
       // (mean - 0.1) / 0.1, (red - green) / 0.1, (green - blue) / 0.1
@@ -31,7 +29,6 @@ export const ndviModel: ModelSpec = {
     { type: 'dense', units: 32, activation: 'relu' },
   ],
   loss: 'meanSquaredError',
-  metric: 'mse',
   epochs: 60,
   batchSize: 32,
   learningRate: 1e-2,

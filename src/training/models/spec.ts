@@ -14,15 +14,11 @@ export type LayerSpec =
 
 export interface ModelSpec {
   name: string;
-  /** What the model predicts, in words. */
-  target: string;
   /** Height, width and bands of a patch of physical values. */
   inputShape: [height: number, width: number, bands: number];
-  inputBands: string[];
   /** First to last. One linear output follows, which starts at the mean of the training targets. */
   layers: LayerSpec[];
   loss: 'meanSquaredError';
-  metric: 'mse';
   epochs: number;
   batchSize: number;
   /** Adam's step size at the start; it falls to zero along half a cosine. */
