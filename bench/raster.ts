@@ -70,9 +70,9 @@ export async function benchIngest({ short, log }: BenchOptions): Promise<BenchRe
   const cells = done.valid / 1e6;
   const tiles = (done.tiles * CELL * CELL) / 1e6;
   const rate = (rounds: Round[], pixels: number, ...steps: string[]) =>
-    median(rounds.map((times) => pixels / steps.reduce((sum, step) => sum + times[step]!, 0)));
+    median(rounds.map((times) => pixels / steps.reduce((sum, step) => sum + times[step], 0)));
   const peers = (pixels: number, step: string) =>
-    withGdal ? { [GDAL_NAMES[step]!]: rate(gdal, pixels, step) } : {};
+    withGdal ? { [GDAL_NAMES[step]]: rate(gdal, pixels, step) } : {};
   return [
     result('decode', UNIT, rate(ours, source, 'decode'), peers(source, 'decode')),
     result('warp nearest', UNIT, rate(ours, cells, 'nearest')),

@@ -35,16 +35,16 @@ function noise(seed: number): () => number {
 
 /** Adds smooth noise to one row: a lattice of `cells` random values a side, interpolated. */
 class Octave {
-  readonly #values: Float32Array;
-  readonly #line: Float32Array;
+  private readonly values: Float32Array;
+  private readonly line: Float32Array;
 
   constructor(
     readonly cells: number,
     readonly amplitude: number,
     next: () => number,
   ) {
-    this.#values = new Float32Array((cells + 1) ** 2).map(() => next() * amplitude);
-    this.#line = new Float32Array(cells + 1);
+    this.values = new Float32Array((cells + 1) ** 2).map(() => next() * amplitude);
+    this.line = new Float32Array(cells + 1);
   }
 
   addTo(row: Float32Array, y: number): void {
@@ -54,16 +54,16 @@ class Octave {
     const above = Math.floor(place);
     const part = place - above;
     for (let i = 0; i <= cells; i++) {
-      const a = this.#values[above * (cells + 1) + i]!;
-      const b = this.#values[(above + 1) * (cells + 1) + i]!;
-      this.#line[i] = a + (b - a) * part;
+      const a = this.values[above * (cells + 1) + i];
+      const b = this.values[(above + 1) * (cells + 1) + i];
+      this.line[i] = a + (b - a) * part;
     }
     const step = cells / side;
     for (let x = 0; x < side; x++) {
       const at = x * step;
       const left = at | 0;
-      const a = this.#line[left]!;
-      row[x]! += a + (this.#line[left + 1]! - a) * (at - left);
+      const a = this.line[left];
+      row[x] += a + (this.line[left + 1] - a) * (at - left);
     }
   }
 }
@@ -87,8 +87,8 @@ function makeScene(side: number): Uint16Array {
     for (const octave of sky) octave.addTo(cloud, y);
     const edge = Math.floor(side * 0.85 + y * 0.1);
     for (let x = 0; x < edge; x++) {
-      const cover = Math.min(1, Math.max(0, (cloud[x]! - 0.8) * 1.6));
-      const plain = land[x]! + field[Math.floor(y / 40) * fields + Math.floor(x / 40)]!;
+      const cover = Math.min(1, Math.max(0, (cloud[x] - 0.8) * 1.6));
+      const plain = land[x] + field[Math.floor(y / 40) * fields + Math.floor(x / 40)];
       const value = plain * (1 - cover) + 7500 * cover + next() * 30;
       pixels[y * side + x] = Math.min(12_000, Math.max(1, value));
     }
@@ -98,7 +98,7 @@ function makeScene(side: number): Uint16Array {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const side = Number(process.argv[2]);
-  const path = process.argv[3]!;
+  const path = process.argv[3];
   const bytes = encodeCog({
     width: side,
     height: side,

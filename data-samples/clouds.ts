@@ -22,7 +22,7 @@ export function makeSky(view: View, share: number, seed: number): Sky {
   const cloud = opacity(view, view, share, seed);
   const overShadow = { ...view, x: view.x - SHADOW_OFFSET.x, y: view.y - SHADOW_OFFSET.y };
   const shadow = opacity(overShadow, view, share, seed);
-  for (let i = 0; i < shadow.length; i++) shadow[i] = 0.4 * shadow[i]! * (1 - cloud[i]!);
+  for (let i = 0; i < shadow.length; i++) shadow[i] = 0.4 * shadow[i] * (1 - cloud[i]);
   return { cloud, shadow };
 }
 
@@ -32,7 +32,7 @@ function opacity(view: View, reference: View, share: number, seed: number): Floa
   if (share <= 0) return field.fill(0);
   const threshold = quantile(view === reference ? field : fractalNoise(reference, 2600, 6, seed), 1 - share);
   for (let i = 0; i < field.length; i++) {
-    field[i] = 0.95 * smoothstep(threshold - 0.025, threshold + 0.06, field[i]!);
+    field[i] = 0.95 * smoothstep(threshold - 0.025, threshold + 0.06, field[i]);
   }
   return field;
 }

@@ -143,7 +143,7 @@ export const Kinds = {
 /** Green fraction of a kind on a day of the year, 0-1. */
 export function greenFraction(kind: Kind, day: number): number {
   const { season } = kind;
-  let previous = season[0]!;
+  let previous = season[0];
   for (const point of season) {
     if (day < point[0]) {
       if (point === previous) return point[1];

@@ -68,7 +68,7 @@ export async function writeLandsatLikeScene(
     await write(`B${band + 1}`, coarse, digitalNumbers(seen, inside), 0);
   }
   await write('B8', fine, panchromatic(landscape, day, doubleSky(sky, coarse), inside, seed), 0);
-  const high = cirrus.map((value, i) => 0.0012 + 0.045 * value + 0.004 * sky.cloud[i]!);
+  const high = cirrus.map((value, i) => 0.0012 + 0.045 * value + 0.004 * sky.cloud[i]);
   await write('B9', coarse, digitalNumbers(high, inside), 0);
   await write('QA_PIXEL', coarse, quality(landscape, sky, cirrus, inside), 1);
 
@@ -117,7 +117,7 @@ function averagePairs(field: Float32Array, { width, height }: View): Float32Arra
   for (let row = 0, i = 0; row < height; row += 2) {
     for (let column = 0; column < width; column += 2, i++) {
       const at = row * width + column;
-      out[i] = (field[at]! + field[at + 1]! + field[at + width]! + field[at + width + 1]!) / 4;
+      out[i] = (field[at] + field[at + 1] + field[at + width] + field[at + width + 1]) / 4;
     }
   }
   return out;
@@ -129,7 +129,7 @@ function doubleSky(sky: Sky, { width, height }: View): Sky {
     const out = new Float32Array(width * height * 4);
     for (let i = 0; i < out.length; i++) {
       const column = i % (width * 2);
-      out[i] = field[(((i - column) / (width * 2)) >> 1) * width + (column >> 1)]!;
+      out[i] = field[(((i - column) / (width * 2)) >> 1) * width + (column >> 1)];
     }
     return out;
   };
@@ -142,7 +142,7 @@ function panchromatic(landscape: Landscape, day: number, sky: Sky, inside: Uint8
   const green = groundReflectance(landscape, day, 2);
   const red = groundReflectance(landscape, day, 3);
   const seen = observe(
-    green.map((value, i) => (value + red[i]!) / 2),
+    green.map((value, i) => (value + red[i]) / 2),
     sky,
     width,
     seed + 80,
@@ -157,7 +157,7 @@ function panchromatic(landscape: Landscape, day: number, sky: Sky, inside: Uint8
 
 /** Cirrus brightens every band a little. */
 function withCirrus(reflectance: Float32Array, cirrus: Float32Array): Float32Array {
-  return reflectance.map((value, i) => value + 0.05 * cirrus[i]!);
+  return reflectance.map((value, i) => value + 0.05 * cirrus[i]);
 }
 
 function digitalNumbers(reflectance: Float32Array, inside?: Uint8Array): Uint16Array {
@@ -165,7 +165,7 @@ function digitalNumbers(reflectance: Float32Array, inside?: Uint8Array): Uint16A
   const numbers = new Uint16Array(reflectance.length);
   for (let i = 0; i < numbers.length; i++) {
     if (inside && !inside[i]) continue;
-    const number = Math.round((reflectance[i]! * sunSine - REFLECTANCE_BIAS) / REFLECTANCE_MULTIPLIER);
+    const number = Math.round((reflectance[i] * sunSine - REFLECTANCE_BIAS) / REFLECTANCE_MULTIPLIER);
     numbers[i] = Math.min(65_535, Math.max(1, number));
   }
   return numbers;
@@ -177,13 +177,13 @@ function quality(landscape: Landscape, sky: Sky, cirrus: Float32Array, inside: U
   return Uint16Array.from(inside, (isInside, i) => {
     const column = i % width;
     const fineIndex = ((i - column) / width) * 2 * landscape.view.width + column * 2;
-    const cloud = sky.cloud[i]! >= CLOUD_OPACITY;
+    const cloud = sky.cloud[i] >= CLOUD_OPACITY;
     return qaPixel({
       fill: !isInside,
       cloud,
-      dilatedCloud: !cloud && near[i]! >= CLOUD_OPACITY,
-      cirrus: cirrus[i]! > 0.3,
-      shadow: !cloud && sky.shadow[i]! > 0.12,
+      dilatedCloud: !cloud && near[i] >= CLOUD_OPACITY,
+      cirrus: cirrus[i] > 0.3,
+      shadow: !cloud && sky.shadow[i] > 0.12,
       snow: false,
       water: landscape.kind[fineIndex] === Kinds.water,
     });
@@ -198,7 +198,7 @@ function dilate(field: Float32Array, width: number, reach: number): Float32Array
       let largest = 0;
       for (let k = -reach; k <= reach; k++) {
         const at = position(i) + k;
-        if (at >= 0 && at < length) largest = Math.max(largest, from[i + k * step]!);
+        if (at >= 0 && at < length) largest = Math.max(largest, from[i + k * step]);
       }
       return largest;
     });
@@ -212,7 +212,7 @@ function cloudPercent(sky: Sky, inside: Uint8Array): number {
   for (let i = 0; i < inside.length; i++) {
     if (!inside[i]) continue;
     all++;
-    if (sky.cloud[i]! >= CLOUD_OPACITY) cloud++;
+    if (sky.cloud[i] >= CLOUD_OPACITY) cloud++;
   }
   return (100 * cloud) / all;
 }

@@ -42,21 +42,21 @@ export function makeLandscape(view: View, seed: number): Landscape {
     const y = view.y + (row + 0.5) * pixelSize;
     for (let column = 0; column < width; column++, i++) {
       const x = view.x + (column + 0.5) * pixelSize;
-      const up = elevation[i]!;
-      nir[i] = 1 + 0.2 * (region[i]! - 0.5) + 0.16 * (hidden[i]! - 0.5);
-      const soilColour = 0.75 + 0.3 * mottle[i]! + 0.25 * region[i]!;
-      if (up < 0.62 && Math.abs(course[i]! - 0.5) < 0.006 + 0.01 * (1 - up)) {
+      const up = elevation[i];
+      nir[i] = 1 + 0.2 * (region[i] - 0.5) + 0.16 * (hidden[i] - 0.5);
+      const soilColour = 0.75 + 0.3 * mottle[i] + 0.25 * region[i];
+      if (up < 0.62 && Math.abs(course[i] - 0.5) < 0.006 + 0.01 * (1 - up)) {
         kind[i] = Kinds.water;
-        shade[i] = 0.94 + 0.12 * mottle[i]!;
+        shade[i] = 0.94 + 0.12 * mottle[i];
       } else if (up > 0.65) {
         kind[i] = Kinds.rock;
-        shade[i] = 0.6 + 0.8 * mottle[i]!;
-      } else if (up + 0.1 * (outline[i]! - 0.5) > 0.56) {
-        const broad = stand[i]! + 0.5 * (0.6 - up) > 0.5;
+        shade[i] = 0.6 + 0.8 * mottle[i];
+      } else if (up + 0.1 * (outline[i] - 0.5) > 0.56) {
+        const broad = stand[i] + 0.5 * (0.6 - up) > 0.5;
         kind[i] = broad ? Kinds.broadleaf : Kinds.conifer;
-        const texture = broad ? 0.9 * (crowns[i]! - 0.5) : 0.3 * (needles[i]! - 0.5);
-        shade[i] = (0.88 + 0.24 * mottle[i]!) * (1 + texture);
-      } else if (townReaches(x, y, outline[i]!, seed)) {
+        const texture = broad ? 0.9 * (crowns[i] - 0.5) : 0.3 * (needles[i] - 0.5);
+        shade[i] = (0.88 + 0.24 * mottle[i]) * (1 + texture);
+      } else if (townReaches(x, y, outline[i], seed)) {
         const [brightness, gardens] = townPixel(x, y, pixelSize, seed);
         kind[i] = Kinds.town;
         shade[i] = brightness;
@@ -65,8 +65,8 @@ export function makeLandscape(view: View, seed: number): Landscape {
         const parcel = parcelAt(x, y, up, seed);
         kind[i] = parcel.kind;
         shade[i] = soilColour;
-        green[i] = parcel.green * (0.93 + 0.14 * mottle[i]!);
-        nir[i]! *= parcel.nir;
+        green[i] = parcel.green * (0.93 + 0.14 * mottle[i]);
+        nir[i] *= parcel.nir;
       }
     }
   }

@@ -24,10 +24,10 @@ export function valueNoise(view: View, spacing: number, seed: number): Float32Ar
     column[i] = Math.floor(at) - firstColumn;
     weight[i] = smooth(at - Math.floor(at));
   }
-  const points = column[width - 1]! + 2;
+  const points = column[width - 1] + 2;
   const latticeRow = (row: number) =>
     Float32Array.from({ length: points }, (_, i) => uniform(firstColumn + i, row, seed));
-  let row = Number.NaN;
+  let row = NaN;
   let upper = new Float32Array(0);
   let lower = new Float32Array(0);
   for (let j = 0; j < height; j++) {
@@ -39,10 +39,10 @@ export function valueNoise(view: View, spacing: number, seed: number): Float32Ar
     }
     const down = smooth(at - row);
     for (let i = 0; i < width; i++) {
-      const c = column[i]!;
-      const w = weight[i]!;
-      const top = upper[c]! + (upper[c + 1]! - upper[c]!) * w;
-      const bottom = lower[c]! + (lower[c + 1]! - lower[c]!) * w;
+      const c = column[i];
+      const w = weight[i];
+      const top = upper[c] + (upper[c + 1] - upper[c]) * w;
+      const bottom = lower[c] + (lower[c + 1] - lower[c]) * w;
       field[j * width + i] = top + (bottom - top) * down;
     }
   }
@@ -56,7 +56,7 @@ export function fractalNoise(view: View, spacing: number, octaves: number, seed:
   for (let octave = 0; octave < octaves; octave++) {
     const scale = 2 ** -octave;
     const field = valueNoise(view, spacing * scale, seed + 101 * octave);
-    for (let i = 0; i < sum.length; i++) sum[i]! += (field[i]! * scale) / total;
+    for (let i = 0; i < sum.length; i++) sum[i] += (field[i] * scale) / total;
   }
   return sum;
 }
@@ -64,10 +64,10 @@ export function fractalNoise(view: View, spacing: number, octaves: number, seed:
 /** The value below which `fraction` of a field in [0, 1) lies, to 1/4096. */
 export function quantile(field: Float32Array, fraction: number): number {
   const bins = new Uint32Array(4096);
-  for (const value of field) bins[Math.min(4095, Math.max(0, Math.floor(value * 4096)))]!++;
+  for (const value of field) bins[Math.min(4095, Math.max(0, Math.floor(value * 4096)))]++;
   let below = 0;
   for (let bin = 0; bin < 4096; bin++) {
-    below += bins[bin]!;
+    below += bins[bin];
     if (below >= fraction * field.length) return (bin + 1) / 4096;
   }
   return 1;

@@ -12,14 +12,14 @@ const NIR = 4;
 export function groundReflectance(landscape: Landscape, day: number, band: number): Float32Array {
   const kinds: readonly Kind[] = KINDS;
   const green = kinds.map((kind) => greenFraction(kind, day));
-  const ground = kinds.map((kind) => kind.ground[band]!);
-  const leaf = kinds.map((kind) => kind.leaf[band]!);
+  const ground = kinds.map((kind) => kind.ground[band]);
+  const leaf = kinds.map((kind) => kind.leaf[band]);
   const out = new Float32Array(landscape.kind.length);
   for (let i = 0; i < out.length; i++) {
-    const kind = landscape.kind[i]!;
-    const fraction = Math.min(0.98, green[kind]! * landscape.green[i]!);
-    const leaves = band === NIR ? leaf[kind]! * landscape.nir[i]! : leaf[kind]!;
-    out[i] = ((1 - fraction) * ground[kind]! + fraction * leaves) * landscape.shade[i]!;
+    const kind = landscape.kind[i];
+    const fraction = Math.min(0.98, green[kind] * landscape.green[i]);
+    const leaves = band === NIR ? leaf[kind] * landscape.nir[i] : leaf[kind];
+    out[i] = ((1 - fraction) * ground[kind] + fraction * leaves) * landscape.shade[i];
   }
   return out;
 }
@@ -30,8 +30,8 @@ export function groundReflectance(landscape: Landscape, day: number, band: numbe
  */
 export function observe(reflectance: Float32Array, sky: Sky, width: number, noiseSeed: number): Float32Array {
   for (let i = 0; i < reflectance.length; i++) {
-    const cloud = sky.cloud[i]!;
-    const seen = reflectance[i]! * (1 - sky.shadow[i]!) * (1 - cloud) + cloud * (0.38 + 0.34 * cloud);
+    const cloud = sky.cloud[i];
+    const seen = reflectance[i] * (1 - sky.shadow[i]) * (1 - cloud) + cloud * (0.38 + 0.34 * cloud);
     const column = i % width;
     reflectance[i] = seen + (0.0008 + 0.01 * seen) * gaussian(column, (i - column) / width, noiseSeed);
   }

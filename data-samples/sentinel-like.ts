@@ -73,7 +73,7 @@ export function seriesImage(landscape: Landscape, date: SeriesDate, seed = DEFAU
   const dateSeed = seed + 1000 * day;
   const sky = makeSky(view, date.cloudShare, dateSeed + 7);
   const cloud = new Uint16Array(sky.cloud.length);
-  for (let i = 0; i < cloud.length; i++) cloud[i] = sky.cloud[i]! >= CLOUD_OPACITY ? 1 : 0;
+  for (let i = 0; i < cloud.length; i++) cloud[i] = sky.cloud[i] >= CLOUD_OPACITY ? 1 : 0;
   const colours = COLOURS.map((band) => {
     const seen = observe(groundReflectance(landscape, day, band), sky, view.width, dateSeed + 11 * band);
     return digitalNumbers(seen);
@@ -86,7 +86,7 @@ export function seriesImage(landscape: Landscape, date: SeriesDate, seed = DEFAU
 
 function digitalNumbers(reflectance: Float32Array): Uint16Array {
   const numbers = new Uint16Array(reflectance.length);
-  for (let i = 0; i < numbers.length; i++) numbers[i] = Math.max(1, Math.round(reflectance[i]! * 10_000));
+  for (let i = 0; i < numbers.length; i++) numbers[i] = Math.max(1, Math.round(reflectance[i] * 10_000));
   return numbers;
 }
 

@@ -1,5 +1,5 @@
 /** Cuts one cell out of the source rows in memory: pixels of every band group, the mask, and what they say together. */
-import { type Bounds, gridByName, pixelGrids } from '../geocode/index.js';
+import { type Bounds, gridByName, type PixelGrid, pixelGrids } from '../geocode/index.js';
 import {
   type ControlGrid,
   cloudCoverOf,
@@ -42,11 +42,6 @@ export interface CellPixels {
 /** The projection from grid coordinates to a group's own system. */
 export type ProjectionOf = (group: CutGroup) => Projection;
 
-interface Size {
-  width: number;
-  height: number;
-}
-
 /** Null where no data band holds a valid pixel in the cell. */
 export function cutCell(task: CutTask, projectionOf: ProjectionOf): CellPixels | null {
   const grid = gridByName(task.grid);
@@ -56,7 +51,7 @@ export function cutCell(task: CutTask, projectionOf: ProjectionOf): CellPixels |
     task.geocode,
     task.groups.map((group) => group.resolution),
   );
-  const controlOf = (group: CutGroup, size: Size) =>
+  const controlOf = (group: CutGroup, size: PixelGrid) =>
     controlGrid({ bounds, ...size }, projectionOf(group), group.transform);
 
   const groups = task.groups.map((group, g) => cutGroup(group, sizes[g], controlOf(group, sizes[g])));
@@ -81,7 +76,11 @@ export function cutCell(task: CutTask, projectionOf: ProjectionOf): CellPixels |
 }
 
 /** `valid` is 1 where every band of the group holds data. */
-function cutGroup(group: CutGroup, size: Size, control: ControlGrid): GroupPixels & { valid: Uint8Array } {
+function cutGroup(
+  group: CutGroup,
+  size: PixelGrid,
+  control: ControlGrid,
+): GroupPixels & { valid: Uint8Array } {
   const pixels = size.width * size.height;
   const valid = new Uint8Array(pixels).fill(1);
   const resampling = group.role === 'data' ? 'bilinear' : 'nearest';

@@ -4,13 +4,12 @@
  */
 import { type Grid, type GridName, gridByName } from '../geocode/index.js';
 import type { WorkerPool } from '../raster/index.js';
-import type { SceneWrite, Storage, TileRecord } from '../storage/index.js';
+import { inLanes, type SceneWrite, type Storage, type TileRecord } from '../storage/index.js';
 import { finestGroup, sceneCells, scenePrecision } from './cells.js';
 import { type Chunk, planChunks, windowCapacity } from './chunks.js';
 import { noValidPixels } from './errors.js';
 import { fingerprintOf } from './fingerprint.js';
 import { describeScene } from './formats/index.js';
-import { inLanes } from './in-lanes.js';
 import { RowWindow } from './row-window.js';
 import type { DescribeOptions, Scene } from './scene.js';
 import type { CutResult, CutTask, IngestTask } from './tasks.js';

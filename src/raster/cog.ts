@@ -36,7 +36,7 @@ export function encodeCog(image: CogImage): Buffer {
   checkImage(image);
   const levels = pyramid(image, image.dataType, image.nodata, image.overviews, BLOCK_SIDE);
   const encoded = levels.map((level) => encodeBlocks(level, image.dataType));
-  const directories = levels.map((level, i) => directoryOf(image, level, encoded[i]!, i > 0));
+  const directories = levels.map((level, i) => directoryOf(image, level, encoded[i], i > 0));
 
   let position = 8;
   const starts = directories.map((entries) => {
@@ -47,8 +47,8 @@ export function encodeCog(image: CogImage): Buffer {
   const headBytes = position;
   const parts: Buffer[] = [];
   for (let i = levels.length - 1; i >= 0; i--) {
-    for (const [k, block] of encoded[i]!.blocks.entries()) {
-      encoded[i]!.offsets[k] = position;
+    for (const [k, block] of encoded[i].blocks.entries()) {
+      encoded[i].offsets[k] = position;
       position += block.length;
       parts.push(block);
     }
@@ -57,9 +57,9 @@ export function encodeCog(image: CogImage): Buffer {
 
   const head = Buffer.alloc(headBytes);
   head.write('II*\0', 0, 'latin1');
-  head.writeUInt32LE(starts[0]!, 4);
+  head.writeUInt32LE(starts[0], 4);
   for (const [i, entries] of directories.entries())
-    writeDirectory(head, starts[i]!, entries, starts[i + 1] ?? 0);
+    writeDirectory(head, starts[i], entries, starts[i + 1] ?? 0);
   return Buffer.concat([head, ...parts], position);
 }
 
@@ -264,8 +264,8 @@ function writeNumbers(
   value: ArrayLike<number>,
 ): void {
   for (let i = 0; i < value.length; i++) {
-    if (type === 'short') out.writeUInt16LE(value[i]!, at + i * 2);
-    else if (type === 'long') out.writeUInt32LE(value[i]!, at + i * 4);
-    else out.writeDoubleLE(value[i]!, at + i * 8);
+    if (type === 'short') out.writeUInt16LE(value[i], at + i * 2);
+    else if (type === 'long') out.writeUInt32LE(value[i], at + i * 4);
+    else out.writeDoubleLE(value[i], at + i * 8);
   }
 }

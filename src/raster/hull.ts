@@ -24,14 +24,14 @@ export function hullOf(mask: Uint8Array, width: number, height: number): PixelCo
   if (left.length === 0) return null;
   // Down the left side and up the right one.
   const ring = [...chain(left), ...chain(right.reverse())];
-  return [...ring, ring[0]!];
+  return [...ring, ring[0]];
 }
 
 /** Keeps the points of a side of the hull, which turns left (rows running south) all the way. */
 function chain(points: PixelCorner[]): PixelCorner[] {
   const kept: PixelCorner[] = [];
   for (const point of points) {
-    while (kept.length >= 2 && turn(kept[kept.length - 2]!, kept[kept.length - 1]!, point) >= 0) kept.pop();
+    while (kept.length >= 2 && turn(kept[kept.length - 2], kept[kept.length - 1], point) >= 0) kept.pop();
     kept.push(point);
   }
   return kept;

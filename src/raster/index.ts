@@ -1,3 +1,4 @@
+export { mapToPixel, pixelToMap } from './affine.js';
 export { blockRows } from './blocks.js';
 export type { CogImage } from './cog.js';
 export { encodeCog } from './cog.js';

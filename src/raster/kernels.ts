@@ -59,7 +59,7 @@ export function nearest(
         Math.max(startY, lastY) < height;
       if (inside && clean) {
         for (let i = 0; i < count; i++, o++) {
-          out[o] = pixels[((startY + dy * i) | 0) * width + ((startX + dx * i) | 0)]!;
+          out[o] = pixels[((startY + dy * i) | 0) * width + ((startX + dx * i) | 0)];
         }
         continue;
       }
@@ -67,7 +67,7 @@ export function nearest(
         const sourceX = startX + dx * i;
         const sourceY = startY + dy * i;
         if (inside || (sourceX >= 0 && sourceY >= 0 && sourceX < width && sourceY < height)) {
-          const value = pixels[(sourceY | 0) * width + (sourceX | 0)]!;
+          const value = pixels[(sourceY | 0) * width + (sourceX | 0)];
           if (value !== hole && !Number.isNaN(value)) {
             out[o] = value;
             continue;
@@ -84,8 +84,8 @@ export function nearest(
 
 /** Between a node and the one below it. */
 function between(nodes: Float64Array, node: number, columns: number, part: number): number {
-  const above = nodes[node]!;
-  return above + (nodes[node + columns]! - above) * part;
+  const above = nodes[node];
+  return above + (nodes[node + columns] - above) * part;
 }
 
 /** Positions along a row of pixels are counted in 2 ** -20 of a source pixel: adding integers is fast. */
@@ -160,11 +160,11 @@ export function bilinear(
         for (let i = 0; i < count; i++, o++) {
           const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
           const below = (at + width) | 0;
-          const a = pixels[at]!;
-          const c = pixels[below]!;
+          const a = pixels[at];
+          const c = pixels[below];
           const along = (countX & (UNIT - 1)) >> 6;
-          const upper = ((a << 14) + Math.imul(pixels[at + 1]! - a, along)) | 0;
-          const lower = ((c << 14) + Math.imul(pixels[below + 1]! - c, along)) | 0;
+          const upper = ((a << 14) + Math.imul(pixels[at + 1] - a, along)) | 0;
+          const lower = ((c << 14) + Math.imul(pixels[below + 1] - c, along)) | 0;
           const change =
             Math.imul((lower - upper + half) >> drop, (countY & (UNIT - 1)) >> weightShift) >> restShift;
           const rounded = (upper + change + 8192) >> 14;
@@ -178,11 +178,11 @@ export function bilinear(
         for (let i = 0; i < count; i++, o++) {
           const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
           const below = (at + width) | 0;
-          const a = pixels[at]!;
-          const c = pixels[below]!;
+          const a = pixels[at];
+          const c = pixels[below];
           const along = (countX & (UNIT - 1)) / UNIT;
-          const upper = a + (pixels[at + 1]! - a) * along;
-          const lower = c + (pixels[below + 1]! - c) * along;
+          const upper = a + (pixels[at + 1] - a) * along;
+          const lower = c + (pixels[below + 1] - c) * along;
           const mean = upper + ((lower - upper) * (countY & (UNIT - 1))) / UNIT;
           const value = round ? Math.floor(mean + 0.5) : mean;
           out[o] = value === hole ? notHole : value;
@@ -194,11 +194,11 @@ export function bilinear(
       for (let i = 0; i < count; i++, o++) {
         const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
         const below = (at + width) | 0;
-        const a = pixels[at]!;
-        const b = pixels[at + 1]!;
-        const c = pixels[below]!;
-        const d = pixels[below + 1]!;
-        let mean = Number.NaN;
+        const a = pixels[at];
+        const b = pixels[at + 1];
+        const c = pixels[below];
+        const d = pixels[below + 1];
+        let mean = NaN;
         if (a !== hole && b !== hole && c !== hole && d !== hole) {
           const along = (countX & (UNIT - 1)) / UNIT;
           const upper = a + (b - a) * along;
@@ -249,9 +249,9 @@ function meanOfValid(
 ): number {
   const nearestX = Math.floor(x + 0.5 + EDGE);
   const nearestY = Math.floor(y + 0.5 + EDGE);
-  if (!(nearestX >= 0 && nearestY >= 0 && nearestX < width && nearestY < height)) return Number.NaN;
-  const own = pixels[nearestY * width + nearestX]!;
-  if (own === hole || Number.isNaN(own)) return Number.NaN;
+  if (!(nearestX >= 0 && nearestY >= 0 && nearestX < width && nearestY < height)) return NaN;
+  const own = pixels[nearestY * width + nearestX];
+  if (own === hole || Number.isNaN(own)) return NaN;
   const left = Math.floor(x);
   const top = Math.floor(y);
   let sum = 0;
@@ -261,7 +261,7 @@ function meanOfValid(
       const column = left + i;
       const row = top + j;
       if (column < 0 || row < 0 || column >= width || row >= height) continue;
-      const value = pixels[row * width + column]!;
+      const value = pixels[row * width + column];
       if (value === hole || Number.isNaN(value)) continue;
       const weight = (i === 0 ? 1 - x + left : x - left) * (j === 0 ? 1 - y + top : y - top);
       sum += value * weight;
@@ -289,7 +289,7 @@ export function halveByMean(
       let count = 0;
       for (let y = row; y <= lastRow; y++) {
         for (let x = column; x <= lastColumn; x++) {
-          const value = source[y * width + x]!;
+          const value = source[y * width + x];
           if (value === hole || Number.isNaN(value)) continue;
           sum += value;
           count++;
@@ -310,5 +310,5 @@ export function pickSample(
   to: number,
   count: number,
 ): void {
-  for (let i = 0; i < count; i++, from += samples) out[to + i] = source[from]!;
+  for (let i = 0; i < count; i++, from += samples) out[to + i] = source[from];
 }

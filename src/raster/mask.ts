@@ -18,7 +18,7 @@ export function maskFromQuality(
     );
   }
   const mask = new Uint8Array(quality.length);
-  for (let i = 0; i < quality.length; i++) mask[i] = valid[i] === 0 ? Mask.nodata : table[quality[i]!]!;
+  for (let i = 0; i < quality.length; i++) mask[i] = valid[i] === 0 ? Mask.nodata : table[quality[i]];
   return mask;
 }
 
@@ -30,7 +30,7 @@ export function unassessedMask(valid: Uint8Array): Uint8Array {
 /** Number of pixels of each code: 256 entries. */
 export function histogramOf(mask: Uint8Array): Uint32Array {
   const histogram = new Uint32Array(256);
-  for (let i = 0; i < mask.length; i++) histogram[mask[i]!]!++;
+  for (let i = 0; i < mask.length; i++) histogram[mask[i]]++;
   return histogram;
 }
 
@@ -45,6 +45,6 @@ export function coverageOf(valid: Uint8Array): number {
 /** Percent of cloud (code 2) among the assessed pixels (codes 1 to 4); null where none is assessed. */
 export function cloudCoverOf(histogram: ArrayLike<number>): number | null {
   let assessed = 0;
-  for (let code = Mask.clear; code <= Mask.snow; code++) assessed += histogram[code]!;
-  return assessed === 0 ? null : (100 * histogram[Mask.cloud]!) / assessed;
+  for (let code = Mask.clear; code <= Mask.snow; code++) assessed += histogram[code];
+  return assessed === 0 ? null : (100 * histogram[Mask.cloud]) / assessed;
 }

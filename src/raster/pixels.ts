@@ -67,11 +67,11 @@ export function storedNodata(dataType: DataType, nodata: number | undefined): nu
 
 /** What a pixel without data is set to: the nodata value, or where there is none NaN for floats, else 0. */
 export function emptyPixel(dataType: DataType, nodata: number | undefined): number {
-  return storedNodata(dataType, nodata) ?? (isFloat(dataType) ? Number.NaN : 0);
+  return storedNodata(dataType, nodata) ?? (isFloat(dataType) ? NaN : 0);
 }
 
 /** The lowest number that pixels of a type can hold. */
 export function lowestPixel(dataType: DataType): number {
-  if (isFloat(dataType)) return Number.NEGATIVE_INFINITY;
+  if (isFloat(dataType)) return -Infinity;
   return dataType.startsWith('u') ? 0 : -(2 ** (bytesPerSample(dataType) * 8 - 1));
 }

@@ -142,7 +142,7 @@ function copyBlock(
   const top = Math.max(window.row, row * blocks.height);
   const bottom = Math.min(window.row + window.height, (row + 1) * blocks.height);
   const samples = samplesPerBlock(header);
-  const out = arrays[index]!;
+  const out = arrays[index];
   const width = right - left;
   for (let y = top; y < bottom; y++) {
     const to = offset + (y - window.row) * stride + left - window.column;
@@ -162,13 +162,13 @@ const YCBCR = 6;
 /** In place: ITU-R BT.601, the default of TIFF. */
 function convertToRgb([first, second, third]: PixelArray[]): void {
   const clamp = (value: number) => Math.min(255, Math.max(0, Math.round(value)));
-  for (let i = 0; i < first!.length; i++) {
-    const y = first![i]!;
-    const blue = second![i]! - 128;
-    const red = third![i]! - 128;
-    first![i] = clamp(y + 1.402 * red);
-    second![i] = clamp(y - 0.344136 * blue - 0.714136 * red);
-    third![i] = clamp(y + 1.772 * blue);
+  for (let i = 0; i < first.length; i++) {
+    const y = first[i];
+    const blue = second[i] - 128;
+    const red = third[i] - 128;
+    first[i] = clamp(y + 1.402 * red);
+    second[i] = clamp(y - 0.344136 * blue - 0.714136 * red);
+    third[i] = clamp(y + 1.772 * blue);
   }
 }
 
@@ -191,7 +191,7 @@ async function readByLibrary(
       const rasters = (await image.readRasters({ window, samples, interleave: false })) as PixelArray[];
       if (inYcc) convertToRgb(rasters);
       for (const [i, out] of arrays.entries()) {
-        const pixels = rasters[inYcc ? bands[i]! : i]!;
+        const pixels = rasters[inYcc ? bands[i] : i];
         for (let y = 0; y < height; y++) {
           out.set(pixels.subarray(y * width, (y + 1) * width), offset + y * stride);
         }

@@ -44,7 +44,7 @@ export function warp(
   }
   const extent = sourceExtent(grid);
   checkWindow(source, extent, resampling === 'bilinear' ? 0.5 : 0);
-  const hole = storedNodata(dataType, nodata) ?? Number.NaN;
+  const hole = storedNodata(dataType, nodata) ?? NaN;
   const empty = emptyPixel(dataType, nodata);
   const kernelSource = { pixels, ...window, hole, clean: isClean(source, extent, hole, 2 * size) };
   if (resampling === 'nearest') return kernels[dataType].nearest(kernelSource, grid, out, valid, empty);
@@ -90,7 +90,7 @@ function isClean({ pixels, window }: WarpSource, extent: SourceExtent, hole: num
   if ((right - left) * (bottom - top) > limit) return false;
   for (let row = top; row < bottom; row++) {
     const line = pixels.subarray(row * window.width + left, row * window.width + right);
-    if (line.includes(hole) || (float && line.includes(Number.NaN))) return false;
+    if (line.includes(hole) || (float && line.includes(NaN))) return false;
   }
   return true;
 }
@@ -105,17 +105,17 @@ export interface SourceExtent {
 /** The part of the source that the centres of a grid's pixels cover, in source pixels. Empty (left > right) if none. */
 export function sourceExtent({ width, height, step, columns, rows, x, y }: ControlGrid): SourceExtent {
   const extent = {
-    left: Number.POSITIVE_INFINITY,
-    top: Number.POSITIVE_INFINITY,
-    right: Number.NEGATIVE_INFINITY,
-    bottom: Number.NEGATIVE_INFINITY,
+    left: Infinity,
+    top: Infinity,
+    right: -Infinity,
+    bottom: -Infinity,
   };
   // Positions are bilinear between nodes, so the extremes are at nodes, or where the last pixels cut the last squares.
   const at = (values: Float64Array, i: number, j: number) => {
     const column = Math.min(i, (width - 1) / step);
     const row = Math.min(j, (height - 1) / step);
     const node = Math.min(Math.floor(row), rows - 2) * columns + Math.min(Math.floor(column), columns - 2);
-    const across = (start: number) => between(values[start]!, values[start + 1]!, column % 1);
+    const across = (start: number) => between(values[start], values[start + 1], column % 1);
     return row % 1 === 0 ? across(node) : between(across(node), across(node + columns), row % 1);
   };
   for (let j = 0; j < rows; j++) {

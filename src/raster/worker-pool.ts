@@ -34,16 +34,14 @@ interface Member<Task, Result> {
  * thread that has been started is kept until `close`, and replaced if it ends. An idle pool does not keep the process alive.
  */
 export class WorkerPool<Task, Result> {
-  readonly size: number;
-  readonly #module: URL;
-  readonly #members = new Set<Member<Task, Result>>();
-  readonly #waiting: Job<Task, Result>[] = [];
-  #closed = false;
+  private readonly members = new Set<Member<Task, Result>>();
+  private readonly waiting: Job<Task, Result>[] = [];
+  private closed = false;
 
-  constructor(module: URL, size: number) {
-    this.#module = module;
-    this.size = size;
-  }
+  constructor(
+    private readonly module: URL,
+    readonly size: number,
+  ) {}
 
   /**
    * Runs a task and resolves to its result. Rejects with the error that the task threw (a TilewrightError keeps its code and
@@ -51,51 +49,51 @@ export class WorkerPool<Task, Result> {
    */
   run(task: Task, transfer: readonly Transferable[] = []): Promise<Result> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) {
+      if (this.closed) {
         reject(workerDied('the pool was closed'));
         return;
       }
-      this.#waiting.push({ task, transfer, resolve, reject });
-      this.#dispatch();
+      this.waiting.push({ task, transfer, resolve, reject });
+      this.dispatch();
     });
   }
 
   /** Ends all threads. Tasks that are not done are rejected. */
   async close(): Promise<void> {
-    this.#closed = true;
-    for (const job of this.#waiting.splice(0)) job.reject(workerDied('the pool was closed'));
-    await Promise.all([...this.#members].map(({ worker }) => worker.terminate()));
+    this.closed = true;
+    for (const job of this.waiting.splice(0)) job.reject(workerDied('the pool was closed'));
+    await Promise.all([...this.members].map(({ worker }) => worker.terminate()));
   }
 
-  #dispatch(): void {
-    while (this.#waiting.length > 0) {
-      const member = [...this.#members].find(({ job }) => !job) ?? this.#start();
+  private dispatch(): void {
+    while (this.waiting.length > 0) {
+      const member = [...this.members].find(({ job }) => !job) ?? this.start();
       if (!member) return;
-      this.#give(member, this.#waiting.shift()!);
+      this.give(member, this.waiting.shift()!);
     }
   }
 
-  #start(): Member<Task, Result> | undefined {
-    if (this.#members.size >= this.size) return undefined;
+  private start(): Member<Task, Result> | undefined {
+    if (this.members.size >= this.size) return undefined;
     // A package that decodes rare codecs (web-worker, of geotiff) reads workerData in every thread and fails without it.
-    const worker = new Worker(this.#module, { workerData: {} });
+    const worker = new Worker(this.module, { workerData: {} });
     worker.unref();
     const member: Member<Task, Result> = { worker, job: undefined };
     let reason = 'it ended';
-    worker.on('message', (reply: Reply<Result>) => this.#settle(member, reply));
+    worker.on('message', (reply: Reply<Result>) => this.settle(member, reply));
     worker.on('error', (error) => {
       reason = messageOf(error);
     });
     worker.on('exit', (code) => {
-      this.#members.delete(member);
-      member.job?.reject(workerDied(this.#closed ? 'the pool was closed' : `${reason} (exit code ${code})`));
-      this.#dispatch();
+      this.members.delete(member);
+      member.job?.reject(workerDied(this.closed ? 'the pool was closed' : `${reason} (exit code ${code})`));
+      this.dispatch();
     });
-    this.#members.add(member);
+    this.members.add(member);
     return member;
   }
 
-  #give(member: Member<Task, Result>, job: Job<Task, Result>): void {
+  private give(member: Member<Task, Result>, job: Job<Task, Result>): void {
     try {
       member.worker.postMessage(job.task, job.transfer);
     } catch (error) {
@@ -107,13 +105,13 @@ export class WorkerPool<Task, Result> {
     member.worker.ref();
   }
 
-  #settle(member: Member<Task, Result>, reply: Reply<Result>): void {
+  private settle(member: Member<Task, Result>, reply: Reply<Result>): void {
     const job = member.job;
     member.job = undefined;
     member.worker.unref();
     if ('failure' in reply) job?.reject(errorFrom(reply.failure));
     else job?.resolve(reply.result);
-    this.#dispatch();
+    this.dispatch();
   }
 }
 

@@ -5,6 +5,7 @@ export type { LockInfo, NodeIdentity } from './data-folder.js';
 export { DataFolder, readLock } from './data-folder.js';
 export { fsyncFolder, writeFileDurably, writeSynced } from './durable.js';
 export { asStorageError, onDisk, storageLocked } from './errors.js';
+export { inLanes } from './in-lanes.js';
 export { gridCode, isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export type { ModelVersion, TileVersion } from './layout.js';
 export type { NewModel } from './model-write.js';

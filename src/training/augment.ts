@@ -11,7 +11,7 @@ export function copyTurned(from: Float32Array, to: Float32Array, symmetry: numbe
       for (let turn = symmetry & 3; turn > 0; turn--) [y, x] = [x, last - y];
       const source = (y * PATCH_SIZE + x) * PATCH_BANDS;
       const target = (row * PATCH_SIZE + column) * PATCH_BANDS;
-      for (let b = 0; b < PATCH_BANDS; b++) to[target + b] = from[source + b]!;
+      for (let b = 0; b < PATCH_BANDS; b++) to[target + b] = from[source + b];
     }
   }
 }

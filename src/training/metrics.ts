@@ -19,8 +19,8 @@ export function metricsOf({ truth, predicted }: Predictions): Metrics {
   let residual = 0;
   let total = 0;
   for (let i = 0; i < truth.length; i++) {
-    residual += (truth[i]! - predicted[i]!) ** 2;
-    total += (truth[i]! - mean) ** 2;
+    residual += (truth[i] - predicted[i]) ** 2;
+    total += (truth[i] - mean) ** 2;
   }
   return { mse: residual / truth.length, r2: scoreOf(residual, total) };
 }
@@ -31,7 +31,7 @@ export function metricsOf({ truth, predicted }: Predictions): Metrics {
  */
 export function pooledScore(truths: Float32Array[], mses: number[]): Metrics {
   const all = joined(truths);
-  const residual = truths.reduce((sum, truth, i) => sum + truth.length * mses[i]!, 0);
+  const residual = truths.reduce((sum, truth, i) => sum + truth.length * mses[i], 0);
   const mean = meanOf(all);
   const total = all.reduce((sum, value) => sum + (value - mean) ** 2, 0);
   return { mse: residual / all.length, r2: scoreOf(residual, total) };

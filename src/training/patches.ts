@@ -9,7 +9,7 @@
  * Sides (east, west, south, north) and numbers of later dates are tried in this order until enough patches are usable,
  * which looks at masks only, never at values.
  */
-import { Mask } from '../raster/index.js';
+import { Mask, type Window } from '../raster/index.js';
 
 export const PATCH_SIZE = 16;
 export const PATCH_BANDS = 3;
@@ -60,17 +60,10 @@ export interface PatchDataset {
 
 export type PatchOutcome = { dataset: PatchDataset } | { skipped: string };
 
-interface Rectangle {
-  column: number;
-  row: number;
-  width: number;
-  height: number;
-}
-
 interface Split {
   side: string;
-  trainArea: Rectangle;
-  validationArea: Rectangle;
+  trainArea: Window;
+  validationArea: Window;
   trainDates: DatePixels[];
   validationDates: DatePixels[];
 }
@@ -141,7 +134,7 @@ function divideDates(dates: DatePixels[]): Pick<Split, 'trainDates' | 'validatio
   const divisions = [];
   const least = Math.max(1, Math.round(times.length * VALIDATION_SHARE));
   for (let later = least; later <= Math.max(least, Math.floor(times.length / 2)); later++) {
-    const from = times[times.length - later]!;
+    const from = times[times.length - later];
     divisions.push({
       trainDates: dates.filter(({ time }) => time < from),
       validationDates: dates.filter(({ time }) => time >= from),
@@ -163,7 +156,7 @@ interface Origin {
   from: number;
 }
 
-function usableOrigins(dates: DatePixels[], area: Rectangle, stride: number): Origin[] {
+function usableOrigins(dates: DatePixels[], area: Window, stride: number): Origin[] {
   const origins: Origin[] = [];
   for (const date of dates) {
     for (let row = area.row; row + PATCH_SIZE <= area.row + area.height; row += stride) {
@@ -197,21 +190,21 @@ function isUsable(date: DatePixels, at: number): boolean {
   const code = date.mask[at];
   return (
     (code === Mask.clear || code === Mask.notAssessed) &&
-    Number.isFinite(date.red[at]! + date.green[at]! + date.blue[at]! + date.nir[at]!)
+    Number.isFinite(date.red[at] + date.green[at] + date.blue[at] + date.nir[at])
   );
 }
 
 function hasNdvi(date: DatePixels, at: number): boolean {
-  return date.nir[at]! + date.red[at]! > MIN_NDVI_SUM;
+  return date.nir[at] + date.red[at] > MIN_NDVI_SUM;
 }
 
 function ndvi(date: DatePixels, at: number): number {
-  const nir = date.nir[at]!;
-  const red = date.red[at]!;
+  const nir = date.nir[at];
+  const red = date.red[at];
   return Math.min(1, Math.max(-1, (nir - red) / (nir + red)));
 }
 
-function collect(dates: DatePixels[], area: Rectangle, stride: number): PatchSet {
+function collect(dates: DatePixels[], area: Window, stride: number): PatchSet {
   const origins = evenly(usableOrigins(dates, area, stride), MAX_PATCHES);
   const inputs = new Float32Array(origins.length * PATCH_VALUES);
   const targets = Float32Array.from(origins, meanNdvi);
@@ -224,7 +217,7 @@ function collect(dates: DatePixels[], area: Rectangle, stride: number): PatchSet
 /** At most `limit` of some items, spread evenly over dates and ground. */
 function evenly<T>(items: T[], limit: number): T[] {
   if (items.length <= limit) return items;
-  return Array.from({ length: limit }, (_, i) => items[Math.floor((i * items.length) / limit)]!);
+  return Array.from({ length: limit }, (_, i) => items[Math.floor((i * items.length) / limit)]);
 }
 
 function meanNdvi(origin: Origin): number {
@@ -248,12 +241,12 @@ function fillPatch(origin: Origin, patch: Float32Array): void {
     for (let i = 0; i < PATCH_PIXELS; i++) {
       const at = pixelOf(origin, i);
       if (!isUsable(origin.date, at)) continue;
-      sum += band[at]!;
+      sum += band[at];
       count++;
     }
     for (let i = 0; i < PATCH_PIXELS; i++) {
       const at = pixelOf(origin, i);
-      patch[i * PATCH_BANDS + b] = isUsable(origin.date, at) ? band[at]! : sum / count;
+      patch[i * PATCH_BANDS + b] = isUsable(origin.date, at) ? band[at] : sum / count;
     }
   });
 }

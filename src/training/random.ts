@@ -14,7 +14,7 @@ export function shuffledOrder(count: number, random: () => number): Uint32Array 
   const order = Uint32Array.from({ length: count }, (_, i) => i);
   for (let i = count - 1; i > 0; i--) {
     const j = Math.floor(random() * (i + 1));
-    [order[i], order[j]] = [order[j]!, order[i]!];
+    [order[i], order[j]] = [order[j], order[i]];
   }
   return order;
 }

@@ -39,7 +39,7 @@ async function readDate(
       return { skipped: `its bands differ in size: red ${sizeOf(size)}, ${name} ${sizeOf(header)} px` };
     }
   }
-  const codes = coarsen(bands[0]!, mask, size);
+  const codes = coarsen(bands[0], mask, size);
   if (codes === undefined) {
     return {
       skipped: `its mask of ${sizeOf(mask)} px is no integer multiple of its bands' ${sizeOf(size)} px`,
@@ -73,16 +73,14 @@ async function readOnce(wanted: BandFile[]): Promise<Map<string, ReadBands>> {
   for (const path of new Set(wanted.map((file) => file.path))) {
     const numbers = [...new Set(wanted.filter((file) => file.path === path).map(({ band }) => band))];
     const { header, bands } = await readRaster(path, numbers);
-    rasters.set(path, { header, bands: new Map(numbers.map((number, i) => [number, bands[i]!])) });
+    rasters.set(path, { header, bands: new Map(numbers.map((number, i) => [number, bands[i]])) });
   }
   return rasters;
 }
 
 function physical({ header, bands }: ReadBands, { band, scale, offset }: BandFile): Float32Array {
   const stored = bands.get(band)!;
-  return Float32Array.from(stored, (value) =>
-    value === header.nodata ? Number.NaN : value * scale + offset,
-  );
+  return Float32Array.from(stored, (value) => (value === header.nodata ? NaN : value * scale + offset));
 }
 
 interface Size {
@@ -104,11 +102,11 @@ function coarsen(codes: PixelArray, fine: Size, coarse: Size): Uint8Array | unde
   });
   return Uint8Array.from({ length: coarse.width * coarse.height }, (_, pixel) => {
     const from = Math.floor(pixel / coarse.width) * factor * fine.width + (pixel % coarse.width) * factor;
-    let worst = codes[from]!;
+    let worst = codes[from];
     for (let row = 0; row < factor; row++) {
       for (let column = 0; column < factor; column++) {
-        const code = codes[from + row * fine.width + column]!;
-        if (severity[code]! < severity[worst]!) worst = code;
+        const code = codes[from + row * fine.width + column];
+        if (severity[code] < severity[worst]) worst = code;
       }
     }
     return worst;

@@ -92,7 +92,7 @@ export function predict(tf: Tf, model: LayersModel, spec: ModelSpec, patches: Pa
   const predicted = tf.tidy(() => {
     const inputs = tf.tensor(patches.inputs, [patches.count, ...spec.inputShape]);
     const output = model.predict(inputs, { batchSize: 256 });
-    return (Array.isArray(output) ? output[0]! : output).dataSync<'float32'>();
+    return (Array.isArray(output) ? output[0] : output).dataSync<'float32'>();
   });
   return { truth: patches.targets, predicted };
 }
@@ -120,7 +120,7 @@ async function trainOnBatch(
   });
   const inputs = tf.tensor(values, [chosen.length, ...spec.inputShape]);
   const targets = tf.tensor(
-    Float32Array.from(chosen, (n) => patches.targets[n]!),
+    Float32Array.from(chosen, (n) => patches.targets[n]),
     [chosen.length, 1],
   );
   try {

@@ -15,7 +15,6 @@ const COMMON_NAMES = new Set(
 );
 
 export const geotiff: SceneFormat = {
-  name: 'GeoTIFF',
   async describe(path, options) {
     if ((await stat(path)).isDirectory()) return null;
     const header = await openRaster(path);
@@ -99,7 +98,7 @@ function timeOf(
   }
   // TIFF 6.0 DateTime is "YYYY:MM:DD HH:MM:SS" without a zone; UTC is the field's custom.
   const tag = header.metadata.ACQUISITION_DATETIME ?? header.dateTime;
-  const time = tag ? parseTime(tag.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T')) : Number.NaN;
+  const time = tag ? parseTime(tag.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T')) : NaN;
   if (Number.isNaN(time)) throw noDatetime(path);
   return { start: time, end: time };
 }
@@ -107,7 +106,7 @@ function timeOf(
 /** RFC 3339 or a plain date; without a zone it is UTC. */
 function parseTime(text: string): number {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return Date.parse(`${text}T00:00:00Z`);
-  if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/.test(text)) return Number.NaN;
+  if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/.test(text)) return NaN;
   const zoned = /[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`;
   return Date.parse(zoned.replace(' ', 'T').toUpperCase());
 }

@@ -48,7 +48,6 @@ interface Product {
 }
 
 export const landsat: SceneFormat = {
-  name: 'Landsat',
   async describe(path) {
     const folder = (await stat(path)).isDirectory() ? path : dirname(path);
     const files = await readdir(folder);
@@ -223,7 +222,7 @@ function calibration(name: string, number: number, { mtl, collection }: Product,
   const suffix = name.replace(/^B/, '');
   const get = (key: string) => {
     for (const group of mtl.values()) if (key in group) return Number(group[key]);
-    return Number.NaN;
+    return NaN;
   };
   const gain = get(`REFLECTANCE_MULT_BAND_${suffix}`);
   const bias = get(`REFLECTANCE_ADD_BAND_${suffix}`);
