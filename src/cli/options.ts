@@ -39,14 +39,18 @@ export function bytes(value: string): number {
 
 export interface CommonOptions {
   format: 'text' | 'json';
+  config?: string;
 }
 
-export interface TargetOptions extends CommonOptions {
+export interface ResourceOptions {
+  memory: number;
+  cores: number;
+}
+
+export interface TargetOptions extends CommonOptions, ResourceOptions {
   data: string;
   server?: string;
   token?: string;
-  memory: number;
-  cores: number;
 }
 
 export function withCommon(command: Command): Command {
@@ -79,7 +83,9 @@ export function withTarget(command: Command): Command {
   return withCommon(command);
 }
 
-export type FilterOptions = FilterParams;
+export interface FilterOptions extends Omit<FilterParams, 'ids' | 'collections'> {
+  collection?: string;
+}
 
 export function withFilter(command: Command): Command {
   return command
@@ -105,7 +111,7 @@ function wholeDays(datetime: string): string {
 }
 
 /** The filter of a command's options, as the API takes it. */
-export function filterOf(options: FilterOptions & { collection?: string }): FilterParams {
+export function filterOf(options: FilterOptions): FilterParams {
   const { bbox, geocode, recurse, datetime, minCloud, maxCloud, minCoverage, source, platform, collection } =
     options;
   const filter: FilterParams = {

@@ -63,11 +63,8 @@ export class Client {
     }
     hooks.onProgress?.(job);
     if (job.status !== 'successful') {
-      const { code, message } = job.error ?? {
-        code: 'TW_JOB_DISMISSED',
-        message: `Job ${job.jobID} was cancelled.`,
-      };
-      throw new TilewrightError(code, 500, message);
+      if (!job.error) throw badAnswer(`/jobs/${job.jobID}`, 200);
+      throw new TilewrightError(job.error.code, 500, job.error.message);
     }
     return { job: job.jobID, results: await this.ask<Results>('GET', `/jobs/${job.jobID}/results`) };
   }

@@ -35,7 +35,7 @@ export const badOption = defineError(
   400,
   'A flag that describes the input has a value that cannot be used.',
   (option: string, value: string, expected: string) =>
-    `${option} ${value} cannot be used: expected ${expected}.`,
+    `${option} ${value} cannot be used: expected ${expected}`,
 );
 
 export const bandsDiffer = defineError(
@@ -67,4 +67,11 @@ export const tooLarge = defineError(
   'One row of tiles needs more source pixels in memory than the limit allows.',
   (path: string, needed: number, limit: number) =>
     `${path}: one row of tiles needs ${Math.ceil(needed / 1e6)} MB of source pixels, the limit is ${Math.floor(limit / 1e6)} MB. Use a higher --precision or more --memory.`,
+);
+
+export const ingestFailed = defineError(
+  'TW_INGEST_FAILED',
+  500,
+  'A scene failed with an error that has no code of its own; its message says which. The other scenes go on.',
+  (path: string, detail: string) => `${path}: ${detail}`,
 );

@@ -1,5 +1,6 @@
 import { messageOf, TilewrightError } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
+import { ingestFailed } from './errors.js';
 import { findScenes } from './formats/index.js';
 import { type IngestContext, type IngestOptions, ingestScene, type SceneResult } from './ingest.js';
 
@@ -60,8 +61,9 @@ async function ingestPaths(
       return await work();
     } catch (error) {
       if (job.signal.aborted) throw error;
-      const code = error instanceof TilewrightError ? error.code : 'TW_INGEST_FAILED';
-      results.failed.push({ path, code, message: messageOf(error) });
+      const { code, message } =
+        error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
+      results.failed.push({ path, code, message });
       return null;
     }
   };

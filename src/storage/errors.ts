@@ -21,7 +21,7 @@ export const storageFull = defineError(
   507,
   'The disk of the data folder is full. Free space; after a failed write to the catalogue also start the node again.',
   (dir: string) =>
-    `no space is left on the disk of ${dir}; what was acknowledged is safe. Free space, then start again`,
+    `no space is left on the disk of ${dir}; what was acknowledged is safe; free space, then start again`,
 );
 
 export const storageReadOnly = defineError(

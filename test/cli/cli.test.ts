@@ -36,7 +36,7 @@ test('a command that reads says where it looked for a data folder, and makes non
   const folder = await tempFolder(t);
   const { code, stderr } = await tilewright('search', '--data', join(folder, 'nothing'));
   assert.equal(code, 1);
-  assert.match(stderr, /There is no data folder at .*nothing.*\[TW_CLI_NO_DATA\]/);
+  assert.match(stderr, /there is no data folder at .*nothing.*\[TW_CLI_NO_DATA\]/);
 });
 
 test('flags come from the command line, else the environment, else the config file', async (t) => {

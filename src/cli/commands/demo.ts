@@ -1,14 +1,18 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { interruptSignal } from '../interrupt.js';
-import { flag, positiveInteger, withCommon, withResources } from '../options.js';
+import {
+  type CommonOptions,
+  flag,
+  positiveInteger,
+  type ResourceOptions,
+  withCommon,
+  withResources,
+} from '../options.js';
 
-interface DemoFlags {
+interface DemoFlags extends CommonOptions, ResourceOptions {
   out: string;
   epochs?: number;
-  memory: number;
-  cores: number;
-  format: 'text' | 'json';
 }
 
 export function demoCommand(): Command {

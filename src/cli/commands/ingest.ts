@@ -1,24 +1,12 @@
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import type { IngestResults } from '../../ingest/index.js';
+import type { IngestOptions, IngestResults } from '../../ingest/index.js';
 import { interruptSignal } from '../interrupt.js';
 import { flag, integer, number, positiveInteger, type TargetOptions, withTarget } from '../options.js';
 import { count, duration, note, print, printJson, progressLine } from '../output.js';
 import { openTarget } from '../target.js';
 
-interface IngestFlags extends TargetOptions {
-  collection?: string;
-  grid?: 'geohash' | 'quadtile';
-  precision?: number;
-  id?: string;
-  datetime?: string;
-  bands?: Record<string, number>;
-  nodata?: number;
-  scale?: number;
-  offset?: number;
-  platform?: string;
-  maskBand?: number;
-}
+type IngestFlags = TargetOptions & IngestOptions;
 
 /** "red=3,nir=4" */
 function bandNames(value: string): Record<string, number> {
@@ -48,8 +36,7 @@ export function ingestCommand(): Command {
       flag('--mask-band <n>', 'band that is 0 where clear and anything else where cloudy', positiveInteger),
     );
   return withTarget(command).action(async (paths: string[], flags: IngestFlags) => {
-    const { data, server, token, memory, cores, format, ...options } = flags;
-    delete (options as { config?: string }).config;
+    const { data, server, token, memory, cores, format, config, ...options } = flags;
     const target = await openTarget(flags, { create: true });
     const line = progressLine('tiles');
     try {

@@ -12,7 +12,7 @@ import {
 import { count, print, printJson, table } from '../output.js';
 import { openTarget } from '../target.js';
 
-type SearchFlags = TargetOptions & FilterOptions & { limit: number; collection?: string };
+type SearchFlags = TargetOptions & FilterOptions & { limit: number };
 
 /** Items asked for at once. */
 const PAGE = 1000;

@@ -1,17 +1,22 @@
 import { Command } from 'commander';
 import { interruptSignal } from '../interrupt.js';
-import { flag, integer, withCommon, withData, withResources } from '../options.js';
+import {
+  type CommonOptions,
+  flag,
+  integer,
+  type ResourceOptions,
+  withCommon,
+  withData,
+  withResources,
+} from '../options.js';
 import { note, printJson } from '../output.js';
 
-interface ServeFlags {
+interface ServeFlags extends CommonOptions, ResourceOptions {
   data: string;
   host: string;
   port: number;
   token?: string;
   allowFolder: string[];
-  memory: number;
-  cores: number;
-  format: 'text' | 'json';
 }
 
 const append = (value: string, all: unknown) => [...((all as string[] | undefined) ?? []), value];

@@ -14,8 +14,7 @@ import {
 import { count, duration, print, printJson, progressLine, table } from '../output.js';
 import { openTarget } from '../target.js';
 
-type TrainFlags = TargetOptions &
-  FilterOptions & { epochs?: number; seed?: number; engine?: string; collection?: string };
+type TrainFlags = TargetOptions & FilterOptions & { epochs?: number; seed?: number; engine?: string };
 
 export function trainCommand(): Command {
   const command = new Command('train')

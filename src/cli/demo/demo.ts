@@ -7,19 +7,17 @@ import type { IngestInputs, IngestResults } from '../../ingest/index.js';
 import { openNode } from '../../node.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import type { TrainResults } from '../../training/index.js';
+import type { CommonOptions, ResourceOptions } from '../options.js';
 import { count, duration, note, print, printJson, progressLine, table } from '../output.js';
 import { renderReport } from '../report/index.js';
 import { injected } from '../target.js';
 import { gatherReport } from './gather.js';
 
-export interface DemoOptions {
+export interface DemoOptions extends CommonOptions, ResourceOptions {
   /** A scene of the user's; undefined makes the samples. */
   path?: string;
   out: string;
   epochs?: number;
-  memory: number;
-  cores: number;
-  format: 'text' | 'json';
   signal: AbortSignal;
 }
 
