@@ -1,0 +1,72 @@
+/** Numbers and times as people read them. */
+
+const MISSING = '–';
+const MINUS = '−';
+const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
+
+/** Three significant digits: 0.00213, and 8.1 × 10⁻⁶ for very small and large values. */
+export function significant(value: number): string {
+  if (!Number.isFinite(value)) return MISSING;
+  const size = Math.abs(value);
+  if (size === 0) return '0';
+  if (size >= 1e-4 && size < 1e6) return signed(value, Math.max(0, 2 - Math.floor(Math.log10(size))));
+  const [digits, exponent] = value.toExponential(1).split('e');
+  return `${digits!.replace('-', MINUS)} × ${powerOfTen(Number(exponent))}`;
+}
+
+function powerOfTen(exponent: number): string {
+  const digits = [...String(Math.abs(exponent))].map((digit) => SUPERSCRIPTS[Number(digit)]).join('');
+  return `10${exponent < 0 ? '⁻' : ''}${digits}`;
+}
+
+/** A tick of a logarithmic axis: 0.02, 10⁻⁵ */
+export function logTick(value: number): string {
+  if (value >= 1e-3 && value < 1e4) return String(Number(value.toPrecision(1)));
+  const exponent = Math.floor(Math.log10(value) + 1e-9);
+  const digit = Math.round(value / 10 ** exponent);
+  return digit === 1 ? powerOfTen(exponent) : `${digit}·${powerOfTen(exponent)}`;
+}
+
+/** A fixed number of decimals with a true minus sign. */
+export function signed(value: number, decimals: number): string {
+  return Number.isFinite(value) ? value.toFixed(decimals).replace('-', MINUS) : MISSING;
+}
+
+/** R2, with two decimals. */
+export const r2 = (value: number) => signed(value, 2);
+
+/** A percentage without its sign; only 100 itself is shown as 100, and only 0 as 0. */
+export function percent(value: number | null): string {
+  if (value === null || !Number.isFinite(value)) return MISSING;
+  if (value > 0 && value < 0.5) return '<1';
+  return String(value < 100 ? Math.min(99, Math.round(value)) : Math.round(value));
+}
+
+/** `12 May 2024` of an ISO time; a text that is no time stays as it is. */
+export function day(time: string): string {
+  return inUtc(time, { day: 'numeric', month: 'short', year: 'numeric' });
+}
+
+/** `12 May 2024, 10:20 UTC` */
+export function moment(time: string): string {
+  return inUtc(time, {
+    day: 'numeric',
+    month: 'long',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZoneName: 'short',
+  });
+}
+
+function inUtc(time: string, style: Intl.DateTimeFormatOptions): string {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return time;
+  return new Intl.DateTimeFormat('en-GB', { ...style, timeZone: 'UTC' }).format(date);
+}
+
+export function median(values: number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}

@@ -1,0 +1,63 @@
+/** Axes: where a value lies, and where their ticks are. */
+
+export interface Scale {
+  /** 0 at the low end, 1 at the high end; values beyond are put on the end. */
+  at(value: number): number;
+  ticks: number[];
+}
+
+/** A linear axis whose ends are ticks. */
+export function linearScale(values: number[], wanted: number): Scale {
+  const [low, high] = extent(values, [0, 1]);
+  const step = niceStep((high - low || 1) / wanted);
+  const first = Math.floor(low / step + 1e-9);
+  const last = Math.max(first + 1, Math.ceil(high / step - 1e-9));
+  const ticks = Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
+  return { at: (value) => clamp((value / step - first) / (last - first)), ticks };
+}
+
+/** A logarithmic axis over the positive values, with ticks at powers of ten, and at 2 and 5 between where it is short. */
+export function logScale(values: number[]): Scale {
+  const [low, high] = extent(
+    values.filter((value) => value > 0),
+    [0.001, 1],
+  ).map(Math.log10) as [number, number];
+  const margin = Math.max((high - low) * 0.05, 0.05);
+  const [from, to] = [low - margin, high + margin];
+  const steps = to - from < 1.5 ? [1, 2, 5] : [1];
+  const ticks: number[] = [];
+  for (let power = Math.floor(from); power <= Math.ceil(to); power++) {
+    for (const step of steps) {
+      const tick = step * 10 ** power;
+      if (Math.log10(tick) >= from && Math.log10(tick) <= to) ticks.push(tick);
+    }
+  }
+  return { at: (value) => (value > 0 ? clamp((Math.log10(value) - from) / (to - from)) : 0), ticks };
+}
+
+/** The largest of 1, 2 or 5 times a power of ten that is not above a positive length. */
+export function niceBelow(length: number): number {
+  const power = 10 ** Math.floor(Math.log10(length));
+  return [5, 2, 1].find((step) => step * power <= length * (1 + 1e-9))! * power;
+}
+
+/** The smallest of 1, 2 or 5 times a power of ten that is not below a positive length. */
+export function niceStep(length: number): number {
+  const power = 10 ** Math.floor(Math.log10(length));
+  return [1, 2, 5, 10].find((step) => step * power >= length * (1 - 1e-9))! * power;
+}
+
+export function decimalsOf(step: number): number {
+  return Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+}
+
+function extent(values: number[], empty: [number, number]): [number, number] {
+  const finite = values.filter(Number.isFinite);
+  if (finite.length === 0) return empty;
+  return finite.reduce(
+    ([low, high], value) => [Math.min(low, value), Math.max(high, value)],
+    [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
+  );
+}
+
+const clamp = (share: number) => Math.min(1, Math.max(0, share));
