@@ -3,5 +3,5 @@ export { KINDS, type LandCover } from './kinds.js';
 export * from './landsat-like.js';
 export * from './landsat-product.js';
 export type { Landscape } from './landscape.js';
-export { type PixelQuality, qaPixel } from './qa-pixel.js';
+export { qaPixel } from './qa-pixel.js';
 export * from './sentinel-like.js';

@@ -4,7 +4,6 @@
  */
 
 /** The bands of a spectrum, Landsat 8 numbering: 1 coastal, 2 blue, 3 green, 4 red, 5 NIR, 6 SWIR1, 7 SWIR2. */
-export const SPECTRUM_BANDS = 7;
 export type Spectrum = readonly [
   coastal: number,
   blue: number,

@@ -2,7 +2,7 @@ import { Kinds } from './kinds.js';
 import { uniform } from './random.js';
 
 /** What a place in the farmland is sown with. `green` and `nir` are factors as in Landscape. */
-export interface Parcel {
+interface Parcel {
   kind: number;
   green: number;
   nir: number;

@@ -1,5 +1,5 @@
 /** What is true of one pixel of a Landsat scene. */
-export interface PixelQuality {
+interface PixelQuality {
   fill: boolean;
   dilatedCloud: boolean;
   cirrus: boolean;

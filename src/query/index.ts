@@ -9,5 +9,5 @@ export {
   parseBbox,
   parseFilter,
 } from './parse-filter.js';
-export { type SearchPage, searchTiles } from './search.js';
-export { type StacCollection, type StacItem, toStacCollection, toStacItem } from './stac-item.js';
+export { searchTiles } from './search.js';
+export { toStacCollection, toStacItem } from './stac-item.js';
