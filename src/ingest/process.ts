@@ -23,10 +23,10 @@ const INPUTS = {
   additionalProperties: false,
   properties: {
     paths: { type: 'array', items: { type: 'string' }, minItems: 1 },
-    collection: { type: 'string', pattern: '^[a-z0-9][a-z0-9._-]{0,99}$' },
+    collection: { type: 'string', pattern: '^[a-z0-9][a-z0-9._-]{0,63}$' },
     grid: { enum: ['geohash', 'quadtile'] },
     precision: { type: 'integer' },
-    id: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$' },
+    id: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$' },
     datetime: { type: 'string' },
     bands: { type: 'object', additionalProperties: { type: 'integer', minimum: 1 } },
     nodata: { type: 'number' },
