@@ -74,7 +74,9 @@ async function describeProduct(
   }
   requireListedBands(path, product, byBand, warnings);
   if (byBand.size === 0) throw notRecognised(path, 'the folder has a Landsat MTL but no band files');
-  if (!product.mtl) {
+  if (!product.mtl && product.collection === 'c2-l2')
+    warnings.push('no MTL file: the time of day is not known');
+  else if (!product.mtl) {
     warnings.push(
       'no MTL file: time of day and calibration are not known, stored numbers are kept without sun angle',
     );
