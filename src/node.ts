@@ -1,7 +1,8 @@
 /** The composition root: configuration in, a running node out. The only place that wires the parts together. */
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
-import { buildServer, requireSafeBinding } from './api/index.js';
+import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
+import { messageOf } from './errors.js';
 import { ingestProcess, startIngestWorkers } from './ingest/index.js';
 import { Jobs, verifyProcess } from './jobs/index.js';
 import { Storage } from './storage/index.js';
@@ -67,7 +68,9 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     ownerSecret,
     async listen(host, port) {
       requireSafeBinding(host, token);
-      const url = await server.listen({ host, port });
+      const url = await server.listen({ host, port }).catch((error) => {
+        throw cannotListen.because(error, host, port, messageOf(error));
+      });
       await storage.folder.announce(url);
       return url;
     },

@@ -65,3 +65,11 @@ export const internal = defineError(
   'The server met an error that it does not know. Its log has the details.',
   () => 'the server met an error that it does not know: its log has the details',
 );
+
+export const cannotListen = defineError(
+  'TW_API_CANNOT_LISTEN',
+  500,
+  'The server cannot listen on its address, most often because another program has the port.',
+  (host: string, port: number, reason: string) =>
+    `cannot listen on ${host} port ${port} (${reason}); take another --port, 0 for any free one`,
+);

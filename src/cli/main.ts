@@ -52,8 +52,16 @@ async function main(): Promise<void> {
     const code = error instanceof TilewrightError ? ` [${error.code}]` : '';
     process.stderr.write(`error: ${messageOf(error)}${code}\n`);
     if (!code && process.env.TILEWRIGHT_DEBUG) console.error(error);
-    process.exitCode = 1;
+    process.exitCode = isUsage(error) ? 2 : 1;
   }
+}
+
+/** A parameter that cannot be used, found by the API and not by the parser of flags. */
+function isUsage(error: unknown): boolean {
+  return (
+    error instanceof TilewrightError &&
+    (error.code.startsWith('TW_QUERY_') || error.code === 'TW_API_BAD_REQUEST')
+  );
 }
 
 await main();

@@ -43,7 +43,7 @@ export function progressLine(unit: string): { update(progress: Progress): void; 
       const finished = tiles.done + tiles.failed + tiles.skipped;
       const rate = finished / ((now - started) / 1000);
       const left = rate > 0 ? `, ${duration((tiles.total - finished) / rate)} left` : '';
-      const text = `${message}: ${finished} of ${tiles.total} ${unit}, ${rate.toFixed(1)}/s${left}`;
+      const text = `${message ? `${message}: ` : ''}${finished} of ${tiles.total} ${unit}, ${rate.toFixed(1)}/s${left}`;
       if (stderr.isTTY) stderr.write(`\r\x1b[2K${text.slice(0, (stderr.columns ?? 80) - 1)}`);
       else note(text);
       drawn = true;

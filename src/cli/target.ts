@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Client, httpTransport, type Transport } from '../client/index.js';
 import type { TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
@@ -46,6 +46,24 @@ export function injected(node: TilewrightNode): Transport {
       headers: { host: 'localhost', authorization: `Bearer ${node.ownerSecret}` },
       ...(body !== undefined && { payload: body as object }),
     });
-    return { status: response.statusCode, body: response.body ? JSON.parse(response.body) : null };
+    const answer = response.body ? JSON.parse(response.body) : null;
+    await nameLocalFiles(node, answer);
+    return { status: response.statusCode, body: answer };
   };
+}
+
+interface Item {
+  type?: string;
+  id: string;
+  assets: Record<string, { href: string }>;
+}
+
+/** No server answers the addresses of assets here, so that they become the files' own paths: GDAL and QGIS open these. */
+async function nameLocalFiles(node: TilewrightNode, answer: (Partial<Item> & { features?: Item[] }) | null): Promise<void> {
+  const items = answer?.features ?? (answer?.type === 'Feature' ? [answer as Item] : []);
+  for (const { id, assets } of items) {
+    const tile = await node.storage.getTile(id);
+    if (!tile) continue;
+    for (const [group, asset] of Object.entries(assets)) asset.href = resolve(node.storage.tilePath(tile, group));
+  }
 }

@@ -2,7 +2,7 @@
  * A scene on disk becomes tiles: describe, find its cells, decode its rows once through rolling windows, cut every cell in
  * worker threads, publish the files as they arrive, and commit them all together.
  */
-import { type Grid, type GridName, gridByName } from '../geocode/index.js';
+import { type Grid, type GridName, gridByName, pixelGrids } from '../geocode/index.js';
 import type { WorkerPool } from '../raster/index.js';
 import { inLanes, type SceneWrite, type Storage, type TileRecord } from '../storage/index.js';
 import { finestGroup, sceneCells, scenePrecision } from './cells.js';
@@ -39,6 +39,8 @@ export interface SceneResult {
   tiles: number;
   /** True where the store already held exactly this scene. */
   unchanged: boolean;
+  /** True where an earlier delivery of the scene, or one with other flags, was replaced. */
+  replaced: boolean;
   warnings: string[];
 }
 
@@ -61,10 +63,18 @@ export async function ingestScene(
   const previous = await storage.getScene(id, scene.id);
   if (previous?.fingerprint === fingerprint) {
     const { geocodes, warnings } = previous;
-    return { id: scene.id, collection: id, tiles: geocodes.length, unchanged: true, warnings };
+    return {
+      id: scene.id,
+      collection: id,
+      tiles: geocodes.length,
+      unchanged: true,
+      replaced: false,
+      warnings,
+    };
   }
 
   const cells = sceneCells(scene, grid, precision);
+  warnOfSmallTiles(scene, grid, cells);
   const chunks = planChunks(scene, grid, cells, context.memory);
   hooks.onCells?.(cells.length);
   const write = await storage.beginScene(collection, scene.id, cells);
@@ -73,10 +83,30 @@ export async function ingestScene(
     if (tiles.length === 0) throw noValidPixels(path);
     const { start, end, platform, warnings } = scene;
     await write.commit({ fingerprint, start, end, platform, warnings }, tiles);
-    return { id: scene.id, collection: id, tiles: tiles.length, unchanged: false, warnings };
+    return {
+      id: scene.id,
+      collection: id,
+      tiles: tiles.length,
+      unchanged: false,
+      replaced: previous !== undefined,
+      warnings,
+    };
   } catch (error) {
     await write.abort();
     throw error;
+  }
+}
+
+/** The first scene of a collection fixes its cells; scenes with much coarser pixels then make tiles of a few pixels. */
+const SMALL_TILE = 32;
+
+function warnOfSmallTiles(scene: Scene, grid: Grid, cells: string[]): void {
+  if (cells.length === 0) return;
+  const [{ width }] = pixelGrids(grid, cells[0], [finestGroup(scene).resolution]);
+  if (width < SMALL_TILE) {
+    scene.warnings.push(
+      `its tiles are only ${width} px wide; put scenes with such pixels into a collection of their own`,
+    );
   }
 }
 

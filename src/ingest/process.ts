@@ -14,6 +14,8 @@ export interface IngestResults {
   scenes: SceneResult[];
   tiles: number;
   failed: { path: string; code: string; message: string }[];
+  /** Folders below the given ones in which no scene was found. */
+  passedOver: string[];
   seconds: number;
 }
 
@@ -55,7 +57,14 @@ async function ingestPaths(
 ): Promise<IngestResults> {
   const started = performance.now();
   const { paths, ...options } = inputs;
-  const results: IngestResults = { collection: null, scenes: [], tiles: 0, failed: [], seconds: 0 };
+  const results: IngestResults = {
+    collection: null,
+    scenes: [],
+    tiles: 0,
+    failed: [],
+    passedOver: [],
+    seconds: 0,
+  };
   const attempt = async <T>(path: string, work: () => Promise<T>): Promise<T | null> => {
     try {
       return await work();
@@ -69,7 +78,11 @@ async function ingestPaths(
   };
 
   const scenes: string[] = [];
-  for (const path of paths) scenes.push(...((await attempt(path, () => findScenes(path))) ?? []));
+  for (const path of paths) {
+    const found = await attempt(path, () => findScenes(path));
+    scenes.push(...(found?.scenes ?? []));
+    results.passedOver.push(...(found?.passedOver ?? []));
+  }
   const tiles = { total: 0, done: 0, failed: 0, skipped: 0 };
   for (const [i, path] of scenes.entries()) {
     job.message(`scene ${i + 1} of ${scenes.length}: ${path}`);

@@ -10,6 +10,9 @@ const BANDS = ['red', 'green', 'blue', 'nir'] as const;
 /** Which mask code speaks for a pixel that covers several: the first of these that occurs. */
 const WORST_FIRST = [Mask.nodata, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAssessed, Mask.clear];
 
+/** Reflectance is 0 to 1; clouds and sun glint may be a little brighter. */
+const MAX_REFLECTANCE = 1.5;
+
 /** All dates of a place, or the reason why their sizes do not fit together. */
 export async function readPlace(files: PlaceDate[]): Promise<ReadOutcome> {
   const dates: DatePixels[] = [];
@@ -40,18 +43,20 @@ async function readDate(
     }
   }
   const codes = coarsen(bands[0], mask, size);
-  if (codes === undefined) {
+  const band = (file: BandFile) => physical(rasters.get(file.path)!, file);
+  const red = band(files.red);
+  const brightness = meanOfFinite(red);
+  if (Math.abs(brightness) > MAX_REFLECTANCE) {
     return {
-      skipped: `its mask of ${sizeOf(mask)} px is no integer multiple of its bands' ${sizeOf(size)} px`,
+      skipped: `its values are no reflectances (mean red is ${brightness.toPrecision(3)}); ingest it with --scale and --offset`,
     };
   }
-  const band = (file: BandFile) => physical(rasters.get(file.path)!, file);
   return {
     pixels: {
       time: files.time,
       width: size.width,
       height: size.height,
-      red: band(files.red),
+      red,
       green: band(files.green),
       blue: band(files.blue),
       nir: band(files.nir),
@@ -83,6 +88,17 @@ function physical({ header, bands }: ReadBands, { band, scale, offset }: BandFil
   return Float32Array.from(stored, (value) => (value === header.nodata ? NaN : value * scale + offset));
 }
 
+function meanOfFinite(values: Float32Array): number {
+  let sum = 0;
+  let count = 0;
+  for (const value of values) {
+    if (Number.isNaN(value)) continue;
+    sum += value;
+    count++;
+  }
+  return count === 0 ? 0 : sum / count;
+}
+
 interface Size {
   width: number;
   height: number;
@@ -92,23 +108,32 @@ function sizeOf({ width, height }: Size): string {
   return `${width}x${height}`;
 }
 
-/** Mask codes at the bands' size: a pixel takes the worst code that it covers. Undefined where the sizes do not nest. */
-function coarsen(codes: PixelArray, fine: Size, coarse: Size): Uint8Array | undefined {
-  const factor = fine.width / coarse.width;
-  if (!Number.isInteger(factor) || fine.height !== coarse.height * factor) return undefined;
+/** Mask codes at the bands' size: a pixel takes the worst code of those that it covers, also in part. */
+function coarsen(codes: PixelArray, fine: Size, coarse: Size): Uint8Array {
   const severity = new Uint8Array(256).fill(WORST_FIRST.length);
   WORST_FIRST.forEach((code, rank) => {
     severity[code] = rank;
   });
+  const columns = spans(fine.width, coarse.width);
+  const rows = spans(fine.height, coarse.height);
   return Uint8Array.from({ length: coarse.width * coarse.height }, (_, pixel) => {
-    const from = Math.floor(pixel / coarse.width) * factor * fine.width + (pixel % coarse.width) * factor;
-    let worst = codes[from];
-    for (let row = 0; row < factor; row++) {
-      for (let column = 0; column < factor; column++) {
-        const code = codes[from + row * fine.width + column];
+    const [top, bottom] = rows[Math.floor(pixel / coarse.width)];
+    const [left, right] = columns[pixel % coarse.width];
+    let worst = codes[top * fine.width + left];
+    for (let row = top; row < bottom; row++) {
+      for (let column = left; column < right; column++) {
+        const code = codes[row * fine.width + column];
         if (severity[code] < severity[worst]) worst = code;
       }
     }
     return worst;
   });
+}
+
+/** For each of `coarse` equal parts of a line, the fine pixels [from, to) that it touches. */
+function spans(fine: number, coarse: number): [from: number, to: number][] {
+  return Array.from({ length: coarse }, (_, i) => [
+    Math.floor((i * fine) / coarse),
+    Math.ceil(((i + 1) * fine) / coarse),
+  ]);
 }

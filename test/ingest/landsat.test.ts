@@ -97,7 +97,7 @@ test('a real Landsat 8 cut-out before collections', { skip }, async (t) => {
 });
 
 test('real series and levels: folders of products, without MTL, surface reflectance', { skip }, async () => {
-  const series = await findScenes(join(real, 'landsat8-ny-2018-series'));
+  const { scenes: series } = await findScenes(join(real, 'landsat8-ny-2018-series'));
   assert.equal(series.length, 19);
   const one = await describeScene(series[0], {});
   assert.equal(one.collection.id, 'landsat-c1-l1');

@@ -85,7 +85,12 @@ export async function processRoutes(
         schema: {
           summary: `Starts a job: ${process.title.toLowerCase()}`,
           tags: ['processes'],
-          body: { type: 'object', additionalProperties: false, properties: { inputs: process.inputs } },
+          body: {
+            type: 'object',
+            additionalProperties: false,
+            properties: { inputs: process.inputs },
+            required: process.inputs.required ? ['inputs'] : [],
+          },
         },
       },
       async (request, reply) =>

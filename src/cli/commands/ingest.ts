@@ -13,7 +13,9 @@ function bandNames(value: string): Record<string, number> {
   const pairs = value.split(',').map((pair) => /^([\w.-]+)=(\d+)$/.exec(pair.trim()));
   if (pairs.includes(null))
     throw new InvalidArgumentError('It must be names with band numbers, such as red=3,nir=4.');
-  return Object.fromEntries(pairs.map((match) => [match?.[1], Number(match?.[2])]));
+  const names = Object.fromEntries(pairs.map((match) => [match?.[1], Number(match?.[2])]));
+  if (Object.keys(names).length < pairs.length) throw new InvalidArgumentError('A name is given twice.');
+  return names;
 }
 
 export function ingestCommand(): Command {
@@ -48,6 +50,9 @@ export function ingestCommand(): Command {
       line.end();
       for (const { id, warnings } of results.scenes)
         for (const warning of warnings) note(`warning: ${id}: ${warning}`);
+      const { passedOver } = results;
+      if (passedOver.length > 0)
+        note(`warning: ${count(passedOver.length, 'folder')} without a scene: ${passedOver.join(', ')}`);
       for (const { code, message } of results.failed) note(`error: ${message} [${code}]`);
       if (format === 'json') printJson(results);
       else printResults(results, target.name);
@@ -60,8 +65,9 @@ export function ingestCommand(): Command {
 }
 
 function printResults({ scenes, tiles, seconds }: IngestResults, where: string): void {
-  for (const { id, collection, tiles: made, unchanged } of scenes) {
-    print(`${collection}  ${id}  ${unchanged ? 'already there, unchanged' : count(made, 'tile')}`);
+  for (const { id, collection, tiles: made, unchanged, replaced } of scenes) {
+    const what = unchanged ? 'already there, unchanged' : count(made, 'tile');
+    print(`${collection}  ${id}  ${what}${replaced ? ', in place of those that were there' : ''}`);
   }
   if (scenes.length > 0) {
     print(`${count(tiles, 'tile')} of ${count(scenes.length, 'scene')} in ${where}, ${duration(seconds)}`);

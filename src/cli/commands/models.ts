@@ -23,9 +23,10 @@ export function modelsCommand(): Command {
         new Date(model.createdAt).toISOString(),
         model.metrics.validation.mse.toPrecision(3),
         model.metrics.validation.r2.toFixed(3),
+        model.baseline.linear.mse.toPrecision(3),
       ]);
       if (rows.length > 0)
-        for (const line of table([['model', 'trained', 'MSE', 'R2'], ...rows])) print(line);
+        for (const line of table([['model', 'trained', 'MSE', 'R2', 'MSE linear'], ...rows])) print(line);
       print(count(models.length, 'model'));
     } finally {
       await target.close();
@@ -37,4 +38,5 @@ interface ListedModel {
   id: string;
   createdAt: number;
   metrics: { validation: { mse: number; r2: number } };
+  baseline: { linear: { mse: number } };
 }

@@ -11,7 +11,7 @@ import {
   withFilter,
   withTarget,
 } from '../options.js';
-import { count, duration, print, printJson, progressLine, table } from '../output.js';
+import { count, duration, note, print, printJson, progressLine, table } from '../output.js';
 import { openTarget } from '../target.js';
 
 type TrainFlags = TargetOptions & FilterOptions & { epochs?: number; seed?: number; engine?: string };
@@ -40,7 +40,13 @@ export function trainCommand(): Command {
       line.end();
       if (flags.format === 'json') printJson({ job, ...results });
       else printResults(results);
-      if (results.models.length === 0) process.exitCode = 1;
+      if (results.models.length > 0) return;
+      process.exitCode = 1;
+      if (results.skipped.length === 0) {
+        note(
+          'error: no tile fits the filter. Tiles without a known cloud cover fit no cloud limit; --recurse takes the cells below a geocode.',
+        );
+      }
     } finally {
       line.end();
       await target.close();

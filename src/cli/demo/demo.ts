@@ -73,7 +73,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     ).results;
     note(`     ${count(train.models.length, 'model')} in ${duration(train.seconds)}, engine ${train.engine}`);
 
-    const file = join(out, 'report.html');
+    const file = join(out, options.path ? 'report-own.html' : 'report.html');
     const folder = here(data);
     const report = await gatherReport(node.storage, {
       collection,

@@ -103,9 +103,13 @@ function timeOf(
   return { start: time, end: time };
 }
 
-/** RFC 3339 or a plain date; without a zone it is UTC. */
+/** RFC 3339 or a plain date; without a zone it is UTC. NaN for what is none, also for days that do not exist. */
 function parseTime(text: string): number {
-  if (/^\d{4}-\d\d-\d\d$/.test(text)) return Date.parse(`${text}T00:00:00Z`);
+  const day = /^\d{4}-\d\d-\d\d/.exec(text)?.[0];
+  const midnight = Date.parse(`${day}T00:00:00Z`);
+  // Date.parse takes 31 February for 3 March.
+  if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(`${day}T`)) return NaN;
+  if (text === day) return midnight;
   if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/.test(text)) return NaN;
   const zoned = /[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`;
   return Date.parse(zoned.replace(' ', 'T').toUpperCase());

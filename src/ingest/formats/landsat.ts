@@ -78,7 +78,7 @@ async function describeProduct(
     warnings.push('no MTL file: the time of day is not known');
   else if (!product.mtl) {
     warnings.push(
-      'no MTL file: time of day and calibration are not known, stored numbers are kept without sun angle',
+      'no MTL file: the time of day and the height of the sun are not known, so reflectance is too low',
     );
   }
 
@@ -216,11 +216,15 @@ function describeBand(
 }
 
 /** Scale and offset to reflectance, radiance (thermal, level 1) or kelvin (thermal, level 2). */
-function calibration(name: string, number: number, { mtl, collection }: Product, warnings: string[]) {
+function calibration(name: string, number: number, { mtl, collection, sensor }: Product, warnings: string[]) {
   if (collection === 'c2-l2') {
     return name.startsWith('ST_') ? { scale: 0.00341802, offset: 149 } : { scale: 0.0000275, offset: -0.2 };
   }
-  if (!mtl) return { scale: 1, offset: 0 };
+  // Without an MTL: the gain and bias of all OLI level 1 products (USGS Landsat 8 Data Users Handbook), sun overhead.
+  if (!mtl)
+    return /^L[CO]0[89]/.test(sensor) && number <= 9
+      ? { scale: 2e-5, offset: -0.1 }
+      : { scale: 1, offset: 0 };
   const suffix = name.replace(/^B/, '');
   const get = (key: string) => {
     for (const group of mtl.values()) if (key in group) return Number(group[key]);
