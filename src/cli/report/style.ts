@@ -117,8 +117,8 @@ const MAP = `
 .switch { border: 0; padding: 0; margin: 0 0 12px; font-size: 13.5px; color: var(--soft); display: flex; flex-wrap: wrap; gap: 2px 16px; }
 .switch legend { float: left; margin-right: 16px; padding: 0; } .switch label { cursor: pointer; } .switch input { accent-color: var(--model); margin: 0 3px 0 0; vertical-align: -1px; }
 .map-block:has([value=cover]:checked) img, .map-block:has([value=cloud]:checked) img { display: none; }
-.map-block:has([value=cover]:checked) .cell { background: color-mix(in srgb, var(--cover-ink) calc(var(--cover) * 0.8%), var(--paper)); }
-.map-block:has([value=cloud]:checked) .cell { background: color-mix(in srgb, var(--cloud-ink) calc(var(--cloud) * 0.9%), var(--paper)); }
+.map-block:has([value=cover]:checked) .cell { background: color-mix(in srgb, var(--cover-ink) calc(var(--cover) * 0.8%), var(--faint)); }
+.map-block:has([value=cloud]:checked) .cell { background: color-mix(in srgb, var(--cloud-ink) calc(var(--cloud) * 0.9%), var(--faint)); }
 .map-block:has([value=cloud]:checked) .no-cloud { background: repeating-linear-gradient(45deg, var(--faint) 0 5px, var(--paper) 5px 10px); }`;
 
 const CHARTS = `
