@@ -53,7 +53,8 @@ export function defineError<Args extends unknown[]>(
   return Object.assign(make, {
     code,
     status,
-    because: (cause: unknown, ...args: Args) => new TilewrightError(code, status, message(...args), { cause }),
+    because: (cause: unknown, ...args: Args) =>
+      new TilewrightError(code, status, message(...args), { cause }),
     is: (error: unknown): error is TilewrightError => error instanceof TilewrightError && error.code === code,
   });
 }

@@ -1,10 +1,11 @@
 /** The composition root: configuration in, a running node out. The only place that wires the parts together. */
-import { mkdir, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, requireSafeBinding } from './api/index.js';
 import { ingestProcess, startIngestWorkers } from './ingest/index.js';
 import { Jobs, verifyProcess } from './jobs/index.js';
 import { Storage } from './storage/index.js';
+import { trainProcess } from './training/index.js';
 import { version } from './version.js';
 
 export interface NodeConfig {
@@ -37,19 +38,26 @@ export interface TilewrightNode {
 
 export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const { data, memory, cores, token, allowFolders = [], log = false } = config;
-  await mkdir(data, { recursive: true });
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data);
   const workers = startIngestWorkers(cores);
   const jobs = await Jobs.open(storage.catalogue);
   const processes = [
     ingestProcess({ storage, workers, memory }),
+    trainProcess({ storage, cores }),
     verifyProcess(storage),
   ];
   const { id } = storage.folder.node;
   const ownerSecret = storage.folder.lock.secret;
   const server = await buildServer(
-    { version, nodeId: id, storage, jobs, processes: new Map(processes.map((p) => [p.id, p])), allowedFolders },
+    {
+      version,
+      nodeId: id,
+      storage,
+      jobs,
+      processes: new Map(processes.map((p) => [p.id, p])),
+      allowedFolders,
+    },
     { token, ownerSecret, log },
   );
   return {

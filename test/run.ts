@@ -1,5 +1,5 @@
 /**
- * Runs the tests: `npm test`, or `npm test -- raster` for files whose path has that word. Closes with a line of counts, and
+ * Runs the tests: `npm test`, or `npm test -- raster` for files whose path has one of the words. Closes with a line of counts, and
  * exits with 1 where a test failed or none ran.
  */
 import { readdir } from 'node:fs/promises';
@@ -13,12 +13,15 @@ const root = fileURLToPath(new URL('.', import.meta.url));
 const words = process.argv.slice(2);
 const all = await readdir(root, { recursive: true });
 const files = all
-  .filter((file) => file.endsWith('.test.js') && words.every((word) => file.includes(word)))
+  .filter(
+    (file) => file.endsWith('.test.js') && (words.length === 0 || words.some((word) => file.includes(word))),
+  )
   .sort()
   .map((file) => join(root, file));
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
-const isFile = (name: string) => files.includes(name) || files.some((file) => relative(process.cwd(), file) === name);
+const isFile = (name: string) =>
+  files.includes(name) || files.some((file) => relative(process.cwd(), file) === name);
 
 const stream = run({ files, concurrency: availableParallelism(), timeout: 600_000 });
 stream.on('test:pass', ({ name, skip, details }) => {

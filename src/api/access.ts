@@ -52,16 +52,20 @@ export function controlAccess(server: FastifyInstance, { token, ownerSecret }: A
     request.isOwner = same(bearer(request), ownerSecret);
     if (write && !request.isOwner) {
       if (token && !same(bearer(request), token)) throw unauthorized();
-      if (!token && origin !== undefined && !LOOPBACK.test(origin.replace(/^https?:\/\//, ''))) throw foreignOrigin(origin);
+      if (!token && origin !== undefined && !LOOPBACK.test(origin.replace(/^https?:\/\//, '')))
+        throw foreignOrigin(origin);
     }
-    if (!write) reply.header('access-control-allow-origin', '*').header('access-control-expose-headers', 'etag, link');
+    if (!write)
+      reply.header('access-control-allow-origin', '*').header('access-control-expose-headers', 'etag, link');
   });
   server.options('/*', { schema: { hide: true } }, async (request, reply) => {
     const wanted = request.headers['access-control-request-method'] ?? 'GET';
     const path = request.url.split('?')[0];
     const readable = wanted === 'GET' || wanted === 'HEAD' || (wanted === 'POST' && path === '/search');
     if (readable) {
-      reply.header('access-control-allow-methods', 'GET, HEAD, POST').header('access-control-allow-headers', 'content-type, range, if-none-match');
+      reply
+        .header('access-control-allow-methods', 'GET, HEAD, POST')
+        .header('access-control-allow-headers', 'content-type, range, if-none-match');
     }
     return reply.code(204).send();
   });

@@ -4,61 +4,64 @@ export const badRequest = defineError(
   'TW_API_BAD_REQUEST',
   400,
   'A parameter or body does not fit the route. The message names it; /openapi.json has the shapes.',
-  (reason: string) => `The request cannot be used: ${reason}.`,
+  (reason: string) => `the request cannot be used: ${reason}`,
 );
 
 export const unauthorized = defineError(
   'TW_API_UNAUTHORIZED',
   401,
   'The server was started with a token and the request does not carry it.',
-  () => 'This needs the server\'s token. Send the header "Authorization: Bearer TOKEN".',
+  () => 'this needs the token of the server: send it in the header "Authorization: Bearer TOKEN"',
 );
 
 export const foreignHost = defineError(
   'TW_API_FOREIGN_HOST',
   403,
   'A server without a token answers only requests that name this machine; others may come from a web page through DNS.',
-  (host: string) => `The host ${host} is not this machine. Start the server with --token to be reached by other names.`,
+  (host: string) =>
+    `the host ${host} is not this machine: start the server with --token to be reached by other names`,
 );
 
 export const foreignOrigin = defineError(
   'TW_API_FOREIGN_ORIGIN',
   403,
   'A web page of another origin asked for a write; only reads are open to other origins.',
-  (origin: string) => `Writes are not open to pages of ${origin}.`,
+  (origin: string) => `writes are not open to pages of ${origin}`,
 );
 
 export const notFound = defineError(
   'TW_API_NOT_FOUND',
   404,
   'No route, collection, item, model or process has this name.',
-  (what: string) => `There is no ${what}.`,
+  (what: string) => `there is no ${what}`,
 );
 
 export const openBind = defineError(
   'TW_API_OPEN_BIND',
   400,
   'A server that other machines can reach must have a token.',
-  (host: string) => `Listening on ${host} would let other machines in. Add --token TOKEN, or use --host 127.0.0.1.`,
+  (host: string) =>
+    `listening on ${host} would let other machines in: add --token TOKEN, or use --host 127.0.0.1`,
 );
 
 export const outsideFolder = defineError(
   'TW_API_OUTSIDE_FOLDER',
   403,
   'The href lies outside the folders that the server may read, or the server has none.',
-  (href: string) => `${href} is not inside a folder that the server may read. Start it with --allow-folder DIR.`,
+  (href: string) =>
+    `${href} is not inside a folder that the server may read: start it with --allow-folder DIR`,
 );
 
 export const rangeNotSatisfiable = defineError(
   'TW_API_RANGE',
   416,
   'The asked byte range lies beyond the file.',
-  (range: string, size: number) => `The range ${range} does not fit a file of ${size} bytes.`,
+  (range: string, size: number) => `the range ${range} does not fit a file of ${size} bytes`,
 );
 
 export const internal = defineError(
   'TW_API_INTERNAL',
   500,
   'The server met an error that it does not know. Its log has the details.',
-  () => 'The server met an error that it does not know. Its log has the details.',
+  () => 'the server met an error that it does not know: its log has the details',
 );

@@ -17,17 +17,14 @@ export function answerProblems(server: FastifyInstance): void {
   server.setErrorHandler((error, request, reply) => {
     const problem = known(error) ?? internal.because(error);
     if (problem.status >= 500) request.log.error({ err: error }, problem.message);
-    return reply
-      .code(problem.status)
-      .type('application/problem+json')
-      .send({
-        type: 'about:blank',
-        title: problem.code,
-        status: problem.status,
-        code: problem.code,
-        detail: problem.message,
-        instance: request.url,
-      });
+    return reply.code(problem.status).type('application/problem+json').send({
+      type: 'about:blank',
+      title: problem.code,
+      status: problem.status,
+      code: problem.code,
+      detail: problem.message,
+      instance: request.url,
+    });
   });
   server.setNotFoundHandler((request) => {
     throw notFound(`route ${request.method} ${request.url.split('?')[0]}`);

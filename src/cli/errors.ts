@@ -4,12 +4,13 @@ export const noDataFolder = defineError(
   'TW_CLI_NO_DATA',
   404,
   'The command reads a data folder, and there is none.',
-  (dir: string) => `There is no data folder at ${dir}. Ingest a scene first, or name the folder with --data DIR.`,
+  (dir: string) =>
+    `there is no data folder at ${dir}: ingest a scene first, or name the folder with --data DIR`,
 );
 
 export const notFound = defineError(
   'TW_CLI_NOT_FOUND',
   404,
   'Nothing in the store has this id.',
-  (id: string) => `No collection, item, model or job is called ${id}.`,
+  (id: string) => `no collection, tile, model or job is called ${id}`,
 );

@@ -13,18 +13,27 @@ import { trainCommand } from './commands/train.js';
 import { verifyCommand } from './commands/verify.js';
 import { applyConfigFile } from './options.js';
 
-export function buildProgram(): Command {
+function buildProgram(): Command {
   const program = new Command('tilewright')
     .description('Geohash tiles, space-time queries and a small model for each place, from satellite scenes.')
     .version(version)
     .showHelpAfterError('(add --help for the flags)')
-    .configureHelp({ sortSubcommands: false });
-  const commands = [demoCommand, serveCommand, ingestCommand, searchCommand, trainCommand, modelsCommand, infoCommand, verifyCommand];
+    .exitOverride();
+  const commands = [
+    demoCommand,
+    serveCommand,
+    ingestCommand,
+    searchCommand,
+    trainCommand,
+    modelsCommand,
+    infoCommand,
+    verifyCommand,
+  ];
   for (const make of commands) {
-    const command = make().exitOverride().copyInheritedSettings(program);
+    const command = make().copyInheritedSettings(program);
     program.addCommand(command.hook('preAction', (_, action) => applyConfigFile(action)));
   }
-  return program.exitOverride();
+  return program;
 }
 
 async function main(): Promise<void> {

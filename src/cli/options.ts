@@ -39,14 +39,18 @@ export function bytes(value: string): number {
 
 export interface CommonOptions {
   format: 'text' | 'json';
+  config?: string;
 }
 
-export interface TargetOptions extends CommonOptions {
+export interface ResourceOptions {
+  memory: number;
+  cores: number;
+}
+
+export interface TargetOptions extends CommonOptions, ResourceOptions {
   data: string;
   server?: string;
   token?: string;
-  memory: number;
-  cores: number;
 }
 
 export function withCommon(command: Command): Command {
@@ -61,8 +65,14 @@ export function withData(command: Command): Command {
 
 export function withResources(command: Command): Command {
   return command
-    .addOption(flag('--memory <size>', 'source pixels held at once during ingest', bytes).default(512e6, '512MB'))
-    .addOption(flag('--cores <n>', 'threads and processes used for work', positiveInteger).default(availableParallelism()));
+    .addOption(
+      flag('--memory <size>', 'source pixels held at once during ingest', bytes).default(512e6, '512MB'),
+    )
+    .addOption(
+      flag('--cores <n>', 'threads and processes used for work', positiveInteger).default(
+        availableParallelism(),
+      ),
+    );
 }
 
 /** Where a command works: a folder in this process, or a server. */
@@ -73,7 +83,9 @@ export function withTarget(command: Command): Command {
   return withCommon(command);
 }
 
-export type FilterOptions = FilterParams;
+export interface FilterOptions extends Omit<FilterParams, 'ids' | 'collections'> {
+  collection?: string;
+}
 
 export function withFilter(command: Command): Command {
   return command
@@ -81,7 +93,9 @@ export function withFilter(command: Command): Command {
     .addOption(flag('--bbox <w,s,e,n>', 'tiles that touch this box, in degrees'))
     .addOption(flag('--geocode <code>', 'tiles of this cell'))
     .addOption(flag('--recurse', 'with --geocode: also of every cell below it'))
-    .addOption(flag('--datetime <a/b>', 'a day, a time, or a range such as 2024-05-01/2024-07-31 or ../2024-07-31'))
+    .addOption(
+      flag('--datetime <a/b>', 'a day, a time, or a range such as 2024-05-01/2024-07-31 or ../2024-07-31'),
+    )
     .addOption(flag('--min-cloud <percent>', 'at least this much cloud', number))
     .addOption(flag('--max-cloud <percent>', 'at most this much cloud', number))
     .addOption(flag('--min-coverage <percent>', 'at least this much of the cell holds data', number))
@@ -97,8 +111,9 @@ function wholeDays(datetime: string): string {
 }
 
 /** The filter of a command's options, as the API takes it. */
-export function filterOf(options: FilterOptions & { collection?: string }): FilterParams {
-  const { bbox, geocode, recurse, datetime, minCloud, maxCloud, minCoverage, source, platform, collection } = options;
+export function filterOf(options: FilterOptions): FilterParams {
+  const { bbox, geocode, recurse, datetime, minCloud, maxCloud, minCoverage, source, platform, collection } =
+    options;
   const filter: FilterParams = {
     collections: collection === undefined ? undefined : [collection],
     bbox: bbox === undefined ? undefined : parseBbox(String(bbox)),
@@ -121,16 +136,16 @@ export function filterOf(options: FilterOptions & { collection?: string }): Filt
 export function applyConfigFile(command: Command): void {
   const file = command.getOptionValue('config') as string | undefined;
   if (!file) return;
-  let config: Record<string, unknown>;
+  let config: Record<string, unknown> = {};
   try {
     config = JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    return command.error(`error: the config file ${file} cannot be read: ${messageOf(error)}`);
+    command.error(`error: the config file ${file} cannot be read: ${messageOf(error)}`);
   }
   const root = command.parent ?? command;
   const known = new Map(root.commands.flatMap((c) => c.options.map((option) => [option.name(), option])));
   for (const [key, value] of Object.entries(config)) {
-    if (!known.has(key)) return command.error(`error: the config file ${file} has the unknown key "${key}"`);
+    if (!known.has(key)) command.error(`error: the config file ${file} has the unknown key "${key}"`);
     const option = command.options.find((one) => one.name() === key);
     if (!option) continue;
     const name = option.attributeName();
@@ -140,7 +155,9 @@ export function applyConfigFile(command: Command): void {
       const parsed = option.parseArg && typeof value === 'string' ? option.parseArg(value, undefined) : value;
       command.setOptionValueWithSource(name, parsed, 'config');
     } catch (error) {
-      return command.error(`error: the config file ${file} has "${key}": ${JSON.stringify(value)}. ${messageOf(error)}`);
+      command.error(
+        `error: the config file ${file} has "${key}": ${JSON.stringify(value)}. ${messageOf(error)}`,
+      );
     }
   }
 }

@@ -18,13 +18,18 @@ export function table(rows: (string | number)[][]): string[] {
   const widths = rows[0]?.map((_, c) => Math.max(...rows.map((row) => String(row[c]).length))) ?? [];
   const cell = (value: string | number, width: number) =>
     typeof value === 'number' ? String(value).padStart(width) : value.padEnd(width);
-  return rows.map((row) => row.map((value, c) => cell(value, widths[c])).join('  ').trimEnd());
+  return rows.map((row) =>
+    row
+      .map((value, c) => cell(value, widths[c]))
+      .join('  ')
+      .trimEnd(),
+  );
 }
 
 /** How often progress is written where stderr is not a terminal, in milliseconds. */
-const QUIET_INTERVAL = 5000;
+const QUIET_INTERVAL = 15_000;
 
-/** One line on a terminal that is rewritten; elsewhere a line every few seconds. */
+/** One line on a terminal that is rewritten; elsewhere a line now and then. */
 export function progressLine(unit: string): { update(progress: Progress): void; end(): void } {
   const { stderr } = process;
   const started = performance.now();
@@ -52,7 +57,9 @@ export function progressLine(unit: string): { update(progress: Progress): void; 
 export function duration(seconds: number): string {
   if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
   const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min ${Math.round(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return minutes < 60
+    ? `${minutes} min ${Math.round(seconds % 60)} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 export const count = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;

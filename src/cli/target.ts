@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, httpTransport, type Transport } from '../client/index.js';
-import { openNode, type TilewrightNode } from '../node.js';
+import type { TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
 import { noDataFolder } from './errors.js';
 import type { TargetOptions } from './options.js';
@@ -22,6 +22,8 @@ export async function openTarget(options: TargetOptions, { create = false } = {}
   if (server) return remote(server, token);
   if (!create && !existsSync(join(data, 'node.json'))) throw noDataFolder(data);
   try {
+    // Loaded here, so that a command that speaks to a server starts fast.
+    const { openNode } = await import('../node.js');
     const node = await openNode(options);
     return { client: new Client(injected(node)), name: data, close: () => node.close() };
   } catch (error) {

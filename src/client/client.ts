@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TilewrightError } from '../errors.js';
 import type { FilterParams } from '../query/index.js';
-import { badAnswer } from './errors.js';
+import { badAnswer, stopped } from './errors.js';
 import type { Transport } from './transport.js';
 
 export interface Progress {
@@ -39,56 +39,57 @@ const LAST_POLL = 500;
 
 /** Typed client of the API. Errors of the server are thrown with their own codes. */
 export class Client {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
+  constructor(private readonly transport: Transport) {}
 
   /** Runs a process as a job and waits for its results; an aborted signal cancels the job. */
-  async run<Results>(process: string, inputs: object, hooks: RunHooks = {}): Promise<{ job: string; results: Results }> {
-    let job = await this.#start(process, inputs);
+  async run<Results>(
+    process: string,
+    inputs: object,
+    hooks: RunHooks = {},
+  ): Promise<{ job: string; results: Results }> {
+    let job = await this.start(process, inputs);
     let pause = FIRST_POLL;
     try {
       while (job.status === 'accepted' || job.status === 'running') {
         hooks.onProgress?.(job);
         await sleep(pause, undefined, { signal: hooks.signal });
         pause = Math.min(LAST_POLL, pause * 1.5);
-        job = await this.#ask<JobStatus>('GET', `/jobs/${job.jobID}`);
+        job = await this.ask<JobStatus>('GET', `/jobs/${job.jobID}`);
       }
     } catch (error) {
-      if (hooks.signal?.aborted) await this.#ask('DELETE', `/jobs/${job.jobID}`);
-      throw error;
+      if (!hooks.signal?.aborted) throw error;
+      await this.ask('DELETE', `/jobs/${job.jobID}`);
+      throw stopped.because(error, job.jobID);
     }
     hooks.onProgress?.(job);
     if (job.status !== 'successful') {
-      const { code, message } = job.error ?? { code: 'TW_JOB_DISMISSED', message: `Job ${job.jobID} was cancelled.` };
-      throw new TilewrightError(code, 500, message);
+      if (!job.error) throw badAnswer(`/jobs/${job.jobID}`, 200);
+      throw new TilewrightError(job.error.code, 500, job.error.message);
     }
-    return { job: job.jobID, results: await this.#ask<Results>('GET', `/jobs/${job.jobID}/results`) };
+    return { job: job.jobID, results: await this.ask<Results>('GET', `/jobs/${job.jobID}/results`) };
   }
 
-  #start(process: string, inputs: object): Promise<JobStatus> {
-    if (process !== 'ingest') return this.#ask('POST', `/processes/${process}/execution`, { inputs });
+  private start(process: string, inputs: object): Promise<JobStatus> {
+    if (process !== 'ingest') return this.ask('POST', `/processes/${process}/execution`, { inputs });
     const { paths, ...options } = inputs as { paths: string[] };
-    return this.#ask('POST', '/ingest', { href: paths, ...options });
+    return this.ask('POST', '/ingest', { href: paths, ...options });
   }
 
   /** One page of items. */
   search(request: SearchRequest): Promise<ItemCollection> {
-    return this.#ask('POST', '/search', request);
+    return this.ask('POST', '/search', request);
   }
 
   async collections(): Promise<{ id: string }[]> {
-    return (await this.#ask<{ collections: { id: string }[] }>('GET', '/collections')).collections;
+    return (await this.ask<{ collections: { id: string }[] }>('GET', '/collections')).collections;
   }
 
   async models(): Promise<{ id: string }[]> {
-    return (await this.#ask<{ models: { id: string }[] }>('GET', '/models')).models;
+    return (await this.ask<{ models: { id: string }[] }>('GET', '/models')).models;
   }
 
   health(): Promise<object> {
-    return this.#ask('GET', '/health');
+    return this.ask('GET', '/health');
   }
 
   /** The collection, item, model or job of this id, or null. */
@@ -101,14 +102,14 @@ export class Client {
       ['model', `/models/${name}`],
       ['job', `/jobs/${name}`],
     ]) {
-      const { status, body } = await this.#transport('GET', path);
+      const { status, body } = await this.transport('GET', path);
       if (status === 200) return { kind, document: body };
     }
     return null;
   }
 
-  async #ask<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const answer = await this.#transport(method, path, body);
+  private async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await this.transport(method, path, body);
     if (answer.status < 400 && answer.body !== null) return answer.body as T;
     const problem = answer.body as { code?: string; detail?: string } | null;
     if (problem?.code) throw new TilewrightError(problem.code, answer.status, problem.detail ?? problem.code);

@@ -4,12 +4,21 @@ export const unreachable = defineError(
   'TW_CLIENT_UNREACHABLE',
   503,
   'No tilewright server answers at the address.',
-  (url: string, reason: string) => `${url} does not answer (${reason}). Is the server running there?`,
+  (url: string, reason: string) => `${url} does not answer (${reason}): is the server running there?`,
 );
 
 export const badAnswer = defineError(
   'TW_CLIENT_BAD_ANSWER',
   502,
   'The server answered with something that is not of this API.',
-  (path: string, status: number) => `${path} was answered with ${status} and no tilewright document. Is it a tilewright server?`,
+  (path: string, status: number) =>
+    `${path} was answered with ${status} and no tilewright document: is it a tilewright server?`,
+);
+
+export const stopped = defineError(
+  'TW_CLIENT_STOPPED',
+  499,
+  'The user stopped a command that waited for a job. The job was cancelled; what it had finished is kept.',
+  (job: string) =>
+    `stopped: job ${job} was cancelled, and what it had finished is kept; run the command again for the rest`,
 );

@@ -17,9 +17,11 @@ export function httpTransport(url: string, token?: string): Transport {
     const headers: Record<string, string> = {};
     if (body !== undefined) headers['content-type'] = 'application/json';
     if (token) headers.authorization = `Bearer ${token}`;
-    const response = await fetch(base + path, { method, headers, body: JSON.stringify(body) }).catch((error: Error) => {
-      throw unreachable.because(error, base, messageOf(error.cause ?? error));
-    });
+    const response = await fetch(base + path, { method, headers, body: JSON.stringify(body) }).catch(
+      (error: Error) => {
+        throw unreachable.because(error, base, messageOf(error.cause ?? error));
+      },
+    );
     return { status: response.status, body: await response.json().catch(() => null) };
   };
 }

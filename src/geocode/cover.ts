@@ -9,33 +9,8 @@ export function cellBbox(grid: Grid, geocode: string): Bbox {
   return [...grid.toLonLat(west, south), ...grid.toLonLat(east, north)];
 }
 
-/** Where projecting a box rounds, this much overlap (metres) is still only an edge. */
-const projectionNoise = 1e-6;
-
-/**
- * Cells that overlap a box in degrees with more than their edge. A box across the antimeridian (west > east) is taken as
- * its two halves.
- */
-export function coverBbox(grid: Grid, bbox: Bbox, precision: number): string[] {
-  const [west, south, east, north] = bbox;
-  if (west <= east) return grid.cover(projectBox(grid, bbox), precision);
-  const halves: Bbox[] = [
-    [west, south, 180, north],
-    [-180, south, east, north],
-  ];
-  return [...new Set(halves.flatMap((half) => grid.cover(projectBox(grid, half), precision)))];
-}
-
-function projectBox(grid: Grid, [west, south, east, north]: Bbox): Bounds {
-  const [x0, y0] = grid.fromLonLat(west, south);
-  const [x1, y1] = grid.fromLonLat(east, north);
-  const dx = grid.epsg === 4326 ? 0 : Math.min(projectionNoise, (x1 - x0) / 2);
-  const dy = grid.epsg === 4326 ? 0 : Math.min(projectionNoise, (y1 - y0) / 2);
-  return { west: x0 + dx, south: y0 + dy, east: x1 - dx, north: y1 - dy };
-}
-
 /** A cell counts as covered where the polygon takes at least this share of it; less is rounding along an edge. */
-const minShare = 1e-12;
+const MIN_SHARE = 1e-12;
 
 /**
  * Cells whose interior overlaps a simple polygon, given as one ring in grid coordinates (closed or not, either
@@ -57,7 +32,7 @@ export function coverPolygon(grid: Grid, ring: readonly Point[], precision: numb
 /** Cuts the ring into rows of cells and each row into cells, and keeps the cells in which an area is left. */
 function coverOneTurn(grid: Grid, ring: readonly Point[], precision: number): string[] {
   const { width, height } = grid.cellSize(precision);
-  const minArea = width * height * minShare;
+  const minArea = width * height * MIN_SHARE;
   const box = boundsOf(ring);
   const column = { ...box, east: box.west };
   return grid

@@ -1,7 +1,7 @@
 import ngeohash from 'ngeohash';
 import { latticeGrid } from './lattice-grid.js';
 
-const extent = { west: -180, south: -90, east: 180, north: 90 };
+const EXTENT = { west: -180, south: -90, east: 180, north: 90 };
 
 /** Five bits a character, longitude first: of 5p bits, longitude has the odd one. */
 const columns = (precision: number) => 2 ** Math.ceil((5 * precision) / 2);
@@ -17,7 +17,7 @@ export const geohash = latticeGrid({
   letter: 'g',
   epsg: 4326,
   maxPrecision: 9,
-  extent,
+  extent: EXTENT,
   alphabet: '0123456789bcdefghjkmnpqrstuvwxyz',
   columns,
   rows,

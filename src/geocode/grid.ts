@@ -15,7 +15,7 @@ export type Bbox = [west: number, south: number, east: number, north: number];
 
 export interface Grid {
   readonly name: GridName;
-  /** The letter before the geocode in a tile id. */
+  /** The letter before the geocode in the ids of tiles and models. */
   readonly letter: 'g' | 'q';
   readonly epsg: 4326 | 3857;
   readonly minPrecision: number;

@@ -2,10 +2,10 @@
 import type { Grid } from './grid.js';
 
 /** WGS84: semi-major axis in metres, and the square of the eccentricity from the flattening 1/298.257223563. */
-const a = 6378137;
-const f = 1 / 298.257223563;
-const e2 = f * (2 - f);
-const radians = Math.PI / 180;
+const A = 6378137;
+const F = 1 / 298.257223563;
+const E2 = F * (2 - F);
+const RADIANS = Math.PI / 180;
 
 /**
  * Metres of one degree of longitude and of latitude at a latitude on the WGS84 ellipsoid, from its radii of curvature
@@ -13,10 +13,10 @@ const radians = Math.PI / 180;
  * Projections: A Working Manual", USGS Professional Paper 1395, 1987, equations 4-18 to 4-21).
  */
 export function metresPerDegree(lat: number): { lon: number; lat: number } {
-  const w = 1 - e2 * Math.sin(lat * radians) ** 2;
-  const n = a / Math.sqrt(w);
-  const m = (a * (1 - e2)) / w ** 1.5;
-  return { lon: n * Math.cos(lat * radians) * radians, lat: m * radians };
+  const w = 1 - E2 * Math.sin(lat * RADIANS) ** 2;
+  const n = A / Math.sqrt(w);
+  const m = (A * (1 - E2)) / w ** 1.5;
+  return { lon: n * Math.cos(lat * RADIANS) * RADIANS, lat: m * RADIANS };
 }
 
 /**
@@ -29,6 +29,6 @@ export function groundSize(grid: Grid, geocode: string): { width: number; height
   const metres =
     grid.epsg === 4326
       ? metresPerDegree(lat)
-      : { lon: Math.cos(lat * radians), lat: Math.cos(lat * radians) };
+      : { lon: Math.cos(lat * RADIANS), lat: Math.cos(lat * RADIANS) };
   return { width: (east - west) * metres.lon, height: (north - south) * metres.lat };
 }

@@ -1,5 +1,4 @@
-export { cellBbox, coverBbox, coverPolygon } from './cover.js';
-export { geocodeInvalid, geocodeOutside, geocodePrecision, geocodeTooMany, gridUnknown } from './errors.js';
+export { cellBbox, coverPolygon } from './cover.js';
 export { geohash } from './geohash.js';
 export type { Bbox, Bounds, Grid, GridName } from './grid.js';
 export { gridByName, grids } from './grids.js';

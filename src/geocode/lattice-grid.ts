@@ -24,7 +24,7 @@ export interface Lattice
 const minPrecision = 1;
 
 /** More cells than this are a mistake in the area or the precision rather than a list anyone can use. */
-const maxCover = 4_000_000;
+const MAX_COVER = 4_000_000;
 
 export function latticeGrid(lattice: Lattice): Grid {
   const { name, alphabet, extent, maxPrecision, fromLonLat, toLonLat } = lattice;
@@ -108,7 +108,7 @@ export function latticeGrid(lattice: Lattice): Grid {
       const rows = cellsBetween(yAxis(precision), bounds.south, bounds.north);
       if (!columns || !rows) return [];
       const cells = (columns[1] - columns[0] + 1) * (rows[1] - rows[0] + 1);
-      if (cells > maxCover) throw geocodeTooMany(name, cells, precision, maxCover);
+      if (cells > MAX_COVER) throw geocodeTooMany(name, cells, precision, MAX_COVER);
       const geocodes: string[] = [];
       for (let row = rows[1]; row >= rows[0]; row--) {
         for (let column = columns[0]; column <= columns[1]; column++) {

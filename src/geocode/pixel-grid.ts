@@ -8,7 +8,7 @@ export interface PixelGrid {
 }
 
 /** Two lengths, or a ratio and a whole number, that differ by no more than this share are the same. */
-const tolerance = 1e-3;
+const TOLERANCE = 1e-3;
 
 /**
  * Pixel grid of a cell for each band group of a product, from the groups' nominal pixel sizes in ground metres. It depends
@@ -31,7 +31,7 @@ export function pixelGrids(
     ground.height,
     resolutions.map((resolution) => resolution.y),
   );
-  return widths.map((width, i) => ({ width, height: heights[i]! }));
+  return widths.map((width, i) => ({ width, height: heights[i] }));
 }
 
 function wholeMultiples(length: number, sizes: number[]): number[] {
@@ -40,7 +40,7 @@ function wholeMultiples(length: number, sizes: number[]): number[] {
   return sizes.map((size) => {
     const ratio = coarsest / size;
     const whole = Math.round(ratio);
-    const isWhole = Math.abs(ratio - whole) <= tolerance * whole;
+    const isWhole = Math.abs(ratio - whole) <= TOLERANCE * whole;
     return isWhole ? coarsestCount * whole : Math.max(1, Math.round(length / size));
   });
 }
@@ -48,7 +48,7 @@ function wholeMultiples(length: number, sizes: number[]): number[] {
 function powersOfTwo(length: number, sizes: number[]): number[] {
   return sizes.map((size) => {
     let count = 1;
-    while (length / count > size * (1 + tolerance)) count *= 2;
+    while (length / count > size * (1 + TOLERANCE)) count *= 2;
     return count;
   });
 }

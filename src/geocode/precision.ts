@@ -2,7 +2,7 @@ import type { Grid } from './grid.js';
 import { groundSize } from './ground.js';
 
 /** A tile narrower than this gives too few patches to train on and too little pixels for its overhead. */
-const minWidth = 128;
+const MIN_WIDTH = 128;
 
 /**
  * The finest precision whose cell at a place is at least 128 source pixels wide at the finest data group, whose pixels
@@ -11,7 +11,7 @@ const minWidth = 128;
 export function defaultPrecision(grid: Grid, lon: number, lat: number, resolution: number): number {
   const [x, y] = grid.fromLonLat(lon, lat);
   for (let precision = grid.maxPrecision; precision > grid.minPrecision; precision--) {
-    if (groundSize(grid, grid.encode(x, y, precision)).width >= minWidth * resolution) return precision;
+    if (groundSize(grid, grid.encode(x, y, precision)).width >= MIN_WIDTH * resolution) return precision;
   }
   return grid.minPrecision;
 }

@@ -1,9 +1,9 @@
 import { latticeGrid } from './lattice-grid.js';
 
 /** Half the length of the equator on the sphere of EPSG:3857, radius 6378137 m. */
-const half = 20037508.342789244;
-const radius = half / Math.PI;
-const degrees = 180 / Math.PI;
+const HALF = 20037508.342789244;
+const RADIUS = HALF / Math.PI;
+const DEGREES = 180 / Math.PI;
 
 /**
  * Quadkeys ("Bing Maps Tile System", Microsoft) in EPSG:3857, precision = zoom 1-24: digit = 2 * southern half + eastern
@@ -15,7 +15,7 @@ export const quadtile = latticeGrid({
   letter: 'q',
   epsg: 3857,
   maxPrecision: 24,
-  extent: { west: -half, south: -half, east: half, north: half },
+  extent: { west: -HALF, south: -HALF, east: HALF, north: HALF },
   alphabet: '0123',
   columns: (precision) => 2 ** precision,
   rows: (precision) => 2 ** precision,
@@ -36,6 +36,6 @@ export const quadtile = latticeGrid({
     }
     return { column, row: 2 ** geocode.length - 1 - fromNorth };
   },
-  fromLonLat: (lon, lat) => [(lon / 180) * half, radius * Math.asinh(Math.tan(lat / degrees))],
-  toLonLat: (x, y) => [(x / half) * 180, Math.atan(Math.sinh(y / radius)) * degrees],
+  fromLonLat: (lon, lat) => [(lon / 180) * HALF, RADIUS * Math.asinh(Math.tan(lat / DEGREES))],
+  toLonLat: (x, y) => [(x / HALF) * 180, Math.atan(Math.sinh(y / RADIUS)) * DEGREES],
 });

@@ -1,12 +1,12 @@
 /** Gathers the bands of a scene into groups by pixel size, data type and role. */
 import type { RasterHeader } from '../raster/index.js';
 import { bandsDiffer } from './errors.js';
-import type { SourceBand, SourceGroup } from './scene.js';
+import type { Resolution, SourceBand, SourceGroup } from './scene.js';
 
 export interface UngroupedBand extends SourceBand {
   role: 'data' | 'qa';
   nodata: number | null;
-  resolution: { x: number; y: number };
+  resolution: Resolution;
 }
 
 const sameSize = (a: number, b: number) => Math.abs(a - b) <= 0.001 * Math.max(a, b);

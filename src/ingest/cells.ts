@@ -1,11 +1,11 @@
-/** Which cells a scene covers, and which source rows each of them reads. */
+/** Which cells a scene covers. */
 import { coverPolygon, defaultPrecision, type Grid } from '../geocode/index.js';
-import { projector, type RasterHeader } from '../raster/index.js';
+import { pixelToMap, projector, type RasterHeader } from '../raster/index.js';
 import { tooManyTiles } from './errors.js';
 import type { Scene, SourceGroup } from './scene.js';
 
 /** More tiles than this in one scene are refused: it is far beyond any product, and mostly a precision typed wrong. */
-export const MAX_TILES = 200_000;
+const MAX_TILES = 200_000;
 
 /** The finest data group: it sets the default precision and the size of the mask. */
 export function finestGroup(scene: Scene): SourceGroup {
@@ -16,7 +16,8 @@ export function finestGroup(scene: Scene): SourceGroup {
 export function scenePrecision(scene: Scene, grid: Grid): number {
   const group = finestGroup(scene);
   const { header } = group.bands[0];
-  const [lon, lat] = projector(header.crs, 'EPSG:4326')(...pixelToMap(header, header.width / 2, header.height / 2));
+  const toLonLat = projector(header.crs, 'EPSG:4326');
+  const [lon, lat] = toLonLat(...pixelToMap(header.transform, header.width / 2, header.height / 2));
   return defaultPrecision(grid, lon, lat, Math.max(group.resolution.x, group.resolution.y));
 }
 
@@ -36,7 +37,8 @@ function guardCount(scene: Scene, grid: Grid, precision: number, ring: [number, 
   const xs = ring.map(([x]) => x);
   const ys = ring.map(([, y]) => y);
   const count =
-    Math.ceil((Math.max(...xs) - Math.min(...xs)) / width + 1) * Math.ceil((Math.max(...ys) - Math.min(...ys)) / height + 1);
+    Math.ceil((Math.max(...xs) - Math.min(...xs)) / width + 1) *
+    Math.ceil((Math.max(...ys) - Math.min(...ys)) / height + 1);
   if (count > MAX_TILES) throw tooManyTiles(scene.path, count, MAX_TILES, precision);
 }
 
@@ -55,12 +57,8 @@ function outline(header: RasterHeader, grid: Grid): [number, number][] {
   const ring = sides.flatMap(([c0, r0, c1, r1]) =>
     Array.from({ length: POINTS_PER_SIDE }, (_, i): [number, number] => {
       const t = i / POINTS_PER_SIDE;
-      return toGrid(...pixelToMap(header, c0 + (c1 - c0) * t, r0 + (r1 - r0) * t));
+      return toGrid(...pixelToMap(header.transform, c0 + (c1 - c0) * t, r0 + (r1 - r0) * t));
     }),
   );
   return [...ring, ring[0]];
-}
-
-export function pixelToMap({ transform: t }: RasterHeader, column: number, row: number): [number, number] {
-  return [t.originX + t.xx * column + t.xy * row, t.originY + t.yx * column + t.yy * row];
 }

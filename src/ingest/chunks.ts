@@ -1,6 +1,6 @@
 /** Divides the cells of a scene into runs whose source rows fit into the memory budget together. */
 import type { Grid } from '../geocode/index.js';
-import { blockRows, projector } from '../raster/index.js';
+import { blockRows, mapToPixel, projector } from '../raster/index.js';
 import { tooLarge } from './errors.js';
 import { rowBytes } from './row-window.js';
 import type { Scene, SourceGroup } from './scene.js';
@@ -21,24 +21,22 @@ const MARGIN = 2;
 
 function rowsOfCell(group: SourceGroup, grid: Grid, geocode: string): RowSpan {
   const { header } = group.bands[0];
-  const { transform: t, height } = header;
   const { west, south, east, north } = grid.bounds(geocode);
   const toSource = projector(`EPSG:${grid.epsg}`, header.crs);
-  const det = t.xx * t.yy - t.xy * t.yx;
-  let low = Number.POSITIVE_INFINITY;
-  let high = Number.NEGATIVE_INFINITY;
+  let low = Infinity;
+  let high = -Infinity;
   for (let j = 0; j < SAMPLES; j++) {
     for (let i = 0; i < SAMPLES; i++) {
       const u = i / (SAMPLES - 1);
       const v = j / (SAMPLES - 1);
-      const [x, y] = toSource(west + (east - west) * u, south + (north - south) * v);
-      const row = (t.xx * (y - t.originY) - t.yx * (x - t.originX)) / det;
+      const point = toSource(west + (east - west) * u, south + (north - south) * v);
+      const [, row] = mapToPixel(header.transform, ...point);
       if (!Number.isFinite(row)) continue;
       low = Math.min(low, row);
       high = Math.max(high, row);
     }
   }
-  const clip = (row: number) => Math.max(0, Math.min(height, row));
+  const clip = (row: number) => Math.max(0, Math.min(header.height, row));
   return low > high ? [0, 0] : [clip(Math.floor(low) - MARGIN), clip(Math.ceil(high) + MARGIN)];
 }
 

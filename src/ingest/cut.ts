@@ -1,16 +1,19 @@
 /** Cuts one cell out of the source rows in memory: pixels of every band group, the mask, and what they say together. */
-import { type Bounds, gridByName, pixelGrids } from '../geocode/index.js';
+import { type Bounds, gridByName, type PixelGrid, pixelGrids } from '../geocode/index.js';
 import {
   type ControlGrid,
-  cloudCover,
+  cloudCoverOf,
   controlGrid,
-  maskOutline,
+  coverageOf,
+  histogramOf,
+  hullOf,
+  maskFromQuality,
   newPixels,
   type PixelArray,
   type Projection,
   pixelsOf,
   type Resampling,
-  translateCodes,
+  unassessedMask,
   warp,
 } from '../raster/index.js';
 import type { CutBand, CutGroup, CutTask } from './tasks.js';
@@ -39,11 +42,6 @@ export interface CellPixels {
 /** The projection from grid coordinates to a group's own system. */
 export type ProjectionOf = (group: CutGroup) => Projection;
 
-interface Size {
-  width: number;
-  height: number;
-}
-
 /** Null where no data band holds a valid pixel in the cell. */
 export function cutCell(task: CutTask, projectionOf: ProjectionOf): CellPixels | null {
   const grid = gridByName(task.grid);
@@ -53,7 +51,7 @@ export function cutCell(task: CutTask, projectionOf: ProjectionOf): CellPixels |
     task.geocode,
     task.groups.map((group) => group.resolution),
   );
-  const controlOf = (group: CutGroup, size: Size) =>
+  const controlOf = (group: CutGroup, size: PixelGrid) =>
     controlGrid({ bounds, ...size }, projectionOf(group), group.transform);
 
   const groups = task.groups.map((group, g) => cutGroup(group, sizes[g], controlOf(group, sizes[g])));
@@ -62,7 +60,7 @@ export function cutCell(task: CutTask, projectionOf: ProjectionOf): CellPixels |
 
   const size = sizes[task.finest];
   const codes = maskCodes(task, groups[task.finest].valid, (group) => controlOf(group, size));
-  const outline = maskOutline(codes, size.width, size.height);
+  const outline = hullOf(codes, size.width, size.height);
   const toGrid = ([column, row]: [number, number]): [number, number] => [
     bounds.west + ((bounds.east - bounds.west) * column) / size.width,
     bounds.north - ((bounds.north - bounds.south) * row) / size.height,
@@ -71,14 +69,18 @@ export function cutCell(task: CutTask, projectionOf: ProjectionOf): CellPixels |
     bounds,
     groups,
     mask: { ...size, codes },
-    coverage: Math.min(...data.map(({ valid }) => percentOf(valid))),
-    cloudCover: cloudCover(codes),
+    coverage: Math.min(...data.map(({ valid }) => coverageOf(valid))),
+    cloudCover: cloudCoverOf(histogramOf(codes)),
     footprint: (outline ?? []).map(toGrid),
   };
 }
 
 /** `valid` is 1 where every band of the group holds data. */
-function cutGroup(group: CutGroup, size: Size, control: ControlGrid): GroupPixels & { valid: Uint8Array } {
+function cutGroup(
+  group: CutGroup,
+  size: PixelGrid,
+  control: ControlGrid,
+): GroupPixels & { valid: Uint8Array } {
   const pixels = size.width * size.height;
   const valid = new Uint8Array(pixels).fill(1);
   const resampling = group.role === 'data' ? 'bilinear' : 'nearest';
@@ -114,18 +116,16 @@ function warpBand(
  * The mask at the finest data group's size: 0 where one of its bands holds no data, else what the quality band says, and
  * 255 where there is none or it says nothing.
  */
-function maskCodes(task: CutTask, valid: Uint8Array, controlOf: (group: CutGroup) => ControlGrid): Uint8Array {
+function maskCodes(
+  task: CutTask,
+  valid: Uint8Array,
+  controlOf: (group: CutGroup) => ControlGrid,
+): Uint8Array {
   const { quality, groups } = task;
   const group = groups.find((one) => one.name === quality?.group);
-  if (!quality || !group) return valid.map((one) => (one ? 255 : 0));
-  const stored = newPixels(group.dataType, valid.length);
-  const assessed = new Uint8Array(valid.length).fill(1);
-  warpBand('nearest', group, group.bands[quality.band], controlOf(group), stored, assessed);
-  return translateCodes(stored, quality.codes, valid, assessed);
-}
-
-function percentOf(valid: Uint8Array): number {
-  let count = 0;
-  for (const one of valid) count += one;
-  return (100 * count) / valid.length;
+  if (!quality || !group) return unassessedMask(valid);
+  const stored = newPixels(group.dataType, valid.length) as Uint8Array | Uint16Array;
+  const inside = new Uint8Array(valid.length).fill(1);
+  warpBand('nearest', group, group.bands[quality.band], controlOf(group), stored, inside);
+  return maskFromQuality(stored, quality.codes, valid);
 }

@@ -4,7 +4,8 @@ export const notRecognised = defineError(
   'TW_INGEST_NOT_RECOGNISED',
   400,
   'No product format fits the input. Give a GeoTIFF file or a Landsat product folder.',
-  (path: string, reason: string) => `${path}: ${reason}. Give a GeoTIFF file or a folder as Landsat delivers it.`,
+  (path: string, reason: string) =>
+    `${path}: ${reason}. Give a GeoTIFF file or a folder as Landsat delivers it.`,
 );
 
 export const missingBand = defineError(
@@ -25,14 +26,16 @@ export const noCollection = defineError(
   'TW_INGEST_NO_COLLECTION',
   400,
   'A raster that is not a known product needs the name of its collection.',
-  (path: string) => `${path}: not a known product, so its collection must be named. Add --collection my-collection.`,
+  (path: string) =>
+    `${path}: not a known product, so its collection must be named. Add --collection my-collection.`,
 );
 
 export const badOption = defineError(
   'TW_INGEST_BAD_OPTION',
   400,
   'A flag that describes the input has a value that cannot be used.',
-  (option: string, value: string, expected: string) => `${option} ${value} cannot be used: expected ${expected}.`,
+  (option: string, value: string, expected: string) =>
+    `${option} ${value} cannot be used: expected ${expected}`,
 );
 
 export const bandsDiffer = defineError(
@@ -64,4 +67,11 @@ export const tooLarge = defineError(
   'One row of tiles needs more source pixels in memory than the limit allows.',
   (path: string, needed: number, limit: number) =>
     `${path}: one row of tiles needs ${Math.ceil(needed / 1e6)} MB of source pixels, the limit is ${Math.floor(limit / 1e6)} MB. Use a higher --precision or more --memory.`,
+);
+
+export const ingestFailed = defineError(
+  'TW_INGEST_FAILED',
+  500,
+  'A scene failed with an error that has no code of its own; its message says which. The other scenes go on.',
+  (path: string, detail: string) => `${path}: ${detail}`,
 );

@@ -11,7 +11,12 @@ const PIPELINE = 1;
  * Digest of everything that shapes a scene's tiles: the bytes of its files and every option. File names and places are left
  * out, so that a copy elsewhere is the same scene.
  */
-export async function fingerprintOf(scene: Scene, grid: GridName, precision: number, signal?: AbortSignal): Promise<string> {
+export async function fingerprintOf(
+  scene: Scene,
+  grid: GridName,
+  precision: number,
+  signal?: AbortSignal,
+): Promise<string> {
   const files = [...new Set(scene.groups.flatMap((group) => group.bands.map((band) => band.header.path)))];
   const digests = new Map<string, string>();
   for (const file of files) {

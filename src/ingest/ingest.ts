@@ -2,10 +2,9 @@
  * A scene on disk becomes tiles: describe, find its cells, decode its rows once through rolling windows, cut every cell in
  * worker threads, publish the files as they arrive, and commit them all together.
  */
-import { availableParallelism } from 'node:os';
 import { type Grid, type GridName, gridByName } from '../geocode/index.js';
 import type { WorkerPool } from '../raster/index.js';
-import type { SceneWrite, Storage, TileRecord } from '../storage/index.js';
+import { inLanes, type SceneWrite, type Storage, type TileRecord } from '../storage/index.js';
 import { finestGroup, sceneCells, scenePrecision } from './cells.js';
 import { type Chunk, planChunks, windowCapacity } from './chunks.js';
 import { noValidPixels } from './errors.js';
@@ -90,35 +89,31 @@ async function cutChunks(
   hooks: IngestHooks,
 ): Promise<TileRecord[]> {
   const windows = sourceWindows(scene, chunks);
+  // One task in each thread, and one that waits for it.
+  const lanes = 2 * context.workers.size;
   const tiles: TileRecord[] = [];
   for (const chunk of chunks) {
     hooks.signal?.throwIfAborted();
-    const decoding = windows.flatMap(({ window, group }) =>
-      window.advance(...chunk.rows[group], 2 * availableParallelism()),
-    );
-    await allOrFirstError(decoding.map((task) => context.workers.run(task)));
+    const decoding = windows.flatMap(({ window, group }) => window.advance(...chunk.rows[group], lanes));
+    await inLanes(decoding, lanes, (task) => {
+      hooks.signal?.throwIfAborted();
+      return context.workers.run(task);
+    });
 
-    const cut = chunk.geocodes.map(async (geocode) => {
+    const cut = await inLanes(chunk.geocodes, lanes, async (geocode) => {
       hooks.signal?.throwIfAborted();
       const folder = await write.stagingFolder(geocode);
       const task = cutTask(scene, write.collection.id, grid, geocode, windows, folder);
-      const result = (await context.workers.run(task)) as CutResult | null;
+      const result = await context.workers.run(task);
       hooks.onCell?.(result !== null);
       return result && tileRecord(scene, write, geocode, result);
     });
-    const made = (await allOrFirstError(cut)).filter((tile) => tile !== null);
+    const made = cut.filter((tile) => tile !== null);
     await write.publish(made.map((tile) => tile.geocode));
     tiles.push(...made);
   }
+  hooks.signal?.throwIfAborted();
   return tiles;
-}
-
-/** Waits for all, so that no thread still writes when the caller cleans up, then throws the first error there was. */
-async function allOrFirstError<T>(work: Promise<T>[]): Promise<T[]> {
-  const settled = await Promise.allSettled(work);
-  const failed = settled.find((one) => one.status === 'rejected');
-  if (failed) throw failed.reason;
-  return settled.map((one) => (one as PromiseFulfilledResult<T>).value);
 }
 
 interface SourceWindow {
@@ -181,7 +176,13 @@ function cutTask(
         bands: group.bands.map((band) => {
           const window = own.find((w) => w.header.path === band.header.path) as RowWindow;
           const pixels = window.buffers[window.bands.indexOf(band.index)];
-          return { name: band.name, commonName: band.commonName, scale: band.scale, offset: band.offset, pixels };
+          return {
+            name: band.name,
+            commonName: band.commonName,
+            scale: band.scale,
+            offset: band.offset,
+            pixels,
+          };
         }),
       };
     }),

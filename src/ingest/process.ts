@@ -1,5 +1,6 @@
 import { messageOf, TilewrightError } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
+import { ingestFailed } from './errors.js';
 import { findScenes } from './formats/index.js';
 import { type IngestContext, type IngestOptions, ingestScene, type SceneResult } from './ingest.js';
 
@@ -22,10 +23,10 @@ const INPUTS = {
   additionalProperties: false,
   properties: {
     paths: { type: 'array', items: { type: 'string' }, minItems: 1 },
-    collection: { type: 'string', pattern: '^[a-z0-9][a-z0-9._-]{0,99}$' },
+    collection: { type: 'string', pattern: '^[a-z0-9][a-z0-9._-]{0,63}$' },
     grid: { enum: ['geohash', 'quadtile'] },
     precision: { type: 'integer' },
-    id: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$' },
+    id: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$' },
     datetime: { type: 'string' },
     bands: { type: 'object', additionalProperties: { type: 'integer', minimum: 1 } },
     nodata: { type: 'number' },
@@ -47,7 +48,11 @@ export function ingestProcess(context: IngestContext): Process {
   };
 }
 
-async function ingestPaths(context: IngestContext, inputs: IngestInputs, job: JobContext): Promise<IngestResults> {
+async function ingestPaths(
+  context: IngestContext,
+  inputs: IngestInputs,
+  job: JobContext,
+): Promise<IngestResults> {
   const started = performance.now();
   const { paths, ...options } = inputs;
   const results: IngestResults = { collection: null, scenes: [], tiles: 0, failed: [], seconds: 0 };
@@ -56,8 +61,9 @@ async function ingestPaths(context: IngestContext, inputs: IngestInputs, job: Jo
       return await work();
     } catch (error) {
       if (job.signal.aborted) throw error;
-      const code = error instanceof TilewrightError ? error.code : 'TW_INGEST_FAILED';
-      results.failed.push({ path, code, message: messageOf(error) });
+      const { code, message } =
+        error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
+      results.failed.push({ path, code, message });
       return null;
     }
   };

@@ -1,6 +1,12 @@
 /** A scene as its format describes it, before any pixel is read. Plain data: parts of it are sent to worker threads. */
 import type { RasterHeader } from '../raster/index.js';
 
+/** Pixel size on the ground in metres, along columns and rows. */
+export interface Resolution {
+  x: number;
+  y: number;
+}
+
 export interface SourceBand {
   name: string;
   /** STAC eo common name: red, green, blue, nir, swir16 ... */
@@ -17,14 +23,14 @@ export interface SourceBand {
 export interface SourceGroup {
   name: string;
   role: 'data' | 'qa';
-  /** Nominal pixel size on the ground in metres. */
-  resolution: { x: number; y: number };
+  /** Nominal, so that it is the same for all scenes of a product. */
+  resolution: Resolution;
   /** Stored value that means "no data", null where every value is data. */
   nodata: number | null;
   bands: SourceBand[];
 }
 
-/** Which quality band says what is cloud, and how: `codes[stored value]` is a mask code, 0 where the band says fill. */
+/** Which quality band says what is cloud, and how: `codes[stored value]` is a mask code, 255 where the band says nothing. */
 export interface Quality {
   group: string;
   band: number;
@@ -60,7 +66,6 @@ export interface DescribeOptions {
 
 /** One file a product. A new product is one new file in `formats/` and its line in `formats/index.ts`. */
 export interface SceneFormat {
-  name: string;
   /** The scene in this file or folder, or null where it is something else. Throws where it is this product but broken. */
   describe(path: string, options: DescribeOptions): Promise<Scene | null>;
 }

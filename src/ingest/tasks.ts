@@ -3,7 +3,7 @@ import type { GridName } from '../geocode/index.js';
 import type { Affine, Crs, DataType } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 import type { DecodeTask } from './row-window.js';
-import type { Quality } from './scene.js';
+import type { Quality, Resolution } from './scene.js';
 
 export interface CutBand {
   name: string;
@@ -17,7 +17,7 @@ export interface CutBand {
 export interface CutGroup {
   name: string;
   role: 'data' | 'qa';
-  resolution: { x: number; y: number };
+  resolution: Resolution;
   nodata: number | null;
   dataType: DataType;
   crs: Crs;

@@ -6,6 +6,7 @@ import { gridByName } from '../geocode/index.js';
 import {
   type BandTags,
   type CogImage,
+  coverageOf,
   encodeCog,
   Mask,
   type Projection,
@@ -14,7 +15,7 @@ import {
   readRows,
   serveTasks,
 } from '../raster/index.js';
-import { type GroupRecord, asStorageError } from '../storage/index.js';
+import { asStorageError, type GroupRecord } from '../storage/index.js';
 import { type CellPixels, cutCell } from './cut.js';
 import type { DecodeTask } from './row-window.js';
 import type { CutGroup, CutResult, CutTask, IngestTask } from './tasks.js';
@@ -22,7 +23,9 @@ import type { CutGroup, CutResult, CutTask, IngestTask } from './tasks.js';
 serveTasks<IngestTask, CutResult | null>((task) => (task.kind === 'decode' ? decode(task) : cut(task)));
 
 async function decode({ header, bands, rowStart, rowEnd, into, firstRow }: DecodeTask): Promise<null> {
-  const arrays = into.map((buffer) => pixelsOf(header.dataType, buffer, 0, (rowEnd - firstRow) * header.width));
+  const arrays = into.map((buffer) =>
+    pixelsOf(header.dataType, buffer, 0, (rowEnd - firstRow) * header.width),
+  );
   await readRows(header, bands, rowStart, rowEnd, arrays, firstRow);
   return null;
 }
@@ -50,9 +53,21 @@ async function cut(task: CutTask): Promise<CutResult | null> {
 function writeGroups(task: CutTask, cell: CellPixels): GroupRecord[] {
   return cell.groups.map(({ group, width, height, bands, validPercent }) => {
     const { name, role, dataType, nodata } = group;
-    const bandTags = group.bands.map((band) => ({ description: band.name, scale: band.scale, offset: band.offset }));
+    const bandTags = group.bands.map((band) => ({
+      description: band.name,
+      scale: band.scale,
+      offset: band.offset,
+    }));
     const overviews = role === 'data' ? 'mean' : 'nearest';
-    const image = { width, height, dataType, bands, nodata: nodata ?? undefined, bandTags, overviews } as const;
+    const image = {
+      width,
+      height,
+      dataType,
+      bands,
+      nodata: nodata ?? undefined,
+      bandTags,
+      overviews,
+    } as const;
     return {
       name,
       role,
@@ -76,8 +91,15 @@ function writeMask(task: CutTask, cell: CellPixels): GroupRecord {
   const { width, height, codes } = cell.mask;
   const bandTags: BandTags[] = [{ description: 'mask' }];
   const nodata = Mask.nodata;
-  const image = { width, height, dataType: 'uint8' as const, bands: [codes], nodata, bandTags, overviews: 'nearest' as const };
-  const assessed = codes.reduce((sum, code) => sum + (code === Mask.nodata ? 0 : 1), 0);
+  const image = {
+    width,
+    height,
+    dataType: 'uint8' as const,
+    bands: [codes],
+    nodata,
+    bandTags,
+    overviews: 'nearest' as const,
+  };
   return {
     name: 'mask',
     role: 'mask',
@@ -85,7 +107,7 @@ function writeMask(task: CutTask, cell: CellPixels): GroupRecord {
     width,
     height,
     nodata,
-    bands: [{ name: 'mask', scale: 1, offset: 0, validPercent: (100 * assessed) / codes.length }],
+    bands: [{ name: 'mask', scale: 1, offset: 0, validPercent: coverageOf(codes) }],
     ...writeFile(task, cell, 'mask', image),
   };
 }

@@ -3,8 +3,8 @@ import { defineError } from '../errors.js';
 export const jobNotFound = defineError(
   'TW_JOB_NOT_FOUND',
   404,
-  'There is no job of this id. `tilewright jobs` lists those that exist.',
-  (id: string) => `there is no job ${JSON.stringify(id)}; "tilewright jobs" lists those that exist`,
+  'There is no job of this id. `GET /jobs` lists those that exist.',
+  (id: string) => `there is no job ${JSON.stringify(id)}`,
 );
 
 export const jobLimit = defineError(

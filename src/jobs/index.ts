@@ -1,6 +1,4 @@
-export type { JobContext, JobListener, JobProgress, JobWork } from './job-runner.js';
-export { Jobs } from './job-runner.js';
+export { type JobContext, Jobs } from './job-runner.js';
 export { hasEnded } from './job-store.js';
-export type { Process } from './process.js';
-export { startProcess } from './process.js';
+export { type Process, startProcess } from './process.js';
 export { verifyProcess } from './verify-process.js';

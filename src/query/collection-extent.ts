@@ -7,7 +7,7 @@ export function collectionExtent(index: ColumnIndex, id: string): CollectionExte
   const code = index.collections.codeOf(id);
   const { collection, grid, key, precision, start, end } = index.columns;
   const bbox: Bbox = [180, 90, -180, -90];
-  const times = { start: Number.POSITIVE_INFINITY, end: Number.NEGATIVE_INFINITY };
+  const times = { start: Infinity, end: -Infinity };
   const seen = new Set<string>();
   const { matched } = index.query({
     limit: 0,

@@ -1,17 +1,13 @@
 export { collectionExtent } from './collection-extent.js';
-export * from './errors.js';
 export type { TileFilter } from './filter.js';
-export { matches } from './match.js';
-export { parseDatetime, type TimeRange } from './parse-datetime.js';
-export * from './parse-filter.js';
-export { type SearchPage, searchTiles } from './search.js';
+export { parseDatetime } from './parse-datetime.js';
 export {
-  type CollectionExtent,
-  type StacAsset,
-  type StacCollection,
-  type StacItem,
-  type StacLink,
-  type StacPolygon,
-  toStacCollection,
-  toStacItem,
-} from './stac-item.js';
+  checkBbox,
+  type FilterParams,
+  filterBody,
+  filterQuery,
+  parseBbox,
+  parseFilter,
+} from './parse-filter.js';
+export { searchTiles } from './search.js';
+export { toStacCollection, toStacItem } from './stac-item.js';

@@ -1,10 +1,10 @@
 /** Where in the order of geocodes the tiles of an area lie. */
 import { type Bbox, cellBbox, type Grid, grids } from '../geocode/index.js';
 import type { KeyRange } from '../storage/index.js';
-import { contains, touches } from './match.js';
+import { contains, touches } from './match-cell.js';
 
 /** More cells than this on the edge of a box are taken whole, and their tiles tested one by one. */
-const maxEdgeCells = 16;
+const MAX_EDGE_CELLS = 16;
 
 /** The keys of a geocode in every grid that has it, and with `recurse` those of the cells below. */
 export function geocodeRanges(geocode: string, recurse: boolean): KeyRange[] {
@@ -30,7 +30,7 @@ export function bboxRanges(bbox: Bbox): { inside: KeyRange[]; edge: KeyRange[] }
         if (contains(bbox, box)) inside.push(below(grid, cell));
         else if (touches(bbox, box)) onEdge.push(cell);
       }
-      const goOn = onEdge.length <= maxEdgeCells && precision < grid.maxPrecision;
+      const goOn = onEdge.length <= MAX_EDGE_CELLS && precision < grid.maxPrecision;
       for (const cell of onEdge) edge.push(goOn ? itself(grid, cell) : below(grid, cell));
       cells = goOn ? onEdge.flatMap((cell) => grid.children(cell)) : [];
     }

@@ -7,15 +7,15 @@ export interface TimeRange {
   end?: number;
 }
 
-const date = String.raw`(\d{4})-(\d\d)-(\d\d)`;
-const datePattern = new RegExp(`^${date}$`);
+const DATE = String.raw`(\d{4})-(\d\d)-(\d\d)`;
+const DATE_PATTERN = new RegExp(`^${DATE}$`);
 /** RFC 3339, section 5.6: date-time. */
-const instantPattern = new RegExp(
-  String.raw`^${date}t(\d\d):(\d\d):(\d\d)(\.\d+)?(?:z|([+-])(\d\d):(\d\d))$`,
+const INSTANT_PATTERN = new RegExp(
+  String.raw`^${DATE}t(\d\d):(\d\d):(\d\d)(\.\d+)?(?:z|([+-])(\d\d):(\d\d))$`,
   'i',
 );
-const day = 86_400_000;
-const minute = 60_000;
+const DAY = 86_400_000;
+const MINUTE = 60_000;
 
 /**
  * An instant, or an interval A/B of two, of which one may be open (`..` or nothing). `plainDates` also takes dates: the
@@ -40,18 +40,18 @@ export function parseDatetime(text: string, { plainDates = false } = {}): TimeRa
 
 /** First and last millisecond of an instant or a day. */
 function parseEnd(end: string, given: string, plainDates: boolean): [first: number, last: number] {
-  const instant = instantPattern.exec(end);
+  const instant = INSTANT_PATTERN.exec(end);
   if (instant) {
     const time = instantOf(instant);
     if (time === undefined) throw badDatetime(given, `has a part out of its range in "${end}"`);
     return [time, time];
   }
-  const plain = datePattern.exec(end);
+  const plain = DATE_PATTERN.exec(end);
   if (!plain) throw badDatetime(given, `has an end that is not an RFC 3339 time with a zone: "${end}"`);
   if (!plainDates) throw badDatetime(given, `has a date without a time: "${end}"`);
   const first = dayOf(plain);
   if (first === undefined) throw badDatetime(given, `has a day that does not exist: "${end}"`);
-  return [first, first + day - 1];
+  return [first, first + DAY - 1];
 }
 
 function dayOf([, year, month, dayOfMonth]: RegExpExecArray): number | undefined {
@@ -69,6 +69,6 @@ function instantOf(match: RegExpExecArray): number | undefined {
   // Second 60 is a leap second, which is counted as the first of the next minute.
   const inRange = hours < 24 && minutes < 60 && seconds <= 60 && zoneHours < 24 && zoneMinutes < 60;
   if (first === undefined || !inRange) return undefined;
-  const offset = (match[8] === '-' ? -1 : 1) * (zoneHours * 60 + zoneMinutes) * minute;
-  return first + (hours * 60 + minutes) * minute + seconds * 1000 + milliseconds - offset;
+  const offset = (match[8] === '-' ? -1 : 1) * (zoneHours * 60 + zoneMinutes) * MINUTE;
+  return first + (hours * 60 + minutes) * MINUTE + seconds * 1000 + milliseconds - offset;
 }

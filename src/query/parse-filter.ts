@@ -84,7 +84,7 @@ export function checkBbox(numbers: readonly number[], given = numbers.join(','))
   const [west, south, east, north] = (
     numbers.length === 4 ? numbers : [numbers[0], numbers[1], numbers[3], numbers[4]]
   ) as Bbox;
-  if (numbers.length === 6 && numbers[2]! > numbers[5]!)
+  if (numbers.length === 6 && numbers[2] > numbers[5])
     throw badBbox(given, 'has its lower height above its upper one');
   if (Math.abs(west) > 180 || Math.abs(east) > 180) throw badBbox(given, 'has a longitude beyond 180');
   if (Math.abs(south) > 90 || Math.abs(north) > 90) throw badBbox(given, 'has a latitude beyond 90');
@@ -93,20 +93,20 @@ export function checkBbox(numbers: readonly number[], given = numbers.join(','))
 }
 
 /** A geohash or a quadkey, in lower case. */
-export function parseGeocode(text: string): string {
+function parseGeocode(text: string): string {
   const geocode = text.toLowerCase();
   if (!grids.some((grid) => grid.accepts(geocode))) throw badGeocode(text);
   return geocode;
 }
 
 /** A number from 0 to 100. */
-export function parsePercent(parameter: string, text: string): number {
+function parsePercent(parameter: string, text: string): number {
   const percent = parseNumber(text);
   if (!(percent >= 0 && percent <= 100)) throw badPercent(parameter, text);
   return percent;
 }
 
-const sources: Record<TileSource, true> = {
+const SOURCES: Record<TileSource, true> = {
   raw: true,
   split: true,
   filled: true,
@@ -115,8 +115,8 @@ const sources: Record<TileSource, true> = {
   'cloud-free': true,
 };
 
-export function parseSource(text: string): TileSource {
-  if (!Object.hasOwn(sources, text)) throw badSource(text, Object.keys(sources).join(', '));
+function parseSource(text: string): TileSource {
+  if (!Object.hasOwn(SOURCES, text)) throw badSource(text, Object.keys(SOURCES).join(', '));
   return text as TileSource;
 }
 
@@ -128,5 +128,5 @@ function parseList(parameter: string, given: string | string[]): string[] {
 
 /** A plain decimal number, NaN for anything else: Number() also takes "", "0x10" and "Infinity". */
 function parseNumber(text: string): number {
-  return /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : Number.NaN;
+  return /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : NaN;
 }

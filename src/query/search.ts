@@ -1,9 +1,9 @@
-/** Searches over the column index. */
+/** Searches over the column index: what a scan over all records would give. */
 import { type Bbox, grids } from '../geocode/index.js';
 import { type ColumnIndex, isWithin, type KeyRange, mergeRanges } from '../storage/index.js';
 import type { TileFilter } from './filter.js';
 import { bboxRanges, geocodeRanges } from './key-ranges.js';
-import { cellMatches, contains } from './match.js';
+import { cellMatches, contains } from './match-cell.js';
 import { decodeToken, encodeToken } from './token.js';
 
 export interface SearchPage {
@@ -46,12 +46,12 @@ interface Area {
   inside: KeyRange[];
 }
 
-const world: Bbox = [-180, -90, 180, 90];
+const WORLD: Bbox = [-180, -90, 180, 90];
 
 /** Undefined for everywhere. */
 function compileArea({ geocode, recurse = false, bbox }: TileFilter): Area | undefined {
   if (geocode !== undefined) return { ranges: geocodeRanges(geocode, recurse), inside: [] };
-  if (bbox === undefined || contains(bbox, world)) return undefined;
+  if (bbox === undefined || contains(bbox, WORLD)) return undefined;
   const { inside, edge } = bboxRanges(bbox);
   return { ranges: [...inside, ...edge], inside };
 }
@@ -76,11 +76,11 @@ function compileRow(
   const maxCloud = Math.fround(filter.maxCloud ?? Infinity);
   const inCell = area && compileCell(index, filter, area);
   return (row) =>
-    end[row]! >= from &&
-    start[row]! <= to &&
-    coverage[row]! >= minCoverage &&
-    (!boundsCloud || (cloud[row]! >= minCloud && cloud[row]! <= maxCloud)) &&
-    (collections === undefined || collections.has(collection[row]!)) &&
+    end[row] >= from &&
+    start[row] <= to &&
+    coverage[row] >= minCoverage &&
+    (!boundsCloud || (cloud[row] >= minCloud && cloud[row] <= maxCloud)) &&
+    (collections === undefined || collections.has(collection[row])) &&
     (wantedPlatform === undefined || platform[row] === wantedPlatform) &&
     (wantedSource === undefined || source[row] === wantedSource) &&
     (inCell === undefined || inCell(row));
@@ -92,10 +92,10 @@ function compileCell(index: ColumnIndex, filter: TileFilter, { inside }: Area): 
   const matching = mergeRanges(inside);
   let last = { grid: -1, key: -1, precision: -1, matches: false };
   return (row) => {
-    const cell = { grid: grid[row]!, key: key[row]!, precision: precision[row]! };
+    const cell = { grid: grid[row], key: key[row], precision: precision[row] };
     if (cell.key !== last.key || cell.precision !== last.precision || cell.grid !== last.grid) {
       const known = isWithin(matching, cell.grid, cell.key);
-      const cellGrid = grids[cell.grid]!;
+      const cellGrid = grids[cell.grid];
       last = {
         ...cell,
         matches: known || cellMatches(filter, cellGrid, cellGrid.geocode(cell.key, cell.precision)),

@@ -64,12 +64,18 @@ export interface CollectionExtent {
 
 const extension = (name: string) => `https://stac-extensions.github.io/${name}/schema.json`;
 
-const itemExtensions = ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'].map(extension);
+const ITEM_EXTENSIONS = [
+  'eo/v1.1.0',
+  'raster/v1.1.0',
+  'projection/v1.1.0',
+  'grid/v1.1.0',
+  'version/v1.2.0',
+].map(extension);
 
-const cogType = 'image/tiff; application=geotiff; profile=cloud-optimized';
+const COG_TYPE = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
 /** The group's own role first, then the names that STAC's best practices give it. */
-const assetRoles: Record<GroupRecord['role'], string[]> = {
+const ASSET_ROLES: Record<GroupRecord['role'], string[]> = {
   data: ['data'],
   qa: ['qa', 'metadata'],
   mask: ['mask', 'data-mask', 'cloud', 'cloud-shadow', 'snow-ice'],
@@ -86,7 +92,7 @@ export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseU
   return {
     type: 'Feature',
     stac_version: '1.0.0',
-    stac_extensions: itemExtensions,
+    stac_extensions: ITEM_EXTENSIONS,
     id: tile.id,
     collection: tile.collection,
     geometry: rectangle(bbox),
@@ -149,9 +155,9 @@ function groupAsset(group: GroupRecord, tile: TileRecord, grid: Grid, href: stri
   const { west, south, east, north } = grid.bounds(tile.geocode);
   return {
     href,
-    type: cogType,
+    type: COG_TYPE,
     title: `${group.name}: ${group.bands.map((band) => band.name).join(', ')}`,
-    roles: assetRoles[group.role],
+    roles: ASSET_ROLES[group.role],
     'proj:shape': [group.height, group.width],
     'proj:transform': [(east - west) / group.width, 0, west, 0, (south - north) / group.height, north],
     'eo:bands': group.bands.map(({ name, commonName }) =>

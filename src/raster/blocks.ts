@@ -13,7 +13,7 @@ export function isFastCodec(compression: number): boolean {
 }
 
 /** How many blocks an image has across and down. */
-export function blockCounts({ width, height, blocks }: RasterHeader): { across: number; down: number } {
+function blockCounts({ width, height, blocks }: RasterHeader): { across: number; down: number } {
   return { across: Math.ceil(width / blocks.width), down: Math.ceil(height / blocks.height) };
 }
 
@@ -47,14 +47,14 @@ export function decodeBlock(
   const { blocks, dataType, path } = header;
   const { across, down } = blockCounts(header);
   const index = (blocks.planar ? band * across * down : 0) + row * across + column;
-  const count = blocks.byteCounts[index]!;
+  const count = blocks.byteCounts[index];
   if (count === 0) return undefined;
   const name = () => `block ${index} (column ${column}, row ${row})`;
 
   const stored = Buffer.allocUnsafeSlow(count);
   let filled = 0;
   while (filled < count) {
-    const read = readSync(file, stored, filled, count - filled, blocks.offsets[index]! + filled);
+    const read = readSync(file, stored, filled, count - filled, blocks.offsets[index] + filled);
     if (read === 0) throw truncated(path, `${name()} ends after ${filled} of ${count} bytes`);
     filled += read;
   }

@@ -3,7 +3,7 @@
  * (PlanarConfiguration 2), directories first, then pixels from the smallest overview to the full image.
  * Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026 (COG); GDAL's tags 42112 and 42113.
  */
-import { deflateSync } from 'node:zlib';
+import { constants, deflateSync } from 'node:zlib';
 import { isGeographicEpsg } from './crs.js';
 import { invalidImage, tooLarge } from './errors.js';
 import { gdalMetadataXml } from './gdal-metadata.js';
@@ -36,7 +36,7 @@ export function encodeCog(image: CogImage): Buffer {
   checkImage(image);
   const levels = pyramid(image, image.dataType, image.nodata, image.overviews, BLOCK_SIDE);
   const encoded = levels.map((level) => encodeBlocks(level, image.dataType));
-  const directories = levels.map((level, i) => directoryOf(image, level, encoded[i]!, i > 0));
+  const directories = levels.map((level, i) => directoryOf(image, level, encoded[i], i > 0));
 
   let position = 8;
   const starts = directories.map((entries) => {
@@ -47,8 +47,8 @@ export function encodeCog(image: CogImage): Buffer {
   const headBytes = position;
   const parts: Buffer[] = [];
   for (let i = levels.length - 1; i >= 0; i--) {
-    for (const [k, block] of encoded[i]!.blocks.entries()) {
-      encoded[i]!.offsets[k] = position;
+    for (const [k, block] of encoded[i].blocks.entries()) {
+      encoded[i].offsets[k] = position;
       position += block.length;
       parts.push(block);
     }
@@ -57,9 +57,9 @@ export function encodeCog(image: CogImage): Buffer {
 
   const head = Buffer.alloc(headBytes);
   head.write('II*\0', 0, 'latin1');
-  head.writeUInt32LE(starts[0]!, 4);
+  head.writeUInt32LE(starts[0], 4);
   for (const [i, entries] of directories.entries())
-    writeDirectory(head, starts[i]!, entries, starts[i + 1] ?? 0);
+    writeDirectory(head, starts[i], entries, starts[i + 1] ?? 0);
   return Buffer.concat([head, ...parts], position);
 }
 
@@ -109,15 +109,19 @@ function encodeBlocks(level: ImageLevel, dataType: DataType): EncodedLevel {
           const from = unsignedView(band, size);
           differenceRows(from, start, level.width, width, height, unsignedView(bytes, size), blockWidth);
         }
-        blocks.push(deflateSync(bytes, { level: 1, chunkSize: DEFLATE_CHUNK }));
+        blocks.push(deflateSync(bytes, DEFLATE));
       }
     }
   }
   return { blockWidth, blockHeight, blocks, offsets: new Uint32Array(blocks.length) };
 }
 
-/** Large enough for most compressed blocks, so that zlib's output is rarely joined from pieces. */
-const DEFLATE_CHUNK = 1 << 18;
+/**
+ * Run lengths and Huffman codes only. After the predictor there is little to match but runs of zeros, so against a search for
+ * matches this doubles the speed on measurements, at 0-6 % more bytes; codes and masks get smaller. Chunks are large
+ * enough for most compressed blocks, so that zlib's output is rarely joined from pieces.
+ */
+const DEFLATE = { level: 1, strategy: constants.Z_RLE, memLevel: 9, chunkSize: 1 << 18 };
 
 /** At most 512, and a multiple of 16 as TIFF asks. */
 function blockSide(side: number): number {
@@ -260,8 +264,8 @@ function writeNumbers(
   value: ArrayLike<number>,
 ): void {
   for (let i = 0; i < value.length; i++) {
-    if (type === 'short') out.writeUInt16LE(value[i]!, at + i * 2);
-    else if (type === 'long') out.writeUInt32LE(value[i]!, at + i * 4);
-    else out.writeDoubleLE(value[i]!, at + i * 8);
+    if (type === 'short') out.writeUInt16LE(value[i], at + i * 2);
+    else if (type === 'long') out.writeUInt32LE(value[i], at + i * 4);
+    else out.writeDoubleLE(value[i], at + i * 8);
   }
 }

@@ -1,4 +1,6 @@
 /** Where the pixels of a destination lie in a source image: exact at the nodes of a grid, interpolated between them. */
+import type { Bounds } from '../geocode/index.js';
+import { mapToPixel } from './affine.js';
 import type { Projection } from './crs.js';
 import type { Affine } from './types.js';
 
@@ -22,7 +24,7 @@ export interface ControlGrid {
 
 export interface Destination {
   /** In the coordinates of the destination's system. */
-  bounds: { west: number; south: number; east: number; north: number };
+  bounds: Bounds;
   width: number;
   height: number;
 }
@@ -48,16 +50,10 @@ function sourceLocator(
   project: Projection,
   transform: Affine,
 ): Locator {
-  const { originX, originY, xx, xy, yx, yy } = transform;
   const pixelWidth = (bounds.east - bounds.west) / width;
   const pixelHeight = (bounds.north - bounds.south) / height;
-  const determinant = xx * yy - xy * yx;
-  return (column, row) => {
-    const [u, v] = project(bounds.west + column * pixelWidth, bounds.north - row * pixelHeight);
-    const dx = u - originX;
-    const dy = v - originY;
-    return [(yy * dx - xy * dy) / determinant, (xx * dy - yx * dx) / determinant];
-  };
+  return (column, row) =>
+    mapToPixel(transform, ...project(bounds.west + column * pixelWidth, bounds.north - row * pixelHeight));
 }
 
 function gridOf({ width, height }: Destination, locate: Locator, step: number): ControlGrid {
@@ -81,7 +77,7 @@ function interpolationError({ step, columns, rows, x, y }: ControlGrid, locate: 
     for (const i of [0, (columns - 2) >> 1, columns - 2]) {
       const node = j * columns + i;
       const mean = (values: Float64Array) =>
-        (values[node]! + values[node + 1]! + values[node + columns]! + values[node + columns + 1]!) / 4;
+        (values[node] + values[node + 1] + values[node + columns] + values[node + columns + 1]) / 4;
       const [u, v] = locate(i * step + middle + 0.5, j * step + middle + 0.5);
       const error = Math.hypot(u - mean(x), v - mean(y));
       if (error > worst) worst = error;

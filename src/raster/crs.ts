@@ -168,9 +168,9 @@ export function projector(from: Crs | GridCrs, to: Crs | GridCrs): Projection {
   if (source === target) return (x, y) => [x, y];
   const converter = proj4(source, target);
   return (x, y) => {
-    if (!(Number.isFinite(x) && Number.isFinite(y))) return [Number.NaN, Number.NaN];
+    if (!(Number.isFinite(x) && Number.isFinite(y))) return [NaN, NaN];
     const [u, v] = converter.forward([x, y]);
-    return Number.isFinite(u) && Number.isFinite(v) ? [u!, v!] : [Number.NaN, Number.NaN];
+    return Number.isFinite(u) && Number.isFinite(v) ? [u, v] : [NaN, NaN];
   };
 }
 

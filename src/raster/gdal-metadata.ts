@@ -27,7 +27,7 @@ const ENTITY_OF: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt
 function escapeXml(text: string): string {
   return text
     .replace(/[^\t\n\r\x20-\uFFFD\u{10000}-\u{10FFFF}]/gu, ' ')
-    .replace(/[&<>"]/g, (character) => ENTITY_OF[character]!);
+    .replace(/[&<>"]/g, (character) => ENTITY_OF[character]);
 }
 
 /** Reads the XML back. Items of domains other than the default are left out. */

@@ -39,12 +39,12 @@ export function parseGeoKeys(
   const count = Math.min(directory[3] ?? 0, Math.floor((directory.length - 4) / 4));
   for (let i = 0; i < count; i++) {
     const at = 4 + i * 4;
-    const id = directory[at]!;
-    const location = directory[at + 1]!;
-    const length = directory[at + 2]!;
-    const value = directory[at + 3]!;
+    const id = directory[at];
+    const location = directory[at + 1];
+    const length = directory[at + 2];
+    const value = directory[at + 3];
     if (location === 0) keys.set(id, value);
-    else if (location === 34736 && value < doubles.length) keys.set(id, doubles[value]!);
+    else if (location === 34736 && value < doubles.length) keys.set(id, doubles[value]);
     else if (location === 34737) keys.set(id, text.slice(value, value + length).replace(/[|\0]+$/, ''));
   }
   return keys;

@@ -1,6 +1,7 @@
 /** Opens rasters: everything that is known of a GeoTIFF before its pixels are read. */
 import { type FileHandle, open } from 'node:fs/promises';
 import { TilewrightError } from '../errors.js';
+import { isFastCodec } from './blocks.js';
 import { corrupt, noCrs, notTiff, rasterUnreadable, truncated, unsupported } from './errors.js';
 import { parseGdalMetadata } from './gdal-metadata.js';
 import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-keys.js';
@@ -145,14 +146,7 @@ function dataTypeOf(directory: TiffDirectory, path: string): DataType {
   throw unsupported(path, `its pixels are ${bit}-bit ${kind} numbers`);
 }
 
-interface ImageShape {
-  path: string;
-  fileBytes: number;
-  width: number;
-  height: number;
-  bands: number;
-  dataType: DataType;
-}
+type ImageShape = Pick<RasterHeader, 'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'>;
 
 function blockLayout(directory: TiffDirectory, shape: ImageShape): BlockLayout {
   const { path, width, height, bands, dataType } = shape;
@@ -174,9 +168,12 @@ function blockLayout(directory: TiffDirectory, shape: ImageShape): BlockLayout {
       `it is compressed with ${OTHER_CODECS[compression] ?? `the unknown codec ${compression}`}`,
     );
   }
+  if (!isFastCodec(compression) && !directory.littleEndian) {
+    throw unsupported(path, 'it is big-endian with a rare codec');
+  }
   if (one(TAG.fillOrder, 1) !== 1)
     throw unsupported(path, 'its bits are stored in reverse order (FillOrder 2)');
-  if (one(TAG.photometric, 1) === 6 && compression !== 7)
+  if (one(TAG.photometric, 1) === 6 && (compression !== 7 || bands !== 3))
     throw unsupported(path, 'its colours are stored as YCbCr');
 
   const count = Math.ceil(width / blockWidth) * Math.ceil(height / blockHeight) * (planar ? bands : 1);
@@ -191,10 +188,10 @@ function blockLayout(directory: TiffDirectory, shape: ImageShape): BlockLayout {
     );
   }
   for (let i = 0; i < count; i++) {
-    if (offsets[i]! + byteCounts[i]! > shape.fileBytes) {
+    if (offsets[i] + byteCounts[i] > shape.fileBytes) {
       throw truncated(
         path,
-        `block ${i} ends at byte ${offsets[i]! + byteCounts[i]!} of a file of ${shape.fileBytes}`,
+        `block ${i} ends at byte ${offsets[i] + byteCounts[i]} of a file of ${shape.fileBytes}`,
       );
     }
   }
@@ -253,23 +250,22 @@ function sum({ originX, originY, xx, xy, yx, yy }: Affine): number {
 
 function cornerTransform(directory: TiffDirectory): Affine | undefined {
   const m = directory.numbers(TAG.transformation);
-  if (m && m.length >= 8)
-    return { originX: m[3]!, originY: m[7]!, xx: m[0]!, xy: m[1]!, yx: m[4]!, yy: m[5]! };
+  if (m && m.length >= 8) return { originX: m[3], originY: m[7], xx: m[0], xy: m[1], yx: m[4], yy: m[5] };
   const scale = directory.numbers(TAG.pixelScale);
   const tie = directory.numbers(TAG.tiepoints);
   if (!scale || !tie || scale.length < 2 || tie.length < 6) return undefined;
-  const xx = scale[0]!;
+  const xx = scale[0];
   // Rows run south; the sign of a negative scale is a known mistake of writers and is ignored, as GDAL does.
-  const yy = -Math.abs(scale[1]!);
-  return { originX: tie[3]! - tie[0]! * xx, originY: tie[4]! - tie[1]! * yy, xx, xy: 0, yx: 0, yy };
+  const yy = -Math.abs(scale[1]);
+  return { originX: tie[3] - tie[0] * xx, originY: tie[4] - tie[1] * yy, xx, xy: 0, yx: 0, yy };
 }
 
 function nodataOf(text: string | undefined): number | undefined {
   const word = text?.trim().toLowerCase();
   if (!word) return undefined;
-  if (/^-?nan/.test(word)) return Number.NaN;
+  if (/^-?nan/.test(word)) return NaN;
   const infinite = /^([-+]?)(inf|1\.#inf)/.exec(word);
-  if (infinite) return infinite[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  if (infinite) return infinite[1] === '-' ? -Infinity : Infinity;
   const value = Number(word);
   return Number.isNaN(value) ? undefined : value;
 }

@@ -15,6 +15,8 @@ export interface KernelSource {
   row: number;
   /** The value of pixels without data; NaN where there is none. NaN pixels hold no data anyway. */
   hole: number;
+  /** True where no pixel that the grid touches is a hole or NaN: they need not be looked for then. */
+  clean: boolean;
 }
 
 /** Noise of projections is far below, real differences are far above: a pixel centre on an edge goes to the right pixel. */
@@ -25,7 +27,7 @@ const EDGE = 1e-10;
  * Returns the number of pixels with data.
  */
 export function nearest(
-  { pixels, width, height, column, row, hole }: KernelSource,
+  { pixels, width, height, column, row, hole, clean }: KernelSource,
   grid: ControlGrid,
   out: PixelArray,
   valid: Uint8Array,
@@ -51,49 +53,29 @@ export function nearest(
       const lastX = startX + dx * (count - 1);
       const lastY = startY + dy * (count - 1);
       const inside =
-        startX >= 0 &&
-        lastX >= 0 &&
-        startY >= 0 &&
-        lastY >= 0 &&
-        startX < width &&
-        lastX < width &&
-        startY < height &&
-        lastY < height;
-      if (!inside) {
+        Math.min(startX, lastX) >= 0 &&
+        Math.min(startY, lastY) >= 0 &&
+        Math.max(startX, lastX) < width &&
+        Math.max(startY, lastY) < height;
+      if (inside && clean) {
         for (let i = 0; i < count; i++, o++) {
-          const sourceX = startX + dx * i;
-          const sourceY = startY + dy * i;
-          const hit = sourceX >= 0 && sourceY >= 0 && sourceX < width && sourceY < height;
-          const value = hit ? pixels[(sourceY | 0) * width + (sourceX | 0)]! : empty;
-          if (hit && value !== hole && !Number.isNaN(value)) {
+          out[o] = pixels[((startY + dy * i) | 0) * width + ((startX + dx * i) | 0)];
+        }
+        continue;
+      }
+      for (let i = 0; i < count; i++, o++) {
+        const sourceX = startX + dx * i;
+        const sourceY = startY + dy * i;
+        if (inside || (sourceX >= 0 && sourceY >= 0 && sourceX < width && sourceY < height)) {
+          const value = pixels[(sourceY | 0) * width + (sourceX | 0)];
+          if (value !== hole && !Number.isNaN(value)) {
             out[o] = value;
-          } else {
-            out[o] = empty;
-            valid[o] = 0;
-            holes++;
+            continue;
           }
         }
-      } else if ((startY | 0) === (lastY | 0)) {
-        const start = (startY | 0) * width;
-        for (let i = 0; i < count; i++, o++) {
-          const value = pixels[start + ((startX + dx * i) | 0)]!;
-          out[o] = value;
-          if (value === hole || Number.isNaN(value)) {
-            out[o] = empty;
-            valid[o] = 0;
-            holes++;
-          }
-        }
-      } else {
-        for (let i = 0; i < count; i++, o++) {
-          const value = pixels[((startY + dy * i) | 0) * width + ((startX + dx * i) | 0)]!;
-          out[o] = value;
-          if (value === hole || Number.isNaN(value)) {
-            out[o] = empty;
-            valid[o] = 0;
-            holes++;
-          }
-        }
+        out[o] = empty;
+        valid[o] = 0;
+        holes++;
       }
     }
   }
@@ -102,16 +84,21 @@ export function nearest(
 
 /** Between a node and the one below it. */
 function between(nodes: Float64Array, node: number, columns: number, part: number): number {
-  const above = nodes[node]!;
-  return above + (nodes[node + columns]! - above) * part;
+  const above = nodes[node];
+  return above + (nodes[node + columns] - above) * part;
 }
+
+/** Positions along a row of pixels are counted in 2 ** -20 of a source pixel: adding integers is fast. */
+const UNIT = 2 ** 20;
+/** The longest way along one square of the control grid that can be counted so. */
+const LONGEST = 2000;
 
 /**
  * Mean of the four pixels around a point, weighted by distance; pixels without data are left out. A point holds data where its
  * nearest pixel does. `round` for integers. A mean that happens to equal the hole becomes `notHole`. Else as `nearest`.
  */
 export function bilinear(
-  source: KernelSource,
+  { pixels, width, height, column, row, hole, clean }: KernelSource,
   grid: ControlGrid,
   out: PixelArray,
   valid: Uint8Array,
@@ -119,14 +106,19 @@ export function bilinear(
   round: boolean,
   notHole: number,
 ): number {
-  const { pixels, width, height, hole } = source;
   const { step, columns, x: nodesX, y: nodesY } = grid;
   const outWidth = grid.width;
+  const small = round && pixels.BYTES_PER_ELEMENT <= 2;
+  // 16 bits: the change in quarters, weights of 12 bits. 8 bits: the change in 2 ** -9, weights of 13 bits.
+  const drop = pixels.BYTES_PER_ELEMENT === 1 ? 5 : 12;
+  const half = 1 << (drop - 1);
+  const weightShift = pixels.BYTES_PER_ELEMENT === 1 ? 7 : 8;
+  const restShift = pixels.BYTES_PER_ELEMENT === 1 ? 8 : 0;
+  /** As a whole number; one that no such pixel has where there is no hole. */
+  const wholeHole = Number.isNaN(hole) ? -(2 ** 30) : hole | 0;
   // Centres of pixels are at .5, but weights count from centre to centre.
-  const shiftX = source.column + 0.5;
-  const shiftY = source.row + 0.5;
-  const right = width - 1;
-  const bottom = height - 1;
+  const shiftX = column + 0.5;
+  const shiftY = row + 0.5;
   let holes = 0;
   let o = 0;
   for (let y = 0; y < grid.height; y++) {
@@ -142,51 +134,108 @@ export function bilinear(
       const dx = (endX - startX) / step;
       const dy = (endY - startY) / step;
       const count = Math.min(step, outWidth - x);
-      const lastX = startX + dx * (count - 1);
-      const lastY = startY + dy * (count - 1);
+      // With both ends of the square a little inside, so is all between them, whatever is rounded on the way.
       const inside =
-        startX >= 0 &&
-        lastX >= 0 &&
-        startY >= 0 &&
-        lastY >= 0 &&
-        startX < right &&
-        lastX < right &&
-        startY < bottom &&
-        lastY < bottom;
-      for (let i = 0; i < count; i++, o++) {
-        const sourceX = startX + dx * i;
-        const sourceY = startY + dy * i;
-        let mean: number;
-        if (inside) {
-          const left = sourceX | 0;
-          const top = sourceY | 0;
-          const at = top * width + left;
-          const a = pixels[at]!;
-          const b = pixels[at + 1]!;
-          const c = pixels[at + width]!;
-          const d = pixels[at + width + 1]!;
-          if (a !== hole && b !== hole && c !== hole && d !== hole) {
-            const along = sourceX - left;
-            const upper = a + (b - a) * along;
-            const lower = c + (d - c) * along;
-            mean = upper + (lower - upper) * (sourceY - top);
-            // NaN: one of the four is.
-            if (Number.isNaN(mean)) mean = meanOfValid(pixels, width, height, hole, sourceX, sourceY);
-          } else mean = meanOfValid(pixels, width, height, hole, sourceX, sourceY);
-        } else mean = meanOfValid(pixels, width, height, hole, sourceX, sourceY);
-
-        if (Number.isNaN(mean)) {
-          out[o] = empty;
-          valid[o] = 0;
-          holes++;
-        } else {
-          if (round) mean = Math.floor(mean + 0.5);
-          out[o] = mean === hole ? notHole : mean;
+        Math.min(startX, endX) >= 0.01 &&
+        Math.min(startY, endY) >= 0.01 &&
+        Math.max(startX, endX) < width - 1.01 &&
+        Math.max(startY, endY) < height - 1.01 &&
+        Math.abs(endX - startX) + Math.abs(endY - startY) < LONGEST;
+      if (!inside) {
+        for (let i = 0; i < count; i++, o++) {
+          const mean = meanOfValid(pixels, width, height, hole, startX + dx * i, startY + dy * i);
+          holes += store(mean, out, valid, o, empty, round, hole, notHole);
         }
+        continue;
+      }
+      const left = startX | 0;
+      const top = startY | 0;
+      const first = (Math.imul(top, width) + left) | 0;
+      let countX = ((startX - left) * UNIT) | 0;
+      let countY = ((startY - top) * UNIT) | 0;
+      const stepX = Math.round(dx * UNIT) | 0;
+      const stepY = Math.round(dy * UNIT) | 0;
+      if (clean && small) {
+        // In whole numbers of 2 ** -14; the change from row to row keeps as many digits as fit into 32 bits.
+        for (let i = 0; i < count; i++, o++) {
+          const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
+          const below = (at + width) | 0;
+          const a = pixels[at];
+          const c = pixels[below];
+          const along = (countX & (UNIT - 1)) >> 6;
+          const upper = ((a << 14) + Math.imul(pixels[at + 1] - a, along)) | 0;
+          const lower = ((c << 14) + Math.imul(pixels[below + 1] - c, along)) | 0;
+          const change =
+            Math.imul((lower - upper + half) >> drop, (countY & (UNIT - 1)) >> weightShift) >> restShift;
+          const rounded = (upper + change + 8192) >> 14;
+          out[o] = rounded === wholeHole ? notHole : rounded;
+          countX = (countX + stepX) | 0;
+          countY = (countY + stepY) | 0;
+        }
+        continue;
+      }
+      if (clean) {
+        for (let i = 0; i < count; i++, o++) {
+          const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
+          const below = (at + width) | 0;
+          const a = pixels[at];
+          const c = pixels[below];
+          const along = (countX & (UNIT - 1)) / UNIT;
+          const upper = a + (pixels[at + 1] - a) * along;
+          const lower = c + (pixels[below + 1] - c) * along;
+          const mean = upper + ((lower - upper) * (countY & (UNIT - 1))) / UNIT;
+          const value = round ? Math.floor(mean + 0.5) : mean;
+          out[o] = value === hole ? notHole : value;
+          countX = (countX + stepX) | 0;
+          countY = (countY + stepY) | 0;
+        }
+        continue;
+      }
+      for (let i = 0; i < count; i++, o++) {
+        const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
+        const below = (at + width) | 0;
+        const a = pixels[at];
+        const b = pixels[at + 1];
+        const c = pixels[below];
+        const d = pixels[below + 1];
+        let mean = NaN;
+        if (a !== hole && b !== hole && c !== hole && d !== hole) {
+          const along = (countX & (UNIT - 1)) / UNIT;
+          const upper = a + (b - a) * along;
+          const lower = c + (d - c) * along;
+          mean = upper + ((lower - upper) * (countY & (UNIT - 1))) / UNIT;
+        }
+        if (Number.isNaN(mean)) {
+          mean = meanOfValid(pixels, width, height, hole, left + countX / UNIT, top + countY / UNIT);
+        }
+        holes += store(mean, out, valid, o, empty, round, hole, notHole);
+        countX = (countX + stepX) | 0;
+        countY = (countY + stepY) | 0;
       }
     }
   }
   return o - holes;
+}
+
+/** Writes a mean; NaN is a pixel without data. Returns the number of such pixels: 0 or 1. */
+function store(
+  mean: number,
+  out: PixelArray,
+  valid: Uint8Array,
+  at: number,
+  empty: number,
+  round: boolean,
+  hole: number,
+  notHole: number,
+): number {
+  if (Number.isNaN(mean)) {
+    out[at] = empty;
+    valid[at] = 0;
+    return 1;
+  }
+  const value = round ? Math.floor(mean + 0.5) : mean;
+  out[at] = value === hole ? notHole : value;
+  return 0;
 }
 
 /** Weighted mean of those of the four pixels around a point that hold data; NaN where its nearest pixel does not. */
@@ -200,9 +249,9 @@ function meanOfValid(
 ): number {
   const nearestX = Math.floor(x + 0.5 + EDGE);
   const nearestY = Math.floor(y + 0.5 + EDGE);
-  if (!(nearestX >= 0 && nearestY >= 0 && nearestX < width && nearestY < height)) return Number.NaN;
-  const own = pixels[nearestY * width + nearestX]!;
-  if (own === hole || Number.isNaN(own)) return Number.NaN;
+  if (!(nearestX >= 0 && nearestY >= 0 && nearestX < width && nearestY < height)) return NaN;
+  const own = pixels[nearestY * width + nearestX];
+  if (own === hole || Number.isNaN(own)) return NaN;
   const left = Math.floor(x);
   const top = Math.floor(y);
   let sum = 0;
@@ -212,7 +261,7 @@ function meanOfValid(
       const column = left + i;
       const row = top + j;
       if (column < 0 || row < 0 || column >= width || row >= height) continue;
-      const value = pixels[row * width + column]!;
+      const value = pixels[row * width + column];
       if (value === hole || Number.isNaN(value)) continue;
       const weight = (i === 0 ? 1 - x + left : x - left) * (j === 0 ? 1 - y + top : y - top);
       sum += value * weight;
@@ -240,7 +289,7 @@ export function halveByMean(
       let count = 0;
       for (let y = row; y <= lastRow; y++) {
         for (let x = column; x <= lastColumn; x++) {
-          const value = source[y * width + x]!;
+          const value = source[y * width + x];
           if (value === hole || Number.isNaN(value)) continue;
           sum += value;
           count++;
@@ -261,5 +310,5 @@ export function pickSample(
   to: number,
   count: number,
 ): void {
-  for (let i = 0; i < count; i++, from += samples) out[to + i] = source[from]!;
+  for (let i = 0; i < count; i++, from += samples) out[to + i] = source[from];
 }

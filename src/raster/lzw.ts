@@ -29,7 +29,7 @@ export function decodeLzw(input: Uint8Array, output: Uint8Array): number {
   while (at < output.length) {
     while (bitCount < width) {
       if (next >= input.length) return at;
-      bits = (bits << 8) | input[next++]!;
+      bits = (bits << 8) | input[next++];
       bitCount += 8;
     }
     bitCount -= width;
@@ -57,10 +57,10 @@ export function decodeLzw(input: Uint8Array, output: Uint8Array): number {
       continue;
     }
     if (code >= codes) throw new RangeError(`LZW code ${code} of ${codes}`);
-    const length = Math.min(lengths[code]!, output.length - at);
-    const from = places[code]!;
+    const length = Math.min(lengths[code], output.length - at);
+    const from = places[code];
     // Byte by byte: the string may overlap its own end.
-    for (let i = 0; i < length; i++) output[at + i] = output[from + i]!;
+    for (let i = 0; i < length; i++) output[at + i] = output[from + i];
     at += length;
     lastLength = length;
   }

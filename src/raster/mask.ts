@@ -1,61 +1,50 @@
-/** The mask of a tile: one code a pixel (`Mask`). */
-import { Mask, type PixelArray } from './types.js';
+/** The group `mask`: what a tile knows of clouds, and the figures that follow from it. All percentages are 0-100. */
+import { invalidImage } from './errors.js';
+import { Mask } from './types.js';
 
 /**
- * Mask codes of a quality band by a table: `codes[stored value]`, where 0 means that the band itself has nothing to say. A
- * pixel without data is 0, one with data but without a quality value is 255.
+ * Turns quality codes into mask codes through a table with an entry for every code: 256 for uint8, 65,536 for uint16.
+ * Where `valid` is 0 the mask becomes nodata, whatever the quality band says.
  */
-export function translateCodes(
-  stored: PixelArray,
-  codes: Uint8Array,
+export function maskFromQuality(
+  quality: Uint8Array | Uint16Array,
+  table: Uint8Array,
   valid: Uint8Array,
-  assessed: Uint8Array,
 ): Uint8Array {
-  const mask = new Uint8Array(valid.length);
-  for (let i = 0; i < mask.length; i++) {
-    if (valid[i]) mask[i] = (assessed[i] && codes[stored[i]]) || Mask.notAssessed;
+  const codes = 2 ** (8 * quality.BYTES_PER_ELEMENT);
+  if (table.length !== codes || valid.length !== quality.length) {
+    throw invalidImage(
+      `a mask of ${valid.length} pixels from ${quality.length} and a table of ${table.length} codes`,
+    );
   }
+  const mask = new Uint8Array(quality.length);
+  for (let i = 0; i < quality.length; i++) mask[i] = valid[i] === 0 ? Mask.nodata : table[quality[i]];
   return mask;
 }
 
-/** Percent of code 2 (cloud) among codes 1-4; null where there is none of these. */
-export function cloudCover(mask: Uint8Array): number | null {
-  const counts = new Uint32Array(256);
-  for (const code of mask) counts[code]++;
-  const assessed = counts[Mask.clear] + counts[Mask.cloud] + counts[Mask.shadow] + counts[Mask.snow];
-  return assessed === 0 ? null : (100 * counts[Mask.cloud]) / assessed;
+/** A mask for what nothing can assess: 255 where there is data, 0 where there is none. */
+export function unassessedMask(valid: Uint8Array): Uint8Array {
+  return valid.map((flag) => (flag === 0 ? Mask.nodata : Mask.notAssessed));
 }
 
-type Point = [column: number, row: number];
-
-/**
- * Convex hull of the pixels that hold data, as a closed ring of pixel corners, counter-clockwise on a map with north up;
- * null where none does. (A. M. Andrew, "Another efficient algorithm for convex hulls in two dimensions", 1979.)
- */
-export function maskOutline(mask: Uint8Array, width: number, height: number): Point[] | null {
-  const corners: Point[] = [];
-  for (let row = 0; row < height; row++) {
-    const line = mask.subarray(row * width, (row + 1) * width);
-    const first = line.findIndex((code) => code !== Mask.nodata);
-    if (first < 0) continue;
-    const last = line.findLastIndex((code) => code !== Mask.nodata) + 1;
-    corners.push([first, row], [last, row], [first, row + 1], [last, row + 1]);
-  }
-  if (corners.length === 0) return null;
-  corners.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-  const upper = half(corners);
-  const lower = half(corners.reverse());
-  const ring = [...upper.slice(0, -1), ...lower.slice(0, -1)].reverse();
-  return [...ring, ring[0]];
+/** Number of pixels of each code: 256 entries. */
+export function histogramOf(mask: Uint8Array): Uint32Array {
+  const histogram = new Uint32Array(256);
+  for (let i = 0; i < mask.length; i++) histogram[mask[i]]++;
+  return histogram;
 }
 
-function half(points: Point[]): Point[] {
-  const hull: Point[] = [];
-  for (const point of points) {
-    while (hull.length >= 2 && turn(hull[hull.length - 2], hull[hull.length - 1], point) <= 0) hull.pop();
-    hull.push(point);
-  }
-  return hull;
+/** Percent of pixels that hold data: those that are not 0. */
+export function coverageOf(valid: Uint8Array): number {
+  if (valid.length === 0) return 0;
+  let count = 0;
+  for (let i = 0; i < valid.length; i++) if (valid[i] !== 0) count++;
+  return (100 * count) / valid.length;
 }
 
-const turn = (a: Point, b: Point, c: Point) => (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+/** Percent of cloud (code 2) among the assessed pixels (codes 1 to 4); null where none is assessed. */
+export function cloudCoverOf(histogram: ArrayLike<number>): number | null {
+  let assessed = 0;
+  for (let code = Mask.clear; code <= Mask.snow; code++) assessed += histogram[code];
+  return assessed === 0 ? null : (100 * histogram[Mask.cloud]) / assessed;
+}

@@ -41,7 +41,7 @@ function halveByNearest(source: PixelArray, width: number, height: number, dataT
   const outWidth = Math.ceil(width / 2);
   const out = newPixels(dataType, outWidth * Math.ceil(height / 2));
   for (let row = 0, to = 0; row < height; row += 2) {
-    for (let column = 0; column < width; column += 2) out[to++] = source[row * width + column]!;
+    for (let column = 0; column < width; column += 2) out[to++] = source[row * width + column];
   }
   return out;
 }
@@ -54,7 +54,7 @@ function halveByMean(
   nodata: number | undefined,
 ): PixelArray {
   const out = newPixels(dataType, Math.ceil(width / 2) * Math.ceil(height / 2));
-  const hole = storedNodata(dataType, nodata) ?? Number.NaN;
+  const hole = storedNodata(dataType, nodata) ?? NaN;
   const empty = emptyPixel(dataType, nodata);
   kernels[dataType].halveByMean(source, width, height, hole, out, empty, !isFloat(dataType));
   return out;

@@ -7,7 +7,7 @@ interface PixelArrayConstructor {
   readonly BYTES_PER_ELEMENT: number;
 }
 
-const constructors: Record<DataType, PixelArrayConstructor> = {
+const CONSTRUCTORS: Record<DataType, PixelArrayConstructor> = {
   uint8: Uint8Array,
   int8: Int8Array,
   uint16: Uint16Array,
@@ -18,20 +18,15 @@ const constructors: Record<DataType, PixelArrayConstructor> = {
   float64: Float64Array,
 };
 
-export const DATA_TYPES = Object.keys(constructors) as DataType[];
+export const DATA_TYPES = Object.keys(CONSTRUCTORS) as DataType[];
 
 export function bytesPerSample(dataType: DataType): number {
-  return constructors[dataType].BYTES_PER_ELEMENT;
+  return CONSTRUCTORS[dataType].BYTES_PER_ELEMENT;
 }
 
 /** `length` zeros. */
 export function newPixels(dataType: DataType, length: number): PixelArray {
-  return new constructors[dataType](length);
-}
-
-/** Pixels that several threads can see. */
-export function newSharedPixels(dataType: DataType, length: number): PixelArray {
-  return new constructors[dataType](new SharedArrayBuffer(length * bytesPerSample(dataType)));
+  return new CONSTRUCTORS[dataType](length);
 }
 
 /** A typed view of bytes; `byteOffset` must be a multiple of the pixel size. */
@@ -41,7 +36,7 @@ export function pixelsOf(
   byteOffset: number,
   length: number,
 ): PixelArray {
-  return new constructors[dataType](buffer, byteOffset, length);
+  return new CONSTRUCTORS[dataType](buffer, byteOffset, length);
 }
 
 export function isFloat(dataType: DataType): boolean {
@@ -67,11 +62,11 @@ export function storedNodata(dataType: DataType, nodata: number | undefined): nu
 
 /** What a pixel without data is set to: the nodata value, or where there is none NaN for floats, else 0. */
 export function emptyPixel(dataType: DataType, nodata: number | undefined): number {
-  return storedNodata(dataType, nodata) ?? (isFloat(dataType) ? Number.NaN : 0);
+  return storedNodata(dataType, nodata) ?? (isFloat(dataType) ? NaN : 0);
 }
 
 /** The lowest number that pixels of a type can hold. */
 export function lowestPixel(dataType: DataType): number {
-  if (isFloat(dataType)) return Number.NEGATIVE_INFINITY;
+  if (isFloat(dataType)) return -Infinity;
   return dataType.startsWith('u') ? 0 : -(2 ** (bytesPerSample(dataType) * 8 - 1));
 }

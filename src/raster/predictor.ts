@@ -24,7 +24,7 @@ export function differenceRows<T extends Unsigned>(
     let to = row * outWidth;
     let previous = 0;
     for (const end = from + width; from < end; from++, to++) {
-      const value = source[from]!;
+      const value = source[from];
       out[to] = value - previous;
       previous = value;
     }
@@ -41,7 +41,7 @@ export function undoDifferences(
   const rowLength = width * samples;
   if (values instanceof BigUint64Array) {
     for (let start = 0; start < rowLength * height; start += rowLength) {
-      for (let at = start + samples; at < start + rowLength; at++) values[at]! += values[at - samples]!;
+      for (let at = start + samples; at < start + rowLength; at++) values[at] += values[at - samples];
     }
     return;
   }
@@ -50,7 +50,7 @@ export function undoDifferences(
       let at = row * rowLength;
       let sum = 0;
       for (const end = at + rowLength; at < end; at++) {
-        sum = (sum + values[at]!) | 0;
+        sum = (sum + values[at]) | 0;
         values[at] = sum;
       }
     }
@@ -59,7 +59,7 @@ export function undoDifferences(
   for (let row = 0; row < height; row++) {
     const start = row * rowLength;
     for (let at = start + samples; at < start + rowLength; at++) {
-      values[at] = values[at]! + values[at - samples]!;
+      values[at] = values[at] + values[at - samples];
     }
   }
 }
@@ -71,9 +71,9 @@ export function undoDifferences(
 export function predictFloatRow(row: Uint8Array, width: number, size: number, out: Uint8Array): void {
   for (let plane = 0; plane < size; plane++) {
     const byte = size - 1 - plane;
-    for (let i = 0; i < width; i++) out[plane * width + i] = row[i * size + byte]!;
+    for (let i = 0; i < width; i++) out[plane * width + i] = row[i * size + byte];
   }
-  for (let i = width * size - 1; i > 0; i--) out[i] = out[i]! - out[i - 1]!;
+  for (let i = width * size - 1; i > 0; i--) out[i] = out[i] - out[i - 1];
 }
 
 /** Undoes `predictFloatRow` for each row; `width` counts values (pixels times interleaved samples). */
@@ -89,11 +89,11 @@ export function undoFloatPredictor(
   const row = new Uint8Array(rowBytes);
   for (let y = 0; y < height; y++) {
     const start = y * rowBytes;
-    for (let i = start + samples; i < start + rowBytes; i++) bytes[i] = bytes[i]! + bytes[i - samples]!;
+    for (let i = start + samples; i < start + rowBytes; i++) bytes[i] = bytes[i] + bytes[i - samples];
     row.set(bytes.subarray(start, start + rowBytes));
     for (let plane = 0; plane < size; plane++) {
       const byte = size - 1 - plane;
-      for (let i = 0; i < values; i++) bytes[start + i * size + byte] = row[plane * values + i]!;
+      for (let i = 0; i < values; i++) bytes[start + i * size + byte] = row[plane * values + i];
     }
   }
 }

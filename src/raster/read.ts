@@ -1,6 +1,5 @@
 /** Reads pixels: rows for a rolling window, windows, and whole small images. */
 import { closeSync, openSync } from 'node:fs';
-import { fromFile } from 'geotiff';
 import { TilewrightError } from '../errors.js';
 import { decodeBlock, isFastCodec, samplesPerBlock } from './blocks.js';
 import { corrupt, rasterUnreadable, windowOutside } from './errors.js';
@@ -143,7 +142,7 @@ function copyBlock(
   const top = Math.max(window.row, row * blocks.height);
   const bottom = Math.min(window.row + window.height, (row + 1) * blocks.height);
   const samples = samplesPerBlock(header);
-  const out = arrays[index]!;
+  const out = arrays[index];
   const width = right - left;
   for (let y = top; y < bottom; y++) {
     const to = offset + (y - window.row) * stride + left - window.column;
@@ -157,6 +156,22 @@ function copyBlock(
   }
 }
 
+/** Colours as brightness and two differences from it, as JPEG mostly stores them. */
+const YCBCR = 6;
+
+/** In place: ITU-R BT.601, the default of TIFF. */
+function convertToRgb([first, second, third]: PixelArray[]): void {
+  const clamp = (value: number) => Math.min(255, Math.max(0, Math.round(value)));
+  for (let i = 0; i < first.length; i++) {
+    const y = first[i];
+    const blue = second[i] - 128;
+    const red = third[i] - 128;
+    first[i] = clamp(y + 1.402 * red);
+    second[i] = clamp(y - 0.344136 * blue - 0.714136 * red);
+    third[i] = clamp(y + 1.772 * blue);
+  }
+}
+
 /** Rare codecs: JPEG, packbits, zstd, LERC. */
 async function readByLibrary(
   header: RasterHeader,
@@ -164,14 +179,19 @@ async function readByLibrary(
   { column, row, width, height }: Window,
   { arrays, offset, stride }: Target,
 ): Promise<void> {
+  // Loaded when first needed: it is large, and most files do without.
+  const { fromFile } = await import('geotiff');
   try {
     const tiff = await fromFile(header.path);
     try {
       const image = await tiff.getImage(0);
       const window = [column, row, column + width, row + height];
-      const rasters = await image.readRasters({ window, samples: bands, interleave: false });
+      const inYcc = image.fileDirectory.getValue('PhotometricInterpretation') === YCBCR;
+      const samples = inYcc ? [0, 1, 2] : bands;
+      const rasters = (await image.readRasters({ window, samples, interleave: false })) as PixelArray[];
+      if (inYcc) convertToRgb(rasters);
       for (const [i, out] of arrays.entries()) {
-        const pixels = rasters[i] as PixelArray;
+        const pixels = rasters[inYcc ? bands[i] : i];
         for (let y = 0; y < height; y++) {
           out.set(pixels.subarray(y * width, (y + 1) * width), offset + y * stride);
         }

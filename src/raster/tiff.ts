@@ -101,7 +101,7 @@ export async function readTiffDirectory(
 }
 
 function numberAt({ type, bytes }: Field, index: number, littleEndian: boolean): number {
-  const at = index * TYPE_BYTES[type]!;
+  const at = index * TYPE_BYTES[type];
   switch (type) {
     case 6:
       return bytes.getInt8(at);

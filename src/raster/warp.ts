@@ -42,10 +42,11 @@ export function warp(
   if (pixels.length < window.width * window.height) {
     throw invalidImage(`a window of ${window.width} x ${window.height} from ${pixels.length} pixels`);
   }
-  checkWindow(source, grid, resampling === 'bilinear' ? 0.5 : 0);
-  const hole = storedNodata(dataType, nodata) ?? Number.NaN;
+  const extent = sourceExtent(grid);
+  checkWindow(source, extent, resampling === 'bilinear' ? 0.5 : 0);
+  const hole = storedNodata(dataType, nodata) ?? NaN;
   const empty = emptyPixel(dataType, nodata);
-  const kernelSource = { pixels, ...window, hole };
+  const kernelSource = { pixels, ...window, hole, clean: isClean(source, extent, hole, 2 * size) };
   if (resampling === 'nearest') return kernels[dataType].nearest(kernelSource, grid, out, valid, empty);
   const notHole = hole === lowestPixel(dataType) ? hole + 1 : hole - 1;
   return kernels[dataType].bilinear(kernelSource, grid, out, valid, empty, !isFloat(dataType), notHole);
@@ -54,10 +55,9 @@ export function warp(
 /** Checks that no pixel needed lies in the scene but not in the window. `margin`: how far neighbours are used, in pixels. */
 function checkWindow(
   { window, sceneWidth, sceneHeight }: WarpSource,
-  grid: ControlGrid,
+  { left, top, right, bottom }: SourceExtent,
   margin: number,
 ): void {
-  const { left, top, right, bottom } = sourceExtent(grid);
   const missing =
     (window.column > 0 && left - margin < window.column && right + margin > 0) ||
     (window.row > 0 && top - margin < window.row && bottom + margin > 0) ||
@@ -76,6 +76,25 @@ function checkWindow(
   }
 }
 
+/**
+ * True where no pixel around `extent` is a hole. Most cells of most scenes are like that, and looking once is cheaper than
+ * looking for every pixel written; unless there are more than `limit` pixels to look at.
+ */
+function isClean({ pixels, window }: WarpSource, extent: SourceExtent, hole: number, limit: number): boolean {
+  const float = isFloat(dataTypeOf(pixels));
+  if (Number.isNaN(hole) && !float) return true;
+  const left = Math.max(0, Math.floor(extent.left) - 1 - window.column);
+  const right = Math.min(window.width, Math.ceil(extent.right) + 2 - window.column);
+  const top = Math.max(0, Math.floor(extent.top) - 1 - window.row);
+  const bottom = Math.min(window.height, Math.ceil(extent.bottom) + 2 - window.row);
+  if ((right - left) * (bottom - top) > limit) return false;
+  for (let row = top; row < bottom; row++) {
+    const line = pixels.subarray(row * window.width + left, row * window.width + right);
+    if (line.includes(hole) || (float && line.includes(NaN))) return false;
+  }
+  return true;
+}
+
 export interface SourceExtent {
   left: number;
   top: number;
@@ -86,17 +105,17 @@ export interface SourceExtent {
 /** The part of the source that the centres of a grid's pixels cover, in source pixels. Empty (left > right) if none. */
 export function sourceExtent({ width, height, step, columns, rows, x, y }: ControlGrid): SourceExtent {
   const extent = {
-    left: Number.POSITIVE_INFINITY,
-    top: Number.POSITIVE_INFINITY,
-    right: Number.NEGATIVE_INFINITY,
-    bottom: Number.NEGATIVE_INFINITY,
+    left: Infinity,
+    top: Infinity,
+    right: -Infinity,
+    bottom: -Infinity,
   };
   // Positions are bilinear between nodes, so the extremes are at nodes, or where the last pixels cut the last squares.
   const at = (values: Float64Array, i: number, j: number) => {
     const column = Math.min(i, (width - 1) / step);
     const row = Math.min(j, (height - 1) / step);
     const node = Math.min(Math.floor(row), rows - 2) * columns + Math.min(Math.floor(column), columns - 2);
-    const across = (start: number) => between(values[start]!, values[start + 1]!, column % 1);
+    const across = (start: number) => between(values[start], values[start + 1], column % 1);
     return row % 1 === 0 ? across(node) : between(across(node), across(node + columns), row % 1);
   };
   for (let j = 0; j < rows; j++) {

@@ -1,106 +1,159 @@
-/** Worker threads that are started once and kept. */
-import { parentPort, Worker } from 'node:worker_threads';
-import { TilewrightError } from '../errors.js';
+/** Worker threads that are started once and kept, and the messages to and from them. */
+import { parentPort, type Transferable, Worker } from 'node:worker_threads';
+import { messageOf, TilewrightError } from '../errors.js';
 import { workerDied } from './errors.js';
 
-type Reply<Result> =
-  | { ok: true; result: Result }
-  | { ok: false; code?: string; status?: number; message: string; stack?: string };
+type Reply<Result> = { result: Result } | { failure: Failure };
 
-interface Pending<Task, Result> {
+/** An error as it crosses between threads. */
+interface Failure {
+  /** Set for a TilewrightError. */
+  known: { code: string; status: number } | undefined;
+  name: string;
+  message: string;
+  stack: string | undefined;
+  cause: Failure | undefined;
+}
+
+interface Job<Task, Result> {
   task: Task;
+  transfer: readonly Transferable[];
   resolve: (result: Result) => void;
-  reject: (error: Error) => void;
+  reject: (error: unknown) => void;
+}
+
+interface Member<Task, Result> {
+  worker: Worker;
+  job: Job<Task, Result> | undefined;
 }
 
 /**
- * Invariant: each thread has at most one task; tasks wait in the order they came. Threads start with the first tasks, and
- * an idle pool does not hold the process.
+ * Runs tasks on up to `size` threads, each of which loads the module at `module` (it calls `serveTasks`).
+ *
+ * Invariants: a thread has at most one task; tasks wait in the order they came, and only while `size` threads are busy; a
+ * thread that has been started is kept until `close`, and replaced if it ends. An idle pool does not keep the process alive.
  */
 export class WorkerPool<Task, Result> {
-  private readonly idle: Worker[] = [];
-  private readonly busy = new Map<Worker, Pending<Task, Result>>();
-  private readonly waiting: Pending<Task, Result>[] = [];
+  private readonly members = new Set<Member<Task, Result>>();
+  private readonly waiting: Job<Task, Result>[] = [];
   private closed = false;
 
-  /** `module` calls `serveTasks`. */
   constructor(
     private readonly module: URL,
-    private readonly size: number,
+    readonly size: number,
   ) {}
 
-  /** The result of one task. An error of the task keeps its code; TW_RASTER_WORKER_DIED where its thread ended. */
-  run(task: Task): Promise<Result> {
-    if (this.closed) return Promise.reject(workerDied('the pool is closed'));
+  /**
+   * Runs a task and resolves to its result. Rejects with the error that the task threw (a TilewrightError keeps its code and
+   * status), or TW_RASTER_WORKER_DIED. What is in `transfer` moves to the thread.
+   */
+  run(task: Task, transfer: readonly Transferable[] = []): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.waiting.push({ task, resolve, reject });
+      if (this.closed) {
+        reject(workerDied('the pool was closed'));
+        return;
+      }
+      this.waiting.push({ task, transfer, resolve, reject });
       this.dispatch();
     });
   }
 
-  /** Ends the threads; tasks that have not ended are rejected. */
+  /** Ends all threads. Tasks that are not done are rejected. */
   async close(): Promise<void> {
     this.closed = true;
-    const ended = workerDied('the pool is closed');
-    for (const { reject } of this.waiting.splice(0)) reject(ended);
-    await Promise.all([...this.idle.splice(0), ...this.busy.keys()].map((worker) => worker.terminate()));
+    for (const job of this.waiting.splice(0)) job.reject(workerDied('the pool was closed'));
+    await Promise.all([...this.members].map(({ worker }) => worker.terminate()));
   }
 
   private dispatch(): void {
     while (this.waiting.length > 0) {
-      const worker = this.idle.pop() ?? (this.busy.size < this.size ? this.start() : undefined);
-      if (!worker) return;
-      const next = this.waiting.shift() as Pending<Task, Result>;
-      this.busy.set(worker, next);
-      worker.ref();
-      worker.postMessage(next.task);
+      const member = [...this.members].find(({ job }) => !job) ?? this.start();
+      if (!member) return;
+      this.give(member, this.waiting.shift()!);
     }
   }
 
-  private start(): Worker {
-    // geotiff imports the package web-worker, which fails in a thread that has no workerData.
+  private start(): Member<Task, Result> | undefined {
+    if (this.members.size >= this.size) return undefined;
+    // A package that decodes rare codecs (web-worker, of geotiff) reads workerData in every thread and fails without it.
     const worker = new Worker(this.module, { workerData: {} });
-    worker.on('message', (reply: Reply<Result>) => {
-      const pending = this.busy.get(worker);
-      this.busy.delete(worker);
-      this.idle.push(worker);
-      worker.unref();
-      if (reply.ok) pending?.resolve(reply.result);
-      else pending?.reject(rebuild(reply));
-      this.dispatch();
-    });
-    let cause: unknown;
+    worker.unref();
+    const member: Member<Task, Result> = { worker, job: undefined };
+    let reason = 'it ended';
+    worker.on('message', (reply: Reply<Result>) => this.settle(member, reply));
     worker.on('error', (error) => {
-      cause = error;
+      reason = messageOf(error);
     });
     worker.on('exit', (code) => {
-      const at = this.idle.indexOf(worker);
-      if (at >= 0) this.idle.splice(at, 1);
-      this.busy.get(worker)?.reject(workerDied.because(cause, `its thread ended with code ${code}`));
-      this.busy.delete(worker);
-      if (!this.closed) this.dispatch();
+      this.members.delete(member);
+      member.job?.reject(workerDied(this.closed ? 'the pool was closed' : `${reason} (exit code ${code})`));
+      this.dispatch();
     });
-    return worker;
+    this.members.add(member);
+    return member;
+  }
+
+  private give(member: Member<Task, Result>, job: Job<Task, Result>): void {
+    try {
+      member.worker.postMessage(job.task, job.transfer);
+    } catch (error) {
+      // The task itself cannot be sent to a thread.
+      job.reject(error);
+      return;
+    }
+    member.job = job;
+    member.worker.ref();
+  }
+
+  private settle(member: Member<Task, Result>, reply: Reply<Result>): void {
+    const job = member.job;
+    member.job = undefined;
+    member.worker.unref();
+    if ('failure' in reply) job?.reject(errorFrom(reply.failure));
+    else job?.resolve(reply.result);
+    this.dispatch();
   }
 }
 
-function rebuild({ code, status, message, stack }: Exclude<Reply<unknown>, { ok: true }>): Error {
-  const error = code && status ? new TilewrightError(code, status, message) : new Error(message);
-  if (stack) error.stack = stack;
-  return error;
-}
-
-/** The thread's side: answers each task with what `handler` returns or throws. */
-export function serveTasks<Task, Result>(handler: (task: Task) => Promise<Result>): void {
+/**
+ * The side of the thread: answers every task with what `handler` makes of it. `transfer` names what of a result moves to the
+ * caller and is not copied.
+ */
+export function serveTasks<Task, Result>(
+  handler: (task: Task) => Result | Promise<Result>,
+  transfer: (result: Result) => readonly Transferable[] = () => [],
+): void {
   const port = parentPort;
-  if (!port) throw new Error('serveTasks runs in a worker thread only');
+  if (!port) throw new Error('serveTasks is for modules that a WorkerPool loads');
   port.on('message', async (task: Task) => {
     try {
-      port.postMessage({ ok: true, result: await handler(task) });
+      const result = await handler(task);
+      port.postMessage({ result } satisfies Reply<Result>, transfer(result));
     } catch (error) {
-      const { message, stack } = error instanceof Error ? error : new Error(String(error));
-      const coded = error instanceof TilewrightError ? { code: error.code, status: error.status } : {};
-      port.postMessage({ ok: false, message, stack, ...coded });
+      port.postMessage({ failure: failureFrom(error, 5) } satisfies Reply<Result>);
     }
   });
+}
+
+/** `depth`: how many causes are kept. */
+function failureFrom(error: unknown, depth: number): Failure {
+  const known = error instanceof TilewrightError ? { code: error.code, status: error.status } : undefined;
+  const { name, stack, cause } =
+    error instanceof Error ? error : { name: 'Error', stack: undefined, cause: undefined };
+  return {
+    known,
+    name,
+    message: messageOf(error),
+    stack,
+    cause: cause === undefined || depth === 0 ? undefined : failureFrom(cause, depth - 1),
+  };
+}
+
+function errorFrom({ known, name, message, stack, cause }: Failure): Error {
+  const options = cause === undefined ? {} : { cause: errorFrom(cause) };
+  const error = known
+    ? new TilewrightError(known.code, known.status, message, options)
+    : Object.assign(new Error(message, options), { name });
+  if (stack !== undefined) error.stack = stack;
+  return error;
 }

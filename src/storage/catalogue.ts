@@ -52,7 +52,7 @@ export class Table<T> {
   getMany(keys: string[]): Promise<(T | undefined)[]> {
     return this.onDisk(async () => {
       const values: (Buffer | undefined)[] = await this.db.getMany(keys.map((key) => this.prefix + key));
-      return values.map((value, i) => value && decodeRecord<T>(this.name, keys[i]!, value));
+      return values.map((value, i) => value && decodeRecord<T>(this.name, keys[i], value));
     });
   }
 

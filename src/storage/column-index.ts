@@ -35,8 +35,8 @@ export interface IndexPage {
 }
 
 /** The tail is merged when it is longer than an eighth of the sorted rows, within these limits. */
-const shortestTail = 4_096;
-const longestTail = 65_536;
+const SHORTEST_TAIL = 4_096;
+const LONGEST_TAIL = 65_536;
 
 /**
  * All tiles as columns. Rows are in the order in which they were added and keep their place, so a tile that changes gets
@@ -47,7 +47,7 @@ const longestTail = 65_536;
  * are the tail, in which ranges are searched row by row. Nothing here waits: a query sees one state of the index.
  */
 export class ColumnIndex {
-  columns: Columns = allocate(shortestTail);
+  columns: Columns = allocate(SHORTEST_TAIL);
   readonly collections = new Dictionary(2 ** 16);
   readonly platforms = new Dictionary(2 ** 16);
   readonly sources = new Dictionary(2 ** 8);
@@ -63,7 +63,7 @@ export class ColumnIndex {
 
   /** Replaces everything. */
   load(records: Iterable<TileRecord>): void {
-    this.columns = allocate(shortestTail);
+    this.columns = allocate(SHORTEST_TAIL);
     this.ids = [];
     this.rowOf = new Map();
     this.order = new Uint32Array(0);
@@ -102,7 +102,7 @@ export class ColumnIndex {
     else for (let row = 0; row < this.used; row++) visit(row);
 
     const rows = page.rows();
-    const result: IndexPage = { ids: rows.map((row) => this.ids[row]!), matched };
+    const result: IndexPage = { ids: rows.map((row) => this.ids[row]), matched };
     if (following > rows.length && rows.length > 0) result.next = this.position(rows.at(-1)!);
     return result;
   }
@@ -119,13 +119,13 @@ export class ColumnIndex {
     const disjoint = mergeRanges(ranges);
     for (const range of disjoint) {
       for (let i = this.firstAt(range); i < this.order.length; i++) {
-        const row = this.order[i]!;
-        if (grid[row] !== range.grid || key[row]! >= range.to) break;
+        const row = this.order[i];
+        if (grid[row] !== range.grid || key[row] >= range.to) break;
         visit(row);
       }
     }
     for (let row = this.order.length; row < this.used; row++) {
-      if (isWithin(disjoint, grid[row]!, key[row]!)) visit(row);
+      if (isWithin(disjoint, grid[row], key[row])) visit(row);
     }
   }
 
@@ -136,8 +136,8 @@ export class ColumnIndex {
     let high = this.order.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const row = this.order[middle]!;
-      if (grid[row]! < range.grid || (grid[row] === range.grid && key[row]! < range.from)) low = middle + 1;
+      const row = this.order[middle];
+      if (grid[row] < range.grid || (grid[row] === range.grid && key[row] < range.from)) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -145,9 +145,9 @@ export class ColumnIndex {
 
   private position(row: number): Position {
     return {
-      start: this.columns.start[row]!,
-      collection: this.collections.names[this.columns.collection[row]!]!,
-      id: this.ids[row]!,
+      start: this.columns.start[row],
+      collection: this.collections.names[this.columns.collection[row]]!,
+      id: this.ids[row],
     };
   }
 
@@ -155,15 +155,15 @@ export class ColumnIndex {
   private compare(row: number, place: Position): number {
     const { start, collection } = this.columns;
     return (
-      place.start - start[row]! ||
-      compareText(this.collections.names[collection[row]!]!, place.collection) ||
-      compareText(this.ids[row]!, place.id)
+      place.start - start[row] ||
+      compareText(this.collections.names[collection[row]]!, place.collection) ||
+      compareText(this.ids[row], place.id)
     );
   }
 
   private append(record: TileRecord): void {
     const grid = gridCode.get(record.grid)!;
-    const { key } = grids[grid]!.key(record.geocode);
+    const { key } = grids[grid].key(record.geocode);
     this.drop(record.id);
     if (this.used === this.columns.key.length) this.columns = resize(this.columns, this.used * 2);
     const row = this.used++;
@@ -191,23 +191,22 @@ export class ColumnIndex {
 
   /** Keeps removed rows fewer than present ones, and the tail short. */
   private tidy(): void {
-    if (this.used > 2 * this.size + shortestTail) this.compact();
-    const tailLimit = Math.min(Math.max(this.order.length / 8, shortestTail), longestTail);
+    if (this.used > 2 * this.size + SHORTEST_TAIL) this.compact();
+    const tailLimit = Math.min(Math.max(this.order.length / 8, SHORTEST_TAIL), LONGEST_TAIL);
     if (this.used - this.order.length > tailLimit) this.mergeTail();
   }
 
   private mergeTail(): void {
     const { grid, key, start } = this.columns;
-    const compare = (a: number, b: number) =>
-      grid[a]! - grid[b]! || key[a]! - key[b]! || start[a]! - start[b]!;
+    const compare = (a: number, b: number) => grid[a] - grid[b] || key[a] - key[b] || start[a] - start[b];
     const sorted = this.order;
     const tail = Uint32Array.from({ length: this.used - sorted.length }, (_, i) => sorted.length + i).sort(
       compare,
     );
     const merged = new Uint32Array(this.used);
     for (let i = 0, j = 0; i + j < merged.length; ) {
-      const takeSorted = j === tail.length || (i < sorted.length && compare(sorted[i]!, tail[j]!) <= 0);
-      merged[i + j] = takeSorted ? sorted[i]! : tail[j]!;
+      const takeSorted = j === tail.length || (i < sorted.length && compare(sorted[i], tail[j]) <= 0);
+      merged[i + j] = takeSorted ? sorted[i] : tail[j];
       if (takeSorted) i++;
       else j++;
     }
@@ -217,18 +216,18 @@ export class ColumnIndex {
   /** Moves the present rows together. Their sequence stays, so `order` stays sorted, and the tail stays the tail. */
   private compact(): void {
     const old = this.columns;
-    const columns = allocate(Math.max(this.size, shortestTail));
+    const columns = allocate(Math.max(this.size, SHORTEST_TAIL));
     const ids: string[] = [];
     const moved = new Uint32Array(this.used);
     for (let row = 0; row < this.used; row++) {
       if (old.precision[row] === 0) continue;
       const target = ids.length;
       moved[row] = target;
-      for (const name of columnNames) columns[name][target] = old[name][row]!;
-      ids.push(this.ids[row]!);
-      this.rowOf.set(this.ids[row]!, target);
+      for (const name of columnNames) columns[name][target] = old[name][row];
+      ids.push(this.ids[row]);
+      this.rowOf.set(this.ids[row], target);
     }
-    this.order = this.order.filter((row) => old.precision[row] !== 0).map((row) => moved[row]!);
+    this.order = this.order.filter((row) => old.precision[row] !== 0).map((row) => moved[row]);
     this.columns = columns;
     this.ids = ids;
     this.used = ids.length;

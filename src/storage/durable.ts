@@ -1,28 +1,7 @@
 /** Writing files so that they are there after a power cut: bytes, then name, then the folder that holds the name. */
 import { mkdir, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-
-/** Runs `work` for each item, at most `limit` at a time. Stops starting new ones at the first error. */
-export async function eachLimited<T>(
-  items: Iterable<T>,
-  limit: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const rest = items[Symbol.iterator]();
-  let failed = false;
-  const lane = async () => {
-    for (let next = rest.next(); !next.done && !failed; next = rest.next()) {
-      try {
-        await work(next.value);
-      } catch (error) {
-        failed = true;
-        throw error;
-      }
-    }
-  };
-  const lanes = await Promise.allSettled(Array.from({ length: limit }, lane));
-  for (const result of lanes) if (result.status === 'rejected') throw result.reason;
-}
+import { inLanes } from './in-lanes.js';
 
 /** Makes the names in a folder durable. */
 export async function fsyncFolder(path: string): Promise<void> {
@@ -36,7 +15,7 @@ export async function fsyncFolder(path: string): Promise<void> {
 
 /** Each of these folders once, those that have been removed meanwhile left out. */
 export async function fsyncFolders(paths: Iterable<string>): Promise<void> {
-  await eachLimited(new Set(paths), 4, async (path) => {
+  await inLanes([...new Set(paths)], 4, async (path) => {
     try {
       await fsyncFolder(path);
     } catch (error) {

@@ -21,7 +21,7 @@ export const storageFull = defineError(
   507,
   'The disk of the data folder is full. Free space; after a failed write to the catalogue also start the node again.',
   (dir: string) =>
-    `no space is left on the disk of ${dir}; what was acknowledged is safe. Free space, then start again`,
+    `no space is left on the disk of ${dir}; what was acknowledged is safe; free space, then start again`,
 );
 
 export const storageReadOnly = defineError(
@@ -73,9 +73,8 @@ export const sceneWriteMisuse = defineError(
 export const noCollection = defineError(
   'TW_STORAGE_NO_COLLECTION',
   404,
-  'There is no collection of this name. `tilewright collections` lists those that exist.',
-  (id: string) =>
-    `there is no collection ${JSON.stringify(id)}; "tilewright collections" lists those that exist`,
+  'There is no collection of this name. `tilewright info` lists those that exist.',
+  (id: string) => `there is no collection ${JSON.stringify(id)}; "tilewright info" lists those that exist`,
 );
 
 export const noScene = defineError(

@@ -38,7 +38,7 @@ export function isWithin(ranges: readonly CodedRange[], grid: number, key: numbe
   let high = ranges.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    const range = ranges[middle]!;
+    const range = ranges[middle];
     if (range.grid === grid && key >= range.from && key < range.to) return true;
     if (range.grid < grid || (range.grid === grid && key >= range.to)) low = middle + 1;
     else high = middle;

@@ -1,6 +1,6 @@
 /** Ids and the names of files. Whatever comes from a request is checked here before it becomes part of a path. */
 import { randomInt } from 'node:crypto';
-import type { GridName } from '../geocode/index.js';
+import { type GridName, gridByName } from '../geocode/index.js';
 import { storageBadName } from './errors.js';
 
 const WORD = '[A-Za-z0-9][A-Za-z0-9._+-]*';
@@ -24,14 +24,19 @@ export function checkedName(kind: keyof typeof PATTERNS, name: string): string {
   return name;
 }
 
+/** A cell in an id: the letter of its grid, then its geocode. */
+function cellName(grid: GridName, geocode: string): string {
+  return `${gridByName(grid).letter}${geocode}`;
+}
+
 /** `<collection>_<scene>_<g or q><geocode>` */
 export function tileId(collection: string, scene: string, grid: GridName, geocode: string): string {
-  return `${collection}_${scene}_${grid === 'geohash' ? 'g' : 'q'}${geocode}`;
+  return `${collection}_${scene}_${cellName(grid, geocode)}`;
 }
 
 /** `<model>_<collection>_<g or q><geocode>` */
 export function modelId(model: string, collection: string, grid: GridName, geocode: string): string {
-  return `${model}_${collection}_${grid === 'geohash' ? 'g' : 'q'}${geocode}`;
+  return `${model}_${collection}_${cellName(grid, geocode)}`;
 }
 
 let lastTime = 0;

@@ -13,16 +13,14 @@ export class NewestRows {
   ) {}
 
   offer(row: number): void {
-    if (this.start[row]! < this.oldest || this.limit === 0) return;
+    if (this.start[row] < this.oldest || this.limit === 0) return;
     this.kept.push(row);
     if (this.kept.length < 2 * this.limit) return;
     this.kept = this.rows();
-    this.oldest = this.start[this.kept.at(-1)!]!;
+    this.oldest = this.start[this.kept.at(-1)!];
   }
 
   rows(): number[] {
-    return this.kept
-      .sort((a, b) => this.start[b]! - this.start[a]! || this.compare(a, b))
-      .slice(0, this.limit);
+    return this.kept.sort((a, b) => this.start[b] - this.start[a] || this.compare(a, b)).slice(0, this.limit);
   }
 }

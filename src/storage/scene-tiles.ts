@@ -8,7 +8,7 @@ import type { CollectionRecord, TileRecord } from './records.js';
 
 const CHUNK = 1000;
 
-export async function requireCollection(commits: Commits, id: string): Promise<CollectionRecord> {
+async function requireCollection(commits: Commits, id: string): Promise<CollectionRecord> {
   const collection = await commits.catalogue.collections.get(id);
   if (!collection) throw noCollection(id);
   return collection;

@@ -131,7 +131,10 @@ export class SceneWrite {
       const existing = await collections.get(collection.id);
       if (existing) requireSameCells(existing, collection);
       const former = await tilesOfScene(commits, collection, scene.id);
-      const changes = [commits.catalogue.scenes.set(sceneKey(collection.id, scene.id), scene), ...this.pendingDeletes()];
+      const changes = [
+        commits.catalogue.scenes.set(sceneKey(collection.id, scene.id), scene),
+        ...this.pendingDeletes(),
+      ];
       if (!existing) changes.push(collections.set(collection.id, collection));
       await commits.apply(former, tiles, changes);
     });

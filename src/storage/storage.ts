@@ -10,12 +10,7 @@ import { type ModelVersion, modelFile, type TileVersion, tileFile } from './layo
 import { type NewModel, writeModel } from './model-write.js';
 import { checkedName } from './names.js';
 import type { CollectionRecord, ModelRecord, SceneRecord, TileRecord } from './records.js';
-import {
-  deleteCollection,
-  deleteScene,
-  deleteTile,
-  requireSameCells,
-} from './scene-tiles.js';
+import { deleteCollection, deleteScene, deleteTile, requireSameCells } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
 import { Sweeper } from './sweeper.js';
 

@@ -22,7 +22,7 @@ export class Sweeper {
 
   /** Once at open, before anything is written. */
   async start(): Promise<void> {
-    await this.removeOf(this.folder.catalogue.pending, Number.POSITIVE_INFINITY);
+    await this.removeOf(this.folder.catalogue.pending, Infinity);
     await this.sweep();
   }
 

@@ -2,10 +2,11 @@
 import { open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { grids } from '../geocode/index.js';
 import { sceneKey, type Table } from './catalogue.js';
 import { onDisk, storageCorrupt } from './errors.js';
 import { modelFile, modelFolder, tileFile, tileFolder } from './layout.js';
-import { tileId } from './names.js';
+import { modelId, tileId } from './names.js';
 import type { SceneRecord, TileRecord } from './records.js';
 import type { Storage } from './storage.js';
 import { stagingPath, VERSION_DEPTH } from './version-folder.js';
@@ -182,16 +183,15 @@ class Verification {
   private async filesOf(path: string): Promise<Set<string> | undefined> {
     const names = path.split('/');
     if (names[0] === 'tiles') {
-      const tile = await this.soundTile(names[4]!);
+      const tile = await this.soundTile(names[4]);
       if (!tile || tileFolder(tile) !== path) return undefined;
       return new Set(tile.groups.map((group) => tileFile(tile, group.name)));
     }
-    const [, model, collection, grid, geocode] = names;
-    const letter = grid === 'geohash' ? 'g' : 'q';
-    const record = await this.sound(
-      this.storage.catalogue.models,
-      `${model}_${collection}_${letter}${geocode}`,
-    );
+    const [, model, collection, gridName, geocode] = names;
+    const grid = grids.find(({ name }) => name === gridName);
+    if (!grid) return undefined;
+    const id = modelId(model, collection, grid.name, geocode);
+    const record = await this.sound(this.storage.catalogue.models, id);
     if (!record || modelFolder(record) !== path) return undefined;
     return new Set(record.files.map((file) => modelFile(record, file.name)));
   }

@@ -5,8 +5,9 @@
  */
 import { mkdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { eachLimited, fsyncFolders } from './durable.js';
+import { fsyncFolders } from './durable.js';
 import { onDisk, storageBadName } from './errors.js';
+import { inLanes } from './in-lanes.js';
 
 /** Folders between `tiles` or `models` and the files of a version, the version's own included. */
 export const VERSION_DEPTH = 5;
@@ -31,7 +32,7 @@ export async function stageVersion(dir: string, path: string): Promise<string> {
  */
 export async function publishVersions(dir: string, paths: string[]): Promise<void> {
   await onDisk(dir, async () => {
-    await eachLimited(paths, IN_FLIGHT, (path) => rename(join(dir, stagingPath(path)), join(dir, path)));
+    await inLanes(paths, IN_FLIGHT, (path) => rename(join(dir, stagingPath(path)), join(dir, path)));
     const folders = new Set<string>();
     for (const path of paths)
       for (let folder = path; folder !== '.' && !folders.has(folder); folder = dirname(folder))
@@ -44,7 +45,7 @@ export async function publishVersions(dir: string, paths: string[]): Promise<voi
 export async function removeVersions(dir: string, paths: string[]): Promise<void> {
   await onDisk(dir, async () => {
     const shrunk = new Set<string>();
-    await eachLimited(paths, IN_FLIGHT, async (path) => {
+    await inLanes(paths, IN_FLIGHT, async (path) => {
       if (!VERSION_PATH.test(path)) throw storageBadName('path of a version', path);
       for (const name of [path, stagingPath(path)])
         await rm(join(dir, name), { recursive: true, force: true });

@@ -13,3 +13,25 @@ export const noEngine = defineError(
   'No training engine passed its self-test. The message names the reason of each; reinstalling the packages usually helps.',
   (reasons: string) => `no training engine works here: ${reasons}; reinstall the packages with npm ci`,
 );
+
+export const unknownModel = defineError(
+  'TW_TRAIN_MODEL',
+  422,
+  'There is no model of that name. The message lists those that exist.',
+  (name: string, known: string) => `there is no model ${name}; models: ${known}`,
+);
+
+export const trainingFailed = defineError(
+  'TW_TRAIN_FAILED',
+  500,
+  'The training of one place failed. The message says why; the other places are not touched.',
+  (reason: string) => `training failed: ${reason}`,
+);
+
+export const workerEnded = defineError(
+  'TW_TRAIN_CRASHED',
+  500,
+  'The process that trained a place ended twice, most often for want of memory. Train fewer places side by side, or fewer dates.',
+  (place: string, ended: string) =>
+    `the training process of ${place} ended twice (${ended}); train with fewer cores or fewer dates`,
+);

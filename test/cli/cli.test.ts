@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { tempFolder } from '../support/temp.js';
 import { tilewright } from '../support/command.js';
+import { tempFolder } from '../support/temp.js';
 
 test('--help lists the commands, and every command has its own', async () => {
   const { code, stdout } = await tilewright('--help');
@@ -18,7 +18,13 @@ test('--help lists the commands, and every command has its own', async () => {
 });
 
 test('wrong usage is exit code 2 and says what is wrong', async () => {
-  for (const args of [['nonsense'], ['ingest'], ['search', '--limit', 'many'], ['train', 'weather'], ['search', '--no-such']]) {
+  for (const args of [
+    ['nonsense'],
+    ['ingest'],
+    ['search', '--limit', 'many'],
+    ['train', 'weather'],
+    ['search', '--no-such'],
+  ]) {
     const { code, stderr, stdout } = await tilewright(...args);
     assert.equal(code, 2, args.join(' '));
     assert.match(stderr, /^error: /m);
@@ -30,7 +36,7 @@ test('a command that reads says where it looked for a data folder, and makes non
   const folder = await tempFolder(t);
   const { code, stderr } = await tilewright('search', '--data', join(folder, 'nothing'));
   assert.equal(code, 1);
-  assert.match(stderr, /There is no data folder at .*nothing.*\[TW_CLI_NO_DATA\]/);
+  assert.match(stderr, /there is no data folder at .*nothing.*\[TW_CLI_NO_DATA\]/);
 });
 
 test('flags come from the command line, else the environment, else the config file', async (t) => {

@@ -22,7 +22,9 @@ test('docs/errors.md lists every error code', async () => {
   for (const file of await readdir(source, { recursive: true })) {
     if (file.endsWith('errors.js')) await import(join(source, file));
   }
-  const rows = errorCatalogue().map(({ code, status, meaning }) => `| \`${code}\` | ${status} | ${meaning} |\n`);
+  const rows = errorCatalogue().map(
+    ({ code, status, meaning }) => `| \`${code}\` | ${status} | ${meaning} |\n`,
+  );
   assert.ok(rows.length > 20);
   const expected = HEAD + rows.join('');
   if (process.env.UPDATE_DOCS) await writeFile(document, expected);

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { finished, start, tilewright } from '../support/command.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
@@ -24,8 +24,19 @@ test('a killed ingest leaves the old state or the new one', async (t) => {
   const versions = await Promise.all(
     [1, 2].map((seed) => writeTestScene(join(folder, `v${seed}.tif`), { ...size, seed, cloud: 10 * seed })),
   );
-  const ingest = (path: string, id: string) =>
-    ['ingest', path, '--id', id, '--datetime', '2024-06-01T10:00:00Z', '--data', data, '--format', 'json', ...SCENE_FLAGS];
+  const ingest = (path: string, id: string) => [
+    'ingest',
+    path,
+    '--id',
+    id,
+    '--datetime',
+    '2024-06-01T10:00:00Z',
+    '--data',
+    data,
+    '--format',
+    'json',
+    ...SCENE_FLAGS,
+  ];
 
   const began = performance.now();
   const first = await tilewright(...ingest(versions[0], 'kept'));
@@ -35,7 +46,15 @@ test('a killed ingest leaves the old state or the new one', async (t) => {
   assert.ok(whole > 20);
 
   const search = async (): Promise<Found> => {
-    const { stdout, stderr, code } = await tilewright('search', '--data', data, '--format', 'json', '--limit', '10000');
+    const { stdout, stderr, code } = await tilewright(
+      'search',
+      '--data',
+      data,
+      '--format',
+      'json',
+      '--limit',
+      '10000',
+    );
     assert.equal(code, 0, stderr);
     return JSON.parse(stdout);
   };
@@ -54,8 +73,10 @@ test('a killed ingest leaves the old state or the new one', async (t) => {
 
     const { features } = await search();
     const tilesOf = (scene: string) => features.filter((item) => item.id.startsWith(`test_${scene}_`));
-    for (const [scene, tiles] of acknowledged) assert.equal(tilesOf(scene).length, tiles, `${scene} after kill ${n}`);
-    if (!acknowledged.has(id)) assert.ok([0, whole].includes(tilesOf(id).length), `no half of ${id} after kill ${n}`);
+    for (const [scene, tiles] of acknowledged)
+      assert.equal(tilesOf(scene).length, tiles, `${scene} after kill ${n}`);
+    if (!acknowledged.has(id))
+      assert.ok([0, whole].includes(tilesOf(id).length), `no half of ${id} after kill ${n}`);
     if (tilesOf(id).length === whole) acknowledged.set(id, whole);
     assert.equal(new Set(tilesOf('kept').map((item) => item.properties.version)).size, 1, 'one delivery');
 

@@ -60,7 +60,7 @@ test('an item has what STAC 1.0.0 and its extensions want', () => {
   assert.equal(item.stac_version, '1.0.0');
   assert.deepEqual(
     item.stac_extensions.map((uri) => uri.match(/github\.io\/(.*)\/schema\.json$/)?.[1]),
-    ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.1.0'],
+    ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'],
   );
   assert.equal(item.id, 'sentinel-2-l2a_S2A_20180710T185921_10SEG_g9q8yy');
   assert.deepEqual(item.properties, {
@@ -72,6 +72,7 @@ test('an item has what STAC 1.0.0 and its extensions want', () => {
     geocode: '9q8yy',
     'grid:code': 'GEOHASH-9q8yy',
     scene: 'S2A_20180710T185921_10SEG',
+    version: 'v',
     source: 'raw',
     pixel_coverage: 98.5,
     'eo:cloud_cover': 12.25,

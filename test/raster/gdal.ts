@@ -62,5 +62,7 @@ export function temporaryFolder(context: TestContext): string {
   return folder;
 }
 
+export const repository = join(import.meta.dirname, '../../..');
+
 /** Files made by GDAL; see make.py there. */
-export const fixtures = join(import.meta.dirname, '../../../test/fixtures/raster');
+export const fixtures = join(repository, 'test/fixtures/raster');

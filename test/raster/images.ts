@@ -2,17 +2,6 @@
 import assert from 'node:assert/strict';
 import { type CogImage, type DataType, newPixels, type PixelArray } from '../../src/raster/index.js';
 
-export const DATA_TYPES: DataType[] = [
-  'uint8',
-  'int8',
-  'uint16',
-  'int16',
-  'uint32',
-  'int32',
-  'float32',
-  'float64',
-];
-
 /** Numbers in [0, 1), the same for the same seed (mulberry32). */
 export function random(seed: number): () => number {
   let state = seed;

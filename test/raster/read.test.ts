@@ -12,7 +12,6 @@ import {
   type PixelArray,
   pixelsOf,
   projector,
-  rasterErrors,
   readRaster,
   readRows,
   readWindow,
@@ -39,7 +38,7 @@ function reference(dataType: DataType): PixelArray[] {
   return [0, 1].map((band) => pixelsOf(dataType, bytes.buffer, band * bandBytes, WIDTH * HEIGHT));
 }
 
-const PIXELS = /^(lzw2|deflate|none|bigtiff|packbits|zstd|lerc|jpeg|tags)/;
+const PIXELS = /^(lzw2|deflate|none|bigtiff|packbits|zstd$|lerc|jpeg|tags)/;
 
 for (const [name, { dataType, transform, nodata, lossy }] of Object.entries(expected)) {
   if (!PIXELS.test(name)) continue;
@@ -62,7 +61,7 @@ for (const [name, { dataType, transform, nodata, lossy }] of Object.entries(expe
 test('the position of every fixture agrees with GDAL', async () => {
   let seen = 0;
   for (const [name, { transform, corner }] of Object.entries(expected)) {
-    if (!corner || name === 'unknown-crs') continue;
+    if (!corner || /^(unknown-crs|zstd-big)$/.test(name)) continue;
     const { transform: t, crs, width, height } = await openRaster(file(name));
     const found = [t.originX, t.xx, t.xy, t.originY, t.yx, t.yy];
     for (const [i, value] of transform.entries()) {
@@ -103,13 +102,10 @@ test('points of many systems agree with PROJ', async () => {
 });
 
 test('a raster without a known position is refused', async () => {
-  await assert.rejects(openRaster(file('no-crs')), rasterErrors.noCrs.is);
-  await assert.rejects(openRaster(file('no-position')), rasterErrors.noCrs.is);
-  await assert.rejects(openRaster(file('unknown-crs')), (error) => {
-    assert.ok(rasterErrors.unknownCrs.is(error));
-    assert.match(error.message, /EPSG:2443.*gdalwarp/);
-    return true;
-  });
+  await assert.rejects(openRaster(file('no-crs')), { code: 'TW_RASTER_NO_CRS' });
+  await assert.rejects(openRaster(file('no-position')), { code: 'TW_RASTER_NO_CRS' });
+  const unknown = { code: 'TW_RASTER_UNKNOWN_CRS', message: /EPSG:2443.*gdalwarp/ };
+  await assert.rejects(openRaster(file('unknown-crs')), unknown);
 });
 
 test('band tags, metadata and date', async () => {
@@ -126,6 +122,21 @@ test('blocks that were never written are nodata', async () => {
   const { bands } = await readRaster(file('sparse'));
   assert.ok(bands[0]!.every((value) => value === -7));
   assert.deepEqual(bands[1], reference('int16')[1]);
+});
+
+test('JPEG colours become red, green and blue', async () => {
+  const { bands } = await readRaster(file('colours'), [2, 0, 1]);
+  // GDAL smooths the colours, which are stored at half the resolution; here they are repeated.
+  const wanted = readFileSync(join(fixtures, 'colours.raw'));
+  for (const [i, band] of [2, 0, 1].entries()) {
+    const plane = wanted.subarray(band * 80 * 64, (band + 1) * 80 * 64);
+    const sum = plane.reduce((total, value, at) => total + Math.abs(value - bands[i]![at]!), 0);
+    assert.ok(sum / plane.length < 2, `band ${band} differs by ${sum / plane.length} on average`);
+  }
+});
+
+test('rare codecs in big-endian files are refused, not misread', async () => {
+  await assert.rejects(openRaster(file('zstd-big')), { code: 'TW_RASTER_UNSUPPORTED' });
 });
 
 test('what our own writer wrote is read back', async (t) => {
@@ -180,6 +191,6 @@ test('rows are written where a rolling window wants them', async () => {
   assert.deepEqual(into[0]!.subarray(6 * WIDTH, 22 * WIDTH), whole.subarray(16 * WIDTH, 32 * WIDTH));
   assert.ok(into[0]!.subarray(0, 6 * WIDTH).every((value) => value === 0));
   assert.ok(into[0]!.subarray(22 * WIDTH).every((value) => value === 0));
-  await assert.rejects(readRows(header, [1], 40, 54, into, 10), rasterErrors.windowOutside.is);
-  await assert.rejects(readRows(header, [2], 16, 32, into, 10), rasterErrors.windowOutside.is);
+  await assert.rejects(readRows(header, [1], 40, 54, into, 10), { code: 'TW_RASTER_WINDOW_OUTSIDE' });
+  await assert.rejects(readRows(header, [2], 16, 32, into, 10), { code: 'TW_RASTER_WINDOW_OUTSIDE' });
 });

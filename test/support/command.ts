@@ -11,10 +11,15 @@ export interface Finished {
   stderr: string;
 }
 
-export function start(args: string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+export function start(
+  args: string[],
+  env: NodeJS.ProcessEnv = {},
+  user: { uid?: number; gid?: number } = {},
+): ChildProcess {
   return spawn(process.execPath, ['--enable-source-maps', MAIN, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
+    ...user,
   });
 }
 

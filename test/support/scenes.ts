@@ -19,7 +19,17 @@ export interface SceneOptions {
 
 /** A scene of blue, green, red, nir and a cloud band, uint16, in EPSG:32633; smooth with some noise. */
 export async function writeTestScene(path: string, options: SceneOptions = {}): Promise<string> {
-  const { width = 300, height = 260, seed = 1, x = 500_000, y = 5_300_000, pixel = 10, nodata = 0, edge = 0, cloud = 0 } = options;
+  const {
+    width = 300,
+    height = 260,
+    seed = 1,
+    x = 500_000,
+    y = 5_300_000,
+    pixel = 10,
+    nodata = 0,
+    edge = 0,
+    cloud = 0,
+  } = options;
   let state = seed;
   const random = () => {
     state = (state * 16807) % 2147483647;
@@ -55,4 +65,13 @@ export async function writeTestScene(path: string, options: SceneOptions = {}): 
 }
 
 /** Flags that describe such a scene. */
-export const SCENE_FLAGS = ['--collection', 'test', '--scale', '0.0001', '--mask-band', '5', '--precision', '6'];
+export const SCENE_FLAGS = [
+  '--collection',
+  'test',
+  '--scale',
+  '0.0001',
+  '--mask-band',
+  '5',
+  '--precision',
+  '6',
+];

@@ -13,7 +13,10 @@ interface IngestBody extends Omit<IngestInputs, 'paths'> {
 }
 
 /** `POST /ingest` with `{"href"}`: a scene on the server's disk, inside an allowed folder, becomes a job. */
-export async function ingestRoutes(server: FastifyInstance, { services }: { services: Services }): Promise<void> {
+export async function ingestRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
   const ingest = services.processes.get('ingest');
   if (!ingest) throw new Error('the ingest process is not wired');
   const { paths: _paths, ...options } = ingest.inputs.properties as Record<string, unknown>;
@@ -29,13 +32,18 @@ export async function ingestRoutes(server: FastifyInstance, { services }: { serv
           type: 'object',
           required: ['href'],
           additionalProperties: false,
-          properties: { href: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 10_000 }, ...options },
+          properties: {
+            href: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 10_000 },
+            ...options,
+          },
         },
       },
     },
     async (request, reply) => {
       const { href, ...rest } = request.body;
-      const paths = await Promise.all([href].flat().map((one) => allowedPath(one, request.isOwner, services)));
+      const paths = await Promise.all(
+        [href].flat().map((one) => allowedPath(one, request.isOwner, services)),
+      );
       return answerJob(request, reply, await startProcess(services.jobs, ingest, { ...rest, paths }));
     },
   );

@@ -1,11 +1,21 @@
 import { createReadStream } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import { toArray } from '../../storage/index.js';
+import { type ModelRecord, toArray } from '../../storage/index.js';
+import type { ModelCard } from '../../training/index.js';
 import { notFound } from '../errors.js';
 import type { Services } from '../services.js';
 
+/** What the list says of a model; losses, predictions and data are in its card alone. */
+function listed({ card, files: _files, ...model }: ModelRecord) {
+  const { epochs, metrics, baseline, seconds } = card as ModelCard;
+  return { ...model, epochs, metrics, baseline, seconds };
+}
+
 /** Trained models: list, card, and the files that `tf.loadLayersModel` opens. */
-export async function modelRoutes(server: FastifyInstance, { services }: { services: Services }): Promise<void> {
+export async function modelRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
   const { storage } = services;
   const find = async (id: string) => {
     const model = await storage.getModel(id);
@@ -14,7 +24,7 @@ export async function modelRoutes(server: FastifyInstance, { services }: { servi
   };
 
   server.get('/models', { schema: { summary: 'All models', tags: ['models'] } }, async () => ({
-    models: await toArray(storage.models()),
+    models: (await toArray(storage.models())).map(listed),
   }));
 
   server.get<{ Params: { id: string } }>(

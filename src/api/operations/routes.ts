@@ -2,15 +2,25 @@ import type { FastifyInstance } from 'fastify';
 import type { Services } from '../services.js';
 
 /** `/health` and `/openapi.json`. */
-export async function operationRoutes(server: FastifyInstance, { services }: { services: Services }): Promise<void> {
-  server.get('/health', { schema: { summary: 'Is the node up, and what does it hold', tags: ['operations'] } }, async () => ({
-    status: 'ok',
-    node: services.nodeId,
-    version: services.version,
-    ...(await services.storage.stats()),
-  }));
+export async function operationRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  server.get(
+    '/health',
+    { schema: { summary: 'Is the node up, and what does it hold', tags: ['operations'] } },
+    async () => ({
+      status: 'ok',
+      node: services.nodeId,
+      version: services.version,
+      ...(await services.storage.stats()),
+    }),
+  );
 
   server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('application/vnd.oai.openapi+json;version=3.0').send(JSON.stringify(server.swagger())),
+    // A Buffer, because fastify would add a charset to text, and clients compare this type as it is written.
+    reply
+      .header('content-type', 'application/vnd.oai.openapi+json;version=3.0')
+      .send(Buffer.from(JSON.stringify(server.swagger()))),
   );
 }

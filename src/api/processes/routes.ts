@@ -18,7 +18,7 @@ const summary = ({ id, title, description }: Process) => ({
 });
 
 /** The status document of a job: OGC statusInfo, with tiles counted and links. */
-export function statusInfo(job: JobRecord, base: string) {
+function statusInfo(job: JobRecord, base: string) {
   const iso = (time: number | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
   const { total, done, failed, skipped } = job.tiles;
   const share = total > 0 ? (done + failed + skipped) / total : 0;
@@ -50,7 +50,10 @@ export function statusInfo(job: JobRecord, base: string) {
   };
 }
 
-export async function processRoutes(server: FastifyInstance, { services }: { services: Services }): Promise<void> {
+export async function processRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
   const { jobs, processes } = services;
   const findProcess = (id: string) => {
     const found = processes.get(id);
@@ -85,14 +88,19 @@ export async function processRoutes(server: FastifyInstance, { services }: { ser
           body: { type: 'object', additionalProperties: false, properties: { inputs: process.inputs } },
         },
       },
-      async (request, reply) => answerJob(request, reply, await startProcess(jobs, process, request.body.inputs ?? {})),
+      async (request, reply) =>
+        answerJob(request, reply, await startProcess(jobs, process, request.body.inputs ?? {})),
     );
   }
 
-  server.get('/jobs', { schema: { summary: 'All jobs, newest first', tags: ['processes'] } }, async (request) => ({
-    jobs: (await jobs.list()).map((job) => statusInfo(job, baseUrl(request))),
-    links: [],
-  }));
+  server.get(
+    '/jobs',
+    { schema: { summary: 'All jobs, newest first', tags: ['processes'] } },
+    async (request) => ({
+      jobs: (await jobs.list()).map((job) => statusInfo(job, baseUrl(request))),
+      links: [],
+    }),
+  );
 
   server.get<{ Params: { id: string } }>(
     '/jobs/:id',

@@ -46,7 +46,10 @@ const searchBody = object({ ...filterBody, ...paging });
 const searchQuery = object({ ...filterQuery, ...paging });
 const itemsQuery = object({ bbox: filterQuery.bbox, datetime: filterQuery.datetime, ...paging });
 
-export async function stacRoutes(server: FastifyInstance, { services }: { services: Services }): Promise<void> {
+export async function stacRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
   const { storage } = services;
   const tags = ['stac'];
 
@@ -62,12 +65,17 @@ export async function stacRoutes(server: FastifyInstance, { services }: { servic
   /** One page of items; `next` makes the link to the page after it from its token. */
   const page = async (base: string, params: SearchParams, next: (token: string) => object) => {
     const { limit = DEFAULT_LIMIT, token, ...filter } = params;
-    const found = searchTiles(storage.index, parseFilter(filter), { limit: Math.min(limit, MAX_LIMIT), token });
+    const found = searchTiles(storage.index, parseFilter(filter), {
+      limit: Math.min(limit, MAX_LIMIT),
+      token,
+    });
     const tiles = await storage.getTiles(found.ids);
     const collections = new Map((await toArray(storage.collections())).map((record) => [record.id, record]));
     return {
       type: 'FeatureCollection',
-      features: tiles.map((tile) => toStacItem(tile, collections.get(tile.collection) as CollectionRecord, base)),
+      features: tiles.map((tile) =>
+        toStacItem(tile, collections.get(tile.collection) as CollectionRecord, base),
+      ),
       numberMatched: found.numberMatched,
       numberReturned: tiles.length,
       links: [
@@ -100,7 +108,11 @@ export async function stacRoutes(server: FastifyInstance, { services }: { servic
         { rel: 'data', type: json, href: `${base}/collections` },
         { rel: 'search', type: GEOJSON, method: 'GET', href: `${base}/search` },
         { rel: 'search', type: GEOJSON, method: 'POST', href: `${base}/search` },
-        { rel: 'service-desc', type: 'application/vnd.oai.openapi+json;version=3.0', href: `${base}/openapi.json` },
+        {
+          rel: 'service-desc',
+          type: 'application/vnd.oai.openapi+json;version=3.0',
+          href: `${base}/openapi.json`,
+        },
         { rel: 'http://www.opengis.net/def/rel/ogc/1.0/processes', type: json, href: `${base}/processes` },
         ...(await toArray(storage.collections())).map(({ id, title }) => ({
           rel: 'child',

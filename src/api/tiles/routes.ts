@@ -1,10 +1,14 @@
 import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { notFound, rangeNotSatisfiable } from '../errors.js';
 import type { Services } from '../services.js';
 
 /** Tile files, with ranges so that GDAL, QGIS and others read them in place. A version never changes, so it is the ETag. */
-export async function tileRoutes(server: FastifyInstance, { services }: { services: Services }): Promise<void> {
+export async function tileRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
   const { storage } = services;
 
   server.get<{ Params: { itemId: string; group: string } }>(
@@ -16,12 +20,16 @@ export async function tileRoutes(server: FastifyInstance, { services }: { servic
       const group = tile?.groups.find((g) => g.name === name);
       if (!tile || !group) throw notFound(`tile file ${itemId}/${name}.tif`);
       const etag = `"${tile.version}"`;
-      reply.header('etag', etag).header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
+      reply
+        .header('etag', etag)
+        .header('accept-ranges', 'bytes')
+        .header('cache-control', 'public, max-age=60');
       if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send();
 
       reply.type('image/tiff; application=geotiff; profile=cloud-optimized');
       const ifRange = request.headers['if-range'];
-      const range = ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, group.bytes) : null;
+      const range =
+        ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, group.bytes) : null;
       if (range === 'unsatisfiable') {
         reply.header('content-range', `bytes */${group.bytes}`);
         throw rangeNotSatisfiable(request.headers.range ?? '', group.bytes);
@@ -29,18 +37,20 @@ export async function tileRoutes(server: FastifyInstance, { services }: { servic
       const { start, end } = range ?? { start: 0, end: group.bytes - 1 };
       if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${group.bytes}`);
       reply.header('content-length', end - start + 1);
-      if (request.method === 'HEAD') return reply.send();
+      // An empty stream: for no body at all, fastify would say that the length is 0.
+      if (request.method === 'HEAD') return reply.send(Readable.from([]));
       return reply.send(createReadStream(storage.tilePath(tile, name), { start, end }));
     },
   );
 }
 
 function matches(header: string | undefined, etag: string): boolean {
-  return header !== undefined && header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag || tag.trim() === '*');
+  const tags = header?.split(',').map((tag) => tag.trim().replace(/^W\//, '')) ?? [];
+  return tags.includes(etag) || tags.includes('*');
 }
 
 /** One range of RFC 9110 section 14; several ranges or another unit mean the whole file (null), as the RFC allows. */
-export function parseRange(
+function parseRange(
   header: string | undefined,
   size: number,
 ): { start: number; end: number } | 'unsatisfiable' | null {

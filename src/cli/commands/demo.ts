@@ -1,14 +1,18 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { interruptSignal } from '../interrupt.js';
-import { flag, positiveInteger, withCommon, withResources } from '../options.js';
+import {
+  type CommonOptions,
+  flag,
+  positiveInteger,
+  type ResourceOptions,
+  withCommon,
+  withResources,
+} from '../options.js';
 
-interface DemoFlags {
+interface DemoFlags extends CommonOptions, ResourceOptions {
   out: string;
   epochs?: number;
-  memory: number;
-  cores: number;
-  format: 'text' | 'json';
 }
 
 export function demoCommand(): Command {
@@ -20,6 +24,11 @@ export function demoCommand(): Command {
   return withCommon(withResources(command)).action(async (path: string | undefined, flags: DemoFlags) => {
     // Loaded here, so that other commands do not wait for what only the demo needs.
     const { runDemo } = await import('../demo/demo.js');
-    await runDemo({ ...flags, out: resolve(flags.out), path: path && resolve(path), signal: interruptSignal() });
+    await runDemo({
+      ...flags,
+      out: resolve(flags.out),
+      path: path && resolve(path),
+      signal: interruptSignal(),
+    });
   });
 }

@@ -20,17 +20,12 @@ export function infoCommand(): Command {
       const collections = await target.client.collections();
       if (flags.format === 'json') return printJson({ ...health, collections });
       print(`${target.name}: node ${health.node}, tilewright ${health.version}`);
-      print(`${count(Number(health.tiles), 'tile')}, ${count(Number(health.scenes), 'scene')}, ${count(Number(health.models), 'model')}`);
+      print(
+        `${count(Number(health.tiles), 'tile')}, ${count(Number(health.scenes), 'scene')}, ${count(Number(health.models), 'model')}`,
+      );
       for (const collection of collections) print(`collection ${collection.id}`);
     } finally {
       await target.close();
     }
   });
-}
-
-/** Hands the model of this id on, or says that there is none. */
-export function withModel<T extends { id: string }>(models: T[], id: string, use: (model: T) => void): void {
-  const found = models.find((model) => model.id === id);
-  if (!found) throw notFound(id);
-  use(found);
 }

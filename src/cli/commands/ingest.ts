@@ -1,29 +1,18 @@
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import type { IngestResults } from '../../ingest/index.js';
+import type { IngestOptions, IngestResults } from '../../ingest/index.js';
 import { interruptSignal } from '../interrupt.js';
 import { flag, integer, number, positiveInteger, type TargetOptions, withTarget } from '../options.js';
 import { count, duration, note, print, printJson, progressLine } from '../output.js';
 import { openTarget } from '../target.js';
 
-interface IngestFlags extends TargetOptions {
-  collection?: string;
-  grid?: 'geohash' | 'quadtile';
-  precision?: number;
-  id?: string;
-  datetime?: string;
-  bands?: Record<string, number>;
-  nodata?: number;
-  scale?: number;
-  offset?: number;
-  platform?: string;
-  maskBand?: number;
-}
+type IngestFlags = TargetOptions & IngestOptions;
 
 /** "red=3,nir=4" */
 function bandNames(value: string): Record<string, number> {
   const pairs = value.split(',').map((pair) => /^([\w.-]+)=(\d+)$/.exec(pair.trim()));
-  if (pairs.includes(null)) throw new InvalidArgumentError('It must be names with band numbers, such as red=3,nir=4.');
+  if (pairs.includes(null))
+    throw new InvalidArgumentError('It must be names with band numbers, such as red=3,nir=4.');
   return Object.fromEntries(pairs.map((match) => [match?.[1], Number(match?.[2])]));
 }
 
@@ -33,7 +22,9 @@ export function ingestCommand(): Command {
     .argument('<path...>', 'GeoTIFF files, or folders as Landsat delivers them')
     .addOption(flag('--collection <id>', 'collection to put the tiles into; known products have their own'))
     .addOption(flag('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']))
-    .addOption(flag('--precision <n>', 'length of the geocodes; by default cells are at least 128 px wide', integer))
+    .addOption(
+      flag('--precision <n>', 'length of the geocodes; by default cells are at least 128 px wide', integer),
+    )
     .addOption(flag('--id <id>', 'scene id of a raster that is not a known product'))
     .addOption(flag('--datetime <time>', 'when it was taken, such as 2024-06-01T10:30:00Z, or start/end'))
     .addOption(flag('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames))
@@ -41,10 +32,11 @@ export function ingestCommand(): Command {
     .addOption(flag('--scale <factor>', 'physical value = stored * scale + offset', number))
     .addOption(flag('--offset <value>', 'see --scale', number))
     .addOption(flag('--platform <name>', 'name of the satellite or aircraft'))
-    .addOption(flag('--mask-band <n>', 'band that is 0 where clear and anything else where cloudy', positiveInteger));
+    .addOption(
+      flag('--mask-band <n>', 'band that is 0 where clear and anything else where cloudy', positiveInteger),
+    );
   return withTarget(command).action(async (paths: string[], flags: IngestFlags) => {
-    const { data, server, token, memory, cores, format, ...options } = flags;
-    delete (options as { config?: string }).config;
+    const { data, server, token, memory, cores, format, config, ...options } = flags;
     const target = await openTarget(flags, { create: true });
     const line = progressLine('tiles');
     try {
@@ -54,7 +46,8 @@ export function ingestCommand(): Command {
         { signal: interruptSignal(), onProgress: line.update },
       );
       line.end();
-      for (const { id, warnings } of results.scenes) for (const warning of warnings) note(`warning: ${id}: ${warning}`);
+      for (const { id, warnings } of results.scenes)
+        for (const warning of warnings) note(`warning: ${id}: ${warning}`);
       for (const { code, message } of results.failed) note(`error: ${message} [${code}]`);
       if (format === 'json') printJson(results);
       else printResults(results, target.name);

@@ -1,10 +1,18 @@
 import { Command } from 'commander';
 import type { ItemCollection } from '../../client/index.js';
-import { type FilterOptions, filterOf, flag, positiveInteger, type TargetOptions, withFilter, withTarget } from '../options.js';
+import {
+  type FilterOptions,
+  filterOf,
+  flag,
+  positiveInteger,
+  type TargetOptions,
+  withFilter,
+  withTarget,
+} from '../options.js';
 import { count, print, printJson, table } from '../output.js';
 import { openTarget } from '../target.js';
 
-type SearchFlags = TargetOptions & FilterOptions & { limit: number; collection?: string };
+type SearchFlags = TargetOptions & FilterOptions & { limit: number };
 
 /** Items asked for at once. */
 const PAGE = 1000;
@@ -20,9 +28,12 @@ export function searchCommand(): Command {
         target.client.search({ ...filterOf(flags), limit, token }),
       );
       if (flags.format === 'json') return printJson(found);
-      for (const line of table([['tile', 'time', 'coverage %', 'cloud %'], ...found.features.map(row)])) print(line);
+      for (const line of table([['tile', 'time', 'coverage %', 'cloud %'], ...found.features.map(row)]))
+        print(line);
       const { numberMatched, numberReturned } = found;
-      print(`${count(numberMatched, 'tile')} found${numberReturned < numberMatched ? `, ${numberReturned} shown` : ''}`);
+      print(
+        `${count(numberMatched, 'tile')} found${numberReturned < numberMatched ? `, ${numberReturned} shown` : ''}`,
+      );
     } finally {
       await target.close();
     }
@@ -46,6 +57,7 @@ async function collect(
 
 function row({ id, properties }: ItemCollection['features'][number]): string[] {
   const { datetime, pixel_coverage, 'eo:cloud_cover': cloud } = properties as Record<string, string | number>;
-  const percent = (value: string | number | undefined) => (typeof value === 'number' ? value.toFixed(1) : 'unknown');
+  const percent = (value: string | number | undefined) =>
+    typeof value === 'number' ? value.toFixed(1) : 'unknown';
   return [id, String(datetime), percent(pixel_coverage).padStart(10), percent(cloud).padStart(7)];
 }

@@ -1,18 +1,22 @@
 import { Command } from 'commander';
-import { openNode } from '../../node.js';
 import { interruptSignal } from '../interrupt.js';
-import { flag, integer, withCommon, withData, withResources } from '../options.js';
+import {
+  type CommonOptions,
+  flag,
+  integer,
+  type ResourceOptions,
+  withCommon,
+  withData,
+  withResources,
+} from '../options.js';
 import { note, printJson } from '../output.js';
 
-interface ServeFlags {
+interface ServeFlags extends CommonOptions, ResourceOptions {
   data: string;
   host: string;
   port: number;
   token?: string;
   allowFolder: string[];
-  memory: number;
-  cores: number;
-  format: 'text' | 'json';
 }
 
 const append = (value: string, all: unknown) => [...((all as string[] | undefined) ?? []), value];
@@ -20,7 +24,9 @@ const append = (value: string, all: unknown) => [...((all as string[] | undefine
 export function serveCommand(): Command {
   const command = new Command('serve')
     .description('answer the HTTP API over a data folder')
-    .addOption(flag('--host <host>', 'address to listen on; beyond loopback a token is needed').default('127.0.0.1'))
+    .addOption(
+      flag('--host <host>', 'address to listen on; beyond loopback a token is needed').default('127.0.0.1'),
+    )
     .addOption(flag('--port <port>', 'port to listen on; 0 takes a free one', integer).default(8080))
     .addOption(flag('--token <token>', 'token that writes and jobs must carry'));
   const allow = flag('--allow-folder <dir>', 'folder from which POST /ingest may read; may be given again');
@@ -29,6 +35,7 @@ export function serveCommand(): Command {
   withCommon(withResources(withData(command)));
   return command.action(async (flags: ServeFlags) => {
     const signal = interruptSignal();
+    const { openNode } = await import('../../node.js');
     const node = await openNode({ ...flags, allowFolders: flags.allowFolder, log: true });
     try {
       const url = await node.listen(flags.host, flags.port);

@@ -1,19 +1,32 @@
 import { Argument, Command } from 'commander';
 import type { TrainResults } from '../../training/index.js';
 import { interruptSignal } from '../interrupt.js';
-import { type FilterOptions, filterOf, flag, integer, positiveInteger, type TargetOptions, withFilter, withTarget } from '../options.js';
+import {
+  type FilterOptions,
+  filterOf,
+  flag,
+  integer,
+  positiveInteger,
+  type TargetOptions,
+  withFilter,
+  withTarget,
+} from '../options.js';
 import { count, duration, print, printJson, progressLine, table } from '../output.js';
 import { openTarget } from '../target.js';
 
-type TrainFlags = TargetOptions & FilterOptions & { epochs?: number; seed?: number; engine?: string; collection?: string };
+type TrainFlags = TargetOptions & FilterOptions & { epochs?: number; seed?: number; engine?: string };
 
 export function trainCommand(): Command {
   const command = new Command('train')
     .description('train a small model for each place that the filter picks')
-    .addArgument(new Argument('<model>', 'ndvi: mean NDVI of a patch from its red, green and blue').choices(['ndvi']))
+    .addArgument(
+      new Argument('<model>', 'ndvi: mean NDVI of a patch from its red, green and blue').choices(['ndvi']),
+    )
     .addOption(flag('--epochs <n>', 'passes over the training patches', positiveInteger))
     .addOption(flag('--seed <n>', 'same seed, same engine: same model', integer))
-    .addOption(flag('--engine <name>', 'use this engine or fail').choices(['tfjs-node-gpu', 'tfjs-node', 'wasm']));
+    .addOption(
+      flag('--engine <name>', 'use this engine or fail').choices(['tfjs-node-gpu', 'tfjs-node', 'wasm']),
+    );
   return withTarget(withFilter(command)).action(async (model: string, flags: TrainFlags) => {
     const target = await openTarget(flags);
     const line = progressLine('places');
@@ -46,8 +59,11 @@ function printResults({ engine, models, skipped, seconds }: TrainResults): void 
     took.toFixed(1),
   ]);
   if (rows.length > 0) {
-    for (const text of table([['place', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'seconds'], ...rows])) print(text);
+    for (const text of table([['place', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'seconds'], ...rows]))
+      print(text);
   }
   for (const { geocode, reason } of skipped) print(`skipped ${geocode}: ${reason}`);
-  print(`${count(models.length, 'model')} trained, ${skipped.length} skipped, engine ${engine}, ${duration(seconds)}`);
+  print(
+    `${count(models.length, 'model')} trained, ${skipped.length} skipped, engine ${engine}, ${duration(seconds)}`,
+  );
 }

@@ -6,7 +6,9 @@ import { count, note, print, printJson, progressLine } from '../output.js';
 import { openTarget } from '../target.js';
 
 export function verifyCommand(): Command {
-  const command = new Command('verify').description('check that every tile has its files and that every checksum fits');
+  const command = new Command('verify').description(
+    'check that every tile has its files and that every checksum fits',
+  );
   return withTarget(command).action(async (flags: TargetOptions) => {
     const target = await openTarget(flags);
     const line = progressLine('tiles');

@@ -1,90 +1,123 @@
 /** The main job on sample scenes or on a scene of the user's: ingest, search, train, and a report of it all. */
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
-import { Client, type ItemCollection } from '../../client/index.js';
-import type { IngestResults } from '../../ingest/index.js';
+import { Client, type Progress } from '../../client/index.js';
+import type { IngestInputs, IngestResults } from '../../ingest/index.js';
 import { openNode } from '../../node.js';
-import type { FilterParams } from '../../query/index.js';
+import type { CollectionRecord } from '../../storage/index.js';
 import type { TrainResults } from '../../training/index.js';
-import { count, duration, note, print, printJson, progressLine } from '../output.js';
+import type { CommonOptions, ResourceOptions } from '../options.js';
+import { count, duration, note, print, printJson, progressLine, table } from '../output.js';
 import { renderReport } from '../report/index.js';
 import { injected } from '../target.js';
 import { gatherReport } from './gather.js';
 
-export interface DemoOptions {
+export interface DemoOptions extends CommonOptions, ResourceOptions {
   /** A scene of the user's; undefined makes the samples. */
   path?: string;
   out: string;
   epochs?: number;
-  memory: number;
-  cores: number;
-  format: 'text' | 'json';
   signal: AbortSignal;
 }
 
-/** Tiles that are nearly whole and nearly free of cloud: what one would train on. */
-const FILTER: FilterParams = { maxCloud: 20, minCoverage: 60 };
+/** Tiles that hold enough clear ground to train on. */
+const MAX_CLOUD = 40;
+const MIN_COVERAGE = 40;
+const ALL = 10_000;
 
 export async function runDemo(options: DemoOptions): Promise<void> {
-  const { out, signal } = options;
+  const { out, signal, format } = options;
   const started = performance.now();
-  const say = (line: string) => note(line);
   await mkdir(out, { recursive: true });
-  const scenes = options.path ? [options.path] : await makeSamples(out, say);
-  // Each input has a store of its own, so that the report shows this input alone.
-  const data = join(out, options.path ? 'data-of-your-scene' : 'data');
-  if (options.path) await rm(data, { recursive: true, force: true });
+  note('1/4  scenes');
+  const input = options.path ? ownScene(options.path) : await sampleScenes(out);
+  note(`     ${input.description}`);
+
+  const data = join(out, options.path ? 'data-own' : 'data');
   const node = await openNode({ data, memory: options.memory, cores: options.cores });
   try {
     const client = new Client(injected(node));
-    say('2/4 cutting the scenes into tiles');
-    const ingest = await withProgress('tiles', (onProgress) =>
-      client.run<IngestResults>('ingest', { paths: scenes, ...sampleOptions(options) }, { signal, onProgress }),
-    );
-    for (const { path, message, code } of ingest.results.failed) note(`error: ${path}: ${message} [${code}]`);
-    const { collection } = ingest.results;
+    note('2/4  cutting them into tiles');
+    const ingest = (
+      await withProgress('tiles', (onProgress) =>
+        client.run<IngestResults>('ingest', input.ingest, { signal, onProgress }),
+      )
+    ).results;
+    for (const { warnings } of ingest.scenes) for (const warning of warnings) note(`     note: ${warning}`);
+    for (const { message, code } of ingest.failed) note(`error: ${message} [${code}]`);
+    const collection = ingest.collection && (await node.storage.getCollection(ingest.collection));
     if (!collection) {
       process.exitCode = 1;
       return;
     }
-    const { tiles, seconds } = ingest.results;
-    say(`    ${count(tiles, 'tile')} of ${count(ingest.results.scenes.length, 'scene')} in ${duration(seconds)}`);
-
-    const filter = { collections: [collection], ...FILTER };
-    const everything = await client.search({ collections: [collection], limit: 10_000 });
-    const picked = await client.search({ ...filter, limit: 10_000 });
-    say(`3/4 searching: cloud at most ${FILTER.maxCloud} %, coverage at least ${FILTER.minCoverage} %`);
-    say(`    ${picked.numberMatched} of ${everything.numberMatched} tiles fit`);
-
-    say('4/4 training a small NDVI model for each place');
-    const train = await withProgress('places', (onProgress) =>
-      client.run<TrainResults>('train', { model: 'ndvi', filter, epochs: options.epochs }, { signal, onProgress }),
+    note(
+      `     ${count(ingest.tiles, 'tile')} of ${count(ingest.scenes.length, 'scene')} in ${duration(ingest.seconds)}`,
     );
+
+    const filter = { collections: [collection.id], maxCloud: MAX_CLOUD, minCoverage: MIN_COVERAGE };
+    note(`3/4  searching: cloud at most ${MAX_CLOUD} %, coverage at least ${MIN_COVERAGE} %`);
+    const everything = await client.search({ collections: [collection.id], limit: ALL });
+    const picked = await client.search({ ...filter, limit: ALL });
+    note(`     ${picked.numberMatched} of ${everything.numberMatched} tiles fit`);
+
+    note('4/4  training a small model for each place: NDVI from red, green and blue');
+    const train = (
+      await withProgress('places', (onProgress) =>
+        client.run<TrainResults>(
+          'train',
+          { model: 'ndvi', filter, epochs: options.epochs },
+          { signal, onProgress },
+        ),
+      )
+    ).results;
+    note(`     ${count(train.models.length, 'model')} in ${duration(train.seconds)}, engine ${train.engine}`);
+
+    const file = join(out, 'report.html');
+    const folder = here(data);
     const report = await gatherReport(node.storage, {
       collection,
-      ingest: ingest.results,
+      ingest,
       everything,
       picked,
-      train: train.results,
-      data: relative(process.cwd(), data) || '.',
-      filter: FILTER,
+      train,
+      query: {
+        command: `tilewright search --max-cloud ${MAX_CLOUD} --min-coverage ${MIN_COVERAGE} --data ${folder}`,
+        description: `at most ${MAX_CLOUD} % cloud, and data in at least ${MIN_COVERAGE} % of the cell`,
+      },
+      next: whatNext(folder, collection, train),
     });
-    const file = join(out, 'report.html');
     await writeFile(file, renderReport(report));
-    if (options.format === 'json') printJson({ report: file, ingest: ingest.results, train: train.results });
-    else summarise(train.results, report.training.pooled, file, report.next, (performance.now() - started) / 1000);
+    if (format === 'json') return printJson({ report: file, ingest, train });
+    summarise(train, file, report.next, (performance.now() - started) / 1000);
+    if (train.models.length === 0) process.exitCode = 1;
   } finally {
     await node.close();
   }
 }
 
-async function makeSamples(out: string, say: (line: string) => void): Promise<string[]> {
-  say('1/4 making sample scenes (synthetic, like Sentinel-2)');
-  return writeSentinelLikeSeries(join(out, 'scenes'));
+interface DemoInput {
+  description: string;
+  ingest: IngestInputs;
 }
 
-async function withProgress<T>(unit: string, work: (onProgress: (p: Parameters<ReturnType<typeof progressLine>['update']>[0]) => void) => Promise<T>): Promise<T> {
+function ownScene(path: string): DemoInput {
+  return { description: here(path), ingest: { paths: [path] } };
+}
+
+async function sampleScenes(out: string): Promise<DemoInput> {
+  const folder = join(out, 'scenes');
+  const files = await writeSentinelLikeSeries(folder);
+  return {
+    description: `${count(files.length, 'date')} of a made-up landscape, like Sentinel-2, in ${here(folder)}`,
+    ingest: { paths: files.map(({ path }) => path), collection: 'sample', scale: 0.0001, maskBand: 5 },
+  };
+}
+
+async function withProgress<T>(
+  unit: string,
+  work: (onProgress: (p: Progress) => void) => Promise<T>,
+): Promise<T> {
   const line = progressLine(unit);
   try {
     return await work(line.update);
@@ -92,3 +125,48 @@ async function withProgress<T>(unit: string, work: (onProgress: (p: Parameters<R
     line.end();
   }
 }
+
+function whatNext(data: string, { id }: CollectionRecord, { models }: TrainResults): string[] {
+  return [
+    `npx tilewright search --collection ${id} --max-cloud 10 --data ${data}`,
+    ...(models.length > 0 ? [`npx tilewright models ${models[0].id} --data ${data}`] : []),
+    `npx tilewright serve --data ${data}`,
+    'npx tilewright ingest --help',
+  ];
+}
+
+function summarise(
+  { models, skipped, pooled }: TrainResults,
+  report: string,
+  next: string[],
+  seconds: number,
+): void {
+  print();
+  if (pooled) {
+    const row = (name: string, { mse, r2 }: { mse: number; r2: number }) => [
+      name,
+      mse.toExponential(2),
+      r2.toFixed(3),
+    ];
+    print('NDVI of patches that no model has seen, all places together:');
+    const rows = [
+      ['', 'MSE', 'R2'],
+      row('a model for each place', pooled.model),
+      row('linear regression', pooled.linear),
+      row('mean of the training side', pooled.mean),
+    ];
+    for (const line of table(rows)) print(`  ${line}`);
+    const wins = models.filter(
+      ({ metrics, baseline }) => metrics.validation.mse < baseline.linear.mse,
+    ).length;
+    print(`The model beats linear regression in ${wins} of ${count(models.length, 'place')}.`);
+  }
+  if (skipped.length > 0) print(`${count(skipped.length, 'place')} had too little clear ground to train on.`);
+  print();
+  print(`Report: ${report}`);
+  print('Next:');
+  for (const command of next) print(`  ${command}`);
+  note(`(${duration(seconds)} in all)`);
+}
+
+const here = (path: string) => relative(process.cwd(), path) || '.';

@@ -1,7 +1,7 @@
 /** Any single GeoTIFF, its bands and time described by flags or by its own tags. */
 import { stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
-import { openRaster, type RasterHeader } from '../../raster/index.js';
+import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { badOption, missingBand, noCollection, noDatetime } from '../errors.js';
 import { groundResolution } from '../resolution.js';
@@ -9,11 +9,12 @@ import type { DescribeOptions, Quality, Scene, SceneFormat } from '../scene.js';
 
 /** STAC eo 1.1.0 common names; a band so named gets it as its common name too. */
 const COMMON_NAMES = new Set(
-  'coastal blue green red rededge rededge071 rededge075 rededge078 yellow pan nir nir08 nir09 cirrus swir16 swir22 lwir lwir11 lwir12'.split(' '),
+  'coastal blue green red rededge rededge071 rededge075 rededge078 yellow pan nir nir08 nir09 cirrus swir16 swir22 lwir lwir11 lwir12'.split(
+    ' ',
+  ),
 );
 
 export const geotiff: SceneFormat = {
-  name: 'GeoTIFF',
   async describe(path, options) {
     if ((await stat(path)).isDirectory()) return null;
     const header = await openRaster(path);
@@ -43,7 +44,11 @@ function describeBands(path: string, header: RasterHeader, options: DescribeOpti
     names[number - 1] = name;
   }
   if (options.maskBand !== undefined && (options.maskBand < 1 || options.maskBand > header.bands)) {
-    throw missingBand(path, String(options.maskBand), `The file has ${header.bands} bands; correct --mask-band.`);
+    throw missingBand(
+      path,
+      String(options.maskBand),
+      `The file has ${header.bands} bands; correct --mask-band.`,
+    );
   }
   const resolution = groundResolution(header);
   return names.map((name, index) => {
@@ -66,16 +71,24 @@ function describeBands(path: string, header: RasterHeader, options: DescribeOpti
 /** A mask band given by the user: 0 is clear, any other value is cloud. */
 function maskBand(path: string, groups: Scene['groups'], header: RasterHeader, number: number): Quality {
   if (header.dataType !== 'uint8' && header.dataType !== 'uint16') {
-    throw badOption('--mask-band', String(number), `a band of 8 or 16 bit codes, but ${path} holds ${header.dataType}`);
+    throw badOption(
+      '--mask-band',
+      String(number),
+      `a band of 8 or 16 bit codes, but ${path} holds ${header.dataType}`,
+    );
   }
   const group = groups.find((g) => g.role === 'qa');
   if (!group) throw new Error('the mask band has no group');
-  const codes = new Uint8Array(header.dataType === 'uint8' ? 256 : 65536).fill(2);
-  codes[0] = 1;
+  const codes = new Uint8Array(header.dataType === 'uint8' ? 256 : 65536).fill(Mask.cloud);
+  codes[0] = Mask.clear;
   return { group: group.name, band: 0, codes };
 }
 
-function timeOf(path: string, header: RasterHeader, options: DescribeOptions): { start: number; end: number } {
+function timeOf(
+  path: string,
+  header: RasterHeader,
+  options: DescribeOptions,
+): { start: number; end: number } {
   if (options.datetime !== undefined) {
     const [start, end = start] = options.datetime.split('/').map((part) => parseTime(part));
     if (Number.isNaN(start) || Number.isNaN(end) || end < start) {
@@ -85,7 +98,7 @@ function timeOf(path: string, header: RasterHeader, options: DescribeOptions): {
   }
   // TIFF 6.0 DateTime is "YYYY:MM:DD HH:MM:SS" without a zone; UTC is the field's custom.
   const tag = header.metadata.ACQUISITION_DATETIME ?? header.dateTime;
-  const time = tag ? parseTime(tag.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T')) : Number.NaN;
+  const time = tag ? parseTime(tag.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T')) : NaN;
   if (Number.isNaN(time)) throw noDatetime(path);
   return { start: time, end: time };
 }
@@ -93,7 +106,7 @@ function timeOf(path: string, header: RasterHeader, options: DescribeOptions): {
 /** RFC 3339 or a plain date; without a zone it is UTC. */
 function parseTime(text: string): number {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return Date.parse(`${text}T00:00:00Z`);
-  if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/.test(text)) return Number.NaN;
+  if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/.test(text)) return NaN;
   const zoned = /[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`;
   return Date.parse(zoned.replace(' ', 'T').toUpperCase());
 }

@@ -23,11 +23,17 @@ export async function describeScene(path: string, options: DescribeOptions): Pro
  */
 export async function findScenes(path: string): Promise<string[]> {
   const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    throw notRecognised.because(error, path, error.code === 'ENOENT' ? 'there is no such file or folder' : error.message);
+    throw notRecognised.because(
+      error,
+      path,
+      error.code === 'ENOENT' ? 'there is no such file or folder' : error.message,
+    );
   });
   if (!info.isDirectory() || (await landsat.describe(path, {}).catch(() => true))) return [path];
   const found: string[] = [];
-  for (const entry of (await readdir(path, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+  for (const entry of (await readdir(path, { withFileTypes: true })).sort((a, b) =>
+    a.name < b.name ? -1 : 1,
+  )) {
     const child = join(path, entry.name);
     if (entry.isFile() && /\.tiff?$/i.test(entry.name)) found.push(child);
     else if (entry.isDirectory() && (await landsat.describe(child, {}).catch(() => true))) found.push(child);

@@ -4,7 +4,7 @@
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { openRaster, type RasterHeader } from '../../raster/index.js';
+import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { missingBand, notRecognised } from '../errors.js';
 import { gridResolution } from '../resolution.js';
@@ -20,7 +20,19 @@ const TITLES: Record<Level, string> = {
   'pre-l1': 'Landsat Level 1 before collections',
 };
 
-const OLI = ['coastal', 'blue', 'green', 'red', 'nir08', 'swir16', 'swir22', 'pan', 'cirrus', 'lwir11', 'lwir12'];
+const OLI = [
+  'coastal',
+  'blue',
+  'green',
+  'red',
+  'nir08',
+  'swir16',
+  'swir22',
+  'pan',
+  'cirrus',
+  'lwir11',
+  'lwir12',
+];
 const TM = ['blue', 'green', 'red', 'nir08', 'swir16', 'lwir', 'swir22', 'pan'];
 
 /** What a Landsat product says of itself, from its MTL or, where there is none, from its name. */
@@ -36,7 +48,6 @@ interface Product {
 }
 
 export const landsat: SceneFormat = {
-  name: 'Landsat',
   async describe(path) {
     const folder = (await stat(path)).isDirectory() ? path : dirname(path);
     const files = await readdir(folder);
@@ -49,7 +60,12 @@ export const landsat: SceneFormat = {
   },
 };
 
-async function describeProduct(path: string, folder: string, files: string[], product: Product): Promise<Scene> {
+async function describeProduct(
+  path: string,
+  folder: string,
+  files: string[],
+  product: Product,
+): Promise<Scene> {
   const warnings: string[] = [];
   const byBand = new Map<string, string>();
   for (const file of files.sort()) {
@@ -59,7 +75,9 @@ async function describeProduct(path: string, folder: string, files: string[], pr
   requireListedBands(path, product, byBand, warnings);
   if (byBand.size === 0) throw notRecognised(path, 'the folder has a Landsat MTL but no band files');
   if (!product.mtl) {
-    warnings.push('no MTL file: time of day and calibration are not known, stored numbers are kept without sun angle');
+    warnings.push(
+      'no MTL file: time of day and calibration are not known, stored numbers are kept without sun angle',
+    );
   }
 
   const headers = await Promise.all([...byBand.values()].map((file) => openRaster(join(folder, file))));
@@ -98,7 +116,11 @@ async function productOfMtl(path: string): Promise<Product | null> {
   const sensorLetter = { OLI_TIRS: 'C', OLI: 'O', TIRS: 'T', ETM: 'E', TM: 'T' }[need('SENSOR_ID')] ?? 'C';
   const level = get('PROCESSING_LEVEL') ?? need('DATA_TYPE');
   const date = need('DATE_ACQUIRED');
-  const start = Date.parse(`${date}T${need('SCENE_CENTER_TIME').replace(/(\.\d{3})\d*Z?$/, '$1').replace(/Z?$/, 'Z')}`);
+  const start = Date.parse(
+    `${date}T${need('SCENE_CENTER_TIME')
+      .replace(/(\.\d{3})\d*Z?$/, '$1')
+      .replace(/Z?$/, 'Z')}`,
+  );
   if (Number.isNaN(start)) throw notRecognised(path, `the MTL's date ${date} and time cannot be read`);
   return {
     sensor: `L${sensorLetter}0${spacecraft}`,
@@ -143,12 +165,18 @@ function productOfNames(folder: string, files: string[]): Product | null {
 
 /** `B4`, `SR_B4`, `BQA`, `QA_PIXEL` ... of a file name, or null where the file is no band that is kept. */
 function bandOfFile(file: string): string | null {
-  const match = /_((?:SR_|ST_)?B\d{1,2}(?:_VCID_[12])?|BQA|QA_PIXEL|QA_RADSAT|SR_QA_AEROSOL|ST_QA)\.tiff?$/i.exec(file);
+  const match =
+    /_((?:SR_|ST_)?B\d{1,2}(?:_VCID_[12])?|BQA|QA_PIXEL|QA_RADSAT|SR_QA_AEROSOL|ST_QA)\.tiff?$/i.exec(file);
   return match ? match[1].toUpperCase() : null;
 }
 
 /** Every band that the MTL lists must be there; names may differ (archives rename files), suffixes may not. */
-function requireListedBands(path: string, product: Product, found: Map<string, string>, warnings: string[]): void {
+function requireListedBands(
+  path: string,
+  product: Product,
+  found: Map<string, string>,
+  warnings: string[],
+): void {
   let renamed = 0;
   for (const group of product.mtl?.values() ?? []) {
     for (const [key, listed] of Object.entries(group)) {
@@ -159,10 +187,16 @@ function requireListedBands(path: string, product: Product, found: Map<string, s
       if (file !== listed) renamed++;
     }
   }
-  if (renamed > 0) warnings.push(`${renamed} file names differ from the MTL; files were matched by their band suffix`);
+  if (renamed > 0)
+    warnings.push(`${renamed} file names differ from the MTL; files were matched by their band suffix`);
 }
 
-function describeBand(name: string, header: RasterHeader, product: Product, warnings: string[]): UngroupedBand {
+function describeBand(
+  name: string,
+  header: RasterHeader,
+  product: Product,
+  warnings: string[],
+): UngroupedBand {
   const resolution = gridResolution(header);
   const base = { name, header, index: 0, resolution };
   // Landsat's fill in every quality band is bit 0 alone.
@@ -188,7 +222,7 @@ function calibration(name: string, number: number, { mtl, collection }: Product,
   const suffix = name.replace(/^B/, '');
   const get = (key: string) => {
     for (const group of mtl.values()) if (key in group) return Number(group[key]);
-    return Number.NaN;
+    return NaN;
   };
   const gain = get(`REFLECTANCE_MULT_BAND_${suffix}`);
   const bias = get(`REFLECTANCE_ADD_BAND_${suffix}`);
@@ -212,25 +246,25 @@ const QUALITY_BITS: Record<Level, { band: string; code: (value: number) => numbe
   'c1-l1': {
     band: 'BQA',
     code: (v) => {
-      if (bit(v, 0)) return 0;
-      if (bit(v, 4) || two(v, 11) === 3) return 2;
-      return two(v, 7) === 3 ? 3 : two(v, 9) === 3 ? 4 : 1;
+      if (bit(v, 0)) return Mask.notAssessed;
+      if (bit(v, 4) || two(v, 11) === 3) return Mask.cloud;
+      return two(v, 7) === 3 ? Mask.shadow : two(v, 9) === 3 ? Mask.snow : Mask.clear;
     },
   },
   'pre-l1': {
     band: 'BQA',
     code: (v) => {
-      if (bit(v, 0)) return 0;
-      if (two(v, 14) === 3 || two(v, 12) === 3) return 2;
-      return two(v, 10) === 3 ? 4 : 1;
+      if (bit(v, 0)) return Mask.notAssessed;
+      if (two(v, 14) === 3 || two(v, 12) === 3) return Mask.cloud;
+      return two(v, 10) === 3 ? Mask.snow : Mask.clear;
     },
   },
 };
 
 function collection2(v: number): number {
-  if (bit(v, 0)) return 0;
-  if (bit(v, 1) || bit(v, 2) || bit(v, 3)) return 2;
-  return bit(v, 4) ? 3 : bit(v, 5) ? 4 : 1;
+  if (bit(v, 0)) return Mask.notAssessed;
+  if (bit(v, 1) || bit(v, 2) || bit(v, 3)) return Mask.cloud;
+  return bit(v, 4) ? Mask.shadow : bit(v, 5) ? Mask.snow : Mask.clear;
 }
 
 function qualityOf(groups: Scene['groups'], collection: Level, warnings: string[]): Quality | null {

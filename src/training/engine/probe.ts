@@ -22,7 +22,7 @@ async function probe(name: EngineName, packagesFrom: string | undefined): Promis
   } catch (error) {
     // The wrapper of a loading error repeats the engine's name; its cause is the reason.
     const reason = engineUnavailable.is(error) && error.cause !== undefined ? error.cause : error;
-    return { works: false, reason: messageOf(reason).split('\n', 1)[0]! };
+    return { works: false, reason: messageOf(reason).split('\n', 1)[0] };
   }
 }
 

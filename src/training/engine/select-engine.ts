@@ -33,7 +33,7 @@ export async function selectEngine(choice: EngineChoice = {}): Promise<SelectedE
     if (answer.works) return { name, version: answer.version, why };
     why.push({ engine: name, reason: answer.reason });
   }
-  if (choice.engine !== undefined) throw engineUnavailable(choice.engine, why[0]!.reason);
+  if (choice.engine !== undefined) throw engineUnavailable(choice.engine, why[0].reason);
   throw noEngine(why.map(({ engine, reason }) => `${engine}: ${reason}`).join('; '));
 }
 

@@ -6,7 +6,7 @@ import type { Scalar, Tensor, Tensor4D, Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from './tf.js';
 
 /** Largest error that passes, relative to the size of each gradient. Float32 engines stay near 1e-6. */
-export const SELF_TEST_TOLERANCE = 1e-4;
+const SELF_TEST_TOLERANCE = 1e-4;
 
 export interface SelfTestResult {
   passed: boolean;
@@ -117,12 +117,12 @@ export async function gradientSelfTest(tf: Tf): Promise<SelfTestResult> {
     const y = make([2, 5], 9, 0, 1);
     return tf.variableGrads(() => referenceLoss(tf, variables, x, y), Object.values(variables));
   });
-  let worst = { error: relativeError((await value.data())[0]!, LOSS, LOSS), where: 'loss' };
+  let worst = { error: relativeError((await value.data())[0], LOSS, LOSS), where: 'loss' };
   for (const { name, projections, norm } of PARAMETERS) {
-    const gradient = (await grads[variables[name]!.name]!.data()) as Float32Array;
+    const gradient = (await grads[variables[name].name].data()) as Float32Array;
     projections.forEach((expected, k) => {
       const direction = values(gradient.length, 20 + k, -1, 1);
-      const projection = gradient.reduce((sum, g, i) => sum + g * direction[i]!, 0);
+      const projection = gradient.reduce((sum, g, i) => sum + g * direction[i], 0);
       const error = relativeError(projection, expected, norm);
       // Written so that a NaN counts as the worst.
       if (!(error <= worst.error)) worst = { error, where: name };

@@ -16,7 +16,7 @@ export function batchMatMul(tf: Tf, stock: KernelConfig): KernelConfig {
   const turn = (x: TensorInfo): Tensor => {
     const axes = x.shape.map((_, axis) => axis);
     const [rows, columns] = axes.splice(-2);
-    return tf.transpose(x as Tensor, [...axes, columns!, rows!]);
+    return tf.transpose(x as Tensor, [...axes, columns, rows]);
   };
   return wasmKernel<BatchMatMulInputs, BatchMatMulAttrs>(tf.BatchMatMul, ({ inputs, attrs, backend }) => {
     const { transposeA, transposeB } = attrs;

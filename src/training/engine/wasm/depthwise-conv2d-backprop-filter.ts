@@ -28,7 +28,7 @@ export function depthwiseConv2dBackpropFilter(tf: Tf): KernelConfig {
       const multiplier = attrs.filterShape[3];
       forEachTap(conv, (fromX, fromDy, to) => {
         for (let o = 0, c = 0; c < conv.inChannels; c++) {
-          for (let m = 0; m < multiplier; m++, o++) dw[to + o]! += x[fromX + c]! * dy[fromDy + o]!;
+          for (let m = 0; m < multiplier; m++, o++) dw[to + o] += x[fromX + c] * dy[fromDy + o];
         }
       });
       return output.tensor;

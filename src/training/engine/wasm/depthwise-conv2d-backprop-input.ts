@@ -29,7 +29,7 @@ export function depthwiseConv2dBackpropInput(tf: Tf): KernelConfig {
       const multiplier = filterShape[3];
       forEachTap(conv, (to, fromDy, fromFilter) => {
         for (let o = 0, c = 0; c < conv.inChannels; c++) {
-          for (let m = 0; m < multiplier; m++, o++) dx[to + c]! += filter[fromFilter + o]! * dy[fromDy + o]!;
+          for (let m = 0; m < multiplier; m++, o++) dx[to + c] += filter[fromFilter + o] * dy[fromDy + o];
         }
       });
       return output.tensor;

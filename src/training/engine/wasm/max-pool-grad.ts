@@ -35,14 +35,14 @@ export function maxPoolGrad(tf: Tf): KernelConfig {
         for (let column = 0; column < outWidth; column++, from += channels) {
           const left = column * pool.strideWidth - pool.padInfo.left;
           const right = Math.min(inWidth, left + pool.filterWidth);
-          largest.fill(Number.NEGATIVE_INFINITY);
+          largest.fill(-Infinity);
           position.fill(-1);
           for (let i = Math.max(0, top); i < bottom; i++) {
             for (let j = Math.max(0, left); j < right; j++) {
               const at = ((n * inHeight + i) * inWidth + j) * channels;
               for (let c = 0; c < channels; c++) {
-                const value = x[at + c]!;
-                if (value > largest[c]!) {
+                const value = x[at + c];
+                if (value > largest[c]) {
                   largest[c] = value;
                   position[c] = at + c;
                 }
@@ -50,8 +50,8 @@ export function maxPoolGrad(tf: Tf): KernelConfig {
             }
           }
           for (let c = 0; c < channels; c++) {
-            const at = position[c]!;
-            if (at >= 0) dx[at]! += dy[from + c]!;
+            const at = position[c];
+            if (at >= 0) dx[at] += dy[from + c];
           }
         }
       }

@@ -17,9 +17,9 @@ export function unsortedSegmentSum(tf: Tf): KernelConfig {
       const x = floats(backend, inputs.x);
       const segments = ints(backend, inputs.segmentIds);
       for (let row = 0; row < rows; row++) {
-        const segment = segments[row]!;
+        const segment = segments[row];
         if (segment < 0 || segment >= attrs.numSegments) continue;
-        for (let i = 0; i < size; i++) sums[segment * size + i]! += x[row * size + i]!;
+        for (let i = 0; i < size; i++) sums[segment * size + i] += x[row * size + i];
       }
       return output.tensor;
     },

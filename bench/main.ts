@@ -1,0 +1,50 @@
+/** npm run bench -- NAME [--short] [--format json]: runs a benchmark; without a name, lists them. */
+import { parseArgs } from 'node:util';
+import { type BenchOptions, type BenchResult, machine } from './bench.js';
+
+/** Each is loaded only when it runs. */
+const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promise<BenchResult[]>>> = {
+  ingest: async () => (await import('./raster.js')).benchIngest,
+};
+
+const usage = `npm run bench -- NAME [--short] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;
+
+function wrongUsage(message: string): never {
+  console.error(`${message}\n${usage}`);
+  process.exit(2);
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { short: { type: 'boolean', default: false }, format: { type: 'string', default: 'text' } },
+    });
+  } catch (error) {
+    return wrongUsage(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const { values, positionals } = readArguments();
+const [name, ...rest] = positionals;
+if (name === undefined) {
+  console.log(usage);
+  process.exit(0);
+}
+const load = Object.hasOwn(benchmarks, name) ? benchmarks[name] : undefined;
+if (!load) wrongUsage(`there is no benchmark ${name}`);
+if (rest.length > 0) wrongUsage('one benchmark at a time');
+if (values.format !== 'text' && values.format !== 'json') wrongUsage(`there is no format ${values.format}`);
+
+const run = await load();
+const results = await run({ short: values.short, log: (line) => console.error(line) });
+if (values.format === 'json') {
+  console.log(JSON.stringify({ machine: machine(), results }, null, 2));
+} else {
+  const { cpu, cores, memoryGB, node } = machine();
+  console.log(`${cpu}, ${cores} cores, ${memoryGB} GB, Node ${node}`);
+  for (const { name, unit, ours, peers, ratio } of results) {
+    const others = Object.entries(peers).map(([peer, value]) => `; ${peer} ${value} (x ${ratio[peer]})`);
+    console.log(`${name}: ${ours} ${unit}${others.join('')}`);
+  }
+}

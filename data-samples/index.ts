@@ -1,0 +1,7 @@
+export * from './broken.js';
+export { KINDS, type LandCover } from './kinds.js';
+export * from './landsat-like.js';
+export * from './landsat-product.js';
+export type { Landscape } from './landscape.js';
+export { qaPixel } from './qa-pixel.js';
+export * from './sentinel-like.js';

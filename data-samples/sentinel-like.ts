@@ -1,0 +1,140 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { encodeCog } from '../src/raster/index.js';
+import { CLOUD_OPACITY, makeSky } from './clouds.js';
+import { dayOfYear } from './day-of-year.js';
+import { type Landscape, makeLandscape } from './landscape.js';
+import { groundReflectance, observe } from './observe.js';
+
+/** One date of a series. */
+export interface SeriesDate {
+  /** RFC 3339, UTC. */
+  datetime: string;
+  /** Share of the view under clouds, 0-1. */
+  cloudShare: number;
+  /** True where the edge of the orbit cuts off the north-eastern corner. */
+  orbitEdge?: boolean;
+}
+
+export interface SeriesOptions {
+  /** Pixels of 10 m. */
+  size?: { width: number; height: number };
+  dates?: readonly SeriesDate[];
+  seed?: number;
+}
+
+/** A file of a series and what has to be said of it when it is ingested. */
+export interface SeriesFile {
+  path: string;
+  /** The file's stem. */
+  id: string;
+  datetime: string;
+}
+
+/** Four dates of a season: a few clouds, half clouded, nearly clear, and a cut corner. */
+export const SERIES_DATES: readonly SeriesDate[] = [
+  { datetime: '2023-04-18T10:06:21Z', cloudShare: 0.12 },
+  { datetime: '2023-05-28T10:06:24Z', cloudShare: 0.5 },
+  { datetime: '2023-07-07T10:06:22Z', cloudShare: 0.006 },
+  { datetime: '2023-09-15T10:06:19Z', cloudShare: 0.2, orbitEdge: true },
+];
+
+/** Order of the bands in a file of the series; the band numbers that `--bands` and `--mask-band` take are 1 to 5. */
+export const SERIES_BANDS = ['blue', 'green', 'red', 'nir', 'cloud'] as const;
+
+/** Outer corner of the upper left pixel in EPSG:32633. The default size holds six whole geohash cells of precision 5. */
+export const SERIES_ORIGIN = { x: 493_550, y: 5_301_460 };
+export const SERIES_EPSG = 32_633;
+export const SERIES_PIXEL = 10;
+const DEFAULT_SIZE = { width: 1400, height: 1200 };
+const DEFAULT_SEED = 20_230_707;
+
+/** Blue, green, red and NIR of `Spectrum`. */
+const COLOURS = [1, 2, 3, 4];
+
+/** Pixels of one date: digital number = reflectance x 10000, at least 1; nodata 0. `cloud` is 1 under clouds, else 0. */
+export interface SeriesImage {
+  blue: Uint16Array;
+  green: Uint16Array;
+  red: Uint16Array;
+  nir: Uint16Array;
+  cloud: Uint16Array;
+}
+
+/** The land of a series, common to its dates. */
+export function seriesLandscape({ size = DEFAULT_SIZE, seed = DEFAULT_SEED }: SeriesOptions = {}): Landscape {
+  return makeLandscape({ x: 0, y: 0, ...size, pixelSize: SERIES_PIXEL }, seed);
+}
+
+/** What is seen of a landscape on one date. The same landscape, date and seed give the same pixels. */
+export function seriesImage(landscape: Landscape, date: SeriesDate, seed = DEFAULT_SEED): SeriesImage {
+  const { view } = landscape;
+  const day = dayOfYear(date.datetime);
+  const dateSeed = seed + 1000 * day;
+  const sky = makeSky(view, date.cloudShare, dateSeed + 7);
+  const cloud = new Uint16Array(sky.cloud.length);
+  for (let i = 0; i < cloud.length; i++) cloud[i] = sky.cloud[i] >= CLOUD_OPACITY ? 1 : 0;
+  const colours = COLOURS.map((band) => {
+    const seen = observe(groundReflectance(landscape, day, band), sky, view.width, dateSeed + 11 * band);
+    return digitalNumbers(seen);
+  });
+  const [blue, green, red, nir] = colours as [Uint16Array, Uint16Array, Uint16Array, Uint16Array];
+  const image = { blue, green, red, nir, cloud };
+  if (date.orbitEdge) cutOrbitEdge(Object.values(image), view.width, view.height);
+  return image;
+}
+
+function digitalNumbers(reflectance: Float32Array): Uint16Array {
+  const numbers = new Uint16Array(reflectance.length);
+  for (let i = 0; i < numbers.length; i++) numbers[i] = Math.max(1, Math.round(reflectance[i] * 10_000));
+  return numbers;
+}
+
+/** Sets the corner north-east of a slanting line to nodata. */
+function cutOrbitEdge(bands: Uint16Array[], width: number, height: number): void {
+  for (let row = 0; row < height; row++) {
+    const edge = Math.round(width * (0.72 + (0.24 * row) / height));
+    for (const band of bands) band.fill(0, row * width + edge, (row + 1) * width);
+  }
+}
+
+/**
+ * Writes one GeoTIFF a date: uint16, bands as in `SERIES_BANDS`, EPSG:32633, nodata 0, scale 0.0001 on the reflectances.
+ * The folder is made where it is missing.
+ */
+export async function writeSentinelLikeSeries(
+  folder: string,
+  options: SeriesOptions = {},
+): Promise<SeriesFile[]> {
+  await mkdir(folder, { recursive: true });
+  const landscape = seriesLandscape(options);
+  const { width, height } = landscape.view;
+  const files: SeriesFile[] = [];
+  for (const date of options.dates ?? SERIES_DATES) {
+    const image = seriesImage(landscape, date, options.seed);
+    const id = `sentinel-like_${date.datetime.slice(0, 10).replaceAll('-', '')}`;
+    const bytes = encodeCog({
+      width,
+      height,
+      dataType: 'uint16',
+      bands: SERIES_BANDS.map((name) => image[name]),
+      transform: {
+        originX: SERIES_ORIGIN.x,
+        originY: SERIES_ORIGIN.y,
+        pixelWidth: SERIES_PIXEL,
+        pixelHeight: SERIES_PIXEL,
+      },
+      epsg: SERIES_EPSG,
+      nodata: 0,
+      bandTags: SERIES_BANDS.map((name) =>
+        name === 'cloud' ? { description: name } : { description: name, scale: 0.0001, offset: 0 },
+      ),
+      metadata: { ACQUISITION_DATETIME: date.datetime, PLATFORM: 'synthetic' },
+      overviews: 'nearest',
+    });
+    const path = join(folder, `${id}.tif`);
+    await writeFile(path, bytes);
+    files.push({ path, id, datetime: date.datetime });
+  }
+  return files;
+}

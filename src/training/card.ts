@@ -1,0 +1,77 @@
+/** The model card: where a model comes from, how it was trained, and how good it is. */
+import type { GridName } from '../geocode/index.js';
+import type { TileFilter } from '../query/index.js';
+import type { SelectedEngine } from './engine/select-engine.js';
+import type { Metrics } from './metrics.js';
+import type { Baselines, EpochLoss } from './train-model.js';
+import type { TrainedPlace } from './worker-messages.js';
+
+/** A tile that the model was trained or validated on. */
+export interface CardTile {
+  id: string;
+  version: string;
+  /** RFC 3339. */
+  datetime: string;
+}
+
+export interface ModelCard {
+  model: string;
+  collection: string;
+  grid: GridName;
+  geocode: string;
+  version: string;
+  /** The filter that picked the data. */
+  filter: TileFilter;
+  data: CardTile[];
+  /** Id of the model that its weights started from; null where it started fresh. */
+  parent: string | null;
+  engine: SelectedEngine;
+  seed: number;
+  epochs: number;
+  /** Counted side by side, without the overlap that training uses. */
+  patches: { train: number; validation: number };
+  split: string;
+  losses: EpochLoss[];
+  metrics: { train: Metrics; validation: Metrics };
+  /** Mean NDVI of the validation patches, by index. */
+  predictions: { truth: number[]; predicted: number[] };
+  /** On the same validation patches: the training mean, and ridge regression on band means. */
+  baseline: Baselines;
+  seconds: number;
+  bytesRead: number;
+  /** RFC 3339. */
+  createdAt: string;
+  softwareVersion: string;
+}
+
+/** What the caller knows of a model beside its training. */
+export type CardContext = Pick<
+  ModelCard,
+  'model' | 'collection' | 'grid' | 'geocode' | 'version' | 'filter' | 'engine' | 'seed' | 'softwareVersion'
+> & {
+  tiles: { id: string; version: string; start: number }[];
+  /** Milliseconds since 1970. */
+  createdAt: number;
+};
+
+export function modelCard({ tiles, createdAt, ...context }: CardContext, trained: TrainedPlace): ModelCard {
+  const { epochs, patches, split, losses, metrics, predictions, baseline, seconds, bytesRead } = trained;
+  return {
+    ...context,
+    data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
+    parent: null,
+    epochs,
+    patches,
+    split,
+    losses,
+    metrics,
+    predictions: { truth: rounded(predictions.truth), predicted: rounded(predictions.predicted) },
+    baseline,
+    seconds,
+    bytesRead,
+    createdAt: new Date(createdAt).toISOString(),
+  };
+}
+
+/** To the fifth digit: far below any error of a model, and short in a file. */
+const rounded = (values: Float32Array) => Array.from(values, (value) => Number(value.toFixed(5)));

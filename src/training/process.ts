@@ -1,0 +1,148 @@
+/** Training as a job: tiles by filter, places, a model for each, stored as they come. */
+import { availableParallelism } from 'node:os';
+import type { JobContext, Process } from '../jobs/index.js';
+import { type FilterParams, filterBody, parseFilter, searchTiles, type TileFilter } from '../query/index.js';
+import { newVersion, type Storage } from '../storage/index.js';
+import { version as softwareVersion } from '../version.js';
+import { modelCard } from './card.js';
+import { ENGINE_NAMES } from './engine/load-engine.js';
+import { type SelectedEngine, selectEngine } from './engine/select-engine.js';
+import { pooledScore } from './metrics.js';
+import { MODEL_NAMES } from './models/index.js';
+import { filesOf, groupByPlace, type Place } from './places.js';
+import type { TrainResults } from './results.js';
+import { trainPlaces } from './trainer.js';
+import type { PlaceTask, TrainedPlace } from './worker-messages.js';
+
+export interface TrainContext {
+  storage: Storage;
+  /** Places trained side by side at most. */
+  cores?: number;
+}
+
+export interface TrainInputs {
+  model: string;
+  filter?: FilterParams;
+  epochs?: number;
+  seed?: number;
+  engine?: string;
+}
+
+const DEFAULT_SEED = 1;
+
+export function trainProcess(context: TrainContext): Process {
+  return {
+    id: 'train',
+    title: 'Train models',
+    description: 'Trains one small model for each place that the filter picks.',
+    inputs: {
+      type: 'object',
+      required: ['model'],
+      additionalProperties: false,
+      properties: {
+        model: { enum: MODEL_NAMES },
+        filter: { type: 'object', additionalProperties: false, properties: filterBody },
+        epochs: { type: 'integer', minimum: 1, maximum: 10_000 },
+        seed: { type: 'integer' },
+        engine: { enum: ENGINE_NAMES },
+      },
+    },
+    run: (inputs, job) => train(context, inputs as TrainInputs, job),
+  };
+}
+
+async function train(
+  { storage, cores = availableParallelism() }: TrainContext,
+  inputs: TrainInputs,
+  job: JobContext,
+): Promise<TrainResults> {
+  const started = performance.now();
+  const { model, epochs, seed = DEFAULT_SEED } = inputs;
+  // Tiles that were made from others hold no new observation, so they are taken only when they are asked for.
+  const filter: TileFilter = { source: 'raw', ...parseFilter(inputs.filter ?? {}) };
+  job.message('choosing an engine');
+  const engine = await selectEngine({ engine: inputs.engine });
+
+  job.signal.throwIfAborted();
+
+  const results: TrainResults = {
+    engine: engine.name,
+    mode: 'partitioned',
+    models: [],
+    skipped: [],
+    pooled: null,
+    seconds: 0,
+  };
+  const places = groupByPlace(await storage.getTiles(searchTiles(storage.index, filter).ids));
+  const tasks = new Map<string, Place>();
+  const work: PlaceTask[] = [];
+  for (const place of places) {
+    const dates = place.tiles.map((tile) => filesOf(storage, tile)).filter((date) => date !== null);
+    const id = `${place.collection} ${place.geocode}`;
+    if (dates.length > 0) {
+      tasks.set(id, place);
+      work.push({ id, model, seed, epochs, dates });
+    } else {
+      results.skipped.push({
+        geocode: place.geocode,
+        reason: 'no band group holds red, green, blue and nir',
+      });
+    }
+  }
+
+  const total = places.length;
+  const count = () => job.progress({ total, done: results.models.length, skipped: results.skipped.length });
+  count();
+  job.message(`training ${model} with ${engine.name}`);
+  const trained: TrainedPlace[] = [];
+  for await (const result of trainPlaces(work, { engine: engine.name, cores, signal: job.signal })) {
+    const place = tasks.get(result.id) as Place;
+    const { geocode } = place;
+    if ('trained' in result) {
+      trained.push(result.trained);
+      results.models.push(await store(storage, place, result.trained, { model, filter, engine, seed }));
+    } else {
+      const reason = 'skipped' in result ? result.skipped : `${result.error.message} [${result.error.code}]`;
+      results.skipped.push({ geocode, reason });
+    }
+    count();
+  }
+  const byGeocode = (a: { geocode: string }, b: { geocode: string }) => (a.geocode < b.geocode ? -1 : 1);
+  results.models.sort(byGeocode);
+  results.skipped.sort(byGeocode);
+  if (trained.length > 0) {
+    const truths = trained.map((one) => one.predictions.truth);
+    const pooled = (mse: (one: TrainedPlace) => number) => pooledScore(truths, trained.map(mse));
+    results.pooled = {
+      model: pooled((one) => one.metrics.validation.mse),
+      linear: pooled((one) => one.baseline.linear.mse),
+      mean: pooled((one) => one.baseline.mean.mse),
+    };
+  }
+  results.seconds = (performance.now() - started) / 1000;
+  return results;
+}
+
+async function store(
+  storage: Storage,
+  { collection, grid, geocode, tiles }: Place,
+  trained: TrainedPlace,
+  {
+    model,
+    filter,
+    engine,
+    seed,
+  }: { model: string; filter: TileFilter; engine: SelectedEngine; seed: number },
+): Promise<TrainResults['models'][number]> {
+  const place = { model, collection, grid, geocode, version: newVersion() };
+  const card = modelCard(
+    { ...place, filter, engine, seed, softwareVersion, tiles, createdAt: Date.now() },
+    trained,
+  );
+  const record = await storage.putModel(
+    { ...place, card },
+    { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
+  );
+  const { epochs, metrics, baseline, seconds } = trained;
+  return { id: record.id, ...place, epochs, metrics, baseline, seconds };
+}

@@ -1,0 +1,140 @@
+/** Trains many places at once, each in a child process of its own. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import type { EngineName } from './engine/load-engine.js';
+import { workerEnded } from './errors.js';
+import type { EpochLoss } from './train-model.js';
+import type { FromWorker, PlaceOutcome, PlaceTask, ToWorker } from './worker-messages.js';
+
+export type PlaceResult = { id: string } & PlaceOutcome;
+
+/** An epoch of a place has ended. */
+export interface PlaceProgress extends EpochLoss {
+  id: string;
+}
+
+export interface TrainerOptions {
+  /** As `selectEngine` found it. */
+  engine: EngineName;
+  /** Places trained side by side at most. Default: the processor's cores. */
+  cores?: number;
+  /** Ends all children at once; the generator then throws the signal's reason. */
+  signal?: AbortSignal;
+  onEpoch?: (progress: PlaceProgress) => void;
+}
+
+/**
+ * Trains every place and yields its result as soon as it is there, in any order. A place whose child crashes is tried once
+ * more in a new child; it then fails alone, with TW_TRAIN_CRASHED. Leaving the loop ends the children.
+ */
+export async function* trainPlaces(
+  tasks: PlaceTask[],
+  { engine, cores = availableParallelism(), signal, onEpoch }: TrainerOptions,
+): AsyncGenerator<PlaceResult> {
+  signal?.throwIfAborted();
+  const waiting = [...tasks];
+  const workers = Array.from({ length: Math.min(cores, tasks.length) }, () => new TrainingWorker(engine));
+  const endAll = () => {
+    for (const worker of workers) worker.end();
+  };
+  signal?.addEventListener('abort', endAll);
+  /** What each busy worker will answer. These promises never reject. */
+  const running = new Map<TrainingWorker, Promise<{ worker: TrainingWorker; result: PlaceResult }>>();
+  const startNext = (worker: TrainingWorker) => {
+    const task = waiting.shift();
+    if (task === undefined) return;
+    const result = worker.train(task, (loss) => onEpoch?.({ id: task.id, ...loss }));
+    running.set(
+      worker,
+      result.then((outcome) => ({ worker, result: { id: task.id, ...outcome } })),
+    );
+  };
+  try {
+    workers.forEach(startNext);
+    while (running.size > 0) {
+      const { worker, result } = await Promise.race(running.values());
+      signal?.throwIfAborted();
+      running.delete(worker);
+      startNext(worker);
+      yield result;
+      signal?.throwIfAborted();
+    }
+  } finally {
+    signal?.removeEventListener('abort', endAll);
+    endAll();
+  }
+}
+
+/**
+ * A child process and what takes its place when it crashes.
+ * Invariants: at most one task at a time; `child` is alive or undefined; after `end` none is started.
+ */
+class TrainingWorker {
+  private child: ChildProcess | undefined;
+  private ended = false;
+
+  constructor(private readonly engine: EngineName) {}
+
+  /** Never rejects. */
+  async train(task: PlaceTask, onEpoch: (loss: EpochLoss) => void): Promise<PlaceOutcome> {
+    const first = await this.attempt(task, onEpoch);
+    if (!('crashed' in first)) return first;
+    const second = await this.attempt(task, onEpoch);
+    if (!('crashed' in second)) return second;
+    const { code, message } = workerEnded(task.id, second.crashed);
+    return { error: { code, message } };
+  }
+
+  end(): void {
+    this.ended = true;
+    this.child?.kill('SIGKILL');
+  }
+
+  private attempt(
+    task: PlaceTask,
+    onEpoch: (loss: EpochLoss) => void,
+  ): Promise<PlaceOutcome | { crashed: string }> {
+    if (this.ended) return Promise.resolve({ crashed: 'training was stopped' });
+    this.child ??= startChild(this.engine);
+    const child = this.child;
+    return new Promise((resolve) => {
+      const finish = (outcome: PlaceOutcome | { crashed: string }) => {
+        child.off('message', onMessage).off('error', onError).off('exit', onExit);
+        if ('crashed' in outcome) {
+          this.child = undefined;
+          child.kill('SIGKILL');
+        }
+        resolve(outcome);
+      };
+      const onMessage = (message: FromWorker) => {
+        if ('epoch' in message) onEpoch(message.epoch);
+        else finish(message.outcome);
+      };
+      const onError = (error: Error) => finish({ crashed: error.message });
+      const onExit = (code: number | null, signal: string | null) =>
+        finish({ crashed: signal ?? `exit code ${code}` });
+      child.on('message', onMessage).on('error', onError).on('exit', onExit);
+      const message: ToWorker = task;
+      child.send(message, (error) => {
+        if (error !== null) finish({ crashed: error.message });
+      });
+    });
+  }
+}
+
+function startChild(engine: EngineName): ChildProcess {
+  return fork(fileURLToPath(new URL('./worker.js', import.meta.url)), [engine], {
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: {
+      ...process.env,
+      // Spinning OpenMP threads take the cores from the other children; the library reads this once, at its start.
+      OMP_WAIT_POLICY: 'passive',
+      OMP_NUM_THREADS: '1',
+      TF_CPP_MIN_LOG_LEVEL: '2',
+      // Else the first child takes all of a GPU's memory.
+      TF_FORCE_GPU_ALLOW_GROWTH: 'true',
+    },
+  });
+}

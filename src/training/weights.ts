@@ -1,0 +1,35 @@
+/** A model as files: what `tf.loadLayersModel` opens, here and in a browser. */
+import type { io } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from './engine/tf.js';
+
+const WEIGHTS = 'weights.bin';
+
+/** Topology and list of weights; the weights themselves, float32 little-endian one after another. */
+export interface ModelFiles extends Record<string, Uint8Array> {
+  'model.json': Uint8Array;
+  'weights.bin': Uint8Array;
+}
+
+/** For inference: without the optimiser's state. */
+export async function saveModel(tf: Tf, model: LayersModel): Promise<ModelFiles> {
+  let saved: io.ModelArtifacts | undefined;
+  await model.save(
+    tf.io.withSaveHandler(async (artifacts) => {
+      saved = artifacts;
+      return { modelArtifactsInfo: { dateSaved: new Date(), modelTopologyType: 'JSON' } };
+    }),
+  );
+  const { modelTopology, weightSpecs, weightData } = saved!;
+  const json = {
+    format: 'layers-model',
+    generatedBy: `TensorFlow.js tfjs-layers v${tf.version_layers}`,
+    convertedBy: null,
+    modelTopology,
+    weightsManifest: [{ paths: [WEIGHTS], weights: weightSpecs }],
+  };
+  return {
+    'model.json': new TextEncoder().encode(JSON.stringify(json)),
+    'weights.bin': new Uint8Array(tf.io.CompositeArrayBuffer.join(weightData)),
+  };
+}

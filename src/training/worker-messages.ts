@@ -1,0 +1,66 @@
+/** What the trainer and its child processes say to each other, and the types of a place's task and outcome. */
+import type { Metrics, Predictions } from './metrics.js';
+import type { PatchDataset } from './patches.js';
+import type { Baselines, EpochLoss } from './train-model.js';
+import type { ModelFiles } from './weights.js';
+
+/** One band of a raster file. Physical value = stored * scale + offset. */
+export interface BandFile {
+  path: string;
+  /** From 0. */
+  band: number;
+  scale: number;
+  offset: number;
+}
+
+/** The files of one date of a place. */
+export interface PlaceDate {
+  /** Milliseconds since 1970. */
+  time: number;
+  red: BandFile;
+  green: BandFile;
+  blue: BandFile;
+  nir: BandFile;
+  /** Path of the mask, of the bands' size or an integer multiple finer. */
+  mask: string;
+}
+
+/** One model to train. */
+export interface PlaceTask {
+  /** Names the place in progress and results. */
+  id: string;
+  model: string;
+  seed: number;
+  /** Default: the model's. */
+  epochs?: number;
+  dates: PlaceDate[];
+}
+
+export interface TrainedPlace {
+  files: ModelFiles;
+  epochs: number;
+  losses: EpochLoss[];
+  metrics: { train: Metrics; validation: Metrics };
+  /** Of the validation patches. */
+  predictions: Predictions;
+  baseline: Baselines;
+  /** Patches side by side, without the overlap that training uses. */
+  patches: PatchDataset['counts'];
+  split: string;
+  /** Bytes of the files that were read. */
+  bytesRead: number;
+  /** From the first byte read to the weights. */
+  seconds: number;
+}
+
+export interface PlaceError {
+  code: string;
+  message: string;
+}
+
+export type PlaceOutcome = { trained: TrainedPlace } | { skipped: string } | { error: PlaceError };
+
+/** To a child: one task at a time. It ends when its channel closes. */
+export type ToWorker = PlaceTask;
+
+export type FromWorker = { epoch: EpochLoss } | { outcome: PlaceOutcome };

@@ -1,0 +1,63 @@
+/** The child process that trains: one engine, one place after another. Started by trainer.ts. */
+import { messageOf, TilewrightError } from '../errors.js';
+import { type EngineName, loadEngine } from './engine/load-engine.js';
+import type { Tf } from './engine/tf.js';
+import { trainingFailed } from './errors.js';
+import { modelNamed } from './models/index.js';
+import { cutPatches } from './patches.js';
+import { readPlace } from './read-place.js';
+import { trainModel } from './train-model.js';
+import { saveModel } from './weights.js';
+import type { FromWorker, PlaceOutcome, PlaceTask, ToWorker } from './worker-messages.js';
+
+const [engine] = process.argv.slice(2);
+
+process.on('message', async (task: ToWorker) => {
+  await say({ outcome: await outcomeOf(task) });
+});
+process.on('disconnect', () => process.exit());
+
+async function outcomeOf(task: PlaceTask): Promise<PlaceOutcome> {
+  try {
+    const { tf } = await loadEngine(engine as EngineName);
+    return await train(tf, task);
+  } catch (error) {
+    const known = error instanceof TilewrightError ? error : trainingFailed.because(error, messageOf(error));
+    return { error: { code: known.code, message: known.message } };
+  }
+}
+
+async function train(tf: Tf, { model: name, dates, seed, epochs }: PlaceTask): Promise<PlaceOutcome> {
+  const started = performance.now();
+  const spec = modelNamed(name);
+  const pixels = await readPlace(dates);
+  if ('skipped' in pixels) return pixels;
+  const patches = cutPatches(pixels.dates);
+  if ('skipped' in patches) return patches;
+  const { dataset } = patches;
+  const { model, ...result } = await trainModel(tf, spec, dataset, {
+    seed,
+    epochs,
+    onEpoch: (epoch) => say({ epoch }),
+  });
+  const files = await saveModel(tf, model);
+  model.dispose();
+  return {
+    trained: {
+      ...result,
+      files,
+      epochs: result.losses.length,
+      patches: dataset.counts,
+      split: dataset.split,
+      bytesRead: pixels.bytesRead,
+      seconds: (performance.now() - started) / 1000,
+    },
+  };
+}
+
+/** Resolves when the message is out, so that a busy child does not hold its news back until it is done. */
+function say(message: FromWorker): Promise<void> {
+  return new Promise((resolve) => {
+    process.send?.(message, () => resolve());
+  });
+}

@@ -1,0 +1,262 @@
+/** The HTTP API over a node with real tiles; requests go straight into the routes. */
+import assert from 'node:assert/strict';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fromArrayBuffer } from 'geotiff';
+import { openNode, type TilewrightNode } from '../../src/node.js';
+import { writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+
+const DESCRIPTION = { collection: 'test', scale: 0.0001, maskBand: 5, precision: 6 };
+
+let node: TilewrightNode;
+let folder: string;
+const cleanUp: (() => Promise<void>)[] = [];
+
+before(async () => {
+  folder = await tempFolder({ after: (work) => void cleanUp.push(work as () => Promise<void>) });
+  node = await openNode({
+    data: join(folder, 'data'),
+    memory: 256e6,
+    cores: 2,
+    allowFolders: [await folderOfScenes()],
+  });
+  for (const [day, cloud] of [
+    ['2024-06-01', 0],
+    ['2024-06-11', 60],
+  ] as const) {
+    const path = await writeTestScene(join(folder, 'scenes', `${day}.tif`), { cloud, edge: 40 });
+    const job = await post('/ingest', { href: path, datetime: `${day}T10:00:00Z`, ...DESCRIPTION });
+    assert.equal(job.statusCode, 201, job.body);
+    assert.equal((await ended(job.json().jobID)).status, 'successful');
+  }
+});
+
+after(async () => {
+  await node.close();
+  for (const work of cleanUp) await work();
+});
+
+async function folderOfScenes(): Promise<string> {
+  const scenes = join(folder, 'scenes');
+  await mkdir(scenes);
+  return scenes;
+}
+
+const get = (url: string, headers: Record<string, string> = {}) => node.server.inject({ url, headers });
+const post = (url: string, payload: object, headers: Record<string, string> = {}) =>
+  node.server.inject({ method: 'POST', url, payload, headers });
+
+async function ended(id: string): Promise<{ status: string; error?: { code: string } }> {
+  for (;;) {
+    const job = (await get(`/jobs/${id}`)).json();
+    if (job.status !== 'accepted' && job.status !== 'running') return job;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function items(query: string): Promise<{ id: string; properties: Record<string, unknown> }[]> {
+  const answer = await get(`/search?limit=1000&${query}`);
+  assert.equal(answer.statusCode, 200, answer.body);
+  return answer.json().features;
+}
+
+test('the landing page links to what there is, and every link answers', async () => {
+  const landing = (await get('/')).json();
+  assert.equal(landing.type, 'Catalog');
+  assert.ok(landing.conformsTo.includes('https://api.stacspec.org/v1.0.0/core'));
+  for (const { href, method = 'GET' } of landing.links as { href: string; method?: 'GET' | 'POST' }[]) {
+    const url = new URL(href).pathname;
+    const answer = await node.server.inject({ method, url, ...(method === 'POST' && { payload: {} }) });
+    assert.equal(answer.statusCode, 200, `${method} ${url}`);
+  }
+});
+
+test('search takes box, time, cloud and coverage, by URL and by body alike', async () => {
+  const all = await items('');
+  assert.ok(all.length > 10);
+  assert.ok(String(all[0].properties.datetime) >= String(all.at(-1)?.properties.datetime), 'newest first');
+  const clear = await items('maxCloud=10');
+  assert.ok(clear.length > 0 && clear.length < all.length);
+  assert.ok(clear.every((item) => Number(item.properties['eo:cloud_cover']) <= 10));
+  const full = await items('minCoverage=99');
+  assert.ok(full.length > 0 && full.every((item) => Number(item.properties.pixel_coverage) >= 99));
+  const june1 = await items('datetime=2024-06-01T00:00:00Z/2024-06-02T00:00:00Z');
+  assert.ok(june1.every((item) => String(item.properties.datetime).startsWith('2024-06-01')));
+  const [west, south, east, north] = (all[0] as unknown as { bbox: number[] }).bbox;
+  const inside = [west + 1e-4, south + 1e-4, east - 1e-4, north - 1e-4];
+  const here = await items(`bbox=${inside.join(',')}`);
+  assert.deepEqual(
+    new Set(here.map((item) => item.properties.geocode)),
+    new Set([all[0].properties.geocode]),
+  );
+  const body = await post('/search', { bbox: inside, maxCloud: 10, limit: 1000 });
+  const url = await items(`bbox=${inside.join(',')}&maxCloud=10`);
+  assert.deepEqual(
+    body.json().features.map((item: { id: string }) => item.id),
+    url.map((item) => item.id),
+  );
+});
+
+test('pages follow each other to the whole', async () => {
+  const all = (await items('')).map((item) => item.id);
+  const seen: string[] = [];
+  let next: string | undefined = '/search?limit=3';
+  while (next) {
+    const page: {
+      features: { id: string }[];
+      links: { rel: string; href: string }[];
+      numberMatched: number;
+    } = (await get(next.replace(/^http:\/\/[^/]+/, ''))).json();
+    assert.equal(page.numberMatched, all.length);
+    seen.push(...page.features.map((item) => item.id));
+    next = page.links.find((link) => link.rel === 'next')?.href;
+  }
+  assert.deepEqual(seen, all);
+});
+
+test('a tile file is a GeoTIFF, whole or in ranges, and its version is its ETag', async () => {
+  const [item] = (await items('')) as unknown as { assets: Record<string, { href: string }> }[];
+  const url = new URL(item.assets['10m'].href).pathname;
+  const whole = await get(url);
+  assert.equal(whole.statusCode, 200);
+  const tiff = await fromArrayBuffer(new Uint8Array(whole.rawPayload).buffer as ArrayBuffer);
+  assert.equal((await tiff.getImage()).getSamplesPerPixel(), 4);
+
+  const part = await get(url, { range: 'bytes=10-19' });
+  assert.equal(part.statusCode, 206);
+  assert.equal(part.headers['content-range'], `bytes 10-19/${whole.rawPayload.length}`);
+  assert.deepEqual(part.rawPayload, whole.rawPayload.subarray(10, 20));
+  const tail = await get(url, { range: 'bytes=-5' });
+  assert.deepEqual(tail.rawPayload, whole.rawPayload.subarray(-5));
+  assert.equal((await get(url, { range: 'bytes=999999999-' })).statusCode, 416);
+  assert.equal(
+    (await get(url, { range: 'bytes=5-2' })).statusCode,
+    200,
+    'a range that is none is passed over',
+  );
+
+  const etag = String(whole.headers.etag);
+  assert.equal((await get(url, { 'if-none-match': etag })).statusCode, 304);
+  assert.equal((await get(url, { 'if-range': '"other"', range: 'bytes=0-1' })).statusCode, 200);
+  const head = await node.server.inject({ method: 'HEAD', url });
+  assert.equal(head.statusCode, 200);
+  assert.equal(Number(head.headers['content-length']), whole.rawPayload.length);
+  assert.equal(head.rawPayload.length, 0);
+});
+
+test('errors are problem documents with a code', async () => {
+  const cases: [string, number, string][] = [
+    ['/nothing', 404, 'TW_API_NOT_FOUND'],
+    ['/collections/none', 404, 'TW_API_NOT_FOUND'],
+    ['/collections/test/items/none', 404, 'TW_API_NOT_FOUND'],
+    ['/tiles/..%2f..%2fnode.json/x.tif', 404, 'TW_API_NOT_FOUND'],
+    ['/search?bbox=1,2,3', 400, 'TW_QUERY_BBOX'],
+    ['/search?datetime=2024-13-01T00:00:00Z', 400, 'TW_QUERY_DATETIME'],
+    ['/search?cloud=3', 400, 'TW_API_BAD_REQUEST'],
+    ['/search?limit=0', 400, 'TW_API_BAD_REQUEST'],
+    ['/search?token=garbage', 400, 'TW_QUERY_TOKEN'],
+    ['/jobs/none', 404, 'TW_JOB_NOT_FOUND'],
+  ];
+  for (const [url, status, code] of cases) {
+    const answer = await get(url);
+    assert.equal(answer.statusCode, status, `${url} ${answer.body}`);
+    assert.match(String(answer.headers['content-type']), /application\/problem\+json/);
+    assert.equal(answer.json().code, code, url);
+  }
+});
+
+test('ingest reads only inside the allowed folders', async () => {
+  const outside = await writeTestScene(join(folder, 'outside.tif'));
+  const link = join(folder, 'scenes', 'link.tif');
+  await symlink(outside, link);
+  for (const href of [
+    outside,
+    link,
+    join(folder, 'scenes', '..', 'outside.tif'),
+    '/etc/passwd',
+    'scenes/x.tif',
+    `file://${outside}`,
+  ]) {
+    const answer = await post('/ingest', { href, datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION });
+    assert.equal(answer.statusCode, 403, href);
+    assert.equal(answer.json().code, 'TW_API_OUTSIDE_FOLDER');
+  }
+  const owner = { authorization: `Bearer ${node.ownerSecret}` };
+  const allowed = await post(
+    '/ingest',
+    { href: outside, datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION },
+    owner,
+  );
+  assert.equal(allowed.statusCode, 201, 'the user who runs the server may read everywhere');
+  await ended(allowed.json().jobID);
+});
+
+test('without a token only this machine is answered, and foreign pages may not write', async () => {
+  assert.equal((await get('/health', { host: 'evil.example' })).json().code, 'TW_API_FOREIGN_HOST');
+  const foreign = await post('/ingest', { href: 'x' }, { origin: 'https://evil.example' });
+  assert.equal(foreign.json().code, 'TW_API_FOREIGN_ORIGIN');
+  assert.equal(
+    (await get('/search', { origin: 'https://map.example' })).headers['access-control-allow-origin'],
+    '*',
+  );
+  const preflight = async (method: string, url: string) =>
+    (
+      await node.server.inject({
+        method: 'OPTIONS',
+        url,
+        headers: { origin: 'https://map.example', 'access-control-request-method': method },
+      })
+    ).headers['access-control-allow-methods'];
+  assert.ok(await preflight('POST', '/search'));
+  assert.equal(await preflight('POST', '/ingest'), undefined);
+});
+
+test('a server with a token asks for it for writes only', async (t) => {
+  const data = await tempFolder(t);
+  const guarded = await openNode({ data, memory: 256e6, cores: 1, token: 'right' });
+  t.after(() => guarded.close());
+  const execute = (authorization?: string) =>
+    guarded.server.inject({
+      method: 'POST',
+      url: '/processes/verify/execution',
+      payload: {},
+      headers: { host: 'tiles.example', ...(authorization && { authorization }) },
+    });
+  assert.equal((await execute()).statusCode, 401);
+  assert.equal((await execute('Bearer wrong')).json().code, 'TW_API_UNAUTHORIZED');
+  assert.equal((await execute('Bearer right')).statusCode, 201);
+  assert.equal(
+    (await guarded.server.inject({ url: '/search', headers: { host: 'tiles.example' } })).statusCode,
+    200,
+  );
+});
+
+test('the OpenAPI document describes the routes', async () => {
+  const answer = await get('/openapi.json');
+  assert.match(String(answer.headers['content-type']), /^application\/vnd\.oai\.openapi\+json;version=3\.0/);
+  const { openapi, paths } = answer.json();
+  assert.match(openapi, /^3\.0/);
+  for (const path of [
+    '/',
+    '/search',
+    '/collections/{id}/items',
+    '/tiles/{itemId}/{group}.tif',
+    '/ingest',
+    '/health',
+    '/jobs/{id}',
+    '/models',
+  ])
+    assert.ok(paths[path], path);
+});
+
+test('a job that fails says why', async () => {
+  const path = join(folder, 'scenes', 'broken.tif');
+  await writeFile(path, 'not a tiff');
+  const job = await post('/ingest', { href: path, datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION });
+  const status = await ended(job.json().jobID);
+  assert.equal(status.status, 'successful');
+  const results = (await get(`/jobs/${job.json().jobID}/results`)).json();
+  assert.equal(results.failed[0].code, 'TW_RASTER_NOT_TIFF');
+});

@@ -1,0 +1,39 @@
+/** The demo as a newcomer runs it, with few epochs. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { tilewright } from '../support/command.js';
+import { tempFolder } from '../support/temp.js';
+
+test('the demo ends with models, a report, and what to try next', async (t) => {
+  const out = await tempFolder(t);
+  const { code, stdout, stderr } = await tilewright('demo', '--out', out, '--epochs', '2');
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /Report: .*report\.html/);
+  assert.match(stdout, /tilewright serve --data/);
+  assert.match(stdout, /a model for each place .*\d/);
+
+  const data = join(out, 'data');
+  const models = JSON.parse((await tilewright('models', '--data', data, '--format', 'json')).stdout).models;
+  assert.ok(models.length >= 8);
+  const html = await readFile(join(out, 'report.html'), 'utf8');
+  for (const { geocode } of models) assert.ok(html.includes(geocode));
+  assert.doesNotMatch(html, /(src|href)="(?!data:|#)/, 'nothing is loaded from elsewhere');
+  assert.match(html, /data:image\/webp/);
+
+  const card = JSON.parse((await tilewright('models', models[0].id, '--data', data)).stdout).card;
+  assert.equal(card.engine.name, 'wasm');
+  assert.equal(card.losses.length, 2);
+  assert.ok(card.metrics.validation.mse > 0 && card.baseline.mean.mse > 0 && card.baseline.linear.mse > 0);
+
+  const again = await tilewright('demo', '--out', out, '--epochs', '1', '--format', 'json');
+  assert.equal(again.code, 0, again.stderr);
+  const { ingest, train } = JSON.parse(again.stdout);
+  assert.ok(
+    ingest.scenes.every((scene: { unchanged: boolean }) => scene.unchanged),
+    'the same scenes change nothing',
+  );
+  assert.equal(train.models.length, models.length);
+  assert.equal((await tilewright('verify', '--data', data)).code, 0);
+});

@@ -1,0 +1,77 @@
+/** A data folder that a server holds is used through that server. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { finished, start, tilewright } from '../support/command.js';
+import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+
+test('commands go through the server that holds the folder, and it stops cleanly', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const server = start(['serve', '--data', data, '--port', '0', '--format', 'json', '--token', 'for-others']);
+  t.after(() => server.kill('SIGKILL'));
+  const end = finished(server);
+  const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
+  const { url } = JSON.parse(first);
+
+  const scene = await writeTestScene(join(folder, 'scene.tif'));
+  const ingest = ['ingest', scene, '--datetime', '2024-06-01T10:00:00Z', ...SCENE_FLAGS];
+  const local = await tilewright(...ingest, '--data', data);
+  assert.equal(local.code, 0, local.stderr);
+  assert.ok(local.stdout.includes(url), 'it says where the tiles are');
+
+  const remote = await tilewright('search', '--server', url, '--format', 'json');
+  const here = await tilewright('search', '--data', data, '--format', 'json');
+  assert.ok(JSON.parse(remote.stdout).numberMatched > 0);
+  assert.equal(JSON.parse(remote.stdout).numberMatched, JSON.parse(here.stdout).numberMatched);
+  assert.equal((await tilewright('verify', '--data', data)).code, 0);
+
+  const stranger = await tilewright(...ingest, '--server', url);
+  assert.equal(stranger.code, 1);
+  assert.match(stranger.stderr, /\[TW_API_UNAUTHORIZED\]/);
+
+  server.kill('SIGTERM');
+  const { code, stderr } = await end;
+  assert.equal(code, 0, stderr);
+  const after = await tilewright('search', '--data', data, '--format', 'json');
+  assert.equal(JSON.parse(after.stdout).numberMatched, JSON.parse(here.stdout).numberMatched);
+});
+
+test('two commands on one folder: the second says who holds it', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const scene = await writeTestScene(join(folder, 'scene.tif'), { width: 1500, height: 1500 });
+  const ingest = ['ingest', scene, '--datetime', '2024-06-01T10:00:00Z', '--data', data, ...SCENE_FLAGS];
+  const both = await Promise.all([tilewright(...ingest), tilewright(...ingest)]);
+  const codes = both.map(({ code }) => code).sort();
+  assert.deepEqual(codes, [0, 1], both.map(({ stderr }) => stderr).join('\n'));
+  assert.match(both.map(({ stderr }) => stderr).join(''), /\[TW_STORAGE_LOCKED\]/);
+});
+
+test('Ctrl-C cancels the job, keeps what was finished and leaves nothing half', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const scene = await writeTestScene(join(folder, 'scene.tif'), { width: 2000, height: 2000 });
+  const ingest = start([
+    'ingest',
+    scene,
+    '--datetime',
+    '2024-06-01T10:00:00Z',
+    '--data',
+    data,
+    ...SCENE_FLAGS,
+  ]);
+  const end = finished(ingest);
+  while (!existsSync(join(data, 'tiles', 'geohash'))) await sleep(20);
+  ingest.kill('SIGINT');
+  const { code, stderr } = await end;
+  assert.equal(code, 1);
+  assert.match(stderr, /stopped: job .* \[TW_CLIENT_STOPPED\]/);
+  const found = await tilewright('search', '--data', data, '--format', 'json');
+  assert.equal(JSON.parse(found.stdout).numberMatched, 0);
+  assert.equal((await tilewright('verify', '--data', data)).code, 0);
+});

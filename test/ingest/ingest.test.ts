@@ -1,0 +1,189 @@
+/** Scenes to tiles, with real files and threads. */
+import assert from 'node:assert/strict';
+import { copyFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { geohash } from '../../src/geocode/index.js';
+import { Mask, readRaster } from '../../src/raster/index.js';
+import { verify } from '../../src/storage/index.js';
+import { gdalWarp, hasGdal } from '../support/gdal.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+
+const AT = { collection: 'test', datetime: '2024-06-01T10:00:00Z', scale: 0.0001, maskBand: 5, precision: 6 };
+
+test('the same scene twice changes nothing, wherever its file lies', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const scene = await writeTestScene(join(folder, 'scene.tif'));
+  const first = await ingest(node, { href: scene, id: 'a', ...AT });
+  assert.equal(first.scenes[0].unchanged, false);
+  const before = await tilesOf(node);
+  const copy = join(folder, 'copy.tif');
+  await copyFile(scene, copy);
+  const second = await ingest(node, { href: copy, id: 'a', ...AT });
+  assert.equal(second.scenes[0].unchanged, true);
+  assert.equal(second.tiles, first.tiles);
+  assert.deepEqual(await tilesOf(node), before);
+});
+
+test('a corrected delivery replaces every tile, also of cells that it lacks', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const wide = await writeTestScene(join(folder, 'wide.tif'), { width: 500 });
+  const narrow = await writeTestScene(join(folder, 'narrow.tif'), { width: 250, seed: 9 });
+  const first = await ingest(node, { href: wide, id: 'a', ...AT });
+  const second = await ingest(node, { href: narrow, id: 'a', ...AT });
+  assert.ok(second.tiles < first.tiles);
+  const tiles = await tilesOf(node);
+  assert.equal(tiles.length, second.tiles);
+  assert.equal(new Set(tiles.map((tile) => tile.version)).size, 1);
+  assert.deepEqual((await verify(node.storage)).problems, []);
+});
+
+test('tiles do not depend on the memory that they are made in', async (t) => {
+  const folder = await tempFolder(t);
+  const scene = await writeTestScene(join(folder, 'scene.tif'), {
+    width: 300,
+    height: 2600,
+    edge: 90,
+    cloud: 30,
+  });
+  const listing = async (memory: number) => {
+    const node = await testNode(t, join(folder, `data-${memory}`), { memory });
+    const { failed } = await ingest(node, { href: scene, id: 'a', ...AT });
+    assert.deepEqual(failed, []);
+    return (await tilesOf(node)).map(({ geocode, coverage, cloudCover, groups }) => ({
+      geocode,
+      coverage,
+      cloudCover,
+      files: groups.map(({ name, crc32 }) => `${name} ${crc32}`),
+    }));
+  };
+  const whole = await listing(512e6);
+  assert.ok(whole.length > 30);
+  // Two rows of blocks, so that the window rolls down the image.
+  assert.deepEqual(await listing(3.3e6), whole);
+});
+
+test('all dates of a cell have the same pixel grid, and neighbours abut', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  for (const [n, shift] of [0, 37, 111].entries()) {
+    const path = await writeTestScene(join(folder, `${n}.tif`), {
+      x: 500_000 + shift,
+      y: 5_300_000 - shift,
+      seed: n + 1,
+    });
+    await ingest(node, { href: path, id: `d${n}`, ...AT });
+  }
+  const tiles = await tilesOf(node);
+  for (const dates of groupByCell(tiles).values()) {
+    const grids = new Set(
+      dates.map(({ groups }) => JSON.stringify(groups.map((g) => [g.name, g.width, g.height]))),
+    );
+    assert.equal(grids.size, 1);
+  }
+  const { header } = await readRaster(node.storage.tilePath(tiles[0], '10m'));
+  const { west, south, east, north } = geohash.bounds(tiles[0].geocode);
+  assert.ok(
+    Math.abs(header.transform.originX - west) < 1e-12 && Math.abs(header.transform.originY - north) < 1e-12,
+  );
+  assert.ok(Math.abs(header.transform.xx * header.width - (east - west)) < 1e-9);
+  assert.ok(Math.abs(-header.transform.yy * header.height - (north - south)) < 1e-9);
+});
+
+function groupByCell<T extends { geocode: string }>(items: T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) groups.set(item.geocode, [...(groups.get(item.geocode) ?? []), item]);
+  return groups;
+}
+
+test('mask, coverage and cloud cover agree with the pixels', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const scene = await writeTestScene(join(folder, 'scene.tif'), {
+    width: 500,
+    height: 400,
+    edge: 130,
+    cloud: 45,
+  });
+  await ingest(node, { href: scene, id: 'a', ...AT });
+  const tiles = await tilesOf(node);
+  assert.ok(tiles.some((tile) => tile.coverage > 0 && tile.coverage < 100));
+  assert.ok(tiles.some((tile) => Number(tile.cloudCover) > 0 && Number(tile.cloudCover) < 100));
+  for (const tile of tiles) {
+    const { bands } = await readRaster(node.storage.tilePath(tile, '10m'));
+    const [mask] = (await readRaster(node.storage.tilePath(tile, 'mask'))).bands;
+    const [cloud] = (await readRaster(node.storage.tilePath(tile, '10m-qa'))).bands;
+    let data = 0;
+    let clouds = 0;
+    for (let i = 0; i < mask.length; i++) {
+      const valid = bands.every((band) => band[i] !== 0);
+      assert.equal(mask[i], !valid ? Mask.nodata : cloud[i] === 0 ? Mask.clear : Mask.cloud);
+      if (valid) data++;
+      if (mask[i] === Mask.cloud) clouds++;
+    }
+    assert.ok(Math.abs(tile.coverage - (100 * data) / mask.length) < 1e-9);
+    assert.ok(Math.abs(Number(tile.cloudCover) - (100 * clouds) / data) < 1e-9);
+  }
+});
+
+test('a tile is what gdalwarp makes of the scene', {
+  skip: !hasGdal && 'GDAL is not installed',
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const scene = await writeTestScene(join(folder, 'scene.tif'), { width: 600, height: 500 });
+  await ingest(node, { href: scene, id: 'a', ...AT });
+  const whole = (await tilesOf(node)).filter((tile) => tile.coverage === 100).slice(0, 4);
+  assert.equal(whole.length, 4);
+  for (const tile of whole) {
+    for (const [name, resampling, tolerance] of [
+      ['10m', 'bilinear', 1],
+      ['10m-qa', 'near', 0],
+    ] as const) {
+      const ours = await readRaster(node.storage.tilePath(tile, name));
+      const { width, height } = ours.header;
+      const theirs = await gdalWarp(scene, {
+        bounds: geohash.bounds(tile.geocode),
+        width,
+        height,
+        resampling,
+      });
+      let wrong = 0;
+      const bands = name === '10m' ? [0, 1, 2, 3] : [4];
+      for (const [b, band] of bands.entries()) {
+        for (let i = 0; i < width * height; i++) {
+          if (Math.abs(ours.bands[b][i] - theirs.bands[band][i]) > tolerance) wrong++;
+        }
+      }
+      assert.ok(
+        wrong <= 0.001 * width * height * bands.length,
+        `${tile.geocode} ${name}: ${wrong} pixels differ`,
+      );
+    }
+  }
+});
+
+test('quadtile cells work the same way', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const scene = await writeTestScene(join(folder, 'scene.tif'));
+  const { precision: _, ...rest } = AT;
+  const results = await ingest(node, {
+    href: scene,
+    id: 'a',
+    ...rest,
+    collection: 'webmap',
+    grid: 'quadtile',
+  });
+  assert.ok(results.tiles > 0, JSON.stringify(results));
+  for (const tile of await tilesOf(node)) {
+    assert.match(tile.id, /_q[0-3]+$/);
+    const { header } = await readRaster(node.storage.tilePath(tile, '10m'));
+    assert.equal(header.crs.epsg, 3857);
+    assert.equal(Math.log2(header.width) % 1, 0);
+  }
+});

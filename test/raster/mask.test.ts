@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  cloudCoverOf,
+  coverageOf,
+  histogramOf,
+  hullOf,
+  Mask,
+  maskFromQuality,
+  type PixelCorner,
+  unassessedMask,
+} from '../../src/raster/index.js';
+
+test('quality codes become mask codes where there is data', () => {
+  const table = new Uint8Array(65536).fill(Mask.clear);
+  table[1 << 3] = Mask.cloud;
+  table[65535] = Mask.snow;
+  const quality = Uint16Array.of(0, 8, 65535, 8);
+  const mask = maskFromQuality(quality, table, Uint8Array.of(1, 1, 1, 0));
+  assert.deepEqual([...mask], [Mask.clear, Mask.cloud, Mask.snow, Mask.nodata]);
+  assert.deepEqual([...unassessedMask(Uint8Array.of(1, 0))], [Mask.notAssessed, Mask.nodata]);
+  assert.throws(() => maskFromQuality(quality, table.subarray(1), mask), { code: 'TW_RASTER_INVALID_IMAGE' });
+});
+
+test('coverage and cloud cover', () => {
+  const mask = Uint8Array.of(0, 0, 1, 2, 2, 3, 4, 255);
+  assert.equal(coverageOf(mask), 75);
+  assert.equal(cloudCoverOf(histogramOf(mask)), 40);
+  assert.equal(cloudCoverOf(histogramOf(Uint8Array.of(0, 255, 255))), null);
+  assert.equal(coverageOf(new Uint8Array(0)), 0);
+});
+
+/** Twice the signed area of a triangle; x to the right, y down. */
+const area = (a: PixelCorner, b: PixelCorner, c: PixelCorner) =>
+  (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+
+test('the hull is the smallest convex ring around all valid pixels', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 12 }),
+      fc.integer({ min: 1, max: 12 }),
+      fc.infiniteStream(fc.integer({ min: 0, max: 5 })),
+      (width, height, stream) => {
+        const mask = Uint8Array.from([...stream.take(width * height)], (value) => (value === 0 ? 1 : 0));
+        const corners: PixelCorner[] = [];
+        for (let i = 0; i < mask.length; i++) {
+          if (!mask[i]) continue;
+          const x = i % width;
+          const y = Math.floor(i / width);
+          corners.push([x, y], [x + 1, y], [x, y + 1], [x + 1, y + 1]);
+        }
+        const ring = hullOf(mask, width, height);
+        if (corners.length === 0) {
+          assert.equal(ring, null);
+          return;
+        }
+        assert.ok(ring);
+        assert.deepEqual(ring[0], ring.at(-1));
+        const keys = new Set(corners.map(String));
+        for (let i = 0; i + 1 < ring.length; i++) {
+          assert.ok(keys.has(String(ring[i])), 'only corners of valid pixels');
+          // Strictly convex, and counter-clockwise with north up.
+          assert.ok(area(ring[i]!, ring[i + 1]!, ring[(i + 2) % (ring.length - 1)]!) < 0);
+          for (const corner of corners) assert.ok(area(ring[i]!, ring[i + 1]!, corner) <= 0);
+        }
+      },
+    ),
+    { seed: 42, numRuns: 300 },
+  );
+});

@@ -1,0 +1,329 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  controlGrid,
+  crsFromEpsg,
+  DATA_TYPES,
+  type DataType,
+  type Destination,
+  emptyPixel,
+  encodeCog,
+  newPixels,
+  type PixelArray,
+  pixelsOf,
+  projector,
+  type Resampling,
+  readRaster,
+  sourceExtent,
+  type WarpSource,
+  warp,
+} from '../../src/raster/index.js';
+import { fixtures, gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';
+import { image, random } from './images.js';
+
+interface Warped {
+  out: PixelArray;
+  valid: Uint8Array;
+  count: number;
+}
+
+async function warpFile(path: string, destination: Destination, resampling: Resampling): Promise<Warped> {
+  const { header, bands } = await readRaster(path);
+  const grid = controlGrid(destination, projector('EPSG:4326', header.crs), header.transform);
+  const size = destination.width * destination.height;
+  const out = newPixels(header.dataType, size);
+  const valid = new Uint8Array(size).fill(1);
+  const source: WarpSource = {
+    pixels: bands[0]!,
+    window: { column: 0, row: 0, width: header.width, height: header.height },
+    sceneWidth: header.width,
+    sceneHeight: header.height,
+    nodata: header.nodata,
+  };
+  const count = warp(resampling, source, grid, out, valid);
+  assert.equal(
+    count,
+    valid.reduce((sum, flag) => sum + flag, 0),
+  );
+  return { out, valid, count };
+}
+
+/** Share of pixels that differ by more than `tolerance`, and the largest difference among the rest. */
+function differing(found: PixelArray, wanted: PixelArray, tolerance: number): number {
+  let differ = 0;
+  for (let i = 0; i < wanted.length; i++) {
+    const same = Object.is(found[i], wanted[i]) || Math.abs(found[i]! - wanted[i]!) <= tolerance;
+    if (!same) differ++;
+  }
+  return differ / wanted.length;
+}
+
+const cases: Record<string, Destination['bounds'] & { dataType: DataType }> = JSON.parse(
+  readFileSync(join(fixtures, 'warp.json'), 'utf8'),
+);
+
+for (const [name, { dataType, ...bounds }] of Object.entries(cases)) {
+  test(`warping a ${name} source agrees with exact gdalwarp`, async () => {
+    const destination = { bounds, width: 130, height: 90 };
+    for (const [resampling, method] of [
+      ['nearest', 'near'],
+      ['bilinear', 'bilinear'],
+    ] as const) {
+      const { out, count } = await warpFile(join(fixtures, `warp-${name}.tif`), destination, resampling);
+      const bytes = new Uint8Array(readFileSync(join(fixtures, `warp-${name}-${method}.raw`)));
+      const wanted = pixelsOf(dataType, bytes.buffer, 0, out.length);
+      assert.ok(count > out.length / 4);
+      // Bilinear values move by their slope times the error of the control grid.
+      const tolerance = resampling === 'nearest' ? 0 : dataType === 'float32' ? 0.001 : 1;
+      const share = differing(out, wanted, tolerance);
+      assert.ok(share <= 0.001, `${method}: ${(share * 100).toFixed(3)} % of pixels differ`);
+    }
+  });
+}
+
+test('a large UTM scene agrees with exact gdalwarp', needsGdal, async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'scene.tif');
+  const scene = image('uint16', 1400, 1100, 1, { nodata: 0 });
+  // Without the outliers, whose slopes make much of the grid's small error.
+  scene.bands[0] = scene.bands[0]!.map((value) => (value === 0 ? 0 : 1 + (value % 5000)));
+  scene.transform = { originX: 420_000, originY: 5_000_000, pixelWidth: 10, pixelHeight: 10 };
+  writeFileSync(path, encodeCog(scene));
+  const bounds = { west: 14.02, south: 45.07, east: 14.12, north: 45.14 };
+  const destination = { bounds, width: 900, height: 850 };
+  for (const [resampling, method] of [
+    ['nearest', 'near'],
+    ['bilinear', 'bilinear'],
+  ] as const) {
+    const raw = join(folder, method);
+    const extent = [bounds.west, bounds.south, bounds.east, bounds.north].map(String);
+    gdal(
+      'gdalwarp',
+      '-q',
+      '-et',
+      '0',
+      '-r',
+      method,
+      '-t_srs',
+      'EPSG:4326',
+      '-te',
+      ...extent,
+      '-ts',
+      '900',
+      '850',
+      path,
+      raw,
+    );
+    const [wanted] = gdalPixels(raw, 'uint16');
+    const { out } = await warpFile(path, destination, resampling);
+    const share = differing(out, wanted!, resampling === 'nearest' ? 0 : 2);
+    assert.ok(share <= 0.001, `${method}: ${(share * 100).toFixed(3)} % of pixels differ`);
+  }
+});
+
+/** A plain implementation: one projection a pixel, no fast path. */
+function plainWarp(
+  resampling: Resampling,
+  pixels: PixelArray,
+  width: number,
+  height: number,
+  nodata: number | undefined,
+  at: (column: number, row: number) => [number, number],
+  outWidth: number,
+  outHeight: number,
+): (number | undefined)[] {
+  const read = (x: number, y: number) => {
+    if (x < 0 || y < 0 || x >= width || y >= height) return undefined;
+    const value = pixels[y * width + x]!;
+    return Number.isNaN(value) || value === nodata ? undefined : value;
+  };
+  const out: (number | undefined)[] = [];
+  for (let row = 0; row < outHeight; row++) {
+    for (let column = 0; column < outWidth; column++) {
+      const [x, y] = at(column + 0.5, row + 0.5);
+      const own = read(Math.floor(x), Math.floor(y));
+      if (own === undefined || resampling === 'nearest') {
+        out.push(own);
+        continue;
+      }
+      const left = Math.floor(x - 0.5);
+      const top = Math.floor(y - 0.5);
+      let sum = 0;
+      let weights = 0;
+      for (const [i, j] of [
+        [0, 0],
+        [1, 0],
+        [0, 1],
+        [1, 1],
+      ] as const) {
+        const value = read(left + i, top + j);
+        const weight = Math.abs(1 - i - (x - 0.5 - left)) * Math.abs(1 - j - (y - 0.5 - top));
+        if (value === undefined) continue;
+        sum += value * weight;
+        weights += weight;
+      }
+      out.push(sum / weights);
+    }
+  }
+  return out;
+}
+
+/** Half a count, and what weights in whole numbers add: an eighth of a count for 16 bits. */
+const ROUNDING: Record<string, number> = {
+  uint8: 0.54,
+  int8: 0.54,
+  uint16: 0.67,
+  int16: 0.67,
+  uint32: 0.51,
+  int32: 0.51,
+};
+
+test('every data type agrees with a plain implementation under any affine map', () => {
+  const angle = fc.double({ min: -3.2, max: 3.2, noNaN: true });
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...DATA_TYPES),
+      fc.constantFrom<Resampling>('nearest', 'bilinear'),
+      fc.constantFrom(undefined, 0, 7, Number.NaN),
+      fc.integer({ min: 1, max: 90 }),
+      fc.integer({ min: 1, max: 70 }),
+      angle,
+      fc.double({ min: 0.2, max: 3, noNaN: true }),
+      fc.tuple(fc.double({ min: -20, max: 60, noNaN: true }), fc.double({ min: -20, max: 60, noNaN: true })),
+      fc.integer(),
+      (dataType, resampling, nodata, width, height, turn, scale, [shiftX, shiftY], seed) => {
+        const next = random(seed);
+        const pixels = newPixels(dataType, 41 * 37).map(() =>
+          next() < 0.1 ? 7 : next() < 0.1 ? 0 : 250 * next(),
+        );
+        if (dataType.startsWith('float') && seed % 2) pixels[5] = Number.NaN;
+        const cos = Math.cos(turn) * scale;
+        const sin = Math.sin(turn) * scale;
+        // Destination: 1 unit a pixel, north up; source: pixels of 1 unit.
+        const at = (c: number, r: number): [number, number] => [
+          c * cos - r * sin + shiftX,
+          c * sin + r * cos + shiftY,
+        ];
+        const grid = controlGrid(
+          { bounds: { west: 0, east: width, north: 0, south: -height }, width, height },
+          (x, y) => {
+            const [u, v] = at(x, -y);
+            return [u, -v];
+          },
+          { originX: 0, originY: 0, xx: 1, xy: 0, yx: 0, yy: -1 },
+        );
+        const out = newPixels(dataType, width * height);
+        const valid = new Uint8Array(width * height).fill(1);
+        const source = {
+          pixels,
+          window: { column: 0, row: 0, width: 41, height: 37 },
+          sceneWidth: 41,
+          sceneHeight: 37,
+          nodata,
+        };
+        const count = warp(resampling, source, grid, out, valid);
+        const wanted = plainWarp(resampling, pixels, 41, 37, nodata, at, width, height);
+        let data = 0;
+        let wrong = 0;
+        for (const [i, value] of wanted.entries()) {
+          if (valid[i]) data++;
+          else assert.ok(Object.is(out[i], emptyPixel(dataType, nodata)));
+          const same =
+            value === undefined
+              ? valid[i] === 0
+              : valid[i] === 1 &&
+                Math.abs(out[i]! - value) <=
+                  (resampling === 'nearest' ? 0 : dataType.startsWith('float') ? 0.01 : ROUNDING[dataType]);
+          // Where a bilinear mean is the nodata value, it moves by one.
+          if (
+            !same &&
+            !(
+              resampling === 'bilinear' &&
+              value !== undefined &&
+              nodata !== undefined &&
+              Math.abs(value - nodata) <= 0.51
+            )
+          ) {
+            wrong++;
+          }
+        }
+        assert.equal(count, data);
+        // Centres on an edge between pixels may fall to either side.
+        assert.ok(wrong <= Math.max(1, wanted.length * 0.002), `${wrong} of ${wanted.length} differ`);
+      },
+    ),
+    { seed: 42, numRuns: 300 },
+  );
+});
+
+test('a window of the scene gives what the whole scene gives, and too small a window is refused', async () => {
+  const { header, bands } = await readRaster(join(fixtures, 'warp-utm.tif'));
+  const { dataType: _, ...bounds } = cases['utm']!;
+  const inner = {
+    west: bounds.west + 0.02,
+    east: bounds.east - 0.015,
+    south: bounds.south + 0.015,
+    north: bounds.north - 0.02,
+  };
+  const grid = controlGrid(
+    { bounds: inner, width: 50, height: 40 },
+    projector('EPSG:4326', header.crs),
+    header.transform,
+  );
+  const { top, bottom } = sourceExtent(grid);
+  const size = { sceneWidth: header.width, sceneHeight: header.height, nodata: header.nodata };
+  const run = (firstRow: number, endRow: number) => {
+    const out = newPixels('uint16', 2000);
+    const window = { column: 0, row: firstRow, width: header.width, height: endRow - firstRow };
+    const pixels = bands[0]!.slice(firstRow * header.width, endRow * header.width);
+    warp('bilinear', { pixels, window, ...size }, grid, out, new Uint8Array(2000));
+    return out;
+  };
+  const first = Math.floor(top) - 1;
+  const end = Math.ceil(bottom) + 1;
+  assert.ok(first > 5 && end < header.height - 5);
+  assert.deepEqual(run(first, end), run(0, header.height));
+  assert.throws(() => run(first + 3, end), { code: 'TW_RASTER_WINDOW_OUTSIDE' });
+  assert.throws(() => run(first, end - 3), { code: 'TW_RASTER_WINDOW_OUTSIDE' });
+});
+
+test('the control grid is as exact as it says, at cells of any size', () => {
+  const crs = crsFromEpsg(32633);
+  const project = projector('EPSG:4326', crs);
+  for (const [degrees, pixel] of [
+    [0.04, 10],
+    [0.35, 30],
+    [11, 3000],
+  ] as const) {
+    const width = 333;
+    const transform = { originX: 0, originY: 6_000_000, xx: pixel, xy: 0, yx: 0, yy: -pixel };
+    const bounds = { west: 14.3, south: 45, east: 14.3 + degrees, north: 45 + degrees };
+    const grid = controlGrid({ bounds, width, height: width }, project, transform);
+    assert.ok((grid.columns - 2) * grid.step < width && (grid.columns - 1) * grid.step >= width);
+    const next = random(5);
+    let worst = 0;
+    for (let n = 0; n < 2000; n++) {
+      const column = Math.floor(next() * width);
+      const row = Math.floor(next() * width);
+      const [x, y] = project(
+        bounds.west + ((column + 0.5) / width) * degrees,
+        bounds.north - ((row + 0.5) / width) * degrees,
+      );
+      const i = Math.floor(column / grid.step);
+      const j = Math.floor(row / grid.step);
+      const u = (column % grid.step) / grid.step;
+      const v = (row % grid.step) / grid.step;
+      const mix = (values: Float64Array) => {
+        const node = j * grid.columns + i;
+        const upper = values[node]! * (1 - u) + values[node + 1]! * u;
+        const lower = values[node + grid.columns]! * (1 - u) + values[node + grid.columns + 1]! * u;
+        return upper * (1 - v) + lower * v;
+      };
+      worst = Math.max(worst, Math.hypot(mix(grid.x) - x / pixel, mix(grid.y) - (6_000_000 - y) / pixel));
+    }
+    assert.ok(worst < 5e-4, `${worst} pixels at ${degrees} degrees, step ${grid.step}`);
+  }
+});

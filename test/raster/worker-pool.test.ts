@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { TilewrightError } from '../../src/errors.js';
+import { WorkerPool } from '../../src/raster/index.js';
+import { fixtures } from './gdal.js';
+import type { Result, Task } from './worker.js';
+
+const module = new URL('./worker.js', import.meta.url);
+
+test('tasks are shared between threads that are kept', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 2);
+  t.after(() => pool.close());
+  const run = () =>
+    Promise.all(Array.from({ length: 8 }, () => pool.run({ kind: 'thread', milliseconds: 20 })));
+  const first = new Set(await run());
+  assert.equal(first.size, 2);
+  assert.deepEqual(new Set(await run()), first);
+});
+
+test('arrays move to the thread and back', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 1);
+  t.after(() => pool.close());
+  const values = Float64Array.of(1, 2, 3);
+  const doubled = await pool.run({ kind: 'double', values }, [values.buffer]);
+  assert.deepEqual(doubled, Float64Array.of(2, 4, 6));
+  assert.equal(values.length, 0);
+});
+
+test('errors cross with their code, status and cause', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 1);
+  t.after(() => pool.close());
+  await assert.rejects(pool.run({ kind: 'known' }), (error) => {
+    assert.ok(error instanceof TilewrightError && error.code === 'TW_RASTER_CORRUPT');
+    assert.equal(error.status, 422);
+    assert.match(error.message, /a\.tif is corrupt/);
+    assert.match((error.cause as Error).message, /inner/);
+    return true;
+  });
+  await assert.rejects(pool.run({ kind: 'plain' }), { name: 'TypeError', message: 'not a number' });
+  await assert.rejects(pool.run({ kind: 'unsendable' }), { name: 'DataCloneError' });
+  const task = { kind: 'thread', milliseconds: 0, extra: () => {} } as Task;
+  await assert.rejects(pool.run(task), { name: 'DataCloneError' });
+  assert.equal(typeof (await pool.run({ kind: 'thread', milliseconds: 0 })), 'number');
+});
+
+test('a thread that dies fails its own task only, and is replaced', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 1);
+  t.after(() => pool.close());
+  const results = await Promise.allSettled([
+    pool.run({ kind: 'thread', milliseconds: 0 }),
+    pool.run({ kind: 'exit' }),
+    pool.run({ kind: 'thread', milliseconds: 0 }),
+  ]);
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  );
+  assert.ok(results[1]?.status === 'rejected' && results[1].reason.code === 'TW_RASTER_WORKER_DIED');
+});
+
+test('a module that cannot be loaded fails the task', async (t) => {
+  const pool = new WorkerPool<Task, Result>(new URL('./absent.js', import.meta.url), 1);
+  t.after(() => pool.close());
+  await assert.rejects(pool.run({ kind: 'known' }), { code: 'TW_RASTER_WORKER_DIED' });
+});
+
+test('rare codecs are decoded in threads too', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 1);
+  t.after(() => pool.close());
+  assert.equal(await pool.run({ kind: 'pixels', path: join(fixtures, 'zstd.tif') }), 75 * 53);
+});
+
+test('closing rejects what is not done', async () => {
+  const pool = new WorkerPool<Task, Result>(module, 1);
+  const open = [pool.run({ kind: 'thread', milliseconds: 60_000 }), pool.run({ kind: 'known' })];
+  const settled = Promise.allSettled(open);
+  await pool.close();
+  for (const { status, ...rest } of await settled) {
+    assert.ok(status === 'rejected' && 'reason' in rest && rest.reason.code === 'TW_RASTER_WORKER_DIED');
+  }
+  await assert.rejects(pool.run({ kind: 'known' }), { code: 'TW_RASTER_WORKER_DIED' });
+});
+
+test('an idle pool lets the process end; a busy one does not', () => {
+  const script = `
+    import(${JSON.stringify(new URL('../../src/raster/index.js', import.meta.url).href)}).then(({ WorkerPool }) => {
+      const pool = new WorkerPool(new URL(${JSON.stringify(module.href)}), 1);
+      return pool.run({ kind: 'thread', milliseconds: 100 }).then(() => console.log('done'));
+    });
+  `;
+  const { stdout, status } = spawnSync(process.execPath, ['-e', script], {
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  assert.equal(status, 0);
+  assert.equal(stdout, 'done\n');
+});

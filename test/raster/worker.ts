@@ -1,0 +1,42 @@
+/** The thread of worker-pool.test.ts. */
+import { threadId } from 'node:worker_threads';
+import { TilewrightError } from '../../src/errors.js';
+import { readRaster, serveTasks } from '../../src/raster/index.js';
+
+export type Task =
+  | { kind: 'thread'; milliseconds: number }
+  | { kind: 'double'; values: Float64Array }
+  | { kind: 'known' }
+  | { kind: 'plain' }
+  | { kind: 'exit' }
+  | { kind: 'pixels'; path: string }
+  | { kind: 'unsendable' };
+
+export type Result = number | Float64Array | (() => void);
+
+serveTasks<Task, Result>(
+  async (task) => {
+    switch (task.kind) {
+      case 'thread':
+        await new Promise((done) => setTimeout(done, task.milliseconds));
+        return threadId;
+      case 'double':
+        return task.values.map((value) => value * 2);
+      case 'known':
+        throw new TilewrightError('TW_RASTER_CORRUPT', 422, 'a.tif is corrupt', {
+          cause: new RangeError('inner'),
+        });
+      case 'plain':
+        throw new TypeError('not a number');
+      case 'exit':
+        process.exit(3);
+        break;
+      case 'pixels':
+        return (await readRaster(task.path)).bands[0]!.length;
+      case 'unsendable':
+        return () => {};
+    }
+    return 0;
+  },
+  (result) => (result instanceof Float64Array ? [result.buffer as ArrayBuffer] : []),
+);

@@ -1,0 +1,33 @@
+import type { IngestResults } from '../../src/ingest/index.js';
+import { openNode, type TilewrightNode } from '../../src/node.js';
+import type { TileRecord } from '../../src/storage/index.js';
+import { toArray } from '../../src/storage/index.js';
+
+/** Opens a node for a test and closes it after. */
+export async function testNode(
+  t: { after(work: () => Promise<void>): void },
+  data: string,
+  { memory = 512e6, cores = 2 } = {},
+): Promise<TilewrightNode> {
+  const node = await openNode({ data, memory, cores });
+  t.after(() => node.close());
+  return node;
+}
+
+/** Ingests as the command does and gives the results. */
+export async function ingest(node: TilewrightNode, inputs: object): Promise<IngestResults> {
+  const headers = { authorization: `Bearer ${node.ownerSecret}` };
+  const answer = await node.server.inject({ method: 'POST', url: '/ingest', headers, payload: inputs });
+  if (answer.statusCode !== 201) throw new Error(answer.body);
+  const { jobID } = answer.json();
+  for (;;) {
+    const { status, error } = (await node.server.inject(`/jobs/${jobID}`)).json();
+    if (status === 'successful') return (await node.server.inject(`/jobs/${jobID}/results`)).json();
+    if (status === 'failed') throw new Error(JSON.stringify(error));
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export function tilesOf(node: TilewrightNode): Promise<TileRecord[]> {
+  return toArray(node.storage.catalogue.tiles.values());
+}

@@ -1,0 +1,79 @@
+/** Training as a job of a node: tiles by filter, a model for each place, its files over HTTP. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { writeSentinelLikeSeries } from '../../data-samples/index.js';
+import { openNode, type TilewrightNode } from '../../src/node.js';
+import type { TrainResults } from '../../src/training/index.js';
+import { ingest } from '../support/node.js';
+import { tempFolder } from '../support/temp.js';
+
+async function train(node: TilewrightNode, inputs: object): Promise<TrainResults & { failed?: string }> {
+  const headers = { authorization: `Bearer ${node.ownerSecret}` };
+  const url = '/processes/train/execution';
+  const answer = await node.server.inject({ method: 'POST', url, headers, payload: { inputs } });
+  assert.equal(answer.statusCode, 201, answer.body);
+  const { jobID } = answer.json();
+  for (;;) {
+    const job = (await node.server.inject(`/jobs/${jobID}`)).json();
+    if (job.status === 'successful') {
+      assert.equal(job.progress, 100);
+      return (await node.server.inject(`/jobs/${jobID}/results`)).json();
+    }
+    if (job.status === 'failed') return { failed: job.error.code } as TrainResults & { failed: string };
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+test('a job trains the places that the filter picks, the same for the same seed', async (t) => {
+  const folder = await tempFolder(t);
+  let node = await openNode({ data: join(folder, 'data'), memory: 512e6, cores: 2 });
+  t.after(() => node.close());
+  const series = await writeSentinelLikeSeries(join(folder, 'scenes'), { size: { width: 800, height: 700 } });
+  for (const { path } of series) {
+    const { failed } = await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
+    assert.deepEqual(failed, []);
+  }
+  const filter = { collections: ['s'], maxCloud: 30, minCoverage: 60 };
+  const first = await train(node, { model: 'ndvi', filter, epochs: 2, seed: 3 });
+  assert.equal(first.engine, 'wasm');
+  assert.ok(first.models.length > 0, JSON.stringify(first));
+  assert.ok(first.pooled && first.pooled.model.mse > 0);
+  const again = await train(node, { model: 'ndvi', filter, epochs: 2, seed: 3 });
+  assert.deepEqual(
+    again.models.map(({ metrics }) => metrics),
+    first.models.map(({ metrics }) => metrics),
+  );
+
+  const { models } = (await node.server.inject('/models')).json();
+  assert.deepEqual(models.map((m: { id: string }) => m.id).sort(), first.models.map(({ id }) => id).sort());
+  const { id } = models[0];
+  const topology = (await node.server.inject(`/models/${id}/model.json`)).json();
+  assert.equal(topology.format, 'layers-model');
+  assert.ok((await node.server.inject(`/models/${id}/weights.bin`)).rawPayload.length > 1000);
+  const card = (await node.server.inject(`/models/${id}/card.json`)).json();
+  assert.equal(card.seed, 3);
+  assert.ok(card.data.length > 0);
+  assert.equal((await node.server.inject(`/models/${id}/..%2fcard.json`)).statusCode, 400);
+
+  const none = await train(node, { model: 'ndvi', filter: { collections: ['absent'] } });
+  assert.deepEqual([none.models, none.skipped, none.pooled], [[], [], null]);
+  assert.equal(
+    (await train(node, { model: 'ndvi', filter, engine: 'tfjs-node-gpu' })).failed,
+    'TW_TRAIN_ENGINE',
+  );
+  const wrong = await node.server.inject({
+    method: 'POST',
+    url: '/processes/train/execution',
+    payload: { inputs: { model: 'weather' } },
+  });
+  assert.equal(wrong.statusCode, 400);
+
+  await node.close();
+  node = await openNode({ data: join(folder, 'data'), memory: 512e6, cores: 2 });
+  assert.equal(
+    (await node.server.inject('/models')).json().models.length,
+    models.length,
+    'models outlive the node',
+  );
+});

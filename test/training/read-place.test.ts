@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { Mask } from '../../src/raster/index.js';
+import { readPlace } from '../../src/training/read-place.js';
+import { field } from './fields.js';
+import { writeDate, writeRaster } from './places.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'tilewright-read-'));
+after(() => rmSync(folder, { recursive: true }));
+
+describe('readPlace', () => {
+  it('reads physical values, with NaN for nodata, and counts the bytes', async () => {
+    const date = field(40, 30);
+    date.green[7] = Number.NaN;
+    const files = writeDate(folder, 'whole', date);
+    const read = await readPlace([files]);
+    assert.ok('dates' in read);
+    const [pixels] = read.dates;
+    assert.deepEqual([pixels!.width, pixels!.height, pixels!.time], [40, 30, date.time]);
+    for (const band of ['red', 'green', 'blue', 'nir'] as const) {
+      const furthest = Math.max(
+        ...date[band].map((value, at) => (Number.isNaN(value) ? 0 : Math.abs(pixels![band][at]! - value))),
+      );
+      assert.ok(furthest <= 0.000051, `${band} is off by ${furthest}`);
+    }
+    assert.ok(Number.isNaN(pixels!.green[7]));
+    assert.deepEqual(pixels!.mask, date.mask);
+    const bytes = [files.red.path, files.nir.path, files.mask].map((path) => statSync(path).size);
+    assert.equal(
+      read.bytesRead,
+      bytes.reduce((a, b) => a + b),
+    );
+  });
+
+  it('gives a pixel the worst code of the finer mask below it', async () => {
+    const files = writeDate(folder, 'coarse', field(6, 5));
+    const mask = join(folder, 'fine-mask.tif');
+    const worstFirst = [Mask.nodata, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAssessed, Mask.clear];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 3 }),
+        fc.array(fc.constantFrom(...worstFirst), { minLength: 270, maxLength: 270 }),
+        async (factor, codes) => {
+          const fine = Uint8Array.from(codes.slice(0, 30 * factor * factor));
+          writeRaster(mask, 'uint8', { width: 6 * factor, height: 5 * factor }, [fine]);
+          const read = await readPlace([{ ...files, mask }]);
+          assert.ok('dates' in read);
+          read.dates[0]!.mask.forEach((code, at) => {
+            const below = fine.filter(
+              (_, i) =>
+                Math.floor((i % (6 * factor)) / factor) === at % 6 &&
+                Math.floor(i / (6 * factor) / factor) === Math.floor(at / 6),
+            );
+            assert.equal(
+              code,
+              worstFirst.find((worst) => below.includes(worst)),
+            );
+          });
+        },
+      ),
+      { seed: 42, numRuns: 12 },
+    );
+  });
+
+  it('skips a place whose sizes do not fit together, and says which', async () => {
+    const small = writeDate(folder, 'small', field(20, 20));
+    const large = writeDate(folder, 'large', field(40, 40));
+    const reason = async (files: Parameters<typeof readPlace>[0]) => {
+      const read = await readPlace(files);
+      assert.ok('skipped' in read);
+      return read.skipped;
+    };
+    assert.equal(
+      await reason([{ ...small, nir: large.nir }]),
+      'its bands differ in size: red 20x20, nir 40x40 px',
+    );
+    assert.equal(await reason([small, large]), 'its dates differ in size: 20x20 and 40x40 px');
+    const odd = writeDate(folder, 'odd', field(30, 30));
+    assert.match(await reason([{ ...small, mask: odd.mask }]), /mask of 30x30 px is no integer multiple/);
+    assert.match(await reason([{ ...large, mask: small.mask }]), /no integer multiple/);
+  });
+});

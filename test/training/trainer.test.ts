@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import {
+  modelCard,
+  type PlaceDate,
+  type PlaceProgress,
+  type PlaceResult,
+  type PlaceTask,
+  trainPlaces,
+} from '../../src/training/index.js';
+import { field } from './fields.js';
+import { writeDate } from './places.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'tilewright-trainer-'));
+after(() => rmSync(folder, { recursive: true }));
+
+let dates: PlaceDate[];
+before(() => {
+  dates = [1, 2].map((seed) =>
+    writeDate(folder, `date${seed}`, field(128, 128, { seed, time: Date.UTC(2020, seed, 1) })),
+  );
+});
+
+function task(id: string, change: Partial<PlaceTask> = {}): PlaceTask {
+  return { id, model: 'ndvi', seed: 1, epochs: 2, dates, ...change };
+}
+
+async function resultsOf(
+  tasks: PlaceTask[],
+  options: Partial<Parameters<typeof trainPlaces>[1]> = {},
+): Promise<Map<string, PlaceResult>> {
+  const results = new Map<string, PlaceResult>();
+  for await (const result of trainPlaces(tasks, { engine: 'wasm', cores: 2, ...options })) {
+    results.set(result.id, result);
+  }
+  return results;
+}
+
+/** Ids of the children that this process has. */
+function children(): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+        return status.includes(`PPid:\t${process.pid}\n`) && !status.includes('State:\tZ');
+      } catch {
+        return false; // It ended while we looked.
+      }
+    })
+    .map(Number);
+}
+
+/** Killed processes take a moment to go; a child that stays hangs the test. */
+async function childrenGone(): Promise<void> {
+  while (children().length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+const hasProc = process.platform === 'linux';
+
+describe('trainPlaces', { timeout: 120_000 }, () => {
+  it('trains several places at once, the same wherever they run', async () => {
+    const progress: PlaceProgress[] = [];
+    const results = await resultsOf([task('a'), task('b'), task('c'), task('other', { seed: 2 })], {
+      onEpoch: (epoch) => progress.push(epoch),
+    });
+    assert.deepEqual([...results.keys()].sort(), ['a', 'b', 'c', 'other']);
+    const trained = (id: string) => {
+      const result = results.get(id)!;
+      assert.ok('trained' in result, JSON.stringify(result));
+      return result.trained;
+    };
+    assert.deepEqual(trained('a').files, trained('b').files);
+    assert.deepEqual(trained('a').files, trained('c').files);
+    assert.notDeepEqual(trained('a').files, trained('other').files);
+    assert.deepEqual(
+      progress.filter(({ id }) => id === 'b').map(({ id: _, ...loss }) => loss),
+      trained('b').losses,
+    );
+    assert.match(trained('a').split, /1 dates from 2020-03-01; training: 1 earlier dates/);
+    assert.ok(trained('a').bytesRead > 100_000);
+  });
+
+  it('skips what cannot be trained, and fails only what is broken', async () => {
+    const small = writeDate(folder, 'small', field(64, 64));
+    const broken = { ...dates[0]!, mask: join(folder, 'broken.tif') };
+    writeFileSync(broken.mask, 'II*\0 and no more');
+    const results = await resultsOf([
+      task('small', { dates: [small] }),
+      task('broken', { dates: [broken] }),
+      task('unknown', { model: 'ndmi' }),
+      task('good'),
+    ]);
+    assert.match((results.get('small') as { skipped: string }).skipped, /at least 40 are needed/);
+    const code = (id: string) => (results.get(id) as { error: { code: string } }).error.code;
+    assert.match(code('broken'), /^TW_RASTER_/);
+    assert.equal(code('unknown'), 'TW_TRAIN_MODEL');
+    assert.ok('trained' in results.get('good')!);
+  });
+
+  it('replaces a child that was killed, and tries its place again', { skip: !hasProc }, async () => {
+    let killed = false;
+    const results = await resultsOf([task('a'), task('b')], {
+      cores: 1,
+      onEpoch: ({ id }) => {
+        if (killed || id !== 'a') return;
+        killed = true;
+        process.kill(children()[0]!, 'SIGKILL');
+      },
+    });
+    assert.ok(killed);
+    assert.ok('trained' in results.get('a')!);
+    assert.ok('trained' in results.get('b')!);
+  });
+
+  it('fails a place whose child is killed twice, and no other', { skip: !hasProc }, async () => {
+    const results = await resultsOf([task('a'), task('b')], {
+      cores: 1,
+      onEpoch: ({ id }) => {
+        if (id === 'a') process.kill(children()[0]!, 'SIGKILL');
+      },
+    });
+    const { error } = results.get('a') as { error: { code: string; message: string } };
+    assert.equal(error.code, 'TW_TRAIN_CRASHED');
+    assert.match(error.message, /SIGKILL/);
+    assert.ok('trained' in results.get('b')!);
+  });
+
+  it('ends its children when it is cancelled', { skip: !hasProc }, async () => {
+    const abort = new AbortController();
+    const reason = new Error('enough');
+    await assert.rejects(
+      resultsOf([task('a', { epochs: 10_000 }), task('b', { epochs: 10_000 })], {
+        signal: abort.signal,
+        onEpoch: () => abort.abort(reason),
+      }),
+      reason,
+    );
+    await childrenGone();
+    await assert.rejects(resultsOf([task('a')], { signal: abort.signal }), reason);
+  });
+
+  it('ends its children when its results are no longer wanted', { skip: !hasProc }, async () => {
+    const tasks = [task('a'), task('b', { epochs: 10_000 })];
+    for await (const result of trainPlaces(tasks, { engine: 'wasm', cores: 2 })) {
+      assert.equal(result.id, 'a');
+      break;
+    }
+    await childrenGone();
+  });
+
+  it('fails each place where the engine does not load', async () => {
+    const results = await resultsOf([task('a')], { engine: 'tfjs-node-gpu' });
+    // Machines that have this engine train with it.
+    const result = results.get('a')!;
+    assert.ok('trained' in result || ('error' in result && result.error.code === 'TW_TRAIN_ENGINE'));
+  });
+
+  it('has nothing to do without places', async () => {
+    assert.equal((await resultsOf([])).size, 0);
+  });
+
+  it('makes a card of a trained place', async () => {
+    const result = (await resultsOf([task('a')])).get('a')!;
+    assert.ok('trained' in result);
+    const card = modelCard(
+      {
+        model: 'ndvi',
+        collection: 'landsat-c2-l2',
+        grid: 'geohash',
+        geocode: '9q8yy',
+        version: 'v1',
+        filter: { maxCloud: 20 },
+        engine: { name: 'wasm', version: '4.22.0', why: [] },
+        seed: 1,
+        softwareVersion: '0.1.0',
+        tiles: [{ id: 'tile', version: 'v0', start: Date.UTC(2020, 1, 1) }],
+        createdAt: Date.UTC(2026, 0, 1),
+      },
+      result.trained,
+    );
+    assert.deepEqual(card.data, [{ id: 'tile', version: 'v0', datetime: '2020-02-01T00:00:00.000Z' }]);
+    assert.equal(card.parent, null);
+    assert.equal(card.losses.length, card.epochs);
+    assert.ok(!('files' in card));
+    assert.equal(card.predictions.truth.length, card.predictions.predicted.length);
+    assert.ok(card.predictions.truth.length >= 8);
+    assert.deepEqual(JSON.parse(JSON.stringify(card)), card);
+  });
+});
+
+it('importing the training part loads no TensorFlow', () => {
+  const index = fileURLToPath(new URL('../../src/training/index.js', import.meta.url));
+  const script = `
+    import { createRequire } from 'node:module';
+    await import(${JSON.stringify(index)});
+    const loaded = Object.keys(createRequire(import.meta.url).cache).filter((file) => file.includes('tensorflow'));
+    process.stdout.write(String(loaded.length));`;
+  const printed = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+  assert.equal(printed, '0');
+});
