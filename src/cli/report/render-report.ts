@@ -83,7 +83,7 @@ ${dateTable(cells)}</div></div>`;
 
 function querySection({ query: { command, description, matched, total } }: DemoReport): Html {
   const share = total > 0 ? ((matched / total) * 100).toFixed(1) : '0';
-  return html`<p>${description}</p>
+  return html`<p class="asked">${description}</p>
 ${commandBlock(command)}
 <div class="match" role="img" aria-label="${matched} of ${count(total, 'tile')} picked"><i style="width:${share}%"></i></div>
 <p class="note">${matched} of ${count(total, 'tile')} ${matched === 1 ? 'fits' : 'fit'}.</p>`;

@@ -6,12 +6,12 @@ export interface Scale {
   ticks: number[];
 }
 
-/** A linear axis, a little wider than its values, with two to six ticks. */
+/** A linear axis, a little wider than its values, with two to seven ticks. */
 export function linearScale(values: number[]): Scale & { step: number } {
   const [low, high] = extent(values, [0, 1]);
   const margin = (high - low) * 0.04 || 0.1;
   const [from, to] = [low - margin, high + margin];
-  const step = niceStep((to - from) / 6);
+  const step = niceStep((to - from) / 7);
   const first = Math.ceil(from / step);
   const size = Math.floor(to / step) - first + 1;
   const ticks = Array.from({ length: size }, (_, i) => (first + i) * step);

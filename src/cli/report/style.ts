@@ -52,6 +52,7 @@ const FIGURES = `
 .numbers dd small { font-size: 15px; font-weight: 500; color: var(--soft); letter-spacing: 0; }
 .match { height: 10px; border-radius: 5px; background: var(--faint); overflow: hidden; max-width: 480px; margin: 4px 0 6px; }
 .match i { display: block; height: 100%; background: var(--model); }
+.asked::first-letter { text-transform: uppercase; }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin: 12px 0 16px; font-size: 13px; color: var(--soft); align-items: center; }
 .key { display: inline-block; width: 14px; height: 10px; margin-right: 5px; border-radius: 2px; vertical-align: -0.5px; }
 .key.cover { background: var(--cover-ink); } .key.cloud { background: var(--cloud-ink); }
@@ -129,7 +130,7 @@ const CHARTS = `
 .panel figcaption span { color: var(--soft); font-variant-numeric: tabular-nums; }
 .scatter { display: grid; grid-template-columns: minmax(0, 340px) minmax(0, 1fr); gap: 28px; align-items: start; }
 svg text { font-size: 9.5px; fill: var(--soft); font-variant-numeric: tabular-nums; }
-.pooled svg text { font-size: 6.5px; } .pooled figcaption { font-size: 14px; } .pooled figcaption b { font: 600 15px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+.pooled svg text { font-size: 6.5px; } .panels figcaption span { flex-basis: 100%; } .pooled figcaption { font-size: 14px; } .pooled figcaption b { font: 600 15px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 .axes line, .rule { stroke: var(--faint); stroke-width: 1; } 
 svg path, svg line { fill: none; stroke-linejoin: round; stroke-linecap: round; }
 svg .train { stroke: var(--train); stroke-width: 1.5; } .panel .model { stroke: var(--model); stroke-width: 1.9; }
