@@ -62,6 +62,7 @@ export function fakeReport({
   const matched = tiles.filter(({ picked }) => picked).length;
   const average = (of: (model: ReportModel) => number) =>
     trained.reduce((sum, m) => sum + of(m), 0) / trained.length;
+  const pooled = (mse: number) => ({ mse, r2: 1 - mse / 0.041 });
   return {
     title: 'A season of fields north of the river',
     generatedAt: '2024-08-01T09:14:05Z',
@@ -101,9 +102,9 @@ export function fakeReport({
         trained.length === 0
           ? null
           : {
-              model: { mse: average((m) => m.metrics.validation.mse), r2: 0.874 },
-              linear: { mse: average((m) => m.baseline.linear.mse), r2: 0.791 },
-              mean: { mse: average((m) => m.baseline.mean.mse), r2: -0.02 },
+              model: pooled(average((m) => m.metrics.validation.mse)),
+              linear: pooled(average((m) => m.baseline.linear.mse)),
+              mean: pooled(average((m) => m.baseline.mean.mse)),
             },
     },
     next: [

@@ -2,8 +2,8 @@
 import { type Html, html } from './html.js';
 import type { Scale } from './scale.js';
 
-/** Units of a panel's view box; panels are drawn at about one pixel a unit. */
-export const PANEL = { width: 180, height: 150, left: 34, right: 6, top: 6, bottom: 20 };
+/** Units of a panel's view box; panels are drawn at about one pixel a unit, their plots are square. */
+export const PANEL = { width: 180, height: 166, left: 34, right: 6, top: 6, bottom: 20 };
 
 /** This many panels are shown at once; the rest is folded away. */
 const MAX_PANELS = 24;

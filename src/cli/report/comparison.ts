@@ -1,10 +1,16 @@
 /** The model beside ridge regression and the training mean, place by place. */
-import { logTick, r2, significant } from './format.js';
+import { column, logTick, r2 } from './format.js';
 import { type Html, html } from './html.js';
 import type { ReportModel, ReportTraining } from './report-data.js';
 import { logScale, type Scale } from './scale.js';
 
-const MAX_ROWS = 60;
+const MAX_ROWS = 30;
+
+/** How errors are drawn and written. */
+interface Axis {
+  scale: Scale;
+  text(mse: number): string;
+}
 
 interface Errors {
   model: number;
@@ -16,16 +22,17 @@ export function comparison({ models, pooled }: ReportTraining): Html {
   // The places where the model gains most come first, those where it loses last.
   const sorted = [...models].sort((a, b) => gain(a) - gain(b));
   const all = [...models.map(errorsOf), ...(pooled ? [pooledErrors(pooled)] : [])];
-  const scale = logScale(all.flatMap(({ model, linear, mean }) => [model, linear, mean]));
+  const values = all.flatMap(({ model, linear, mean }) => [model, linear, mean]);
+  const axis: Axis = { scale: logScale(values), text: column(values) };
   const rows = sorted.map((model) =>
-    row(html`${model.geocode}`, errorsOf(model), model.metrics.validation.r2, scale),
+    row(html`${model.geocode}`, errorsOf(model), model.metrics.validation.r2, axis),
   );
-  const shown = table(rows.slice(0, MAX_ROWS), pooled && pooledRow(pooled, scale), scale);
+  const shown = table(rows.slice(0, MAX_ROWS), pooled && pooledRow(pooled, axis), axis);
   const rest = rows.slice(MAX_ROWS);
-  return html`${shown}${rest.length > 0 && html`<details><summary>Show the other ${rest.length} places</summary>${table(rest, null, scale)}</details>`}`;
+  return html`${shown}${rest.length > 0 && html`<details><summary>Show the other ${rest.length} places</summary>${table(rest, null, axis)}</details>`}`;
 }
 
-function table(rows: Html[], foot: Html | null, scale: Scale): Html {
+function table(rows: Html[], foot: Html | null, { scale }: Axis): Html {
   return html`<table class="errors">
 <caption>Mean squared error on the validation patches, lower is better; the lowest of a row is bold. Logarithmic axis.</caption>
 <thead><tr><th scope="col">Place</th><th scope="col" class="plot"><span class="sr">Chart</span><span class="ticks">${scale.ticks.map(
@@ -34,18 +41,18 @@ function table(rows: Html[], foot: Html | null, scale: Scale): Html {
 <tbody>${rows}</tbody>${foot && html`<tfoot>${foot}</tfoot>`}</table>`;
 }
 
-function row(name: Html, errors: Errors, fit: number, scale: Scale): Html {
+function row(name: Html, errors: Errors, fit: number, { scale, text }: Axis): Html {
   const { model, linear, mean } = errors;
-  const least = Math.min(model, linear, mean);
-  const best = model === least ? 'model' : linear === least ? 'ridge' : 'mean';
-  const value = (mse: number) =>
-    html`<td>${mse === least ? html`<b>${significant(mse)}</b>` : significant(mse)}</td>`;
+  const least = Math.min(...[model, linear, mean].filter(Number.isFinite));
+  // Where two are equal, the simpler one is better.
+  const best = mean === least ? 'mean' : linear === least ? 'ridge' : 'model';
+  const value = (mse: number) => html`<td>${mse === least ? html`<b>${text(mse)}</b>` : text(mse)}</td>`;
   return html`<tr${best !== 'model' && html` class="lost"`}><th scope="row">${name}</th><td class="plot">${marks(errors, scale)}</td>${value(model)}${value(linear)}${value(mean)}<td class="wide">${r2(fit)}</td><td class="wide best">${best}</td></tr>
 `;
 }
 
-function pooledRow(pooled: NonNullable<ReportTraining['pooled']>, scale: Scale): Html {
-  return row(html`All`, pooledErrors(pooled), pooled.model.r2, scale);
+function pooledRow(pooled: NonNullable<ReportTraining['pooled']>, axis: Axis): Html {
+  return row(html`All`, pooledErrors(pooled), pooled.model.r2, axis);
 }
 
 /** Marks differ in shape as well as in colour. */
@@ -57,7 +64,11 @@ function marks({ model, linear, mean }: Errors, scale: Scale): Html {
 }
 
 const share = (scale: Scale, value: number) => `${(scale.at(value) * 100).toFixed(1)}%`;
-const gain = ({ metrics, baseline }: ReportModel) => metrics.validation.mse / baseline.linear.mse;
+/** Error as a share of the ridge's; a model whose error is no number comes last. */
+function gain({ metrics, baseline }: ReportModel): number {
+  const share = metrics.validation.mse / baseline.linear.mse;
+  return Number.isNaN(share) ? Number.MAX_VALUE : share;
+}
 
 function errorsOf({ metrics, baseline }: ReportModel): Errors {
   return { model: metrics.validation.mse, linear: baseline.linear.mse, mean: baseline.mean.mse };

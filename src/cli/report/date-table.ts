@@ -13,14 +13,13 @@ export function dateTable(cells: Cell[]): Html {
   const days = [...new Set(cells.flatMap(({ tiles }) => tiles.map(dayKey)))].sort();
   const table = html`
 <div class="scroll" tabindex="0" role="region" aria-label="Places by dates"><table class="dates">
-<caption>Pixel coverage and cloud cover in percent, for each place and date. <span class="dot">●</span> picked by the search${
-    days.length > 1 ? '' : ' (one date)'
-  }.</caption>
+<caption class="sr">Pixel coverage and cloud cover of each place and date</caption>
 <thead><tr><th scope="col" rowspan="2">Place</th>${days.map((key) => html`<th scope="colgroup" colspan="2">${day(key)}</th>`)}</tr>
 <tr>${days.map(() => html`<th scope="col">cover</th><th scope="col">cloud</th>`)}</tr></thead>
 <tbody>${cells.map((cell) => row(cell, days))}</tbody></table></div>`;
-  if (cells.length <= MAX_ROWS) return table;
-  return html`<details><summary>Show the table of all ${cells.length} places by date</summary>${table}</details>`;
+  const note = html`<p class="note">Pixel coverage and cloud cover in percent. <span class="dot">●</span> picked by the search, – not assessed.</p>`;
+  if (cells.length <= MAX_ROWS) return html`${note}${table}`;
+  return html`${note}<details><summary>Show the table of all ${cells.length} places by date</summary>${table}</details>`;
 }
 
 function row({ geocode, tiles }: Cell, days: string[]): Html {

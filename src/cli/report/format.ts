@@ -19,6 +19,13 @@ function powerOfTen(exponent: number): string {
   return `10${exponent < 0 ? '⁻' : ''}${digits}`;
 }
 
+/** Numbers of one column: the same decimals for all, two digits of the smallest, as long as five decimals can show it. */
+export function column(values: number[]): (value: number) => string {
+  const least = values.reduce((low, value) => (value > 0 && value < low ? value : low), 1);
+  const decimals = Math.min(5, Math.max(2, 1 - Math.floor(Math.log10(least))));
+  return (value) => (value > 0 && value < 10 ** -decimals ? significant(value) : signed(value, decimals));
+}
+
 /** A tick of a logarithmic axis: 0.02, 10⁻⁵ */
 export function logTick(value: number): string {
   if (value >= 1e-3 && value < 1e4) return String(Number(value.toPrecision(1)));

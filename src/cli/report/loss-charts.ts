@@ -35,7 +35,7 @@ function lossPanel({ geocode, losses, patches, baseline }: ReportModel, x: Axis,
       : `Place ${geocode} has no epochs`;
   return panel(
     html`${geocode}`,
-    html`<span>${patches.train} + ${patches.validation} patches</span>`,
+    html`<span data-tip="${patches.train} patches to learn from, ${patches.validation} to check">${patches.train} + ${patches.validation} patches</span>`,
     alt,
     html`${axes(x, y)}<line class="ridge" x1="${xOf(0)}" x2="${xOf(1)}" y1="${ridge}" y2="${ridge}"/><path class="train" d="${line((loss) => loss.train)}"/><path class="model" d="${line((loss) => loss.validation)}"/>${
       losses.length > 1 && hoverTexts(losses, x.scale)

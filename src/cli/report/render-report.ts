@@ -12,7 +12,7 @@ import { script } from './script.js';
 import { style } from './style.js';
 import { summary } from './summary.js';
 import { tileMap } from './tile-map.js';
-import { verdict } from './verdict.js';
+import { losers } from './verdict.js';
 
 /** Nothing is fetched: the browser is told to refuse it too. */
 const POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
@@ -64,29 +64,29 @@ ${content}</section>
 function sceneTable(scenes: ReportScene[]): Html {
   return html`<table class="scenes">
 <caption>What was taken in, and how many tiles each scene was cut into.</caption>
-<thead><tr><th scope="col">Scene</th><th scope="col">Date</th><th scope="col">Platform</th><th scope="col">Bands</th><th scope="col">Pixels</th><th scope="col" class="number">Tiles</th></tr></thead>
+<thead><tr><th scope="col">Scene</th><th scope="col">Collection</th><th scope="col">Date</th><th scope="col">Platform</th><th scope="col">Bands</th><th scope="col">Pixels</th><th scope="col" class="number">Tiles</th></tr></thead>
 <tbody>${scenes.map(sceneRow)}</tbody></table>`;
 }
 
 function sceneRow({ id, collection, time, platform, bands, size, tiles, warnings }: ReportScene): Html {
   const notes = warnings.map((warning) => html`<li>Warning: ${warning}</li>`);
-  return html`<tr><th scope="row">${id}${notes.length > 0 && html`<ul class="plain warnings">${notes}</ul>`}</th><td data-label="${collection}:">${day(time)}</td><td data-label="Platform:">${platform ?? 'unknown'}</td><td data-label="Bands:">${bands.join(', ')}</td><td data-label="Pixels:">${size}</td><td class="number" data-label="Tiles:">${tiles}</td></tr>
+  return html`<tr><th scope="row">${id}${notes.length > 0 && html`<ul class="plain warnings">${notes}</ul>`}</th><td>${collection}</td><td>${day(time)}</td><td>${platform ?? 'platform unknown'}</td><td>${bands.join(', ')}</td><td>${size}</td><td class="number">${tiles}<span class="unit"> tiles</span></td></tr>
 `;
 }
 
 function tileSection(cells: Cell[]): Html {
   return html`<p>Each place is one cell of the grid, drawn in true proportion. Shown is its newest picked tile, or the least cloudy one where none was picked (paler).</p>
-${tileMap(cells)}
-<h3>Place by date</h3>
-${dateTable(cells)}`;
+<div class="tiles">${tileMap(cells)}
+<div class="dates-block"><h3>Every tile, by place and date</h3>
+${dateTable(cells)}</div></div>`;
 }
 
 function querySection({ query: { command, description, matched, total } }: DemoReport): Html {
   const share = total > 0 ? ((matched / total) * 100).toFixed(1) : '0';
-  return html`<p>${description}</p>
-<pre><code>${command}</code></pre>
+  return html`<p class="asked">${description}</p>
+${commandBlock(command)}
 <div class="match" role="img" aria-label="${matched} of ${count(total, 'tile')} picked"><i style="width:${share}%"></i></div>
-<p class="note">${matched} of ${count(total, 'tile')} fit.</p>`;
+<p class="note">${matched} of ${count(total, 'tile')} ${matched === 1 ? 'fits' : 'fit'}.</p>`;
 }
 
 function trainingSections(training: ReportTraining): Html {
@@ -95,8 +95,8 @@ function trainingSections(training: ReportTraining): Html {
     models.reduce((total, { patches }) => total + patches[part], 0);
   return html`${section(
     'How the models learnt',
-    html`<p>${count(models.length, 'model')}, ${count(epochs, 'epoch')} each, ${duration(seconds)} in all on engine <code>${engine}</code>. ${sum('train')} patches to learn from and ${sum('validation')} kept apart to check: validation patches lie on another side of the tile, with a gap, and never come from the same pixels.</p>
-<div class="legend"><span><i class="key line of-train"></i> training loss</span><span><i class="key line"></i> validation loss</span><span><i class="key line of-ridge"></i> ridge regression</span><span>mean squared error, logarithmic; across: epochs</span></div>
+    html`<p>${count(models.length, 'model')}, ${count(epochs, 'epoch')} each, ${duration(seconds)} in all on engine <code>${engine}</code>. ${sum('train')} patches to learn from and ${sum('validation')} kept apart to check: they lie on another side of the tile, with a gap between, and on later dates where there are several.</p>
+<div class="legend"><span><i class="key line of-train"></i> training loss</span><span><i class="key line"></i> validation loss</span><span><i class="key line of-ridge"></i> ridge regression</span><span>Up: mean squared error, logarithmic. Across: epochs.</span></div>
 ${lossCharts(models)}`,
   )}${section(
     'What they predict',
@@ -104,8 +104,7 @@ ${lossCharts(models)}`,
 ${scatterCharts(training)}`,
   )}${section(
     'Are they worth it?',
-    html`<p class="verdict">${verdict(training)}</p>
-<p>Ridge is a linear fit to the mean red, green and blue of a patch; mean is the average NDVI of the training patches, always. A network that cannot beat them has learnt nothing of use.</p>
+    html`<p>Ridge is a linear fit to the mean red, green and blue of a patch; mean is the average NDVI of the training patches, always. A network is worth its training only where it beats both. ${losers(models)}</p>
 ${comparison(training)}`,
   )}`;
 }
@@ -117,5 +116,11 @@ function skippedList({ skipped }: ReportTraining): Html {
 
 function nextCommands(commands: string[]): Html {
   return html`<p>Commands to try next:</p>
-${commands.map((command) => html`<pre><code>${command}</code></pre>\n`)}`;
+${commands.map(commandBlock)}`;
+}
+
+/** A command that is broken between its words only. */
+function commandBlock(command: string): Html {
+  const [first, ...rest] = command.split(' ').map((word) => html`<span>${word}</span>`);
+  return html`<pre><code>${first!}${rest.map((word) => html` ${word}`)}</code></pre>`;
 }

@@ -6,14 +6,16 @@ export interface Scale {
   ticks: number[];
 }
 
-/** A linear axis whose ends are ticks. */
-export function linearScale(values: number[], wanted: number): Scale {
+/** A linear axis, a little wider than its values, with two to seven ticks. */
+export function linearScale(values: number[]): Scale & { step: number } {
   const [low, high] = extent(values, [0, 1]);
-  const step = niceStep((high - low || 1) / wanted);
-  const first = Math.floor(low / step + 1e-9);
-  const last = Math.max(first + 1, Math.ceil(high / step - 1e-9));
-  const ticks = Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
-  return { at: (value) => clamp((value / step - first) / (last - first)), ticks };
+  const margin = (high - low) * 0.04 || 0.1;
+  const [from, to] = [low - margin, high + margin];
+  const step = niceStep((to - from) / 7);
+  const first = Math.ceil(from / step);
+  const size = Math.floor(to / step) - first + 1;
+  const ticks = Array.from({ length: size }, (_, i) => (first + i) * step);
+  return { at: (value) => clamp((value - from) / (to - from)), ticks, step };
 }
 
 /** A logarithmic axis over the positive values, with ticks at powers of ten, and at 2 and 5 between where it is short. */

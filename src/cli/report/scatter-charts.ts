@@ -8,11 +8,8 @@ import { decimalsOf, linearScale } from './scale.js';
 export function scatterCharts({ models, pooled }: ReportTraining): Html {
   const values = models.flatMap(({ predictions }) => [...predictions.truth, ...predictions.predicted]);
   // NDVI lies in -1 to 1; a prediction beyond is drawn on the edge.
-  const scale = linearScale(
-    values.map((value) => Math.min(1, Math.max(-1, value))),
-    4,
-  );
-  const decimals = decimalsOf(scale.ticks[1]! - scale.ticks[0]!);
+  const scale = linearScale(values.map((value) => Math.min(1, Math.max(-1, value))));
+  const decimals = decimalsOf(scale.step);
   const axis: Axis = { scale, label: (tick) => signed(tick + 0, decimals) };
   const dots = ({ geocode, predictions: { truth, predicted } }: ReportModel) =>
     html`<path class="dots" data-tip="${geocode}" d="${dotsOf(
@@ -22,13 +19,14 @@ export function scatterCharts({ models, pooled }: ReportTraining): Html {
       }),
     )}"/>`;
   const frame = html`${axes(axis, axis)}<path class="identity" d="M${xOf(0)} ${yOf(0)}L${xOf(1)} ${yOf(1)}"/>`;
+  const names = html`<text x="${xOf(0) + 4}" y="${yOf(1) + 4}">predicted NDVI</text><text x="${xOf(1) - 2}" y="${yOf(0) - 4}" text-anchor="end">true NDVI</text>`;
   const all =
     pooled &&
     html`<div class="pooled">${scatterPanel(
       html`All places`,
       'all places together',
       pooled.model,
-      html`${frame}${models.map(dots)}`,
+      html`${frame}${names}${models.map(dots)}`,
     )}</div>`;
   const each = models.map((model) =>
     scatterPanel(

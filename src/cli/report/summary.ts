@@ -13,15 +13,19 @@ export function summary(report: DemoReport, cells: Cell[]): Html {
   const found = `The search picked ${query.matched} of ${query.total}.`;
   const learnt =
     models.length === 0
-      ? 'No place had enough clear pixels for a model; the reasons are below.'
+      ? `No model was trained${skipped.length > 0 ? '; the reasons are below' : ''}.`
       : `For ${count(models.length, 'place')} a small neural network of its own learnt to tell the mean NDVI (how green a patch is) from red, green and blue alone, in ${duration(training.seconds)}.`;
   return html`<p class="lead">${cut} ${found} ${learnt}</p>
 ${models.length > 0 && html`<p class="verdict">${verdict(training)}</p>`}
 <dl class="numbers">${[
     number(scenes.length, null, scenes.length === 1 ? 'scene' : 'scenes'),
-    number(tiles.length, null, `tiles, ${count(cells.length, 'place')}`),
+    number(tiles.length, null, `${tiles.length === 1 ? 'tile' : 'tiles'}, ${count(cells.length, 'place')}`),
     number(query.matched, `of ${query.total}`, 'tiles picked by the search'),
-    number(models.length, null, `models trained, ${skipped.length} skipped`),
+    number(
+      models.length,
+      null,
+      `${models.length === 1 ? 'model' : 'models'} trained, ${skipped.length} skipped`,
+    ),
     ...fits(models.length, pooled),
   ]}</dl>`;
 

@@ -9,8 +9,9 @@ import { decimalsOf, niceBelow, niceStep } from './scale.js';
 
 /** Kilometres of one degree along a meridian, on a sphere of 6371 km. */
 const KM_PER_DEGREE = 111.19;
-/** The map is made narrower where it would be higher than this, in pixels. */
+/** The map is made narrower where it would be higher than this, in pixels; its latitudes take some width too. */
 const MAX_HEIGHT = 640;
+const LATITUDES_WIDTH = 56;
 const EMBEDDED_IMAGE = /^data:image\/(png|webp|jpeg);base64,[A-Za-z0-9+/]+=*$/;
 
 interface Frame {
@@ -28,19 +29,20 @@ export function tileMap(cells: Cell[]): Html {
   const boxes = unwrapped(cells.map(({ shown }) => shown.bbox));
   const frame = frameOf(boxes);
   return html`
-<div class="map-block">
+<div class="map-block" style="max-width:${Math.round(MAX_HEIGHT / frame.ratio) + LATITUDES_WIDTH}px">
 <fieldset class="switch"><legend>Shade places by</legend>
 <label><input type="radio" name="shade" value="picture" checked> picture</label>
 <label><input type="radio" name="shade" value="cover"> coverage</label>
 <label><input type="radio" name="shade" value="cloud"> cloud</label></fieldset>
-<div class="map" style="max-width:${Math.round(MAX_HEIGHT / frame.ratio) + 48}px">
+<div class="map">
 <div class="lats" aria-hidden="true">${latitudeTicks(frame)}</div>
 <ul class="cells" aria-label="Map of places, ${count(cells.length, 'place')}" style="aspect-ratio:1/${frame.ratio.toFixed(4)}">
 ${cells.map((cell, i) => cellMarkup(cell, boxes[i]!, frame))}
 </ul>
 <div class="lons" aria-hidden="true">${longitudeTicks(frame)}</div>
+${ruler(frame)}
 </div>
-<div class="legend">${scaleBar(frame)}
+<div class="legend">
 <span><i class="key outline"></i> picked by the search</span>
 <span><i class="key cover"></i> pixel coverage, percent</span>
 <span><i class="key cloud"></i> cloud cover, percent (– not assessed)</span></div>
@@ -68,7 +70,7 @@ function cellMarkup({ geocode, shown, tiles }: Cell, box: Bbox, frame: Frame): H
   const image = shown.preview !== undefined && EMBEDDED_IMAGE.test(shown.preview) ? shown.preview : null;
   return html`<li class="cell${shown.picked ? ' picked' : ''}${shown.cloudCover === null ? ' no-cloud' : ''}" style="${style}" data-tip="${tileText(shown)}${dates}">${
     image && html`<img src="${image}" alt="Satellite picture of place ${geocode}, ${day(shown.time)}">`
-  }<span class="code">${geocode}</span><span class="figures"><span><span class="sr">coverage </span>${percent(shown.coverage)}</span><span><span class="sr">cloud </span>${percent(shown.cloudCover)}</span></span><span class="meter cover"></span><span class="meter cloud"></span></li>
+  }<span class="code">${geocode}</span><span class="figures"><span class="figure cover"><span class="sr">coverage </span>${percent(shown.coverage)}</span><span class="figure cloud"><span class="sr">cloud </span>${percent(shown.cloudCover)}</span></span><span class="meter cover"></span><span class="meter cloud"></span></li>
 `;
 }
 
@@ -97,10 +99,10 @@ function frameOf(boxes: Bbox[]): Frame {
   return { west, north, width, height, ratio: (height * KM_PER_DEGREE) / kmAcross, kmAcross };
 }
 
-function scaleBar({ kmAcross }: Frame): Html {
+function ruler({ kmAcross }: Frame): Html {
   const km = niceBelow(kmAcross / 5);
   const text = km < 1 ? `${km * 1000} m` : `${km} km`;
-  return html`<span class="scale-bar"><i class="key ruler"></i> map width ${kmAcross.toPrecision(2)} km, ${text}</span>`;
+  return html`<p class="ruler"><i style="width:${((km / kmAcross) * 100).toFixed(2)}%"></i> ${text}</p>`;
 }
 
 function longitudeTicks({ west, width }: Frame): Html[] {

@@ -1,7 +1,7 @@
 /** What the figures of a training say, in words, also where they are bad. */
 import { count } from '../output.js';
 import { significant } from './format.js';
-import type { ReportTraining } from './report-data.js';
+import type { ReportModel, ReportTraining } from './report-data.js';
 
 /** Is the model better than the simple baselines? One to three sentences. */
 export function verdict({ models, pooled }: ReportTraining): string {
@@ -9,12 +9,28 @@ export function verdict({ models, pooled }: ReportTraining): string {
   const beatsRidge = models.filter(
     ({ metrics, baseline }) => metrics.validation.mse < baseline.linear.mse,
   ).length;
+  // Turned round, so that a model whose error is no number counts as beaten.
   const belowMean = models.filter(
-    ({ metrics, baseline }) => metrics.validation.mse >= baseline.mean.mse,
+    ({ metrics, baseline }) => !(metrics.validation.mse < baseline.mean.mse),
   ).length;
   return [byPlace(beatsRidge, models.length), againstMean(belowMean), pooled && together(pooled)]
     .filter(Boolean)
     .join(' ');
+}
+
+/** So many places are named in a sentence. */
+const MAX_NAMES = 12;
+
+/** Where the model is not better than both baselines. */
+export function losers(models: ReportModel[]): string {
+  const lost = models.filter(
+    ({ metrics, baseline }) => !(metrics.validation.mse < Math.min(baseline.linear.mse, baseline.mean.mse)),
+  );
+  if (lost.length === 0) return 'Here it does so everywhere.';
+  if (lost.length === models.length) return 'Here it does so nowhere.';
+  const names = lost.slice(0, MAX_NAMES).map(({ geocode }) => geocode);
+  const more = lost.length > MAX_NAMES ? ` and ${lost.length - MAX_NAMES} more` : '';
+  return `Here it does not in ${names.join(', ')}${more}.`;
 }
 
 function byPlace(wins: number, places: number): string {
@@ -30,7 +46,7 @@ function byPlace(wins: number, places: number): string {
       ? `The model does not beat ridge regression: ${simple}.`
       : `The model beats ridge regression in none of ${all}: ${simple}.`;
   }
-  return `The model has a lower error than ridge regression in ${wins} of ${all}; in the other ${places - wins} it does not: ${simple}.`;
+  return `The model has a lower error than ridge regression in ${wins} of ${all}; in ${places - wins === 1 ? 'the other one' : `the other ${places - wins}`} it does not: ${simple}.`;
 }
 
 function againstMean(losses: number): string {
