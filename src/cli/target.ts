@@ -59,11 +59,15 @@ interface Item {
 }
 
 /** No server answers the addresses of assets here, so that they become the files' own paths: GDAL and QGIS open these. */
-async function nameLocalFiles(node: TilewrightNode, answer: (Partial<Item> & { features?: Item[] }) | null): Promise<void> {
+async function nameLocalFiles(
+  node: TilewrightNode,
+  answer: (Partial<Item> & { features?: Item[] }) | null,
+): Promise<void> {
   const items = answer?.features ?? (answer?.type === 'Feature' ? [answer as Item] : []);
   for (const { id, assets } of items) {
     const tile = await node.storage.getTile(id);
     if (!tile) continue;
-    for (const [group, asset] of Object.entries(assets)) asset.href = resolve(node.storage.tilePath(tile, group));
+    for (const [group, asset] of Object.entries(assets))
+      asset.href = resolve(node.storage.tilePath(tile, group));
   }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { Mask } from '../../src/raster/index.js';
+import { Mask, readRaster } from '../../src/raster/index.js';
 import { readPlace } from '../../src/training/read-place.js';
 import { field } from './fields.js';
 import { writeDate, writeRaster } from './places.js';
@@ -79,8 +79,28 @@ describe('readPlace', () => {
       'its bands differ in size: red 20x20, nir 40x40 px',
     );
     assert.equal(await reason([small, large]), 'its dates differ in size: 20x20 and 40x40 px');
+    const bright = { ...small.red, scale: 1e4 * small.red.scale };
+    assert.match(await reason([{ ...small, red: bright }]), /no reflectances .*--scale/);
+  });
+
+  it('takes the worst of the mask pixels that a pixel touches, whatever their size', async () => {
+    const small = writeDate(folder, 'touched', field(20, 20));
     const odd = writeDate(folder, 'odd', field(30, 30));
-    assert.match(await reason([{ ...small, mask: odd.mask }]), /mask of 30x30 px is no integer multiple/);
-    assert.match(await reason([{ ...large, mask: small.mask }]), /no integer multiple/);
+    const read = await readPlace([{ ...small, mask: odd.mask }]);
+    assert.ok('dates' in read);
+    const fine = (await readRaster(odd.mask)).bands[0];
+    const rank = [0, 2, 3, 4, 255, 1];
+    read.dates[0].mask.forEach((code, pixel) => {
+      const row = 1.5 * Math.floor(pixel / 20);
+      const column = 1.5 * (pixel % 20);
+      const touched: number[] = [];
+      for (let r = Math.floor(row); r < row + 1.5; r++) {
+        for (let c = Math.floor(column); c < column + 1.5; c++) touched.push(fine[30 * r + c]);
+      }
+      assert.equal(
+        code,
+        rank.find((one) => touched.includes(one)),
+      );
+    });
   });
 });
