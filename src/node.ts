@@ -75,10 +75,25 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       return url;
     },
     async close() {
-      await server.close();
-      await jobs.close();
-      await workers.close();
-      await storage.close();
+      // Whatever fails to stop, the rest is stopped as well; the first error is thrown.
+      const stops = [
+        () => jobs.close(),
+        () => closeServer(server),
+        () => workers.close(),
+        () => storage.close(),
+      ];
+      const errors: unknown[] = [];
+      for (const stop of stops) await stop().catch((error) => errors.push(error));
+      if (errors.length > 0) throw errors[0];
     },
   };
+}
+
+/** How long downloads may go on when the server stops, ms. */
+const CLOSE_GRACE = 3000;
+
+async function closeServer(server: FastifyInstance): Promise<void> {
+  const timer = setTimeout(() => server.server.closeAllConnections(), CLOSE_GRACE);
+  await server.close();
+  clearTimeout(timer);
 }

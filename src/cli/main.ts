@@ -42,6 +42,10 @@ async function main(): Promise<void> {
     if (error.code === 'EPIPE') process.exit(0);
     throw error;
   });
+  process.stderr.on('error', (error: NodeJS.ErrnoException) => {
+    // Nobody reads the messages any more: no reason to stop.
+    if (error.code !== 'EPIPE') throw error;
+  });
   try {
     await buildProgram().parseAsync();
   } catch (error) {

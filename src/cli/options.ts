@@ -152,7 +152,8 @@ export function applyConfigFile(command: Command): void {
     const source = command.getOptionValueSource(name);
     if (source !== undefined && source !== 'default') continue;
     try {
-      const parsed = option.parseArg && typeof value === 'string' ? option.parseArg(value, undefined) : value;
+      const parsed =
+        option.parseArg && typeof value !== 'object' ? option.parseArg(String(value), undefined) : value;
       command.setOptionValueWithSource(name, parsed, 'config');
     } catch (error) {
       command.error(

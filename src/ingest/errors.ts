@@ -75,3 +75,19 @@ export const ingestFailed = defineError(
   'A scene failed with an error that has no code of its own; its message says which. The other scenes go on.',
   (path: string, detail: string) => `${path}: ${detail}`,
 );
+
+export const sceneTwice = defineError(
+  'TW_INGEST_SCENE_TWICE',
+  409,
+  'Two inputs of one ingest have the same scene id, so that one would replace the other. Name them with --id, one at a time.',
+  (path: string, other: string, id: string) =>
+    `${path} has the same scene id ${id} as ${other}; ingest it by itself with another --id`,
+);
+
+export const tileTooLarge = defineError(
+  'TW_INGEST_TILE_TOO_LARGE',
+  400,
+  'One tile would need more pixels than can be cut at once. Use a higher precision, so that tiles get smaller.',
+  (path: string, geocode: string, width: number, height: number) =>
+    `${path}: the tile ${geocode} would be ${width} x ${height} pixels; use a higher --precision`,
+);

@@ -3,11 +3,11 @@
  * worker threads, publish the files as they arrive, and commit them all together.
  */
 import { type Grid, type GridName, gridByName, pixelGrids } from '../geocode/index.js';
-import type { WorkerPool } from '../raster/index.js';
+import { bytesPerSample, type WorkerPool } from '../raster/index.js';
 import { inLanes, type SceneWrite, type Storage, type TileRecord } from '../storage/index.js';
 import { finestGroup, sceneCells, scenePrecision } from './cells.js';
 import { type Chunk, planChunks, windowCapacity } from './chunks.js';
-import { noValidPixels } from './errors.js';
+import { noValidPixels, tileTooLarge } from './errors.js';
 import { fingerprintOf } from './fingerprint.js';
 import { describeScene } from './formats/index.js';
 import { RowWindow } from './row-window.js';
@@ -27,6 +27,8 @@ export interface IngestOptions extends DescribeOptions {
 }
 
 export interface IngestHooks {
+  /** Called with the scene's id before anything is written; what it throws fails the scene. */
+  onScene?(collection: string, scene: string): void;
   signal?: AbortSignal;
   /** Called with the number of cells of the scene, and after each of them. */
   onCells?(total: number): void;
@@ -59,6 +61,7 @@ export async function ingestScene(
   const precision = options.precision ?? existing?.precision ?? scenePrecision(scene, grid);
   const collection = await storage.collectionFor({ ...scene.collection, id, grid: grid.name, precision });
 
+  hooks.onScene?.(id, scene.id);
   const fingerprint = await fingerprintOf(scene, grid.name, precision, hooks.signal);
   const previous = await storage.getScene(id, scene.id);
   if (previous?.fingerprint === fingerprint) {
@@ -75,6 +78,7 @@ export async function ingestScene(
 
   const cells = sceneCells(scene, grid, precision);
   warnOfSmallTiles(scene, grid, cells);
+  refuseLargeTiles(scene, grid, cells);
   const chunks = planChunks(scene, grid, cells, context.memory);
   hooks.onCells?.(cells.length);
   const write = await storage.beginScene(collection, scene.id, cells);
@@ -107,6 +111,24 @@ function warnOfSmallTiles(scene: Scene, grid: Grid, cells: string[]): void {
     scene.warnings.push(
       `its tiles are only ${width} px wide; put scenes with such pixels into a collection of their own`,
     );
+  }
+}
+
+/** A thread holds all bands of a tile, and its files, at once. */
+const MAX_TILE_BYTES = 512e6;
+
+function refuseLargeTiles(scene: Scene, grid: Grid, cells: string[]): void {
+  const resolutions = scene.groups.map((group) => group.resolution);
+  for (const geocode of cells) {
+    const sizes = pixelGrids(grid, geocode, resolutions);
+    const bytes = scene.groups.reduce((sum, group, g) => {
+      const { width, height } = sizes[g];
+      return sum + width * height * group.bands.length * bytesPerSample(group.bands[0].header.dataType);
+    }, 0);
+    if (bytes > MAX_TILE_BYTES) {
+      const { width, height } = sizes[scene.groups.indexOf(finestGroup(scene))];
+      throw tileTooLarge(scene.path, geocode, width, height);
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 import { messageOf, TilewrightError } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
-import { ingestFailed } from './errors.js';
+import { ingestFailed, sceneTwice } from './errors.js';
 import { findScenes } from './formats/index.js';
 import { type IngestContext, type IngestOptions, ingestScene, type SceneResult } from './ingest.js';
 
@@ -25,7 +25,7 @@ const INPUTS = {
   additionalProperties: false,
   properties: {
     paths: { type: 'array', items: { type: 'string' }, minItems: 1 },
-    collection: { type: 'string', pattern: '^[a-z0-9][a-z0-9._-]{0,63}$' },
+    collection: { type: 'string', pattern: '^[a-z0-9][a-z0-9.-]{0,63}$' },
     grid: { enum: ['geohash', 'quadtile'] },
     precision: { type: 'integer' },
     id: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$' },
@@ -83,12 +83,19 @@ async function ingestPaths(
     scenes.push(...(found?.scenes ?? []));
     results.passedOver.push(...(found?.passedOver ?? []));
   }
+  const seen = new Map<string, string>();
   const tiles = { total: 0, done: 0, failed: 0, skipped: 0 };
   for (const [i, path] of scenes.entries()) {
     job.message(`scene ${i + 1} of ${scenes.length}: ${path}`);
     const scene = await attempt(path, () =>
       ingestScene(context, path, options, {
         signal: job.signal,
+        onScene: (collection, scene) => {
+          const key = `${collection}/${scene}`;
+          const other = seen.get(key);
+          if (other !== undefined) throw sceneTwice(path, other, scene);
+          seen.set(key, path);
+        },
         onCells: (count) => {
           tiles.total += count;
           job.progress(tiles);

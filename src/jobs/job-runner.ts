@@ -47,6 +47,8 @@ export class Jobs {
   private readonly live = new Map<string, LiveJob>();
   /** By job: its record when it has ended. Rejects where the end could not be written. */
   private readonly ends = new Map<string, Promise<JobRecord>>();
+  /** Ends that could not be written, so that who asks is not told that the job still runs. */
+  private readonly unwritten = new Map<string, JobRecord>();
   private readonly slots: Slots;
   private closed = false;
 
@@ -103,7 +105,7 @@ export class Jobs {
 
   /** Throws TW_JOB_NOT_FOUND. */
   async get(id: string): Promise<JobRecord> {
-    const job = this.live.get(id)?.told ?? (await this.store.get(id));
+    const job = this.live.get(id)?.told ?? this.unwritten.get(id) ?? (await this.store.get(id));
     if (!job) throw jobNotFound(id);
     return job;
   }
@@ -156,7 +158,10 @@ export class Jobs {
     } catch (error) {
       const end = outcome(error, job.abort.signal);
       // Results that could not be written are what failed.
-      await this.write(job, { ...end, finished: Date.now(), results: undefined });
+      await this.write(job, { ...end, finished: Date.now(), results: undefined }).catch((failure) => {
+        this.unwritten.set(job.next.id, job.next);
+        throw failure;
+      });
     }
     return job.told;
   }

@@ -37,9 +37,10 @@ export function parseGdalMetadata(
 ): { metadata: Record<string, string>; bandTags: BandTags[] } {
   const metadata: Record<string, string> = {};
   const bandTags: BandTags[] = Array.from({ length: bands }, () => ({}));
-  for (const [, attributeText = '', text = ''] of xml.matchAll(/<Item\b([^>]*)>([^<]*)<\/Item>/g)) {
+  // Patterns that cannot overlap with what follows them: hostile text must not take quadratic time.
+  for (const [, attributeText = '', text = ''] of xml.matchAll(/<Item\b([^<>]*)>([^<]*)<\/Item>/g)) {
     const attributes = new Map<string, string>();
-    for (const [, name = '', value = ''] of attributeText.matchAll(/([\w:]+)\s*=\s*"([^"]*)"/g)) {
+    for (const [, name = '', value = ''] of attributeText.matchAll(/(?<![\w:])([\w:]+)\s*=\s*"([^"]*)"/g)) {
       attributes.set(name, unescapeXml(value));
     }
     const name = attributes.get('name');

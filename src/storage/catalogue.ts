@@ -148,8 +148,9 @@ export class Catalogue {
   }
 
   /** Throws TW_STORAGE_LOCKED where another process, or this one, has it open. */
-  static async open(dir: string): Promise<Catalogue> {
-    const db = new Level<string, Buffer>(dir, { valueEncoding: 'buffer' });
+  /** `create` makes a new one; without it a catalogue that is gone is an error and not an empty one. */
+  static async open(dir: string, create = true): Promise<Catalogue> {
+    const db = new Level<string, Buffer>(dir, { valueEncoding: 'buffer', createIfMissing: create });
     await onDisk(dir, () => db.open());
     return new Catalogue(dir, db);
   }

@@ -4,7 +4,7 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Catalogue } from './catalogue.js';
 import { fsyncFolder, writeFileDurably } from './durable.js';
-import { onDisk, storageCorrupt, storageFormat, storageLocked } from './errors.js';
+import { onDisk, storageCorrupt, storageDamaged, storageFormat, storageLocked } from './errors.js';
 
 /** `node.json`: made once, kept for good. */
 export interface NodeIdentity {
@@ -96,14 +96,34 @@ export class DataFolder {
 }
 
 async function openCatalogue(dir: string): Promise<Catalogue> {
+  const marker = join(dir, DAMAGED);
+  if ((await readOptional(marker, ['ENOENT'])) !== undefined) throw storageDamaged(dir, marker);
   try {
-    return await Catalogue.open(join(dir, 'catalogue'));
+    const catalogue = await Catalogue.open(join(dir, 'catalogue'), (await readIdentity(dir)) === undefined);
+    await refuseLostRecords(dir, marker, catalogue);
+    return catalogue;
   } catch (error) {
     if (!storageLocked.is(error)) throw error;
     const lock = await readLock(dir);
     const holder = lock ? `process ${lock.pid}${lock.url ? ` at ${lock.url}` : ''}` : 'another process';
     throw storageLocked.because(error, dir, holder);
   }
+}
+
+/** A file that says that the catalogue has lost records. */
+const DAMAGED = 'damaged';
+
+/**
+ * LevelDB drops what it cannot read of its log and says so in its file LOG only. The tiles of lost records would look like
+ * leftovers of an interrupted ingest and be swept, so that the folder is not used until somebody has looked at it.
+ */
+async function refuseLostRecords(dir: string, marker: string, catalogue: Catalogue): Promise<void> {
+  const log = await readOptional(join(dir, 'catalogue', 'LOG'), ['ENOENT']);
+  const lost = log?.split('\n').find((line) => /dropping \d+ bytes|Corruption:/.test(line));
+  if (lost === undefined) return;
+  await writeFileDurably(marker, Buffer.from(`${lost}\n`));
+  await catalogue.close();
+  throw storageDamaged(dir, marker);
 }
 
 async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {

@@ -8,6 +8,14 @@ export const storageCorrupt = defineError(
     `${what} in ${where} is damaged: its bytes are not those that were written. Run "tilewright verify", then ingest again what it names.`,
 );
 
+export const storageDamaged = defineError(
+  'TW_STORAGE_DAMAGED',
+  500,
+  'The catalogue has lost records, so the folder is not used: its tiles would be taken for leftovers. Restore it from a backup; or remove the file `damaged` to go on with the records that are left, and ingest the lost scenes again.',
+  (dir: string, marker: string) =>
+    `the catalogue of ${dir} has lost records; restore it from a backup, or remove ${marker} to go on with what is left`,
+);
+
 export const storageLocked = defineError(
   'TW_STORAGE_LOCKED',
   409,
@@ -117,7 +125,9 @@ export function asStorageError(error: unknown, dir: string): unknown {
   if (some(['LEVEL_LOCKED'])) return storageLocked.because(error, dir, 'another process');
   if (some(['ENOSPC', 'EDQUOT'], FULL)) return storageFull.because(error, dir);
   if (some(['EACCES', 'EPERM', 'EROFS'], READ_ONLY)) return storageReadOnly.because(error, dir);
-  if (some(['LEVEL_CORRUPTION'], /Corruption/)) return storageCorrupt.because(error, 'the catalogue', dir);
+  const gone = chain.some((e) => e.message.includes('create_if_missing is false'));
+  if (gone || some(['LEVEL_CORRUPTION'], /Corruption/))
+    return storageCorrupt.because(error, 'the catalogue', dir);
   const last = chain.at(-1);
   if (last && chain.some((e) => /^(E[A-Z0-9]+|LEVEL_.*)$/.test(e.code)))
     return storageIo.because(error, dir, last.message);

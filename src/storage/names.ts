@@ -6,7 +6,8 @@ import { storageBadName } from './errors.js';
 const WORD = '[A-Za-z0-9][A-Za-z0-9._+-]*';
 /** A file name has at most 255 bytes; a tile id is collection + scene + geocode + the suffix of a derived tile. */
 const PATTERNS = {
-  'collection id': new RegExp(`^(?=.{1,64}$)${WORD}$`),
+  // No underscore: `<collection>_<scene>_<cell>` must come from one collection and scene only.
+  'collection id': /^(?=.{1,64}$)[A-Za-z0-9][A-Za-z0-9.+-]*$/,
   'scene id': new RegExp(`^(?=.{1,120}$)${WORD}$`),
   'tile id': new RegExp(`^(?=.{1,240}$)${WORD}$`),
   'model name': new RegExp(`^(?=.{1,64}$)${WORD}$`),

@@ -249,7 +249,7 @@ test('a deleted tile, scene and collection are gone with their files, and others
   const n = 7;
   assert.ok(cellsOf(n).length > 2);
   for (const scene of ['a', 'a_b', 'c']) await writeScene(storage, scene, n);
-  const other = await storage.beginScene({ ...COLLECTION, id: 'sentinel-2-l2a_x' }, 'a', ['9q8yy']);
+  const other = await storage.beginScene({ ...COLLECTION, id: 'sentinel-2-l2a-x' }, 'a', ['9q8yy']);
   await stageTile(other, n, '9q8yy');
   await other.publish(['9q8yy']);
   await other.commit(factsOf(n), [tileRecord(other, n, '9q8yy')]);

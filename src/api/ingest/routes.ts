@@ -1,5 +1,5 @@
-import { realpath } from 'node:fs/promises';
-import { isAbsolute, relative } from 'node:path';
+import { readdir, realpath, stat } from 'node:fs/promises';
+import { isAbsolute, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import type { IngestInputs } from '../../ingest/index.js';
@@ -51,14 +51,34 @@ export async function ingestRoutes(
 
 /** The real path of an href; links out of the allowed folders do not help. The server's own user may name any path. */
 async function allowedPath(href: string, isOwner: boolean, { allowedFolders }: Services): Promise<string> {
-  const path = href.startsWith('file://') ? fileURLToPath(href) : href;
+  const path = pathOf(href);
   if (isOwner) return path;
   const real = await realpath(path).catch(() => null);
   const inside = (folder: string) => {
     const below = relative(folder, real ?? '/');
-    return !below.startsWith('..') && !isAbsolute(below);
+    return below !== '..' && !below.startsWith(`..${sep}`) && !isAbsolute(below);
   };
   // The same answer for what is missing and what is outside: the route tells nothing of the disk.
   if (real === null || !isAbsolute(path) || !allowedFolders.some(inside)) throw outsideFolder(href);
+  if (await holdsLinks(real)) throw outsideFolder(href);
   return real;
+}
+
+function pathOf(href: string): string {
+  if (!href.startsWith('file:')) return href;
+  try {
+    return fileURLToPath(href);
+  } catch (error) {
+    throw outsideFolder.because(error, href);
+  }
+}
+
+/** Links in a product folder could lead out of the allowed folders; products are two levels deep at most. */
+async function holdsLinks(path: string, levels = 2): Promise<boolean> {
+  if (levels === 0 || !(await stat(path)).isDirectory()) return false;
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    if (!entry.isFile() && !entry.isDirectory()) return true;
+    if (entry.isDirectory() && (await holdsLinks(join(path, entry.name), levels - 1))) return true;
+  }
+  return false;
 }

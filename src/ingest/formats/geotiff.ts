@@ -1,4 +1,5 @@
 /** Any single GeoTIFF, its bands and time described by flags or by its own tags. */
+import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
@@ -117,4 +118,12 @@ function parseTime(text: string): number {
 
 const stamp = (time: number) => new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
 
-const cleanId = (name: string) => name.replace(/[^A-Za-z0-9._-]+/g, '-');
+/** A file name as an id; where characters were replaced, a digest keeps different names apart. */
+function cleanId(name: string): string {
+  const clean = name
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .slice(0, 80);
+  if (clean === name) return name;
+  return `${clean || 'scene'}-${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
+}
