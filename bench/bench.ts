@@ -5,6 +5,8 @@ import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
 export interface BenchOptions {
   /** A small run that shows that it works, for continuous integration. */
   short: boolean;
+  /** Threads of ours. One is fair to peers that use one, and to cores that share their units. */
+  threads: number;
   /** Takes lines for people. */
   log: (line: string) => void;
 }

@@ -1,4 +1,4 @@
-/** npm run bench -- NAME [--short] [--format json]: runs a benchmark; without a name, lists them. */
+/** npm run bench -- NAME [--short] [--threads N] [--format json]: runs a benchmark; without a name, lists them. */
 import { parseArgs } from 'node:util';
 import { type BenchOptions, type BenchResult, machine } from './bench.js';
 
@@ -7,7 +7,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   ingest: async () => (await import('./raster.js')).benchIngest,
 };
 
-const usage = `npm run bench -- NAME [--short] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;
+const usage = `npm run bench -- NAME [--short] [--threads N] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;
 
 function wrongUsage(message: string): never {
   console.error(`${message}\n${usage}`);
@@ -18,7 +18,11 @@ function readArguments() {
   try {
     return parseArgs({
       allowPositionals: true,
-      options: { short: { type: 'boolean', default: false }, format: { type: 'string', default: 'text' } },
+      options: {
+        short: { type: 'boolean', default: false },
+        threads: { type: 'string', default: '1' },
+        format: { type: 'string', default: 'text' },
+      },
     });
   } catch (error) {
     return wrongUsage(error instanceof Error ? error.message : String(error));
@@ -36,8 +40,12 @@ if (!load) wrongUsage(`there is no benchmark ${name}`);
 if (rest.length > 0) wrongUsage('one benchmark at a time');
 if (values.format !== 'text' && values.format !== 'json') wrongUsage(`there is no format ${values.format}`);
 
+const threads = Number(values.threads);
+if (!Number.isInteger(threads) || threads < 1)
+  wrongUsage(`--threads ${values.threads} is no number of threads`);
+
 const run = await load();
-const results = await run({ short: values.short, log: (line) => console.error(line) });
+const results = await run({ short: values.short, threads, log: (line) => console.error(line) });
 if (values.format === 'json') {
   console.log(JSON.stringify({ machine: machine(), results }, null, 2));
 } else {

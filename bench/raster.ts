@@ -3,7 +3,7 @@
  * The peer is gdalwarp, which does the whole scene at once into one file: less work than a file for every cell.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { geohash } from '../src/geocode/index.js';
 import {
@@ -36,14 +36,11 @@ type Pool = WorkerPool<Task, Done>;
 /** CPU seconds by step, of one round. */
 type Round = Record<string, number>;
 
-export async function benchIngest({ short, log }: BenchOptions): Promise<BenchResult[]> {
+export async function benchIngest({ short, threads, log }: BenchOptions): Promise<BenchResult[]> {
   const path = sceneFile(short ? 2745 : 10_980, log);
   const header = await openRaster(path);
   const geocodes = cellsOf(header);
-  const pool: Pool = new WorkerPool(
-    new URL('./raster-worker.js', import.meta.url),
-    Math.min(4, availableParallelism()),
-  );
+  const pool: Pool = new WorkerPool(new URL('./raster-worker.js', import.meta.url), threads);
   const pixels = new SharedArrayBuffer(header.width * header.height * 2);
   const folder = mkdtempSync(join(tmpdir(), 'tilewright-bench-'));
   const withGdal = isInstalled('gdalwarp');
