@@ -64,7 +64,8 @@ export async function ingestScene(
   hooks.onScene?.(id, scene.id);
   const fingerprint = await fingerprintOf(scene, grid.name, precision, hooks.signal);
   const previous = await storage.getScene(id, scene.id);
-  if (previous?.fingerprint === fingerprint) {
+  // A tile that was damaged on disk is made again.
+  if (previous?.fingerprint === fingerprint && (await storage.isWhole(collection, previous))) {
     const { geocodes, warnings } = previous;
     return {
       id: scene.id,

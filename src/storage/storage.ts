@@ -8,8 +8,9 @@ import { DataFolder } from './data-folder.js';
 import { sceneBusy } from './errors.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile } from './layout.js';
 import { type NewModel, writeModel } from './model-write.js';
-import { checkedName } from './names.js';
+import { checkedName, tileId } from './names.js';
 import type { CollectionRecord, ModelRecord, SceneRecord, TileRecord } from './records.js';
+import { isWhole } from './scene-check.js';
 import { deleteCollection, deleteScene, deleteTile, requireSameCells } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
 import { Sweeper } from './sweeper.js';
@@ -127,6 +128,13 @@ export class Storage {
       throw error;
     }
     return write;
+  }
+
+  /** Whether all of a scene's tiles are there, byte by byte. Reads them all. */
+  isWhole({ grid }: CollectionRecord, scene: SceneRecord): Promise<boolean> {
+    return isWhole(this.dir, this.catalogue, scene, (geocode) =>
+      tileId(scene.collection, scene.id, grid, geocode),
+    );
   }
 
   /** Tiles made from those of the scene stay. Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_NO_SCENE. */

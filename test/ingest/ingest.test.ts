@@ -1,6 +1,6 @@
 /** Scenes to tiles, with real files and threads. */
 import assert from 'node:assert/strict';
-import { copyFile } from 'node:fs/promises';
+import { copyFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { geohash } from '../../src/geocode/index.js';
@@ -26,6 +26,21 @@ test('the same scene twice changes nothing, wherever its file lies', async (t) =
   assert.equal(second.scenes[0].unchanged, true);
   assert.equal(second.tiles, first.tiles);
   assert.deepEqual(await tilesOf(node), before);
+});
+
+test('a damaged or missing tile comes back with the same scene', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const scene = await writeTestScene(join(folder, 'scene.tif'));
+  await ingest(node, { href: scene, id: 'a', ...AT });
+  for (const damage of [(path: string) => rm(path), (path: string) => writeFile(path, 'spoilt')]) {
+    const [tile] = await tilesOf(node);
+    await damage(node.storage.tilePath(tile, '10m'));
+    assert.equal((await verify(node.storage)).problems.length, 1);
+    const again = await ingest(node, { href: scene, id: 'a', ...AT });
+    assert.equal(again.scenes[0].unchanged, false);
+    assert.deepEqual((await verify(node.storage)).problems, []);
+  }
 });
 
 test('a corrected delivery replaces every tile, also of cells that it lacks', async (t) => {

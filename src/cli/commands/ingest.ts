@@ -22,7 +22,12 @@ export function ingestCommand(): Command {
   const command = new Command('ingest')
     .description('cut scenes into tiles')
     .argument('<path...>', 'GeoTIFF files, or folders as Landsat delivers them')
-    .addOption(flag('--collection <id>', 'collection to put the tiles into; known products have their own'))
+    .addOption(
+      flag(
+        '--collection <id>',
+        'collection to put the tiles into (small letters, digits, - and .); known products have their own',
+      ),
+    )
     .addOption(flag('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']))
     .addOption(
       flag('--precision <n>', 'length of the geocodes; by default cells are at least 128 px wide', integer),

@@ -1,0 +1,35 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { Catalogue } from './catalogue.js';
+import { storageCorrupt } from './errors.js';
+import { tileFile } from './layout.js';
+import type { SceneRecord, TileRecord } from './records.js';
+
+/** Whether every tile of a scene has its record, and every file of it the bytes that were written. */
+export async function isWhole(
+  dir: string,
+  { tiles }: Catalogue,
+  scene: SceneRecord,
+  idOf: (geocode: string) => string,
+): Promise<boolean> {
+  for (const geocode of scene.geocodes) {
+    const tile = await tiles.get(idOf(geocode)).catch((error) => {
+      if (storageCorrupt.is(error)) return undefined;
+      throw error;
+    });
+    if (tile?.version !== scene.version || !(await hasItsFiles(dir, tile))) return false;
+  }
+  return true;
+}
+
+async function hasItsFiles(dir: string, tile: TileRecord): Promise<boolean> {
+  for (const { name, crc32: written } of tile.groups) {
+    const file = await readFile(join(dir, tileFile(tile, name))).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+    if (file === null || crc32(file) !== written) return false;
+  }
+  return true;
+}
