@@ -3,6 +3,8 @@
  * whole, and no half of an unfinished one can be seen.
  */
 import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -38,9 +40,7 @@ test('a killed ingest leaves the old state or the new one', async (t) => {
     ...SCENE_FLAGS,
   ];
 
-  const began = performance.now();
   const first = await tilewright(...ingest(versions[0], 'kept'));
-  const took = performance.now() - began;
   assert.equal(first.code, 0, first.stderr);
   const whole = JSON.parse(first.stdout).tiles;
   assert.ok(whole > 20);
@@ -63,9 +63,10 @@ test('a killed ingest leaves the old state or the new one', async (t) => {
   for (let n = 0; n < KILLS; n++) {
     // In turn a new scene, and a new delivery of the one that is there.
     const id = n % 2 === 0 ? `new${n}` : 'kept';
+    const files = await countFiles(data);
     const child = start(ingest(versions[(n >> 1) % 2 === 0 ? 1 : 0], id));
     const end = finished(child);
-    await sleep((took * (n + 0.5)) / KILLS);
+    await filesWritten(child, data, files + Math.ceil((3 * whole * n) / (KILLS - 1)));
     child.kill('SIGKILL');
     const { code, stdout } = await end;
     if (code === 0) acknowledged.set(id, JSON.parse(stdout).tiles);
@@ -85,3 +86,13 @@ test('a killed ingest leaves the old state or the new one', async (t) => {
   }
   assert.ok(cutOff >= KILLS / 2, `${cutOff} of ${KILLS} kills met an ingest under way`);
 });
+
+/** From the moment before the first file to that of the last, when the commit comes next. */
+async function filesWritten(child: ChildProcess, data: string, wanted: number): Promise<void> {
+  while (child.exitCode === null && (await countFiles(data)) < wanted) await sleep(3);
+}
+
+async function countFiles(data: string): Promise<number> {
+  const names = await readdir(join(data, 'tiles'), { recursive: true }).catch(() => []);
+  return names.filter((name) => name.endsWith('.tif')).length;
+}
