@@ -22,6 +22,7 @@ export function httpTransport(url: string, token?: string): Transport {
         throw unreachable.because(error, base, messageOf(error.cause ?? error));
       },
     );
+    // A body that is no JSON is null; `Client` then says that this is no tilewright server.
     return { status: response.status, body: await response.json().catch(() => null) };
   };
 }

@@ -193,6 +193,7 @@ export class Jobs {
     job.timer = undefined;
     const record: JobRecord = { ...job.next, ...change, updated: Date.now() };
     job.next = record;
+    // Who asked for the earlier write has its error; this one only waits for it to be over.
     const before = job.writes.catch(() => undefined);
     job.writes = before.then(async () => {
       await this.store.put(record);

@@ -22,6 +22,7 @@ export class Commits {
   /** Runs `work` when all that was handed in before has ended. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     const result = this.turn.then(work);
+    // The caller has the error in `result`; the next in turn only waits for the end.
     this.turn = result.catch(() => undefined);
     return result;
   }

@@ -31,6 +31,7 @@ export class Sweeper {
     const run = this.current.then(async () => {
       if (await this.removeOf(this.folder.catalogue.superseded, Date.now() - this.delay)) this.schedule();
     });
+    // The caller has the error in `run`; the next sweep only waits for the end.
     this.current = run.catch(() => undefined);
     return run;
   }

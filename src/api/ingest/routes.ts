@@ -53,6 +53,7 @@ export async function ingestRoutes(
 async function allowedPath(href: string, isOwner: boolean, { allowedFolders }: Services): Promise<string> {
   const path = pathOf(href);
   if (isOwner) return path;
+  // What cannot be resolved (missing, forbidden, a loop of links) is refused below.
   const real = await realpath(path).catch(() => null);
   const inside = (folder: string) => {
     const below = relative(folder, real ?? '/');
