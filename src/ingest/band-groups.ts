@@ -1,5 +1,5 @@
 /** Gathers the bands of a scene into groups by pixel size, data type and role. */
-import type { RasterHeader } from '../raster/index.js';
+import type { RasterHeader, Resampling } from '../raster/index.js';
 import { bandsDiffer } from './errors.js';
 import type { Resolution, SourceBand, SourceGroup } from './scene.js';
 
@@ -7,6 +7,8 @@ export interface UngroupedBand extends SourceBand {
   role: 'data' | 'qa';
   nodata: number | null;
   resolution: Resolution;
+  /** Bilinear for data and nearest for qa, unless the band holds codes. */
+  resampling?: Resampling;
 }
 
 const sameSize = (a: number, b: number) => Math.abs(a - b) <= 0.001 * Math.max(a, b);
@@ -24,13 +26,19 @@ function samePosition(a: RasterHeader, b: RasterHeader): boolean {
   );
 }
 
-/** Groups, finest first, data before qa. Names are `<size>m`, `<size>m-qa`, with `-<type>` where two would be alike. */
+/**
+ * Groups, finest first, data before qa. Names are `<size>m`, `<size>m-qa`, with `-<type>` where two would be alike, and codes marked where
+ * the type is alike as well.
+ */
 export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
   const groups: (SourceGroup & { type: string })[] = [];
-  for (const { role, nodata, resolution, ...band } of bands) {
+  for (const given of bands) {
+    const { role, nodata, resolution, ...rest } = given;
+    const { resampling = role === 'qa' ? 'nearest' : 'bilinear', ...band } = rest;
     const found = groups.find(
       (g) =>
         g.role === role &&
+        g.resampling === resampling &&
         g.type === band.header.dataType &&
         sameSize(g.resolution.x, resolution.x) &&
         sameSize(g.resolution.y, resolution.y),
@@ -39,14 +47,19 @@ export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
       throw bandsDiffer(band.header.path, found.bands[0].header.path);
     }
     if (found) found.bands.push(band);
-    else groups.push({ name: '', role, resolution, nodata, bands: [band], type: band.header.dataType });
+    else {
+      const type = band.header.dataType;
+      groups.push({ name: '', role, resampling, resolution, nodata, bands: [band], type });
+    }
   }
   const size = (g: SourceGroup) => Math.max(g.resolution.x, g.resolution.y);
   groups.sort((a, b) => size(a) - size(b) || (a.role === b.role ? 0 : a.role === 'data' ? -1 : 1));
   const base = (g: SourceGroup) => `${sizeName(size(g))}m${g.role === 'qa' ? '-qa' : ''}`;
   return groups.map(({ type, ...group }) => {
-    const alike = groups.filter((other) => base(other) === base(group)).length > 1;
-    return { ...group, name: alike ? `${base(group)}-${type}` : base(group) };
+    const alike = groups.filter((other) => base(other) === base(group));
+    const sameType = alike.filter((other) => other.type === type);
+    const suffix = sameType.length > 1 && group.resampling === 'nearest' ? `${type}-codes` : type;
+    return { ...group, name: alike.length > 1 ? `${base(group)}-${suffix}` : base(group) };
   });
 }
 

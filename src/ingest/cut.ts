@@ -1,13 +1,13 @@
 /** Cuts one cell out of the source rows in memory: pixels of every band group, the mask, and what they say together. */
 import { type Bounds, gridByName, type PixelGrid, pixelGrids } from '../geocode/index.js';
 import {
+  assessFrom,
   type ControlGrid,
   cloudCoverOf,
   controlGrid,
   coverageOf,
   histogramOf,
   hullOf,
-  maskFromQuality,
   newPixels,
   type PixelArray,
   type Projection,
@@ -83,12 +83,11 @@ function cutGroup(
 ): GroupPixels & { valid: Uint8Array } {
   const pixels = size.width * size.height;
   const valid = new Uint8Array(pixels).fill(1);
-  const resampling = group.role === 'data' ? 'bilinear' : 'nearest';
   const bands: PixelArray[] = [];
   const validPercent = group.bands.map((band) => {
     const out = newPixels(group.dataType, pixels);
     bands.push(out);
-    return (100 * warpBand(resampling, group, band, control, out, valid)) / pixels;
+    return (100 * warpBand(group.resampling, group, band, control, out, valid)) / pixels;
   });
   return { group, ...size, bands, validPercent, valid };
 }
@@ -113,19 +112,22 @@ function warpBand(
 }
 
 /**
- * The mask at the finest data group's size: 0 where one of its bands holds no data, else what the quality band says, and
- * 255 where there is none or it says nothing.
+ * The mask at the finest data group's size: 0 where one of its bands holds no data, else what the first quality band says that
+ * says something, and 255 where none does.
  */
 function maskCodes(
   task: CutTask,
   valid: Uint8Array,
   controlOf: (group: CutGroup) => ControlGrid,
 ): Uint8Array {
-  const { quality, groups } = task;
-  const group = groups.find((one) => one.name === quality?.group);
-  if (!quality || !group) return unassessedMask(valid);
-  const stored = newPixels(group.dataType, valid.length) as Uint8Array | Uint16Array;
-  const inside = new Uint8Array(valid.length).fill(1);
-  warpBand('nearest', group, group.bands[quality.band], controlOf(group), stored, inside);
-  return maskFromQuality(stored, quality.codes, valid);
+  const codes = unassessedMask(valid);
+  for (const { group: name, band, codes: table } of task.quality) {
+    const group = task.groups.find((one) => one.name === name);
+    if (!group) continue;
+    const stored = newPixels(group.dataType, valid.length) as Uint8Array | Uint16Array;
+    const inside = new Uint8Array(valid.length).fill(1);
+    warpBand('nearest', group, group.bands[band], controlOf(group), stored, inside);
+    assessFrom(stored, inside, table, codes);
+  }
+  return codes;
 }

@@ -29,7 +29,10 @@ export async function fingerprintOf(
     ...group,
     bands: bands.map(({ header, ...band }) => ({ ...band, file: digests.get(header.path) })),
   }));
-  const codes = quality && { ...quality, codes: createHash('sha256').update(quality.codes).digest('hex') };
+  const codes = quality.map((band) => ({
+    ...band,
+    codes: createHash('sha256').update(band.codes).digest('hex'),
+  }));
   const everything = { PIPELINE, grid, precision, id, platform, start, end, groups, quality: codes };
   return createHash('sha256').update(JSON.stringify(everything)).digest('hex');
 }

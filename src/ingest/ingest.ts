@@ -9,7 +9,6 @@ import { finestGroup, sceneCells, scenePrecision } from './cells.js';
 import { type Chunk, planChunks, windowCapacity } from './chunks.js';
 import { noValidPixels, tileTooLarge } from './errors.js';
 import { fingerprintOf } from './fingerprint.js';
-import { describeScene } from './formats/index.js';
 import { RowWindow } from './row-window.js';
 import type { DescribeOptions, Scene } from './scene.js';
 import type { CutResult, CutTask, IngestTask } from './tasks.js';
@@ -49,12 +48,11 @@ export interface SceneResult {
 /** Ingests one scene. All of its tiles become visible together, or none. */
 export async function ingestScene(
   context: IngestContext,
-  path: string,
+  scene: Scene,
   options: IngestOptions,
   hooks: IngestHooks = {},
 ): Promise<SceneResult> {
   const { storage } = context;
-  const scene = await describeScene(path, options);
   const id = options.collection ?? scene.collection.id;
   const existing = await storage.getCollection(id);
   const grid = gridByName(options.grid ?? existing?.grid ?? 'geohash');
@@ -85,7 +83,7 @@ export async function ingestScene(
   const write = await storage.beginScene(collection, scene.id, cells);
   try {
     const tiles = await cutChunks(context, scene, grid, chunks, write, hooks);
-    if (tiles.length === 0) throw noValidPixels(path);
+    if (tiles.length === 0) throw noValidPixels(scene.path);
     const { start, end, platform, warnings } = scene;
     await write.commit({ fingerprint, start, end, platform, warnings }, tiles);
     return {
@@ -217,6 +215,7 @@ function cutTask(
       return {
         name: group.name,
         role: group.role,
+        resampling: group.resampling,
         resolution: group.resolution,
         nodata: group.nodata,
         dataType: header.dataType,

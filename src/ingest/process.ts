@@ -1,8 +1,9 @@
 import { messageOf, TilewrightError } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import { ingestFailed, sceneTwice } from './errors.js';
-import { findScenes } from './formats/index.js';
+import { describeScenes, findInputs } from './formats/index.js';
 import { type IngestContext, type IngestOptions, ingestScene, type SceneResult } from './ingest.js';
+import type { Scene } from './scene.js';
 
 export interface IngestInputs extends IngestOptions {
   /** Files or folders on the disk of the node. */
@@ -77,18 +78,20 @@ async function ingestPaths(
     }
   };
 
-  const scenes: string[] = [];
+  const scenes: Scene[] = [];
   for (const path of paths) {
-    const found = await attempt(path, () => findScenes(path));
-    scenes.push(...(found?.scenes ?? []));
+    const found = await attempt(path, () => findInputs(path));
+    for (const input of found?.inputs ?? [])
+      scenes.push(...((await attempt(input, () => describeScenes(input, options))) ?? []));
     results.passedOver.push(...(found?.passedOver ?? []));
   }
   const seen = new Map<string, string>();
   const tiles = { total: 0, done: 0, failed: 0, skipped: 0 };
-  for (const [i, path] of scenes.entries()) {
+  for (const [i, described] of scenes.entries()) {
+    const { path } = described;
     job.message(`scene ${i + 1} of ${scenes.length}: ${path}`);
     const scene = await attempt(path, () =>
-      ingestScene(context, path, options, {
+      ingestScene(context, described, options, {
         signal: job.signal,
         onScene: (collection, scene) => {
           const key = `${collection}/${scene}`;

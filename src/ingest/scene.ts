@@ -1,5 +1,5 @@
 /** A scene as its format describes it, before any pixel is read. Plain data: parts of it are sent to worker threads. */
-import type { RasterHeader } from '../raster/index.js';
+import type { FileKind, RasterHeader, Resampling } from '../raster/index.js';
 
 /** Pixel size on the ground in metres, along columns and rows. */
 export interface Resolution {
@@ -23,6 +23,8 @@ export interface SourceBand {
 export interface SourceGroup {
   name: string;
   role: 'data' | 'qa';
+  /** Nearest for codes and classes, bilinear for measurements. */
+  resampling: Resampling;
   /** Nominal, so that it is the same for all scenes of a product. */
   resolution: Resolution;
   /** Stored value that means "no data", null where every value is data. */
@@ -30,9 +32,10 @@ export interface SourceGroup {
   bands: SourceBand[];
 }
 
-/** Which quality band says what is cloud, and how: `codes[stored value]` is a mask code, 255 where the band says nothing. */
-export interface Quality {
+/** A band with quality codes: `codes[stored value]` is a mask code, 255 where the value says nothing. */
+export interface QualityBand {
   group: string;
+  /** Index within the group. */
   band: number;
   codes: Uint8Array;
 }
@@ -47,7 +50,10 @@ export interface Scene {
   start: number;
   end: number;
   groups: SourceGroup[];
-  quality: Quality | null;
+  /** The product's own mask: for each pixel the first of these bands that says something counts. Empty where it has none. */
+  quality: QualityBand[];
+  /** Where the product has no mask of its own: whether its reflectance may be tested for cloud. */
+  reflectanceTest: boolean;
   warnings: string[];
 }
 
@@ -64,8 +70,24 @@ export interface DescribeOptions {
   maskBand?: number;
 }
 
+/** An input before it is known what product it is. Formats look at its content, not at its name. */
+export interface Candidate {
+  path: string;
+  /** What the first bytes of a file say; null for a folder and for what no one knows. */
+  kind: FileKind | null;
+  /** For a folder: the names in it, sorted; a subfolder's name ends in "/". Null for a file. */
+  entries: string[] | null;
+}
+
 /** One file a product. A new product is one new file in `formats/` and its line in `formats/index.ts`. */
 export interface SceneFormat {
-  /** The scene in this file or folder, or null where it is something else. Throws where it is this product but broken. */
-  describe(path: string, options: DescribeOptions): Promise<Scene | null>;
+  /** For messages: "Sentinel-2 SAFE". */
+  name: string;
+  /** Whether the input is this product, whole or broken. Cheap: it may list folders and read headers, no pixels. */
+  detect(candidate: Candidate): Promise<boolean>;
+  /**
+   * The scenes of the input: one, unless the file has an axis of time. Throws where the product is broken, naming the file
+   * and what to do.
+   */
+  describe(candidate: Candidate, options: DescribeOptions): Promise<Scene[]>;
 }

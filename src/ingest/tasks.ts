@@ -1,9 +1,9 @@
 /** What the ingest threads are asked to do. */
 import type { GridName } from '../geocode/index.js';
-import type { Affine, Crs, DataType } from '../raster/index.js';
+import type { Affine, Crs, DataType, Resampling } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 import type { DecodeTask } from './row-window.js';
-import type { Quality, Resolution } from './scene.js';
+import type { QualityBand, Resolution } from './scene.js';
 
 export interface CutBand {
   name: string;
@@ -17,6 +17,7 @@ export interface CutBand {
 export interface CutGroup {
   name: string;
   role: 'data' | 'qa';
+  resampling: Resampling;
   resolution: Resolution;
   nodata: number | null;
   dataType: DataType;
@@ -38,7 +39,7 @@ export interface CutTask {
   groups: CutGroup[];
   /** Index of the finest data group, whose size the mask has. */
   finest: number;
-  quality: Quality | null;
+  quality: QualityBand[];
   folder: string;
   metadata: Record<string, string>;
 }

@@ -5,7 +5,10 @@ import { corrupt, truncated, unsupported } from './errors.js';
 import { decodeLzw } from './lzw.js';
 import { bytesPerSample, pixelsOf } from './pixels.js';
 import { undoDifferences, undoFloatPredictor } from './predictor.js';
-import type { PixelArray, RasterHeader } from './types.js';
+import type { PixelArray, RasterHeader, TiffBlocks } from './types.js';
+
+/** A raster that this reader decodes. */
+export type TiffHeader = RasterHeader & { blocks: TiffBlocks };
 
 /** Codecs of the fast path: none, LZW, deflate under its two numbers. */
 export function isFastCodec(compression: number): boolean {
@@ -28,7 +31,7 @@ export function blockRows(
 }
 
 /** Samples that lie side by side for each pixel of a block. */
-export function samplesPerBlock({ bands, blocks }: RasterHeader): number {
+export function samplesPerBlock({ bands, blocks }: TiffHeader): number {
   return blocks.planar ? 1 : bands;
 }
 
@@ -39,7 +42,7 @@ export function samplesPerBlock({ bands, blocks }: RasterHeader): number {
  */
 export function decodeBlock(
   file: number,
-  header: RasterHeader,
+  header: TiffHeader,
   column: number,
   row: number,
   band: number,
@@ -90,7 +93,7 @@ function decompress(stored: Buffer, compression: number, limit: number): Uint8Ar
 /** Turns stored bytes into pixels in the byte order of this machine, in place. */
 function undoPredictor(
   bytes: Uint8Array,
-  header: RasterHeader,
+  header: TiffHeader,
   rows: number,
   samples: number,
   size: number,

@@ -8,7 +8,7 @@ import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-
 import { bytesPerSample } from './pixels.js';
 import { recognise } from './recognise.js';
 import { isTiff, readTiffDirectory, type TiffDirectory } from './tiff.js';
-import type { Affine, BlockLayout, DataType, RasterHeader } from './types.js';
+import type { Affine, DataType, RasterHeader, TiffBlocks } from './types.js';
 
 const TAG = {
   width: 256,
@@ -148,7 +148,7 @@ function dataTypeOf(directory: TiffDirectory, path: string): DataType {
 
 type ImageShape = Pick<RasterHeader, 'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'>;
 
-function blockLayout(directory: TiffDirectory, shape: ImageShape): BlockLayout {
+function blockLayout(directory: TiffDirectory, shape: ImageShape): TiffBlocks {
   const { path, width, height, bands, dataType } = shape;
   const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
   const tiled = directory.numbers(TAG.tileWidth) !== undefined;
@@ -196,6 +196,7 @@ function blockLayout(directory: TiffDirectory, shape: ImageShape): BlockLayout {
     }
   }
   return {
+    reader: 'tiff',
     width: blockWidth,
     height: blockHeight,
     planar,

@@ -5,9 +5,10 @@ export { type ControlGrid, controlGrid, type Destination } from './control-grid.
 export { crsFromEpsg, type Projection, projector } from './crs.js';
 export { openRaster } from './header.js';
 export { hullOf, type PixelCorner } from './hull.js';
-export { cloudCoverOf, coverageOf, histogramOf, maskFromQuality, unassessedMask } from './mask.js';
+export { assessFrom, cloudCoverOf, coverageOf, histogramOf, unassessedMask } from './mask.js';
 export { bytesPerSample, DATA_TYPES, emptyPixel, newPixels, pixelsOf } from './pixels.js';
 export { readRaster, readRows, readWindow } from './read.js';
+export { type FileKind, fileKind, SIGNATURE_BYTES } from './recognise.js';
 export * from './types.js';
 export { sourceExtent, type WarpSource, warp } from './warp.js';
 export { serveTasks, WorkerPool } from './worker-pool.js';

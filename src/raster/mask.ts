@@ -3,23 +3,22 @@ import { invalidImage } from './errors.js';
 import { Mask } from './types.js';
 
 /**
- * Turns quality codes into mask codes through a table with an entry for every code: 256 for uint8, 65,536 for uint16.
- * Where `valid` is 0 the mask becomes nodata, whatever the quality band says.
+ * Fills the pixels of a mask that are not assessed yet (255) by quality codes, through a table with an entry for every code:
+ * 256 for uint8, 65,536 for uint16. A table's 255 leaves the pixel to the next quality band, and so does 0 in `known`.
  */
-export function maskFromQuality(
+export function assessFrom(
   quality: Uint8Array | Uint16Array,
+  known: Uint8Array,
   table: Uint8Array,
-  valid: Uint8Array,
-): Uint8Array {
-  const codes = 2 ** (8 * quality.BYTES_PER_ELEMENT);
-  if (table.length !== codes || valid.length !== quality.length) {
+  mask: Uint8Array,
+): void {
+  if (table.length !== 2 ** (8 * quality.BYTES_PER_ELEMENT) || mask.length !== quality.length) {
     throw invalidImage(
-      `a mask of ${valid.length} pixels from ${quality.length} and a table of ${table.length} codes`,
+      `a mask of ${mask.length} pixels from ${quality.length} and a table of ${table.length} codes`,
     );
   }
-  const mask = new Uint8Array(quality.length);
-  for (let i = 0; i < quality.length; i++) mask[i] = valid[i] === 0 ? Mask.nodata : table[quality[i]];
-  return mask;
+  for (let i = 0; i < quality.length; i++)
+    if (known[i] === 1 && mask[i] === Mask.notAssessed) mask[i] = table[quality[i]];
 }
 
 /** A mask for what nothing can assess: 255 where there is data, 0 where there is none. */

@@ -1,8 +1,8 @@
 /** Reads pixels: rows for a rolling window, windows, and whole small images. */
 import { closeSync, openSync } from 'node:fs';
 import { TilewrightError } from '../errors.js';
-import { decodeBlock, isFastCodec, samplesPerBlock } from './blocks.js';
-import { corrupt, rasterUnreadable, windowOutside } from './errors.js';
+import { decodeBlock, isFastCodec, samplesPerBlock, type TiffHeader } from './blocks.js';
+import { corrupt, rasterUnreadable, unsupported, windowOutside } from './errors.js';
 import { openRaster } from './header.js';
 import { kernels } from './kernels-by-type.js';
 import { newPixels, storedNodata } from './pixels.js';
@@ -63,8 +63,13 @@ async function readInto(
 ): Promise<void> {
   checkRequest(header, bands, window, target);
   if (window.width === 0 || window.height === 0) return;
+  if (!isTiffHeader(header)) throw unsupported(header.path, 'its format is not read');
   if (isFastCodec(header.blocks.compression)) readBlocks(header, bands, window, target);
   else await readByLibrary(header, bands, window, target);
+}
+
+function isTiffHeader(header: RasterHeader): header is TiffHeader {
+  return header.blocks.reader === 'tiff';
 }
 
 function checkRequest(
@@ -95,7 +100,7 @@ function checkRequest(
   }
 }
 
-function readBlocks(header: RasterHeader, bands: number[], window: Window, target: Target): void {
+function readBlocks(header: TiffHeader, bands: number[], window: Window, target: Target): void {
   const { width, height, planar } = header.blocks;
   const file = openForBlocks(header.path);
   try {
@@ -128,7 +133,7 @@ function openForBlocks(path: string): number {
 /** Copies the part of a block that lies in the window; a block that was never written counts as nodata. */
 function copyBlock(
   block: PixelArray | undefined,
-  header: RasterHeader,
+  header: TiffHeader,
   column: number,
   row: number,
   sample: number,

@@ -1,34 +1,51 @@
-/** Names a file by its first bytes, for messages that say what was found in place of a TIFF. */
+/** What a file is by its first bytes, whatever its name says. */
 
-const CONVERT =
-  'This format is not read directly: convert it with gdal_translate -of COG, or install GDAL (gdal-bin).';
-const OTHER = 'Give a GeoTIFF.';
+/** Kinds of files that something here can open. */
+export type FileKind = 'tiff' | 'jp2' | 'hfa' | 'hdf4' | 'hdf5' | 'netcdf' | 'zip' | 'gzip' | 'tar';
 
-const SIGNATURES: { bytes: number[]; at?: number; name: string; advice: string }[] = [
-  { bytes: [0, 0, 0, 12, 0x6a, 0x50, 0x20, 0x20], name: 'JPEG 2000', advice: CONVERT },
-  { bytes: [0xff, 0x4f, 0xff, 0x51], name: 'a JPEG 2000 code stream', advice: CONVERT },
-  { bytes: [0x0e, 0x03, 0x13, 0x01], name: 'HDF4', advice: CONVERT },
-  { bytes: [0x89, 0x48, 0x44, 0x46], name: 'HDF5 (or netCDF 4)', advice: CONVERT },
-  { bytes: [...Buffer.from('CDF')], name: 'netCDF', advice: CONVERT },
-  { bytes: [...Buffer.from('EHFA_HEADER_TAG')], name: 'Erdas Imagine (.img)', advice: CONVERT },
-  { bytes: [...Buffer.from('NITF')], name: 'NITF', advice: CONVERT },
-  { bytes: [...Buffer.from('GRIB')], name: 'GRIB', advice: CONVERT },
-  { bytes: [0x89, 0x50, 0x4e, 0x47], name: 'PNG', advice: OTHER },
-  { bytes: [0xff, 0xd8, 0xff], name: 'JPEG', advice: OTHER },
-  { bytes: [...Buffer.from('GIF8')], name: 'GIF', advice: OTHER },
-  { bytes: [...Buffer.from('WEBP')], at: 8, name: 'WebP', advice: OTHER },
-  { bytes: [0x50, 0x4b], name: 'a zip archive', advice: 'Unpack it first.' },
-  { bytes: [0x1f, 0x8b], name: 'gzip', advice: 'Unpack it first.' },
-  { bytes: [...Buffer.from('ustar')], at: 257, name: 'a tar archive', advice: 'Unpack it first.' },
-  { bytes: [...Buffer.from('%PDF')], name: 'PDF', advice: OTHER },
-  { bytes: [...Buffer.from('<')], name: 'XML or HTML', advice: OTHER },
-  { bytes: [...Buffer.from('{')], name: 'JSON', advice: OTHER },
+/** Bytes that are enough to tell. */
+export const SIGNATURE_BYTES = 512;
+
+const OTHER = 'Give a GeoTIFF or a product that is known.';
+
+const SIGNATURES: { bytes: number[]; at?: number; name: string; kind?: FileKind; advice?: string }[] = [
+  { bytes: [0x49, 0x49, 0x2a, 0], name: 'TIFF', kind: 'tiff' },
+  { bytes: [0x4d, 0x4d, 0, 0x2a], name: 'TIFF', kind: 'tiff' },
+  { bytes: [0x49, 0x49, 0x2b, 0], name: 'BigTIFF', kind: 'tiff' },
+  { bytes: [0x4d, 0x4d, 0, 0x2b], name: 'BigTIFF', kind: 'tiff' },
+  { bytes: [0, 0, 0, 12, 0x6a, 0x50, 0x20, 0x20], name: 'JPEG 2000', kind: 'jp2' },
+  { bytes: [0xff, 0x4f, 0xff, 0x51], name: 'a JPEG 2000 code stream', kind: 'jp2' },
+  { bytes: [0x0e, 0x03, 0x13, 0x01], name: 'HDF4', kind: 'hdf4' },
+  { bytes: [0x89, 0x48, 0x44, 0x46], name: 'HDF5 (or netCDF 4)', kind: 'hdf5' },
+  { bytes: [...Buffer.from('CDF')], name: 'netCDF', kind: 'netcdf' },
+  { bytes: [...Buffer.from('EHFA_HEADER_TAG')], name: 'Erdas Imagine (.img)', kind: 'hfa' },
+  { bytes: [0x50, 0x4b], name: 'a zip archive', kind: 'zip' },
+  { bytes: [0x1f, 0x8b], name: 'gzip', kind: 'gzip' },
+  { bytes: [...Buffer.from('ustar')], at: 257, name: 'a tar archive', kind: 'tar' },
+  { bytes: [...Buffer.from('NITF')], name: 'NITF', advice: 'Convert it with gdal_translate -of COG.' },
+  { bytes: [...Buffer.from('GRIB')], name: 'GRIB', advice: 'Convert it with gdal_translate -of COG.' },
+  { bytes: [0x89, 0x50, 0x4e, 0x47], name: 'PNG' },
+  { bytes: [0xff, 0xd8, 0xff], name: 'JPEG' },
+  { bytes: [...Buffer.from('GIF8')], name: 'GIF' },
+  { bytes: [...Buffer.from('WEBP')], at: 8, name: 'WebP' },
+  { bytes: [...Buffer.from('%PDF')], name: 'PDF' },
+  { bytes: [...Buffer.from('<')], name: 'XML or HTML' },
+  { bytes: [...Buffer.from('{')], name: 'JSON' },
 ];
 
-/** What the first bytes of a file (a few hundred) look like, and what to do with it. */
+function find(start: Uint8Array) {
+  return SIGNATURES.find(({ bytes, at = 0 }) => bytes.every((byte, i) => start[at + i] === byte));
+}
+
+/** What a file is that starts with these bytes; null where nothing here opens such files. */
+export function fileKind(start: Uint8Array): FileKind | null {
+  return find(start)?.kind ?? null;
+}
+
+/** What the first bytes of a file look like, and what to do with it, for messages. */
 export function recognise(start: Uint8Array): { found: string; advice: string } {
   if (start.length === 0) return { found: 'it is empty', advice: 'Fetch or write the file again.' };
-  const known = SIGNATURES.find(({ bytes, at = 0 }) => bytes.every((byte, i) => start[at + i] === byte));
-  if (known) return { found: `it looks like ${known.name}`, advice: known.advice };
+  const known = find(start);
+  if (known) return { found: `it looks like ${known.name}`, advice: known.advice ?? OTHER };
   return { found: 'its content is of no known format', advice: OTHER };
 }

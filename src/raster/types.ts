@@ -32,10 +32,15 @@ export interface Crs {
   geographic: boolean;
 }
 
-/** How a TIFF's pixels lie in the file. Strips are blocks as wide as the image. */
-export interface BlockLayout {
+/** The size of the pieces in which a raster is stored; a piece is decoded as a whole. */
+interface BlockSize {
   width: number;
   height: number;
+}
+
+/** How a TIFF's pixels lie in the file. Strips are blocks as wide as the image. */
+export interface TiffBlocks extends BlockSize {
+  reader: 'tiff';
   /** True where each band has blocks of its own (PlanarConfiguration 2). */
   planar: boolean;
   compression: number;
@@ -45,11 +50,51 @@ export interface BlockLayout {
   littleEndian: boolean;
 }
 
+/** Pixels that GDAL decodes, as a process of its own: JPEG 2000, HDF4, Erdas Imagine. */
+export interface GdalBlocks extends BlockSize {
+  reader: 'gdal';
+  /** Short name of the only driver that may open it, such as JP2OpenJPEG. */
+  driver: string;
+  /** What GDAL opens: the file's path, or the name of one of its layers. */
+  dataset: string;
+}
+
+/** A dataset of an HDF5 or netCDF-4 file. Its last two dimensions are rows and columns; those before them count bands. */
+export interface Hdf5Blocks extends BlockSize {
+  reader: 'hdf5';
+  /** Path within the file. */
+  dataset: string;
+  /** True where the first stored row is the southernmost; rows are then turned round as they are read. */
+  upsideDown: boolean;
+}
+
+/** Which reader decodes a raster, and what it needs to know. */
+export type BlockLayout = TiffBlocks | GdalBlocks | Hdf5Blocks;
+
 /** What a band says of itself in the GDAL metadata of its file. Physical value = stored * scale + offset. */
 export interface BandTags {
   description?: string;
   scale?: number;
   offset?: number;
+}
+
+/** One raster of a file that holds several (HDF4, HDF5, netCDF). */
+export interface Layer {
+  /** Its name in the file, such as Maximum_Snow_Extent or /HDFEOS/GRIDS/VNP_Grid_500m_2D/Data Fields/SurfReflect_I1. */
+  name: string;
+  /** For people. */
+  description: string;
+  /** Sizes of its dimensions; the last two are rows and columns. */
+  shape: number[];
+}
+
+/** A file of several rasters: `openRaster(path, layer.name)` opens one of them. */
+export interface Container {
+  path: string;
+  kind: 'hdf4' | 'hdf5' | 'netcdf';
+  layers: Layer[];
+  /** Attributes of the file, and those of HDF-EOS metadata by their names (RANGEBEGINNINGDATE ...). */
+  metadata: Record<string, string>;
 }
 
 /** Everything known of a raster before its pixels are read. Plain data: it can be sent to a worker thread. */
@@ -65,7 +110,7 @@ export interface RasterHeader {
   nodata: number | undefined;
   blocks: BlockLayout;
   bandTags: BandTags[];
-  /** GDAL dataset-level metadata items. */
+  /** What the file says of itself as a whole: GDAL metadata items, HDF attributes. */
   metadata: Record<string, string>;
   /** TIFF DateTime tag (306), as stored. */
   dateTime: string | undefined;

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { writeLandsatLikeScene } from '../../data-samples/index.js';
 import { geohash } from '../../src/geocode/index.js';
-import { describeScene, findScenes } from '../../src/ingest/formats/index.js';
+import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
 import { parseMtl } from '../../src/ingest/formats/mtl.js';
 import { readRaster } from '../../src/raster/index.js';
 import { gdalWarp, hasGdal } from '../support/gdal.js';
@@ -29,7 +29,7 @@ test('a Collection 2 scene: bands, calibration, quality', async (t) => {
   const folder = await tempFolder(t);
   const product = join(folder, 'product');
   await writeLandsatLikeScene(product);
-  const scene = await describeScene(product, {});
+  const [scene] = await describeScenes(product, {});
   assert.equal(scene.collection.id, 'landsat-c2-l1');
   assert.match(scene.id, /^LC08_L1TP_\d{6}_\d{8}$/);
   assert.deepEqual(
@@ -45,7 +45,7 @@ test('a Collection 2 scene: bands, calibration, quality', async (t) => {
   assert.ok(Math.abs(Number(red?.scale) - 2e-5 / sun) < 1e-12);
   assert.ok(Math.abs(Number(red?.offset) + 0.1 / sun) < 1e-9);
 
-  const codes = scene.quality?.codes as Uint8Array;
+  const codes = scene.quality[0].codes as Uint8Array;
   const expected = { 1: 255, 2: 2, 4: 2, 8: 2, 16: 3, 32: 4, 64: 1, 128: 1, 24: 2 };
   for (const [value, code] of Object.entries(expected))
     assert.equal(codes[Number(value)], code, `QA_PIXEL ${value}`);
@@ -97,12 +97,12 @@ test('a real Landsat 8 cut-out before collections', { skip }, async (t) => {
 });
 
 test('real series and levels: folders of products, without MTL, surface reflectance', { skip }, async () => {
-  const { scenes: series } = await findScenes(join(real, 'landsat8-ny-2018-series'));
+  const { inputs: series } = await findInputs(join(real, 'landsat8-ny-2018-series'));
   assert.equal(series.length, 19);
-  const one = await describeScene(series[0], {});
+  const [one] = await describeScenes(series[0], {});
   assert.equal(one.collection.id, 'landsat-c1-l1');
   assert.match(one.warnings.join(), /no MTL/);
-  const level2 = await describeScene(join(real, 'landsat8-c2l2-qa'), {});
+  const [level2] = await describeScenes(join(real, 'landsat8-c2l2-qa'), {});
   assert.equal(level2.collection.id, 'landsat-c2-l2');
   const red = level2.groups[0].bands.find((band) => band.commonName === 'red');
   assert.deepEqual([red?.name, red?.scale, red?.offset], ['B4', 0.0000275, -0.2]);

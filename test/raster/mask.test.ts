@@ -2,25 +2,33 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
+  assessFrom,
   cloudCoverOf,
   coverageOf,
   histogramOf,
   hullOf,
   Mask,
-  maskFromQuality,
   type PixelCorner,
   unassessedMask,
 } from '../../src/raster/index.js';
 
-test('quality codes become mask codes where there is data', () => {
+test('the first quality band that says something counts', () => {
   const table = new Uint8Array(65536).fill(Mask.clear);
-  table[1 << 3] = Mask.cloud;
-  table[65535] = Mask.snow;
-  const quality = Uint16Array.of(0, 8, 65535, 8);
-  const mask = maskFromQuality(quality, table, Uint8Array.of(1, 1, 1, 0));
-  assert.deepEqual([...mask], [Mask.clear, Mask.cloud, Mask.snow, Mask.nodata]);
-  assert.deepEqual([...unassessedMask(Uint8Array.of(1, 0))], [Mask.notAssessed, Mask.nodata]);
-  assert.throws(() => maskFromQuality(quality, table.subarray(1), mask), { code: 'TW_RASTER_INVALID_IMAGE' });
+  table[8] = Mask.cloud;
+  table[9] = Mask.notAssessed;
+  const mask = unassessedMask(Uint8Array.of(1, 1, 1, 0, 1));
+  assert.deepEqual([...mask], [255, 255, 255, Mask.nodata, 255]);
+  assessFrom(Uint16Array.of(0, 8, 9, 8, 8), Uint8Array.of(1, 1, 1, 1, 0), table, mask);
+  assert.deepEqual([...mask], [Mask.clear, Mask.cloud, 255, Mask.nodata, 255]);
+  assessFrom(
+    Uint8Array.of(1, 1, 1, 1, 1),
+    new Uint8Array(5).fill(1),
+    new Uint8Array(256).fill(Mask.snow),
+    mask,
+  );
+  assert.deepEqual([...mask], [Mask.clear, Mask.cloud, Mask.snow, Mask.nodata, Mask.snow]);
+  const known = new Uint8Array(5).fill(1);
+  assert.throws(() => assessFrom(mask, known, table, mask), { code: 'TW_RASTER_INVALID_IMAGE' });
 });
 
 test('coverage and cloud cover', () => {

@@ -1,12 +1,11 @@
 /** Any single GeoTIFF, its bands and time described by flags or by its own tags. */
 import { createHash } from 'node:crypto';
-import { stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { badOption, missingBand, noCollection, noDatetime } from '../errors.js';
 import { groundResolution } from '../resolution.js';
-import type { DescribeOptions, Quality, Scene, SceneFormat } from '../scene.js';
+import type { DescribeOptions, QualityBand, Scene, SceneFormat } from '../scene.js';
 
 /** STAC eo 1.1.0 common names; a band so named gets it as its common name too. */
 const COMMON_NAMES = new Set(
@@ -16,13 +15,18 @@ const COMMON_NAMES = new Set(
 );
 
 export const geotiff: SceneFormat = {
-  async describe(path, options) {
-    if ((await stat(path)).isDirectory()) return null;
+  name: 'GeoTIFF',
+
+  async detect({ entries }) {
+    return entries === null;
+  },
+
+  async describe({ path }, options) {
     const header = await openRaster(path);
     const { start, end } = timeOf(path, header, options);
     if (!options.collection) throw noCollection(path);
     const groups = groupBands(describeBands(path, header, options));
-    return {
+    const scene: Scene = {
       path,
       id: options.id ?? `${cleanId(basename(path, extname(path)))}_${stamp(start)}`,
       collection: { id: options.collection, title: options.collection, license: 'proprietary' },
@@ -30,9 +34,11 @@ export const geotiff: SceneFormat = {
       start,
       end,
       groups,
-      quality: options.maskBand === undefined ? null : maskBand(path, groups, header, options.maskBand),
+      quality: options.maskBand === undefined ? [] : [maskBand(path, groups, header, options.maskBand)],
+      reflectanceTest: false,
       warnings: [],
-    } satisfies Scene;
+    };
+    return [scene];
   },
 };
 
@@ -70,7 +76,7 @@ function describeBands(path: string, header: RasterHeader, options: DescribeOpti
 }
 
 /** A mask band given by the user: 0 is clear, any other value is cloud. */
-function maskBand(path: string, groups: Scene['groups'], header: RasterHeader, number: number): Quality {
+function maskBand(path: string, groups: Scene['groups'], header: RasterHeader, number: number): QualityBand {
   if (header.dataType !== 'uint8' && header.dataType !== 'uint16') {
     throw badOption(
       '--mask-band',

@@ -1,54 +1,78 @@
-import { readdir, stat } from 'node:fs/promises';
+import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type FileKind, fileKind, SIGNATURE_BYTES } from '../../raster/index.js';
 import { notRecognised } from '../errors.js';
-import type { DescribeOptions, Scene, SceneFormat } from '../scene.js';
+import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { geotiff } from './geotiff.js';
 import { landsat } from './landsat.js';
 
-/** In the order they are asked; the first that knows the input describes it. */
+/** In the order they are asked; the first that detects its product describes the input. */
 const FORMATS: SceneFormat[] = [landsat, geotiff];
 
-/** Describes the scene in a file or product folder. */
-export async function describeScene(path: string, options: DescribeOptions): Promise<Scene> {
-  for (const format of FORMATS) {
-    const scene = await format.describe(path, options);
-    if (scene) return scene;
-  }
-  throw notRecognised(path, 'the folder holds no product that is known');
+/** The scenes in a file or product folder. */
+export async function describeScenes(path: string, options: DescribeOptions): Promise<Scene[]> {
+  const candidate = await candidateAt(path);
+  const format = await formatOf(candidate);
+  if (format) return format.describe(candidate, options);
+  throw notRecognised(
+    path,
+    candidate.entries ? 'the folder holds no product that is known' : 'it is of no known format',
+  );
 }
 
-export interface FoundScenes {
-  scenes: string[];
-  /** Folders in which no scene was found. */
+export interface FoundInputs {
+  /** Files and product folders, each with one scene or more, or an archive of one. */
+  inputs: string[];
+  /** Folders in which nothing was found. */
   passedOver: string[];
 }
 
 /**
- * The scenes below a path: a file is one, a product folder is one, and any other folder is looked through for GeoTIFF files
- * and for folders of products, one level deep.
+ * The inputs below a path: a file is one, a product folder is one, and any other folder is looked through for raster files,
+ * archives and folders of products, one level deep.
  */
-export async function findScenes(path: string): Promise<FoundScenes> {
-  const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    throw notRecognised.because(
-      error,
-      path,
-      error.code === 'ENOENT' ? 'there is no such file or folder' : error.message,
-    );
-  });
-  const found: FoundScenes = { scenes: [], passedOver: [] };
-  if (!info.isDirectory() || (await isProduct(path))) return { ...found, scenes: [path] };
-  const entries = await readdir(path, { withFileTypes: true });
-  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    const child = join(path, entry.name);
-    if (entry.isFile() && /\.tiff?$/i.test(entry.name)) found.scenes.push(child);
-    else if (entry.isDirectory()) ((await isProduct(child)) ? found.scenes : found.passedOver).push(child);
+export async function findInputs(path: string): Promise<FoundInputs> {
+  const candidate = await candidateAt(path);
+  const found: FoundInputs = { inputs: [], passedOver: [] };
+  if (!candidate.entries || (await formatOf(candidate))) return { ...found, inputs: [path] };
+  for (const entry of candidate.entries) {
+    const child = await candidateAt(join(path, entry));
+    if (child.entries) ((await formatOf(child)) ? found.inputs : found.passedOver).push(child.path);
+    else if (child.kind && !isOverview(entry)) found.inputs.push(child.path);
   }
-  if (found.scenes.length === 0)
-    throw notRecognised(path, 'the folder holds neither a GeoTIFF nor a product');
+  if (found.inputs.length === 0)
+    throw notRecognised(path, 'the folder holds neither a raster file nor a product');
   return found;
 }
 
-/** A broken product is one as well: its ingest then says what is wrong. */
-async function isProduct(folder: string): Promise<boolean> {
-  return (await landsat.describe(folder, {}).catch(() => true)) !== null;
+/** GDAL's overviews beside a file are TIFFs as well, without a position of their own. */
+const isOverview = (name: string) => /\.ovr$/i.test(name);
+
+async function candidateAt(path: string): Promise<Candidate> {
+  try {
+    const info = await stat(path);
+    if (!info.isDirectory()) return { path, kind: info.isFile() ? await kindOf(path) : null, entries: null };
+    const entries = await readdir(path, { withFileTypes: true });
+    const names = entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
+    return { path, kind: null, entries: names.sort() };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw notRecognised.because(error, path, code === 'ENOENT' ? 'there is no such file or folder' : message);
+  }
+}
+
+async function kindOf(path: string): Promise<FileKind | null> {
+  const file = await open(path);
+  try {
+    const start = Buffer.alloc(SIGNATURE_BYTES);
+    const { bytesRead } = await file.read(start, 0, start.length, 0);
+    return fileKind(start.subarray(0, bytesRead));
+  } finally {
+    await file.close();
+  }
+}
+
+async function formatOf(candidate: Candidate): Promise<SceneFormat | null> {
+  for (const format of FORMATS) if (await format.detect(candidate)) return format;
+  return null;
 }

@@ -2,13 +2,13 @@
  * Landsat 4-9, one GeoTIFF a band with an MTL text beside them: pre-collection, Collection 1 and 2, level 1 and 2.
  * Bands are matched by the suffix of their file names; position comes from the rasters, never from the MTL.
  */
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { missingBand, notRecognised } from '../errors.js';
 import { gridResolution } from '../resolution.js';
-import type { Quality, Scene, SceneFormat } from '../scene.js';
+import type { Candidate, QualityBand, Scene, SceneFormat } from '../scene.js';
 import { type MtlGroup, parseMtl } from './mtl.js';
 
 type Level = 'c2-l2' | 'c2-l1' | 'c1-l1' | 'pre-l1';
@@ -48,17 +48,29 @@ interface Product {
 }
 
 export const landsat: SceneFormat = {
-  async describe(path) {
-    const folder = (await stat(path)).isDirectory() ? path : dirname(path);
-    const files = await readdir(folder);
-    const asked = folder === path ? null : basename(path);
-    if (asked && !/_MTL\.txt$/i.test(asked)) return null;
-    const mtlName = asked ?? files.find((f) => /_MTL\.txt$/i.test(f));
-    const product = mtlName ? await productOfMtl(join(folder, mtlName)) : productOfNames(folder, files);
-    if (!product) return null;
-    return describeProduct(path, folder, files, product);
+  name: 'Landsat',
+
+  // A product with an MTL that cannot be read is a broken one.
+  async detect(candidate) {
+    return (await findProduct(candidate).catch(() => true)) !== null;
+  },
+
+  async describe(candidate) {
+    const found = await findProduct(candidate);
+    if (!found) throw notRecognised(candidate.path, 'it is no Landsat product');
+    return [await describeProduct(candidate.path, found.folder, found.files, found.product)];
   },
 };
+
+async function findProduct({ path, entries }: Candidate) {
+  const asked = entries ? null : basename(path);
+  if (asked && !/_MTL\.txt$/i.test(asked)) return null;
+  const folder = entries ? path : dirname(path);
+  const files = entries ?? (await readdir(folder));
+  const mtlName = asked ?? files.find((f) => /_MTL\.txt$/i.test(f));
+  const product = mtlName ? await productOfMtl(join(folder, mtlName)) : productOfNames(folder, files);
+  return product && { folder, files, product };
+}
 
 async function describeProduct(
   path: string,
@@ -99,6 +111,7 @@ async function describeProduct(
     end: product.start,
     groups,
     quality: qualityOf(groups, product.collection, warnings),
+    reflectanceTest: false,
     warnings,
   };
 }
@@ -273,15 +286,17 @@ function collection2(v: number): number {
   return bit(v, 4) ? Mask.shadow : bit(v, 5) ? Mask.snow : Mask.clear;
 }
 
-function qualityOf(groups: Scene['groups'], collection: Level, warnings: string[]): Quality | null {
+function qualityOf(groups: Scene['groups'], collection: Level, warnings: string[]): QualityBand[] {
   const { band: name, code } = QUALITY_BITS[collection];
   for (const group of groups) {
     const band = group.bands.findIndex((b) => b.name === name);
     if (band >= 0 && group.role === 'qa') {
       const size = group.bands[band].header.dataType === 'uint8' ? 256 : 65536;
-      return { group: group.name, band, codes: Uint8Array.from({ length: size }, (_, value) => code(value)) };
+      return [
+        { group: group.name, band, codes: Uint8Array.from({ length: size }, (_, value) => code(value)) },
+      ];
     }
   }
   warnings.push(`no quality band ${name}: cloud is not assessed`);
-  return null;
+  return [];
 }
