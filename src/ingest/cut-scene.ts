@@ -1,6 +1,14 @@
 /** Cuts the cells of a scene into staged tiles: pass by pass, chunk by chunk. */
+import { join } from 'node:path';
 import { type Grid, type PixelGrid, pixelGrids } from '../geocode/index.js';
-import { inLanes, type SceneWrite, type TileRecord } from '../storage/index.js';
+import {
+  asStorageError,
+  type GroupRecord,
+  inLanes,
+  type SceneWrite,
+  type TileRecord,
+  writeSynced,
+} from '../storage/index.js';
 import type { Piece } from './arena.js';
 import type { RowSpan } from './cell-rows.js';
 import { finestGroup } from './cells.js';
@@ -9,7 +17,7 @@ import type { IngestContext, IngestHooks } from './ingest.js';
 import { type Pass, passesOf } from './passes.js';
 import { RowWindow } from './row-window.js';
 import type { Scene, SourceGroup } from './scene.js';
-import type { BlankTask, CellGroup, CutResult, CutSource, CutTask, MaskResult } from './tasks.js';
+import type { BlankTask, CellFile, CellGroup, CutResult, CutSource, CutTask, MaskResult } from './tasks.js';
 
 /** What is known of a cell while its groups are cut. */
 interface Cell {
@@ -17,8 +25,16 @@ interface Cell {
   /** Pixels of each group of the scene. */
   sizes: PixelGrid[];
   /** By group of the scene; null where the cell holds nothing of it. */
-  results: (CutResult | null)[];
+  results: (Written | null)[];
+  /** Where its files are staged. */
   folder: string | undefined;
+}
+
+/** What is left of a result when its files are on disk. */
+interface Written {
+  record: GroupRecord;
+  coverage: number;
+  mask: { record: GroupRecord; cloudCover: number | null; footprint: MaskResult['footprint'] } | null;
 }
 
 /** Everything that cutting one scene needs. */
@@ -28,7 +44,7 @@ interface Work {
   grid: Grid;
   write: SceneWrite;
   signal: AbortSignal | undefined;
-  /** Tasks at once: one in each thread, and one that waits for it. */
+  /** Cells at once: one in each thread, one that waits for it, and two whose files are being written. */
   lanes: number;
   /** Counts finished cells of a pass. */
   step(): void;
@@ -52,7 +68,7 @@ export async function cutScene(
   let steps = 0;
   const step = () => hooks.onShare?.(++steps / (geocodes.length * scene.groups.length));
   const { signal } = hooks;
-  const work: Work = { context, scene, grid, write, signal, lanes: 2 * context.workers.size, step };
+  const work: Work = { context, scene, grid, write, signal, lanes: 4 * context.workers.size, step };
   for (const [g, pass] of passesOf(scene).entries()) await runPass(work, g, pass, cells);
 
   const holdsData = ({ results }: Cell) =>
@@ -82,14 +98,14 @@ async function runPass(work: Work, g: number, pass: Pass, cells: Map<string, Cel
       await inLanes(decoding, lanes, (task) => context.workers.run(task, { signal }));
       await inLanes(chunk.geocodes, lanes, async (geocode) => {
         const cell = cells.get(geocode) as Cell;
-        cell.folder ??= await work.write.stagingFolder(geocode);
         const cut: CutTask = {
           kind: 'cut',
           cell: cellGroup(work, g, cell),
           sources: windows.map((window, i) => cutSource(sources[i], window, chunk.windows[i])),
           mask: pass.mask,
         };
-        cell.results[g] = await context.workers.run(cut, { signal });
+        const result = await context.workers.run(cut, { signal });
+        cell.results[g] = result && (await writeFiles(work, cell, result));
         work.step();
       });
     }
@@ -137,7 +153,7 @@ function cutSource(
   return { dataType, nodata, crs, transform, width, height, rowStart, rowEnd, buffer, offsets };
 }
 
-function cellGroup({ scene, grid, write }: Work, g: number, { geocode, sizes, folder }: Cell): CellGroup {
+function cellGroup({ scene, grid, write }: Work, g: number, { geocode, sizes }: Cell): CellGroup {
   const { name, role, resampling, nodata, bands } = scene.groups[g];
   return {
     grid: grid.name,
@@ -149,7 +165,6 @@ function cellGroup({ scene, grid, write }: Work, g: number, { geocode, sizes, fo
     dataType: bands[0].header.dataType,
     nodata,
     bands: bands.map(({ name, commonName, scale, offset }) => ({ name, commonName, scale, offset })),
-    folder: folder as string,
     metadata: {
       COLLECTION: write.collection.id,
       SCENE: scene.id,
@@ -170,13 +185,40 @@ async function fillBlanks(work: Work, cells: Cell[]): Promise<void> {
   );
   await inLanes(blanks, lanes, async ({ cell, g }) => {
     const blank: BlankTask = { kind: 'blank', cell: cellGroup(work, g, cell), mask: g === finest };
-    cell.results[g] = await context.workers.run(blank, { signal });
+    const result = (await context.workers.run(blank, { signal })) as CutResult;
+    cell.results[g] = await writeFiles(work, cell, result);
   });
 }
 
+/** Here and not in the threads that made the files: while the disk syncs one, these cut the next. */
+async function writeFiles(
+  { write }: Work,
+  cell: Cell,
+  { file, coverage, mask }: CutResult,
+): Promise<Written> {
+  cell.folder ??= await write.stagingFolder(cell.geocode);
+  await writeStaged(cell.folder, file);
+  if (mask) await writeStaged(cell.folder, mask.file);
+  return {
+    record: file.record,
+    coverage,
+    mask: mask && { cloudCover: mask.cloudCover, footprint: mask.footprint, record: mask.file.record },
+  };
+}
+
+/** The folder's entry is synced when the tile is published. */
+async function writeStaged(folder: string, { record, bytes }: CellFile): Promise<void> {
+  const path = join(folder, `${record.name}.tif`);
+  try {
+    await writeSynced(path, bytes);
+  } catch (error) {
+    throw asStorageError(error, path);
+  }
+}
+
 function tileRecord(scene: Scene, write: SceneWrite, { geocode, results }: Cell): TileRecord {
-  const groups = results as CutResult[];
-  const mask = groups.find((group) => group.mask)?.mask as MaskResult;
+  const groups = results as Written[];
+  const mask = groups.find((group) => group.mask)?.mask as NonNullable<Written['mask']>;
   const coverages = groups.filter(({ record }) => record.role === 'data').map(({ coverage }) => coverage);
   return {
     id: write.tileId(geocode),

@@ -33,12 +33,10 @@ export interface CellGroup {
   dataType: DataType;
   nodata: number | null;
   bands: { name: string; commonName?: string; scale: number; offset: number }[];
-  /** Where the file is written. */
-  folder: string;
   metadata: Record<string, string>;
 }
 
-/** Cut one group of one cell out of its sources, and write its file durably; of the finest data group also the mask. */
+/** Cut one group of one cell out of its sources; of the finest data group also the mask. */
 export interface CutTask {
   kind: 'cut';
   cell: CellGroup;
@@ -48,24 +46,29 @@ export interface CutTask {
   mask: { source: number; band: number; codes: Uint8Array }[] | null;
 }
 
-/** Write a group in which the cell holds no data. */
+/** Make a group in which the cell holds no data. */
 export interface BlankTask {
   kind: 'blank';
   cell: CellGroup;
   mask: boolean;
 }
 
-export interface MaskResult {
+/** A file of a tile, not yet written. */
+export interface CellFile {
   record: GroupRecord;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+export interface MaskResult {
+  file: CellFile;
   /** Percent of the assessed pixels; null where none is assessed. */
   cloudCover: number | null;
   /** Closed ring around the valid pixels, in grid coordinates. */
   footprint: [x: number, y: number][];
 }
 
-/** What was written. */
 export interface CutResult {
-  record: GroupRecord;
+  file: CellFile;
   /** Percent of the pixels that hold data in every band. */
   coverage: number;
   mask: MaskResult | null;

@@ -1,21 +1,24 @@
-/** An ingest thread: decodes source rows into shared memory, cuts cells, and writes their files. */
+/** An ingest thread: decodes source rows into shared memory, cuts cells, and makes their files. */
 import { gridByName } from '../geocode/index.js';
 import { type Projection, pixelsOf, projector, readRows, serveTasks } from '../raster/index.js';
-import { writeBlank, writeCell } from './cell-files.js';
 import { cutGroup, type ProjectionOf } from './cut.js';
+import { encodeBlank, encodeCell } from './encode-cell.js';
 import type { DecodeTask } from './row-window.js';
 import type { CellGroup, CutResult, CutTask, IngestTask } from './tasks.js';
 
-serveTasks<IngestTask, CutResult | null>((task, signal) => {
-  switch (task.kind) {
-    case 'decode':
-      return decode(task, signal);
-    case 'cut':
-      return cut(task);
-    case 'blank':
-      return writeBlank(task.cell, task.mask);
-  }
-});
+serveTasks<IngestTask, CutResult | null>(
+  (task, signal) => {
+    switch (task.kind) {
+      case 'decode':
+        return decode(task, signal);
+      case 'cut':
+        return cut(task);
+      case 'blank':
+        return encodeBlank(task.cell, task.mask);
+    }
+  },
+  (result) => [result?.file, result?.mask?.file].flatMap((file) => (file ? [file.bytes.buffer] : [])),
+);
 
 async function decode(task: DecodeTask, _signal: AbortSignal): Promise<null> {
   const { header, bands, rowStart, rowEnd, buffer, offsets, firstRow } = task;
@@ -27,7 +30,7 @@ async function decode(task: DecodeTask, _signal: AbortSignal): Promise<null> {
 
 function cut(task: CutTask): CutResult | null {
   const pixels = cutGroup(task, projectionsFor(task.cell));
-  return pixels && writeCell(task.cell, pixels);
+  return pixels && encodeCell(task.cell, pixels);
 }
 
 const projections = new Map<string, Projection>();

@@ -1,6 +1,4 @@
-/** Writes the files of one cell, and says what its records need to know of them. */
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+/** Makes the files of one cell, and says what its records need to know of them. */
 import { crc32 } from 'node:zlib';
 import { gridByName } from '../geocode/index.js';
 import {
@@ -14,29 +12,29 @@ import {
   Mask,
   newPixels,
 } from '../raster/index.js';
-import { asStorageError, type GroupRecord } from '../storage/index.js';
+import type { GroupRecord } from '../storage/index.js';
 import type { GroupPixels } from './cut.js';
-import type { CellGroup, CutResult, MaskResult } from './tasks.js';
+import type { CellFile, CellGroup, CutResult, MaskResult } from './tasks.js';
 
-/** Writes the group and, where there is one, the mask. */
-export function writeCell(cell: CellGroup, pixels: GroupPixels): CutResult {
+/** The group and, where there is one, the mask. */
+export function encodeCell(cell: CellGroup, pixels: GroupPixels): CutResult {
   return {
-    record: writeGroup(cell, pixels),
+    file: encodeGroup(cell, pixels),
     coverage: pixels.coverage,
-    mask: pixels.mask && writeMask(cell, pixels.mask),
+    mask: pixels.mask && encodeMask(cell, pixels.mask),
   };
 }
 
-/** Writes a group without any data, and a mask that says so. */
-export function writeBlank(cell: CellGroup, withMask: boolean): CutResult {
+/** A group without any data, and a mask that says so. */
+export function encodeBlank(cell: CellGroup, withMask: boolean): CutResult {
   const size = cell.width * cell.height;
   const empty = emptyPixel(cell.dataType, cell.nodata ?? undefined);
   const bands = cell.bands.map(() => newPixels(cell.dataType, size).fill(empty));
   const validPercent = cell.bands.map(() => 0);
-  return writeCell(cell, { bands, validPercent, coverage: 0, mask: withMask ? new Uint8Array(size) : null });
+  return encodeCell(cell, { bands, validPercent, coverage: 0, mask: withMask ? new Uint8Array(size) : null });
 }
 
-function writeGroup(cell: CellGroup, { bands, validPercent }: GroupPixels): GroupRecord {
+function encodeGroup(cell: CellGroup, { bands, validPercent }: GroupPixels): CellFile {
   const { name, role, dataType, width, height, nodata } = cell;
   const image = {
     width,
@@ -47,7 +45,7 @@ function writeGroup(cell: CellGroup, { bands, validPercent }: GroupPixels): Grou
     bandTags: cell.bands.map((band) => ({ description: band.name, scale: band.scale, offset: band.offset })),
     overviews: cell.resampling === 'bilinear' ? ('mean' as const) : ('nearest' as const),
   };
-  return {
+  return encodeFile(cell, image, {
     name,
     role,
     dataType,
@@ -61,12 +59,11 @@ function writeGroup(cell: CellGroup, { bands, validPercent }: GroupPixels): Grou
       offset,
       validPercent: validPercent[i],
     })),
-    ...writeFile(cell, name, image),
-  };
+  });
 }
 
-/** In place of the one that is there, where the mask is assessed anew. */
-export function writeMask(cell: CellGroup, codes: Uint8Array): MaskResult {
+/** Mask codes of the size of the cell's group. */
+export function encodeMask(cell: CellGroup, codes: Uint8Array): MaskResult {
   const { width, height } = cell;
   const image = {
     width,
@@ -77,7 +74,7 @@ export function writeMask(cell: CellGroup, codes: Uint8Array): MaskResult {
     bandTags: [{ description: 'mask' }],
     overviews: 'nearest' as const,
   };
-  const record: GroupRecord = {
+  const file = encodeFile(cell, image, {
     name: 'mask',
     role: 'mask',
     dataType: 'uint8',
@@ -85,9 +82,8 @@ export function writeMask(cell: CellGroup, codes: Uint8Array): MaskResult {
     height,
     nodata: Mask.nodata,
     bands: [{ name: 'mask', scale: 1, offset: 0, validPercent: coverageOf(codes) }],
-    ...writeFile(cell, 'mask', image),
-  };
-  return { record, cloudCover: cloudCoverOf(histogramOf(codes)), footprint: footprintOf(cell, codes) };
+  });
+  return { file, cloudCover: cloudCoverOf(histogramOf(codes)), footprint: footprintOf(cell, codes) };
 }
 
 function footprintOf({ grid, geocode, width, height }: CellGroup, codes: Uint8Array): [number, number][] {
@@ -98,12 +94,11 @@ function footprintOf({ grid, geocode, width, height }: CellGroup, codes: Uint8Ar
   ]);
 }
 
-/** Writes and syncs one file; the folder's entry is synced when the tile is published. */
-function writeFile(
-  { grid, geocode, folder, metadata }: CellGroup,
-  name: string,
+function encodeFile(
+  { grid, geocode, metadata }: CellGroup,
   image: Omit<CogImage, 'transform' | 'epsg' | 'metadata'>,
-): { bytes: number; crc32: number } {
+  record: Omit<GroupRecord, 'bytes' | 'crc32'>,
+): CellFile {
   const cells = gridByName(grid);
   const { west, south, east, north } = cells.bounds(geocode);
   const file = encodeCog({
@@ -117,17 +112,8 @@ function writeFile(
     },
     metadata,
   });
-  const path = join(folder, `${name}.tif`);
-  try {
-    const descriptor = openSync(path, 'w');
-    try {
-      for (let written = 0; written < file.length; ) written += writeSync(descriptor, file, written);
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-  } catch (error) {
-    throw asStorageError(error, path);
-  }
-  return { bytes: file.length, crc32: crc32(file) };
+  // Small buffers lie in one that Node shares out, which cannot move to another thread.
+  const own = file.buffer instanceof ArrayBuffer && file.byteLength === file.buffer.byteLength;
+  const bytes = own ? new Uint8Array(file.buffer as ArrayBuffer) : Uint8Array.from(file);
+  return { bytes, record: { ...record, bytes: bytes.length, crc32: crc32(bytes) } };
 }
