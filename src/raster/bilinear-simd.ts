@@ -33,7 +33,7 @@ interface Kernel {
     out: number,
     rows: number,
     count: number,
-    step: number,
+    inverse: number,
     ...nodes: [number, number, number, number, number, number, number, number]
   ): number;
 }
@@ -71,24 +71,28 @@ export function bilinearSimd(
   const bytes = bytesPerSample(dataType);
   const across = needed.right - needed.left;
   const down = needed.bottom - needed.top;
-  const start = Math.ceil((out.length * bytes) / 16) * 16;
-  const size = start + across * down * bytes + 16;
+  // V8 copies shared memory by the byte, except where each row begins at the same place in a word of both memories.
+  const word = 8 / bytes;
+  const stride = across + ((((width - across) % word) + word) % word);
+  const first = needed.top * width + needed.left;
+  const start = out.length + ((pixels.byteOffset / bytes + first - out.length) % word) + word;
+  const size = (start + stride * down + 16) * bytes;
   if (!kernel || isFloat(dataType) || bytes > 2) return;
   if (across <= 0 || across * down > DENSEST * out.length || size > LARGEST) return;
 
   const { memory, begin, square, blank: found } = kernel;
   if (memory.buffer.byteLength < size) memory.grow(Math.ceil((size - memory.buffer.byteLength) / PAGE));
-  const copy = pixelsOf(dataType, memory.buffer, start, across * down);
+  const copy = pixelsOf(dataType, memory.buffer, start * bytes, stride * down);
   for (let y = 0; y < down; y++) {
-    const from = (needed.top + y) * width + needed.left;
-    copy.set(pixels.subarray(from, from + across), y * across);
+    const from = first + y * width;
+    copy.set(pixels.subarray(from, from + across), y * stride);
   }
   const bias = lowestPixel(dataType) === 0 ? 0x8000 : 0;
   const inside = (value: number) => ((bytes === 1 ? value << 8 : value) ^ bias) & 0xffff;
   const hasHole = !Number.isNaN(hole);
   begin(
-    start - (needed.top * across + needed.left) * bytes,
-    across * bytes,
+    (start - needed.top * stride - needed.left) * bytes,
+    stride * bytes,
     grid.width * bytes,
     bytes,
     column + 0.5,
@@ -110,7 +114,7 @@ export function bilinearSimd(
         (j * step * grid.width + i * step) * bytes,
         rows,
         count,
-        step,
+        1 / step,
         x[a],
         x[a + 1],
         x[c],

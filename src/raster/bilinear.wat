@@ -30,12 +30,13 @@
     (global.set $notHole (local.get $notHole))
     (global.set $holes (local.get $holes)))
 
-  ;; One square of the control grid: `rows` x `count` pixels, at least 4 a row, to the address `out`. All their positions lie
+  ;; One square of the control grid: `rows` x `count` pixels, at least 4 a row, to the address `out`; `inverse` is 1 / step, as
+  ;; exact as a division because steps are powers of two. All positions lie
   ;; in the source. The nodes of the square are a b above c d. The result has a bit for each row that touched a hole, from the
   ;; lowest bit on: such a row is not right. `blank` then has a bit for those of them that touched nothing else.
   (global $blank (export "blank") (mut i32) (i32.const 0))
   (func (export "square")
-    (param $out i32) (param $rows i32) (param $count i32) (param $step f64)
+    (param $out i32) (param $rows i32) (param $count i32) (param $inverse f64)
     (param $ax f64) (param $bx f64) (param $cx f64) (param $dx f64)
     (param $ay f64) (param $by f64) (param $cy f64) (param $dy f64)
     (result i32)
@@ -45,18 +46,23 @@
     (local $firstX v128) (local $firstY v128) (local $next4X v128) (local $next4Y v128)
     (local $countX v128) (local $countY v128) (local $base v128) (local $stride v128) (local $at v128) (local $a i32)
     (local $upper v128) (local $lower v128) (local $weights v128) (local $upperHoles v128) (local $lowerHoles v128) (local $seen v128) (local $all v128) (local $mean v128)
-    (local $hole v128) (local $notHole v128) (local $bias v128) (local $wide i32) (local $digits v128) (local $half v128)
+    (local $hole v128) (local $notHole v128) (local $bias v128) (local $wide i32) (local $last i32) (local $below i32) (local $digits v128) (local $half v128)
+    (local $one v128) (local $halfQuarter v128)
     (local.set $hole (i16x8.splat (global.get $hole)))
     (local.set $notHole (i16x8.splat (global.get $notHole)))
     (local.set $bias (i16x8.splat (global.get $bias)))
-    (local.set $stride (i32x4.splat (global.get $stride)))
+    (local.set $below (global.get $stride))
+    (local.set $stride (i32x4.splat (local.get $below)))
     (local.set $wide (i32.eq (global.get $bytes) (i32.const 2)))
     ;; Means of 8-bit pixels are rounded to multiples of 256.
+    (local.set $last (i32.sub (local.get $count) (i32.const 4)))
+    (local.set $one (i32x4.splat (i32.const 0x4000)))
+    (local.set $halfQuarter (i32x4.splat (i32.const 2048)))
     (local.set $digits (i16x8.splat (select (i32.const 0xffff) (i32.const 0xff00) (local.get $wide))))
     (local.set $half (i32x4.splat (select (i32.const 0x2000) (i32.const 0x200000) (local.get $wide))))
     (global.set $blank (i32.const 0))
     (loop $row
-      (local.set $part (f64.div (f64.convert_i32_s (local.get $y)) (local.get $step)))
+      (local.set $part (f64.mul (f64.convert_i32_s (local.get $y)) (local.get $inverse)))
       ;; The first position of the row, and the step to the next: as counts of 2 ** -20 of a pixel.
       (local.set $startX
         (f64.sub
@@ -70,22 +76,22 @@
       (local.set $top (i32.trunc_f64_s (local.get $startY)))
       (local.set $stepX
         (call $counts
-          (f64.div
+          (f64.mul
             (f64.sub
               (f64.sub
                 (f64.add (local.get $bx) (f64.mul (f64.sub (local.get $dx) (local.get $bx)) (local.get $part)))
                 (global.get $shiftX))
               (local.get $startX))
-            (local.get $step))))
+            (local.get $inverse))))
       (local.set $stepY
         (call $counts
-          (f64.div
+          (f64.mul
             (f64.sub
               (f64.sub
                 (f64.add (local.get $by) (f64.mul (f64.sub (local.get $dy) (local.get $by)) (local.get $part)))
                 (global.get $shiftY))
               (local.get $startY))
-            (local.get $step))))
+            (local.get $inverse))))
       ;; Half a unit of the weights is added, so that these are rounded.
       (local.set $firstX
         (i32x4.add
@@ -133,16 +139,16 @@
                 (i32x4.shl (i32x4.shr_s (local.get $countX) (i32.const 20)) (i32.const 1))))
             (local.set $a (i32x4.extract_lane 0 (local.get $at)))
             (local.set $upper (v128.load32_zero (local.get $a)))
-            (local.set $lower (v128.load32_zero (i32.add (local.get $a) (global.get $stride))))
+            (local.set $lower (v128.load32_zero (i32.add (local.get $a) (local.get $below))))
             (local.set $a (i32x4.extract_lane 1 (local.get $at)))
             (local.set $upper (v128.load32_lane 1 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load32_lane 1 (i32.add (local.get $a) (global.get $stride)) (local.get $lower)))
+            (local.set $lower (v128.load32_lane 1 (i32.add (local.get $a) (local.get $below)) (local.get $lower)))
             (local.set $a (i32x4.extract_lane 2 (local.get $at)))
             (local.set $upper (v128.load32_lane 2 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load32_lane 2 (i32.add (local.get $a) (global.get $stride)) (local.get $lower)))
+            (local.set $lower (v128.load32_lane 2 (i32.add (local.get $a) (local.get $below)) (local.get $lower)))
             (local.set $a (i32x4.extract_lane 3 (local.get $at)))
             (local.set $upper (v128.load32_lane 3 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load32_lane 3 (i32.add (local.get $a) (global.get $stride)) (local.get $lower))))
+            (local.set $lower (v128.load32_lane 3 (i32.add (local.get $a) (local.get $below)) (local.get $lower))))
           (else
             (local.set $at
               (i32x4.add (local.get $at) (i32x4.shr_s (local.get $countX) (i32.const 20))))
@@ -150,16 +156,16 @@
             (local.set $lower (v128.const i64x2 0 0))
             (local.set $a (i32x4.extract_lane 0 (local.get $at)))
             (local.set $upper (v128.load16_lane 0 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load16_lane 0 (i32.add (local.get $a) (global.get $stride)) (local.get $lower)))
+            (local.set $lower (v128.load16_lane 0 (i32.add (local.get $a) (local.get $below)) (local.get $lower)))
             (local.set $a (i32x4.extract_lane 1 (local.get $at)))
             (local.set $upper (v128.load16_lane 1 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load16_lane 1 (i32.add (local.get $a) (global.get $stride)) (local.get $lower)))
+            (local.set $lower (v128.load16_lane 1 (i32.add (local.get $a) (local.get $below)) (local.get $lower)))
             (local.set $a (i32x4.extract_lane 2 (local.get $at)))
             (local.set $upper (v128.load16_lane 2 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load16_lane 2 (i32.add (local.get $a) (global.get $stride)) (local.get $lower)))
+            (local.set $lower (v128.load16_lane 2 (i32.add (local.get $a) (local.get $below)) (local.get $lower)))
             (local.set $a (i32x4.extract_lane 3 (local.get $at)))
             (local.set $upper (v128.load16_lane 3 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load16_lane 3 (i32.add (local.get $a) (global.get $stride)) (local.get $lower)))
+            (local.set $lower (v128.load16_lane 3 (i32.add (local.get $a) (local.get $below)) (local.get $lower)))
             (local.set $upper
               (i8x16.shuffle 0 16 1 17 2 18 3 19 4 20 5 21 6 22 7 23 (v128.const i64x2 0 0) (local.get $upper)))
             (local.set $lower
@@ -171,20 +177,20 @@
         (local.set $seen (v128.or (local.get $seen) (v128.or (local.get $upperHoles) (local.get $lowerHoles))))
         (local.set $all (v128.and (local.get $all) (v128.and (local.get $upperHoles) (local.get $lowerHoles))))
         ;; Along the rows with weights of 14 bits, then between them with 13 bits.
-        (local.set $weights (v128.and (i32x4.shr_u (local.get $countX) (i32.const 6)) (i32x4.splat (i32.const 0x3fff))))
+        (local.set $weights (i32x4.shr_u (i32x4.shl (local.get $countX) (i32.const 12)) (i32.const 18)))
         (local.set $weights
           (i32x4.add
             (i32x4.sub (i32x4.shl (local.get $weights) (i32.const 16)) (local.get $weights))
-            (i32x4.splat (i32.const 0x4000))))
+            (local.get $one)))
         (local.set $upper (i32x4.dot_i16x8_s (local.get $upper) (local.get $weights)))
         (local.set $lower (i32x4.dot_i16x8_s (local.get $lower) (local.get $weights)))
         (local.set $mean
           (i32x4.shr_s
             (i32x4.mul
               (i32x4.shr_s
-                (i32x4.add (i32x4.sub (local.get $lower) (local.get $upper)) (i32x4.splat (i32.const 2048)))
+                (i32x4.add (i32x4.sub (local.get $lower) (local.get $upper)) (local.get $halfQuarter))
                 (i32.const 12))
-              (v128.and (i32x4.shr_u (local.get $countY) (i32.const 7)) (i32x4.splat (i32.const 0x1fff))))
+              (i32x4.shr_u (i32x4.shl (local.get $countY) (i32.const 12)) (i32.const 19)))
             (i32.const 1)))
         (local.set $mean
           (i32x4.shr_s
@@ -207,15 +213,13 @@
               (i32.add (local.get $out) (local.get $i))
               (i8x16.narrow_i16x8_u (local.get $mean) (local.get $mean)))))
         (local.set $i (i32.add (local.get $i) (i32.const 4)))
-        (if (i32.le_s (local.get $i) (i32.sub (local.get $count) (i32.const 4)))
-          (then
-            (local.set $countX (i32x4.add (local.get $countX) (local.get $next4X)))
-            (local.set $countY (i32x4.add (local.get $countY) (local.get $next4Y)))
-            (br $four)))
+        (local.set $countX (i32x4.add (local.get $countX) (local.get $next4X)))
+        (local.set $countY (i32x4.add (local.get $countY) (local.get $next4Y)))
+        (br_if $four (i32.le_s (local.get $i) (local.get $last)))
         ;; Where 1 to 3 pixels are left, the last four of the row, some for the second time.
         (if (i32.lt_s (local.get $i) (local.get $count))
           (then
-            (local.set $i (i32.sub (local.get $count) (i32.const 4)))
+            (local.set $i (local.get $last))
             (local.set $countX
               (i32x4.add (local.get $firstX) (i32x4.splat (i32.mul (local.get $stepX) (local.get $i)))))
             (local.set $countY
