@@ -13,11 +13,21 @@ import type { Piece } from './arena.js';
 import type { RowSpan } from './cell-rows.js';
 import { finestGroup } from './cells.js';
 import { bandBytes, planChunks, windowBytes, windowHeights } from './chunks.js';
+import type { SceneTest } from './cloud-test.js';
 import type { IngestContext, IngestHooks } from './ingest.js';
 import { type Pass, passesOf } from './passes.js';
 import { RowWindow } from './row-window.js';
 import type { Scene, SourceGroup } from './scene.js';
-import type { BlankTask, CellFile, CellGroup, CutResult, CutSource, CutTask, MaskResult } from './tasks.js';
+import type {
+  AssessTask,
+  BlankTask,
+  CellFile,
+  CellGroup,
+  CutResult,
+  CutSource,
+  CutTask,
+  MaskResult,
+} from './tasks.js';
 
 /** What is known of a cell while its groups are cut. */
 interface Cell {
@@ -57,6 +67,7 @@ export async function cutScene(
   grid: Grid,
   geocodes: string[],
   write: SceneWrite,
+  test: SceneTest | null,
   hooks: IngestHooks,
 ): Promise<TileRecord[]> {
   const resolutions = scene.groups.map((group) => group.resolution);
@@ -68,14 +79,15 @@ export async function cutScene(
   let steps = 0;
   const step = () => hooks.onShare?.(++steps / (geocodes.length * scene.groups.length));
   const { signal } = hooks;
-  const work: Work = { context, scene, grid, write, signal, lanes: 4 * context.workers.size, step };
-  for (const [g, pass] of passesOf(scene).entries()) await runPass(work, g, pass, cells);
+  const work: Work = { context, scene, grid, write, signal, lanes: 4 * context.workers.threads, step };
+  for (const [g, pass] of passesOf(scene, test === null).entries()) await runPass(work, g, pass, cells);
 
   const holdsData = ({ results }: Cell) =>
     scene.groups.some((group, g) => group.role === 'data' && results[g]);
   const kept = [...cells.values()].filter(holdsData);
   hooks.onTiles?.(kept.length);
   await fillBlanks(work, kept);
+  if (test) await assessCells(work, kept, test);
   await write.publish(kept.map(({ geocode }) => geocode));
   signal?.throwIfAborted();
   return kept.map((cell) => tileRecord(scene, write, cell));
@@ -95,7 +107,7 @@ async function runPass(work: Work, g: number, pass: Pass, cells: Map<string, Cel
       const decoding = windows.flatMap(({ files }, i) =>
         files.flatMap((file) => file.moveTo(chunk.windows[i], lanes)),
       );
-      await inLanes(decoding, lanes, (task) => context.workers.run(task, { signal }));
+      await inLanes(decoding, lanes, (task) => context.workers.decode(task, signal));
       await inLanes(chunk.geocodes, lanes, async (geocode) => {
         const cell = cells.get(geocode) as Cell;
         const cut: CutTask = {
@@ -104,7 +116,7 @@ async function runPass(work: Work, g: number, pass: Pass, cells: Map<string, Cel
           sources: windows.map((window, i) => cutSource(sources[i], window, chunk.windows[i])),
           mask: pass.mask,
         };
-        const result = await context.workers.run(cut, { signal });
+        const result = await context.workers.cut(cut, signal);
         cell.results[g] = result && (await writeFiles(work, cell, result));
         work.step();
       });
@@ -185,8 +197,22 @@ async function fillBlanks(work: Work, cells: Cell[]): Promise<void> {
   );
   await inLanes(blanks, lanes, async ({ cell, g }) => {
     const blank: BlankTask = { kind: 'blank', cell: cellGroup(work, g, cell), mask: g === finest };
-    const result = (await context.workers.run(blank, { signal })) as CutResult;
+    const result = await context.workers.blank(blank, signal);
     cell.results[g] = await writeFiles(work, cell, result);
+  });
+}
+
+/** Makes the masks anew, from the files of all groups. */
+async function assessCells(work: Work, cells: Cell[], { test, bands }: SceneTest): Promise<void> {
+  const { context, scene, signal, lanes } = work;
+  const finest = scene.groups.indexOf(finestGroup(scene));
+  await inLanes(cells, lanes, async (cell) => {
+    const written = cell.results[finest] as Written;
+    const folder = cell.folder as string;
+    const task: AssessTask = { kind: 'assess', cell: cellGroup(work, finest, cell), folder, test, bands };
+    const { file, cloudCover, footprint } = await context.workers.assess(task, signal);
+    await writeStaged(folder, file);
+    written.mask = { record: file.record, cloudCover, footprint };
   });
 }
 

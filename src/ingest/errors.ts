@@ -1,4 +1,4 @@
-import { defineError } from '../errors.js';
+import { defineError, messageOf } from '../errors.js';
 
 export const notRecognised = defineError(
   'TW_INGEST_NOT_RECOGNISED',
@@ -105,4 +105,11 @@ export const badCloudModel = defineError(
   400,
   'The cloud model is not a LightGBM text file (Booster.save_model) of a kind that can be run: binary objective, numerical splits.',
   (path: string, reason: string) => `${path}: ${reason}. Give a text file as Booster.save_model writes it.`,
+);
+
+export const cloudModelUnreadable = defineError(
+  'TW_INGEST_CLOUD_MODEL_UNREADABLE',
+  500,
+  'The file that `--cloud-model` names cannot be read. Check the path and its permissions.',
+  (path: string, cause: unknown) => `the cloud model ${path} cannot be read: ${messageOf(cause)}`,
 );
