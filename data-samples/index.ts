@@ -5,3 +5,4 @@ export * from './landsat-product.js';
 export type { Landscape } from './landscape.js';
 export { qaPixel } from './qa-pixel.js';
 export * from './sentinel-like.js';
+export * from './sentinel-safe.js';

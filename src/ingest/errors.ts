@@ -91,3 +91,11 @@ export const tileTooLarge = defineError(
   (path: string, geocode: string, width: number, height: number) =>
     `${path}: the tile ${geocode} would be ${width} x ${height} pixels; use a higher --precision`,
 );
+
+export const badMetadata = defineError(
+  'TW_INGEST_BAD_METADATA',
+  400,
+  'A metadata file of the product cannot be read, or lacks what the product needs. Fetch the product again.',
+  (path: string, reason: string) =>
+    `${path}: the metadata cannot be used: ${reason}. Fetch the product again.`,
+);

@@ -5,9 +5,10 @@ import { notRecognised } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { geotiff } from './geotiff.js';
 import { landsat } from './landsat.js';
+import { sentinel2 } from './sentinel2.js';
 
 /** In the order they are asked; the first that detects its product describes the input. */
-const FORMATS: SceneFormat[] = [landsat, geotiff];
+const FORMATS: SceneFormat[] = [sentinel2, landsat, geotiff];
 
 /** The scenes in a file or product folder. */
 export async function describeScenes(path: string, options: DescribeOptions): Promise<Scene[]> {
