@@ -117,5 +117,5 @@ function radiometryOf(
   );
   const nodata = Number((special && textOf(special, 'SPECIAL_VALUE_INDEX')) ?? 0);
   if (!Number.isFinite(nodata)) throw badMetadata(path, 'the special value NODATA is no number');
-  return { quantification, offset: (band) => offsets.get(band) ?? 0, nodata };
+  return { scale: 1 / quantification, offset: (band) => (offsets.get(band) ?? 0) / quantification, nodata };
 }

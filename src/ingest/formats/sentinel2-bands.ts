@@ -8,10 +8,10 @@ import type { QualityBand, Scene, SourceGroup } from '../scene.js';
 
 export type Sentinel2Level = 'L1C' | 'L2A';
 
-/** How stored numbers become reflectance: (number + offset) / quantification. */
+/** How stored numbers become reflectance: number * scale + offset. */
 export interface Radiometry {
-  quantification: number;
-  /** By band name; added to stored numbers. */
+  scale: number;
+  /** By band name. */
   offset(band: string): number;
   nodata: number;
 }
@@ -33,6 +33,8 @@ export const BANDS = [
   { name: 'B12', size: 20, commonName: 'swir22' },
 ];
 
+const NAMES = new Set(BANDS.map((band) => band.name));
+
 export interface Sentinel2Scene {
   /** The file or folder it was read from, for messages. */
   path: string;
@@ -52,8 +54,23 @@ export const sentinel2Collection = (level: Sentinel2Level) => ({
   attribution: 'Contains modified Copernicus Sentinel data [year]',
 });
 
-/** 2022-06-18T10:30:31Z -> 20220618T103031, as in the names of products. */
-export const sensingStamp = (time: number) => new Date(time).toISOString().replace(/[-:]|\.\d+Z$/g, '');
+interface Acquisition {
+  platform: string | null;
+  level: Sentinel2Level;
+  datatake: number;
+  orbit: number | undefined;
+  mgrs: string;
+}
+
+/** The name of a product without baseline and processing date: S2A_MSIL1C_20220618T103031_R108_T32TLS. Unknown parts are left out. */
+export function sentinel2Id({ platform, level, datatake, orbit, mgrs }: Acquisition): string {
+  const satellite = /^sentinel-(2[a-z])$/.exec(platform ?? '')?.[1].toUpperCase() ?? '2';
+  const run = orbit === undefined ? '' : `_R${String(orbit).padStart(3, '0')}`;
+  return `S${satellite}_MSI${level}_${compactTime(datatake)}${run}_T${mgrs}`;
+}
+
+/** 2022-06-18T10:30:31Z -> 20220618T103031 */
+export const compactTime = (time: number) => new Date(time).toISOString().replace(/[-:]|\.\d+Z$/g, '');
 
 // --- files ------------------------------------------------------------------------------------------------------
 
@@ -106,6 +123,9 @@ function chooseFiles(files: BandFile[], warnings: string[]): Map<string, BandFil
   return chosen;
 }
 
+/** The files of bands, without masks. */
+export const dataFiles = (files: BandFile[]) => files.filter((file) => NAMES.has(file.band));
+
 // --- scene ------------------------------------------------------------------------------------------------------
 
 /**
@@ -128,8 +148,8 @@ export async function describeBands(facts: Sentinel2Scene, files: BandFile[]): P
       resolution: gridResolution(header),
       role: 'data',
       nodata: radiometry.nodata,
-      scale: 1 / radiometry.quantification,
-      offset: radiometry.offset(name) / radiometry.quantification,
+      scale: radiometry.scale,
+      offset: radiometry.offset(name),
     });
   }
   const mask = MASKS.find(({ file }) => chosen.has(file));

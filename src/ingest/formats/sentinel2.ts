@@ -8,7 +8,7 @@ import { basename, dirname, isAbsolute, join, normalize } from 'node:path';
 import { missingBand, notRecognised } from '../errors.js';
 import type { Candidate, Scene, SceneFormat } from '../scene.js';
 import { levelOfRoot, readSafeProduct, readSafeTile, type SafeProduct } from './safe-metadata.js';
-import { BANDS, type BandFile, bandFile, describeBands, sensingStamp } from './sentinel2-bands.js';
+import { type BandFile, bandFile, dataFiles, describeBands, sentinel2Id } from './sentinel2-bands.js';
 import { rootName } from './xml.js';
 
 export const sentinel2: SceneFormat = {
@@ -68,8 +68,7 @@ async function findGranules(folder: string): Promise<string[]> {
 async function describeGranule(path: string, granule: string, product: SafeProduct): Promise<Scene | null> {
   const files = await filesBelow(granule);
   const bands = files.map(bandFile).filter((file) => file !== null);
-  const names = new Set(BANDS.map((band) => band.name));
-  if (!bands.some(({ band }) => names.has(band))) return null;
+  if (dataFiles(bands).length === 0) return null;
 
   const metadata = files.find((file) => /^(MTD_TL|S2.*_MTD_L(1C|2A)_TL_.*)\.xml$/i.test(basename(file)));
   const tile = metadata ? await readSafeTile(metadata) : { sensed: undefined, mgrs: undefined };
@@ -78,10 +77,9 @@ async function describeGranule(path: string, granule: string, product: SafeProdu
 
   const warnings = [...product.warnings, ...unmatchedNames(product.listed, mgrs, bands)];
   if (!metadata) warnings.push('no MTD_TL.xml: the time is that of the start of the datatake');
-  const { level, platform, datatake, orbit, radiometry } = product;
+  const { level, platform, datatake, radiometry } = product;
   const time = tile.sensed ?? datatake;
-  const satellite = `S${platform.slice(-2).toUpperCase()}`;
-  const id = `${satellite}_MSI${level}_${sensingStamp(datatake)}_R${String(orbit).padStart(3, '0')}_T${mgrs}`;
+  const id = sentinel2Id({ ...product, mgrs });
   const scene = await describeBands({ path, id, level, platform, time, radiometry, warnings }, bands);
   const vector = files.find((file) => /MSK_CLOUDS.*\.gml$/i.test(basename(file)));
   if (scene.quality.length === 0 && vector) {

@@ -1,8 +1,8 @@
 /** XML metadata as a plain tree. Entities and document types are refused, sizes and depths are bounded. */
-import { open } from 'node:fs/promises';
 import { SaxesParser } from 'saxes';
 import { TilewrightError } from '../../errors.js';
 import { badMetadata } from '../errors.js';
+import { readMetadata, readStart } from './metadata-file.js';
 
 export interface XmlElement {
   /** Without its namespace prefix. */
@@ -13,21 +13,19 @@ export interface XmlElement {
   text: string;
 }
 
-/** Far above what space agencies write: the largest tile metadata of Sentinel-2 has about 1 MB and 20,000 elements. */
-const MAX_BYTES = 16e6;
+/** Far above what space agencies write: the largest tile metadata of Sentinel-2 has about 20,000 elements. */
 const MAX_ELEMENTS = 400_000;
 const MAX_DEPTH = 64;
 
 /** The root of a document. Throws TW_INGEST_BAD_METADATA, naming the file. */
 export async function readXml(path: string): Promise<XmlElement> {
-  return parseXml(decode(await readStart(path, MAX_BYTES + 1)), path);
+  const text = decode(await readMetadata(path));
+  // Delivered files may carry NUL bytes after the end.
+  return parseXml(text.slice(0, text.lastIndexOf('>') + 1), path);
 }
 
 /** The root of a document, `path` for messages. Throws TW_INGEST_BAD_METADATA. */
 export function parseXml(text: string, path: string): XmlElement {
-  if (text.length > MAX_BYTES) {
-    throw badMetadata(path, `it is larger than the ${MAX_BYTES / 1e6} MB that metadata may have`);
-  }
   try {
     return parse(text);
   } catch (error) {
@@ -38,7 +36,7 @@ export function parseXml(text: string, path: string): XmlElement {
 
 function parse(text: string): XmlElement {
   const document: XmlElement = { name: '', attributes: {}, children: [], text: '' };
-  const open = [document];
+  const path = [document];
   let elements = 0;
   const parser = new SaxesParser();
   parser.on('error', (error) => {
@@ -49,18 +47,18 @@ function parse(text: string): XmlElement {
   });
   parser.on('opentag', ({ name, attributes }) => {
     if (++elements > MAX_ELEMENTS) throw new Error(`it has more than ${MAX_ELEMENTS} elements`);
-    if (open.length > MAX_DEPTH) throw new Error(`its elements are nested more than ${MAX_DEPTH} deep`);
+    if (path.length > MAX_DEPTH) throw new Error(`its elements are nested more than ${MAX_DEPTH} deep`);
     const element = { name: localName(name), attributes, children: [], text: '' };
-    open[open.length - 1].children.push(element);
-    open.push(element);
+    path[path.length - 1].children.push(element);
+    path.push(element);
   });
   const addText = (more: string) => {
-    open[open.length - 1].text += more;
+    path[path.length - 1].text += more;
   };
   parser.on('text', addText);
   parser.on('cdata', addText);
   parser.on('closetag', () => {
-    const element = open.pop() as XmlElement;
+    const element = path.pop() as XmlElement;
     element.text = element.text.trim();
   });
   parser.write(text).close();
@@ -88,18 +86,6 @@ export async function rootName(path: string): Promise<string | null> {
 }
 
 const localName = (name: string) => name.slice(name.indexOf(':') + 1);
-
-async function readStart(path: string, bytes: number): Promise<Buffer> {
-  const file = await open(path);
-  try {
-    const { size } = await file.stat();
-    const start = Buffer.alloc(Math.min(size, bytes));
-    const { bytesRead } = await file.read(start, 0, start.length, 0);
-    return start.subarray(0, bytesRead);
-  } finally {
-    await file.close();
-  }
-}
 
 /** UTF-8, or UTF-16 by its mark. Wrong bytes in units and comments are no reason to refuse a scene. */
 function decode(bytes: Buffer): string {
