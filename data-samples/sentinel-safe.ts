@@ -201,7 +201,9 @@ function insideOrbit({ width, height }: { width: number; height: number }, edge:
 }
 
 function mixed(spectrum: Float32Array[], mix: [number, number][]): Float32Array {
-  return spectrum[0].map((_, i) => mix.reduce((sum, [band, share]) => sum + share * spectrum[band][i], 0));
+  const out = new Float32Array(spectrum[0].length);
+  for (const [band, share] of mix) for (let i = 0; i < out.length; i++) out[i] += share * spectrum[band][i];
+  return out;
 }
 
 /** Mean over squares of `factor` pixels. */
@@ -209,10 +211,9 @@ function averaged(field: Float32Array, width: number, factor: number): Float32Ar
   if (factor === 1) return field;
   const across = width / factor;
   const out = new Float32Array(field.length / (factor * factor));
-  for (let i = 0; i < field.length; i++) {
-    const column = i % width;
-    const row = (i - column) / width;
-    out[Math.floor(row / factor) * across + Math.floor(column / factor)] += field[i];
+  for (let row = 0, i = 0; row < field.length / width; row++) {
+    const start = Math.floor(row / factor) * across;
+    for (let column = 0; column < width; column++, i++) out[start + Math.floor(column / factor)] += field[i];
   }
   return out.map((sum) => sum / (factor * factor));
 }
