@@ -12,6 +12,7 @@ import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
 import type { DescribeOptions, Scene } from '../../src/ingest/scene.js';
 import { encodeCog, Mask, readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
+import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -351,6 +352,25 @@ test('loose bands: names, documents and flags say what is missing', async (t) =>
   assert.deepEqual(known.warnings, ['bands without their SAFE metadata']);
 });
 
+const noGdal = !hasGdal && 'no GDAL on PATH';
+
+test('JPEG 2000 and GeoTIFF under .jp2 names make the same tiles', { skip: noGdal }, async (t) => {
+  const folder = await tempFolder(t);
+  const options = { level: 'L1C', size: { width: 300, height: 300 }, cloudShare: 0.3 } as const;
+  const make = async (jpeg2000: boolean) => {
+    const { path } = await writeSafe(join(folder, `${jpeg2000}`), { ...options, jpeg2000 });
+    const node = await testNode(t, join(folder, `data-${jpeg2000}`));
+    assert.deepEqual((await ingest(node, { href: path })).failed, []);
+    const tiles = await tilesOf(node);
+    const pixels = tiles.map(async (tile) => {
+      const groups = tile.groups.map(({ name }) => readRaster(node.storage.tilePath(tile, name)));
+      return (await Promise.all(groups)).map(({ bands }) => bands);
+    });
+    return { cloud: tiles.map(({ cloudCover }) => cloudCover), pixels: await Promise.all(pixels) };
+  };
+  assert.deepEqual(await make(true), await make(false));
+});
+
 test('real bands without metadata', {
   skip: !existsSync(real) && 'no real scenes beside the repository',
 }, async () => {
@@ -360,4 +380,10 @@ test('real bands without metadata', {
   assert.equal(scene.collection.id, 'sentinel-2-l1c');
   assert.deepEqual(bandsOf(scene), { '20m': 'B05 B06 B07 B8A B11 B12', '60m': 'B01 B09 B10' });
   assert.equal(scene.groups[0].bands[0].offset, 0);
+
+  if (!hasGdal) return;
+  const band = await describe(join(real, 'sentinel2-l2a-60m-jp2'), { datetime: '2022-06-18T10:36:29Z' });
+  assert.equal(band.id, 'S2B_MSIL2A_20220618T103629_R108_T32TLS');
+  assert.deepEqual(band.warnings, ['bands without their SAFE metadata']);
+  assert.equal(band.groups[0].bands[0].offset, -0.1);
 });

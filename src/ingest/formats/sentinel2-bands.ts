@@ -1,6 +1,7 @@
 /** Bands and masks of Sentinel-2 products, whatever laid their files out: from a list of files to a described scene. */
 import { basename, dirname } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
+import { inLanes } from '../../storage/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { missingBand } from '../errors.js';
 import { gridResolution } from '../resolution.js';
@@ -128,6 +129,9 @@ export const dataFiles = (files: BandFile[]) => files.filter((file) => NAMES.has
 
 // --- scene ------------------------------------------------------------------------------------------------------
 
+/** Files that are opened at once: JPEG 2000 needs a process each. */
+const LANES = 4;
+
 /**
  * Describes the scene whose bands are among the files. Of level 2A the aerosol optical thickness and water vapour (AOT, WVP)
  * are left out: they are no reflectances, and a group has one meaning. Only the best mask of a product is taken.
@@ -135,25 +139,22 @@ export const dataFiles = (files: BandFile[]) => files.filter((file) => NAMES.has
 export async function describeBands(facts: Sentinel2Scene, files: BandFile[]): Promise<Scene> {
   const { path, id, level, platform, time, radiometry, warnings } = facts;
   const chosen = chooseFiles(files, warnings);
-  const bands: UngroupedBand[] = [];
-  for (const { name, commonName } of BANDS) {
-    const file = chosen.get(name);
-    if (!file) continue;
-    const header = await openRaster(file.path);
-    bands.push({
-      name,
-      commonName,
-      header,
-      index: 0,
-      resolution: gridResolution(header),
-      role: 'data',
-      nodata: radiometry.nodata,
-      scale: radiometry.scale,
-      offset: radiometry.offset(name),
-    });
-  }
   const mask = MASKS.find(({ file }) => chosen.has(file));
-  if (mask) bands.push(...maskBands(mask, await openRaster((chosen.get(mask.file) as BandFile).path)));
+  const wanted = BANDS.filter(({ name }) => chosen.has(name));
+  const names = [...wanted.map(({ name }) => name), ...(mask ? [mask.file] : [])];
+  const headers = await inLanes(names, LANES, (name) => openRaster((chosen.get(name) as BandFile).path));
+  const bands: UngroupedBand[] = wanted.map(({ name, commonName }, i) => ({
+    name,
+    commonName,
+    header: headers[i],
+    index: 0,
+    resolution: gridResolution(headers[i]),
+    role: 'data',
+    nodata: radiometry.nodata,
+    scale: radiometry.scale,
+    offset: radiometry.offset(name),
+  }));
+  if (mask) bands.push(...maskBands(mask, headers[wanted.length]));
   const groups = groupBands(bands);
   return {
     path,
