@@ -112,4 +112,11 @@ export const cloudModelUnreadable = defineError(
   500,
   'The file that `--cloud-model` names cannot be read. Check the path and its permissions.',
   (path: string, cause: unknown) => `the cloud model ${path} cannot be read: ${messageOf(cause)}`,
+
+export const badMetadata = defineError(
+  'TW_INGEST_BAD_METADATA',
+  400,
+  'A metadata file of the product cannot be read, or lacks what the product needs. Fetch the product again.',
+  (path: string, reason: string) =>
+    `${path}: the metadata cannot be used: ${reason}. Fetch the product again.`,
 );

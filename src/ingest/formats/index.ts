@@ -5,9 +5,11 @@ import { notRecognised } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { geotiff } from './geotiff.js';
 import { landsat } from './landsat.js';
+import { sentinel2 } from './sentinel2.js';
+import { sentinel2Loose } from './sentinel2-loose.js';
 
 /** In the order they are asked; the first that detects its product describes the input. */
-const FORMATS: SceneFormat[] = [landsat, geotiff];
+const FORMATS: SceneFormat[] = [sentinel2, landsat, sentinel2Loose, geotiff];
 
 /** The scenes in a file or product folder. */
 export async function describeScenes(path: string, options: DescribeOptions): Promise<Scene[]> {
