@@ -52,13 +52,13 @@ async function cut(task: CutTask): Promise<CutResult | null> {
 
 function writeGroups(task: CutTask, cell: CellPixels): GroupRecord[] {
   return cell.groups.map(({ group, width, height, bands, validPercent }) => {
-    const { name, role, dataType, nodata } = group;
+    const { name, role, dataType, nodata, resampling } = group;
     const bandTags = group.bands.map((band) => ({
       description: band.name,
       scale: band.scale,
       offset: band.offset,
     }));
-    const overviews = role === 'data' ? 'mean' : 'nearest';
+    const overviews = resampling === 'bilinear' ? 'mean' : 'nearest';
     const image = {
       width,
       height,
