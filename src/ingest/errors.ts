@@ -91,3 +91,18 @@ export const tileTooLarge = defineError(
   (path: string, geocode: string, width: number, height: number) =>
     `${path}: the tile ${geocode} would be ${width} x ${height} pixels; use a higher --precision`,
 );
+
+export const badSidecar = defineError(
+  'TW_INGEST_BAD_SIDECAR',
+  400,
+  'A STAC Item beside a raster cannot be read, or says something that it may not say. Mend it or take it away.',
+  (path: string, what: string) => `${path} cannot be used as a STAC Item: ${what}. Mend it or take it away.`,
+);
+
+export const manyLayers = defineError(
+  'TW_INGEST_MANY_LAYERS',
+  400,
+  'A file of several layers (HDF, netCDF) is no product that is known. Take the layers out with gdal_translate and ingest these.',
+  (path: string, layers: string) =>
+    `${path} is no product that is known. It holds ${layers}. Take one out with gdal_translate (gdalinfo lists their names), and ingest that with --collection.`,
+);

@@ -1,21 +1,16 @@
-/** Any single GeoTIFF, its bands and time described by flags or by its own tags. */
+/** Any single raster, its bands and time described by flags, by a STAC Item beside it, or by its own tags. */
 import { createHash } from 'node:crypto';
 import { basename, extname } from 'node:path';
-import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../band-groups.js';
-import { badOption, missingBand, noCollection, noDatetime } from '../errors.js';
-import { groundResolution } from '../resolution.js';
-import type { DescribeOptions, QualityBand, Scene, SceneFormat } from '../scene.js';
+import { openRaster, type RasterHeader } from '../../raster/index.js';
+import { groupBands } from '../band-groups.js';
+import { badOption, badSidecar, noCollection, noDatetime } from '../errors.js';
+import type { DescribeOptions, Scene, SceneFormat } from '../scene.js';
+import { dateInName, parseSpan, parseTime, stamp, type TimeSpan } from './acquisition-time.js';
+import { describeBands, maskBandQuality } from './raster-bands.js';
+import { itemOfFile, type StacItem } from './stac-item-document.js';
 
-/** STAC eo 1.1.0 common names; a band so named gets it as its common name too. */
-const COMMON_NAMES = new Set(
-  'coastal blue green red rededge rededge071 rededge075 rededge078 yellow pan nir nir08 nir09 cirrus swir16 swir22 lwir lwir11 lwir12'.split(
-    ' ',
-  ),
-);
-
-export const geotiff: SceneFormat = {
-  name: 'GeoTIFF',
+export const rasterFile: SceneFormat = {
+  name: 'raster file',
 
   async detect({ entries }) {
     return entries === null;
@@ -23,109 +18,77 @@ export const geotiff: SceneFormat = {
 
   async describe({ path }, options) {
     const header = await openRaster(path);
-    const { start, end } = timeOf(path, header, options);
-    if (!options.collection) throw noCollection(path);
-    const groups = groupBands(describeBands(path, header, options));
+    const item = await itemOfFile(path);
+    const name = basename(path);
+    const assets = item?.assets ?? [];
+    const asset = assets.find(({ file }) => file === name) ?? (assets.length === 1 ? assets[0] : undefined);
+    const warnings: string[] = [];
+    const span = timeOf(header, options, item, warnings);
+    const groups = groupBands(describeBands(header, options, asset, asset?.key));
+    // An Item of several files is one scene for each of them.
+    const itemId = item && (assets.length > 1 && asset ? `${item.id}_${asset.key}` : item.id);
     const scene: Scene = {
-      path,
-      id: options.id ?? `${cleanId(basename(path, extname(path)))}_${stamp(start)}`,
-      collection: { id: options.collection, title: options.collection, license: 'proprietary' },
-      platform: options.platform ?? header.metadata.PLATFORM ?? null,
-      start,
-      end,
+      ...describeWhole(path, options, item),
+      id: options.id ?? (itemId ? cleanId(itemId) : `${cleanId(stemOf(name))}_${stamp(span.start)}`),
+      platform: options.platform ?? item?.platform ?? header.metadata.PLATFORM ?? null,
+      ...span,
       groups,
-      quality: options.maskBand === undefined ? [] : [maskBand(path, groups, header, options.maskBand)],
+      quality: maskBandQuality(header, groups, options),
       reflectanceTest: false,
-      warnings: [],
+      warnings,
     };
     return [scene];
   },
 };
 
-function describeBands(path: string, header: RasterHeader, options: DescribeOptions): UngroupedBand[] {
-  const names = header.bandTags.map((tags, i) => tags.description || `b${i + 1}`);
-  for (const [name, number] of Object.entries(options.bands ?? {})) {
-    if (number < 1 || number > header.bands) {
-      throw missingBand(path, `${name}=${number}`, `The file has ${header.bands} bands; correct --bands.`);
-    }
-    names[number - 1] = name;
-  }
-  if (options.maskBand !== undefined && (options.maskBand < 1 || options.maskBand > header.bands)) {
-    throw missingBand(
-      path,
-      String(options.maskBand),
-      `The file has ${header.bands} bands; correct --mask-band.`,
-    );
-  }
-  const resolution = groundResolution(header);
-  return names.map((name, index) => {
-    const isMask = index + 1 === options.maskBand;
-    const tags = header.bandTags[index];
-    return {
-      name: name.trim(),
-      commonName: COMMON_NAMES.has(name.toLowerCase()) ? name.toLowerCase() : undefined,
-      header,
-      index,
-      resolution,
-      role: isMask ? 'qa' : 'data',
-      nodata: isMask ? null : (options.nodata ?? header.nodata ?? null),
-      scale: isMask ? 1 : (options.scale ?? tags.scale ?? 1),
-      offset: isMask ? 0 : (options.offset ?? tags.offset ?? 0),
-    };
-  });
-}
-
-/** A mask band given by the user: 0 is clear, any other value is cloud. */
-function maskBand(path: string, groups: Scene['groups'], header: RasterHeader, number: number): QualityBand {
-  if (header.dataType !== 'uint8' && header.dataType !== 'uint16') {
-    throw badOption(
-      '--mask-band',
-      String(number),
-      `a band of 8 or 16 bit codes, but ${path} holds ${header.dataType}`,
-    );
-  }
-  const group = groups.find((g) => g.role === 'qa');
-  if (!group) throw new Error('the mask band has no group');
-  const codes = new Uint8Array(header.dataType === 'uint8' ? 256 : 65536).fill(Mask.cloud);
-  codes[0] = Mask.clear;
-  return { group: group.name, band: 0, codes };
-}
-
-function timeOf(
+/** What flags and the Item say, whatever the rasters are. */
+export function describeWhole(
   path: string,
+  options: DescribeOptions,
+  item: StacItem | null,
+): Pick<Scene, 'path' | 'collection'> {
+  const id = options.collection ?? item?.collection;
+  if (!id) throw noCollection(path);
+  if (item && id === item.collection && !/^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$/.test(id)) {
+    throw badSidecar(item.path, `its collection ${id.slice(0, 80)} is no name here; add --collection`);
+  }
+  return { path, collection: { id, title: id, license: item?.license ?? 'proprietary' } };
+}
+
+/** Flags, then the Item, then tags of the file, then its name. Throws TW_INGEST_BAD_OPTION and _NO_DATETIME. */
+function timeOf(
   header: RasterHeader,
   options: DescribeOptions,
-): { start: number; end: number } {
-  if (options.datetime !== undefined) {
-    const [start, end = start] = options.datetime.split('/').map((part) => parseTime(part));
-    if (Number.isNaN(start) || Number.isNaN(end) || end < start) {
-      throw badOption('--datetime', options.datetime, 'a time such as 2024-06-01T10:30:00Z, or start/end');
-    }
-    return { start, end };
-  }
+  item: StacItem | null,
+  warnings: string[],
+): TimeSpan {
+  const said = flaggedTime(options) ?? item?.span;
+  if (said) return said;
   // TIFF 6.0 DateTime is "YYYY:MM:DD HH:MM:SS" without a zone; UTC is the field's custom.
   const tag = header.metadata.ACQUISITION_DATETIME ?? header.dateTime;
-  const time = tag ? parseTime(tag.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T')) : NaN;
-  if (Number.isNaN(time)) throw noDatetime(path);
-  return { start: time, end: time };
+  const tagged = tag ? parseTime(tag.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T')) : NaN;
+  if (!Number.isNaN(tagged)) return { start: tagged, end: tagged };
+  const date = dateInName(basename(header.path));
+  if (date === undefined) throw noDatetime(header.path);
+  warnings.push(
+    `the file does not say when it was taken; ${date} is from its name (--datetime says otherwise)`,
+  );
+  const start = parseTime(date);
+  return { start, end: start };
 }
 
-/** RFC 3339 or a plain date; without a zone it is UTC. NaN for what is none, also for days that do not exist. */
-function parseTime(text: string): number {
-  const day = /^\d{4}-\d\d-\d\d/.exec(text)?.[0];
-  const midnight = Date.parse(`${day}T00:00:00Z`);
-  // Date.parse takes 31 February for 3 March.
-  if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(`${day}T`)) return NaN;
-  if (text === day) return midnight;
-  if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/.test(text)) return NaN;
-  const zoned = /[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`;
-  return Date.parse(zoned.replace(' ', 'T').toUpperCase());
+/** What --datetime says; undefined without the flag. */
+export function flaggedTime({ datetime }: DescribeOptions): TimeSpan | undefined {
+  if (datetime === undefined) return undefined;
+  const span = parseSpan(datetime);
+  if (!span) throw badOption('--datetime', datetime, 'a time such as 2024-06-01T10:30:00Z, or start/end');
+  return span;
 }
 
-const stamp = (time: number) => new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
+export const stemOf = (name: string) => basename(name, extname(name));
 
 /** A file name as an id; where characters were replaced, a digest keeps different names apart. */
-function cleanId(name: string): string {
+export function cleanId(name: string): string {
   const clean = name
     .replace(/[^A-Za-z0-9._-]+/g, '-')
     .replace(/^[^A-Za-z0-9]+/, '')
