@@ -24,6 +24,7 @@ export type Task =
       pixels: SharedArrayBuffer;
       geocodes: string[];
       resampling: Resampling;
+      simd: boolean;
       keep: boolean;
     }
   | { kind: 'write'; folder: string };
@@ -62,7 +63,7 @@ serveTasks<Task, Done>(async (task) => {
   }
 });
 
-function warpCells({ header, pixels, geocodes, resampling, keep }: Task & { kind: 'warp' }): Done {
+function warpCells({ header, pixels, geocodes, resampling, simd, keep }: Task & { kind: 'warp' }): Done {
   const project = projector('EPSG:4326', header.crs);
   const source = {
     pixels: new Uint16Array(pixels),
@@ -81,7 +82,7 @@ function warpCells({ header, pixels, geocodes, resampling, keep }: Task & { kind
     );
     const out = keep ? new Uint16Array(CELL * CELL) : scratch;
     valid.fill(1);
-    const count = warp(resampling, source, grid, out, valid);
+    const count = warp(resampling, source, grid, out, valid, simd);
     if (count === 0) continue;
     done.valid += count;
     done.tiles++;

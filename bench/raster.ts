@@ -74,6 +74,7 @@ export async function benchIngest({ short, threads, log }: BenchOptions): Promis
     result('decode', UNIT, rate(ours, source, 'decode'), peers(source, 'decode')),
     result('warp nearest', UNIT, rate(ours, cells, 'nearest')),
     result('warp bilinear', UNIT, rate(ours, cells, 'bilinear')),
+    result('warp bilinear, plain', UNIT, rate(ours, cells, 'plain')),
     result('write tiles', UNIT, rate(ours, tiles, 'write')),
     result('decode and warp nearest', UNIT, rate(ours, cells, 'decode', 'nearest'), peers(cells, 'nearest')),
     result(
@@ -123,16 +124,17 @@ async function oneRound(
   folder: string,
 ) {
   const decode = await spend(() => decodeAll(pool, header, pixels));
-  const warpAll = (resampling: Resampling, keep: boolean) => async (): Promise<Done> => {
+  const warpAll = (resampling: Resampling, simd: boolean, keep: boolean) => async (): Promise<Done> => {
     const tasks: Promise<Done>[] = [];
     for (let i = 0; i < geocodes.length; i += BATCH) {
       const batch = geocodes.slice(i, i + BATCH);
-      tasks.push(pool.run({ kind: 'warp', header, pixels, geocodes: batch, resampling, keep }));
+      tasks.push(pool.run({ kind: 'warp', header, pixels, geocodes: batch, resampling, simd, keep }));
     }
     return total(await Promise.all(tasks));
   };
-  const nearest = await spend(warpAll('nearest', false));
-  const bilinear = await spend(warpAll('bilinear', true));
+  const nearest = await spend(warpAll('nearest', true, false));
+  const plain = await spend(warpAll('bilinear', false, false));
+  const bilinear = await spend(warpAll('bilinear', true, true));
   const write = await spend(async () =>
     total(await Promise.all(Array.from({ length: pool.size }, () => pool.run({ kind: 'write', folder })))),
   );
@@ -141,6 +143,7 @@ async function oneRound(
     times: {
       decode: decode.cpuSeconds,
       nearest: nearest.cpuSeconds,
+      plain: plain.cpuSeconds,
       bilinear: bilinear.cpuSeconds,
       write: write.cpuSeconds,
     },

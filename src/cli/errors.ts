@@ -14,3 +14,10 @@ export const notFound = defineError(
   'Nothing in the store has this id.',
   (id: string) => `no collection, tile, model or job is called ${id}`,
 );
+
+export const notFolder = defineError(
+  'TW_CLI_NOT_FOLDER',
+  400,
+  '`ingest --watch` takes folders. Name the folder into which the files come.',
+  (path: string) => `${path} is not a folder; --watch takes the folder into which files come`,
+);

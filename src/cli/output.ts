@@ -36,14 +36,16 @@ export function progressLine(unit: string): { update(progress: Progress): void; 
   let last = stderr.isTTY ? 0 : started;
   let drawn = false;
   return {
-    update({ message, tiles }) {
+    update({ message, tiles, progress }) {
       const now = performance.now();
       if (tiles.total === 0 || now - last < (stderr.isTTY ? 100 : QUIET_INTERVAL)) return;
       last = now;
       const finished = tiles.done + tiles.failed + tiles.skipped;
-      const rate = finished / ((now - started) / 1000);
-      const left = rate > 0 ? `, ${duration((tiles.total - finished) / rate)} left` : '';
-      const text = `${message ? `${message}: ` : ''}${finished} of ${tiles.total} ${unit}, ${rate.toFixed(1)}/s${left}`;
+      const seconds = (now - started) / 1000;
+      const left = progress > 0 ? `, ${duration((seconds * (100 - progress)) / progress)} left` : '';
+      const rate = `${(finished / seconds).toFixed(1)}/s`;
+      const counts = `${finished} of ${tiles.total} ${unit}, ${rate}, ${Math.floor(progress)} %${left}`;
+      const text = message ? `${message}: ${counts}` : counts;
       if (stderr.isTTY) stderr.write(`\r\x1b[2K${text.slice(0, (stderr.columns ?? 80) - 1)}`);
       else note(text);
       drawn = true;

@@ -6,6 +6,8 @@ import type { Transport } from './transport.js';
 
 export interface Progress {
   message: string;
+  /** Percent. */
+  progress: number;
   tiles: { total: number; done: number; failed: number; skipped: number };
 }
 

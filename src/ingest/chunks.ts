@@ -1,62 +1,102 @@
-/** Divides the cells of a scene into runs whose source rows fit into the memory budget together. */
+/** Divides the cells of a pass into runs whose source rows fit into memory together. */
 import type { Grid } from '../geocode/index.js';
-import { blockRows } from '../raster/index.js';
+import { blockRows, type RasterHeader } from '../raster/index.js';
+import { aligned } from './arena.js';
 import { type RowSpan, rowsOfCell } from './cell-rows.js';
 import { tooLarge } from './errors.js';
 import { rowBytes } from './row-window.js';
-import type { Scene } from './scene.js';
+import type { SourceGroup } from './scene.js';
 
-/** Cells that are cut together, and for each group of the scene the rows that they read. */
+/** Cells that are cut together, and the rows of each source that are in memory meanwhile. */
 export interface Chunk {
   geocodes: string[];
+  windows: RowSpan[];
+}
+
+interface Cell {
+  geocode: string;
   rows: RowSpan[];
+}
+
+/** What the window of one band takes in memory, bytes. */
+export function bandBytes(header: RasterHeader, rows: number): number {
+  return aligned(rows * rowBytes(header));
+}
+
+/** What the windows of all bands of a source take in memory, bytes. */
+export function windowBytes({ bands }: SourceGroup, rows: number): number {
+  return bandBytes(bands[0].header, rows) * bands.length;
+}
+
+const height = ([from, to]: RowSpan) => to - from;
+
+/** The most rows that the window of each source holds at once. */
+export function windowHeights(sources: SourceGroup[], chunks: Chunk[]): number[] {
+  return sources.map((_, i) => Math.max(0, ...chunks.map(({ windows }) => height(windows[i]))));
+}
+
+/**
+ * Runs of cells from the top of the image to its bottom, whose windows take at most `budget` bytes. Windows end at block
+ * borders, so that a block is decoded once; only where not even one cell fits so, they hold the cells' own rows, and the blocks
+ * at their ends are decoded again for the next run. Throws TW_INGEST_TOO_LARGE.
+ */
+export function planChunks(
+  path: string,
+  sources: SourceGroup[],
+  grid: Grid,
+  geocodes: string[],
+  budget: number,
+): Chunk[] {
+  const cells = geocodes.map((geocode) => ({
+    geocode,
+    rows: sources.map((source) => rowsOfCell(source, grid, geocode)),
+  }));
+  cells.sort((a, b) => a.rows[0][0] - b.rows[0][0] || a.rows[0][1] - b.rows[0][1]);
+  const wholeBlocks = (rows: RowSpan[]) =>
+    rows.map((span, i): RowSpan => blockRows(sources[i].bands[0].header, ...span));
+  const chunks =
+    runsOf(sources, cells, wholeBlocks, budget) ?? runsOf(sources, cells, (rows) => rows, budget);
+  if (chunks) return chunks;
+  const needed = cells.map(({ rows }) =>
+    rows.reduce((sum, span, i) => sum + windowBytes(sources[i], height(span)), 0),
+  );
+  throw tooLarge(path, Math.max(...needed), budget);
 }
 
 const join = (a: RowSpan, b: RowSpan): RowSpan =>
   a[0] === a[1] ? b : b[0] === b[1] ? a : [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
 
-/** Bytes that the row windows of a scene hold for these spans. */
-function bytesOf(scene: Scene, rows: RowSpan[]): number {
-  return scene.groups.reduce((sum, group, g) => {
-    const { header } = group.bands[0];
-    const [start, end] = blockRows(header, ...rows[g]);
-    return sum + (end - start) * rowBytes(header) * group.bands.length;
-  }, 0);
-}
-
-/** Runs of cells from the top of the image to its bottom, each reading at most `budget` bytes of source rows. */
-export function planChunks(scene: Scene, grid: Grid, geocodes: string[], budget: number): Chunk[] {
-  const cells = geocodes.map((geocode) => ({
-    geocode,
-    rows: scene.groups.map((group) => rowsOfCell(group, grid, geocode)),
-  }));
-  cells.sort((a, b) => a.rows[0][0] - b.rows[0][0] || a.rows[0][1] - b.rows[0][1]);
+/** Null where one cell alone exceeds the budget. */
+function runsOf(
+  sources: SourceGroup[],
+  cells: Cell[],
+  windowsOf: (rows: RowSpan[]) => RowSpan[],
+  budget: number,
+): Chunk[] | null {
+  /** Heights of the windows of all chunks so far: each window has its place in memory for the whole pass. */
+  const heights = sources.map(() => 0);
+  const fits = (windows: RowSpan[]) =>
+    windows.reduce((sum, span, i) => sum + windowBytes(sources[i], Math.max(heights[i], height(span))), 0) <=
+    budget;
   const chunks: Chunk[] = [];
-  let open: Chunk | null = null;
+  let rows: RowSpan[] = [];
   for (const cell of cells) {
-    const joined: RowSpan[] | undefined = open?.rows.map((span, g) => join(span, cell.rows[g]));
-    if (open && joined && bytesOf(scene, joined) <= budget) {
-      open.rows = joined;
-      open.geocodes.push(cell.geocode);
-      continue;
+    const open = chunks.at(-1);
+    if (open) {
+      const joined = rows.map((span, i) => join(span, cell.rows[i]));
+      const windows = windowsOf(joined);
+      if (fits(windows)) {
+        rows = joined;
+        open.windows = windows;
+        open.geocodes.push(cell.geocode);
+        continue;
+      }
+      for (const [i, span] of open.windows.entries()) heights[i] = Math.max(heights[i], height(span));
     }
-    const needed = bytesOf(scene, cell.rows);
-    if (needed > budget) throw tooLarge(scene.path, needed, budget);
-    open = { geocodes: [cell.geocode], rows: cell.rows };
-    chunks.push(open);
+    rows = cell.rows;
+    const windows = windowsOf(rows);
+    if (!fits(windows)) return null;
+    chunks.push({ geocodes: [cell.geocode], windows });
   }
   return chunks;
-}
-
-/** The most rows that the row window of one group holds at once; it keeps rows that were decoded for an earlier chunk. */
-export function windowCapacity(chunks: Chunk[], scene: Scene, group: number): number {
-  const { header } = scene.groups[group].bands[0];
-  let most = 0;
-  let heldEnd = 0;
-  for (const chunk of chunks) {
-    const [start, end] = blockRows(header, ...chunk.rows[group]);
-    heldEnd = heldEnd > start ? Math.max(end, heldEnd) : end;
-    most = Math.max(most, heldEnd - start);
-  }
-  return most;
 }

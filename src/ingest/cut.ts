@@ -1,13 +1,10 @@
-/** Cuts one cell out of the source rows in memory: pixels of every band group, the mask, and what they say together. */
-import { type Bounds, gridByName, type PixelGrid, pixelGrids } from '../geocode/index.js';
+/** Cuts one band group of one cell, and its mask, out of the source rows in memory. */
+import { type Bounds, gridByName } from '../geocode/index.js';
 import {
   assessFrom,
   type ControlGrid,
-  cloudCoverOf,
   controlGrid,
   coverageOf,
-  histogramOf,
-  hullOf,
   newPixels,
   type PixelArray,
   type Projection,
@@ -16,118 +13,84 @@ import {
   unassessedMask,
   warp,
 } from '../raster/index.js';
-import type { CutBand, CutGroup, CutTask } from './tasks.js';
+import type { CutSource, CutTask } from './tasks.js';
 
 export interface GroupPixels {
-  group: CutGroup;
-  width: number;
-  height: number;
   bands: PixelArray[];
   /** Percent of the cell's pixels that hold data, a band each. */
   validPercent: number[];
-}
-
-export interface CellPixels {
-  bounds: Bounds;
-  groups: GroupPixels[];
-  mask: { width: number; height: number; codes: Uint8Array };
-  /** Percent of the pixels that hold data in every band of a data group; of the lowest such group. */
+  /** Percent of the pixels that hold data in every band. */
   coverage: number;
-  /** Percent of the assessed pixels; null where none is assessed. */
-  cloudCover: number | null;
-  /** Closed ring around the valid pixels, in grid coordinates. */
-  footprint: [x: number, y: number][];
+  /** Mask codes of the group's size, where the task wants a mask. */
+  mask: Uint8Array | null;
 }
 
-/** The projection from grid coordinates to a group's own system. */
-export type ProjectionOf = (group: CutGroup) => Projection;
+/** The projection from the cells' coordinates to a source's own system. */
+export type ProjectionOf = (source: CutSource) => Projection;
 
-/** Null where no data band holds a valid pixel in the cell. */
-export function cutCell(task: CutTask, projectionOf: ProjectionOf): CellPixels | null {
-  const grid = gridByName(task.grid);
-  const bounds = grid.bounds(task.geocode);
-  const sizes = pixelGrids(
-    grid,
-    task.geocode,
-    task.groups.map((group) => group.resolution),
-  );
-  const controlOf = (group: CutGroup, size: PixelGrid) =>
-    controlGrid({ bounds, ...size }, projectionOf(group), group.transform);
-
-  const groups = task.groups.map((group, g) => cutGroup(group, sizes[g], controlOf(group, sizes[g])));
-  const data = groups.filter(({ group }) => group.role === 'data');
-  if (data.every(({ validPercent }) => validPercent.every((percent) => percent === 0))) return null;
-
-  const size = sizes[task.finest];
-  const codes = maskCodes(task, groups[task.finest].valid, (group) => controlOf(group, size));
-  const outline = hullOf(codes, size.width, size.height);
-  const toGrid = ([column, row]: [number, number]): [number, number] => [
-    bounds.west + ((bounds.east - bounds.west) * column) / size.width,
-    bounds.north - ((bounds.north - bounds.south) * row) / size.height,
-  ];
-  return {
-    bounds,
-    groups,
-    mask: { ...size, codes },
-    coverage: Math.min(...data.map(({ valid }) => coverageOf(valid))),
-    cloudCover: cloudCoverOf(histogramOf(codes)),
-    footprint: (outline ?? []).map(toGrid),
-  };
-}
-
-/** `valid` is 1 where every band of the group holds data. */
-function cutGroup(
-  group: CutGroup,
-  size: PixelGrid,
-  control: ControlGrid,
-): GroupPixels & { valid: Uint8Array } {
-  const pixels = size.width * size.height;
-  const valid = new Uint8Array(pixels).fill(1);
+/** Null where no band holds a valid pixel in the cell. */
+export function cutGroup({ cell, sources, mask }: CutTask, projectionOf: ProjectionOf): GroupPixels | null {
+  const bounds = gridByName(cell.grid).bounds(cell.geocode);
+  const size = cell.width * cell.height;
+  const control = sources.map((source) => controlOf(bounds, cell, source, projectionOf(source)));
+  const valid = new Uint8Array(size).fill(1);
   const bands: PixelArray[] = [];
-  const validPercent = group.bands.map((band) => {
-    const out = newPixels(group.dataType, pixels);
+  const validPercent = sources[0].offsets.map((_, band) => {
+    const out = newPixels(cell.dataType, size);
     bands.push(out);
-    return (100 * warpBand(group.resampling, group, band, control, out, valid)) / pixels;
+    return (100 * warpBand(cell.resampling, sources[0], band, control[0], out, valid)) / size;
   });
-  return { group, ...size, bands, validPercent, valid };
+  if (validPercent.every((percent) => percent === 0)) return null;
+  const coverage = coverageOf(valid);
+  return { bands, validPercent, coverage, mask: mask && maskCodes(sources, mask, control, valid) };
 }
 
+function controlOf(
+  bounds: Bounds,
+  { width, height }: { width: number; height: number },
+  source: CutSource,
+  project: Projection,
+): ControlGrid {
+  return controlGrid({ bounds, width, height }, project, source.transform);
+}
+
+/** Returns the number of pixels that hold data. */
 function warpBand(
   resampling: Resampling,
-  group: CutGroup,
-  band: CutBand,
+  source: CutSource,
+  band: number,
   control: ControlGrid,
   out: PixelArray,
   valid: Uint8Array,
 ): number {
-  const rows = group.rowEnd - group.rowStart;
-  const source = {
-    pixels: pixelsOf(group.dataType, band.pixels, 0, rows * group.width),
-    window: { column: 0, row: group.rowStart, width: group.width, height: rows },
-    sceneWidth: group.width,
-    sceneHeight: group.height,
-    nodata: group.nodata ?? undefined,
+  const { dataType, buffer, offsets, width, height, rowStart, rowEnd, nodata } = source;
+  const rows = rowEnd - rowStart;
+  const window = {
+    pixels: pixelsOf(dataType, buffer, offsets[band], rows * width),
+    window: { column: 0, row: rowStart, width, height: rows },
+    sceneWidth: width,
+    sceneHeight: height,
+    nodata: nodata ?? undefined,
   };
-  return warp(resampling, source, control, out, valid);
+  return warp(resampling, window, control, out, valid);
 }
 
 /**
- * The mask at the finest data group's size: 0 where one of its bands holds no data, else what the first quality band says that
- * says something, and 255 where none does.
+ * 0 where a band of the group holds no data, else what the first quality band says that says something, and 255 where none
+ * does.
  */
 function maskCodes(
-  task: CutTask,
+  sources: CutSource[],
+  mask: NonNullable<CutTask['mask']>,
+  control: ControlGrid[],
   valid: Uint8Array,
-  controlOf: (group: CutGroup) => ControlGrid,
 ): Uint8Array {
   const codes = unassessedMask(valid);
-  for (const { group: name, band, codes: table } of task.quality) {
-    const group = task.groups.find((one) => one.name === name);
-    if (!group) continue;
-    const stored = newPixels(group.dataType, valid.length) as Uint8Array | Uint16Array;
-    const inside = new Uint8Array(valid.length).fill(1);
-    warpBand('nearest', group, group.bands[band], controlOf(group), stored, inside);
-    assessFrom(stored, inside, table, codes);
+  for (const { source, band, codes: table } of mask) {
+    const stored = newPixels(sources[source].dataType, valid.length) as Uint8Array | Uint16Array;
+    const known = new Uint8Array(valid.length).fill(1);
+    warpBand('nearest', sources[source], band, control[source], stored, known);
+    assessFrom(stored, known, table, codes);
   }
   return codes;
 }

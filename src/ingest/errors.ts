@@ -106,3 +106,18 @@ export const manyLayers = defineError(
   (path: string, layers: string) =>
     `${path} is no product that is known. It holds ${layers}. Take one out with gdal_translate (gdalinfo lists their names), and ingest that with --collection.`,
 );
+
+export const badCloudBands = defineError(
+  'TW_INGEST_BAD_CLOUD_BANDS',
+  500,
+  'A band given to the cloud test has not as many pixels as it should have.',
+  (name: string, pixels: number, expected: number) =>
+    `the cloud test got ${pixels} pixels of ${name} where ${expected} belong`,
+);
+
+export const badCloudModel = defineError(
+  'TW_INGEST_BAD_CLOUD_MODEL',
+  400,
+  'The cloud model is not a LightGBM text file (Booster.save_model) of a kind that can be run: binary objective, numerical splits.',
+  (path: string, reason: string) => `${path}: ${reason}. Give a text file as Booster.save_model writes it.`,
+);

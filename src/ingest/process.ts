@@ -1,9 +1,19 @@
 import { messageOf, TilewrightError } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
+import type { WorkerPool } from '../raster/index.js';
+import type { Storage } from '../storage/index.js';
+import { Arena } from './arena.js';
 import { ingestFailed, sceneTwice } from './errors.js';
 import { describeScenes, findInputs } from './formats/index.js';
-import { type IngestContext, type IngestOptions, ingestScene, type SceneResult } from './ingest.js';
+import {
+  type IngestContext,
+  type IngestOptions,
+  ingestScene,
+  planScene,
+  type SceneResult,
+} from './ingest.js';
 import type { Scene } from './scene.js';
+import type { CutResult, IngestTask } from './tasks.js';
 
 export interface IngestInputs extends IngestOptions {
   /** Files or folders on the disk of the node. */
@@ -29,6 +39,7 @@ const INPUTS = {
     collection: { type: 'string', pattern: '^[a-z0-9][a-z0-9.-]{0,63}$' },
     grid: { enum: ['geohash', 'quadtile'] },
     precision: { type: 'integer' },
+    dryRun: { type: 'boolean' },
     id: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$' },
     datetime: { type: 'string' },
     bands: { type: 'object', additionalProperties: { type: 'integer', minimum: 1 } },
@@ -40,81 +51,178 @@ const INPUTS = {
   },
 };
 
+export interface IngestProcessContext {
+  storage: Storage;
+  workers: WorkerPool<IngestTask, CutResult | null>;
+  /** Bytes of source rows held at once. */
+  memory: number;
+}
+
 /** Ingests every scene below the given paths. A scene that fails is named with its reason; the others go on. */
-export function ingestProcess(context: IngestContext): Process {
+export function ingestProcess(context: IngestProcessContext): Process {
   return {
     id: 'ingest',
     title: 'Ingest scenes',
     description: 'Cuts scenes into tiles, with coverage, cloud cover and a mask.',
     inputs: INPUTS,
-    run: (inputs, job) => ingestPaths(context, inputs as IngestInputs, job),
+    run: (inputs, job) => new IngestRun(context, inputs as IngestInputs, job).run(),
   };
 }
 
-async function ingestPaths(
-  context: IngestContext,
-  inputs: IngestInputs,
-  job: JobContext,
-): Promise<IngestResults> {
-  const started = performance.now();
-  const { paths, ...options } = inputs;
-  const results: IngestResults = {
-    collection: null,
-    scenes: [],
-    tiles: 0,
-    failed: [],
-    passedOver: [],
-    seconds: 0,
-  };
-  const attempt = async <T>(path: string, work: () => Promise<T>): Promise<T | null> => {
+/** Scenes at once: while one waits for the disk, another is cut. More would only share out the memory. */
+const MOST_SCENES = 4;
+
+/** A scene in the order in which it was found. */
+interface Found {
+  place: number;
+  scene: Scene;
+}
+
+/**
+ * One run over all inputs. Invariants: scenes are described one after another, in the order of the inputs, and are cut a few at
+ * once; every input ends as a result or as a failure, and no two results have the same scene id.
+ */
+class IngestRun {
+  private readonly started = performance.now();
+  private readonly context: IngestContext;
+  private readonly results: SceneResult[] = [];
+  private readonly failed: IngestResults['failed'] = [];
+  private readonly passedOver: string[] = [];
+  private readonly tiles = { total: 0, done: 0, failed: 0, skipped: 0 };
+  /** Path of the input by collection and scene. */
+  private readonly seen = new Map<string, string>();
+  /** The first scene of each collection that is not there yet: it fixes grid and precision, so the next ones wait for it. */
+  private readonly founders = new Map<string, Promise<unknown>>();
+  private inputs = 0;
+  /** Scenes found so far, and the share of the work that is done of each. */
+  private readonly shares: number[] = [];
+  private inputsDescribed = 0;
+
+  constructor(
+    { storage, workers, memory }: IngestProcessContext,
+    private readonly options: IngestInputs,
+    private readonly job: JobContext,
+  ) {
+    this.context = { storage, workers, arena: new Arena(memory) };
+  }
+
+  async run(): Promise<IngestResults> {
+    const scenes = this.scenes();
+    const lane = async () => {
+      // The generator hands out one scene at a time, however many lanes ask.
+      for (let next = await scenes.next(); !next.done; next = await scenes.next()) {
+        const { place, scene } = next.value;
+        const result = await this.attempt(scene.path, () => this.ingest(place, scene));
+        if (result) this.results[place] = result;
+        this.share(place, 1);
+      }
+    };
+    const lanes = Math.min(MOST_SCENES, 1 + this.context.workers.size);
+    const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    const results = this.results.filter(Boolean);
+    return {
+      collection: results[0]?.collection ?? null,
+      scenes: results,
+      tiles: results.reduce((sum, { tiles }) => sum + tiles, 0),
+      failed: this.failed,
+      passedOver: this.passedOver,
+      seconds: (performance.now() - this.started) / 1000,
+    };
+  }
+
+  private async *scenes(): AsyncGenerator<Found> {
+    const inputs: string[] = [];
+    for (const path of this.options.paths) {
+      const found = await this.attempt(path, () => findInputs(path));
+      inputs.push(...(found?.inputs ?? []));
+      this.passedOver.push(...(found?.passedOver ?? []));
+    }
+    this.inputs = inputs.length;
+    for (const input of inputs) {
+      this.job.signal.throwIfAborted();
+      const scenes = (await this.attempt(input, () => describeScenes(input, this.options))) ?? [];
+      this.inputsDescribed++;
+      const first = this.shares.length;
+      this.shares.push(...scenes.map(() => 0));
+      for (const [i, scene] of scenes.entries()) yield { place: first + i, scene };
+    }
+  }
+
+  private async ingest(place: number, scene: Scene): Promise<SceneResult> {
+    const { job, context, options, tiles } = this;
+    job.message(scene.path);
+    const id = options.collection ?? scene.collection.id;
+    this.refuseTwice(id, scene);
+    return this.afterFounder(id, async () => {
+      const plan = await planScene(context.storage, scene, options);
+      let cells = 0;
+      return ingestScene(context, plan, options, {
+        signal: job.signal,
+        onCells: (count) => {
+          cells = count;
+          tiles.total += count;
+        },
+        onShare: (share) => this.share(place, share),
+        onTiles: (count) => {
+          tiles.done += count;
+          tiles.skipped += cells - count;
+        },
+      });
+    });
+  }
+
+  /** Runs `work` when the collection is there; the first to come makes it. */
+  private async afterFounder<T>(collection: string, work: () => Promise<T>): Promise<T> {
+    while (!(await this.context.storage.getCollection(collection))) {
+      const founder = this.founders.get(collection);
+      if (founder) {
+        await founder;
+        continue;
+      }
+      const founding = work();
+      this.founders.set(
+        collection,
+        founding.then(
+          () => undefined,
+          // Who founds it hears of the failure; who waits tries to found it next.
+          () => undefined,
+        ),
+      );
+      try {
+        return await founding;
+      } finally {
+        this.founders.delete(collection);
+      }
+    }
+    return work();
+  }
+
+  private refuseTwice(collection: string, scene: Scene): void {
+    const key = `${collection}/${scene.id}`;
+    const other = this.seen.get(key);
+    if (other !== undefined) throw sceneTwice(scene.path, other, scene.id);
+    this.seen.set(key, scene.path);
+  }
+
+  /** Progress by scenes: those of inputs that are not described yet count as one each. */
+  private share(place: number, share: number): void {
+    this.shares[place] = share;
+    const done = this.shares.reduce((sum, one) => sum + one, 0);
+    const scenes = this.shares.length + this.inputs - this.inputsDescribed;
+    this.job.progress({ ...this.tiles, share: scenes === 0 ? 0 : done / scenes });
+  }
+
+  /** Null where the work failed; the failure is kept. A cancelled job ends. */
+  private async attempt<T>(path: string, work: () => Promise<T>): Promise<T | null> {
     try {
       return await work();
     } catch (error) {
-      if (job.signal.aborted) throw error;
+      if (this.job.signal.aborted) throw error;
       const { code, message } =
         error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
-      results.failed.push({ path, code, message });
+      this.failed.push({ path, code, message });
       return null;
     }
-  };
-
-  const scenes: Scene[] = [];
-  for (const path of paths) {
-    const found = await attempt(path, () => findInputs(path));
-    for (const input of found?.inputs ?? [])
-      scenes.push(...((await attempt(input, () => describeScenes(input, options))) ?? []));
-    results.passedOver.push(...(found?.passedOver ?? []));
   }
-  const seen = new Map<string, string>();
-  const tiles = { total: 0, done: 0, failed: 0, skipped: 0 };
-  for (const [i, described] of scenes.entries()) {
-    const { path } = described;
-    job.message(`scene ${i + 1} of ${scenes.length}: ${path}`);
-    const scene = await attempt(path, () =>
-      ingestScene(context, described, options, {
-        signal: job.signal,
-        onScene: (collection, scene) => {
-          const key = `${collection}/${scene}`;
-          const other = seen.get(key);
-          if (other !== undefined) throw sceneTwice(path, other, scene);
-          seen.set(key, path);
-        },
-        onCells: (count) => {
-          tiles.total += count;
-          job.progress(tiles);
-        },
-        onCell: (stored) => {
-          if (stored) tiles.done++;
-          else tiles.skipped++;
-          job.progress(tiles);
-        },
-      }),
-    );
-    if (!scene) continue;
-    results.scenes.push(scene);
-    results.tiles += scene.tiles;
-    results.collection ??= scene.collection;
-  }
-  results.seconds = (performance.now() - started) / 1000;
-  return results;
 }

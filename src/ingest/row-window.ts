@@ -1,60 +1,67 @@
 /** A rolling window over the rows of one source file, in memory that worker threads share. */
-import { blockRows, bytesPerSample, type RasterHeader } from '../raster/index.js';
+import { bytesPerSample, type RasterHeader } from '../raster/index.js';
+import type { RowSpan } from './cell-rows.js';
 
-/** One piece of decoding work: rows [rowStart, rowEnd) of a file, at block borders. */
+/** One piece of decoding work: rows [rowStart, rowEnd) of a file. */
 export interface DecodeTask {
   kind: 'decode';
   header: RasterHeader;
   bands: number[];
   rowStart: number;
   rowEnd: number;
-  /** One buffer a band; row r is written at (r - firstRow) * width. */
-  into: SharedArrayBuffer[];
+  buffer: SharedArrayBuffer;
+  /** Where each band's part of the buffer begins, bytes; row r lies at (r - firstRow) * width pixels from there. */
+  offsets: number[];
   firstRow: number;
 }
 
 /**
- * Invariant: the buffers hold exactly the decoded rows [start, end). Both are block borders or the image's end, so every
- * block is decoded once however the window moves, as long as it moves downwards.
+ * Invariant: when the tasks of the last `moveTo` are done, the window holds the decoded rows [start, end), and rows that two
+ * windows in a row have in common were decoded once.
  */
 export class RowWindow {
-  readonly header: RasterHeader;
-  readonly bands: number[];
-  readonly buffers: SharedArrayBuffer[];
   start = 0;
   end = 0;
 
-  /** `capacity` is the greatest number of rows that `advance` will be asked to hold. */
-  constructor(header: RasterHeader, bands: number[], capacity: number) {
-    this.header = header;
-    this.bands = bands;
-    this.buffers = bands.map(() => new SharedArrayBuffer(capacity * rowBytes(header)));
-  }
+  constructor(
+    readonly header: RasterHeader,
+    readonly bands: number[],
+    private readonly buffer: SharedArrayBuffer,
+    /** One a band; each has room for as many rows as `moveTo` will be asked to hold. */
+    readonly offsets: number[],
+  ) {}
 
-  /** Moves the window to hold the blocks of rows [from, to), and returns the work that fills its new rows. */
-  advance(from: number, to: number, tasks: number): DecodeTask[] {
-    const [start, end] = blockRows(this.header, from, to);
-    const kept = Math.max(0, this.end - start);
-    if (kept > 0 && start > this.start) {
+  /** Moves the window to rows [start, end), and returns the work that fills its new rows, in up to `pieces` pieces. */
+  moveTo([start, end]: RowSpan, pieces: number): DecodeTask[] {
+    const from = Math.max(start, this.start);
+    const to = Math.min(end, this.end);
+    const kept = from < to;
+    if (kept && start !== this.start) {
       const bytes = rowBytes(this.header);
-      for (const buffer of this.buffers) {
-        new Uint8Array(buffer).copyWithin(0, (start - this.start) * bytes, (this.end - this.start) * bytes);
+      for (const offset of this.offsets) {
+        const band = new Uint8Array(this.buffer, offset);
+        band.copyWithin((from - start) * bytes, (from - this.start) * bytes, (to - this.start) * bytes);
       }
     }
-    const firstNew = Math.max(start, Math.min(this.end, end));
     this.start = start;
-    this.end = Math.max(end, kept > 0 ? this.end : 0);
-    return this.split(firstNew, this.end, tasks);
+    this.end = end;
+    return kept
+      ? [...this.decode(start, from, pieces), ...this.decode(to, end, pieces)]
+      : this.decode(start, end, pieces);
   }
 
-  private split(from: number, to: number, tasks: number): DecodeTask[] {
-    const { header, bands, buffers, start } = this;
+  /** Pieces begin at block borders, so that no two of them decode the same block. */
+  private decode(from: number, to: number, pieces: number): DecodeTask[] {
+    const { header, bands, buffer, offsets, start: firstRow } = this;
     const block = header.blocks.height;
-    const step = Math.max(1, Math.ceil((to - from) / block / tasks)) * block;
+    // Other readers start anew for each piece, and take their time for it.
+    const count = header.blocks.reader === 'tiff' ? pieces : 1;
+    const step = Math.max(1, Math.ceil((to - from) / block / count)) * block;
     const work: DecodeTask[] = [];
-    for (let row = from; row < to; row += step) {
-      const rowEnd = Math.min(to, row + step);
-      work.push({ kind: 'decode', header, bands, rowStart: row, rowEnd, into: buffers, firstRow: start });
+    for (let row = from; row < to; ) {
+      const rowEnd = Math.min(to, Math.floor(row / block) * block + step);
+      work.push({ kind: 'decode', header, bands, rowStart: row, rowEnd, buffer, offsets, firstRow });
+      row = rowEnd;
     }
     return work;
   }

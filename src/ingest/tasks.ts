@@ -3,24 +3,11 @@ import type { GridName } from '../geocode/index.js';
 import type { Affine, Crs, DataType, Resampling } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 import type { DecodeTask } from './row-window.js';
-import type { QualityBand, Resolution } from './scene.js';
 
-export interface CutBand {
-  name: string;
-  commonName?: string;
-  scale: number;
-  offset: number;
-  /** Rows [rowStart, rowEnd) of the source, shared with other threads and not written while cells are cut. */
-  pixels: SharedArrayBuffer;
-}
-
-export interface CutGroup {
-  name: string;
-  role: 'data' | 'qa';
-  resampling: Resampling;
-  resolution: Resolution;
-  nodata: number | null;
+/** Rows [rowStart, rowEnd) of some bands of a source, in memory that is not written while cells are cut. */
+export interface CutSource {
   dataType: DataType;
+  nodata: number | null;
   crs: Crs;
   transform: Affine;
   /** Size of the whole source raster. */
@@ -28,28 +15,63 @@ export interface CutGroup {
   height: number;
   rowStart: number;
   rowEnd: number;
-  bands: CutBand[];
+  buffer: SharedArrayBuffer;
+  /** Where each band begins in the buffer, bytes. */
+  offsets: number[];
 }
 
-/** Cut one cell out of a scene and write its files into a folder, durably. */
-export interface CutTask {
-  kind: 'cut';
+/** One cell's part of one band group, and what its file says. */
+export interface CellGroup {
   grid: GridName;
   geocode: string;
-  groups: CutGroup[];
-  /** Index of the finest data group, whose size the mask has. */
-  finest: number;
-  quality: QualityBand[];
-  folder: string;
+  /** Pixels of the group in this cell. */
+  width: number;
+  height: number;
+  name: string;
+  role: 'data' | 'qa';
+  resampling: Resampling;
+  dataType: DataType;
+  nodata: number | null;
+  bands: { name: string; commonName?: string; scale: number; offset: number }[];
   metadata: Record<string, string>;
 }
 
-/** What was written; null where no data band holds a valid pixel in the cell, and then nothing was. */
-export interface CutResult {
-  groups: GroupRecord[];
-  coverage: number;
+/** Cut one group of one cell out of its sources; of the finest data group also the mask. */
+export interface CutTask {
+  kind: 'cut';
+  cell: CellGroup;
+  /** The group's own, then those of the mask. */
+  sources: CutSource[];
+  /** Quality codes for the mask by source and band; null where the task makes no mask. */
+  mask: { source: number; band: number; codes: Uint8Array }[] | null;
+}
+
+/** Make a group in which the cell holds no data. */
+export interface BlankTask {
+  kind: 'blank';
+  cell: CellGroup;
+  mask: boolean;
+}
+
+/** A file of a tile, not yet written. */
+export interface CellFile {
+  record: GroupRecord;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+export interface MaskResult {
+  file: CellFile;
+  /** Percent of the assessed pixels; null where none is assessed. */
   cloudCover: number | null;
+  /** Closed ring around the valid pixels, in grid coordinates. */
   footprint: [x: number, y: number][];
 }
 
-export type IngestTask = DecodeTask | CutTask;
+export interface CutResult {
+  file: CellFile;
+  /** Percent of the pixels that hold data in every band. */
+  coverage: number;
+  mask: MaskResult | null;
+}
+
+export type IngestTask = DecodeTask | CutTask | BlankTask;

@@ -1,146 +1,47 @@
-/** An ingest thread: decodes source rows into shared memory, and cuts cells into files. */
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
+/** An ingest thread: decodes source rows into shared memory, cuts cells, and makes their files. */
 import { gridByName } from '../geocode/index.js';
-import {
-  type BandTags,
-  type CogImage,
-  coverageOf,
-  encodeCog,
-  Mask,
-  type Projection,
-  pixelsOf,
-  projector,
-  readRows,
-  serveTasks,
-} from '../raster/index.js';
-import { asStorageError, type GroupRecord } from '../storage/index.js';
-import { type CellPixels, cutCell } from './cut.js';
+import { type Projection, pixelsOf, projector, readRows, serveTasks } from '../raster/index.js';
+import { cutGroup, type ProjectionOf } from './cut.js';
+import { encodeBlank, encodeCell } from './encode-cell.js';
 import type { DecodeTask } from './row-window.js';
-import type { CutGroup, CutResult, CutTask, IngestTask } from './tasks.js';
+import type { CellGroup, CutResult, CutTask, IngestTask } from './tasks.js';
 
-serveTasks<IngestTask, CutResult | null>((task) => (task.kind === 'decode' ? decode(task) : cut(task)));
+serveTasks<IngestTask, CutResult | null>(
+  (task, signal) => {
+    switch (task.kind) {
+      case 'decode':
+        return decode(task, signal);
+      case 'cut':
+        return cut(task);
+      case 'blank':
+        return encodeBlank(task.cell, task.mask);
+    }
+  },
+  (result) => [result?.file, result?.mask?.file].flatMap((file) => (file ? [file.bytes.buffer] : [])),
+);
 
-async function decode({ header, bands, rowStart, rowEnd, into, firstRow }: DecodeTask): Promise<null> {
-  const arrays = into.map((buffer) =>
-    pixelsOf(header.dataType, buffer, 0, (rowEnd - firstRow) * header.width),
-  );
+async function decode(task: DecodeTask, _signal: AbortSignal): Promise<null> {
+  const { header, bands, rowStart, rowEnd, buffer, offsets, firstRow } = task;
+  const pixels = (rowEnd - firstRow) * header.width;
+  const arrays = offsets.map((offset) => pixelsOf(header.dataType, buffer, offset, pixels));
   await readRows(header, bands, rowStart, rowEnd, arrays, firstRow);
   return null;
+}
+
+function cut(task: CutTask): CutResult | null {
+  const pixels = cutGroup(task, projectionsFor(task.cell));
+  return pixels && encodeCell(task.cell, pixels);
 }
 
 const projections = new Map<string, Projection>();
 
 /** Projections are costly to make and few. */
-function projectionOf(task: CutTask): (group: CutGroup) => Projection {
-  const { epsg } = gridByName(task.grid);
+function projectionsFor({ grid }: CellGroup): ProjectionOf {
+  const { epsg } = gridByName(grid);
   return ({ crs }) => {
     const key = `${epsg} ${crs.proj4}`;
     const projection = projections.get(key) ?? projector(`EPSG:${epsg}`, crs);
     projections.set(key, projection);
     return projection;
   };
-}
-
-async function cut(task: CutTask): Promise<CutResult | null> {
-  const cell = cutCell(task, projectionOf(task));
-  if (!cell) return null;
-  const { coverage, cloudCover, footprint } = cell;
-  return { coverage, cloudCover, footprint, groups: [...writeGroups(task, cell), writeMask(task, cell)] };
-}
-
-function writeGroups(task: CutTask, cell: CellPixels): GroupRecord[] {
-  return cell.groups.map(({ group, width, height, bands, validPercent }) => {
-    const { name, role, dataType, nodata, resampling } = group;
-    const bandTags = group.bands.map((band) => ({
-      description: band.name,
-      scale: band.scale,
-      offset: band.offset,
-    }));
-    const overviews = resampling === 'bilinear' ? 'mean' : 'nearest';
-    const image = {
-      width,
-      height,
-      dataType,
-      bands,
-      nodata: nodata ?? undefined,
-      bandTags,
-      overviews,
-    } as const;
-    return {
-      name,
-      role,
-      dataType,
-      width,
-      height,
-      nodata,
-      bands: group.bands.map(({ name, commonName, scale, offset }, i) => ({
-        name,
-        ...(commonName && { commonName }),
-        scale,
-        offset,
-        validPercent: validPercent[i],
-      })),
-      ...writeFile(task, cell, name, image),
-    };
-  });
-}
-
-function writeMask(task: CutTask, cell: CellPixels): GroupRecord {
-  const { width, height, codes } = cell.mask;
-  const bandTags: BandTags[] = [{ description: 'mask' }];
-  const nodata = Mask.nodata;
-  const image = {
-    width,
-    height,
-    dataType: 'uint8' as const,
-    bands: [codes],
-    nodata,
-    bandTags,
-    overviews: 'nearest' as const,
-  };
-  return {
-    name: 'mask',
-    role: 'mask',
-    dataType: 'uint8',
-    width,
-    height,
-    nodata,
-    bands: [{ name: 'mask', scale: 1, offset: 0, validPercent: coverageOf(codes) }],
-    ...writeFile(task, cell, 'mask', image),
-  };
-}
-
-/** Writes and syncs one file; the folder's entry is synced when the tile is published. */
-function writeFile(
-  task: CutTask,
-  { bounds }: CellPixels,
-  name: string,
-  image: Omit<CogImage, 'transform' | 'epsg' | 'metadata'>,
-): { bytes: number; crc32: number } {
-  const file = encodeCog({
-    ...image,
-    epsg: gridByName(task.grid).epsg,
-    transform: {
-      originX: bounds.west,
-      originY: bounds.north,
-      pixelWidth: (bounds.east - bounds.west) / image.width,
-      pixelHeight: (bounds.north - bounds.south) / image.height,
-    },
-    metadata: task.metadata,
-  });
-  const path = join(task.folder, `${name}.tif`);
-  try {
-    const descriptor = openSync(path, 'wx');
-    try {
-      for (let written = 0; written < file.length; ) written += writeSync(descriptor, file, written);
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-  } catch (error) {
-    throw asStorageError(error, path);
-  }
-  return { bytes: file.length, crc32: crc32(file) };
 }

@@ -17,8 +17,10 @@ export interface JobContext {
   readonly id: string;
   /** Aborted when the job is cancelled or the node stops; the work should then throw `signal.reason` soon. */
   readonly signal: AbortSignal;
-  /** Counts of tiles so far. No count goes down: lower ones are passed over. */
-  progress(tiles: Partial<JobProgress>): void;
+  /**
+   * Counts of tiles so far, and the share of the work that is done, 0 to 1. Nothing goes down: lower numbers are passed over.
+   */
+  progress(now: Partial<JobProgress> & { share?: number }): void;
   /** One line for people: what the job is doing. */
   message(text: string): void;
 }
@@ -170,11 +172,14 @@ export class Jobs {
     return {
       id: job.next.id,
       signal: job.abort.signal,
-      progress: (tiles) => {
+      progress: ({ share, ...tiles }) => {
         const now = { ...job.next.tiles };
         for (const count of ['total', 'done', 'failed', 'skipped'] as const)
           now[count] = Math.max(now[count], tiles[count] ?? 0);
-        this.writeLater(job, { tiles: now });
+        this.writeLater(job, {
+          tiles: now,
+          ...(share !== undefined && { share: Math.max(job.next.share ?? 0, share) }),
+        });
       },
       message: (text) => this.writeLater(job, { message: text }),
     };

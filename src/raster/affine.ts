@@ -15,3 +15,8 @@ export function mapToPixel(transform: Affine, x: number, y: number): [column: nu
   const dy = y - originY;
   return [(yy * dx - xy * dy) / determinant, (xx * dy - yx * dx) / determinant];
 }
+
+/** False where pixels have no extent, or their place is not a number. */
+export function isInvertible({ originX, originY, xx, xy, yx, yy }: Affine): boolean {
+  return Number.isFinite(originX + originY + xx + xy + yx + yy) && xx * yy - xy * yx !== 0;
+}

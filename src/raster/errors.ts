@@ -9,19 +9,20 @@ export const rasterUnreadable = defineError(
     `${path} cannot be read: ${messageOf(cause)}. Check that the file exists and that this process may read it.`,
 );
 
-/** The content of a file is not TIFF, whatever its name says. */
+/** The content of a file is of no format that is read, whatever its name says. */
 export const notTiff = defineError(
   'TW_RASTER_NOT_TIFF',
   415,
-  'A file is not a TIFF by its content. Give a GeoTIFF, or convert the file with gdal_translate.',
-  (path: string, found: string, advice: string) => `${path} is not a TIFF: ${found}. ${advice}`,
+  'A file is by its content neither a TIFF nor of another format that is read. Give a GeoTIFF, or convert the file with gdal_translate.',
+  (path: string, found: string, advice: string) =>
+    `${path} is not a raster that is read: ${found}. ${advice}`,
 );
 
 /** A TIFF whose directory or blocks lie beyond the end of the file. */
 export const truncated = defineError(
   'TW_RASTER_TRUNCATED',
   422,
-  'A TIFF is shorter than its own directory says, as after a broken download. Fetch the file again.',
+  'A raster file is shorter than its own directory says, as after a broken download. Fetch the file again.',
   (path: string, what: string) => `${path} is truncated: ${what}. Fetch or write the file again.`,
 );
 
@@ -29,15 +30,15 @@ export const truncated = defineError(
 export const corrupt = defineError(
   'TW_RASTER_CORRUPT',
   422,
-  'A TIFF holds data that cannot be decoded. Fetch the file again, or check it with gdalinfo -checksum.',
+  'A raster file holds data that cannot be decoded. Fetch the file again, or check it with gdalinfo -checksum.',
   (path: string, what: string) => `${path} is corrupt: ${what}. Fetch or write the file again.`,
 );
 
-/** A valid TIFF of a kind that is not read. */
+/** A valid file of a kind that is not read. */
 export const unsupported = defineError(
   'TW_RASTER_UNSUPPORTED',
   415,
-  'A TIFF uses a layout, data type or codec that is not read. Convert it with gdal_translate.',
+  'A raster file uses a layout, data type or codec that is not read. Convert it with gdal_translate.',
   (path: string, what: string) =>
     `${path} cannot be used: ${what}. Convert it, for example with gdal_translate -of COG.`,
 );
@@ -81,6 +82,48 @@ export const windowOutside = defineError(
   (path: string, what: string) => `${path} does not have ${what}`,
 );
 
+/** A format that is read through GDAL, on a machine that has none. */
+export const noGdal = defineError(
+  'TW_RASTER_NO_GDAL',
+  501,
+  'A file is of a format that is read through GDAL (JPEG 2000, HDF4, Erdas Imagine, netCDF), which is not installed. Install it: apt-get install gdal-bin.',
+  (path: string, format: string, program: string) =>
+    `${path} is ${format}, which is read through GDAL, and there is no ${program} on PATH. Install it: apt-get install gdal-bin`,
+);
+
+/** A GDAL process that ended with an error, was killed from outside, or wrote something else than asked for. */
+export const gdalFailed = defineError(
+  'TW_RASTER_GDAL_FAILED',
+  422,
+  'GDAL could not read a file: it is damaged, of a kind that GDAL does not know, or GDAL itself was ended. Fetch the file again, or check it with gdalinfo -checksum.',
+  (path: string, program: string, what: string, stderr: string) =>
+    `${path} cannot be read: ${program} ended with ${what}${stderr === '' ? '' : ` and said: ${stderr}`}. Fetch the file again, or check it with gdalinfo -checksum.`,
+);
+
+export const gdalTimeout = defineError(
+  'TW_RASTER_GDAL_TIMEOUT',
+  504,
+  'GDAL took too long to read a file and was ended. Try again when the machine and its disks are less busy.',
+  (path: string, program: string, after: string) =>
+    `${path} cannot be read: ${program} was ended after ${after}. Try again when the machine and its disks are less busy.`,
+);
+
+export const noLayer = defineError(
+  'TW_RASTER_NO_LAYER',
+  422,
+  'A file has no layer of the name that was given. The message lists those it has.',
+  (path: string, layer: string, layers: string[]) =>
+    `${path} has no layer "${layer}". ${layers.length > 0 ? `It has: ${layers.join(', ')}` : 'It has no layers by name'}.`,
+);
+
+export const severalLayers = defineError(
+  'TW_RASTER_SEVERAL_LAYERS',
+  422,
+  'A file holds several rasters and none was named. The message lists them.',
+  (path: string, layers: string[]) =>
+    `${path} holds several rasters; name one of them: ${layers.join(', ')}.`,
+);
+
 /** A worker thread ended while it had work. */
 export const workerDied = defineError(
   'TW_RASTER_WORKER_DIED',
@@ -88,4 +131,13 @@ export const workerDied = defineError(
   'A worker thread ended in the middle of its work, most often for lack of memory. Lower --memory or --cores and retry.',
   (why: string) =>
     `a worker thread ended in the middle of its work: ${why}. Lower --memory or --cores and retry.`,
+);
+
+/** A task that did not end: a decoder caught in damaged data. */
+export const workerStuck = defineError(
+  'TW_RASTER_WORKER_STUCK',
+  500,
+  'Decoding or cutting went on far longer than sound data ever needs. The input is most likely damaged: fetch it again.',
+  (seconds: number) =>
+    `a piece of work did not end within ${seconds} s. The input is most likely damaged; fetch it again.`,
 );

@@ -1,276 +1,55 @@
-/** Opens rasters: everything that is known of a GeoTIFF before its pixels are read. */
+/** Opens rasters, known by their content and not by their names. */
 import { type FileHandle, open } from 'node:fs/promises';
 import { TilewrightError } from '../errors.js';
-import { isFastCodec } from './blocks.js';
-import { corrupt, noCrs, notTiff, rasterUnreadable, truncated, unsupported } from './errors.js';
-import { parseGdalMetadata } from './gdal-metadata.js';
-import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-keys.js';
-import { bytesPerSample } from './pixels.js';
-import { recognise } from './recognise.js';
-import { isTiff, readTiffDirectory, type TiffDirectory } from './tiff.js';
-import type { Affine, DataType, RasterHeader, TiffBlocks } from './types.js';
-
-const TAG = {
-  width: 256,
-  height: 257,
-  bitsPerSample: 258,
-  compression: 259,
-  photometric: 262,
-  fillOrder: 266,
-  stripOffsets: 273,
-  samplesPerPixel: 277,
-  rowsPerStrip: 278,
-  stripByteCounts: 279,
-  planarConfiguration: 284,
-  dateTime: 306,
-  predictor: 317,
-  tileWidth: 322,
-  tileHeight: 323,
-  tileOffsets: 324,
-  tileByteCounts: 325,
-  sampleFormat: 339,
-  pixelScale: 33550,
-  tiepoints: 33922,
-  transformation: 34264,
-  geoKeys: 34735,
-  geoDoubles: 34736,
-  geoText: 34737,
-  gdalMetadata: 42112,
-  gdalNodata: 42113,
-} as const;
-
-const TAGS = new Set<number>(Object.values(TAG));
-
-/** PhotometricInterpretation of images with a colour table. */
-const PALETTE_COLOUR = 3;
-
-/** Codecs that are decoded, and names for those that are not. */
-const CODECS = new Set([1, 5, 7, 8, 32773, 32946, 34887, 50000]);
-const OTHER_CODECS: Record<number, string> = {
-  2: 'CCITT',
-  3: 'CCITT',
-  4: 'CCITT',
-  6: 'old-style JPEG',
-  34712: 'JPEG 2000',
-  34925: 'LZMA',
-  50001: 'WebP',
-  50002: 'JPEG XL',
-};
-
-/** No image of a real sensor is wider; it keeps sizes far from where arithmetic on them would lose bits. */
-const MAX_SIDE = 2 ** 24;
-const MAX_BANDS = 4096;
-/** The most bytes that one block may decode to. */
-const MAX_BLOCK_BYTES = 2 ** 30;
+import { noLayer, notTiff, rasterUnreadable, unsupported } from './errors.js';
+import { openWithGdal } from './gdal/header.js';
+import { type FileKind, fileKind, recognise, SIGNATURE_BYTES } from './recognise.js';
+import { openTiff } from './tiff-header.js';
+import type { RasterHeader } from './types.js';
 
 /**
- * Reads the header of a GeoTIFF, known by its content and not by its name.
- * Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
+ * Reads the header of a raster. `layer` names one of a file that holds several (`openContainer` lists them).
+ * Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _CORRUPT, _UNSUPPORTED, _NO_CRS, _UNKNOWN_CRS, _NO_LAYER, and
+ * for what GDAL reads TW_RASTER_NO_GDAL, _GDAL_FAILED and _GDAL_TIMEOUT.
  */
-export async function openRaster(path: string): Promise<RasterHeader> {
+export async function openRaster(path: string, layer?: string): Promise<RasterHeader> {
+  const kind = await rasterKind(path);
+  switch (kind) {
+    case 'tiff':
+      if (layer !== undefined) throw noLayer(path, layer, []);
+      return openTiff(path);
+    case 'hdf5':
+      throw unsupported(path, 'it is HDF5');
+    default:
+      return openWithGdal(path, kind, layer);
+  }
+}
+
+/** Kinds of files that hold pixels. */
+export type RasterKind = Exclude<FileKind, 'zip' | 'gzip' | 'tar'>;
+
+/** What a file is by its first bytes. Throws TW_RASTER_UNREADABLE and TW_RASTER_NOT_TIFF. */
+export async function rasterKind(path: string): Promise<RasterKind> {
+  const start = await firstBytes(path);
+  const kind = fileKind(start);
+  if (kind !== null && kind !== 'zip' && kind !== 'gzip' && kind !== 'tar') return kind;
+  const { found, advice } = recognise(start);
+  throw notTiff(path, found, advice);
+}
+
+async function firstBytes(path: string): Promise<Uint8Array> {
   let file: FileHandle | undefined;
   try {
     file = await open(path);
-    return await readHeader(file, path);
+    const status = await file.stat();
+    if (status.isDirectory()) throw notTiff(path, 'it is a folder', 'Name a file.');
+    const start = new Uint8Array(Math.min(SIGNATURE_BYTES, status.size));
+    await file.read(start, 0, start.length, 0);
+    return start;
   } catch (error) {
     if (error instanceof TilewrightError) throw error;
     throw rasterUnreadable.because(error, path, error);
   } finally {
     await file?.close();
   }
-}
-
-async function readHeader(file: FileHandle, path: string): Promise<RasterHeader> {
-  const status = await file.stat();
-  if (status.isDirectory()) throw notTiff(path, 'it is a folder', 'Name a file.');
-  const start = new Uint8Array(Math.min(512, status.size));
-  await file.read(start, 0, start.length, 0);
-  if (!isTiff(start)) {
-    const { found, advice } = recognise(start);
-    throw notTiff(path, found, advice);
-  }
-
-  const directory = await readTiffDirectory(file, path, status.size, TAGS);
-  const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
-  const width = one(TAG.width, 0);
-  const height = one(TAG.height, 0);
-  const bands = one(TAG.samplesPerPixel, 1);
-  if (!(width > 0 && height > 0 && bands > 0))
-    throw corrupt(path, `its size is ${width} x ${height} x ${bands}`);
-  if (width > MAX_SIDE || height > MAX_SIDE || bands > MAX_BANDS) {
-    throw unsupported(path, `its size is ${width} x ${height} with ${bands} bands`);
-  }
-  const dataType = dataTypeOf(directory, path);
-  const blocks = blockLayout(directory, { path, fileBytes: status.size, width, height, bands, dataType });
-  const keys = parseGeoKeys(
-    directory.numbers(TAG.geoKeys) ?? [],
-    directory.numbers(TAG.geoDoubles) ?? [],
-    directory.text(TAG.geoText) ?? '',
-  );
-  return {
-    path,
-    fileBytes: status.size,
-    width,
-    height,
-    bands,
-    dataType,
-    crs: crsFromGeoKeys(keys, path),
-    transform: transformOf(directory, keys, path),
-    nodata: nodataOf(directory.text(TAG.gdalNodata)),
-    palette: one(TAG.photometric, 1) === PALETTE_COLOUR,
-    blocks,
-    ...parseGdalMetadata(directory.text(TAG.gdalMetadata) ?? '', bands),
-    dateTime: directory.text(TAG.dateTime),
-  };
-}
-
-/** By sample format (1 unsigned, 2 signed, 3 floating) and bits. */
-const DATA_TYPES: Record<string, DataType> = {
-  '1/8': 'uint8',
-  '1/16': 'uint16',
-  '1/32': 'uint32',
-  '2/8': 'int8',
-  '2/16': 'int16',
-  '2/32': 'int32',
-  '3/32': 'float32',
-  '3/64': 'float64',
-};
-
-function dataTypeOf(directory: TiffDirectory, path: string): DataType {
-  const bits = new Set(directory.numbers(TAG.bitsPerSample) ?? [1]);
-  const formats = new Set(directory.numbers(TAG.sampleFormat) ?? [1]);
-  if (bits.size > 1 || formats.size > 1) throw unsupported(path, 'its bands are of different data types');
-  const [bit] = bits;
-  const [format] = formats;
-  // 4 is "undefined", which readers take as unsigned.
-  const dataType = DATA_TYPES[`${format === 4 ? 1 : format}/${bit}`];
-  if (dataType) return dataType;
-  const kind =
-    { 1: 'unsigned', 2: 'signed', 3: 'floating point', 5: 'complex', 6: 'complex' }[format ?? 0] ?? 'unknown';
-  throw unsupported(path, `its pixels are ${bit}-bit ${kind} numbers`);
-}
-
-type ImageShape = Pick<RasterHeader, 'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'>;
-
-function blockLayout(directory: TiffDirectory, shape: ImageShape): TiffBlocks {
-  const { path, width, height, bands, dataType } = shape;
-  const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
-  const tiled = directory.numbers(TAG.tileWidth) !== undefined;
-  const blockWidth = tiled ? one(TAG.tileWidth, 0) : width;
-  const blockHeight = tiled ? one(TAG.tileHeight, 0) : Math.min(height, one(TAG.rowsPerStrip, height));
-  if (!(blockWidth > 0 && blockHeight > 0))
-    throw corrupt(path, `its blocks are ${blockWidth} x ${blockHeight} pixels`);
-  const planar = bands > 1 && one(TAG.planarConfiguration, 1) === 2;
-  const samples = planar ? 1 : bands;
-  if (blockWidth * blockHeight * samples * bytesPerSample(dataType) > MAX_BLOCK_BYTES) {
-    throw unsupported(path, `one of its blocks is ${blockWidth} x ${blockHeight} pixels, more than 1 GiB`);
-  }
-  const compression = one(TAG.compression, 1);
-  if (!CODECS.has(compression)) {
-    throw unsupported(
-      path,
-      `it is compressed with ${OTHER_CODECS[compression] ?? `the unknown codec ${compression}`}`,
-    );
-  }
-  if (!isFastCodec(compression) && !directory.littleEndian) {
-    throw unsupported(path, 'it is big-endian with a rare codec');
-  }
-  if (one(TAG.fillOrder, 1) !== 1)
-    throw unsupported(path, 'its bits are stored in reverse order (FillOrder 2)');
-  if (one(TAG.photometric, 1) === 6 && (compression !== 7 || bands !== 3))
-    throw unsupported(path, 'its colours are stored as YCbCr');
-
-  const count = Math.ceil(width / blockWidth) * Math.ceil(height / blockHeight) * (planar ? bands : 1);
-  const offsets = directory.numbers(tiled ? TAG.tileOffsets : TAG.stripOffsets);
-  const byteCounts =
-    directory.numbers(tiled ? TAG.tileByteCounts : TAG.stripByteCounts) ??
-    (compression === 1 ? uncompressedCounts(shape, blockWidth, blockHeight, samples, count) : undefined);
-  if (!offsets || !byteCounts || offsets.length < count || byteCounts.length < count) {
-    throw corrupt(
-      path,
-      `it has ${count} blocks but lists ${Math.min(offsets?.length ?? 0, byteCounts?.length ?? 0)}`,
-    );
-  }
-  for (let i = 0; i < count; i++) {
-    if (offsets[i] + byteCounts[i] > shape.fileBytes) {
-      throw truncated(
-        path,
-        `block ${i} ends at byte ${offsets[i] + byteCounts[i]} of a file of ${shape.fileBytes}`,
-      );
-    }
-  }
-  return {
-    reader: 'tiff',
-    width: blockWidth,
-    height: blockHeight,
-    planar,
-    compression,
-    predictor: one(TAG.predictor, 1),
-    offsets,
-    byteCounts,
-    littleEndian: directory.littleEndian,
-  };
-}
-
-/** Old writers leave the byte counts of uncompressed strips out. */
-function uncompressedCounts(
-  { width, height, dataType }: ImageShape,
-  blockWidth: number,
-  blockHeight: number,
-  samples: number,
-  count: number,
-): Float64Array {
-  const down = Math.ceil(height / blockHeight);
-  const rowBytes = blockWidth * samples * bytesPerSample(dataType);
-  const strips = blockWidth === width;
-  return Float64Array.from({ length: count }, (_, i) => {
-    const last = strips && i % down === down - 1;
-    return rowBytes * (last ? height - (down - 1) * blockHeight : blockHeight);
-  });
-}
-
-function transformOf(directory: TiffDirectory, keys: GeoKeys, path: string): Affine {
-  const corner = cornerTransform(directory);
-  if (!corner) {
-    const points = (directory.numbers(TAG.tiepoints)?.length ?? 0) / 6;
-    throw noCrs(
-      path,
-      points > 0 ? `it has ${points} control points but no pixel size` : 'it has no position',
-    );
-  }
-  if (!(Number.isFinite(sum(corner)) && corner.xx * corner.yy - corner.xy * corner.yx !== 0)) {
-    throw noCrs(path, 'its pixels have no extent');
-  }
-  if (!pixelIsPoint(keys)) return corner;
-  return {
-    ...corner,
-    originX: corner.originX - 0.5 * (corner.xx + corner.xy),
-    originY: corner.originY - 0.5 * (corner.yx + corner.yy),
-  };
-}
-
-function sum({ originX, originY, xx, xy, yx, yy }: Affine): number {
-  return originX + originY + xx + xy + yx + yy;
-}
-
-function cornerTransform(directory: TiffDirectory): Affine | undefined {
-  const m = directory.numbers(TAG.transformation);
-  if (m && m.length >= 8) return { originX: m[3], originY: m[7], xx: m[0], xy: m[1], yx: m[4], yy: m[5] };
-  const scale = directory.numbers(TAG.pixelScale);
-  const tie = directory.numbers(TAG.tiepoints);
-  if (!scale || !tie || scale.length < 2 || tie.length < 6) return undefined;
-  const xx = scale[0];
-  // Rows run south; the sign of a negative scale is a known mistake of writers and is ignored, as GDAL does.
-  const yy = -Math.abs(scale[1]);
-  return { originX: tie[3] - tie[0] * xx, originY: tie[4] - tie[1] * yy, xx, xy: 0, yx: 0, yy };
-}
-
-function nodataOf(text: string | undefined): number | undefined {
-  const word = text?.trim().toLowerCase();
-  if (!word) return undefined;
-  if (/^-?nan/.test(word)) return NaN;
-  const infinite = /^([-+]?)(inf|1\.#inf)/.exec(word);
-  if (infinite) return infinite[1] === '-' ? -Infinity : Infinity;
-  const value = Number(word);
-  return Number.isNaN(value) ? undefined : value;
 }

@@ -1,6 +1,7 @@
 export { mapToPixel, pixelToMap } from './affine.js';
 export { blockRows } from './blocks.js';
 export { type CogImage, encodeCog } from './cog.js';
+export { openContainer } from './container.js';
 export { type ControlGrid, controlGrid, type Destination } from './control-grid.js';
 export { crsFromEpsg, type Projection, projector } from './crs.js';
 export { openRaster } from './header.js';

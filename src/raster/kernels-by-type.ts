@@ -2,10 +2,13 @@
 import { DATA_TYPES } from './pixels.js';
 import type { DataType } from './types.js';
 
-type Kernels = typeof import('./kernels.js');
+type Kernels = typeof import('./kernels.js') & typeof import('./bilinear.js');
 
 export const kernels = Object.fromEntries(
   await Promise.all(
-    DATA_TYPES.map(async (dataType) => [dataType, (await import(`./kernels.js?${dataType}`)) as Kernels]),
+    DATA_TYPES.map(async (dataType) => [
+      dataType,
+      { ...(await import(`./kernels.js?${dataType}`)), ...(await import(`./bilinear.js?${dataType}`)) },
+    ]),
   ),
 ) as Record<DataType, Kernels>;

@@ -23,7 +23,9 @@ export function assessFrom(
 
 /** A mask for what nothing can assess: 255 where there is data, 0 where there is none. */
 export function unassessedMask(valid: Uint8Array): Uint8Array {
-  return valid.map((flag) => (flag === 0 ? Mask.nodata : Mask.notAssessed));
+  const mask = new Uint8Array(valid.length);
+  for (let i = 0; i < mask.length; i++) mask[i] = valid[i] === 0 ? Mask.nodata : Mask.notAssessed;
+  return mask;
 }
 
 /** Number of pixels of each code: 256 entries. */

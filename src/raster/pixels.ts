@@ -70,3 +70,14 @@ export function lowestPixel(dataType: DataType): number {
   if (isFloat(dataType)) return -Infinity;
   return dataType.startsWith('u') ? 0 : -(2 ** (bytesPerSample(dataType) * 8 - 1));
 }
+
+/** A nodata value as GDAL writes it in text; undefined where there is none or it is not a number. */
+export function parseNodata(text: string | undefined): number | undefined {
+  const word = text?.trim().toLowerCase();
+  if (!word) return undefined;
+  if (/^-?nan/.test(word)) return NaN;
+  const infinite = /^([-+]?)(inf|1\.#inf)/.exec(word);
+  if (infinite) return infinite[1] === '-' ? -Infinity : Infinity;
+  const value = Number(word);
+  return Number.isNaN(value) ? undefined : value;
+}

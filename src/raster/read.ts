@@ -1,15 +1,14 @@
 /** Reads pixels: rows for a rolling window, windows, and whole small images. */
-import { closeSync, openSync } from 'node:fs';
-import { TilewrightError } from '../errors.js';
-import { decodeBlock, isFastCodec, samplesPerBlock, type TiffHeader } from './blocks.js';
-import { corrupt, rasterUnreadable, unsupported, windowOutside } from './errors.js';
+import { unsupported, windowOutside } from './errors.js';
+import { readWithGdal } from './gdal/read.js';
 import { openRaster } from './header.js';
-import { kernels } from './kernels-by-type.js';
-import { newPixels, storedNodata } from './pixels.js';
+import { newPixels } from './pixels.js';
+import { readTiff } from './read-tiff.js';
 import type { PixelArray, RasterHeader, Window } from './types.js';
 
 /** Where the pixels of a window go: its first pixel to `offset`, its rows `stride` pixels apart. */
-interface Target {
+export interface ReadTarget {
+  /** One for each band that is read. */
   arrays: PixelArray[];
   offset: number;
   stride: number;
@@ -18,7 +17,8 @@ interface Target {
 /**
  * Decodes rows [rowStart, rowEnd) of some bands (from 0): row r is written to `into[i]` at (r - firstRow) * header.width.
  * Every block that touches the rows is decoded once, so ask for whole block rows (`blockRows`) to decode nothing twice.
- * May be called from several threads at once on disjoint rows.
+ * May be called from several threads at once on disjoint rows. An aborted `signal` rejects with its reason; what was
+ * written to `into` until then stays.
  */
 export async function readRows(
   header: RasterHeader,
@@ -27,10 +27,11 @@ export async function readRows(
   rowEnd: number,
   into: PixelArray[],
   firstRow: number,
+  signal?: AbortSignal,
 ): Promise<void> {
   const window = { column: 0, row: rowStart, width: header.width, height: rowEnd - rowStart };
   const target = { arrays: into, offset: (rowStart - firstRow) * header.width, stride: header.width };
-  await readInto(header, bands, window, target);
+  await readInto(header, bands, window, target, signal);
 }
 
 /** The pixels of a window of some bands, one array of window.width x window.height a band. */
@@ -38,9 +39,10 @@ export async function readWindow(
   header: RasterHeader,
   bands: number[],
   window: Window,
+  signal?: AbortSignal,
 ): Promise<PixelArray[]> {
   const arrays = bands.map(() => newPixels(header.dataType, window.width * window.height));
-  await readInto(header, bands, window, { arrays, offset: 0, stride: window.width });
+  await readInto(header, bands, window, { arrays, offset: 0, stride: window.width }, signal);
   return arrays;
 }
 
@@ -48,35 +50,40 @@ export async function readWindow(
 export async function readRaster(
   path: string,
   bands?: number[],
+  signal?: AbortSignal,
 ): Promise<{ header: RasterHeader; bands: PixelArray[] }> {
   const header = await openRaster(path);
   const wanted = bands ?? Array.from({ length: header.bands }, (_, band) => band);
   const all = { column: 0, row: 0, width: header.width, height: header.height };
-  return { header, bands: await readWindow(header, wanted, all) };
+  return { header, bands: await readWindow(header, wanted, all, signal) };
 }
 
 async function readInto(
   header: RasterHeader,
   bands: number[],
   window: Window,
-  target: Target,
+  target: ReadTarget,
+  signal: AbortSignal | undefined,
 ): Promise<void> {
   checkRequest(header, bands, window, target);
-  if (window.width === 0 || window.height === 0) return;
-  if (!isTiffHeader(header)) throw unsupported(header.path, 'its format is not read');
-  if (isFastCodec(header.blocks.compression)) readBlocks(header, bands, window, target);
-  else await readByLibrary(header, bands, window, target);
-}
-
-function isTiffHeader(header: RasterHeader): header is TiffHeader {
-  return header.blocks.reader === 'tiff';
+  signal?.throwIfAborted();
+  if (window.width === 0 || window.height === 0 || bands.length === 0) return;
+  const { blocks } = header;
+  switch (blocks.reader) {
+    case 'tiff':
+      return readTiff({ ...header, blocks }, bands, window, target);
+    case 'gdal':
+      return readWithGdal({ ...header, blocks }, bands, window, target, signal);
+    case 'hdf5':
+      throw unsupported(header.path, 'it is HDF5');
+  }
 }
 
 function checkRequest(
   header: RasterHeader,
   bands: number[],
   window: Window,
-  { arrays, offset, stride }: Target,
+  { arrays, offset, stride }: ReadTarget,
 ): void {
   const { column, row, width, height } = window;
   const inside =
@@ -97,115 +104,5 @@ function checkRequest(
     arrays.some((array) => height > 0 && array.length < end)
   ) {
     throw windowOutside(header.path, `pixels for arrays of the given number and size`);
-  }
-}
-
-function readBlocks(header: TiffHeader, bands: number[], window: Window, target: Target): void {
-  const { width, height, planar } = header.blocks;
-  const file = openForBlocks(header.path);
-  try {
-    for (let row = Math.floor(window.row / height); row * height < window.row + window.height; row++) {
-      for (
-        let column = Math.floor(window.column / width);
-        column * width < window.column + window.width;
-        column++
-      ) {
-        let block = planar ? undefined : decodeBlock(file, header, column, row, 0);
-        for (const [i, band] of bands.entries()) {
-          if (planar) block = decodeBlock(file, header, column, row, band);
-          copyBlock(block, header, column, row, planar ? 0 : band, window, target, i);
-        }
-      }
-    }
-  } finally {
-    closeSync(file);
-  }
-}
-
-function openForBlocks(path: string): number {
-  try {
-    return openSync(path, 'r');
-  } catch (error) {
-    throw rasterUnreadable.because(error, path, error);
-  }
-}
-
-/** Copies the part of a block that lies in the window; a block that was never written counts as nodata. */
-function copyBlock(
-  block: PixelArray | undefined,
-  header: TiffHeader,
-  column: number,
-  row: number,
-  sample: number,
-  window: Window,
-  { arrays, offset, stride }: Target,
-  index: number,
-): void {
-  const { blocks } = header;
-  const left = Math.max(window.column, column * blocks.width);
-  const right = Math.min(window.column + window.width, (column + 1) * blocks.width);
-  const top = Math.max(window.row, row * blocks.height);
-  const bottom = Math.min(window.row + window.height, (row + 1) * blocks.height);
-  const samples = samplesPerBlock(header);
-  const out = arrays[index];
-  const width = right - left;
-  for (let y = top; y < bottom; y++) {
-    const to = offset + (y - window.row) * stride + left - window.column;
-    if (!block) {
-      out.fill(storedNodata(header.dataType, header.nodata) ?? 0, to, to + width);
-      continue;
-    }
-    const from = ((y - row * blocks.height) * blocks.width + left - column * blocks.width) * samples;
-    if (samples === 1) out.set(block.subarray(from, from + width), to);
-    else kernels[header.dataType].pickSample(block, from + sample, samples, out, to, width);
-  }
-}
-
-/** Colours as brightness and two differences from it, as JPEG mostly stores them. */
-const YCBCR = 6;
-
-/** In place: ITU-R BT.601, the default of TIFF. */
-function convertToRgb([first, second, third]: PixelArray[]): void {
-  const clamp = (value: number) => Math.min(255, Math.max(0, Math.round(value)));
-  for (let i = 0; i < first.length; i++) {
-    const y = first[i];
-    const blue = second[i] - 128;
-    const red = third[i] - 128;
-    first[i] = clamp(y + 1.402 * red);
-    second[i] = clamp(y - 0.344136 * blue - 0.714136 * red);
-    third[i] = clamp(y + 1.772 * blue);
-  }
-}
-
-/** Rare codecs: JPEG, packbits, zstd, LERC. */
-async function readByLibrary(
-  header: RasterHeader,
-  bands: number[],
-  { column, row, width, height }: Window,
-  { arrays, offset, stride }: Target,
-): Promise<void> {
-  // Loaded when first needed: it is large, and most files do without.
-  const { fromFile } = await import('geotiff');
-  try {
-    const tiff = await fromFile(header.path);
-    try {
-      const image = await tiff.getImage(0);
-      const window = [column, row, column + width, row + height];
-      const inYcc = image.fileDirectory.getValue('PhotometricInterpretation') === YCBCR;
-      const samples = inYcc ? [0, 1, 2] : bands;
-      const rasters = (await image.readRasters({ window, samples, interleave: false })) as PixelArray[];
-      if (inYcc) convertToRgb(rasters);
-      for (const [i, out] of arrays.entries()) {
-        const pixels = rasters[inYcc ? bands[i] : i];
-        for (let y = 0; y < height; y++) {
-          out.set(pixels.subarray(y * width, (y + 1) * width), offset + y * stride);
-        }
-      }
-    } finally {
-      tiff.close();
-    }
-  } catch (error) {
-    if (error instanceof TilewrightError) throw error;
-    throw corrupt.because(error, header.path, `rows ${row}-${row + height} cannot be decoded`);
   }
 }

@@ -7,6 +7,7 @@ export type FileKind = 'tiff' | 'jp2' | 'hfa' | 'hdf4' | 'hdf5' | 'netcdf' | 'zi
 export const SIGNATURE_BYTES = 512;
 
 const OTHER = 'Give a GeoTIFF or a product that is known.';
+const ARCHIVE = 'Ingest it as it is, or unpack it.';
 
 const SIGNATURES: { bytes: number[]; at?: number; name: string; kind?: FileKind; advice?: string }[] = [
   { bytes: [0x49, 0x49, 0x2a, 0], name: 'TIFF', kind: 'tiff' },
@@ -19,9 +20,9 @@ const SIGNATURES: { bytes: number[]; at?: number; name: string; kind?: FileKind;
   { bytes: [0x89, 0x48, 0x44, 0x46], name: 'HDF5 (or netCDF 4)', kind: 'hdf5' },
   { bytes: [...Buffer.from('CDF')], name: 'netCDF', kind: 'netcdf' },
   { bytes: [...Buffer.from('EHFA_HEADER_TAG')], name: 'Erdas Imagine (.img)', kind: 'hfa' },
-  { bytes: [0x50, 0x4b], name: 'a zip archive', kind: 'zip' },
-  { bytes: [0x1f, 0x8b], name: 'gzip', kind: 'gzip' },
-  { bytes: [...Buffer.from('ustar')], at: 257, name: 'a tar archive', kind: 'tar' },
+  { bytes: [0x50, 0x4b], name: 'a zip archive', kind: 'zip', advice: ARCHIVE },
+  { bytes: [0x1f, 0x8b], name: 'gzip', kind: 'gzip', advice: ARCHIVE },
+  { bytes: [...Buffer.from('ustar')], at: 257, name: 'a tar archive', kind: 'tar', advice: ARCHIVE },
   { bytes: [...Buffer.from('NITF')], name: 'NITF', advice: 'Convert it with gdal_translate -of COG.' },
   { bytes: [...Buffer.from('GRIB')], name: 'GRIB', advice: 'Convert it with gdal_translate -of COG.' },
   { bytes: [0x89, 0x50, 0x4e, 0x47], name: 'PNG' },

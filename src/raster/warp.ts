@@ -1,8 +1,10 @@
 /** Brings source pixels onto the pixel grid of a destination, by inverse mapping over a control grid. */
+import { bilinearSimd } from './bilinear-simd.js';
 import type { ControlGrid } from './control-grid.js';
 import { invalidImage, windowOutside } from './errors.js';
 import { kernels } from './kernels-by-type.js';
 import { dataTypeOf, emptyPixel, isFloat, lowestPixel, storedNodata } from './pixels.js';
+import { squaresOf } from './squares.js';
 import type { PixelArray, Resampling, Window } from './types.js';
 
 /** A window of a scene, of which all pixels are in memory. */
@@ -22,6 +24,7 @@ export interface WarpSource {
  * A pixel holds data where the source pixel that its centre falls into does. Elsewhere `out` becomes the nodata value (where the
  * source has none: NaN for floats, else 0) and `valid` becomes 0; where there is data, `valid` is left as it is. So fill it
  * with 1 before the first band, and after the last it says which pixels hold data in every band.
+ * `simd` false takes the plain kernel, which gives the same and is slower.
  * Throws TW_RASTER_WINDOW_OUTSIDE where the window lacks pixels of the scene that are needed.
  */
 export function warp(
@@ -30,6 +33,7 @@ export function warp(
   grid: ControlGrid,
   out: PixelArray,
   valid: Uint8Array,
+  simd = true,
 ): number {
   const { pixels, window, nodata } = source;
   const dataType = dataTypeOf(pixels);
@@ -46,10 +50,13 @@ export function warp(
   checkWindow(source, extent, resampling === 'bilinear' ? 0.5 : 0);
   const hole = storedNodata(dataType, nodata) ?? NaN;
   const empty = emptyPixel(dataType, nodata);
-  const kernelSource = { pixels, ...window, hole, clean: isClean(source, extent, hole, 2 * size) };
+  const kernelSource = { pixels, ...window, hole };
   if (resampling === 'nearest') return kernels[dataType].nearest(kernelSource, grid, out, valid, empty);
   const notHole = hole === lowestPixel(dataType) ? hole + 1 : hole - 1;
-  return kernels[dataType].bilinear(kernelSource, grid, out, valid, empty, !isFloat(dataType), notHole);
+  const squares = squaresOf(grid, window);
+  if (simd) bilinearSimd(kernelSource, grid, squares, out, notHole);
+  const round = !isFloat(dataType);
+  return kernels[dataType].bilinear(kernelSource, grid, squares, out, valid, empty, round, notHole);
 }
 
 /** Checks that no pixel needed lies in the scene but not in the window. `margin`: how far neighbours are used, in pixels. */
@@ -74,25 +81,6 @@ function checkWindow(
       `all pixels from ${left}, ${top} to ${right}, ${bottom}`,
     );
   }
-}
-
-/**
- * True where no pixel around `extent` is a hole. Most cells of most scenes are like that, and looking once is cheaper than
- * looking for every pixel written; unless there are more than `limit` pixels to look at.
- */
-function isClean({ pixels, window }: WarpSource, extent: SourceExtent, hole: number, limit: number): boolean {
-  const float = isFloat(dataTypeOf(pixels));
-  if (Number.isNaN(hole) && !float) return true;
-  const left = Math.max(0, Math.floor(extent.left) - 1 - window.column);
-  const right = Math.min(window.width, Math.ceil(extent.right) + 2 - window.column);
-  const top = Math.max(0, Math.floor(extent.top) - 1 - window.row);
-  const bottom = Math.min(window.height, Math.ceil(extent.bottom) + 2 - window.row);
-  if ((right - left) * (bottom - top) > limit) return false;
-  for (let row = top; row < bottom; row++) {
-    const line = pixels.subarray(row * window.width + left, row * window.width + right);
-    if (line.includes(hole) || (float && line.includes(NaN))) return false;
-  }
-  return true;
 }
 
 export interface SourceExtent {

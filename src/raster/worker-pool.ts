@@ -1,7 +1,10 @@
 /** Worker threads that are started once and kept, and the messages to and from them. */
 import { parentPort, type Transferable, Worker } from 'node:worker_threads';
 import { messageOf, TilewrightError } from '../errors.js';
-import { workerDied } from './errors.js';
+import { workerDied, workerStuck } from './errors.js';
+
+/** What a thread is sent: a task, or that the task it has is no longer wanted. */
+type Order<Task> = { task: Task } | { abort: true };
 
 type Reply<Result> = { result: Result } | { failure: Failure };
 
@@ -15,9 +18,17 @@ interface Failure {
   cause: Failure | undefined;
 }
 
+export interface RunOptions {
+  /** What moves to the thread and is not copied. */
+  transfer?: readonly Transferable[];
+  /** Ends the task: one that waits is not begun, one that runs is told. */
+  signal?: AbortSignal;
+}
+
 interface Job<Task, Result> {
   task: Task;
   transfer: readonly Transferable[];
+  signal: AbortSignal | undefined;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
 }
@@ -25,13 +36,24 @@ interface Job<Task, Result> {
 interface Member<Task, Result> {
   worker: Worker;
   job: Job<Task, Result> | undefined;
+  /** Ends the thread where its task does not end. */
+  timer: NodeJS.Timeout | undefined;
+  onAbort: () => void;
+  /** Why the thread was made to end; the error of its task. */
+  killed: unknown;
 }
+
+/** No task of a sound file comes near: decoders of libraries have no end of their own on damaged ones, ms. */
+const TIME_LIMIT = 10 * 60_000;
+/** How long a task may go on after it was told that it is not wanted, ms. */
+const ABORT_GRACE = 30_000;
 
 /**
  * Runs tasks on up to `size` threads, each of which loads the module at `module` (it calls `serveTasks`).
  *
  * Invariants: a thread has at most one task; tasks wait in the order they came, and only while `size` threads are busy; a
- * thread that has been started is kept until `close`, and replaced if it ends. An idle pool does not keep the process alive.
+ * thread that has been started is kept until `close`, and replaced if it ends. A promise of `run` settles only when no thread
+ * works on its task any more. An idle pool does not keep the process alive.
  */
 export class WorkerPool<Task, Result> {
   private readonly members = new Set<Member<Task, Result>>();
@@ -41,19 +63,20 @@ export class WorkerPool<Task, Result> {
   constructor(
     private readonly module: URL,
     readonly size: number,
+    private readonly timeLimit = TIME_LIMIT,
   ) {}
 
   /**
    * Runs a task and resolves to its result. Rejects with the error that the task threw (a TilewrightError keeps its code and
-   * status), or TW_RASTER_WORKER_DIED. What is in `transfer` moves to the thread.
+   * status), with the signal's reason, with TW_RASTER_WORKER_DIED, or with TW_RASTER_WORKER_STUCK after the time limit.
    */
-  run(task: Task, transfer: readonly Transferable[] = []): Promise<Result> {
+  run(task: Task, { transfer = [], signal }: RunOptions = {}): Promise<Result> {
     return new Promise((resolve, reject) => {
       if (this.closed) {
         reject(workerDied('the pool was closed'));
         return;
       }
-      this.waiting.push({ task, transfer, resolve, reject });
+      this.waiting.push({ task, transfer, signal, resolve, reject });
       this.dispatch();
     });
   }
@@ -67,6 +90,12 @@ export class WorkerPool<Task, Result> {
 
   private dispatch(): void {
     while (this.waiting.length > 0) {
+      const [job] = this.waiting;
+      if (job.signal?.aborted) {
+        this.waiting.shift();
+        job.reject(job.signal.reason);
+        continue;
+      }
       const member = [...this.members].find(({ job }) => !job) ?? this.start();
       if (!member) return;
       this.give(member, this.waiting.shift()!);
@@ -78,7 +107,16 @@ export class WorkerPool<Task, Result> {
     // A package that decodes rare codecs (web-worker, of geotiff) reads workerData in every thread and fails without it.
     const worker = new Worker(this.module, { workerData: {} });
     worker.unref();
-    const member: Member<Task, Result> = { worker, job: undefined };
+    const member: Member<Task, Result> = {
+      worker,
+      job: undefined,
+      timer: undefined,
+      onAbort: () => {
+        worker.postMessage({ abort: true } satisfies Order<Task>);
+        this.endAfter(member, ABORT_GRACE, member.job?.signal?.reason);
+      },
+      killed: undefined,
+    };
     let reason = 'it ended';
     worker.on('message', (reply: Reply<Result>) => this.settle(member, reply));
     worker.on('error', (error) => {
@@ -86,7 +124,8 @@ export class WorkerPool<Task, Result> {
     });
     worker.on('exit', (code) => {
       this.members.delete(member);
-      member.job?.reject(workerDied(this.closed ? 'the pool was closed' : `${reason} (exit code ${code})`));
+      const died = workerDied(this.closed ? 'the pool was closed' : `${reason} (exit code ${code})`);
+      this.take(member)?.reject(member.killed ?? died);
       this.dispatch();
     });
     this.members.add(member);
@@ -95,7 +134,7 @@ export class WorkerPool<Task, Result> {
 
   private give(member: Member<Task, Result>, job: Job<Task, Result>): void {
     try {
-      member.worker.postMessage(job.task, job.transfer);
+      member.worker.postMessage({ task: job.task } satisfies Order<Task>, job.transfer);
     } catch (error) {
       // The task itself cannot be sent to a thread.
       job.reject(error);
@@ -103,31 +142,55 @@ export class WorkerPool<Task, Result> {
     }
     member.job = job;
     member.worker.ref();
+    job.signal?.addEventListener('abort', member.onAbort);
+    this.endAfter(member, this.timeLimit, workerStuck(this.timeLimit / 1000));
+  }
+
+  private endAfter(member: Member<Task, Result>, delay: number, reason: unknown): void {
+    clearTimeout(member.timer);
+    member.timer = setTimeout(() => {
+      member.killed = reason;
+      void member.worker.terminate();
+    }, delay);
+  }
+
+  /** The task of a thread, which is then free. */
+  private take(member: Member<Task, Result>): Job<Task, Result> | undefined {
+    const { job, timer, onAbort, worker } = member;
+    clearTimeout(timer);
+    job?.signal?.removeEventListener('abort', onAbort);
+    member.job = undefined;
+    worker.unref();
+    return job;
   }
 
   private settle(member: Member<Task, Result>, reply: Reply<Result>): void {
-    const job = member.job;
-    member.job = undefined;
-    member.worker.unref();
-    if ('failure' in reply) job?.reject(errorFrom(reply.failure));
+    const job = this.take(member);
+    if ('failure' in reply) job?.reject(job.signal?.aborted ? job.signal.reason : errorFrom(reply.failure));
     else job?.resolve(reply.result);
     this.dispatch();
   }
 }
 
 /**
- * The side of the thread: answers every task with what `handler` makes of it. `transfer` names what of a result moves to the
- * caller and is not copied.
+ * The side of the thread: answers every task with what `handler` makes of it; `signal` says that the task is no longer wanted.
+ * `transfer` names what of a result moves to the caller and is not copied.
  */
 export function serveTasks<Task, Result>(
-  handler: (task: Task) => Result | Promise<Result>,
+  handler: (task: Task, signal: AbortSignal) => Result | Promise<Result>,
   transfer: (result: Result) => readonly Transferable[] = () => [],
 ): void {
   const port = parentPort;
   if (!port) throw new Error('serveTasks is for modules that a WorkerPool loads');
-  port.on('message', async (task: Task) => {
+  let running = new AbortController();
+  port.on('message', async (order: Order<Task>) => {
+    if ('abort' in order) {
+      running.abort();
+      return;
+    }
+    running = new AbortController();
     try {
-      const result = await handler(task);
+      const result = await handler(order.task, running.signal);
       port.postMessage({ result } satisfies Reply<Result>, transfer(result));
     } catch (error) {
       port.postMessage({ failure: failureFrom(error, 5) } satisfies Reply<Result>);

@@ -86,6 +86,8 @@ export interface JobRecord {
   finished?: number;
   updated: number;
   tiles: { total: number; done: number; failed: number; skipped: number };
+  /** How much of the work is done, 0 to 1, where the work tells it otherwise than by tiles. */
+  share?: number;
   message: string;
   inputs: unknown;
   results?: unknown;

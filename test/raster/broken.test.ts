@@ -19,16 +19,13 @@ async function refusal(path: string): Promise<TilewrightError> {
   return error;
 }
 
-test('what is not a TIFF is named by its content', async (t) => {
+test('what is no raster is named by its content', async (t) => {
   const folder = temporaryFolder(t);
   const cases: [content: string | Buffer, words: RegExp][] = [
     ['', /is empty/],
-    [Buffer.from('0000000c6a5020200d0a870a', 'hex'), /JPEG 2000.*gdal_translate/],
-    [Buffer.from('0e031301000000', 'hex'), /HDF4.*gdal_translate/],
-    [Buffer.from('894844460d0a1a0a', 'hex'), /HDF5/],
-    ['EHFA_HEADER_TAG\0....', /Erdas Imagine.*gdal_translate/],
     [Buffer.from('89504e470d0a1a0a', 'hex'), /PNG/],
-    [Buffer.from('504b0304', 'hex'), /zip/],
+    [Buffer.from('504b0304', 'hex'), /zip archive.*unpack/],
+    [Buffer.from('1f8b0800', 'hex'), /gzip.*unpack/],
     ['hello, this is text', /no known format/],
     ['II', /no known format/],
   ];
@@ -42,6 +39,29 @@ test('what is not a TIFF is named by its content', async (t) => {
   const error = await refusal(folder);
   assert.equal(error.code, 'TW_RASTER_NOT_TIFF');
   assert.match(error.message, /folder/);
+});
+
+test('formats that GDAL reads are refused by name without it', async (t) => {
+  const folder = temporaryFolder(t);
+  const { PATH } = process.env;
+  t.after(() => {
+    process.env.PATH = PATH;
+  });
+  process.env.PATH = folder;
+  for (const [content, name] of [
+    [Buffer.from('0000000c6a5020200d0a870a', 'hex'), 'JPEG 2000'],
+    [Buffer.from('ff4fff51002f0000', 'hex'), 'JPEG 2000'],
+    [Buffer.from('0e031301000000', 'hex'), 'HDF4'],
+    ['EHFA_HEADER_TAG\0....', 'Erdas Imagine (.img)'],
+    ['CDF\x01', 'netCDF'],
+  ] as const) {
+    const path = join(folder, 'scene.tif');
+    writeFileSync(path, content);
+    const error = await refusal(path);
+    assert.equal(error.code, 'TW_RASTER_NO_GDAL');
+    assert.ok(error.message.includes(`is ${name}, which is read through GDAL`), error.message);
+    assert.match(error.message, /apt-get install gdal-bin$/);
+  }
 });
 
 test('a missing or forbidden file is unreadable, and the cause is kept', async (t) => {

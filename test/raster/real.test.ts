@@ -35,9 +35,6 @@ test('real GeoTIFFs read as GDAL reads them', { skip: skip || needsGdal.skip }, 
 
 test('real files of other formats are refused by name', { skip }, async () => {
   for (const [ending, words] of [
-    ['_B01.jp2', /JPEG 2000/],
-    ['.hdf', /HDF4/],
-    ['.img', /Erdas/],
     ['MTL.txt', /known format/],
     ['.npz', /zip/],
   ] as const) {

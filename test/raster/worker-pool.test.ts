@@ -23,7 +23,7 @@ test('arrays move to the thread and back', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
   t.after(() => pool.close());
   const values = Float64Array.of(1, 2, 3);
-  const doubled = await pool.run({ kind: 'double', values }, [values.buffer]);
+  const doubled = await pool.run({ kind: 'double', values }, { transfer: [values.buffer] });
   assert.deepEqual(doubled, Float64Array.of(2, 4, 6));
   assert.equal(values.length, 0);
 });
@@ -96,4 +96,26 @@ test('an idle pool lets the process end; a busy one does not', () => {
   });
   assert.equal(status, 0);
   assert.equal(stdout, 'done\n');
+});
+
+test('a task that does not end is ended with its thread, and the pool goes on', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 1, 300);
+  t.after(() => pool.close());
+  const stuck = pool.run({ kind: 'endless' });
+  const next = pool.run({ kind: 'thread', milliseconds: 1 });
+  await assert.rejects(stuck, { code: 'TW_RASTER_WORKER_STUCK' });
+  assert.equal(typeof (await next), 'number');
+});
+
+test('a running task is told that it is not wanted, a waiting one is not begun', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 1);
+  t.after(() => pool.close());
+  const controller = new AbortController();
+  const running = pool.run({ kind: 'patient' }, { signal: controller.signal });
+  const waiting = pool.run({ kind: 'endless' }, { signal: controller.signal });
+  const reason = new Error('enough');
+  controller.abort(reason);
+  await assert.rejects(running, reason);
+  await assert.rejects(waiting, reason);
+  assert.equal(typeof (await pool.run({ kind: 'thread', milliseconds: 1 })), 'number');
 });

@@ -10,12 +10,14 @@ export type Task =
   | { kind: 'plain' }
   | { kind: 'exit' }
   | { kind: 'pixels'; path: string }
+  | { kind: 'endless' }
+  | { kind: 'patient' }
   | { kind: 'unsendable' };
 
 export type Result = number | Float64Array | (() => void);
 
 serveTasks<Task, Result>(
-  async (task) => {
+  async (task, signal) => {
     switch (task.kind) {
       case 'thread':
         await new Promise((done) => setTimeout(done, task.milliseconds));
@@ -33,6 +35,10 @@ serveTasks<Task, Result>(
         break;
       case 'pixels':
         return (await readRaster(task.path)).bands[0]!.length;
+      case 'endless':
+        for (;;);
+      case 'patient':
+        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('told'))));
       case 'unsendable':
         return () => {};
     }

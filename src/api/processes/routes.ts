@@ -21,7 +21,8 @@ const summary = ({ id, title, description }: Process) => ({
 function statusInfo(job: JobRecord, base: string) {
   const iso = (time: number | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
   const { total, done, failed, skipped } = job.tiles;
-  const share = total > 0 ? (done + failed + skipped) / total : 0;
+  const ofTiles = total > 0 ? (done + failed + skipped) / total : 0;
+  const share = job.share ?? ofTiles;
   return {
     jobID: job.id,
     processID: job.process,

@@ -1,12 +1,16 @@
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import type { IngestOptions, IngestResults } from '../../ingest/index.js';
+import { messageOf } from '../../errors.js';
+import { findInputs, type IngestOptions, type IngestResults, notRecognised } from '../../ingest/index.js';
+import { notFolder } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
 import { flag, integer, number, positiveInteger, type TargetOptions, withTarget } from '../options.js';
 import { count, duration, note, print, printJson, progressLine } from '../output.js';
-import { openTarget } from '../target.js';
+import { type OpenTarget, openTarget } from '../target.js';
+import { settledInputs } from '../watch.js';
 
-type IngestFlags = TargetOptions & IngestOptions;
+type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean };
 
 /** "red=3,nir=4" */
 function bandNames(value: string): Record<string, number> {
@@ -42,39 +46,116 @@ export function ingestCommand(): Command {
     .addOption(
       flag('--mask-band <n>', 'band that is 0 where clear and anything else where cloudy', positiveInteger),
     );
+  command
+    .addOption(
+      flag(
+        '--dry-run',
+        'list the tiles that there would be, and write nothing; empty ones are known only later',
+      ),
+    )
+    .addOption(
+      flag(
+        '--watch',
+        'go on, and ingest what comes into the folders, until stopped; with --format json one line a batch',
+      ),
+    );
   return withTarget(command).action(async (paths: string[], flags: IngestFlags) => {
-    const { data, server, token, memory, cores, format, config, ...options } = flags;
     const target = await openTarget(flags, { create: true });
-    const line = progressLine('tiles');
+    const signal = interruptSignal();
     try {
-      const { results } = await target.client.run<IngestResults>(
-        'ingest',
-        { ...options, paths: paths.map((path) => resolve(path)) },
-        { signal: interruptSignal(), onProgress: line.update },
-      );
-      line.end();
-      for (const { id, warnings } of results.scenes)
-        for (const warning of warnings) note(`warning: ${id}: ${warning}`);
-      const { passedOver } = results;
-      if (passedOver.length > 0)
-        note(`warning: ${count(passedOver.length, 'folder')} without a scene: ${passedOver.join(', ')}`);
-      for (const { code, message } of results.failed) note(`error: ${message} [${code}]`);
-      if (format === 'json') printJson(results);
+      if (flags.watch) {
+        await watch(target, paths, flags, signal);
+        return;
+      }
+      const results = await ingest(target, paths, flags, signal);
+      if (flags.format === 'json') printJson(results);
       else printResults(results, target.name);
       if (results.failed.length > 0) process.exitCode = results.scenes.length > 0 ? 3 : 1;
     } finally {
-      line.end();
       await target.close();
     }
   });
 }
 
+async function ingest(
+  target: OpenTarget,
+  paths: string[],
+  flags: IngestFlags,
+  signal: AbortSignal,
+): Promise<IngestResults> {
+  const { data, server, token, memory, cores, format, config, watch, ...options } = flags;
+  const line = progressLine('tiles');
+  try {
+    const { results } = await target.client.run<IngestResults>(
+      'ingest',
+      { ...options, paths: paths.map((path) => resolve(path)) },
+      { signal, onProgress: line.update },
+    );
+    line.end();
+    noteWarnings(results);
+    return results;
+  } finally {
+    line.end();
+  }
+}
+
+/** The same warning of many scenes is told once. */
+function noteWarnings({ scenes, passedOver, failed }: IngestResults): void {
+  const ids = new Map<string, string[]>();
+  for (const { id, warnings } of scenes)
+    for (const warning of warnings) ids.set(warning, [...(ids.get(warning) ?? []), id]);
+  for (const [warning, [first, ...others]] of ids) {
+    note(`warning: ${first}${others.length > 0 ? ` and ${count(others.length, 'other')}` : ''}: ${warning}`);
+  }
+  if (passedOver.length > 0)
+    note(`warning: ${count(passedOver.length, 'folder')} without a scene: ${passedOver.join(', ')}`);
+  for (const { code, message } of failed) note(`error: ${message} [${code}]`);
+}
+
+/** What is no scene is passed over here: other files may lie in the folder. */
+async function watch(
+  target: OpenTarget,
+  folders: string[],
+  flags: IngestFlags,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const folder of folders) if (!(await stat(folder)).isDirectory()) throw notFolder(folder);
+  note(`watching ${folders.join(', ')}; Ctrl-C ends`);
+  for await (const settled of settledInputs(folders, signal)) {
+    const inputs: string[] = [];
+    for (const path of settled) {
+      const found = await findInputs(path).catch((error) => {
+        if (!notRecognised.is(error)) throw error;
+        return null;
+      });
+      inputs.push(...(found?.inputs ?? []));
+    }
+    if (inputs.length === 0) continue;
+    try {
+      const results = await ingest(target, inputs, flags, signal);
+      if (flags.format === 'json') print(JSON.stringify(results));
+      else printResults(results, target.name);
+    } catch (error) {
+      if (signal.aborted) return;
+      // The next batch may do better: a full job queue empties, a server comes back.
+      note(`error: ${messageOf(error)}`);
+    }
+  }
+}
+
 function printResults({ scenes, tiles, seconds }: IngestResults, where: string): void {
-  for (const { id, collection, tiles: made, unchanged, replaced } of scenes) {
+  for (const { id, collection, tiles: made, unchanged, replaced, geocodes } of scenes) {
+    if (geocodes) {
+      print(
+        `${collection}  ${id}  ${count(made, 'tile')} at most${replaced ? ', in place of those there' : ''}`,
+      );
+      for (const geocode of geocodes) print(`  ${geocode}`);
+      continue;
+    }
     const what = unchanged ? 'already there, unchanged' : count(made, 'tile');
     print(`${collection}  ${id}  ${what}${replaced ? ', in place of those that were there' : ''}`);
   }
-  if (scenes.length > 0) {
+  if (scenes.length > 0 && !scenes[0].geocodes) {
     print(`${count(tiles, 'tile')} of ${count(scenes.length, 'scene')} in ${where}, ${duration(seconds)}`);
   }
 }

@@ -1,0 +1,58 @@
+/** Waits for inputs that come into folders, whole files and whole product folders. */
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Between two looks at the folders, ms. Looking works on every file system; change notices do not on network mounts. */
+const INTERVAL = 2000;
+/** What has not changed for so many looks is whole: copying it has ended. */
+const QUIET_LOOKS = 3;
+/** Levels of a product folder in which files lie (a SAFE folder has five). */
+const DEPTH = 6;
+
+interface Seen {
+  /** Number, size and newest change of the files. */
+  state: string;
+  looks: number;
+}
+
+/**
+ * Paths of files and folders that lie in `folders` and are whole, one batch a look: first all that are there, then each one
+ * that is new or has changed. Ends when the signal is raised. Names that begin with a dot are left out.
+ */
+export async function* settledInputs(folders: string[], signal: AbortSignal): AsyncGenerator<string[]> {
+  const seen = new Map<string, Seen>();
+  while (!signal.aborted) {
+    const settled: string[] = [];
+    const children = (await Promise.all(folders.map(childrenOf))).flat();
+    for (const path of children) {
+      const state = await stateOf(path, DEPTH);
+      const before = seen.get(path);
+      const looks = before?.state === state ? before.looks + 1 : 1;
+      seen.set(path, { state, looks });
+      if (looks === QUIET_LOOKS) settled.push(path);
+    }
+    for (const path of seen.keys()) if (!children.includes(path)) seen.delete(path);
+    if (settled.length > 0) yield settled;
+    // The signal ends the pause, and then the loop.
+    await sleep(INTERVAL, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+async function childrenOf(folder: string): Promise<string[]> {
+  const names = await readdir(folder);
+  return names
+    .filter((name) => !name.startsWith('.'))
+    .sort()
+    .map((name) => join(folder, name));
+}
+
+/** Empty where the path is gone. */
+async function stateOf(path: string, depth: number): Promise<string> {
+  const info = await stat(path).catch(() => null);
+  if (!info) return '';
+  const own = `${info.size} ${info.mtimeMs}`;
+  if (!info.isDirectory() || depth === 0) return own;
+  const below = await Promise.all((await childrenOf(path)).map((child) => stateOf(child, depth - 1)));
+  return [own, ...below].join('\n');
+}

@@ -1,0 +1,51 @@
+/** Brings a band to a coarser grid of the same extent by the mean over area. */
+
+export interface BandPixels {
+  /** Row order, top row first. */
+  pixels: Float32Array;
+  width: number;
+  height: number;
+}
+
+/** Part of a row or column of source pixels that lies in one cell: from `first` on, a weight a pixel. */
+interface Overlap {
+  first: number;
+  weights: number[];
+}
+
+/**
+ * Mean of each of columns x rows cells over the source pixels in it, weighted by the area that lies in the cell. The ratio of the
+ * sizes need not be an integer. Pixels that are NaN do not count; a cell without others is NaN.
+ */
+export function areaMean({ pixels, width, height }: BandPixels, columns: number, rows: number): Float32Array {
+  const out = new Float32Array(columns * rows);
+  const across = overlaps(width, columns);
+  for (const [row, down] of overlaps(height, rows).entries()) {
+    for (const [column, { first, weights }] of across.entries()) {
+      let sum = 0;
+      let area = 0;
+      for (const [y, part] of down.weights.entries()) {
+        const from = (down.first + y) * width + first;
+        for (let x = 0; x < weights.length; x++) {
+          const value = pixels[from + x];
+          if (Number.isNaN(value)) continue;
+          sum += part * weights[x] * value;
+          area += part * weights[x];
+        }
+      }
+      out[row * columns + column] = sum / area;
+    }
+  }
+  return out;
+}
+
+function overlaps(pixels: number, cells: number): Overlap[] {
+  return Array.from({ length: cells }, (_, cell) => {
+    const from = (cell * pixels) / cells;
+    const to = ((cell + 1) * pixels) / cells;
+    const first = Math.floor(from);
+    const weights: number[] = [];
+    for (let i = first; i < to; i++) weights.push(Math.min(i + 1, to) - Math.max(i, from));
+    return { first, weights };
+  });
+}

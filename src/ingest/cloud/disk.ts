@@ -1,0 +1,53 @@
+/** Filters over a disk of cells, on a grid in row order. The disk of radius r holds the cells with dx^2 + dy^2 <= r^2. */
+
+/** Mean over the disk of the cells that hold a number; NaN where none does. Cells beyond the edge count as holding none. */
+export function meanOverDisk(
+  values: Float32Array,
+  width: number,
+  height: number,
+  radius: number,
+): Float32Array {
+  const out = new Float32Array(values.length);
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      let sum = 0;
+      let count = 0;
+      eachInDisk(x, y, width, height, radius, (at) => {
+        if (Number.isNaN(values[at])) return;
+        sum += values[at];
+        count++;
+      });
+      out[y * width + x] = sum / count;
+    }
+  }
+  return out;
+}
+
+/** 1 where any cell of the disk is not 0. */
+export function dilate(flags: Uint8Array, width: number, height: number, radius: number): Uint8Array {
+  const out = new Uint8Array(flags.length);
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      if (flags[y * width + x] === 0) continue;
+      eachInDisk(x, y, width, height, radius, (at) => {
+        out[at] = 1;
+      });
+    }
+  }
+  return out;
+}
+
+function eachInDisk(
+  x: number,
+  y: number,
+  width: number,
+  height: number,
+  radius: number,
+  visit: (at: number) => void,
+): void {
+  for (let row = Math.max(0, y - radius); row <= Math.min(height - 1, y + radius); row++) {
+    const reach = Math.floor(Math.sqrt(radius ** 2 - (row - y) ** 2));
+    const end = Math.min(width - 1, x + reach);
+    for (let column = Math.max(0, x - reach); column <= end; column++) visit(row * width + column);
+  }
+}

@@ -1,0 +1,5 @@
+export type { BandPixels } from './area-mean.js';
+export { type LightgbmModel, MAX_MODEL_BYTES, parseLightgbm } from './lightgbm.js';
+export { predict } from './predict.js';
+export { type CloudBands, reflectanceCloud } from './reflectance-test.js';
+export { MODEL_BANDS, modelCloud } from './s2cloudless.js';

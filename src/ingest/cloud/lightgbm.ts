@@ -1,0 +1,217 @@
+/**
+ * Reads LightGBM models as text, as `Booster.save_model` writes them: gradient-boosted decision trees with numerical splits and
+ * a binary objective. What else such a file can hold is refused by name. Meaning of the fields: LightGBM, src/io/tree.cpp and
+ * include/LightGBM/tree.h.
+ */
+import { badCloudModel } from '../errors.js';
+
+export const MAX_MODEL_BYTES = 64 * 2 ** 20;
+
+/** Words a node takes. */
+export const NODE = 4;
+/** Missing values go left; else right. */
+export const MISSING_LEFT = 1;
+/** Zero counts as missing. */
+export const ZERO_IS_MISSING = 2;
+
+/**
+ * All trees, one after the other. A node is four words of one buffer: feature (integer), threshold (float), left child, right
+ * child (integers: the child's first word). A value goes left where it is <= the threshold. The leaves of all trees follow the
+ * nodes, as nodes whose children are themselves, so that a walk may take steps too many.
+ */
+export interface LightgbmModel {
+  /** Values a row. */
+  features: number;
+  words: Int32Array;
+  /** The same bytes as floats. Thresholds are rounded down to float32, which changes no comparison with a float32 value. */
+  floats: Float32Array;
+  /** First word of each tree's root. */
+  roots: Int32Array;
+  /** Flags of each node: MISSING_LEFT, ZERO_IS_MISSING. */
+  missing: Uint8Array;
+  /** Value of each leaf; shrinkage is in it. */
+  leaves: Float64Array;
+}
+
+type Fields = Map<string, string>;
+
+/** Fields of a tree that say something about its predictions. The file has more, some of them long. */
+const TREE_FIELDS = new Set(
+  'Tree num_leaves num_cat split_feature threshold decision_type left_child right_child leaf_value is_linear'.split(
+    ' ',
+  ),
+);
+
+/** @throws TW_INGEST_BAD_CLOUD_MODEL with the path and what is wrong. */
+export function parseLightgbm(bytes: Uint8Array, path: string): LightgbmModel {
+  const refuse: Refuse = (reason) => {
+    throw badCloudModel(path, reason);
+  };
+  if (bytes.length > MAX_MODEL_BYTES) refuse(`${bytes.length} bytes are more than ${MAX_MODEL_BYTES}`);
+  const { header, trees } = readSections(new TextDecoder('latin1').decode(bytes), refuse);
+  const features = checkHeader(header, trees.length, refuse);
+  return layOut(
+    trees.map((fields, i) => readTree(fields, i, features, refuse)),
+    features,
+  );
+}
+
+type Refuse = (reason: string) => never;
+
+function readSections(text: string, refuse: Refuse): { header: Fields; trees: Fields[] } {
+  const header: Fields = new Map();
+  const trees: Fields[] = [];
+  let fields = header;
+  for (let from = 0, first = true; from < text.length; first = false) {
+    const end = text.indexOf('\n', from);
+    const line = text.slice(from, end < 0 ? undefined : end).trim();
+    from = end < 0 ? text.length : end + 1;
+    if (first && line !== 'tree') refuse('it does not begin with the line "tree"');
+    // Before version 3 the feature importances follow the trees with no line between.
+    if (line === 'end of trees' || /^feature.importances:$/.test(line)) break;
+    if (line === 'average_output') refuse('it is a random forest (average_output)');
+    const equals = line.indexOf('=');
+    if (equals < 0) continue;
+    const key = line.slice(0, equals);
+    if (key === 'Tree') {
+      fields = new Map();
+      trees.push(fields);
+    }
+    if (fields === header || TREE_FIELDS.has(key)) {
+      if (fields.has(key)) refuse(`${key} is there twice in ${nameOf(fields)}`);
+      fields.set(key, line.slice(equals + 1));
+    }
+  }
+  return { header, trees };
+}
+
+/** Number of features. */
+function checkHeader(header: Fields, trees: number, refuse: Refuse): number {
+  const objective = header.get('objective') ?? 'none';
+  if (objective !== 'binary sigmoid:1') refuse(`objective ${objective} is not "binary sigmoid:1"`);
+  for (const key of ['num_class', 'num_tree_per_iteration']) {
+    if (integer(header, key, refuse) !== 1) refuse(`${key} is ${header.get(key)}, not 1`);
+  }
+  const sizes = header.get('tree_sizes')?.trim().split(' ').length;
+  if (trees === 0 || (sizes !== undefined && sizes !== trees)) {
+    refuse(`it has ${trees} trees where its header lists ${sizes ?? 'none'}`);
+  }
+  const features = integer(header, 'max_feature_idx', refuse) + 1;
+  if (features < 1 || features > 65_536) refuse(`max_feature_idx is ${features - 1}`);
+  return features;
+}
+
+interface Tree {
+  feature: Int32Array;
+  threshold: Float64Array;
+  decision: Int32Array;
+  left: Int32Array;
+  right: Int32Array;
+  leaf: Float64Array;
+}
+
+function readTree(fields: Fields, index: number, features: number, refuse: Refuse): Tree {
+  if (integer(fields, 'Tree', refuse) !== index) refuse(`Tree=${fields.get('Tree')} is not number ${index}`);
+  if ((fields.get('is_linear') ?? '0') !== '0') refuse(`Tree=${index} is a linear tree`);
+  if ((fields.get('num_cat') ?? '0') !== '0') refuse(`Tree=${index} has categorical splits`);
+  const leaves = integer(fields, 'num_leaves', refuse);
+  if (leaves === 0) refuse(`Tree=${index} has no leaves`);
+  const numbers = (key: string, count: number) => {
+    const words = (fields.get(key) ?? '').split(' ').filter((word) => word !== '');
+    if (words.length !== count)
+      refuse(`Tree=${index} has ${words.length} values of ${key} instead of ${count}`);
+    return words;
+  };
+  const integers = (key: string, low: number, high: number) =>
+    Int32Array.from(numbers(key, leaves - 1), (word) => {
+      const value = /^-?\d{1,9}$/.test(word) ? Number(word) : NaN;
+      return value >= low && value < high ? value : refuse(`Tree=${index} has ${key} ${word}`);
+    });
+  const floats = (key: string, count: number) =>
+    Float64Array.from(numbers(key, count), (word) => {
+      // A split of missing values from all others has the threshold inf.
+      if (key === 'threshold' && word === 'inf') return Infinity;
+      const value = Number(word);
+      return Number.isFinite(value) ? value : refuse(`Tree=${index} has ${key} ${word}`);
+    });
+  const tree: Tree = {
+    leaf: floats('leaf_value', leaves),
+    feature: integers('split_feature', 0, features),
+    threshold: floats('threshold', leaves - 1),
+    decision: integers('decision_type', 0, 12),
+    left: integers('left_child', -leaves, leaves - 1),
+    right: integers('right_child', -leaves, leaves - 1),
+  };
+  if (tree.decision.some((bits) => bits & 1)) refuse(`Tree=${index} has categorical splits`);
+  checkShape(tree, index, refuse);
+  return tree;
+}
+
+/** Children come after their parents, so there is no way in a circle; and each node and leaf has one parent. */
+function checkShape({ left, right, leaf }: Tree, index: number, refuse: Refuse): void {
+  const seen = new Uint8Array(left.length + leaf.length);
+  for (const children of [left, right]) {
+    for (const [parent, child] of children.entries()) {
+      const place = child >= 0 ? child : left.length + ~child;
+      if ((child >= 0 && child <= parent) || seen[place]++ > 0) {
+        refuse(`Tree=${index} is no tree: node ${parent} has the child ${child}`);
+      }
+    }
+  }
+}
+
+function layOut(trees: Tree[], features: number): LightgbmModel {
+  const nodes = trees.reduce((sum, { left }) => sum + left.length, 0);
+  const leaves = Float64Array.from(trees.flatMap(({ leaf }) => [...leaf]));
+  const words = new Int32Array((nodes + leaves.length) * NODE);
+  const floats = new Float32Array(words.buffer);
+  const missing = new Uint8Array(nodes);
+  const roots = new Int32Array(trees.length);
+  let node = 0;
+  let leaf = 0;
+  for (const [i, { feature, threshold, decision, left, right, leaf: values }] of trees.entries()) {
+    const place = (child: number) => (child >= 0 ? node + child : nodes + leaf + ~child) * NODE;
+    roots[i] = place(left.length > 0 ? 0 : ~0);
+    for (let k = 0; k < left.length; k++) {
+      const at = (node + k) * NODE;
+      words[at] = feature[k];
+      floats[at + 1] = roundDown(threshold[k]);
+      words[at + 2] = place(left[k]);
+      words[at + 3] = place(right[k]);
+      missing[node + k] = missingFlags(decision[k], threshold[k]);
+    }
+    node += left.length;
+    leaf += values.length;
+  }
+  for (let at = nodes * NODE; at < words.length; at += NODE) {
+    words[at + 2] = at;
+    words[at + 3] = at;
+  }
+  return { features, words, floats, roots, missing, leaves };
+}
+
+/** decision_type: bit 1 is the default direction, bits 2-3 what is missing: nothing (a NaN then counts as 0), zero, NaN. */
+function missingFlags(decision: number, threshold: number): number {
+  const kind = decision >> 2;
+  const left = kind === 0 ? threshold >= 0 : (decision & 2) !== 0;
+  return (left ? MISSING_LEFT : 0) | (kind === 1 ? ZERO_IS_MISSING : 0);
+}
+
+/** The largest float32 that is not above the value. */
+function roundDown(value: number): number {
+  const float = new Float32Array([value]);
+  if (float[0] > value) new Int32Array(float.buffer)[0] += float[0] > 0 ? -1 : 1;
+  return float[0];
+}
+
+function integer(fields: Fields, key: string, refuse: Refuse): number {
+  const word = fields.get(key);
+  if (word === undefined || !/^\d{1,9}$/.test(word)) {
+    return refuse(`${nameOf(fields)} has ${word === undefined ? 'no' : 'a bad'} ${key}`);
+  }
+  return Number(word);
+}
+
+function nameOf(fields: Fields): string {
+  return fields.has('Tree') ? `Tree=${fields.get('Tree')}` : 'the header';
+}

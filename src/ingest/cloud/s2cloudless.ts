@@ -1,0 +1,100 @@
+/**
+ * Cloud by a model of s2cloudless, the pixel-wise cloud detector for Sentinel-2 L1C (github.com/sentinel-hub/
+ * sentinel2-cloud-detector). The model file is the operator's: its licence, CC BY-SA 4.0, keeps it out of this program.
+ *
+ * As its S2PixelCloudDetector does: probability of each pixel, mean over a disk, threshold, dilation by a disk. Threshold 0.4 is
+ * its default; a mean over 4 pixels and a dilation by 2 are what its example uses at 60 m (the defaults are 1 and 1, whatever
+ * the pixel size).
+ */
+import { Mask } from '../../raster/index.js';
+import { badCloudBands, badCloudModel } from '../errors.js';
+import { areaMean, type BandPixels } from './area-mean.js';
+import { dilate, meanOverDisk } from './disk.js';
+import type { LightgbmModel } from './lightgbm.js';
+import { predict } from './predict.js';
+
+/** Bands that the model asks for, in its order. */
+export const MODEL_BANDS = 'B01 B02 B04 B05 B08 B8A B09 B10 B11 B12'.split(' ');
+
+/** Metres. */
+const CELL = 60;
+const THRESHOLD = 0.4;
+/** Cells. */
+const AVERAGE_OVER = 4;
+const DILATION = 2;
+
+/**
+ * Writes mask codes for one image of width x height pixels of `pixelSize` metres: nodata where `valid` is 0, else cloud or clear;
+ * not assessed where no cell of the disk around has a value of every band. `bands` are reflectances 0-1 over the same extent, each
+ * with its own size; what is not a finite number counts for nothing. The work is done on a grid of about 60 m, whose cells reach
+ * to the image's edge: neighbouring images do not share cells.
+ *
+ * @throws TW_INGEST_BAD_CLOUD_MODEL where the model has not ten features, TW_INGEST_BAD_CLOUD_BANDS where a band is missing or
+ * an array has the wrong size.
+ */
+export function modelCloud(
+  model: LightgbmModel,
+  bands: Record<string, BandPixels>,
+  valid: Uint8Array,
+  out: Uint8Array,
+  width: number,
+  height: number,
+  pixelSize: number,
+): void {
+  if (model.features !== MODEL_BANDS.length) {
+    throw badCloudModel('the cloud model', `it has ${model.features} features instead of ten`);
+  }
+  for (const [name, { length }] of Object.entries({ valid, out })) {
+    if (length !== width * height) throw badCloudBands(name, length, width * height);
+  }
+  const columns = Math.max(1, Math.round((width * pixelSize) / CELL));
+  const rows = Math.max(1, Math.round((height * pixelSize) / CELL));
+  const means = MODEL_BANDS.map((name) => {
+    const band = bands[name] ?? { pixels: [], width, height };
+    if (band.pixels.length !== band.width * band.height || band.pixels.length === 0) {
+      throw badCloudBands(name, band.pixels.length, band.width * band.height);
+    }
+    return areaMean(onlyValid(band, valid, width, height), columns, rows);
+  });
+  const mean = meanOverDisk(probability(model, means), columns, rows, AVERAGE_OVER);
+  const cloud = dilate(
+    Uint8Array.from(mean, (value) => (value > THRESHOLD ? 1 : 0)),
+    columns,
+    rows,
+    DILATION,
+  );
+  for (let y = 0, i = 0; y < height; y++) {
+    const row = Math.floor(((y + 0.5) * rows) / height) * columns;
+    for (let x = 0; x < width; x++, i++) {
+      const cell = row + Math.floor(((x + 0.5) * columns) / width);
+      if (valid[i] === 0) out[i] = Mask.nodata;
+      else if (cloud[cell] !== 0) out[i] = Mask.cloud;
+      else out[i] = Number.isNaN(mean[cell]) ? Mask.notAssessed : Mask.clear;
+    }
+  }
+}
+
+/** The band with NaN where its pixel's centre lies on an invalid pixel of the mask, or its value is not finite. */
+function onlyValid(band: BandPixels, valid: Uint8Array, width: number, height: number): BandPixels {
+  const pixels = new Float32Array(band.pixels.length);
+  for (let y = 0, i = 0; y < band.height; y++) {
+    const row = Math.floor(((y + 0.5) * height) / band.height) * width;
+    for (let x = 0; x < band.width; x++, i++) {
+      const isValid = valid[row + Math.floor(((x + 0.5) * width) / band.width)] !== 0;
+      pixels[i] = isValid && Number.isFinite(band.pixels[i]) ? band.pixels[i] : NaN;
+    }
+  }
+  return { ...band, pixels };
+}
+
+/** Of each cell; NaN where a band has no value. */
+function probability(model: LightgbmModel, means: Float32Array[]): Float32Array {
+  const cells = means[0].length;
+  const rows = new Float32Array(cells * means.length);
+  for (const [band, values] of means.entries()) {
+    for (let i = 0; i < cells; i++) rows[i * means.length + band] = values[i];
+  }
+  const out = new Float32Array(cells);
+  predict(model, rows, out);
+  return out.map((value, i) => (means.some((values) => Number.isNaN(values[i])) ? NaN : value));
+}

@@ -1,0 +1,241 @@
+/** Cuts the cells of a scene into staged tiles: pass by pass, chunk by chunk. */
+import { join } from 'node:path';
+import { type Grid, type PixelGrid, pixelGrids } from '../geocode/index.js';
+import {
+  asStorageError,
+  type GroupRecord,
+  inLanes,
+  type SceneWrite,
+  type TileRecord,
+  writeSynced,
+} from '../storage/index.js';
+import type { Piece } from './arena.js';
+import type { RowSpan } from './cell-rows.js';
+import { finestGroup } from './cells.js';
+import { bandBytes, planChunks, windowBytes, windowHeights } from './chunks.js';
+import type { IngestContext, IngestHooks } from './ingest.js';
+import { type Pass, passesOf } from './passes.js';
+import { RowWindow } from './row-window.js';
+import type { Scene, SourceGroup } from './scene.js';
+import type { BlankTask, CellFile, CellGroup, CutResult, CutSource, CutTask, MaskResult } from './tasks.js';
+
+/** What is known of a cell while its groups are cut. */
+interface Cell {
+  geocode: string;
+  /** Pixels of each group of the scene. */
+  sizes: PixelGrid[];
+  /** By group of the scene; null where the cell holds nothing of it. */
+  results: (Written | null)[];
+  /** Where its files are staged. */
+  folder: string | undefined;
+}
+
+/** What is left of a result when its files are on disk. */
+interface Written {
+  record: GroupRecord;
+  coverage: number;
+  mask: { record: GroupRecord; cloudCover: number | null; footprint: MaskResult['footprint'] } | null;
+}
+
+/** Everything that cutting one scene needs. */
+interface Work {
+  context: IngestContext;
+  scene: Scene;
+  grid: Grid;
+  write: SceneWrite;
+  signal: AbortSignal | undefined;
+  /** Cells at once: one in each thread, one that waits for it, and two whose files are being written. */
+  lanes: number;
+  /** Counts finished cells of a pass. */
+  step(): void;
+}
+
+/** The tiles of the scene, published but not committed. Cells in which no data band holds a valid pixel make none. */
+export async function cutScene(
+  context: IngestContext,
+  scene: Scene,
+  grid: Grid,
+  geocodes: string[],
+  write: SceneWrite,
+  hooks: IngestHooks,
+): Promise<TileRecord[]> {
+  const resolutions = scene.groups.map((group) => group.resolution);
+  const cells = new Map<string, Cell>();
+  for (const geocode of geocodes) {
+    const sizes = pixelGrids(grid, geocode, resolutions);
+    cells.set(geocode, { geocode, sizes, results: [], folder: undefined });
+  }
+  let steps = 0;
+  const step = () => hooks.onShare?.(++steps / (geocodes.length * scene.groups.length));
+  const { signal } = hooks;
+  const work: Work = { context, scene, grid, write, signal, lanes: 4 * context.workers.size, step };
+  for (const [g, pass] of passesOf(scene).entries()) await runPass(work, g, pass, cells);
+
+  const holdsData = ({ results }: Cell) =>
+    scene.groups.some((group, g) => group.role === 'data' && results[g]);
+  const kept = [...cells.values()].filter(holdsData);
+  hooks.onTiles?.(kept.length);
+  await fillBlanks(work, kept);
+  await write.publish(kept.map(({ geocode }) => geocode));
+  signal?.throwIfAborted();
+  return kept.map((cell) => tileRecord(scene, write, cell));
+}
+
+/** Cuts one group of all cells. */
+async function runPass(work: Work, g: number, pass: Pass, cells: Map<string, Cell>): Promise<void> {
+  const { context, scene, grid, signal, lanes } = work;
+  const { sources } = pass;
+  const chunks = planChunks(scene.path, sources, grid, [...cells.keys()], context.arena.size);
+  const heights = windowHeights(sources, chunks);
+  const bytes = sources.reduce((sum, source, i) => sum + windowBytes(source, heights[i]), 0);
+  const memory = await context.arena.take(bytes, scene.path, signal);
+  try {
+    const windows = placeWindows(sources, heights, memory);
+    for (const chunk of chunks) {
+      const decoding = windows.flatMap(({ files }, i) =>
+        files.flatMap((file) => file.moveTo(chunk.windows[i], lanes)),
+      );
+      await inLanes(decoding, lanes, (task) => context.workers.run(task, { signal }));
+      await inLanes(chunk.geocodes, lanes, async (geocode) => {
+        const cell = cells.get(geocode) as Cell;
+        const cut: CutTask = {
+          kind: 'cut',
+          cell: cellGroup(work, g, cell),
+          sources: windows.map((window, i) => cutSource(sources[i], window, chunk.windows[i])),
+          mask: pass.mask,
+        };
+        const result = await context.workers.run(cut, { signal });
+        cell.results[g] = result && (await writeFiles(work, cell, result));
+        work.step();
+      });
+    }
+  } finally {
+    memory.release();
+  }
+}
+
+/** The windows of one source: one a file, and where each band of the source lies in memory. */
+interface SourceWindow {
+  files: RowWindow[];
+  buffer: SharedArrayBuffer;
+  offsets: number[];
+}
+
+function placeWindows(sources: SourceGroup[], heights: number[], { buffer, offset }: Piece): SourceWindow[] {
+  let next = offset;
+  return sources.map(({ bands }, i) => {
+    const offsets = bands.map(({ header }) => {
+      const at = next;
+      next += bandBytes(header, heights[i]);
+      return at;
+    });
+    const paths = [...new Set(bands.map(({ header }) => header.path))];
+    const files = paths.map((path) => {
+      const own = [...bands.keys()].filter((band) => bands[band].header.path === path);
+      const indexes = own.map((band) => bands[band].index);
+      return new RowWindow(
+        bands[own[0]].header,
+        indexes,
+        buffer,
+        own.map((band) => offsets[band]),
+      );
+    });
+    return { buffer, offsets, files };
+  });
+}
+
+function cutSource(
+  { bands, nodata }: SourceGroup,
+  { buffer, offsets }: SourceWindow,
+  [rowStart, rowEnd]: RowSpan,
+): CutSource {
+  const { dataType, crs, transform, width, height } = bands[0].header;
+  return { dataType, nodata, crs, transform, width, height, rowStart, rowEnd, buffer, offsets };
+}
+
+function cellGroup({ scene, grid, write }: Work, g: number, { geocode, sizes }: Cell): CellGroup {
+  const { name, role, resampling, nodata, bands } = scene.groups[g];
+  return {
+    grid: grid.name,
+    geocode,
+    ...sizes[g],
+    name,
+    role,
+    resampling,
+    dataType: bands[0].header.dataType,
+    nodata,
+    bands: bands.map(({ name, commonName, scale, offset }) => ({ name, commonName, scale, offset })),
+    metadata: {
+      COLLECTION: write.collection.id,
+      SCENE: scene.id,
+      GRID: grid.name,
+      GEOCODE: geocode,
+      DATETIME: new Date(scene.start).toISOString(),
+      ...(scene.platform && { PLATFORM: scene.platform }),
+    },
+  };
+}
+
+/** A tile has all groups of its scene, also those of which the cell holds nothing. */
+async function fillBlanks(work: Work, cells: Cell[]): Promise<void> {
+  const { context, scene, signal, lanes } = work;
+  const finest = scene.groups.indexOf(finestGroup(scene));
+  const blanks = cells.flatMap((cell) =>
+    scene.groups.flatMap((_, g) => (cell.results[g] ? [] : [{ cell, g }])),
+  );
+  await inLanes(blanks, lanes, async ({ cell, g }) => {
+    const blank: BlankTask = { kind: 'blank', cell: cellGroup(work, g, cell), mask: g === finest };
+    const result = (await context.workers.run(blank, { signal })) as CutResult;
+    cell.results[g] = await writeFiles(work, cell, result);
+  });
+}
+
+/** Here and not in the threads that made the files: while the disk syncs one, these cut the next. */
+async function writeFiles(
+  { write }: Work,
+  cell: Cell,
+  { file, coverage, mask }: CutResult,
+): Promise<Written> {
+  cell.folder ??= await write.stagingFolder(cell.geocode);
+  await writeStaged(cell.folder, file);
+  if (mask) await writeStaged(cell.folder, mask.file);
+  return {
+    record: file.record,
+    coverage,
+    mask: mask && { cloudCover: mask.cloudCover, footprint: mask.footprint, record: mask.file.record },
+  };
+}
+
+/** The folder's entry is synced when the tile is published. */
+async function writeStaged(folder: string, { record, bytes }: CellFile): Promise<void> {
+  const path = join(folder, `${record.name}.tif`);
+  try {
+    await writeSynced(path, bytes);
+  } catch (error) {
+    throw asStorageError(error, path);
+  }
+}
+
+function tileRecord(scene: Scene, write: SceneWrite, { geocode, results }: Cell): TileRecord {
+  const groups = results as Written[];
+  const mask = groups.find((group) => group.mask)?.mask as NonNullable<Written['mask']>;
+  const coverages = groups.filter(({ record }) => record.role === 'data').map(({ coverage }) => coverage);
+  return {
+    id: write.tileId(geocode),
+    collection: write.collection.id,
+    scene: scene.id,
+    grid: write.collection.grid,
+    geocode,
+    version: write.version,
+    source: 'raw',
+    start: scene.start,
+    end: scene.end,
+    platform: scene.platform,
+    coverage: Math.min(...coverages),
+    cloudCover: mask.cloudCover,
+    groups: [...groups.map(({ record }) => record), mask.record],
+    footprint: mask.footprint,
+    derivedFrom: [],
+    createdAt: Date.now(),
+  };
+}

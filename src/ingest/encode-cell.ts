@@ -1,0 +1,119 @@
+/** Makes the files of one cell, and says what its records need to know of them. */
+import { crc32 } from 'node:zlib';
+import { gridByName } from '../geocode/index.js';
+import {
+  type CogImage,
+  cloudCoverOf,
+  coverageOf,
+  emptyPixel,
+  encodeCog,
+  histogramOf,
+  hullOf,
+  Mask,
+  newPixels,
+} from '../raster/index.js';
+import type { GroupRecord } from '../storage/index.js';
+import type { GroupPixels } from './cut.js';
+import type { CellFile, CellGroup, CutResult, MaskResult } from './tasks.js';
+
+/** The group and, where there is one, the mask. */
+export function encodeCell(cell: CellGroup, pixels: GroupPixels): CutResult {
+  return {
+    file: encodeGroup(cell, pixels),
+    coverage: pixels.coverage,
+    mask: pixels.mask && encodeMask(cell, pixels.mask),
+  };
+}
+
+/** A group without any data, and a mask that says so. */
+export function encodeBlank(cell: CellGroup, withMask: boolean): CutResult {
+  const size = cell.width * cell.height;
+  const empty = emptyPixel(cell.dataType, cell.nodata ?? undefined);
+  const bands = cell.bands.map(() => newPixels(cell.dataType, size).fill(empty));
+  const validPercent = cell.bands.map(() => 0);
+  return encodeCell(cell, { bands, validPercent, coverage: 0, mask: withMask ? new Uint8Array(size) : null });
+}
+
+function encodeGroup(cell: CellGroup, { bands, validPercent }: GroupPixels): CellFile {
+  const { name, role, dataType, width, height, nodata } = cell;
+  const image = {
+    width,
+    height,
+    dataType,
+    bands,
+    nodata: nodata ?? undefined,
+    bandTags: cell.bands.map((band) => ({ description: band.name, scale: band.scale, offset: band.offset })),
+    overviews: cell.resampling === 'bilinear' ? ('mean' as const) : ('nearest' as const),
+  };
+  return encodeFile(cell, image, {
+    name,
+    role,
+    dataType,
+    width,
+    height,
+    nodata,
+    bands: cell.bands.map(({ name, commonName, scale, offset }, i) => ({
+      name,
+      ...(commonName && { commonName }),
+      scale,
+      offset,
+      validPercent: validPercent[i],
+    })),
+  });
+}
+
+/** Mask codes of the size of the cell's group. */
+export function encodeMask(cell: CellGroup, codes: Uint8Array): MaskResult {
+  const { width, height } = cell;
+  const image = {
+    width,
+    height,
+    dataType: 'uint8' as const,
+    bands: [codes],
+    nodata: Mask.nodata,
+    bandTags: [{ description: 'mask' }],
+    overviews: 'nearest' as const,
+  };
+  const file = encodeFile(cell, image, {
+    name: 'mask',
+    role: 'mask',
+    dataType: 'uint8',
+    width,
+    height,
+    nodata: Mask.nodata,
+    bands: [{ name: 'mask', scale: 1, offset: 0, validPercent: coverageOf(codes) }],
+  });
+  return { file, cloudCover: cloudCoverOf(histogramOf(codes)), footprint: footprintOf(cell, codes) };
+}
+
+function footprintOf({ grid, geocode, width, height }: CellGroup, codes: Uint8Array): [number, number][] {
+  const { west, south, east, north } = gridByName(grid).bounds(geocode);
+  return (hullOf(codes, width, height) ?? []).map(([column, row]) => [
+    west + ((east - west) * column) / width,
+    north - ((north - south) * row) / height,
+  ]);
+}
+
+function encodeFile(
+  { grid, geocode, metadata }: CellGroup,
+  image: Omit<CogImage, 'transform' | 'epsg' | 'metadata'>,
+  record: Omit<GroupRecord, 'bytes' | 'crc32'>,
+): CellFile {
+  const cells = gridByName(grid);
+  const { west, south, east, north } = cells.bounds(geocode);
+  const file = encodeCog({
+    ...image,
+    epsg: cells.epsg,
+    transform: {
+      originX: west,
+      originY: north,
+      pixelWidth: (east - west) / image.width,
+      pixelHeight: (north - south) / image.height,
+    },
+    metadata,
+  });
+  // Small buffers lie in one that Node shares out, which cannot move to another thread.
+  const own = file.buffer instanceof ArrayBuffer && file.byteLength === file.buffer.byteLength;
+  const bytes = own ? new Uint8Array(file.buffer as ArrayBuffer) : Uint8Array.from(file);
+  return { bytes, record: { ...record, bytes: bytes.length, crc32: crc32(bytes) } };
+}

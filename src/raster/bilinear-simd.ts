@@ -1,0 +1,132 @@
+/** Runs bilinear.wat, WebAssembly SIMD, over those squares of a control grid that it can do. */
+import { readFileSync } from 'node:fs';
+import type { ControlGrid } from './control-grid.js';
+import type { KernelSource } from './kernels.js';
+import { bytesPerSample, dataTypeOf, isFloat, lowestPixel, pixelsOf } from './pixels.js';
+import type { Squares } from './squares.js';
+import type { PixelArray } from './types.js';
+
+/** As much of it as is used: neither Node's types nor those of the language have it. */
+declare const WebAssembly: {
+  validate(code: Uint8Array): boolean;
+  Module: new (code: Uint8Array) => object;
+  Instance: new (module: object) => { exports: unknown };
+};
+
+/** What bilinear.wat exports. */
+interface Kernel {
+  memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
+  begin(
+    source: number,
+    stride: number,
+    outStride: number,
+    bytes: number,
+    shiftX: number,
+    shiftY: number,
+    bias: number,
+    hole: number,
+    notHole: number,
+    holes: number,
+  ): void;
+  readonly blank: { readonly value: number };
+  square(
+    out: number,
+    rows: number,
+    count: number,
+    inverse: number,
+    ...nodes: [number, number, number, number, number, number, number, number]
+  ): number;
+}
+
+/** A function that returns an empty 128-bit vector: valid only where there is SIMD. */
+const PROBE = new Uint8Array([
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 22, 1, 20, 0, 253, 12, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11,
+]);
+
+/** One for each thread; its memory holds one band of one cell at a time. */
+const kernel = WebAssembly.validate(PROBE) ? load() : undefined;
+
+function load(): Kernel {
+  const code = readFileSync(new URL('./bilinear.wasm', import.meta.url));
+  return new WebAssembly.Instance(new WebAssembly.Module(code)).exports as Kernel;
+}
+
+const PAGE = 65_536;
+/** Bytes that source and result may have: more is for the plain kernel, so that a thread's memory stays small. */
+const LARGEST = 2 ** 26;
+/** Source pixels a pixel of the result that may be copied: with more, the copy costs more than it saves. */
+const DENSEST = 6;
+
+/** Does the rows of squares of which all pixels lie between four pixels with data, and finds those that are blank. */
+export function bilinearSimd(
+  { pixels, width, column, row, hole }: KernelSource,
+  grid: ControlGrid,
+  { interior, blank, todo, needed }: Squares,
+  out: PixelArray,
+  notHole: number,
+): void {
+  const { step, columns } = grid;
+  const dataType = dataTypeOf(pixels);
+  const bytes = bytesPerSample(dataType);
+  const across = needed.right - needed.left;
+  const down = needed.bottom - needed.top;
+  // V8 copies shared memory by the byte, except where each row begins at the same place in a word of both memories.
+  const word = 8 / bytes;
+  const stride = across + ((((width - across) % word) + word) % word);
+  const first = needed.top * width + needed.left;
+  const start = out.length + ((pixels.byteOffset / bytes + first - out.length) % word) + word;
+  const size = (start + stride * down + 16) * bytes;
+  if (!kernel || isFloat(dataType) || bytes > 2) return;
+  if (across <= 0 || across * down > DENSEST * out.length || size > LARGEST) return;
+
+  const { memory, begin, square, blank: found } = kernel;
+  if (memory.buffer.byteLength < size) memory.grow(Math.ceil((size - memory.buffer.byteLength) / PAGE));
+  const copy = pixelsOf(dataType, memory.buffer, start * bytes, stride * down);
+  for (let y = 0; y < down; y++) {
+    const from = first + y * width;
+    copy.set(pixels.subarray(from, from + across), y * stride);
+  }
+  const bias = lowestPixel(dataType) === 0 ? 0x8000 : 0;
+  const inside = (value: number) => ((bytes === 1 ? value << 8 : value) ^ bias) & 0xffff;
+  const hasHole = !Number.isNaN(hole);
+  begin(
+    (start - needed.top * stride - needed.left) * bytes,
+    stride * bytes,
+    grid.width * bytes,
+    bytes,
+    column + 0.5,
+    row + 0.5,
+    bias,
+    hasHole ? inside(hole) : 0,
+    hasHole ? inside(notHole) : 0,
+    hasHole ? 1 : 0,
+  );
+  const { x, y } = grid;
+  for (let j = 0, at = 0; j < grid.rows - 1; j++) {
+    const rows = Math.min(step, grid.height - j * step);
+    for (let i = 0; i < columns - 1; i++, at++) {
+      const count = Math.min(step, grid.width - i * step);
+      if (interior[at] === 0 || count < 4) continue;
+      const a = j * columns + i;
+      const c = a + columns;
+      const touched = square(
+        (j * step * grid.width + i * step) * bytes,
+        rows,
+        count,
+        1 / step,
+        x[a],
+        x[a + 1],
+        x[c],
+        x[c + 1],
+        y[a],
+        y[a + 1],
+        y[c],
+        y[c + 1],
+      );
+      if (touched !== 0) blank[at] = found.value;
+      todo[at] = touched & ~blank[at];
+    }
+  }
+  out.set(pixelsOf(dataType, memory.buffer, 0, out.length));
+}

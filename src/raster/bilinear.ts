@@ -1,0 +1,179 @@
+/** Bilinear interpolation over the squares of a control grid. Each data type gets its own copy: see kernels-by-type.ts. */
+import type { ControlGrid } from './control-grid.js';
+import type { KernelSource } from './kernels.js';
+import { between, EDGE, type Squares } from './squares.js';
+import type { PixelArray } from './types.js';
+
+/** Positions along a row of pixels are counted in 2 ** -20 of a source pixel: adding integers is fast. */
+const UNIT = 2 ** 20;
+/** Pixels of 8 and 16 bits: half a unit of the weights, of 14 bits along a row and 13 between rows, so that these are rounded. */
+const HALF_ALONG = 2 ** 5;
+const HALF_DOWN = 2 ** 6;
+
+/**
+ * Mean of the four pixels around a point, weighted by distance; pixels without data are left out. A point holds data where its
+ * nearest pixel does. `round` for integers. A mean that happens to equal the hole becomes `notHole`. Else as `nearest`.
+ * Only rows of squares that are `blank` or yet `todo` are written; all pixels of others count as data.
+ */
+export function bilinear(
+  { pixels, width, height, column, row, hole }: KernelSource,
+  grid: ControlGrid,
+  { interior, blank, todo }: Squares,
+  out: PixelArray,
+  valid: Uint8Array,
+  empty: number,
+  round: boolean,
+  notHole: number,
+): number {
+  const { step, columns, x: nodesX, y: nodesY } = grid;
+  const small = round && pixels.BYTES_PER_ELEMENT <= 2;
+  const halfAlong = small ? HALF_ALONG : 0;
+  const halfDown = small ? HALF_DOWN : 0;
+  /** Bits that are added to 8-bit pixels, so that they fill 16. */
+  const scale = pixels.BYTES_PER_ELEMENT === 1 ? 8 : 0;
+  const places = 14 + scale;
+  const half = 1 << (places - 1);
+  /** As a whole number; one that no such pixel has where there is no hole. */
+  const wholeHole = Number.isNaN(hole) ? -(2 ** 30) : hole | 0;
+  // Centres of pixels are at .5, but weights count from centre to centre.
+  const shiftX = column + 0.5;
+  const shiftY = row + 0.5;
+  let holes = 0;
+  for (let j = 0, square = 0; j < grid.rows - 1; j++) {
+    const rows = Math.min(step, grid.height - j * step);
+    for (let i = 0; i < columns - 1; i++, square++) {
+      const count = Math.min(step, grid.width - i * step);
+      const node = j * columns + i;
+      if ((blank[square] | todo[square]) === 0) continue;
+      for (let y = 0; y < rows; y++) {
+        let o = (j * step + y) * grid.width + i * step;
+        if ((blank[square] >>> y) & 1) {
+          out.fill(empty, o, o + count);
+          valid.fill(0, o, o + count);
+          holes += count;
+        }
+        if (((todo[square] >>> y) & 1) === 0) continue;
+        const part = y / step;
+        const startX = between(nodesX, node, columns, part) - shiftX;
+        const startY = between(nodesY, node, columns, part) - shiftY;
+        const dx = (between(nodesX, node + 1, columns, part) - shiftX - startX) / step;
+        const dy = (between(nodesY, node + 1, columns, part) - shiftY - startY) / step;
+        if (interior[square] === 0) {
+          for (let k = 0; k < count; k++, o++) {
+            const mean = meanOfValid(pixels, width, height, hole, startX + dx * k, startY + dy * k);
+            holes += store(mean, out, valid, o, empty, round, hole, notHole);
+          }
+          continue;
+        }
+        const left = startX | 0;
+        const top = startY | 0;
+        const first = (Math.imul(top, width) + left) | 0;
+        let countX = (((startX - left) * UNIT) | 0) + halfAlong;
+        let countY = (((startY - top) * UNIT) | 0) + halfDown;
+        const stepX = Math.floor(dx * UNIT + 0.5) | 0;
+        const stepY = Math.floor(dy * UNIT + 0.5) | 0;
+        if (small) {
+          // In whole numbers of 2 ** -14; the change from row to row keeps as many digits as fit into 32 bits.
+          for (let k = 0; k < count; k++, o++) {
+            const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
+            const below = (at + width) | 0;
+            const a = pixels[at];
+            const b = pixels[at + 1];
+            const c = pixels[below];
+            const d = pixels[below + 1];
+            if (a !== wholeHole && b !== wholeHole && c !== wholeHole && d !== wholeHole) {
+              const along = (countX & (UNIT - 1)) >> 6;
+              const upper = (((a << 14) + Math.imul(b - a, along)) << scale) | 0;
+              const lower = (((c << 14) + Math.imul(d - c, along)) << scale) | 0;
+              const change = Math.imul((lower - upper + 2048) >> 12, (countY & (UNIT - 1)) >> 7) >> 1;
+              const rounded = (upper + change + half) >> places;
+              out[o] = rounded === wholeHole ? notHole : rounded;
+            } else {
+              const mean = meanOfValid(pixels, width, height, hole, startX + dx * k, startY + dy * k);
+              holes += store(mean, out, valid, o, empty, round, hole, notHole);
+            }
+            countX = (countX + stepX) | 0;
+            countY = (countY + stepY) | 0;
+          }
+          continue;
+        }
+        for (let k = 0; k < count; k++, o++) {
+          const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
+          const below = (at + width) | 0;
+          const a = pixels[at];
+          const b = pixels[at + 1];
+          const c = pixels[below];
+          const d = pixels[below + 1];
+          let mean = NaN;
+          if (a !== hole && b !== hole && c !== hole && d !== hole) {
+            const along = (countX & (UNIT - 1)) / UNIT;
+            const upper = a + (b - a) * along;
+            const lower = c + (d - c) * along;
+            mean = upper + ((lower - upper) * (countY & (UNIT - 1))) / UNIT;
+          }
+          if (Number.isNaN(mean)) {
+            mean = meanOfValid(pixels, width, height, hole, startX + dx * k, startY + dy * k);
+          }
+          holes += store(mean, out, valid, o, empty, round, hole, notHole);
+          countX = (countX + stepX) | 0;
+          countY = (countY + stepY) | 0;
+        }
+      }
+    }
+  }
+  return grid.width * grid.height - holes;
+}
+
+/** Writes a mean; NaN is a pixel without data. Returns the number of such pixels: 0 or 1. */
+function store(
+  mean: number,
+  out: PixelArray,
+  valid: Uint8Array,
+  at: number,
+  empty: number,
+  round: boolean,
+  hole: number,
+  notHole: number,
+): number {
+  if (Number.isNaN(mean)) {
+    out[at] = empty;
+    valid[at] = 0;
+    return 1;
+  }
+  const value = round ? Math.floor(mean + 0.5) : mean;
+  out[at] = value === hole ? notHole : value;
+  return 0;
+}
+
+/** Weighted mean of those of the four pixels around a point that hold data; NaN where its nearest pixel does not. */
+function meanOfValid(
+  pixels: PixelArray,
+  width: number,
+  height: number,
+  hole: number,
+  x: number,
+  y: number,
+): number {
+  const nearestX = Math.floor(x + 0.5 + EDGE);
+  const nearestY = Math.floor(y + 0.5 + EDGE);
+  if (!(nearestX >= 0 && nearestY >= 0 && nearestX < width && nearestY < height)) return NaN;
+  const own = pixels[nearestY * width + nearestX];
+  if (own === hole || Number.isNaN(own)) return NaN;
+  const left = Math.floor(x);
+  const top = Math.floor(y);
+  let sum = 0;
+  let weights = 0;
+  for (let j = 0; j < 2; j++) {
+    for (let i = 0; i < 2; i++) {
+      const column = left + i;
+      const row = top + j;
+      if (column < 0 || row < 0 || column >= width || row >= height) continue;
+      const value = pixels[row * width + column];
+      if (value === hole || Number.isNaN(value)) continue;
+      const weight = (i === 0 ? 1 - x + left : x - left) * (j === 0 ? 1 - y + top : y - top);
+      sum += value * weight;
+      weights += weight;
+    }
+  }
+  return sum / weights;
+}

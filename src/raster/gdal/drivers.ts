@@ -1,0 +1,25 @@
+/** The formats that are read through GDAL, and the only drivers that may open them. */
+import type { RasterKind } from '../header.js';
+
+export type GdalKind = Exclude<RasterKind, 'tiff' | 'hdf5'>;
+
+interface Format {
+  /** For people. */
+  name: string;
+  driver: string;
+  /** The driver of a single layer, where GDAL has one of its own for that. */
+  layerDriver?: string;
+}
+
+export const FORMATS: Record<GdalKind, Format> = {
+  jp2: { name: 'JPEG 2000', driver: 'JP2OpenJPEG' },
+  hfa: { name: 'Erdas Imagine (.img)', driver: 'HFA' },
+  hdf4: { name: 'HDF4', driver: 'HDF4', layerDriver: 'HDF4Image' },
+  netcdf: { name: 'netCDF', driver: 'netCDF' },
+};
+
+/** The format that a driver reads, for messages. */
+export function formatOfDriver(driver: string): string {
+  const format = Object.values(FORMATS).find((f) => f.driver === driver || f.layerDriver === driver);
+  return format?.name ?? driver;
+}

@@ -1,0 +1,101 @@
+/** The header of a raster that GDAL reads. */
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { gdalFailed, noLayer, severalLayers, unsupported } from '../errors.js';
+import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../limits.js';
+import { bytesPerSample, parseNodata } from '../pixels.js';
+import type { BandTags, DataType, RasterHeader } from '../types.js';
+import { FORMATS, type GdalKind } from './drivers.js';
+import { type GdalBand, type GdalInfo, gdalInfo } from './info.js';
+import { layersOf } from './layers.js';
+import { crsOf, transformOf } from './position.js';
+
+/**
+ * Reads the header of a raster through GDAL. `layer` names one of several; a file of several needs it.
+ * Throws TW_RASTER_NO_GDAL, _GDAL_FAILED, _GDAL_TIMEOUT, _NO_LAYER, _SEVERAL_LAYERS, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
+ */
+export async function openWithGdal(path: string, kind: GdalKind, layer?: string): Promise<RasterHeader> {
+  const { driver, layerDriver } = FORMATS[kind];
+  const file = resolve(path);
+  const info = await gdalInfo(path, file, driver);
+  const layers = layersOf(info, path);
+  const names = layers.map(({ name }) => name);
+  const chosen = layer === undefined ? layers[0] : layers.find(({ name }) => name === layer);
+  if (!chosen) throw noLayer(path, layer ?? '', names);
+  if (layer === undefined && layers.length > 1) throw severalLayers(path, names);
+  if (chosen.dataset === file) return headerOf(info, path, file, driver);
+  const opener = layerDriver ?? driver;
+  return headerOf(await gdalInfo(path, chosen.dataset, opener), path, chosen.dataset, opener);
+}
+
+async function headerOf(
+  info: GdalInfo,
+  path: string,
+  dataset: string,
+  driver: string,
+): Promise<RasterHeader> {
+  const { width, height, bands } = info;
+  if (![width, height, bands.length].every((size) => Number.isInteger(size) && size > 0))
+    throw gdalFailed(path, 'gdalinfo', `a size of ${width} x ${height} x ${bands.length}`, '');
+  if (width > MAX_SIDE || height > MAX_SIDE || bands.length > MAX_BANDS)
+    throw unsupported(path, `its size is ${width} x ${height} with ${bands.length} bands`);
+  const dataType = dataTypeOf(bands, path);
+  const [blockWidth, blockHeight] = bands[0].block;
+  const rowOfBlocks = Math.ceil(width / blockWidth) * blockWidth * blockHeight * bytesPerSample(dataType);
+  if (!(rowOfBlocks > 0 && rowOfBlocks <= MAX_BLOCK_BYTES))
+    throw unsupported(
+      path,
+      `a row of its blocks of ${blockWidth} x ${blockHeight} pixels is more than 1 GiB`,
+    );
+  return {
+    path,
+    fileBytes: (await stat(path)).size,
+    width,
+    height,
+    bands: bands.length,
+    dataType,
+    crs: crsOf(info, path),
+    transform: transformOf(info, path),
+    nodata: nodataOf(bands, path),
+    palette: bands.some((band) => band.palette),
+    blocks: { reader: 'gdal', driver, dataset, width: blockWidth, height: blockHeight },
+    bandTags: bands.map(bandTags),
+    metadata: info.metadata,
+    dateTime: undefined,
+  };
+}
+
+const DATA_TYPES: Record<string, DataType> = {
+  Byte: 'uint8',
+  Int8: 'int8',
+  UInt16: 'uint16',
+  Int16: 'int16',
+  UInt32: 'uint32',
+  Int32: 'int32',
+  Float32: 'float32',
+  Float64: 'float64',
+};
+
+function dataTypeOf(bands: GdalBand[], path: string): DataType {
+  // Before GDAL 3.7 signed bytes are bytes with a note.
+  const types = new Set(bands.map(({ type, signedByte }) => (signedByte ? 'Int8' : type)));
+  if (types.size > 1) throw unsupported(path, 'its bands are of different data types');
+  const [type] = types;
+  const dataType = DATA_TYPES[type];
+  if (!dataType) throw unsupported(path, `its pixels are of type ${type}`);
+  return dataType;
+}
+
+function nodataOf(bands: GdalBand[], path: string): number | undefined {
+  const values = new Set(bands.map(({ nodata }) => nodata));
+  if (values.size > 1) throw unsupported(path, 'its bands have different nodata values');
+  return parseNodata(bands[0].nodata);
+}
+
+function bandTags({ description, scale, offset }: GdalBand): BandTags {
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(scale === undefined ? {} : { scale }),
+    ...(offset === undefined ? {} : { offset }),
+  };
+}

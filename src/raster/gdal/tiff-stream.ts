@@ -1,0 +1,79 @@
+/** Takes an uncompressed TIFF apart as it comes through a pipe. */
+
+/** Bytes within which the directory and the place of the first row must be found. */
+const HEAD_BYTES = 1 << 16;
+const STRIP_OFFSETS = 273;
+const LONG8 = 16;
+
+/**
+ * A little-endian BigTIFF whose directory comes first and whose rows follow each other to its end, as GDAL writes it with
+ * STREAMABLE_OUTPUT=YES.
+ *
+ * Invariant: `head` is kept until the place of the first row is known; then `skip` bytes are left before it, and `row` holds
+ * the first `filled` bytes of row number `rows`.
+ */
+export class TiffStream {
+  rows = 0;
+  private head = Buffer.alloc(0);
+  private skip: number | undefined;
+  private readonly row: Uint8Array;
+  private filled = 0;
+
+  /** `take` is called with each row; the bytes are good until it returns, and aligned for any type. */
+  constructor(
+    rowBytes: number,
+    private readonly height: number,
+    private readonly take: (bytes: Uint8Array, row: number) => void,
+  ) {
+    this.row = new Uint8Array(rowBytes);
+  }
+
+  /** Takes the next bytes; returns what is wrong with them. */
+  push(chunk: Uint8Array): string | undefined {
+    if (this.skip !== undefined) return this.pixels(chunk);
+    this.head = Buffer.concat([this.head, chunk]);
+    const start = firstStrip(this.head);
+    if (typeof start === 'string') return start;
+    if (start === undefined) {
+      return this.head.length > HEAD_BYTES ? 'a TIFF without a directory at its start' : undefined;
+    }
+    this.skip = start;
+    return this.pixels(this.head);
+  }
+
+  private pixels(chunk: Uint8Array): string | undefined {
+    let at = Math.min(chunk.length, this.skip ?? 0);
+    this.skip = (this.skip ?? 0) - at;
+    while (at < chunk.length) {
+      if (this.rows === this.height) return `more than ${this.height} rows`;
+      const end = Math.min(chunk.length, at + this.row.length - this.filled);
+      this.row.set(chunk.subarray(at, end), this.filled);
+      this.filled += end - at;
+      at = end;
+      if (this.filled < this.row.length) break;
+      this.take(this.row, this.rows++);
+      this.filled = 0;
+    }
+    return undefined;
+  }
+}
+
+/** Where the first row begins: undefined where more bytes are needed to tell, text where this is no such file. */
+function firstStrip(head: Buffer): number | string | undefined {
+  if (head.length < 24) return undefined;
+  if (head.readUInt32LE(0) !== 0x002b4949) return 'something else than a TIFF';
+  const directory = Number(head.readBigUInt64LE(8));
+  if (directory !== 16) return 'a TIFF without a directory at its start';
+  const entries = Number(head.readBigUInt64LE(16));
+  if (head.length < 24 + entries * 20) return undefined;
+  for (let at = 24; at < 24 + entries * 20; at += 20) {
+    if (head.readUInt16LE(at) !== STRIP_OFFSETS) continue;
+    const wide = head.readUInt16LE(at + 2) === LONG8;
+    const count = Number(head.readBigUInt64LE(at + 4));
+    const inline = count * (wide ? 8 : 4) <= 8;
+    const valueAt = inline ? at + 12 : Number(head.readBigUInt64LE(at + 12));
+    if (head.length < valueAt + 8) return undefined;
+    return wide ? Number(head.readBigUInt64LE(valueAt)) : head.readUInt32LE(valueAt);
+  }
+  return 'a TIFF without rows';
+}

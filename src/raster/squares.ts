@@ -1,0 +1,77 @@
+/** Squares of a control grid: the pixels between four of its nodes, `step` x `step`, fewer at the right and lower edges. */
+import type { ControlGrid } from './control-grid.js';
+import type { Window } from './types.js';
+
+/** Noise of projections is far below, real differences are far above: a pixel centre on an edge goes to the right pixel. */
+export const EDGE = 1e-10;
+
+/** What is known of the squares of a grid over a window of pixels, row by row. */
+export interface Squares {
+  /** 1 where each pixel lies between the centres of four pixels of the window, so that its edges need not be looked for. */
+  interior: Uint8Array;
+  /** A bit for each row of pixels of each square, from the lowest on: that row holds no data. */
+  blank: Int32Array;
+  /** Likewise: the row is yet to be interpolated. */
+  todo: Int32Array;
+  /** The pixels of the window that interior squares need. */
+  needed: { left: number; top: number; right: number; bottom: number };
+}
+
+/** The longest way across a square, in source pixels: positions along it are counted in 2 ** -20 of them, in 32 bits. */
+const LONGEST = 2000;
+/** More than what rounding does to positions. */
+const MARGIN = 0.01;
+
+/** Squares beyond the window are blank, all rows of others are yet to do. */
+export function squaresOf(grid: ControlGrid, { column, row, width, height }: Window): Squares {
+  const { step, columns } = grid;
+  const size = (columns - 1) * (grid.rows - 1);
+  const interior = new Uint8Array(size);
+  const blank = new Int32Array(size);
+  const todo = new Int32Array(size);
+  const needed = { left: width, top: height, right: 0, bottom: 0 };
+  for (let j = 0, square = 0; j < grid.rows - 1; j++) {
+    const down = (Math.min(step, grid.height - j * step) - 1) / step;
+    for (let i = 0; i < columns - 1; i++, square++) {
+      const across = (Math.min(step, grid.width - i * step) - 1) / step;
+      const node = j * columns + i;
+      const left = corner(Math.min, grid.x, node, columns, across, down) - column - 0.5;
+      const right = corner(Math.max, grid.x, node, columns, across, down) - column - 0.5;
+      const top = corner(Math.min, grid.y, node, columns, across, down) - row - 0.5;
+      const bottom = corner(Math.max, grid.y, node, columns, across, down) - row - 0.5;
+      if (right < -1 || bottom < -1 || left > width || top > height) blank[square] = -1;
+      else todo[square] = -1;
+      const inside =
+        left >= MARGIN && top >= MARGIN && right < width - 1 - MARGIN && bottom < height - 1 - MARGIN;
+      if (!inside || right - left + bottom - top >= LONGEST) continue;
+      interior[square] = 1;
+      needed.left = Math.min(needed.left, Math.floor(left - MARGIN));
+      needed.top = Math.min(needed.top, Math.floor(top - MARGIN));
+      needed.right = Math.max(needed.right, Math.floor(right + MARGIN) + 2);
+      needed.bottom = Math.max(needed.bottom, Math.floor(bottom + MARGIN) + 2);
+    }
+  }
+  return { interior, blank, todo, needed };
+}
+
+/** The lowest or highest position of a square's four corner pixels; NaN where a node is. */
+function corner(
+  extreme: (...values: number[]) => number,
+  nodes: Float64Array,
+  node: number,
+  columns: number,
+  across: number,
+  down: number,
+): number {
+  const left = between(nodes, node, columns, down);
+  const right = between(nodes, node + 1, columns, down);
+  const upper = nodes[node] + (nodes[node + 1] - nodes[node]) * across;
+  const lower = left + (right - left) * across;
+  return extreme(nodes[node], upper, left, lower);
+}
+
+/** Between a node and the one below it. */
+export function between(nodes: Float64Array, node: number, columns: number, part: number): number {
+  const above = nodes[node];
+  return above + (nodes[node + columns] - above) * part;
+}

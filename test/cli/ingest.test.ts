@@ -1,0 +1,65 @@
+/** `tilewright ingest` beyond one scene: looking first, and watching a folder. */
+import assert from 'node:assert/strict';
+import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { finished, start, tilewright } from '../support/command.js';
+import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+
+const FLAGS = [...SCENE_FLAGS, '--datetime', '2024-06-01'];
+
+test('--dry-run lists the tiles that an ingest then makes, and writes none', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeTestScene(join(folder, 'a.tif'));
+  const data = ['--data', join(folder, 'data'), '--format', 'json'];
+  const dry = JSON.parse((await tilewright('ingest', path, '--dry-run', ...FLAGS, ...data)).stdout);
+  assert.deepEqual(await readdir(join(folder, 'data', 'tiles')), []);
+  const text = await tilewright('ingest', path, '--dry-run', ...FLAGS, '--data', join(folder, 'data'));
+  assert.match(text.stdout, /tiles at most\n {2}u/);
+
+  await tilewright('ingest', path, ...FLAGS, ...data);
+  const { features } = JSON.parse((await tilewright('search', '--limit', '1000', ...data)).stdout);
+  const made = features.map((item: { properties: { geocode: string } }) => item.properties.geocode);
+  assert.ok(made.length > 4);
+  assert.deepEqual(dry.scenes[0].geocodes.toSorted(), made.toSorted());
+});
+
+test('--watch ingests what comes, again what is corrected, and ends clean', {
+  timeout: 120_000,
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const inbox = join(folder, 'inbox');
+  await mkdir(inbox);
+  await writeFile(join(inbox, 'notes.txt'), 'not a scene');
+  const flags = ['--watch', ...FLAGS, '--data', join(folder, 'data'), '--format', 'json'];
+  const child = start(['ingest', inbox, ...flags]);
+  const end = finished(child);
+  t.after(() => child.kill('SIGKILL'));
+  const batch = () =>
+    new Promise<{ scenes: { id: string; tiles: number; replaced: boolean }[]; failed: object[] }>((resolve) =>
+      child.stdout?.once('data', (line) => resolve(JSON.parse(line))),
+    );
+
+  let next = batch();
+  await writeTestScene(join(inbox, 'a.tif'));
+  const [first] = (await next).scenes;
+  assert.match(first.id, /^a_/);
+  assert.equal(first.replaced, false);
+
+  next = batch();
+  const corrected = await writeTestScene(join(folder, 'corrected.tif'), { seed: 2 });
+  await copyFile(corrected, join(inbox, 'a.tif'));
+  const [second] = (await next).scenes;
+  assert.deepEqual([second.id, second.replaced], [first.id, true]);
+
+  next = batch();
+  await writeFile(join(inbox, 'broken.tif'), 'II*\0 cut off');
+  assert.equal((await next).failed.length, 1);
+
+  child.kill('SIGINT');
+  const { code, stderr } = await end;
+  assert.equal(code, 0, stderr);
+  const file = await tilewright('ingest', corrected, '--watch', ...FLAGS, '--data', join(folder, 'data'));
+  assert.match(file.stderr, /TW_CLI_NOT_FOLDER/);
+});

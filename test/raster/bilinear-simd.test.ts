@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { bilinearSimd } from '../../src/raster/bilinear-simd.js';
+import { type ControlGrid, type DataType, newPixels, type PixelArray, warp } from '../../src/raster/index.js';
+import { squaresOf } from '../../src/raster/squares.js';
+import { assertSamePixels, random } from './images.js';
+
+/** Position in the source of the centre of a pixel of the destination. */
+type Map = (column: number, row: number) => [x: number, y: number];
+
+/** A control grid with nodes moved by up to `jitter` pixels, some of them nowhere. */
+function gridOf(width: number, height: number, step: number, map: Map, jitter = 0, seed = 0): ControlGrid {
+  const next = random(seed);
+  const columns = Math.ceil(width / step) + 1;
+  const rows = Math.ceil(height / step) + 1;
+  const nodes = Array.from({ length: columns * rows }, (_, node) => {
+    const [x, y] = map((node % columns) * step, Math.floor(node / columns) * step);
+    if (jitter > 0 && next() < 0.02) return [Number.NaN, Number.NaN];
+    return [x + jitter * (next() - 0.5), y + jitter * (next() - 0.5)];
+  });
+  const x = Float64Array.from(nodes, (node) => node[0]!);
+  const y = Float64Array.from(nodes, (node) => node[1]!);
+  return { width, height, step, columns, rows, x, y };
+}
+
+const affine =
+  (turn: number, scale: number, shear: number, left: number, top: number): Map =>
+  (column, row) => {
+    const x = column + shear * row;
+    return [
+      left + scale * (x * Math.cos(turn) - row * Math.sin(turn)),
+      top + scale * (x * Math.sin(turn) + row * Math.cos(turn)),
+    ];
+  };
+
+/** Values from the whole range of the type; of its upper and lower ends, and of the hole and its neighbours, many. */
+function noise(dataType: DataType, size: number, hole: number, holes: number, seed: number): PixelArray {
+  const next = random(seed);
+  const shift = dataType.startsWith('u') ? 0 : 0.5;
+  const range = dataType.endsWith('16') ? 2 ** 16 : 256;
+  const lowest = -shift * range;
+  return newPixels(dataType, size).map(() => {
+    const kind = next();
+    if (kind < holes) return hole;
+    if (kind < holes + 0.05) return hole + 1;
+    if (kind < holes + 0.1) return next() < 0.5 ? lowest : lowest + range - 1;
+    return Math.floor(lowest + next() * range);
+  });
+}
+
+const SIZES = { width: 71, height: 53 };
+
+test('the SIMD kernel gives the same as the plain one, to the last bit', () => {
+  let fast = 0;
+  fc.assert(
+    fc.property(
+      fc.constantFrom<DataType>('uint8', 'int8', 'uint16', 'int16', 'uint32', 'float32'),
+      fc.constantFrom(undefined, 0, 7, 255, 65_535, -128),
+      fc.constantFrom(0, 0.0005, 0.01, 0.5, 1),
+      fc.tuple(fc.integer({ min: 1, max: 110 }), fc.integer({ min: 1, max: 90 })),
+      fc.constantFrom(1, 2, 4, 8, 16, 32),
+      fc.record({
+        turn: fc.oneof(fc.constant(0), fc.double({ min: -3.2, max: 3.2, noNaN: true })),
+        scale: fc.double({ min: 0.05, max: 2, noNaN: true }),
+        shear: fc.oneof(fc.constant(0), fc.double({ min: -1, max: 1, noNaN: true })),
+        left: fc.double({ min: -20, max: 70, noNaN: true }),
+        top: fc.double({ min: -20, max: 60, noNaN: true }),
+        jitter: fc.constantFrom(0, 3),
+      }),
+      fc.integer({ min: -300, max: 0 }),
+      fc.integer(),
+      (
+        dataType,
+        nodata,
+        holes,
+        [width, height],
+        step,
+        { turn, scale, shear, left, top, jitter },
+        at,
+        seed,
+      ) => {
+        const pixels = noise(dataType, SIZES.width * SIZES.height, nodata ?? 7, holes, seed);
+        const window = { column: at, row: at, ...SIZES };
+        const source = {
+          pixels,
+          window,
+          sceneWidth: at + SIZES.width,
+          sceneHeight: at + SIZES.height,
+          nodata,
+        };
+        const map = affine(turn, scale, shear, left + at, top + at);
+        const grid = gridOf(width, height, step, map, jitter, seed);
+        const run = (simd: boolean) => {
+          const out = newPixels(dataType, width * height);
+          const valid = new Uint8Array(width * height).fill(1);
+          const count = warp('bilinear', source, grid, out, valid, simd);
+          return { out, valid, count };
+        };
+        const found = run(true);
+        const wanted = run(false);
+        assertSamePixels(found.out, wanted.out);
+        assertSamePixels(found.valid, wanted.valid);
+        assert.equal(found.count, wanted.count);
+        assert.equal(
+          found.count,
+          found.valid.reduce((sum, flag) => sum + flag, 0),
+        );
+        const squares = squaresOf(grid, window);
+        const before = squares.todo.filter((rows) => rows !== 0).length;
+        bilinearSimd({ pixels, ...window, hole: nodata ?? Number.NaN }, grid, squares, found.out, 0);
+        fast += before - squares.todo.filter((rows) => rows !== 0).length;
+      },
+    ),
+    { seed: 42, numRuns: 600 },
+  );
+  assert.ok(fast > 1000, `only ${fast} squares were done`);
+});
+
+test('means are within a count of exact rounding', () => {
+  const [width, height, side] = [96, 64, 180];
+  fc.assert(
+    fc.property(
+      fc.constantFrom<[DataType, number]>(['uint8', 255], ['int8', 127], ['uint16', 9000], ['int16', 9000]),
+      fc.double({ min: -3.2, max: 3.2, noNaN: true }),
+      fc.double({ min: 0.1, max: 0.7, noNaN: true }),
+      fc.integer(),
+      ([dataType, highest], turn, scale, seed) => {
+        const next = random(seed);
+        const pixels = newPixels(dataType, side * side).map(() => 1 + Math.floor(next() * highest));
+        const map = affine(turn, scale, 0, 90, 90);
+        const out = newPixels(dataType, width * height);
+        const window = { column: 0, row: 0, width: side, height: side };
+        const source = { pixels, window, sceneWidth: side, sceneHeight: side, nodata: 0 };
+        const grid = gridOf(width, height, 32, map);
+        const count = warp('bilinear', source, grid, out, new Uint8Array(out.length));
+        assert.equal(count, out.length);
+        for (let o = 0; o < out.length; o++) {
+          const [x, y] = map(o % width, Math.floor(o / width)).map((value) => value - 0.5) as [
+            number,
+            number,
+          ];
+          const at = Math.floor(y) * side + Math.floor(x);
+          const along = x % 1;
+          const upper = pixels[at]! * (1 - along) + pixels[at + 1]! * along;
+          const lower = pixels[at + side]! * (1 - along) + pixels[at + side + 1]! * along;
+          const exact = Math.round(upper * (1 - (y % 1)) + lower * (y % 1));
+          assert.ok(Math.abs(out[o]! - exact) <= 1, `pixel ${o} is ${out[o]}, not ${exact}`);
+        }
+      },
+    ),
+    { seed: 42, numRuns: 100 },
+  );
+});
