@@ -1,4 +1,4 @@
-/** Gathers the bands of a scene into groups by pixel size, data type and role. */
+/** Gathers the bands of a scene into groups by pixel size, data type, role and nodata value. */
 import type { RasterHeader, Resampling } from '../raster/index.js';
 import { bandsDiffer } from './errors.js';
 import type { Resolution, SourceBand, SourceGroup } from './scene.js';
@@ -28,7 +28,7 @@ function samePosition(a: RasterHeader, b: RasterHeader): boolean {
 
 /**
  * Groups, finest first, data before qa. Names are `<size>m`, `<size>m-qa`, with `-<type>` where two would be alike, and codes marked where
- * the type is alike as well.
+ * the type is alike as well. A file has one nodata value, so data bands that differ in it are two groups, the later one named by it.
  */
 export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
   const groups: (SourceGroup & { type: string })[] = [];
@@ -40,6 +40,7 @@ export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
         g.role === role &&
         g.resampling === resampling &&
         g.type === band.header.dataType &&
+        (role === 'qa' || Object.is(g.nodata, nodata)) &&
         sameSize(g.resolution.x, resolution.x) &&
         sameSize(g.resolution.y, resolution.y),
     );
@@ -55,11 +56,17 @@ export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
   const size = (g: SourceGroup) => Math.max(g.resolution.x, g.resolution.y);
   groups.sort((a, b) => size(a) - size(b) || (a.role === b.role ? 0 : a.role === 'data' ? -1 : 1));
   const base = (g: SourceGroup) => `${sizeName(size(g))}m${g.role === 'qa' ? '-qa' : ''}`;
+  const names = new Set<string>();
   return groups.map(({ type, ...group }) => {
     const alike = groups.filter((other) => base(other) === base(group));
     const sameType = alike.filter((other) => other.type === type);
-    const suffix = sameType.length > 1 && group.resampling === 'nearest' ? `${type}-codes` : type;
-    return { ...group, name: alike.length > 1 ? `${base(group)}-${suffix}` : base(group) };
+    const codes =
+      group.resampling === 'nearest' && sameType.some((other) => other.resampling !== group.resampling);
+    const suffix = codes ? `${type}-codes` : type;
+    const name = alike.length > 1 ? `${base(group)}-${suffix}` : base(group);
+    const unique = names.has(name) ? `${name}-nodata${group.nodata ?? '-none'}` : name;
+    names.add(unique);
+    return { ...group, name: unique };
   });
 }
 

@@ -92,6 +92,21 @@ export const tileTooLarge = defineError(
     `${path}: the tile ${geocode} would be ${width} x ${height} pixels; use a higher --precision`,
 );
 
+export const badSidecar = defineError(
+  'TW_INGEST_BAD_SIDECAR',
+  400,
+  'A STAC Item beside a raster cannot be read, or says something that it may not say. Mend it or take it away.',
+  (path: string, what: string) => `${path} cannot be used as a STAC Item: ${what}. Mend it or take it away.`,
+);
+
+export const manyLayers = defineError(
+  'TW_INGEST_MANY_LAYERS',
+  400,
+  'A file of several layers (HDF, netCDF) is no product that is known. Take the layers out with gdal_translate and ingest these.',
+  (path: string, layers: string) =>
+    `${path} is no product that is known. It holds ${layers}. Take one out with gdal_translate (gdalinfo lists their names), and ingest that with --collection.`,
+);
+
 export const badCloudBands = defineError(
   'TW_INGEST_BAD_CLOUD_BANDS',
   500,
@@ -112,6 +127,7 @@ export const cloudModelUnreadable = defineError(
   500,
   'The file that `--cloud-model` names cannot be read. Check the path and its permissions.',
   (path: string, cause: unknown) => `the cloud model ${path} cannot be read: ${messageOf(cause)}`,
+);
 
 export const badMetadata = defineError(
   'TW_INGEST_BAD_METADATA',

@@ -42,6 +42,9 @@ const TAG = {
 
 const TAGS = new Set<number>(Object.values(TAG));
 
+/** PhotometricInterpretation of images with a colour table. */
+const PALETTE_COLOUR = 3;
+
 /** Codecs that are decoded, and names for those that are not. */
 const CODECS = new Set([1, 5, 7, 8, 32773, 32946, 34887, 50000]);
 const OTHER_CODECS: Record<number, string> = {
@@ -101,6 +104,7 @@ async function readHeader(file: FileHandle, path: string): Promise<RasterHeader>
     crs: crsFromGeoKeys(keys, path),
     transform: transformOf(directory, keys, path),
     nodata: parseNodata(directory.text(TAG.gdalNodata)),
+    palette: one(TAG.photometric, 1) === PALETTE_COLOUR,
     blocks,
     ...parseGdalMetadata(directory.text(TAG.gdalMetadata) ?? '', bands),
     dateTime: directory.text(TAG.dateTime),

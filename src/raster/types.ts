@@ -108,6 +108,8 @@ export interface RasterHeader {
   crs: Crs;
   transform: Affine;
   nodata: number | undefined;
+  /** True where the values are indexes of a colour table: codes, which must not be averaged. */
+  palette: boolean;
   blocks: BlockLayout;
   bandTags: BandTags[];
   /** What the file says of itself as a whole: GDAL metadata items, HDF attributes. */

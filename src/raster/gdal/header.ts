@@ -57,6 +57,7 @@ async function headerOf(
     crs: crsOf(info, path),
     transform: transformOf(info, path),
     nodata: nodataOf(bands, path),
+    palette: bands.some((band) => band.palette),
     blocks: { reader: 'gdal', driver, dataset, width: blockWidth, height: blockHeight },
     bandTags: bands.map(bandTags),
     metadata: info.metadata,

@@ -21,6 +21,8 @@ export interface GdalBand {
   /** In GDAL's words, such as UInt16. */
   type: string;
   signedByte: boolean;
+  /** True where its values index a colour table. */
+  palette: boolean;
   block: [width: number, height: number];
   /** As text, so that nan and inf survive. */
   nodata: string | undefined;
@@ -77,6 +79,7 @@ function parseBand(value: unknown): GdalBand {
   return {
     type: text(band.type) ?? '',
     signedByte: items(domains.IMAGE_STRUCTURE).PIXELTYPE === 'SIGNEDBYTE',
+    palette: band.colorInterpretation === 'Palette',
     block: [width, height],
     nodata: typeof nodata === 'number' ? String(nodata) : text(nodata),
     description: text(band.description) || undefined,

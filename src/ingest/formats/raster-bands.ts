@@ -1,0 +1,83 @@
+/** The bands of a raster of no known product, as flags, a STAC Item beside it and its own tags describe them. */
+import { Mask, type RasterHeader } from '../../raster/index.js';
+import type { UngroupedBand } from '../band-groups.js';
+import { badOption, missingBand } from '../errors.js';
+import { groundResolution } from '../resolution.js';
+import type { DescribeOptions, QualityBand, SourceGroup } from '../scene.js';
+import type { ItemAsset } from './stac-item-document.js';
+
+/** STAC eo 1.1.0 common names; a band so named gets it as its common name too. */
+const COMMON_NAMES = new Set(
+  'coastal blue green red rededge rededge071 rededge075 rededge078 yellow pan nir nir08 nir09 cirrus swir16 swir22 lwir lwir11 lwir12'.split(
+    ' ',
+  ),
+);
+
+export type BandOptions = Pick<DescribeOptions, 'bands' | 'nodata' | 'scale' | 'offset' | 'maskBand'>;
+
+/**
+ * Flags win over the Item, and the Item over the file's own tags. A band of a palette or with classes holds codes, which are
+ * never averaged. A file of one band without a name takes `fallback`.
+ */
+export function describeBands(
+  header: RasterHeader,
+  options: BandOptions,
+  asset?: ItemAsset,
+  fallback?: string,
+): UngroupedBand[] {
+  const { path } = header;
+  const flagged = flaggedNames(path, header, options);
+  const resolution = groundResolution(header);
+  return header.bandTags.map((tags, index): UngroupedBand => {
+    const item = asset?.bands[index] ?? asset?.everyBand;
+    const single = header.bands === 1 ? fallback : undefined;
+    const name = (flagged[index] ?? item?.name ?? (tags.description || single) ?? `b${index + 1}`).trim();
+    const base = { name, header, index, resolution };
+    if (index + 1 === options.maskBand) return { ...base, role: 'qa', nodata: null, scale: 1, offset: 0 };
+    const commonName = item?.commonName ?? name.toLowerCase();
+    const codes = header.palette || (item?.codes ?? false);
+    return {
+      ...base,
+      commonName: COMMON_NAMES.has(commonName) ? commonName : undefined,
+      role: 'data',
+      ...(codes && { resampling: 'nearest' }),
+      nodata: options.nodata ?? item?.nodata ?? header.nodata ?? null,
+      scale: options.scale ?? item?.scale ?? tags.scale ?? 1,
+      offset: options.offset ?? item?.offset ?? tags.offset ?? 0,
+    };
+  });
+}
+
+/** Names of --bands by band index. */
+function flaggedNames(path: string, header: RasterHeader, options: BandOptions): (string | undefined)[] {
+  const names: (string | undefined)[] = [];
+  const requireBand = (flag: string, label: string, number: number) => {
+    if (number >= 1 && number <= header.bands) return;
+    throw missingBand(path, label, `The file has ${header.bands} bands; correct ${flag}.`);
+  };
+  for (const [name, number] of Object.entries(options.bands ?? {})) {
+    requireBand('--bands', `${name}=${number}`, number);
+    names[number - 1] = name;
+  }
+  const { maskBand } = options;
+  if (maskBand !== undefined) requireBand('--mask-band', String(maskBand), maskBand);
+  return names;
+}
+
+/** What --mask-band says: 0 is clear, any other value is cloud. Empty without the flag. */
+export function maskBandQuality(
+  header: RasterHeader,
+  groups: SourceGroup[],
+  { maskBand }: BandOptions,
+): QualityBand[] {
+  if (maskBand === undefined) return [];
+  if (header.dataType !== 'uint8' && header.dataType !== 'uint16') {
+    const expected = `a band of 8 or 16 bit codes, but ${header.path} holds ${header.dataType}`;
+    throw badOption('--mask-band', String(maskBand), expected);
+  }
+  const group = groups.find((g) => g.role === 'qa');
+  if (!group) throw new Error('the mask band has no group');
+  const codes = new Uint8Array(header.dataType === 'uint8' ? 256 : 65536).fill(Mask.cloud);
+  codes[0] = Mask.clear;
+  return [{ group: group.name, band: 0, codes }];
+}

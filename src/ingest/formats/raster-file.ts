@@ -1,0 +1,98 @@
+/** Any single raster, its bands and time described by flags, by a STAC Item beside it, or by its own tags. */
+import { createHash } from 'node:crypto';
+import { basename, extname } from 'node:path';
+import { openRaster, type RasterHeader } from '../../raster/index.js';
+import { groupBands } from '../band-groups.js';
+import { badOption, badSidecar, noCollection, noDatetime } from '../errors.js';
+import type { DescribeOptions, Scene, SceneFormat } from '../scene.js';
+import { dateInName, parseSpan, parseTime, stamp, type TimeSpan } from './acquisition-time.js';
+import { describeBands, maskBandQuality } from './raster-bands.js';
+import { itemOfFile, type StacItem } from './stac-item-document.js';
+
+export const rasterFile: SceneFormat = {
+  name: 'raster file',
+
+  async detect({ entries }) {
+    return entries === null;
+  },
+
+  async describe({ path }, options) {
+    const header = await openRaster(path);
+    const item = await itemOfFile(path);
+    const name = basename(path);
+    const assets = item?.assets ?? [];
+    const asset = assets.find(({ file }) => file === name) ?? (assets.length === 1 ? assets[0] : undefined);
+    const warnings: string[] = [];
+    const span = timeOf(header, options, item, warnings);
+    const groups = groupBands(describeBands(header, options, asset, asset?.key));
+    // An Item of several files is one scene for each of them.
+    const itemId = item && (assets.length > 1 && asset ? `${item.id}_${asset.key}` : item.id);
+    const scene: Scene = {
+      ...describeWhole(path, options, item),
+      id: options.id ?? (itemId ? cleanId(itemId) : `${cleanId(stemOf(name))}_${stamp(span.start)}`),
+      platform: options.platform ?? item?.platform ?? header.metadata.PLATFORM ?? null,
+      ...span,
+      groups,
+      quality: maskBandQuality(header, groups, options),
+      reflectanceTest: false,
+      warnings,
+    };
+    return [scene];
+  },
+};
+
+/** What flags and the Item say, whatever the rasters are. */
+export function describeWhole(
+  path: string,
+  options: DescribeOptions,
+  item: StacItem | null,
+): Pick<Scene, 'path' | 'collection'> {
+  const id = options.collection ?? item?.collection;
+  if (!id) throw noCollection(path);
+  if (item && id === item.collection && !/^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$/.test(id)) {
+    throw badSidecar(item.path, `its collection ${id.slice(0, 80)} is no name here; add --collection`);
+  }
+  return { path, collection: { id, title: id, license: item?.license ?? 'proprietary' } };
+}
+
+/** Flags, then the Item, then tags of the file, then its name. Throws TW_INGEST_BAD_OPTION and _NO_DATETIME. */
+function timeOf(
+  header: RasterHeader,
+  options: DescribeOptions,
+  item: StacItem | null,
+  warnings: string[],
+): TimeSpan {
+  const said = flaggedTime(options) ?? item?.span;
+  if (said) return said;
+  // TIFF 6.0 DateTime is "YYYY:MM:DD HH:MM:SS" without a zone; UTC is the field's custom.
+  const tag = header.metadata.ACQUISITION_DATETIME ?? header.dateTime;
+  const tagged = tag ? parseTime(tag.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T')) : NaN;
+  if (!Number.isNaN(tagged)) return { start: tagged, end: tagged };
+  const date = dateInName(basename(header.path));
+  if (date === undefined) throw noDatetime(header.path);
+  warnings.push(
+    `the file does not say when it was taken; ${date} is from its name (--datetime says otherwise)`,
+  );
+  const start = parseTime(date);
+  return { start, end: start };
+}
+
+/** What --datetime says; undefined without the flag. */
+export function flaggedTime({ datetime }: DescribeOptions): TimeSpan | undefined {
+  if (datetime === undefined) return undefined;
+  const span = parseSpan(datetime);
+  if (!span) throw badOption('--datetime', datetime, 'a time such as 2024-06-01T10:30:00Z, or start/end');
+  return span;
+}
+
+export const stemOf = (name: string) => basename(name, extname(name));
+
+/** A file name as an id; where characters were replaced, a digest keeps different names apart. */
+export function cleanId(name: string): string {
+  const clean = name
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .slice(0, 80);
+  if (clean === name) return name;
+  return `${clean || 'scene'}-${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
+}

@@ -1,0 +1,104 @@
+/** NAIP: the name and the content must agree; real images where they lie beside the repository. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
+import { readRaster } from '../../src/raster/index.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { bytesOf, realData, writeRaster } from '../support/rasters.js';
+import { tempFolder } from '../support/temp.js';
+
+const skip = !existsSync(realData) && 'no real scenes beside the repository';
+const NAME = 'm_3211605_ne_11_060_20200415';
+
+/** Four bands of 8 bits, 200 x 160 pixels of about 0.6 m, in NAD83 UTM zone 11. */
+const image = {
+  width: 200,
+  height: 160,
+  dataType: 'uint8',
+  bands: bytesOf(4, 200 * 160, (i, band) => (i + 40 * band) % 251),
+  epsg: 26911,
+  pixel: 0.5999,
+  x: 557_700,
+  y: 3_648_377,
+} as const;
+
+test('a NAIP image: bands, date, place in its collection', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeRaster(join(folder, `${NAME}_20200801.tif`), image);
+  const [scene] = await describeScenes(path, {});
+  assert.equal(scene.id, NAME, 'the date of delivery is no part of the id');
+  assert.equal(scene.collection.id, 'naip');
+  assert.equal(scene.platform, 'aircraft');
+  assert.equal(new Date(scene.start).toISOString(), '2020-04-15T00:00:00.000Z');
+  assert.equal(scene.start, scene.end);
+  assert.deepEqual(scene.quality, []);
+  assert.equal(scene.groups.length, 1);
+  const [group] = scene.groups;
+  assert.deepEqual(group.resolution, { x: 0.6, y: 0.6 }, 'the nominal pixel, so that years stack');
+  assert.equal(group.nodata, null);
+  assert.equal(group.resampling, 'bilinear');
+  assert.deepEqual(
+    group.bands.map(({ name, commonName, scale }) => [name, commonName, scale]),
+    ['red', 'green', 'blue', 'nir'].map((name) => [name, name, 1]),
+  );
+
+  const node = await testNode(t, join(folder, 'data'));
+  const results = await ingest(node, { href: path });
+  assert.deepEqual(results.failed, []);
+  assert.equal(results.collection, 'naip');
+  for (const tile of await tilesOf(node)) assert.equal(tile.cloudCover, null, 'nothing assessed the clouds');
+});
+
+test('neither the name alone nor the content alone makes a file NAIP', async (t) => {
+  const folder = await tempFolder(t);
+  const flags = { collection: 'plain', datetime: '2020-04-15' };
+  const cases: [string, object][] = [
+    ['photo.tif', {}],
+    [`${NAME}.tif`, { epsg: 26912 }],
+    [`${NAME}.tif`, { epsg: 32611 }],
+    [`${NAME}.tif`, { bands: image.bands.slice(0, 3) }],
+    [`${NAME}.tif`, { dataType: 'uint16', bands: image.bands.map((band) => Uint16Array.from(band)) }],
+    ['m_3211605_ne_11_060_20201345.tif', {}],
+  ];
+  for (const [name, change] of cases) {
+    const path = await writeRaster(join(folder, name), { ...image, ...change });
+    const [scene] = await describeScenes(path, flags);
+    assert.equal(scene.collection.id, 'plain', `${name} ${Object.keys(change)}`);
+  }
+});
+
+test('real images, alone and in a folder with side files', { skip }, async (t) => {
+  const folder = await tempFolder(t);
+  const names = (await readdir(join(realData, 'naip'))).filter((name) => name.endsWith('.tif'));
+  const scenes = (
+    await Promise.all(names.map((name) => describeScenes(join(realData, 'naip', name), {})))
+  ).flat();
+  assert.deepEqual(
+    scenes.map(({ id, collection, groups }) => [id, collection.id, groups[0].name, groups[0].nodata]),
+    [
+      ['m_3211605_ne_11_060_20200415', 'naip', '0.6m', null],
+      ['m_3610332_se_13_060_20200903', 'naip', '32m', 0],
+      ['m_4112001_sw_10_060_20220716', 'naip', '22m', null],
+    ],
+  );
+  const product = join(folder, 'unpacked');
+  await mkdir(product);
+  await copyFile(join(realData, 'naip', names[0]), join(product, names[0]));
+  await writeFile(join(product, 'readme.txt'), 'text');
+  await writeFile(join(product, `${names[0]}.xml`), '<metadata/>');
+  assert.deepEqual((await findInputs(product)).inputs, [join(product, names[0])]);
+
+  const node = await testNode(t, join(folder, 'data'));
+  const results = await ingest(node, { href: product });
+  assert.deepEqual(results.failed, []);
+  const source = await readRaster(join(realData, 'naip', names[0]));
+  const most = Math.max(...source.bands[3]);
+  for (const tile of await tilesOf(node)) {
+    const { bands } = await readRaster(node.storage.tilePath(tile, '0.6m'));
+    assert.equal(bands.length, 4);
+    assert.ok(Math.max(...bands[3]) <= most);
+  }
+});

@@ -1,0 +1,242 @@
+/** Rasters of no known product: flags, a STAC Item beside the file, its own tags, its name, in this order. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { dateInName, parseSpan } from '../../src/ingest/formats/acquisition-time.js';
+import { describeScenes } from '../../src/ingest/formats/index.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { bytesOf, realData, writeRaster } from '../support/rasters.js';
+import { tempFolder } from '../support/temp.js';
+
+const skip = !existsSync(realData) && 'no real scenes beside the repository';
+
+/** An Item of one asset for a file of two bands. */
+const item = (href: string, more: object = {}, asset: object = {}) =>
+  JSON.stringify({
+    type: 'Feature',
+    stac_version: '1.0.0',
+    id: 'flight-7',
+    collection: 'drone',
+    properties: { datetime: '2023-05-06T07:08:09Z', platform: 'ebee', license: 'CC-BY-4.0' },
+    assets: {
+      image: {
+        href,
+        'eo:bands': [
+          { name: 'R', common_name: 'red' },
+          { name: 'N', common_name: 'nir' },
+        ],
+        'raster:bands': [{ nodata: 9, scale: 0.5, offset: 1 }, { nodata: 9 }],
+        ...asset,
+      },
+    },
+    ...more,
+  });
+
+const twoBands = { dataType: 'uint8', bands: bytesOf(2, 64 * 64, (i, band) => (i % 50) + band) } as const;
+
+test('flags say everything, and a date may be a span', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeRaster(join(folder, 'field.tif'), twoBands);
+  const flags = {
+    collection: 'fields',
+    datetime: '2024-06-01/2024-06-08',
+    bands: { red: 1, haze: 2 },
+    nodata: 3,
+    scale: 0.1,
+    offset: -1,
+    platform: 'plane',
+    maskBand: 2,
+  };
+  const [scene] = await describeScenes(path, flags);
+  assert.equal(scene.id, 'field_20240601T000000Z');
+  assert.equal(scene.end - scene.start, 7 * 86_400_000);
+  assert.equal(scene.platform, 'plane');
+  const [data, qa] = scene.groups;
+  assert.deepEqual(
+    [data.name, data.nodata, data.bands[0].name, data.bands[0].commonName, data.bands[0].scale],
+    ['10m', 3, 'red', 'red', 0.1],
+  );
+  assert.deepEqual([qa.name, qa.nodata, qa.bands[0].name], ['10m-qa', null, 'haze']);
+  assert.deepEqual([...scene.quality[0].codes.subarray(0, 3)], [1, 2, 2]);
+  for (const datetime of ['2024-06-01/2024-06-08/2024-06-09', '2024-06-08/2024-06-01', '2024-02-30', '']) {
+    await assert.rejects(describeScenes(path, { ...flags, datetime }), { code: 'TW_INGEST_BAD_OPTION' });
+  }
+});
+
+test('the time comes from a tag, else from the name with a warning, else it is asked for', async (t) => {
+  const folder = await tempFolder(t);
+  const describe = async (name: string, metadata = {}) => {
+    const path = await writeRaster(join(folder, name), { metadata });
+    const [scene] = await describeScenes(path, { collection: 'c' });
+    return { time: new Date(scene.start).toISOString(), warnings: scene.warnings };
+  };
+  const tagged = await describe('a_2020-01-01.tif', { ACQUISITION_DATETIME: '2024-06-01T10:00:00Z' });
+  assert.deepEqual(tagged, { time: '2024-06-01T10:00:00.000Z', warnings: [] });
+  const named = await describe('NDVI_2013-09-14.tif');
+  assert.equal(named.time, '2013-09-14T00:00:00.000Z');
+  assert.match(named.warnings.join(), /2013-09-14 is from its name/);
+  assert.equal((await describe('S_20130914T101112_20140101.tif')).time, '2013-09-14T00:00:00.000Z');
+  for (const name of ['12345678.tif', 'tile_20131341.tif', '120130914.tif', '2013-0914.tif']) {
+    await assert.rejects(describe(name), { code: 'TW_INGEST_NO_DATETIME' }, name);
+  }
+  const plain = await writeRaster(join(folder, 'x_20240101.tif'));
+  await assert.rejects(describeScenes(plain, {}), { code: 'TW_INGEST_NO_COLLECTION' });
+});
+
+test('any day is found in a name, however it is written', () => {
+  const day = fc.date({ min: new Date('1900-01-01'), max: new Date('2099-12-31'), noInvalidDate: true });
+  fc.assert(
+    fc.property(day, fc.constantFrom('-', ''), fc.stringMatching(/^[a-z_]{0,9}$/), (date, mark, word) => {
+      const text = date.toISOString().slice(0, 10);
+      assert.equal(dateInName(`${word}${text.replaceAll('-', mark)}_b1.tif`), text);
+      assert.equal(parseSpan(text)?.start, Date.parse(text));
+    }),
+    { seed: 42 },
+  );
+});
+
+test('an Item beside the file describes it; flags win over it, and it over tags', async (t) => {
+  const folder = await tempFolder(t);
+  const tags = [
+    { description: 'b', scale: 7 },
+    { description: 'c', scale: 7 },
+  ];
+  const metadata = { ACQUISITION_DATETIME: '2001-01-01', PLATFORM: 'tag' };
+  const path = await writeRaster(join(folder, 'a.tif'), { ...twoBands, bandTags: tags, metadata });
+  for (const name of ['a.json', 'a.tif.json', 'item.json', 'other.json']) {
+    const sidecar = join(folder, name);
+    await writeFile(sidecar, item(name === 'a.json' ? 'https://elsewhere/b.tif' : './a.tif'));
+    const [scene] = await describeScenes(path, {});
+    assert.equal(scene.id, 'flight-7', name);
+    assert.deepEqual(scene.collection, { id: 'drone', title: 'drone', license: 'CC-BY-4.0' });
+    assert.equal(scene.platform, 'ebee');
+    assert.equal(new Date(scene.start).toISOString(), '2023-05-06T07:08:09.000Z');
+    const [group] = scene.groups;
+    assert.equal(group.nodata, 9);
+    assert.deepEqual(
+      group.bands.map((band) => [band.name, band.commonName, band.scale, band.offset]),
+      [
+        ['R', 'red', 0.5, 1],
+        ['N', 'nir', 7, 0],
+      ],
+    );
+    const flags = { id: 'x', collection: 'y', datetime: '2024-01-01', platform: 'z', nodata: 1, scale: 2 };
+    const [flagged] = await describeScenes(path, { ...flags, bands: { blue: 1 } });
+    const [first] = flagged.groups[0].bands;
+    assert.deepEqual(
+      [
+        flagged.id,
+        flagged.collection.id,
+        flagged.platform,
+        flagged.groups[0].nodata,
+        first.name,
+        first.scale,
+      ],
+      ['x', 'y', 'z', 1, 'blue', 2],
+    );
+    await writeFile(sidecar, '{}');
+    await assert.rejects(
+      describeScenes(path, {}),
+      { code: 'TW_INGEST_NO_COLLECTION' },
+      'no Item, no description',
+    );
+    await writeFile(sidecar, item('./b.tif'));
+    if (name.startsWith('a.')) await describeScenes(path, {});
+    else
+      await assert.rejects(describeScenes(path, {}), { code: 'TW_INGEST_NO_COLLECTION' }, 'of another file');
+    await rm(sidecar);
+  }
+});
+
+test('STAC 1.1 bands, special nodata, classes', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeRaster(join(folder, 'a.tif'), twoBands);
+  const asset = {
+    'eo:bands': undefined,
+    'raster:bands': undefined,
+    nodata: 'nan',
+    'raster:scale': 3,
+    bands: [
+      { name: 'one', 'eo:common_name': 'green' },
+      { name: 'two', 'classification:classes': [{ value: 1 }], nodata: 255 },
+    ],
+  };
+  await writeFile(join(folder, 'a.json'), item('a.tif', { stac_version: '1.1.0' }, asset));
+  const [scene] = await describeScenes(path, {});
+  assert.deepEqual(
+    scene.groups.map(({ name, nodata, resampling, bands }) => [
+      name,
+      nodata,
+      resampling,
+      bands[0].commonName,
+    ]),
+    [
+      ['10m-uint8', Number.NaN, 'bilinear', 'green'],
+      ['10m-uint8-codes', 255, 'nearest', undefined],
+    ],
+  );
+  assert.equal(scene.groups[0].bands[0].scale, 3);
+});
+
+test('an Item that says something wrong is named, and one that leads away is not followed', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeRaster(join(folder, 'a.tif'), twoBands);
+  const sidecar = join(folder, 'a.json');
+  const wrong: [string, RegExp][] = [
+    ['{ no json', /not JSON/],
+    ['[', /not JSON/],
+    [`"${'x'.repeat(1_100_000)}"`, /1000000 bytes/],
+    [item('a.tif', { id: 7 }), /id is no text/],
+    [item('a.tif', { properties: { datetime: 'yesterday' } }), /properties.datetime is no time/],
+    [item('a.tif', { assets: { image: 'a.tif' } }), /assets.image is no object/],
+    [item('a.tif', {}, { 'raster:bands': [{ scale: '1' }] }), /raster:bands\[0\].scale is no number/],
+    [item('a.tif', {}, { 'raster:bands': [{ nodata: 'none' }] }), /nodata is no number/],
+    [item('a.tif', { collection: '../x' }), /add --collection/],
+  ];
+  for (const [text, message] of wrong) {
+    await writeFile(sidecar, text);
+    await assert.rejects(describeScenes(path, {}), (error: Error & { code: string }) => {
+      assert.equal(error.code, 'TW_INGEST_BAD_SIDECAR');
+      assert.match(error.message, message);
+      return error.message.includes(sidecar);
+    });
+  }
+  const away = join(folder, 'away');
+  await mkdir(away);
+  const other = await writeRaster(join(away, 'a.tif'), twoBands);
+  await writeFile(sidecar, item('a.tif'));
+  await symlink(sidecar, join(away, 'a.json'));
+  await assert.rejects(describeScenes(other, {}), { code: 'TW_INGEST_NO_DATETIME' });
+});
+
+test('bands with different nodata values are groups of their own', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeRaster(join(folder, 'a.tif'), twoBands);
+  const raster = { 'raster:bands': [{ nodata: 1 }, { nodata: 2 }] };
+  await writeFile(join(folder, 'a.json'), item('a.tif', {}, raster));
+  const node = await testNode(t, join(folder, 'data'));
+  const { failed } = await ingest(node, { href: path });
+  assert.deepEqual(failed, []);
+  const [{ groups }] = await tilesOf(node);
+  assert.deepEqual(
+    groups.map(({ name, nodata }) => [name, nodata]),
+    [
+      ['10m-uint8', 1],
+      ['10m-uint8-nodata2', 2],
+      ['mask', 0],
+    ],
+  );
+});
+
+test('a real Landsat 7 cut-out by flags', { skip }, async (t) => {
+  const node = await testNode(t, await tempFolder(t));
+  const href = join(realData, 'landsat7-olinda/L7_ETMs.tif');
+  const bands = { blue: 1, green: 2, red: 3, nir: 4, swir16: 5, swir22: 6 };
+  const flags = { collection: 'olinda', datetime: '2000-08-05', bands, platform: 'landsat-7' };
+  const { failed, tiles } = await ingest(node, { href, ...flags });
+  assert.deepEqual(failed, []);
+  assert.ok(tiles > 0);
+});

@@ -1,0 +1,119 @@
+/** A folder with a STAC Item and its assets is one scene. */
+import assert from 'node:assert/strict';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { bytesOf, writeRaster } from '../support/rasters.js';
+import { tempFolder } from '../support/temp.js';
+
+const FINE = { width: 128, height: 128 };
+const classes = { dataType: 'uint8', bands: bytesOf(1, 64 * 64, (i) => (i % 3) + 4), pixel: 20 } as const;
+
+const ITEM = {
+  type: 'Feature',
+  stac_version: '1.0.0',
+  id: 'S2_T33_20240601',
+  collection: 'my-cogs',
+  properties: {
+    datetime: null,
+    start_datetime: '2024-06-01T10:00:00Z',
+    end_datetime: '2024-06-01T10:01:00Z',
+  },
+  assets: {
+    B02: {
+      href: './B02.tif',
+      type: 'image/tiff; application=geotiff',
+      'eo:bands': [{ common_name: 'blue' }],
+    },
+    B03: { href: 'B03.tif', 'raster:bands': [{ scale: 0.0001, nodata: 0 }] },
+    SCL: { href: 'SCL.tif', 'classification:classes': [{ value: 4 }] },
+    visual: { href: 'TCI.tif', roles: ['visual'] },
+    thumbnail: { href: 'preview.tif', roles: ['thumbnail'] },
+    info: { href: 'info.xml', type: 'application/xml' },
+    away: { href: '../B09.tif' },
+    web: { href: 'https://example.com/B10.tif' },
+    absent: { href: 'B11.tif' },
+  },
+};
+
+async function writeProduct(folder: string, item: object = ITEM, name = 'S2.json'): Promise<string> {
+  const product = join(folder, 'product');
+  await mkdir(product, { recursive: true });
+  await writeRaster(join(product, 'B02.tif'), { ...FINE, nodata: 0 });
+  await writeRaster(join(product, 'B03.tif'), FINE);
+  await writeRaster(join(product, 'SCL.tif'), classes);
+  for (const other of ['TCI.tif', 'preview.tif', '../B09.tif']) await writeRaster(join(product, other), FINE);
+  await writeFile(join(product, 'info.xml'), '<x/>');
+  await writeFile(join(product, name), JSON.stringify(item));
+  return product;
+}
+
+test('assets that lie beside the Item are the bands of one scene', async (t) => {
+  const folder = await tempFolder(t);
+  const product = await writeProduct(folder);
+  assert.deepEqual((await findInputs(product)).inputs, [product]);
+  const [scene] = await describeScenes(product, {});
+  assert.equal(scene.id, 'S2_T33_20240601');
+  assert.equal(scene.collection.id, 'my-cogs');
+  assert.equal(scene.end - scene.start, 60_000);
+  assert.deepEqual(
+    scene.groups.map(({ name, resampling, nodata, bands }) => [
+      name,
+      resampling,
+      nodata,
+      bands.map((band) => `${band.name} ${band.commonName ?? '-'} ${band.scale}`),
+    ]),
+    [
+      ['10m', 'bilinear', 0, ['B02 blue 1', 'B03 - 0.0001']],
+      ['20m', 'nearest', null, ['SCL - 1']],
+    ],
+  );
+
+  const node = await testNode(t, join(folder, 'data'));
+  const results = await ingest(node, { href: product });
+  assert.deepEqual(results.failed, []);
+  assert.deepEqual(
+    results.scenes.map(({ id }) => id),
+    ['S2_T33_20240601'],
+  );
+  for (const tile of await tilesOf(node)) assert.equal(tile.groups.length, 3);
+});
+
+test('flags win over the Item, and those that fit no folder are refused', async (t) => {
+  const product = await writeProduct(await tempFolder(t));
+  const flags = { collection: 'c', id: 'i', datetime: '2020-01-01', platform: 'p', nodata: 5, scale: 2 };
+  const [scene] = await describeScenes(product, flags);
+  assert.deepEqual([scene.collection.id, scene.id, scene.platform], ['c', 'i', 'p']);
+  assert.ok(scene.groups.every(({ nodata, bands }) => nodata === 5 && bands[0].scale === 2));
+  for (const more of [{ bands: { red: 1 } }, { maskBand: 1 }]) {
+    await assert.rejects(describeScenes(product, more), { code: 'TW_INGEST_BAD_OPTION' });
+  }
+});
+
+test('a file of the folder by itself is a scene of its own', async (t) => {
+  const product = await writeProduct(await tempFolder(t), ITEM, 'item.json');
+  const [scene] = await describeScenes(join(product, 'B03.tif'), {});
+  assert.equal(scene.id, 'S2_T33_20240601_B03');
+  assert.deepEqual(
+    scene.groups[0].bands.map(({ name }) => name),
+    ['B03'],
+  );
+});
+
+test('a broken Item is an error, and a folder without rasters of its Item is looked through', async (t) => {
+  const folder = await tempFolder(t);
+  const broken = await writeProduct(folder, { ...ITEM, assets: [] });
+  await assert.rejects(describeScenes(broken, {}), { code: 'TW_INGEST_BAD_SIDECAR' });
+  await writeProduct(folder, { ...ITEM, assets: { away: ITEM.assets.away } });
+  assert.equal((await findInputs(broken)).inputs.length, 5);
+  await writeProduct(folder, { ...ITEM, properties: {} });
+  await assert.rejects(describeScenes(broken, {}), { code: 'TW_INGEST_NO_DATETIME' });
+
+  const linked = join(folder, 'linked');
+  await mkdir(linked);
+  await writeRaster(join(linked, 'B02.tif'), FINE);
+  await symlink(join(broken, 'S2.json'), join(linked, 'item.json'));
+  assert.deepEqual((await findInputs(linked)).inputs, [join(linked, 'B02.tif')], 'a link is no Item');
+});
