@@ -5,8 +5,6 @@ export { openContainer } from './container.js';
 export { type ControlGrid, controlGrid, type Destination } from './control-grid.js';
 export { crsFromEpsg, type Projection, projector } from './crs.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf-time.js';
-export { openHdf5Container } from './hdf5/container.js';
-export { openHdf5 } from './hdf5/header.js';
 export { openRaster } from './header.js';
 export { hullOf, type PixelCorner } from './hull.js';
 export { assessFrom, cloudCoverOf, coverageOf, histogramOf, unassessedMask } from './mask.js';

@@ -30,13 +30,13 @@ const folder = fileURLToPath(new URL('../../../test/fixtures/raster/hdf5/', impo
 const GRID_500 = '/HDFEOS/GRIDS/VIIRS_Grid_500m_2D/Data Fields';
 
 /** The stored value of the fixtures' pixels, by make.py. */
-const pattern = (band: number, row: number, column: number, modulus = 997) =>
+const pattern = (band: number, row: number, column: number, modulus = 9973) =>
   (band * 101 + row * 31 + column * 7) % modulus;
 
 async function readBand(header: RasterHeader, band: number, window?: Window): Promise<PixelArray> {
   const all = window ?? { column: 0, row: 0, width: header.width, height: header.height };
   const pixels = newPixels(header.dataType, all.width * all.height);
-  await readHdf5(header as Hdf5Header, [band], all, [pixels], 0, all.width);
+  await readHdf5(header as Hdf5Header, [band], all, { arrays: [pixels], offset: 0, stride: all.width });
   return pixels;
 }
 
@@ -110,7 +110,12 @@ test('rows that are stored south first are turned, whatever window is read', asy
 test('a window goes where it is wanted', async () => {
   const header = (await openHdf5(join(folder, 'south-first.nc'), '/temperature')) as Hdf5Header;
   const out = new Float32Array(40).fill(-1);
-  await readHdf5(header, [2], { column: 3, row: 0, width: 2, height: 3 }, [out], 11, 10);
+  await readHdf5(
+    header,
+    [2],
+    { column: 3, row: 0, width: 2, height: 3 },
+    { arrays: [out], offset: 11, stride: 10 },
+  );
   const expected = new Float32Array(40).fill(-1);
   for (const y of [0, 1, 2])
     for (const x of [0, 1]) expected[11 + y * 10 + x] = pattern(2, 21 - y, 3 + x) / 4;
@@ -210,12 +215,12 @@ const REFUSED: [layer: string, code: string, message: RegExp][] = [
   ['/transposed', 'TW_RASTER_UNSUPPORTED', /columns before its rows/],
   ['/nowhere', 'TW_RASTER_NO_CRS', /no coordinate variables/],
   ['/line', 'TW_RASTER_UNSUPPORTED', /fewer than two dimensions/],
-  ['/absent', 'TW_RASTER_UNSUPPORTED', /has no dataset/],
+  ['/absent', 'TW_RASTER_NO_LAYER', /It has: .*\/good/],
   ['/huge', 'TW_RASTER_UNSUPPORTED', /2147483648/],
   ['/chunky', 'TW_RASTER_UNSUPPORTED', /16384 x 16384/],
   ['/virtual', 'TW_RASTER_UNSUPPORTED', /other files/],
   ['/outside', 'TW_RASTER_CORRUPT', /external/],
-  ['/elsewhere', 'TW_RASTER_UNSUPPORTED', /has no dataset/],
+  ['/elsewhere', 'TW_RASTER_NO_LAYER', /has no layer/],
 ];
 
 test('what cannot be read is refused by name, and other files are never opened', async () => {

@@ -1,15 +1,15 @@
 /** Opens one dataset of an HDF5 file as a raster. */
 import { stat } from 'node:fs/promises';
 import type { Dataset, Metadata } from 'h5wasm/node';
-import { corrupt, unsupported } from '../errors.js';
+import { corrupt, noLayer, unsupported } from '../errors.js';
+import { MAX_SIDE } from '../limits.js';
 import { bytesPerSample } from '../pixels.js';
 import type { BandTags, DataType, Hdf5Blocks, RasterHeader } from '../types.js';
 import { cfPosition } from './cf-position.js';
 import { eosPosition } from './eos-position.js';
 import { type Attributes, type Hdf5File, TypeClass, withHdf5 } from './file.js';
 
-/** As for TIFF: no image of a real sensor is wider, and a year of hours is 8,784 bands. */
-const MAX_SIDE = 2 ** 24;
+/** A year of hours is 8,784 bands. */
 const MAX_BANDS = 16_384;
 /** The library holds a chunk in memory as a whole, and its memory ends at 2 GiB. */
 const MAX_CHUNK_BYTES = 2 ** 28;
@@ -31,7 +31,7 @@ const OTHER_FILTERS: Record<number, string> = {
 
 /**
  * The header of a dataset. Its bands are all rows and columns that the dimensions before the last two count, the last of them
- * fastest. Throws TW_RASTER_UNREADABLE, _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
+ * fastest. Throws TW_RASTER_UNREADABLE, _CORRUPT, _UNSUPPORTED, _NO_LAYER, _NO_CRS and _UNKNOWN_CRS.
  */
 export async function openHdf5(path: string, layer: string): Promise<RasterHeader> {
   const header = await withHdf5(path, (file) => headerOf(file, layer));
@@ -41,7 +41,7 @@ export async function openHdf5(path: string, layer: string): Promise<RasterHeade
 function headerOf(file: Hdf5File, layer: string): Omit<RasterHeader, 'fileBytes'> {
   const { path } = file;
   const dataset = file.dataset(layer);
-  if (!dataset) throw unsupported(path, `it has no dataset ${layer}`);
+  if (!dataset) throw noLayer(path, layer, file.datasets());
   const stored = file.metadata(dataset);
   const shape = stored.shape ?? [];
   if (shape.length < 2) throw unsupported(path, `${layer} has fewer than two dimensions`);

@@ -1,6 +1,7 @@
 /** Reads pixels of a dataset by hyperslabs. */
 import { corrupt } from '../errors.js';
 import { bytesPerSample } from '../pixels.js';
+import type { ReadTarget } from '../read.js';
 import type { Hdf5Blocks, PixelArray, RasterHeader, Window } from '../types.js';
 import { type Hdf5File, withHdf5 } from './file.js';
 
@@ -8,27 +9,21 @@ export interface Hdf5Header extends RasterHeader {
   blocks: Hdf5Blocks;
 }
 
-export function isHdf5Header(header: RasterHeader): header is Hdf5Header {
-  return header.blocks.reader === 'hdf5';
-}
-
 /** The library's memory holds one piece at a time. */
 const PIECE_BYTES = 2 ** 24;
 
 /**
- * Reads a window of some bands (from 0): its first pixel goes to `offset` of each array, its rows lie `stride` pixels apart.
- * The window must lie in the raster and fit the arrays. Throws TW_RASTER_UNREADABLE and _CORRUPT.
+ * Reads a window of some bands (from 0). The window must lie in the raster and fit the target.
+ * Throws TW_RASTER_UNREADABLE and _CORRUPT.
  */
 export async function readHdf5(
   header: Hdf5Header,
   bands: number[],
   window: Window,
-  arrays: PixelArray[],
-  offset: number,
-  stride: number,
+  { arrays, ...place }: ReadTarget,
 ): Promise<void> {
   await withHdf5(header.path, (file) => {
-    for (const [i, band] of bands.entries()) readBand(file, header, band, window, arrays[i], offset, stride);
+    for (const [i, band] of bands.entries()) readBand(file, header, band, window, arrays[i], place);
   });
 }
 
@@ -38,8 +33,7 @@ function readBand(
   band: number,
   { column, row, width, height }: Window,
   out: PixelArray,
-  offset: number,
-  stride: number,
+  { offset, stride }: Omit<ReadTarget, 'arrays'>,
 ): void {
   const { blocks, path, dataType } = header;
   const dataset = file.dataset(blocks.dataset);
