@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import { type FileKind, fileKind, SIGNATURE_BYTES } from '../../raster/index.js';
 import { notRecognised } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
+import { cfGrid } from './cf-grid.js';
 import { geotiff } from './geotiff.js';
 import { landsat } from './landsat.js';
+import { viirs } from './viirs.js';
 
 /** In the order they are asked; the first that detects its product describes the input. */
-const FORMATS: SceneFormat[] = [landsat, geotiff];
+const FORMATS: SceneFormat[] = [landsat, viirs, cfGrid, geotiff];
 
 /** The scenes in a file or product folder. */
 export async function describeScenes(path: string, options: DescribeOptions): Promise<Scene[]> {
