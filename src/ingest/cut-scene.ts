@@ -1,6 +1,7 @@
 /** Cuts the cells of a scene into staged tiles: pass by pass, chunk by chunk. */
 import { join } from 'node:path';
 import { type Grid, type PixelGrid, pixelGrids } from '../geocode/index.js';
+import type { RasterHeader } from '../raster/index.js';
 import {
   asStorageError,
   type GroupRecord,
@@ -126,7 +127,7 @@ async function runPass(work: Work, g: number, pass: Pass, cells: Map<string, Cel
   }
 }
 
-/** The windows of one source: one a file, and where each band of the source lies in memory. */
+/** The windows of one source: one a raster, and where each band of the source lies in memory. */
 interface SourceWindow {
   files: RowWindow[];
   buffer: SharedArrayBuffer;
@@ -141,9 +142,9 @@ function placeWindows(sources: SourceGroup[], heights: number[], { buffer, offse
       next += bandBytes(header, heights[i]);
       return at;
     });
-    const paths = [...new Set(bands.map(({ header }) => header.path))];
-    const files = paths.map((path) => {
-      const own = [...bands.keys()].filter((band) => bands[band].header.path === path);
+    const rasters = [...new Set(bands.map(({ header }) => rasterName(header)))];
+    const files = rasters.map((name) => {
+      const own = [...bands.keys()].filter((band) => rasterName(bands[band].header) === name);
       const indexes = own.map((band) => bands[band].index);
       return new RowWindow(
         bands[own[0]].header,
@@ -155,6 +156,10 @@ function placeWindows(sources: SourceGroup[], heights: number[], { buffer, offse
     return { buffer, offsets, files };
   });
 }
+
+/** A file may hold several rasters, each with bands of its own. */
+const rasterName = ({ path, blocks }: RasterHeader) =>
+  'dataset' in blocks ? `${path}\n${blocks.dataset}` : path;
 
 function cutSource(
   { bands, nodata }: SourceGroup,

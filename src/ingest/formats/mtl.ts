@@ -1,5 +1,6 @@
 /** Landsat's MTL metadata in its three forms: text, JSON and XML, all with the same groups and keys. */
 import { basename } from 'node:path';
+import { odlNodes, parseOdl } from '../../raster/index.js';
 import { badMetadata } from '../errors.js';
 import { readMetadata } from './metadata-file.js';
 import { readXml, type XmlElement } from './xml.js';
@@ -24,28 +25,10 @@ export async function readMtl(path: string): Promise<Mtl> {
   return /\.json$/i.test(path) ? mtlOfJson(text, path) : parseMtl(text);
 }
 
-/** The text form: `GROUP = NAME`, `KEY = value`, `END_GROUP = NAME`, `END`. Quotes are removed. */
+/** The text form is ODL. */
 export function parseMtl(text: string): Mtl {
-  const groups: Mtl = new Map();
-  const open: MtlGroup[] = [];
-  for (const line of text.split(/\r?\n/)) {
-    const match = /^\s*([A-Z0-9_]+)\s*=\s*(.*?)\s*$/.exec(line);
-    if (!match) {
-      if (/^\s*END\s*$/.test(line)) break;
-      continue;
-    }
-    const [, key, value] = match;
-    if (key === 'GROUP') {
-      const group: MtlGroup = {};
-      groups.set(value, group);
-      open.push(group);
-    } else if (key === 'END_GROUP') {
-      open.pop();
-    } else if (open.length > 0) {
-      open[open.length - 1][key] = value.replace(/^"(.*)"$/, '$1');
-    }
-  }
-  return groups;
+  const [, ...groups] = odlNodes(parseOdl(text));
+  return new Map(groups.map(({ name, values }) => [name, values]));
 }
 
 function mtlOfXml(root: XmlElement): Mtl {
