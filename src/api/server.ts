@@ -6,6 +6,7 @@ import { modelRoutes } from './models/routes.js';
 import { operationRoutes } from './operations/routes.js';
 import { answerProblems } from './problem.js';
 import { processRoutes } from './processes/routes.js';
+import { sceneRoutes } from './scenes/routes.js';
 import type { Services } from './services.js';
 import { stacRoutes } from './stac/routes.js';
 import { tileRoutes } from './tiles/routes.js';
@@ -45,6 +46,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   await server.register(stacRoutes, { services });
   await server.register(tileRoutes, { services });
   await server.register(ingestRoutes, { services });
+  await server.register(sceneRoutes, { services });
   await server.register(processRoutes, { services });
   await server.register(modelRoutes, { services });
   await server.register(operationRoutes, { services });

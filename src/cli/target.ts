@@ -48,7 +48,7 @@ export function injected(node: TilewrightNode): Transport {
     });
     const answer = response.body ? JSON.parse(response.body) : null;
     await nameLocalFiles(node, answer);
-    return { status: response.statusCode, body: answer };
+    return { status: response.statusCode, body: answer, headers: response.headers as Record<string, string> };
   };
 }
 

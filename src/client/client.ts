@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TilewrightError } from '../errors.js';
 import type { FilterParams } from '../query/index.js';
 import { badAnswer, stopped } from './errors.js';
-import type { Transport } from './transport.js';
+import type { Answer, Transport } from './transport.js';
 
 export interface Progress {
   message: string;
@@ -31,6 +31,19 @@ interface JobStatus extends Progress {
   jobID: string;
   status: 'accepted' | 'running' | 'successful' | 'failed' | 'dismissed';
   error?: { code: string; message: string };
+}
+
+/** A scene as the store holds it. Times as in RFC 3339. */
+export interface SceneSummary {
+  id: string;
+  collection: string;
+  datetime: string;
+  end_datetime: string;
+  platform: string | null;
+  /** Number of its tiles. */
+  tiles: number;
+  warnings: string[];
+  committed: string;
 }
 
 /** A job is asked for soon after its start, then ever less often, in milliseconds. */
@@ -108,11 +121,44 @@ export class Client {
     return null;
   }
 
+  /** The scenes of a collection, in the order of their ids. */
+  async scenes(collection: string): Promise<SceneSummary[]> {
+    const path = `/collections/${encodeURIComponent(collection)}/scenes`;
+    return (await this.ask<{ scenes: SceneSummary[] }>('GET', path)).scenes;
+  }
+
+  /** The number of tiles that went: 1. The tile's id begins with that of its collection, which has no underscore. */
+  deleteTile(id: string): Promise<number> {
+    const [collection] = id.split('_', 1);
+    return this.delete(`/collections/${encodeURIComponent(collection)}/items/${encodeURIComponent(id)}`);
+  }
+
+  /** The number of tiles that went. */
+  deleteScene(collection: string, scene: string): Promise<number> {
+    return this.delete(`/collections/${encodeURIComponent(collection)}/scenes/${encodeURIComponent(scene)}`);
+  }
+
+  /** The number of tiles that went. */
+  deleteCollection(id: string): Promise<number> {
+    return this.delete(`/collections/${encodeURIComponent(id)}`);
+  }
+
+  private async delete(path: string): Promise<number> {
+    const answer = await this.transport('DELETE', path);
+    if (answer.status !== 204) throw failure(path, answer);
+    return Number(answer.headers['tilewright-deleted-tiles']);
+  }
+
   private async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await this.transport(method, path, body);
     if (answer.status < 400 && answer.body !== null) return answer.body as T;
-    const problem = answer.body as { code?: string; detail?: string } | null;
-    if (problem?.code) throw new TilewrightError(problem.code, answer.status, problem.detail ?? problem.code);
-    throw badAnswer(path, answer.status);
+    throw failure(path, answer);
   }
+}
+
+/** The server's error with its own code, or TW_CLIENT_BAD_ANSWER. */
+function failure(path: string, { status, body }: Answer): TilewrightError {
+  const problem = body as { code?: string; detail?: string } | null;
+  if (problem?.code) return new TilewrightError(problem.code, status, problem.detail ?? problem.code);
+  return badAnswer(path, status);
 }

@@ -1,4 +1,4 @@
-export type { ItemCollection, Progress, RunHooks, SearchRequest } from './client.js';
+export type { ItemCollection, Progress, RunHooks, SceneSummary, SearchRequest } from './client.js';
 export { Client } from './client.js';
 export type { Answer, Transport } from './transport.js';
 export { httpTransport } from './transport.js';

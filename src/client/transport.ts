@@ -5,6 +5,8 @@ export interface Answer {
   status: number;
   /** The parsed JSON document, or null where the body is none. */
   body: unknown;
+  /** By their names in small letters. */
+  headers: Record<string, string>;
 }
 
 /** Carries one request to a node: over HTTP, or straight into the routes of a node in this process. */
@@ -23,6 +25,7 @@ export function httpTransport(url: string, token?: string): Transport {
       },
     );
     // A body that is no JSON is null; `Client` then says that this is no tilewright server.
-    return { status: response.status, body: await response.json().catch(() => null) };
+    const answer = await response.json().catch(() => null);
+    return { status: response.status, body: answer, headers: Object.fromEntries(response.headers) };
   };
 }

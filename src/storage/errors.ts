@@ -66,9 +66,9 @@ export const storageBadName = defineError(
 export const sceneBusy = defineError(
   'TW_STORAGE_SCENE_BUSY',
   409,
-  'Another ingest of the same scene is under way. Wait until it has ended.',
+  'An ingest of the scene is under way, so that it can be neither ingested by another nor deleted. Wait until it has ended.',
   (collection: string, scene: string) =>
-    `scene ${scene} of collection ${collection} is being written by another ingest; wait until it has ended`,
+    `scene ${scene} of collection ${collection} is being written by an ingest; wait until it has ended`,
 );
 
 export const sceneWriteMisuse = defineError(

@@ -1,7 +1,7 @@
 /** The store of one node: files of tiles and models, their records, and the index that searches run on. */
 import { join } from 'node:path';
 import { messageOf, type TilewrightError } from '../errors.js';
-import { type Catalogue, sceneKey } from './catalogue.js';
+import { type Catalogue, type Scanned, sceneKey } from './catalogue.js';
 import { ColumnIndex } from './column-index.js';
 import { Commits } from './commits.js';
 import { DataFolder } from './data-folder.js';
@@ -93,8 +93,13 @@ export class Storage {
     return existing ? requireSameCells(existing, wanted) : { ...wanted, createdAt: Date.now() };
   }
 
-  /** With its scenes and all its tiles; models stay. Throws TW_STORAGE_NO_COLLECTION. */
-  deleteCollection(id: string): Promise<void> {
+  /**
+   * With its scenes and all its tiles; models stay. The number of tiles that went. Throws TW_STORAGE_NO_COLLECTION, and
+   * TW_STORAGE_SCENE_BUSY while a scene of it is being written.
+   */
+  async deleteCollection(id: string): Promise<number> {
+    const prefix = sceneKey(id, '');
+    for (const key of this.writing) if (key.startsWith(prefix)) this.refuseBusy(id, key.slice(prefix.length));
     return deleteCollection(this.commits, id);
   }
 
@@ -108,6 +113,11 @@ export class Storage {
     return this.catalogue.scenes.values({ prefix: sceneKey(collection, '') });
   }
 
+  /** Like `scenes`, but goes on after a damaged record. */
+  scanScenes(collection: string): AsyncGenerator<Scanned<SceneRecord>> {
+    return this.catalogue.scenes.scan({ prefix: sceneKey(collection, '') });
+  }
+
   /**
    * Begins to write a scene, new or in place of its former version. `geocodes` are all cells that it may touch. Throws
    * TW_STORAGE_SCENE_BUSY while another write of it is under way, TW_STORAGE_COLLECTION_FIXED. The caller ends the write
@@ -116,7 +126,7 @@ export class Storage {
   async beginScene(wanted: NewCollection, scene: string, geocodes: Iterable<string>): Promise<SceneWrite> {
     const collection = await this.collectionFor(wanted);
     const key = sceneKey(collection.id, scene);
-    if (this.writing.has(key)) throw sceneBusy(collection.id, scene);
+    this.refuseBusy(collection.id, scene);
     const write = new SceneWrite(this.dir, this.commits, collection, scene, geocodes, () =>
       this.writing.delete(key),
     );
@@ -137,9 +147,17 @@ export class Storage {
     );
   }
 
-  /** Tiles made from those of the scene stay. Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_NO_SCENE. */
-  deleteScene(collection: string, scene: string): Promise<void> {
+  /**
+   * The number of tiles that went; those made from them stay. Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_NO_SCENE, and
+   * TW_STORAGE_SCENE_BUSY while the scene is being written, so that what is left does not hang on which comes first.
+   */
+  async deleteScene(collection: string, scene: string): Promise<number> {
+    this.refuseBusy(collection, scene);
     return deleteScene(this.commits, collection, scene);
+  }
+
+  private refuseBusy(collection: string, scene: string): void {
+    if (this.writing.has(sceneKey(collection, scene))) throw sceneBusy(collection, scene);
   }
 
   // Tiles
@@ -158,8 +176,10 @@ export class Storage {
     return join(this.dir, tileFile(tile, group));
   }
 
-  /** Throws TW_STORAGE_NO_TILE. */
-  deleteTile(id: string): Promise<void> {
+  /** Throws TW_STORAGE_NO_TILE, and TW_STORAGE_SCENE_BUSY while the tile's scene is being written. */
+  async deleteTile(id: string): Promise<void> {
+    const tile = await this.getTile(id);
+    if (tile?.source === 'raw') this.refuseBusy(tile.collection, tile.scene);
     return deleteTile(this.commits, id);
   }
 

@@ -257,7 +257,7 @@ test('a deleted tile, scene and collection are gone with their files, and others
   await storage.deleteTile(idsOf('a', n)[0]!);
   assert.deepEqual((await storage.getScene(COLLECTION.id, 'a'))?.geocodes, cellsOf(n).slice(1).sort());
   await assert.rejects(storage.deleteTile(idsOf('a', n)[0]!), { code: 'TW_STORAGE_NO_TILE', status: 404 });
-  await storage.deleteScene(COLLECTION.id, 'a');
+  assert.equal(await storage.deleteScene(COLLECTION.id, 'a'), cellsOf(n).length - 1);
   await assert.rejects(storage.deleteScene(COLLECTION.id, 'a'), { code: 'TW_STORAGE_NO_SCENE', status: 404 });
   for (const id of idsOf('c', n)) await storage.deleteTile(id);
   assert.equal(await storage.getScene(COLLECTION.id, 'c'), undefined, 'the last tile takes the scene along');
@@ -271,14 +271,30 @@ test('a deleted tile, scene and collection are gone with their files, and others
   const open = await storage.beginScene(COLLECTION, 'late', ['9q8yy']);
   await stageTile(open, n, '9q8yy');
   await open.publish(['9q8yy']);
-  await storage.deleteCollection(COLLECTION.id);
-  assert.equal(await storage.getCollection(COLLECTION.id), undefined);
+  await assert.rejects(storage.deleteCollection(COLLECTION.id), {
+    code: 'TW_STORAGE_SCENE_BUSY',
+    status: 409,
+  });
+  assert.deepEqual((await storage.getScene(COLLECTION.id, 'a_b'))?.geocodes, [...cellsOf(n)].sort());
   await open.commit(factsOf(n), [tileRecord(open, n, '9q8yy')]);
-  assert.equal((await storage.getCollection(COLLECTION.id))?.id, COLLECTION.id, 'a commit brings it back');
-  await storage.deleteCollection(COLLECTION.id);
+  assert.equal(await storage.deleteCollection(COLLECTION.id), cellsOf(n).length + 1);
+  assert.equal(await storage.getCollection(COLLECTION.id), undefined);
   await storage.sweep();
   assert.deepEqual(await collect(storage.catalogue.tiles.keys()), [other.tileId('9q8yy')]);
   assert.equal(storage.index.size, 1);
   assert.equal((await versionFolders(storage, 'tiles')).length, 1);
   assert.deepEqual((await verify(storage)).problems, []);
+});
+
+test('what is being written again can be deleted before and after, not meanwhile', async (t) => {
+  const storage = await openStorage(t);
+  await writeScene(storage, 'a', 7);
+  const busy = { code: 'TW_STORAGE_SCENE_BUSY', status: 409 };
+  const write = await storage.beginScene(COLLECTION, 'a', cellsOf(7));
+  await assert.rejects(storage.deleteScene(COLLECTION.id, 'a'), busy);
+  await assert.rejects(storage.deleteTile(idsOf('a', 7)[0]!), busy);
+  await write.abort();
+  assert.equal(await storage.deleteScene(COLLECTION.id, 'a'), cellsOf(7).length);
+  await writeScene(storage, 'a', 7);
+  assert.equal(storage.index.size, cellsOf(7).length, 'a deleted scene comes back');
 });
