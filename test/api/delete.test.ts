@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openNode, type TilewrightNode } from '../../src/node.js';
-import { verify } from '../../src/storage/index.js';
+import { faultsOf } from '../support/faults.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
@@ -61,7 +61,7 @@ test('a tile, a scene and a collection are deleted, and the same scene brings al
     [204, 2 * tiles],
   );
   assert.equal((await get(node, '/search')).numberMatched, 0);
-  assert.deepEqual((await verify(node.storage)).problems, []);
+  assert.deepEqual(await faultsOf(node.storage), []);
   assert.equal((await ingest(node, inputs)).tiles, tiles);
 });
 

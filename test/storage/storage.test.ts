@@ -3,6 +3,7 @@ import { access, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type NewModel, newVersion, Storage, verify } from '../../src/storage/index.js';
+import { faultsOf } from '../support/faults.js';
 import {
   bytesOf,
   COLLECTION,
@@ -50,7 +51,7 @@ test('opening twice in a row keeps the node and everything in it', async (t) => 
     models: 0,
     sweepError: null,
   });
-  assert.deepEqual((await verify(second)).problems, []);
+  assert.deepEqual(await faultsOf(second), []);
 });
 
 test('nothing of a scene is seen before its commit', async (t) => {
@@ -61,7 +62,7 @@ test('nothing of a scene is seen before its commit', async (t) => {
   assert.equal(storage.index.size, 0);
   assert.equal(await storage.getScene(COLLECTION.id, 'a'), undefined);
   assert.equal(await storage.getTile(write.tileId('9q8yy')), undefined);
-  assert.deepEqual((await verify(storage)).problems, [], 'what is being written is no orphan');
+  assert.deepEqual(await faultsOf(storage), [], 'what is being written is no orphan');
 
   const tiles = ['9q8yy', '9q8yz'].map((cell) => tileRecord(write, 1, cell));
   const scene = await write.commit(factsOf(1), tiles);
@@ -104,7 +105,7 @@ test('a new delivery replaces every tile of the old one, also those of cells it 
     ids.length,
     'only current versions have files',
   );
-  assert.deepEqual((await verify(storage)).problems, []);
+  assert.deepEqual(await faultsOf(storage), []);
 });
 
 test('files of a replaced version stay until the delay is over, then also after a new start', async (t) => {
@@ -119,14 +120,14 @@ test('files of a replaced version stay until the delay is over, then also after 
     bytesOf(1, tile!.geocode, '10m'),
     'who found it may read it',
   );
-  assert.deepEqual((await verify(storage)).problems, [], 'superseded versions are no orphans');
+  assert.deepEqual(await faultsOf(storage), [], 'superseded versions are no orphans');
   await storage.close();
 
   const later = await Storage.open(dir, { sweepDelay: 0 });
   t.after(() => later.close());
   await assert.rejects(access(later.tilePath(tile!, '10m')), { code: 'ENOENT' });
   assert.deepEqual(await collect(later.catalogue.superseded.keys()), []);
-  assert.deepEqual((await verify(later)).problems, []);
+  assert.deepEqual(await faultsOf(later), []);
 });
 
 test('a scene is written by one ingest at a time', async (t) => {
@@ -229,7 +230,7 @@ test('a model is stored with its files, replaced as a whole, and verified', asyn
   assert.deepEqual(await readFile(storage.modelPath(second, 'weights.bin')), Buffer.alloc(6000, 2));
   await storage.sweep();
   assert.equal((await versionFolders(storage, 'models')).length, 1);
-  assert.deepEqual((await verify(storage)).problems, []);
+  assert.deepEqual(await faultsOf(storage), []);
   await writeFile(storage.modelPath(second, 'weights.bin'), Buffer.alloc(6000, 3));
   const { problems } = await verify(storage);
   assert.deepEqual(
@@ -266,7 +267,7 @@ test('a deleted tile, scene and collection are gone with their files, and others
     await collect(storage.catalogue.tiles.keys()),
     [...idsOf('a_b', n), other.tileId('9q8yy')].sort(),
   );
-  assert.deepEqual((await verify(storage)).problems, []);
+  assert.deepEqual(await faultsOf(storage), []);
 
   const open = await storage.beginScene(COLLECTION, 'late', ['9q8yy']);
   await stageTile(open, n, '9q8yy');
@@ -283,7 +284,7 @@ test('a deleted tile, scene and collection are gone with their files, and others
   assert.deepEqual(await collect(storage.catalogue.tiles.keys()), [other.tileId('9q8yy')]);
   assert.equal(storage.index.size, 1);
   assert.equal((await versionFolders(storage, 'tiles')).length, 1);
-  assert.deepEqual((await verify(storage)).problems, []);
+  assert.deepEqual(await faultsOf(storage), []);
 });
 
 test('what is being written again can be deleted before and after, not meanwhile', async (t) => {
