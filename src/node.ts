@@ -16,6 +16,8 @@ export interface NodeConfig {
   memory: number;
   /** Threads and processes used for work. */
   cores: number;
+  /** Bytes of the data folder's disk that are left free; 0 for none. By default 2 % of it, 2 GB at most. */
+  reserve?: number;
   /** Token that writes and jobs must carry over HTTP. */
   token?: string;
   /** Folders from which `POST /ingest` may read. */
@@ -38,9 +40,9 @@ export interface TilewrightNode {
 }
 
 export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
-  const { data, memory, cores, token, allowFolders = [], log = false } = config;
+  const { data, memory, cores, reserve, token, allowFolders = [], log = false } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
-  const storage = await Storage.open(data);
+  const storage = await Storage.open(data, { reserve });
   const workers = startIngestWorkers(cores);
   const jobs = await Jobs.open(storage.catalogue);
   const processes = [

@@ -5,6 +5,7 @@ import { type Catalogue, type Scanned, sceneKey } from './catalogue.js';
 import { ColumnIndex } from './column-index.js';
 import { Commits } from './commits.js';
 import { DataFolder } from './data-folder.js';
+import { DiskReserve } from './disk-reserve.js';
 import { sceneBusy } from './errors.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile } from './layout.js';
 import { type NewModel, writeModel } from './model-write.js';
@@ -13,6 +14,7 @@ import type { CollectionRecord, ModelRecord, SceneRecord, TileRecord } from './r
 import { isWhole } from './scene-check.js';
 import { deleteCollection, deleteScene, deleteTile, requireSameCells } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
+import { makeScratch, sweepScratch } from './scratch.js';
 import { Sweeper } from './sweeper.js';
 
 /** How long the files of a replaced version stay for those who have found them in a search, ms. */
@@ -31,19 +33,29 @@ export interface StorageStats {
   sweepError: string | null;
 }
 
+export interface StorageOptions {
+  /** How long the files of a replaced version stay, ms. */
+  sweepDelay?: number;
+  /** Bytes of the disk that writes leave free; 0 for none. By default 2 % of the disk, 2 GB at most. */
+  reserve?: number;
+}
+
 /** One open data folder. All changes go through `Commits`, which holds the invariants. */
 export class Storage {
   /** Tile records that were found damaged at open: TW_STORAGE_CORRUPT, each naming its key. They are not searchable. */
   readonly damaged: TilewrightError[] = [];
   readonly index = new ColumnIndex();
+  /** To be asked before much is written. Scene writes ask it themselves. */
+  readonly reserve: DiskReserve;
   private readonly sweeper: Sweeper;
   private readonly commits: Commits;
   private readonly writing = new Set<string>();
 
   private constructor(
     readonly folder: DataFolder,
-    sweepDelay: number,
+    { sweepDelay = SWEEP_DELAY, reserve }: StorageOptions,
   ) {
+    this.reserve = new DiskReserve(folder.dir, reserve);
     this.sweeper = new Sweeper(folder, sweepDelay);
     this.commits = new Commits(folder.catalogue, this.index, this.sweeper);
   }
@@ -52,9 +64,10 @@ export class Storage {
    * Opens a data folder, or makes one; removes what interrupted writes have left behind, and loads the index. Throws
    * what `DataFolder.open` throws.
    */
-  static async open(dir: string, { sweepDelay = SWEEP_DELAY } = {}): Promise<Storage> {
-    const storage = new Storage(await DataFolder.open(dir), sweepDelay);
+  static async open(dir: string, options: StorageOptions = {}): Promise<Storage> {
+    const storage = new Storage(await DataFolder.open(dir), options);
     try {
+      await sweepScratch(dir);
       await storage.sweeper.start();
       await storage.loadIndex();
       return storage;
@@ -127,7 +140,7 @@ export class Storage {
     const collection = await this.collectionFor(wanted);
     const key = sceneKey(collection.id, scene);
     this.refuseBusy(collection.id, scene);
-    const write = new SceneWrite(this.dir, this.commits, collection, scene, geocodes, () =>
+    const write = new SceneWrite(this.dir, this.commits, this.reserve, collection, scene, geocodes, () =>
       this.writing.delete(key),
     );
     this.writing.add(key);
@@ -207,6 +220,14 @@ export class Storage {
   }
 
   // The whole
+
+  /**
+   * Makes an empty folder for files on their way, such as uploads, and returns its absolute path. Its name begins with
+   * `name`. The caller removes it; what a crash leaves is removed at the next open.
+   */
+  scratchFolder(name = 'work'): Promise<string> {
+    return makeScratch(this.dir, name);
+  }
 
   async stats(): Promise<StorageStats> {
     const { collections, scenes, models } = this.catalogue;

@@ -43,7 +43,7 @@ export function ingestCommand(): Command {
       flag('--mask-band <n>', 'band that is 0 where clear and anything else where cloudy', positiveInteger),
     );
   return withTarget(command).action(async (paths: string[], flags: IngestFlags) => {
-    const { data, server, token, memory, cores, format, config, ...options } = flags;
+    const { data, server, token, memory, cores, reserve, format, config, ...options } = flags;
     const target = await openTarget(flags, { create: true });
     const line = progressLine('tiles');
     try {
