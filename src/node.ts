@@ -22,6 +22,8 @@ export interface NodeConfig {
   token?: string;
   /** Folders from which `POST /ingest` may read. */
   allowFolders?: string[];
+  /** The most bytes of an uploaded file. */
+  maxUpload?: number;
   /** Structured request log on stderr. */
   log?: boolean;
 }
@@ -39,8 +41,11 @@ export interface TilewrightNode {
   close(): Promise<void>;
 }
 
+const MAX_UPLOAD = 20e9;
+
 export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const { data, memory, cores, reserve, token, allowFolders = [], log = false } = config;
+  const { maxUpload = MAX_UPLOAD } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data, { reserve });
   const workers = startIngestWorkers(cores);
@@ -60,6 +65,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       jobs,
       processes: new Map(processes.map((p) => [p.id, p])),
       allowedFolders,
+      maxUpload,
     },
     { token, ownerSecret, log },
   );

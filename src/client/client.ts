@@ -1,7 +1,10 @@
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TilewrightError } from '../errors.js';
 import type { FilterParams } from '../query/index.js';
-import { badAnswer, stopped } from './errors.js';
+import { badAnswer, noFile, stopped } from './errors.js';
+import { FileBody } from './send-file.js';
 import type { Answer, Transport } from './transport.js';
 
 export interface Progress {
@@ -60,7 +63,33 @@ export class Client {
     inputs: object,
     hooks: RunHooks = {},
   ): Promise<{ job: string; results: Results }> {
-    let job = await this.start(process, inputs);
+    return this.follow(await this.start(process, inputs), hooks);
+  }
+
+  /**
+   * Sends a file and ingests it, as `run` does with a scene on the server's disk. `options` are those of the process.
+   * Throws TW_API_TOO_LARGE, TW_CLIENT_NO_FILE.
+   */
+  async upload<Results>(
+    path: string,
+    options: object,
+    hooks: RunHooks = {},
+  ): Promise<{ job: string; results: Results }> {
+    const info = await stat(path).catch((error) => {
+      throw noFile.because(error, path, 'it cannot be read');
+    });
+    if (info.isDirectory()) throw noFile(path, 'it is a folder: put it into a zip or tar file');
+    const query = new URLSearchParams({ filename: basename(path) });
+    for (const [name, value] of Object.entries(options))
+      if (value !== undefined) query.set(name, queryText(value));
+    const body = new FileBody(path, hooks.signal);
+    const job = await this.ask<JobStatus>('POST', `/ingest?${query}`, body).catch((error) => {
+      throw hooks.signal?.aborted ? hooks.signal.reason : error;
+    });
+    return this.follow(job, hooks);
+  }
+
+  private async follow<Results>(job: JobStatus, hooks: RunHooks): Promise<{ job: string; results: Results }> {
     let pause = FIRST_POLL;
     try {
       while (job.status === 'accepted' || job.status === 'running') {
@@ -154,6 +183,14 @@ export class Client {
     if (answer.status < 400 && answer.body !== null) return answer.body as T;
     throw failure(path, answer);
   }
+}
+
+/** "red=3,nir=4" for `{red: 3, nir: 4}`. */
+function queryText(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value);
+  return Object.entries(value)
+    .map(([name, one]) => `${name}=${one}`)
+    .join(',');
 }
 
 /** The server's error with its own code, or TW_CLIENT_BAD_ANSWER. */

@@ -1,12 +1,14 @@
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import type { Client, RunHooks } from '../../client/index.js';
+import { TilewrightError } from '../../errors.js';
 import type { IngestOptions, IngestResults } from '../../ingest/index.js';
 import { interruptSignal } from '../interrupt.js';
 import { flag, integer, number, positiveInteger, type TargetOptions, withTarget } from '../options.js';
 import { count, duration, note, print, printJson, progressLine } from '../output.js';
 import { openTarget } from '../target.js';
 
-type IngestFlags = TargetOptions & IngestOptions;
+type IngestFlags = TargetOptions & IngestOptions & { upload?: boolean };
 
 /** "red=3,nir=4" */
 function bandNames(value: string): Record<string, number> {
@@ -42,16 +44,27 @@ export function ingestCommand(): Command {
     .addOption(
       flag('--mask-band <n>', 'band that is 0 where clear and anything else where cloudy', positiveInteger),
     );
+  command.addOption(
+    flag(
+      '--upload',
+      'send the files to the server, which else looks for them on its own disk; zip or tar folders',
+    ),
+  );
   return withTarget(command).action(async (paths: string[], flags: IngestFlags) => {
-    const { data, server, token, memory, cores, reserve, format, config, ...options } = flags;
+    const { data, server, token, memory, cores, reserve, format, config, upload, ...options } = flags;
     const target = await openTarget(flags, { create: true });
     const line = progressLine('tiles');
     try {
-      const { results } = await target.client.run<IngestResults>(
-        'ingest',
-        { ...options, paths: paths.map((path) => resolve(path)) },
-        { signal: interruptSignal(), onProgress: line.update },
-      );
+      const hooks = { signal: interruptSignal(), onProgress: line.update };
+      const results = upload
+        ? await sendAll(target.client, paths, options, hooks)
+        : (
+            await target.client.run<IngestResults>(
+              'ingest',
+              { ...options, paths: paths.map((path) => resolve(path)) },
+              hooks,
+            )
+          ).results;
       line.end();
       for (const { id, warnings } of results.scenes)
         for (const warning of warnings) note(`warning: ${id}: ${warning}`);
@@ -67,6 +80,38 @@ export function ingestCommand(): Command {
       await target.close();
     }
   });
+}
+
+/** Sends one file after the other; one that fails is named, and the others go on. */
+async function sendAll(
+  client: Client,
+  paths: string[],
+  options: IngestOptions,
+  hooks: RunHooks,
+): Promise<IngestResults> {
+  const all: IngestResults = {
+    collection: null,
+    scenes: [],
+    tiles: 0,
+    failed: [],
+    passedOver: [],
+    seconds: 0,
+  };
+  for (const path of paths) {
+    try {
+      const { results } = await client.upload<IngestResults>(path, options, hooks);
+      all.collection ??= results.collection;
+      all.scenes.push(...results.scenes);
+      all.tiles += results.tiles;
+      all.failed.push(...results.failed);
+      all.passedOver.push(...results.passedOver);
+      all.seconds += results.seconds;
+    } catch (error) {
+      if (hooks.signal?.aborted || !(error instanceof TilewrightError)) throw error;
+      all.failed.push({ path, code: error.code, message: error.message });
+    }
+  }
+  return all;
 }
 
 function printResults({ scenes, tiles, seconds }: IngestResults, where: string): void {
