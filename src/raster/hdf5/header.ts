@@ -70,6 +70,7 @@ function headerOf(file: Hdf5File, layer: string): Omit<RasterHeader, 'fileBytes'
     bandTags: Array.from({ length: bands }, () => tagsOf(attributes)),
     metadata: itemsOf(attributes),
     dateTime: undefined,
+    palette: false,
   };
 }
 
