@@ -4,13 +4,14 @@ import { type FileKind, fileKind, SIGNATURE_BYTES } from '../../raster/index.js'
 import { notRecognised } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { landsat } from './landsat.js';
+import { modis } from './modis.js';
 import { naip } from './naip.js';
 import { nlcd } from './nlcd.js';
 import { rasterFile } from './raster-file.js';
 import { stacItem } from './stac-item.js';
 
 /** In the order they are asked; the first that detects its product describes the input. */
-const FORMATS: SceneFormat[] = [landsat, naip, nlcd, stacItem, rasterFile];
+const FORMATS: SceneFormat[] = [landsat, modis, naip, nlcd, stacItem, rasterFile];
 
 /** The scenes in a file or product folder. */
 export async function describeScenes(path: string, options: DescribeOptions): Promise<Scene[]> {
