@@ -4,7 +4,7 @@ import { encodeCog } from '../src/raster/index.js';
 import { CLOUD_OPACITY, makeSky, type Sky } from './clouds.js';
 import { dayOfYear } from './day-of-year.js';
 import { Kinds } from './kinds.js';
-import { landsatMetadata } from './landsat-metadata.js';
+import { landsatMetadata, type MtlForm } from './landsat-metadata.js';
 import {
   LANDSAT_DATETIME,
   LANDSAT_EPSG,
@@ -25,6 +25,8 @@ export interface LandsatOptions {
   /** Share of the view under clouds, 0-1. */
   cloudShare?: number;
   seed?: number;
+  /** The form of the MTL. */
+  mtl?: MtlForm;
 }
 
 /** What `writeLandsatLikeScene` wrote. */
@@ -40,12 +42,12 @@ const DEFAULT_SEED = 20_230_707;
 const FINE_PIXEL = 15;
 
 /**
- * Writes a scene as the USGS delivers Landsat 8 Collection 2 Level 1: one uint16 GeoTIFF a band, an MTL text file, fill 0
+ * Writes a scene as the USGS delivers Landsat 8 Collection 2 Level 1: one uint16 GeoTIFF a band, an MTL file, fill 0
  * outside a tilted footprint, and QA_PIXEL. The thermal bands are left out. The folder is made where it is missing.
  */
 export async function writeLandsatLikeScene(
   folder: string,
-  { size = DEFAULT_SIZE, cloudShare = 0.18, seed = DEFAULT_SEED }: LandsatOptions = {},
+  { size = DEFAULT_SIZE, cloudShare = 0.18, seed = DEFAULT_SEED, mtl = 'txt' }: LandsatOptions = {},
 ): Promise<LandsatScene> {
   await mkdir(folder, { recursive: true });
   const fine: View = { x: 0, y: 0, width: size.width * 2, height: size.height * 2, pixelSize: FINE_PIXEL };
@@ -72,8 +74,8 @@ export async function writeLandsatLikeScene(
   await write('B9', coarse, digitalNumbers(high, inside), 0);
   await write('QA_PIXEL', coarse, quality(landscape, sky, cirrus, inside), 1);
 
-  const mtlPath = join(folder, `${LANDSAT_PRODUCT_ID}_MTL.txt`);
-  await writeFile(mtlPath, landsatMetadata(coarse, cloudPercent(sky, inside)));
+  const mtlPath = join(folder, `${LANDSAT_PRODUCT_ID}_MTL.${mtl}`);
+  await writeFile(mtlPath, landsatMetadata(coarse, cloudPercent(sky, inside), mtl));
   return { productId: LANDSAT_PRODUCT_ID, mtlPath, bandPaths };
 }
 

@@ -10,8 +10,11 @@ import type { View } from './noise.js';
 
 type Group = { [key: string]: string | number | Group };
 
-/** The MTL text of the scene, with the groups and keys of Landsat 8 Collection 2 Level 1 that describe what is there. */
-export function landsatMetadata(view: View, cloudPercent: number): string {
+/** The forms in which the USGS delivers an MTL. */
+export type MtlForm = 'txt' | 'json' | 'xml';
+
+/** The MTL of the scene, with the groups and keys of Landsat 8 Collection 2 Level 1 that describe what is there. */
+export function landsatMetadata(view: View, cloudPercent: number, form: MtlForm = 'txt'): string {
   const bands = ['1', '2', '3', '4', '5', '6', '7', '8', '9'];
   const each = (prefix: string, value: (band: string) => string | number) =>
     Object.fromEntries(bands.map((band) => [`${prefix}${band}`, value(band)]));
@@ -19,7 +22,7 @@ export function landsatMetadata(view: View, cloudPercent: number): string {
   const north = LANDSAT_ORIGIN.y - view.pixelSize / 2;
   const east = west + (view.width - 1) * view.pixelSize;
   const south = north - (view.height - 1) * view.pixelSize;
-  return write({
+  return WRITERS[form]({
     LANDSAT_METADATA_FILE: {
       PRODUCT_CONTENTS: {
         ORIGIN: '"Synthetic scene"',
@@ -83,6 +86,24 @@ export function landsatMetadata(view: View, cloudPercent: number): string {
       },
     },
   });
+}
+
+const WRITERS: Record<MtlForm, (groups: Group) => string> = { txt: write, json: writeJson, xml: writeXml };
+
+const unquoted = (value: string | number) => String(value).replaceAll('"', '');
+
+function writeJson(groups: Group): string {
+  return JSON.stringify(groups, (_, value) => (typeof value === 'object' ? value : unquoted(value)), 2);
+}
+
+function writeXml(groups: Group): string {
+  const elements = (group: Group): string =>
+    Object.entries(group)
+      .map(
+        ([key, value]) => `<${key}>${typeof value === 'object' ? elements(value) : unquoted(value)}</${key}>`,
+      )
+      .join('\n');
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${elements(groups)}\n`;
 }
 
 /** Object description language: groups, indented by two spaces, closed by END. */

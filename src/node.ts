@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
 import { messageOf } from './errors.js';
-import { ingestProcess, startIngestWorkers } from './ingest/index.js';
+import { IngestWorkers, ingestProcess } from './ingest/index.js';
 import { Jobs, verifyProcess } from './jobs/index.js';
 import { Storage } from './storage/index.js';
 import { trainProcess } from './training/index.js';
@@ -16,6 +16,8 @@ export interface NodeConfig {
   memory: number;
   /** Threads and processes used for work. */
   cores: number;
+  /** LightGBM model of s2cloudless (text), for Sentinel-2 L1C. */
+  cloudModel?: string;
   /** Token that writes and jobs must carry over HTTP. */
   token?: string;
   /** Folders from which `POST /ingest` may read. */
@@ -38,13 +40,13 @@ export interface TilewrightNode {
 }
 
 export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
-  const { data, memory, cores, token, allowFolders = [], log = false } = config;
+  const { data, memory, cores, cloudModel, token, allowFolders = [], log = false } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data);
-  const workers = startIngestWorkers(cores);
+  const workers = new IngestWorkers(cores);
   const jobs = await Jobs.open(storage.catalogue);
   const processes = [
-    ingestProcess({ storage, workers, memory }),
+    ingestProcess({ storage, workers, memory, cloudModel }),
     trainProcess({ storage, cores }),
     verifyProcess(storage),
   ];

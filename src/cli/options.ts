@@ -49,6 +49,7 @@ export interface ResourceOptions {
 
 export interface TargetOptions extends CommonOptions, ResourceOptions {
   data: string;
+  cloudModel?: string;
   server?: string;
   token?: string;
 }
@@ -73,6 +74,16 @@ export function withResources(command: Command): Command {
         availableParallelism(),
       ),
     );
+}
+
+/** Of commands that ingest. */
+export function withCloudModel(command: Command): Command {
+  return command.addOption(
+    flag(
+      '--cloud-model <file>',
+      'tell the cloud of Sentinel-2 L1C by this LightGBM model of s2cloudless; the file is yours to fetch',
+    ),
+  );
 }
 
 /** Where a command works: a folder in this process, or a server. */

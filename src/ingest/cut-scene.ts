@@ -1,6 +1,7 @@
 /** Cuts the cells of a scene into staged tiles: pass by pass, chunk by chunk. */
 import { join } from 'node:path';
 import { type Grid, type PixelGrid, pixelGrids } from '../geocode/index.js';
+import type { RasterHeader } from '../raster/index.js';
 import {
   asStorageError,
   type GroupRecord,
@@ -13,11 +14,21 @@ import type { Piece } from './arena.js';
 import type { RowSpan } from './cell-rows.js';
 import { finestGroup } from './cells.js';
 import { bandBytes, planChunks, windowBytes, windowHeights } from './chunks.js';
+import type { SceneTest } from './cloud-test.js';
 import type { IngestContext, IngestHooks } from './ingest.js';
 import { type Pass, passesOf } from './passes.js';
 import { RowWindow } from './row-window.js';
 import type { Scene, SourceGroup } from './scene.js';
-import type { BlankTask, CellFile, CellGroup, CutResult, CutSource, CutTask, MaskResult } from './tasks.js';
+import type {
+  AssessTask,
+  BlankTask,
+  CellFile,
+  CellGroup,
+  CutResult,
+  CutSource,
+  CutTask,
+  MaskResult,
+} from './tasks.js';
 
 /** What is known of a cell while its groups are cut. */
 interface Cell {
@@ -57,6 +68,7 @@ export async function cutScene(
   grid: Grid,
   geocodes: string[],
   write: SceneWrite,
+  test: SceneTest | null,
   hooks: IngestHooks,
 ): Promise<TileRecord[]> {
   const resolutions = scene.groups.map((group) => group.resolution);
@@ -68,14 +80,15 @@ export async function cutScene(
   let steps = 0;
   const step = () => hooks.onShare?.(++steps / (geocodes.length * scene.groups.length));
   const { signal } = hooks;
-  const work: Work = { context, scene, grid, write, signal, lanes: 4 * context.workers.size, step };
-  for (const [g, pass] of passesOf(scene).entries()) await runPass(work, g, pass, cells);
+  const work: Work = { context, scene, grid, write, signal, lanes: 4 * context.workers.threads, step };
+  for (const [g, pass] of passesOf(scene, test === null).entries()) await runPass(work, g, pass, cells);
 
   const holdsData = ({ results }: Cell) =>
     scene.groups.some((group, g) => group.role === 'data' && results[g]);
   const kept = [...cells.values()].filter(holdsData);
   hooks.onTiles?.(kept.length);
   await fillBlanks(work, kept);
+  if (test) await assessCells(work, kept, test);
   await write.publish(kept.map(({ geocode }) => geocode));
   signal?.throwIfAborted();
   return kept.map((cell) => tileRecord(scene, write, cell));
@@ -95,7 +108,7 @@ async function runPass(work: Work, g: number, pass: Pass, cells: Map<string, Cel
       const decoding = windows.flatMap(({ files }, i) =>
         files.flatMap((file) => file.moveTo(chunk.windows[i], lanes)),
       );
-      await inLanes(decoding, lanes, (task) => context.workers.run(task, { signal }));
+      await inLanes(decoding, lanes, (task) => context.workers.decode(task, signal));
       await inLanes(chunk.geocodes, lanes, async (geocode) => {
         const cell = cells.get(geocode) as Cell;
         const cut: CutTask = {
@@ -104,7 +117,7 @@ async function runPass(work: Work, g: number, pass: Pass, cells: Map<string, Cel
           sources: windows.map((window, i) => cutSource(sources[i], window, chunk.windows[i])),
           mask: pass.mask,
         };
-        const result = await context.workers.run(cut, { signal });
+        const result = await context.workers.cut(cut, signal);
         cell.results[g] = result && (await writeFiles(work, cell, result));
         work.step();
       });
@@ -114,7 +127,7 @@ async function runPass(work: Work, g: number, pass: Pass, cells: Map<string, Cel
   }
 }
 
-/** The windows of one source: one a file, and where each band of the source lies in memory. */
+/** The windows of one source: one a raster, and where each band of the source lies in memory. */
 interface SourceWindow {
   files: RowWindow[];
   buffer: SharedArrayBuffer;
@@ -129,9 +142,9 @@ function placeWindows(sources: SourceGroup[], heights: number[], { buffer, offse
       next += bandBytes(header, heights[i]);
       return at;
     });
-    const paths = [...new Set(bands.map(({ header }) => header.path))];
-    const files = paths.map((path) => {
-      const own = [...bands.keys()].filter((band) => bands[band].header.path === path);
+    const rasters = [...new Set(bands.map(({ header }) => rasterName(header)))];
+    const files = rasters.map((name) => {
+      const own = [...bands.keys()].filter((band) => rasterName(bands[band].header) === name);
       const indexes = own.map((band) => bands[band].index);
       return new RowWindow(
         bands[own[0]].header,
@@ -143,6 +156,10 @@ function placeWindows(sources: SourceGroup[], heights: number[], { buffer, offse
     return { buffer, offsets, files };
   });
 }
+
+/** A file may hold several rasters, each with bands of its own. */
+const rasterName = ({ path, blocks }: RasterHeader) =>
+  'dataset' in blocks ? `${path}\n${blocks.dataset}` : path;
 
 function cutSource(
   { bands, nodata }: SourceGroup,
@@ -185,8 +202,22 @@ async function fillBlanks(work: Work, cells: Cell[]): Promise<void> {
   );
   await inLanes(blanks, lanes, async ({ cell, g }) => {
     const blank: BlankTask = { kind: 'blank', cell: cellGroup(work, g, cell), mask: g === finest };
-    const result = (await context.workers.run(blank, { signal })) as CutResult;
+    const result = await context.workers.blank(blank, signal);
     cell.results[g] = await writeFiles(work, cell, result);
+  });
+}
+
+/** Makes the masks anew, from the files of all groups. */
+async function assessCells(work: Work, cells: Cell[], { test, bands }: SceneTest): Promise<void> {
+  const { context, scene, signal, lanes } = work;
+  const finest = scene.groups.indexOf(finestGroup(scene));
+  await inLanes(cells, lanes, async (cell) => {
+    const written = cell.results[finest] as Written;
+    const folder = cell.folder as string;
+    const task: AssessTask = { kind: 'assess', cell: cellGroup(work, finest, cell), folder, test, bands };
+    const { file, cloudCover, footprint } = await context.workers.assess(task, signal);
+    await writeStaged(folder, file);
+    written.mask = { record: file.record, cloudCover, footprint };
   });
 }
 

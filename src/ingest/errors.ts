@@ -1,4 +1,4 @@
-import { defineError } from '../errors.js';
+import { defineError, messageOf } from '../errors.js';
 
 export const notRecognised = defineError(
   'TW_INGEST_NOT_RECOGNISED',
@@ -120,4 +120,19 @@ export const badCloudModel = defineError(
   400,
   'The cloud model is not a LightGBM text file (Booster.save_model) of a kind that can be run: binary objective, numerical splits.',
   (path: string, reason: string) => `${path}: ${reason}. Give a text file as Booster.save_model writes it.`,
+);
+
+export const cloudModelUnreadable = defineError(
+  'TW_INGEST_CLOUD_MODEL_UNREADABLE',
+  500,
+  'The file that `--cloud-model` names cannot be read. Check the path and its permissions.',
+  (path: string, cause: unknown) => `the cloud model ${path} cannot be read: ${messageOf(cause)}`,
+);
+
+export const badMetadata = defineError(
+  'TW_INGEST_BAD_METADATA',
+  400,
+  'A metadata file of the product cannot be read, or lacks what the product needs. Fetch the product again.',
+  (path: string, reason: string) =>
+    `${path}: the metadata cannot be used: ${reason}. Fetch the product again.`,
 );

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { GridName } from '../geocode/index.js';
+import type { SceneTest } from './cloud-test.js';
+import { cloudModelUnreadable } from './errors.js';
 import type { Scene } from './scene.js';
 
 /** Raised whenever the same input would make other tiles. */
-const PIPELINE = 1;
+const PIPELINE = 2;
 
 /**
  * Digest of everything that shapes a scene's tiles: the bytes of its files and every option. File names and places are left
@@ -15,6 +18,7 @@ export async function fingerprintOf(
   scene: Scene,
   grid: GridName,
   precision: number,
+  test: SceneTest | null,
   signal?: AbortSignal,
 ): Promise<string> {
   const files = [...new Set(scene.groups.flatMap((group) => group.bands.map((band) => band.header.path)))];
@@ -33,6 +37,29 @@ export async function fingerprintOf(
     ...band,
     codes: createHash('sha256').update(band.codes).digest('hex'),
   }));
-  const everything = { PIPELINE, grid, precision, id, platform, start, end, groups, quality: codes };
+  const everything = {
+    PIPELINE,
+    grid,
+    precision,
+    id,
+    platform,
+    start,
+    end,
+    groups,
+    quality: codes,
+    test: test && (await testDigest(test)),
+  };
   return createHash('sha256').update(JSON.stringify(everything)).digest('hex');
+}
+
+/** A model by its bytes: another place of it changes nothing. */
+async function testDigest({ test }: SceneTest): Promise<string> {
+  if (test.kind === 'reflectance') return test.kind;
+  try {
+    return createHash('sha256')
+      .update(await readFile(test.path))
+      .digest('hex');
+  } catch (error) {
+    throw cloudModelUnreadable.because(error, test.path, error);
+  }
 }

@@ -2,4 +2,4 @@ export { notRecognised } from './errors.js';
 export { findInputs } from './formats/index.js';
 export type { IngestOptions } from './ingest.js';
 export { type IngestInputs, type IngestResults, ingestProcess } from './process.js';
-export { startIngestWorkers } from './workers.js';
+export { IngestWorkers } from './workers.js';

@@ -3,21 +3,24 @@
  * commit all tiles together.
  */
 import { type Grid, type GridName, gridByName, pixelGrids } from '../geocode/index.js';
-import { bytesPerSample, type WorkerPool } from '../raster/index.js';
+import { bytesPerSample } from '../raster/index.js';
 import type { CollectionRecord, Storage } from '../storage/index.js';
 import type { Arena } from './arena.js';
 import { finestGroup, sceneCells, scenePrecision } from './cells.js';
+import { cloudTestOf } from './cloud-test.js';
 import { cutScene } from './cut-scene.js';
 import { noValidPixels, tileTooLarge } from './errors.js';
 import { fingerprintOf } from './fingerprint.js';
 import type { DescribeOptions, Scene } from './scene.js';
-import type { CutResult, IngestTask } from './tasks.js';
+import type { IngestWorkers } from './workers.js';
 
 export interface IngestContext {
   storage: Storage;
-  workers: WorkerPool<IngestTask, CutResult | null>;
+  workers: IngestWorkers;
   /** Holds the source rows of all scenes that are being cut. */
   arena: Arena;
+  /** LightGBM model of s2cloudless, where the operator has one. */
+  cloudModel: string | undefined;
 }
 
 export interface IngestOptions extends DescribeOptions {
@@ -25,6 +28,8 @@ export interface IngestOptions extends DescribeOptions {
   precision?: number;
   /** Only says which tiles there would be. */
   dryRun?: boolean;
+  /** Tests reflectance for cloud where the product has no mask. */
+  cloudTest?: boolean;
 }
 
 export interface IngestHooks {
@@ -74,14 +79,15 @@ export async function planScene(storage: Storage, scene: Scene, options: IngestO
 export async function ingestScene(
   context: IngestContext,
   { scene, collection, grid }: ScenePlan,
-  { dryRun = false }: IngestOptions,
+  { dryRun = false, cloudTest = false }: IngestOptions,
   hooks: IngestHooks = {},
 ): Promise<SceneResult> {
   const { storage } = context;
   const { precision } = collection;
   const result = { id: scene.id, collection: collection.id, unchanged: false, replaced: false };
   const previous = await storage.getScene(collection.id, scene.id);
-  const fingerprint = await fingerprintOf(scene, grid.name, precision, hooks.signal);
+  const test = cloudTestOf(scene, context.cloudModel, cloudTest);
+  const fingerprint = await fingerprintOf(scene, grid.name, precision, test, hooks.signal);
   // A tile that was damaged on disk is made again.
   if (previous?.fingerprint === fingerprint && (await storage.isWhole(collection, previous))) {
     const { geocodes, warnings } = previous;
@@ -97,7 +103,7 @@ export async function ingestScene(
   hooks.onCells?.(cells.length);
   const write = await storage.beginScene(collection, scene.id, cells);
   try {
-    const tiles = await cutScene(context, scene, grid, cells, write, hooks);
+    const tiles = await cutScene(context, scene, grid, cells, write, test, hooks);
     if (tiles.length === 0) throw noValidPixels(scene.path);
     await write.commit({ fingerprint, start, end, platform, warnings }, tiles);
     return { ...result, tiles: tiles.length, replaced, warnings };

@@ -3,7 +3,7 @@
  * finest data group also reads the quality bands, because the mask is made there.
  */
 import { finestGroup } from './cells.js';
-import type { Scene, SourceGroup } from './scene.js';
+import type { QualityBand, Scene, SourceGroup } from './scene.js';
 
 export interface Pass {
   /** What is read: first the group that is cut, then for the mask each quality band that is not of that group. */
@@ -19,16 +19,19 @@ export interface MaskSource {
   codes: Uint8Array;
 }
 
-export function passesOf(scene: Scene): Pass[] {
+/** Without `quality`, the mask only says where there is data. */
+export function passesOf(scene: Scene, quality: boolean): Pass[] {
   const finest = finestGroup(scene);
   return scene.groups.map((group) =>
-    group === finest ? maskPass(scene, group) : { sources: [group], mask: null },
+    group === finest
+      ? maskPass(scene, group, quality ? scene.quality : [])
+      : { sources: [group], mask: null },
   );
 }
 
-function maskPass(scene: Scene, finest: SourceGroup): Pass {
+function maskPass(scene: Scene, finest: SourceGroup, quality: QualityBand[]): Pass {
   const sources = [finest];
-  const mask = scene.quality.map(({ group: name, band, codes }) => {
+  const mask = quality.map(({ group: name, band, codes }) => {
     if (name === finest.name) return { source: 0, band, codes };
     const group = scene.groups.find((one) => one.name === name);
     if (!group) throw new Error(`the quality band's group ${name} is not one of the scene's`);

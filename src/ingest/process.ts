@@ -1,6 +1,5 @@
 import { messageOf, TilewrightError } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
-import type { WorkerPool } from '../raster/index.js';
 import type { Storage } from '../storage/index.js';
 import { Arena } from './arena.js';
 import { ingestFailed, sceneTwice } from './errors.js';
@@ -13,7 +12,7 @@ import {
   type SceneResult,
 } from './ingest.js';
 import type { Scene } from './scene.js';
-import type { CutResult, IngestTask } from './tasks.js';
+import type { IngestWorkers } from './workers.js';
 
 export interface IngestInputs extends IngestOptions {
   /** Files or folders on the disk of the node. */
@@ -40,6 +39,7 @@ const INPUTS = {
     grid: { enum: ['geohash', 'quadtile'] },
     precision: { type: 'integer' },
     dryRun: { type: 'boolean' },
+    cloudTest: { type: 'boolean' },
     id: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$' },
     datetime: { type: 'string' },
     bands: { type: 'object', additionalProperties: { type: 'integer', minimum: 1 } },
@@ -53,9 +53,10 @@ const INPUTS = {
 
 export interface IngestProcessContext {
   storage: Storage;
-  workers: WorkerPool<IngestTask, CutResult | null>;
+  workers: IngestWorkers;
   /** Bytes of source rows held at once. */
   memory: number;
+  cloudModel?: string | undefined;
 }
 
 /** Ingests every scene below the given paths. A scene that fails is named with its reason; the others go on. */
@@ -99,11 +100,11 @@ class IngestRun {
   private inputsDescribed = 0;
 
   constructor(
-    { storage, workers, memory }: IngestProcessContext,
+    { storage, workers, memory, cloudModel }: IngestProcessContext,
     private readonly options: IngestInputs,
     private readonly job: JobContext,
   ) {
-    this.context = { storage, workers, arena: new Arena(memory) };
+    this.context = { storage, workers, arena: new Arena(memory), cloudModel };
   }
 
   async run(): Promise<IngestResults> {
@@ -117,7 +118,7 @@ class IngestRun {
         this.share(place, 1);
       }
     };
-    const lanes = Math.min(MOST_SCENES, 1 + this.context.workers.size);
+    const lanes = Math.min(MOST_SCENES, 1 + this.context.workers.threads);
     const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     const results = this.results.filter(Boolean);

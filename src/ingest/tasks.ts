@@ -53,6 +53,33 @@ export interface BlankTask {
   mask: boolean;
 }
 
+/** How cloud is told without a mask of the product. */
+export type CloudTest =
+  | { kind: 'reflectance' }
+  /** `pixelSize`: metres of a pixel of the mask. */
+  | { kind: 'model'; path: string; pixelSize: number };
+
+/** A band among the staged files of a cell. Physical value = stored * scale + offset. */
+export interface AssessBand {
+  group: string;
+  /** Index within the group's file. */
+  band: number;
+  scale: number;
+  offset: number;
+  nodata: number | null;
+}
+
+/** Make the mask anew from the staged files of a cell. */
+export interface AssessTask {
+  kind: 'assess';
+  /** The group whose size the mask has. */
+  cell: CellGroup;
+  folder: string;
+  test: CloudTest;
+  /** By the names that the test knows them by. */
+  bands: Record<string, AssessBand>;
+}
+
 /** A file of a tile, not yet written. */
 export interface CellFile {
   record: GroupRecord;
@@ -74,4 +101,5 @@ export interface CutResult {
   mask: MaskResult | null;
 }
 
-export type IngestTask = DecodeTask | CutTask | BlankTask;
+export type IngestTask = DecodeTask | CutTask | BlankTask | AssessTask;
+export type IngestResult = CutResult | MaskResult | null;

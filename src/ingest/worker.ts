@@ -1,12 +1,21 @@
 /** An ingest thread: decodes source rows into shared memory, cuts cells, and makes their files. */
 import { gridByName } from '../geocode/index.js';
 import { type Projection, pixelsOf, projector, readRows, serveTasks } from '../raster/index.js';
+import { assessCell } from './assess.js';
 import { cutGroup, type ProjectionOf } from './cut.js';
-import { encodeBlank, encodeCell } from './encode-cell.js';
+import { encodeBlank, encodeCell, encodeMask } from './encode-cell.js';
 import type { DecodeTask } from './row-window.js';
-import type { CellGroup, CutResult, CutTask, IngestTask } from './tasks.js';
+import type {
+  AssessTask,
+  CellGroup,
+  CutResult,
+  CutTask,
+  IngestResult,
+  IngestTask,
+  MaskResult,
+} from './tasks.js';
 
-serveTasks<IngestTask, CutResult | null>(
+serveTasks<IngestTask, IngestResult>(
   (task, signal) => {
     switch (task.kind) {
       case 'decode':
@@ -15,22 +24,31 @@ serveTasks<IngestTask, CutResult | null>(
         return cut(task);
       case 'blank':
         return encodeBlank(task.cell, task.mask);
+      case 'assess':
+        return assess(task);
     }
   },
-  (result) => [result?.file, result?.mask?.file].flatMap((file) => (file ? [file.bytes.buffer] : [])),
+  (result) => {
+    const files = [result?.file, result && 'mask' in result ? result.mask?.file : undefined];
+    return files.flatMap((file) => (file ? [file.bytes.buffer] : []));
+  },
 );
 
-async function decode(task: DecodeTask, _signal: AbortSignal): Promise<null> {
+async function decode(task: DecodeTask, signal: AbortSignal): Promise<null> {
   const { header, bands, rowStart, rowEnd, buffer, offsets, firstRow } = task;
   const pixels = (rowEnd - firstRow) * header.width;
   const arrays = offsets.map((offset) => pixelsOf(header.dataType, buffer, offset, pixels));
-  await readRows(header, bands, rowStart, rowEnd, arrays, firstRow);
+  await readRows(header, bands, rowStart, rowEnd, arrays, firstRow, signal);
   return null;
 }
 
 function cut(task: CutTask): CutResult | null {
   const pixels = cutGroup(task, projectionsFor(task.cell));
   return pixels && encodeCell(task.cell, pixels);
+}
+
+async function assess(task: AssessTask): Promise<MaskResult> {
+  return encodeMask(task.cell, await assessCell(task));
 }
 
 const projections = new Map<string, Projection>();

@@ -57,35 +57,30 @@ const PAGE = 65_536;
 const LARGEST = 2 ** 26;
 /** Source pixels a pixel of the result that may be copied: with more, the copy costs more than it saves. */
 const DENSEST = 6;
+/** Pixels after the last: more than is read beyond it. */
+const SLACK = 16;
 
 /** Does the rows of squares of which all pixels lie between four pixels with data, and finds those that are blank. */
 export function bilinearSimd(
-  { pixels, width, column, row, hole }: KernelSource,
+  source: KernelSource,
   grid: ControlGrid,
   { interior, blank, todo, needed }: Squares,
   out: PixelArray,
   notHole: number,
 ): void {
-  const { step, columns } = grid;
+  const { pixels, hole } = source;
   const dataType = dataTypeOf(pixels);
   const bytes = bytesPerSample(dataType);
-  const across = needed.right - needed.left;
-  const down = needed.bottom - needed.top;
-  // V8 copies shared memory by the byte, except where each row begins at the same place in a word of both memories.
-  const word = 8 / bytes;
-  const stride = across + ((((width - across) % word) + word) % word);
-  const first = needed.top * width + needed.left;
-  const start = out.length + ((pixels.byteOffset / bytes + first - out.length) % word) + word;
-  const size = (start + stride * down + 16) * bytes;
   if (!kernel || isFloat(dataType) || bytes > 2) return;
-  if (across <= 0 || across * down > DENSEST * out.length || size > LARGEST) return;
+  const { start, stride, size } = placeSource(source, needed, out.length);
+  if (needed.right <= needed.left || size > (DENSEST + 1) * out.length || size * bytes > LARGEST) return;
 
   const { memory, begin, square, blank: found } = kernel;
-  if (memory.buffer.byteLength < size) memory.grow(Math.ceil((size - memory.buffer.byteLength) / PAGE));
-  const copy = pixelsOf(dataType, memory.buffer, start * bytes, stride * down);
-  for (let y = 0; y < down; y++) {
-    const from = first + y * width;
-    copy.set(pixels.subarray(from, from + across), y * stride);
+  const lacking = size * bytes - memory.buffer.byteLength;
+  if (lacking > 0) memory.grow(Math.ceil(lacking / PAGE));
+  const copy = pixelsOf(dataType, memory.buffer, 0, size);
+  for (let row = needed.top, to = start; row < needed.bottom; row++, to += stride) {
+    copy.set(pixels.subarray(row * source.width + needed.left, row * source.width + needed.right), to);
   }
   const bias = lowestPixel(dataType) === 0 ? 0x8000 : 0;
   const inside = (value: number) => ((bytes === 1 ? value << 8 : value) ^ bias) & 0xffff;
@@ -95,38 +90,41 @@ export function bilinearSimd(
     stride * bytes,
     grid.width * bytes,
     bytes,
-    column + 0.5,
-    row + 0.5,
+    source.column + 0.5,
+    source.row + 0.5,
     bias,
     hasHole ? inside(hole) : 0,
     hasHole ? inside(notHole) : 0,
     hasHole ? 1 : 0,
   );
-  const { x, y } = grid;
+  const { step, columns, x, y } = grid;
   for (let j = 0, at = 0; j < grid.rows - 1; j++) {
     const rows = Math.min(step, grid.height - j * step);
     for (let i = 0; i < columns - 1; i++, at++) {
       const count = Math.min(step, grid.width - i * step);
       if (interior[at] === 0 || count < 4) continue;
+      const to = (j * step * grid.width + i * step) * bytes;
       const a = j * columns + i;
+      const b = a + 1;
       const c = a + columns;
-      const touched = square(
-        (j * step * grid.width + i * step) * bytes,
-        rows,
-        count,
-        1 / step,
-        x[a],
-        x[a + 1],
-        x[c],
-        x[c + 1],
-        y[a],
-        y[a + 1],
-        y[c],
-        y[c + 1],
-      );
+      const d = c + 1;
+      const touched = square(to, rows, count, 1 / step, x[a], x[b], x[c], x[d], y[a], y[b], y[c], y[d]);
       if (touched !== 0) blank[at] = found.value;
       todo[at] = touched & ~blank[at];
     }
   }
-  out.set(pixelsOf(dataType, memory.buffer, 0, out.length));
+  out.set(copy.subarray(0, out.length));
+}
+
+/**
+ * Where the needed part of the source goes, after `after` pixels: its first pixel, pixels from row to row, and the size of it
+ * all. V8 copies shared memory by the byte, unless each row begins at the same place in a word of both memories.
+ */
+function placeSource({ pixels, width }: KernelSource, needed: Squares['needed'], after: number) {
+  const word = 8 / pixels.BYTES_PER_ELEMENT;
+  const upTo = (least: number, like: number) => least + ((((like - least) % word) + word) % word);
+  const first = pixels.byteOffset / pixels.BYTES_PER_ELEMENT + needed.top * width + needed.left;
+  const start = upTo(after, first);
+  const stride = upTo(needed.right - needed.left, width);
+  return { start, stride, size: start + stride * (needed.bottom - needed.top) + SLACK };
 }

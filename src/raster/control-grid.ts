@@ -13,7 +13,7 @@ export interface ControlGrid {
   /** Size of the destination. */
   width: number;
   height: number;
-  /** Pixels between nodes: a power of two, 32 where that is exact enough. */
+  /** Pixels between nodes: a power of two, 32 where that is exact enough, never more. */
   step: number;
   columns: number;
   rows: number;

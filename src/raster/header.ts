@@ -1,8 +1,10 @@
 /** Opens rasters, known by their content and not by their names. */
 import { type FileHandle, open } from 'node:fs/promises';
 import { TilewrightError } from '../errors.js';
-import { noLayer, notTiff, rasterUnreadable, unsupported } from './errors.js';
+import { noLayer, notTiff, rasterUnreadable, severalLayers } from './errors.js';
 import { openWithGdal } from './gdal/header.js';
+import { openHdf5Container } from './hdf5/container.js';
+import { openHdf5 } from './hdf5/header.js';
 import { type FileKind, fileKind, recognise, SIGNATURE_BYTES } from './recognise.js';
 import { openTiff } from './tiff-header.js';
 import type { RasterHeader } from './types.js';
@@ -19,10 +21,15 @@ export async function openRaster(path: string, layer?: string): Promise<RasterHe
       if (layer !== undefined) throw noLayer(path, layer, []);
       return openTiff(path);
     case 'hdf5':
-      throw unsupported(path, 'it is HDF5');
+      if (layer === undefined) throw severalLayers(path, await layerNames(path));
+      return openHdf5(path, layer);
     default:
       return openWithGdal(path, kind, layer);
   }
+}
+
+async function layerNames(path: string): Promise<string[]> {
+  return (await openHdf5Container(path)).layers.map(({ name }) => name);
 }
 
 /** Kinds of files that hold pixels. */

@@ -48,11 +48,18 @@ export function nearest(
       const count = Math.min(step, outWidth - x);
       const lastX = startX + dx * (count - 1);
       const lastY = startY + dy * (count - 1);
-      const inside =
-        Math.min(startX, lastX) >= 0 &&
-        Math.min(startY, lastY) >= 0 &&
-        Math.max(startX, lastX) < width &&
-        Math.max(startY, lastY) < height;
+      const left = Math.min(startX, lastX);
+      const right = Math.max(startX, lastX);
+      const top = Math.min(startY, lastY);
+      const bottom = Math.max(startY, lastY);
+      if (right < 0 || bottom < 0 || left >= width || top >= height) {
+        out.fill(empty, o, o + count);
+        valid.fill(0, o, o + count);
+        o += count;
+        holes += count;
+        continue;
+      }
+      const inside = left >= 0 && top >= 0 && right < width && bottom < height;
       for (let i = 0; i < count; i++, o++) {
         const sourceX = startX + dx * i;
         const sourceY = startY + dy * i;

@@ -1,6 +1,7 @@
 /** Reads pixels: rows for a rolling window, windows, and whole small images. */
-import { unsupported, windowOutside } from './errors.js';
+import { windowOutside } from './errors.js';
 import { readWithGdal } from './gdal/read.js';
+import { readHdf5 } from './hdf5/read.js';
 import { openRaster } from './header.js';
 import { newPixels } from './pixels.js';
 import { readTiff } from './read-tiff.js';
@@ -75,7 +76,7 @@ async function readInto(
     case 'gdal':
       return readWithGdal({ ...header, blocks }, bands, window, target, signal);
     case 'hdf5':
-      throw unsupported(header.path, 'it is HDF5');
+      return readHdf5({ ...header, blocks }, bands, window, target);
   }
 }
 

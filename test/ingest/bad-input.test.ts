@@ -53,7 +53,6 @@ test('each kind of bad input is refused by name and changes nothing', async (t) 
       'END',
     ].join('\n'),
   );
-  await writeTestScene(join(landsat, 'LC08_B4.TIF'));
 
   const empty = await writeTestScene(join(folder, 'empty.tif'), { edge: 300 });
   const cases: [name: string, code: RegExp, args: string[]][] = [
@@ -63,7 +62,7 @@ test('each kind of bad input is refused by name and changes nothing', async (t) 
     ['no CRS', /TW_RASTER_NO_CRS/, [await file('nowhere.tif', withoutGeoKeys(bytes))]],
     ['no valid pixels', /TW_INGEST_NO_VALID_PIXELS/, [empty]],
     ['a missing band', /TW_INGEST_MISSING_BAND/, [good, '--bands', 'red=9']],
-    ['a missing band file', /TW_INGEST_MISSING_BAND.*|B5/, [landsat, '--collection', 'other']],
+    ['a product without band files', /TW_INGEST_MISSING_BAND/, [landsat, '--collection', 'other']],
     ['a precision out of range', /TW_GEOCODE_PRECISION/, [good, '--precision', '12', '--collection', 'fine']],
     [
       'too many tiles',

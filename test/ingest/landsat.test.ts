@@ -1,17 +1,18 @@
 /** Landsat as delivered: made-up scenes always, real ones where the folder of real data lies beside the repository. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { writeLandsatLikeScene } from '../../data-samples/index.js';
+import { type MtlForm, writeLandsatLikeScene } from '../../data-samples/index.js';
 import { geohash } from '../../src/geocode/index.js';
 import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
 import { parseMtl } from '../../src/ingest/formats/mtl.js';
 import { readRaster } from '../../src/raster/index.js';
 import { gdalWarp, hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
+import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
 const real = fileURLToPath(new URL('../../../../shared/data/', import.meta.url));
@@ -61,10 +62,200 @@ test('a Collection 2 scene: bands, calibration, quality', async (t) => {
 });
 
 async function findMtl(folder: string): Promise<string | undefined> {
-  const { readdir } = await import('node:fs/promises');
   const name = (await readdir(folder)).find((file) => file.endsWith('_MTL.txt'));
   return name && join(folder, name);
 }
+
+test('an MTL says the same as text, JSON and XML, whatever bytes follow its end', async (t) => {
+  const folder = await tempFolder(t);
+  const describe = async (mtl: MtlForm) => {
+    const product = join(folder, mtl);
+    const { mtlPath } = await writeLandsatLikeScene(product, { size: { width: 60, height: 60 }, mtl });
+    await appendFile(mtlPath, Buffer.from([0, 0, 0xff, 0xe9]));
+    const [scene] = await describeScenes(product, {});
+    assert.deepEqual((await describeScenes(mtlPath, {}))[0].id, scene.id);
+    const groups = scene.groups.map(({ bands, ...group }) => ({
+      ...group,
+      bands: bands.map(({ header, ...band }) => band),
+    }));
+    return { ...scene, path: '', groups };
+  };
+  const text = await describe('txt');
+  assert.deepEqual(text.warnings, []);
+  assert.deepEqual(await describe('json'), text);
+  assert.deepEqual(await describe('xml'), text);
+});
+
+test('files that the MTL names and that are not there are a warning, unless nothing is left', async (t) => {
+  const product = await tempFolder(t);
+  const { bandPaths } = await writeLandsatLikeScene(product, { size: { width: 60, height: 60 } });
+  await rm(bandPaths.B4);
+  await rm(bandPaths.QA_PIXEL);
+  const [scene] = await describeScenes(product, {});
+  assert.match(scene.warnings.join('\n'), /names files which are not there: B4, QA_PIXEL/);
+  assert.match(scene.warnings.join('\n'), /cloud is not assessed/);
+  for (const path of Object.values(bandPaths)) await rm(path, { force: true });
+  await assert.rejects(describeScenes(product, {}), { code: 'TW_INGEST_MISSING_BAND', message: /B1, .*B9/ });
+});
+
+/** A folder with small bands and an MTL text of these groups. */
+async function writeProduct(
+  folder: string,
+  bands: string[],
+  groups?: Record<string, Record<string, string | number>>,
+): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  for (const band of bands)
+    await writeTestScene(join(folder, `${band}.TIF`), { width: 20, height: 20, pixel: 30 });
+  const lines = Object.entries(groups ?? {}).flatMap(([name, keys]) => [
+    `GROUP = ${name}`,
+    ...Object.entries(keys).map(
+      ([key, value]) => `${key} = ${typeof value === 'string' ? `"${value}"` : value}`,
+    ),
+    `END_GROUP = ${name}`,
+  ]);
+  if (groups) await writeFile(join(folder, 'L_MTL.txt'), [...lines, 'END', ''].join('\n'));
+  return folder;
+}
+
+const TAKEN = {
+  WRS_PATH: 17,
+  WRS_ROW: 36,
+  DATE_ACQUIRED: '1999-08-04',
+  SCENE_CENTER_TIME: '15:49:21.7917421Z',
+  SUN_ELEVATION: 90,
+};
+
+test('TM, Collection 2 Level 2: the level 1 record names no files of this product', async (t) => {
+  const stem = 'LT05_L2SP_017036_19990804_20200907_02_T1';
+  const names = ['SR_B1', 'SR_B2', 'SR_B3', 'SR_B4', 'SR_B5', 'SR_B7', 'ST_B6', 'QA_PIXEL', 'SR_CLOUD_QA'];
+  const product = await writeProduct(
+    join(await tempFolder(t), stem),
+    names.map((name) => `${stem}_${name}`),
+    {
+      LANDSAT_METADATA_FILE: {},
+      PRODUCT_CONTENTS: {
+        PROCESSING_LEVEL: 'L2SP',
+        COLLECTION_NUMBER: 2,
+        FILE_NAME_BAND_1: `${stem}_SR_B1.TIF`,
+        FILE_NAME_BAND_ST_B6: `${stem}_ST_B6.TIF`,
+      },
+      IMAGE_ATTRIBUTES: { SPACECRAFT_ID: 'LANDSAT_5', SENSOR_ID: 'TM', ...TAKEN },
+      LEVEL1_PROCESSING_RECORD: { PROCESSING_LEVEL: 'L1TP', FILE_NAME_BAND_1: 'LT05_L1TP_017036_B1.TIF' },
+    },
+  );
+  const [scene] = await describeScenes(product, {});
+  assert.deepEqual(
+    [scene.id, scene.collection.id, scene.platform],
+    ['LT05_L2SP_017036_19990804', 'landsat-c2-l2', 'landsat-5'],
+  );
+  assert.deepEqual(scene.warnings, []);
+  const bands = scene.groups.flatMap((group) => group.bands);
+  assert.deepEqual(
+    bands.map(({ name, commonName }) => `${name} ${commonName}`),
+    [
+      'B1 blue',
+      'B2 green',
+      'B3 red',
+      'B4 nir08',
+      'B5 swir16',
+      'B7 swir22',
+      'ST_B6 lwir',
+      'QA_PIXEL undefined',
+    ],
+  );
+  const kelvin = bands.find(({ name }) => name === 'ST_B6');
+  assert.deepEqual([kelvin?.scale, kelvin?.offset], [0.00341802, 149]);
+  assert.equal(scene.quality.length, 1);
+});
+
+test('ETM+, Collection 1: both gains of band 6, radiance of the thermal bands, BQA', async (t) => {
+  const stem = 'LE07_L1TP_017036_19990804_20161003_01_T1';
+  const names = ['B1', 'B3', 'B4', 'B6_VCID_1', 'B6_VCID_2', 'B7', 'B8', 'BQA'];
+  const calibrated = ['1', '3', '4', '7', '8'];
+  const product = await writeProduct(
+    join(await tempFolder(t), stem),
+    names.map((name) => `${stem}_${name}`),
+    {
+      L1_METADATA_FILE: {},
+      METADATA_FILE_INFO: { COLLECTION_NUMBER: 1 },
+      PRODUCT_METADATA: { DATA_TYPE: 'L1TP', SPACECRAFT_ID: 'LANDSAT_7', SENSOR_ID: 'ETM', ...TAKEN },
+      RADIOMETRIC_RESCALING: {
+        RADIANCE_MULT_BAND_6_VCID_1: 0.067,
+        RADIANCE_ADD_BAND_6_VCID_1: -0.06709,
+        RADIANCE_MULT_BAND_6_VCID_2: 0.037,
+        RADIANCE_ADD_BAND_6_VCID_2: 3.1628,
+        ...Object.fromEntries(calibrated.map((band) => [`REFLECTANCE_MULT_BAND_${band}`, 0.001])),
+        ...Object.fromEntries(calibrated.map((band) => [`REFLECTANCE_ADD_BAND_${band}`, -0.01])),
+      },
+    },
+  );
+  const [scene] = await describeScenes(product, {});
+  assert.deepEqual([scene.id, scene.collection.id], ['LE07_L1TP_017036_19990804', 'landsat-c1-l1']);
+  assert.deepEqual(scene.warnings, []);
+  const bands = new Map(scene.groups.flatMap((group) => group.bands).map((band) => [band.name, band]));
+  assert.deepEqual(
+    [...bands.values()].map(({ commonName }) => commonName),
+    ['blue', 'red', 'nir08', 'lwir', 'lwir', 'swir22', 'pan', undefined],
+  );
+  assert.equal(bands.get('B6_VCID_1')?.scale, 0.067);
+  assert.equal(bands.get('B6_VCID_2')?.offset, 3.1628);
+  assert.deepEqual([bands.get('B3')?.scale, bands.get('B3')?.offset], [0.001, -0.01]);
+  const { codes } = scene.quality[0];
+  const expected = { 1: 255, 2: 1, 16: 2, 96: 1, 128: 1, 384: 3, 1536: 4, 6144: 2, 2048: 1, 400: 2 };
+  for (const [value, code] of Object.entries(expected))
+    assert.equal(codes[Number(value)], code, `BQA ${value}`);
+});
+
+test('before collections: old key names, radiance alone, no quality band; and what is refused', async (t) => {
+  const folder = await tempFolder(t);
+  const { DATE_ACQUIRED, SCENE_CENTER_TIME, WRS_ROW, ...rest } = TAKEN;
+  const old = {
+    PRODUCT_TYPE: 'L1T',
+    SPACECRAFT_ID: 'Landsat5',
+    SENSOR_ID: 'TM',
+    ...rest,
+    ACQUISITION_DATE: DATE_ACQUIRED,
+    SCENE_CENTER_SCAN_TIME: SCENE_CENTER_TIME,
+    STARTING_ROW: WRS_ROW,
+    RADIANCE_MULT_BAND_3: 1.039,
+    RADIANCE_ADD_BAND_3: -2.21,
+  };
+  const tm = await writeProduct(join(folder, 'tm'), ['L5017036_B3'], {
+    L1_METADATA_FILE: {},
+    PRODUCT_METADATA: old,
+  });
+  const [scene] = await describeScenes(tm, {});
+  assert.deepEqual([scene.id, scene.collection.id], ['LT05_L1T_017036_19990804', 'landsat-pre-l1']);
+  assert.match(scene.warnings.join('\n'), /band 3; its values are radiances/);
+  assert.match(scene.warnings.join('\n'), /no quality band BQA: cloud is not assessed/);
+
+  const groups = { L1_METADATA_FILE: {}, PRODUCT_METADATA: { ...old, SENSOR_ID: 'MSS' } };
+  const mss = await writeProduct(join(folder, 'mss'), ['L5017036_B3'], groups);
+  await assert.rejects(describeScenes(mss, {}), { code: 'TW_INGEST_NOT_RECOGNISED', message: /MSS/ });
+
+  await truncate(join(tm, 'L_MTL.txt'), 100e6);
+  await assert.rejects(describeScenes(tm, {}), { code: 'TW_INGEST_BAD_METADATA' });
+  await rm(join(tm, 'L_MTL.txt'));
+  for (const broken of [
+    '{"LANDSAT_METADATA_FILE": ',
+    '',
+    '['.repeat(100_000),
+    `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`,
+  ]) {
+    await writeFile(join(tm, 'L_MTL.json'), broken);
+    await assert.rejects(describeScenes(tm, {}), { code: 'TW_INGEST_BAD_METADATA' });
+  }
+});
+
+test('a tile of Analysis Ready Data is surface reflectance of Collection 2', async (t) => {
+  const stem = 'LC08_CU_003009_20200101_20210501_02';
+  const names = ['SR_B4', 'SR_B5', 'ST_B10', 'QA_PIXEL', 'ST_QA'].map((name) => `${stem}_${name}`);
+  const [scene] = await describeScenes(await writeProduct(join(await tempFolder(t), stem), names), {});
+  assert.deepEqual([scene.id, scene.collection.id], ['LC08_CU_003009_20200101', 'landsat-c2-l2']);
+  const [red] = scene.groups[0].bands;
+  assert.deepEqual([red.commonName, red.scale, red.offset], ['red', 0.0000275, -0.2]);
+});
 
 test('a real Landsat 8 cut-out before collections', { skip }, async (t) => {
   const folder = await tempFolder(t);

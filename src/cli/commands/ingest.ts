@@ -5,7 +5,15 @@ import { messageOf } from '../../errors.js';
 import { findInputs, type IngestOptions, type IngestResults, notRecognised } from '../../ingest/index.js';
 import { notFolder } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
-import { flag, integer, number, positiveInteger, type TargetOptions, withTarget } from '../options.js';
+import {
+  flag,
+  integer,
+  number,
+  positiveInteger,
+  type TargetOptions,
+  withCloudModel,
+  withTarget,
+} from '../options.js';
 import { count, duration, note, print, printJson, progressLine } from '../output.js';
 import { type OpenTarget, openTarget } from '../target.js';
 import { settledInputs } from '../watch.js';
@@ -59,7 +67,7 @@ export function ingestCommand(): Command {
         'go on, and ingest what comes into the folders, until stopped; with --format json one line a batch',
       ),
     );
-  return withTarget(command).action(async (paths: string[], flags: IngestFlags) => {
+  return withTarget(withCloudModel(command)).action(async (paths: string[], flags: IngestFlags) => {
     const target = await openTarget(flags, { create: true });
     const signal = interruptSignal();
     try {
@@ -83,7 +91,7 @@ async function ingest(
   flags: IngestFlags,
   signal: AbortSignal,
 ): Promise<IngestResults> {
-  const { data, server, token, memory, cores, format, config, watch, ...options } = flags;
+  const { data, server, token, memory, cores, cloudModel, format, config, watch, ...options } = flags;
   const line = progressLine('tiles');
   try {
     const { results } = await target.client.run<IngestResults>(

@@ -5,6 +5,7 @@ import {
   flag,
   integer,
   type ResourceOptions,
+  withCloudModel,
   withCommon,
   withData,
   withResources,
@@ -13,6 +14,7 @@ import { note, printJson } from '../output.js';
 
 interface ServeFlags extends CommonOptions, ResourceOptions {
   data: string;
+  cloudModel?: string;
   host: string;
   port: number;
   token?: string;
@@ -32,7 +34,7 @@ export function serveCommand(): Command {
   const allow = flag('--allow-folder <dir>', 'folder from which POST /ingest may read; may be given again');
   allow.argParser(append).default([], 'none');
   command.addOption(allow);
-  withCommon(withResources(withData(command)));
+  withCommon(withCloudModel(withResources(withData(command))));
   return command.action(async (flags: ServeFlags) => {
     const signal = interruptSignal();
     const { openNode } = await import('../../node.js');

@@ -3,15 +3,30 @@ import { join } from 'node:path';
 import { type FileKind, fileKind, SIGNATURE_BYTES } from '../../raster/index.js';
 import { notRecognised } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
+import { cfGrid } from './cf-grid.js';
 import { landsat } from './landsat.js';
 import { modis } from './modis.js';
 import { naip } from './naip.js';
 import { nlcd } from './nlcd.js';
 import { rasterFile } from './raster-file.js';
+import { sentinel2 } from './sentinel2.js';
+import { sentinel2Loose } from './sentinel2-loose.js';
 import { stacItem } from './stac-item.js';
+import { viirs } from './viirs.js';
 
 /** In the order they are asked; the first that detects its product describes the input. */
-const FORMATS: SceneFormat[] = [landsat, modis, naip, nlcd, stacItem, rasterFile];
+const FORMATS: SceneFormat[] = [
+  sentinel2,
+  landsat,
+  viirs,
+  modis,
+  naip,
+  nlcd,
+  stacItem,
+  sentinel2Loose,
+  cfGrid,
+  rasterFile,
+];
 
 /** The scenes in a file or product folder. */
 export async function describeScenes(path: string, options: DescribeOptions): Promise<Scene[]> {

@@ -17,7 +17,7 @@ export const rasterFile: SceneFormat = {
   },
 
   async describe({ path, kind }, options) {
-    if (kind === 'hdf4' || kind === 'hdf5' || kind === 'netcdf') await refuseLayers(path);
+    if (kind === 'hdf4' || kind === 'netcdf') await refuseLayers(path);
     const header = await openRaster(path);
     const item = await itemOfFile(path);
     const name = basename(path);

@@ -1,0 +1,189 @@
+/**
+ * Grids by the CF conventions in netCDF-4 or HDF5, one scene for each step of time: gridMET, which says so itself, and any other
+ * with the name of its collection.
+ */
+import { basename, extname } from 'node:path';
+import {
+  type Container,
+  openContainer,
+  openRaster,
+  openTimeAxis,
+  type RasterHeader,
+  type TimeAxis,
+} from '../../raster/index.js';
+import { groupBands, type UngroupedBand } from '../band-groups.js';
+import { missingBand, noCollection, noDatetime, notRecognised } from '../errors.js';
+import { groundResolution } from '../resolution.js';
+import type { DescribeOptions, Resolution, Scene, SceneFormat } from '../scene.js';
+
+/** A variable of the file with its place and its times. */
+interface Variable {
+  name: string;
+  header: RasterHeader;
+  /** Undefined where it does not change with time. */
+  time: TimeAxis | undefined;
+}
+
+/** What is known of all files of a product. */
+interface Product {
+  collection: Scene['collection'];
+  /** The same for all scenes; null where it is measured. */
+  resolution: Resolution | null;
+  /** Milliseconds that one step stands for, where the file does not say. */
+  span: number;
+}
+
+const DAY = 86_400_000;
+
+const GRIDMET: Product = {
+  collection: {
+    id: 'gridmet',
+    title: 'gridMET daily surface meteorology of the contiguous United States',
+    license: 'CC0-1.0',
+    attribution: 'Abatzoglou (2013), doi:10.1002/joc.3413',
+  },
+  // 1/24 of a degree on the equator.
+  resolution: { x: 4638.3, y: 4638.3 },
+  span: DAY,
+};
+
+export const cfGrid: SceneFormat = {
+  name: 'CF grid (netCDF-4, HDF5)',
+
+  async detect({ kind }) {
+    return kind === 'hdf5';
+  },
+
+  async describe({ path }, options) {
+    const container = await openContainer(path);
+    const product = productOf(container, options);
+    const { variables, warnings } = await variablesOf(container);
+    const axis = variables.find(({ time }) => time)?.time;
+    const steps = axis ? stepsOf(axis, product.span) : [timeOf(path, container, options)];
+    const moving = variables.filter(({ time }) => sameSteps(time, axis));
+    warnings.push(
+      ...variables
+        .filter((variable) => !moving.includes(variable))
+        .map(({ name }) => `${name} is left out: it has other times than ${moving[0].name}`),
+    );
+    const bands = bandsOf(path, moving, product, options);
+    const name = options.id ?? (moving.length === 1 ? moving[0].name : basename(path, extname(path)));
+    return steps.map((step, i) => ({
+      path,
+      id: options.id && steps.length === 1 ? options.id : `${cleanId(name)}_${stamp(step.start)}`,
+      collection: product.collection,
+      platform: options.platform ?? null,
+      ...step,
+      groups: groupBands(
+        bands.map((band) => ({ ...band, index: band.index + i * (axis?.bandsPerStep ?? 0) })),
+      ),
+      quality: [],
+      reflectanceTest: false,
+      // What is true of the file is said once.
+      warnings: i === 0 ? warnings : [],
+    }));
+  },
+};
+
+/** gridMET names its paper in every file. */
+function productOf({ path, metadata }: Container, { collection }: DescribeOptions): Product {
+  const text = Object.values(metadata).join('\n');
+  if (/10\.1002\/joc\.3413|\bgridMET\b/i.test(text)) return GRIDMET;
+  if (!collection) throw noCollection(path);
+  return {
+    collection: {
+      id: collection,
+      title: metadata.title || collection,
+      license: metadata.license || 'proprietary',
+    },
+    resolution: null,
+    span: 0,
+  };
+}
+
+/** The variables that have a place on Earth. What has none is bounds, or belongs to another grid. */
+async function variablesOf({
+  path,
+  layers,
+}: Container): Promise<{ variables: Variable[]; warnings: string[] }> {
+  const variables: Variable[] = [];
+  const faults: { name: string; error: unknown }[] = [];
+  for (const { name } of layers) {
+    try {
+      const header = await openRaster(path, name);
+      variables.push({ name: basename(name), header, time: await openTimeAxis(path, name) });
+    } catch (error) {
+      faults.push({ name, error });
+    }
+  }
+  if (variables.length === 0) {
+    throw faults[0]?.error ?? notRecognised(path, 'it holds no variable with rows and columns');
+  }
+  return {
+    variables,
+    warnings: faults.map(({ name, error }) => `${name} is left out: ${(error as Error).message}`),
+  };
+}
+
+function bandsOf(
+  path: string,
+  variables: Variable[],
+  product: Product,
+  options: DescribeOptions,
+): UngroupedBand[] {
+  const bands = variables.flatMap(({ name, header, time }) => {
+    const count = time?.bandsPerStep ?? header.bands;
+    const tags = header.bandTags[0];
+    return Array.from(
+      { length: count },
+      (_, index): UngroupedBand => ({
+        name: count === 1 ? name : `${name}_${index + 1}`,
+        header,
+        index,
+        role: 'data',
+        resampling: header.metadata.flag_values === undefined ? 'bilinear' : 'nearest',
+        resolution: product.resolution ?? groundResolution(header),
+        nodata: options.nodata ?? header.nodata ?? null,
+        scale: options.scale ?? tags.scale ?? 1,
+        offset: options.offset ?? tags.offset ?? 0,
+      }),
+    );
+  });
+  for (const [name, number] of Object.entries(options.bands ?? {})) {
+    if (number < 1 || number > bands.length) {
+      throw missingBand(path, `${name}=${number}`, `The file has ${bands.length} bands; correct --bands.`);
+    }
+    bands[number - 1].name = name;
+  }
+  return bands;
+}
+
+function sameSteps(a: TimeAxis | undefined, b: TimeAxis | undefined): boolean {
+  if (!a || !b) return a === b;
+  return a.steps.length === b.steps.length && a.steps.every(({ start }, i) => start === b.steps[i].start);
+}
+
+function stepsOf({ steps }: TimeAxis, span: number): { start: number; end: number }[] {
+  return steps.map(({ start, end }) => ({ start, end: end > start || span === 0 ? end : start + span - 1 }));
+}
+
+/** Where no variable has an axis of time: the flag, else what the file says it covers. */
+function timeOf(path: string, { metadata }: Container, { datetime }: DescribeOptions) {
+  const [start, end = start] = (datetime ?? metadata.time_coverage_start ?? '')
+    .split('/')
+    .map((part) => Date.parse(part));
+  if (Number.isNaN(start) || Number.isNaN(end) || end < start) throw noDatetime(path);
+  return { start, end };
+}
+
+/** A date where the step begins at midnight. */
+function stamp(time: number): string {
+  const text = new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
+  return text.endsWith('T000000Z') ? text.slice(0, 8) : text;
+}
+
+const cleanId = (name: string) =>
+  name
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .slice(0, 80) || 'scene';

@@ -1,0 +1,145 @@
+/** Opens HDF5 files in the calling thread. What is asked for is read from the disk, never the file as a whole. */
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Dataset, File, Metadata } from 'h5wasm/node';
+import { messageOf, TilewrightError } from '../../errors.js';
+import { corrupt, rasterUnreadable } from '../errors.js';
+import { type Hdf5Library, hdf5Library } from './library.js';
+
+/** Text, or numbers; a single number is an array of one. */
+export type AttributeValue = string | number[];
+export type Attributes = Record<string, AttributeValue>;
+
+/** Classes of HDF5 types (H5T_class_t). */
+export const TypeClass = { integer: 0, float: 1, string: 3, enum: 8 } as const;
+
+/** Far more than the metadata of real products; a hostile file may declare any size. */
+const MOST_ATTRIBUTE_BYTES = 2 ** 20;
+const MOST_TEXT_BYTES = 2 ** 24;
+const MOST_OBJECTS = 100_000;
+
+/**
+ * Opens a file, lets `use` read from it and closes it. `use` must not wait for anything: the library works for one file at a time.
+ * Throws TW_RASTER_UNREADABLE and _CORRUPT, and whatever `use` throws.
+ */
+export async function withHdf5<T>(path: string, use: (file: Hdf5File) => T): Promise<T> {
+  await stat(path).catch((error) => {
+    throw rasterUnreadable.because(error, path, error);
+  });
+  const library = await hdf5Library();
+  const absolute = resolve(path);
+  return library.guard.allowing(absolute, () => {
+    const file = library.open(absolute);
+    const fault = library.guard.fault();
+    if (fault) throw corrupt(path, fault);
+    try {
+      return use(new Hdf5File(path, file, library));
+    } catch (error) {
+      if (error instanceof TilewrightError) throw error;
+      throw corrupt.because(error, path, messageOf(error));
+    } finally {
+      file.close();
+    }
+  });
+}
+
+/** An open file; it is of use only within `withHdf5`. Paths are full paths within the file. */
+export class Hdf5File {
+  constructor(
+    readonly path: string,
+    private readonly file: File,
+    private readonly library: Hdf5Library,
+  ) {}
+
+  /** Paths of the datasets, sorted. Links to elsewhere are not followed. */
+  datasets(): string[] {
+    const paths = this.ask(() => this.file.paths());
+    if (paths.length > MOST_OBJECTS) throw corrupt(this.path, `it has ${paths.length} groups and datasets`);
+    return paths
+      .map((path) => `/${path}`)
+      .filter((path) => this.dataset(path))
+      .sort();
+  }
+
+  /** Undefined where no dataset has this path. */
+  dataset(path: string): Dataset | undefined {
+    const entity = this.entity(path);
+    return entity && 'type' in entity && String(entity.type) === 'Dataset' ? (entity as Dataset) : undefined;
+  }
+
+  metadata(dataset: Dataset): Metadata {
+    return this.ask(() => dataset.metadata);
+  }
+
+  filters(dataset: Dataset): { id: number; name: string }[] {
+    return this.ask(() => dataset.filters);
+  }
+
+  /** Paths of the scales attached to each dimension (HDF5 Dimension Scales); netCDF's coordinate variables are such. */
+  scales(dataset: Dataset): string[][] {
+    const { shape } = this.metadata(dataset);
+    return (shape ?? []).map((_, i) => this.ask(() => dataset.get_attached_scales(i)));
+  }
+
+  /** Stored numbers of a hyperslab, [from, to) along each dimension, the last dimension fastest. */
+  slice(dataset: Dataset, ranges: [from: number, to: number][]): ArrayLike<number | bigint> {
+    return this.ask(() => dataset.slice(ranges)) as ArrayLike<number | bigint>;
+  }
+
+  /** The text of a string dataset; undefined where there is none. */
+  text(path: string): string | undefined {
+    const dataset = this.dataset(path);
+    if (!dataset) return undefined;
+    const { type, size, total_size: count } = this.metadata(dataset);
+    if (type !== TypeClass.string) return undefined;
+    if (size * count > MOST_TEXT_BYTES)
+      throw corrupt(this.path, `the text ${path} has ${size * count} bytes`);
+    return textOf(this.ask(() => dataset.value)).join('');
+  }
+
+  /** The attributes of a group or dataset that are text or numbers; references and structures are left out. */
+  attributes(path: string): Attributes {
+    const entity = path === '/' ? this.file : this.entity(path);
+    if (!entity || !('attrs' in entity)) return {};
+    const attributes: Attributes = {};
+    for (const name of this.ask(() => Object.keys(entity.attrs))) {
+      const metadata = this.ask(() => this.library.attributeMetadata(this.file, path, name));
+      if (!isTextOrNumber(metadata)) continue;
+      const bytes = metadata.size * metadata.total_size;
+      if (bytes > MOST_ATTRIBUTE_BYTES) throw corrupt(this.path, `the attribute ${name} has ${bytes} bytes`);
+      const value: unknown = this.ask(() => entity.get_attribute(name, true));
+      attributes[name] =
+        metadata.type === TypeClass.string ? textOf(value).join(', ') : [value].flat().map(Number);
+    }
+    return attributes;
+  }
+
+  private entity(path: string) {
+    // That there is no such path is an answer; the library makes a diagnostic of it.
+    const entity = this.file.get(path);
+    const absent = this.library.guard.fault() !== undefined;
+    this.library.guard.clear();
+    return absent ? null : entity;
+  }
+
+  /** Asks the library, and throws what it complains of: its answer alone does not tell. */
+  private ask<T>(question: () => T): T {
+    const { guard } = this.library;
+    guard.clear();
+    const answer = question();
+    const fault = guard.fault();
+    if (fault) throw corrupt(this.path, fault);
+    return answer;
+  }
+}
+
+function isTextOrNumber({ type, size, shape }: Metadata): boolean {
+  if (!shape) return false;
+  if (type === TypeClass.float) return size === 4 || size === 8;
+  return type === TypeClass.string || type === TypeClass.integer;
+}
+
+/** Text ends at the first NUL. */
+function textOf(value: unknown): string[] {
+  return [value ?? ''].flat().map((text) => String(text).split('\0', 1)[0]);
+}

@@ -1,0 +1,88 @@
+/** Grids by the CF conventions with an axis of time: gridMET, and others that are named. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { describeScenes } from '../../src/ingest/formats/index.js';
+import { readRaster } from '../../src/raster/index.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { tempFolder } from '../support/temp.js';
+
+const folder = fileURLToPath(new URL('../../../test/fixtures/raster/hdf5/', import.meta.url));
+const gridmet = join(folder, 'gridmet.nc');
+
+test('gridMET: a scene for each day', async () => {
+  const scenes = await describeScenes(gridmet, {});
+  assert.deepEqual(
+    scenes.map(({ id, start, end }) => [id, new Date(start).toISOString(), new Date(end).toISOString()]),
+    [
+      ['precipitation_amount_20181231', '2018-12-31T00:00:00.000Z', '2018-12-31T23:59:59.999Z'],
+      ['precipitation_amount_20190101', '2019-01-01T00:00:00.000Z', '2019-01-01T23:59:59.999Z'],
+      ['precipitation_amount_20190102', '2019-01-02T00:00:00.000Z', '2019-01-02T23:59:59.999Z'],
+    ],
+  );
+  for (const [i, { collection, groups, quality, warnings }] of scenes.entries()) {
+    assert.deepEqual([collection.id, collection.license], ['gridmet', 'CC0-1.0']);
+    assert.deepEqual([groups.length, groups[0].name, groups[0].resampling], [1, '4638m', 'bilinear']);
+    const [{ name, index, scale, offset }] = groups[0].bands;
+    assert.deepEqual([name, index, scale, offset], ['precipitation_amount', i, 0.1, 0]);
+    assert.deepEqual([groups[0].nodata, quality, warnings], [32767, [], []]);
+  }
+});
+
+test('another CF file needs the name of its collection', async () => {
+  const path = join(folder, 'south-first.nc');
+  await assert.rejects(describeScenes(path, {}), { code: 'TW_INGEST_NO_COLLECTION' });
+  const scenes = await describeScenes(path, { collection: 'analysis', id: 'run' });
+  assert.deepEqual(
+    scenes.map(({ id, collection }) => `${collection.id}/${id}`),
+    ['analysis/run_20200228', 'analysis/run_20200228T060000Z', 'analysis/run_20200229T060000Z'],
+  );
+});
+
+test('a CF file without times needs one', async () => {
+  const path = join(folder, 'albers.nc');
+  await assert.rejects(describeScenes(path, { collection: 'cover' }), { code: 'TW_INGEST_NO_DATETIME' });
+  const [scene] = await describeScenes(path, { collection: 'cover', datetime: '2020-07-01' });
+  assert.deepEqual([scene.id, scene.groups[0].name], ['cover_20200701', '1010m']);
+});
+
+test('what has no place on Earth is left out, and why is said once', async () => {
+  const [scene] = await describeScenes(join(folder, 'hostile.h5'), {
+    collection: 'odd',
+    datetime: '2020-01-01',
+  });
+  assert.deepEqual(
+    scene.groups[0].bands.map(({ name }) => name),
+    ['good'],
+  );
+  assert.match(scene.warnings.join('\n'), /\/lzf is left out: .*LZF/);
+});
+
+test('days in tiles, each with its own pixels in their place', async (t) => {
+  const node = await testNode(t, await tempFolder(t));
+  const { failed, scenes } = await ingest(node, { href: gridmet, precision: 4 });
+  assert.deepEqual(failed, []);
+  assert.equal(scenes.length, 3);
+  const tiles = await tilesOf(node);
+  assert.equal(tiles.length, 3 * new Set(tiles.map(({ geocode }) => geocode)).size);
+  let compared = 0;
+  for (const tile of tiles) {
+    const day = (tile.start - Date.parse('2018-12-31')) / 86_400_000;
+    const { header, bands } = await readRaster(node.storage.tilePath(tile, '4638m'));
+    const { originX, originY, xx, yy } = header.transform;
+    for (const [i, value] of bands[0].entries()) {
+      const longitude = originX + xx * ((i % header.width) + 0.5);
+      const latitude = originY + yy * (Math.floor(i / header.width) + 0.5);
+      // The fixture's numbers are a plane, which bilinear resampling keeps: one number a cell, from the cells' centres.
+      const column = (longitude + 124.76666663) * 24;
+      const row = (49.4 - latitude) * 24;
+      const inside = column > 0 && column < 49 && row > 0 && row < 39 && (column > 6 || row > 4);
+      if (!inside) continue;
+      const expected = day * 101 + row * 31 + column * 7;
+      assert.ok(Math.abs(value - expected) <= 0.51, `${tile.id}: ${value}, not ${expected}`);
+      compared++;
+    }
+  }
+  assert.ok(compared > 2000, `${compared} pixels were compared`);
+});
