@@ -18,10 +18,14 @@ export interface NodeConfig {
   cores: number;
   /** LightGBM model of s2cloudless (text), for Sentinel-2 L1C. */
   cloudModel?: string;
+  /** Bytes of the data folder's disk that are left free; 0 for none. By default 2 % of it, 2 GB at most. */
+  reserve?: number;
   /** Token that writes and jobs must carry over HTTP. */
   token?: string;
   /** Folders from which `POST /ingest` may read. */
   allowFolders?: string[];
+  /** The most bytes of an uploaded file. */
+  maxUpload?: number;
   /** Structured request log on stderr. */
   log?: boolean;
 }
@@ -39,10 +43,13 @@ export interface TilewrightNode {
   close(): Promise<void>;
 }
 
+const MAX_UPLOAD = 20e9;
+
 export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
-  const { data, memory, cores, cloudModel, token, allowFolders = [], log = false } = config;
+  const { data, memory, cores, reserve, cloudModel, token, allowFolders = [], log = false } = config;
+  const { maxUpload = MAX_UPLOAD } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
-  const storage = await Storage.open(data);
+  const storage = await Storage.open(data, { reserve });
   const workers = new IngestWorkers(cores);
   const jobs = await Jobs.open(storage.catalogue);
   const processes = [
@@ -60,6 +67,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       jobs,
       processes: new Map(processes.map((p) => [p.id, p])),
       allowedFolders,
+      maxUpload,
     },
     { token, ownerSecret, log },
   );

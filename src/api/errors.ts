@@ -7,6 +7,35 @@ export const badRequest = defineError(
   (reason: string) => `the request cannot be used: ${reason}`,
 );
 
+export const tooLarge = defineError(
+  'TW_API_TOO_LARGE',
+  413,
+  'The body of the request is longer than the server takes: 1 MB for JSON, `--max-upload` for files.',
+  (limit: number) =>
+    `the body is longer than the ${Math.floor(limit / 1e6)} MB that the server takes (--max-upload for files)`,
+);
+
+export const tooSlow = defineError(
+  'TW_API_TOO_SLOW',
+  408,
+  'The request came so slowly that the server stopped waiting for it. Send it again.',
+  () => 'the request came too slowly, so the server stopped waiting for it; send it again',
+);
+
+export const cutOff = defineError(
+  'TW_API_CUT_OFF',
+  400,
+  'The client closed the connection before the whole file was there. Nothing of it is kept.',
+  (filename: string) => `the upload of ${filename} was cut off; nothing of it is kept, send it again`,
+);
+
+export const stopping = defineError(
+  'TW_API_STOPPING',
+  503,
+  'The server is being stopped and takes no further request.',
+  () => 'the server is being stopped and takes no further request',
+);
+
 export const unauthorized = defineError(
   'TW_API_UNAUTHORIZED',
   401,

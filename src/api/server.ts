@@ -4,8 +4,10 @@ import { type AccessOptions, controlAccess } from './access.js';
 import { ingestRoutes } from './ingest/routes.js';
 import { modelRoutes } from './models/routes.js';
 import { operationRoutes } from './operations/routes.js';
-import { answerProblems } from './problem.js';
+import { paceBodies } from './pace.js';
+import { answerProblems, BODY_LIMIT, earlyErrors } from './problem.js';
 import { processRoutes } from './processes/routes.js';
+import { sceneRoutes } from './scenes/routes.js';
 import type { Services } from './services.js';
 import { stacRoutes } from './stac/routes.js';
 import { tileRoutes } from './tiles/routes.js';
@@ -15,15 +17,19 @@ export interface ServerOptions extends AccessOptions {
   log: boolean;
 }
 
-/** Bodies are descriptions of work, never pixels. */
-const BODY_LIMIT = 1 << 20;
+/** How long the head of a request may take, ms. `paceBodies` looks after the body. */
+const HEADERS_TIMEOUT = 60_000;
 
 /** The HTTP API over the given services; not yet listening. */
 export async function buildServer(services: Services, options: ServerOptions): Promise<FastifyInstance> {
   const server = Fastify({
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 500 },
-    requestTimeout: 60_000,
+    http: { headersTimeout: HEADERS_TIMEOUT },
+    // Node's limit would cover the body too, and uploads take as long as they take.
+    requestTimeout: 0,
+    ...earlyErrors,
+    return503OnClosing: false,
     // Longer than clients keep idle connections, so that none is closed under a request.
     keepAliveTimeout: 75_000,
     forceCloseConnections: 'idle',
@@ -31,6 +37,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
     ajv: { customOptions: { removeAdditional: false, coerceTypes: 'array', allErrors: false } },
   });
   answerProblems(server);
+  paceBodies(server);
   controlAccess(server, options);
   await server.register(swagger, {
     openapi: {
@@ -45,6 +52,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   await server.register(stacRoutes, { services });
   await server.register(tileRoutes, { services });
   await server.register(ingestRoutes, { services });
+  await server.register(sceneRoutes, { services });
   await server.register(processRoutes, { services });
   await server.register(modelRoutes, { services });
   await server.register(operationRoutes, { services });

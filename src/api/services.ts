@@ -10,4 +10,6 @@ export interface Services {
   processes: Map<string, Process>;
   /** Folders whose files `POST /ingest` may name, as real paths. */
   allowedFolders: string[];
+  /** The most bytes of an uploaded file. */
+  maxUpload: number;
 }

@@ -3,6 +3,7 @@
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { version } from '../version.js';
+import { deleteCommand } from './commands/delete.js';
 import { demoCommand } from './commands/demo.js';
 import { infoCommand } from './commands/info.js';
 import { ingestCommand } from './commands/ingest.js';
@@ -27,6 +28,7 @@ function buildProgram(): Command {
     trainCommand,
     modelsCommand,
     infoCommand,
+    deleteCommand,
     verifyCommand,
   ];
   for (const make of commands) {

@@ -45,6 +45,7 @@ export interface CommonOptions {
 export interface ResourceOptions {
   memory: number;
   cores: number;
+  reserve?: number;
 }
 
 export interface TargetOptions extends CommonOptions, ResourceOptions {
@@ -72,6 +73,13 @@ export function withResources(command: Command): Command {
     .addOption(
       flag('--cores <n>', 'threads and processes used for work', positiveInteger).default(
         availableParallelism(),
+      ),
+    )
+    .addOption(
+      flag(
+        '--reserve <size>',
+        'free space of the disk below which nothing is written, 0 for none; by default 2 % of it, 2GB at most',
+        bytes,
       ),
     );
 }

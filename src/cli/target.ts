@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Client, httpTransport, type Transport } from '../client/index.js';
+import { Client, FileBody, httpTransport, type Transport } from '../client/index.js';
 import type { TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
 import { noDataFolder } from './errors.js';
@@ -43,12 +43,18 @@ export function injected(node: TilewrightNode): Transport {
     const response = await node.server.inject({
       method: method as 'GET' | 'POST' | 'DELETE',
       url: path,
-      headers: { host: 'localhost', authorization: `Bearer ${node.ownerSecret}` },
-      ...(body !== undefined && { payload: body as object }),
+      headers: {
+        host: 'localhost',
+        authorization: `Bearer ${node.ownerSecret}`,
+        ...(body instanceof FileBody && { 'content-type': 'application/octet-stream' }),
+      },
+      ...(body !== undefined && {
+        payload: (body instanceof FileBody ? createReadStream(body.path) : body) as object,
+      }),
     });
     const answer = response.body ? JSON.parse(response.body) : null;
     await nameLocalFiles(node, answer);
-    return { status: response.statusCode, body: answer };
+    return { status: response.statusCode, body: answer, headers: response.headers as Record<string, string> };
   };
 }
 

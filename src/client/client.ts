@@ -1,8 +1,11 @@
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TilewrightError } from '../errors.js';
 import type { FilterParams } from '../query/index.js';
-import { badAnswer, stopped } from './errors.js';
-import type { Transport } from './transport.js';
+import { badAnswer, noFile, stopped } from './errors.js';
+import { FileBody } from './send-file.js';
+import type { Answer, Transport } from './transport.js';
 
 export interface Progress {
   message: string;
@@ -35,6 +38,19 @@ interface JobStatus extends Progress {
   error?: { code: string; message: string };
 }
 
+/** A scene as the store holds it. Times as in RFC 3339. */
+export interface SceneSummary {
+  id: string;
+  collection: string;
+  datetime: string;
+  end_datetime: string;
+  platform: string | null;
+  /** Number of its tiles. */
+  tiles: number;
+  warnings: string[];
+  committed: string;
+}
+
 /** A job is asked for soon after its start, then ever less often, in milliseconds. */
 const FIRST_POLL = 20;
 const LAST_POLL = 500;
@@ -49,7 +65,33 @@ export class Client {
     inputs: object,
     hooks: RunHooks = {},
   ): Promise<{ job: string; results: Results }> {
-    let job = await this.start(process, inputs);
+    return this.follow(await this.start(process, inputs), hooks);
+  }
+
+  /**
+   * Sends a file and ingests it, as `run` does with a scene on the server's disk. `options` are those of the process.
+   * Throws TW_API_TOO_LARGE, TW_CLIENT_NO_FILE.
+   */
+  async upload<Results>(
+    path: string,
+    options: object,
+    hooks: RunHooks = {},
+  ): Promise<{ job: string; results: Results }> {
+    const info = await stat(path).catch((error) => {
+      throw noFile.because(error, path, 'it cannot be read');
+    });
+    if (info.isDirectory()) throw noFile(path, 'it is a folder: put it into a zip or tar file');
+    const query = new URLSearchParams({ filename: basename(path) });
+    for (const [name, value] of Object.entries(options))
+      if (value !== undefined) query.set(name, queryText(value));
+    const body = new FileBody(path, hooks.signal);
+    const job = await this.ask<JobStatus>('POST', `/ingest?${query}`, body).catch((error) => {
+      throw hooks.signal?.aborted ? hooks.signal.reason : error;
+    });
+    return this.follow(job, hooks);
+  }
+
+  private async follow<Results>(job: JobStatus, hooks: RunHooks): Promise<{ job: string; results: Results }> {
     let pause = FIRST_POLL;
     try {
       while (job.status === 'accepted' || job.status === 'running') {
@@ -110,11 +152,52 @@ export class Client {
     return null;
   }
 
+  /** The scenes of a collection, in the order of their ids. */
+  async scenes(collection: string): Promise<SceneSummary[]> {
+    const path = `/collections/${encodeURIComponent(collection)}/scenes`;
+    return (await this.ask<{ scenes: SceneSummary[] }>('GET', path)).scenes;
+  }
+
+  /** The number of tiles that went: 1. The tile's id begins with that of its collection, which has no underscore. */
+  deleteTile(id: string): Promise<number> {
+    const [collection] = id.split('_', 1);
+    return this.delete(`/collections/${encodeURIComponent(collection)}/items/${encodeURIComponent(id)}`);
+  }
+
+  /** The number of tiles that went. */
+  deleteScene(collection: string, scene: string): Promise<number> {
+    return this.delete(`/collections/${encodeURIComponent(collection)}/scenes/${encodeURIComponent(scene)}`);
+  }
+
+  /** The number of tiles that went. */
+  deleteCollection(id: string): Promise<number> {
+    return this.delete(`/collections/${encodeURIComponent(id)}`);
+  }
+
+  private async delete(path: string): Promise<number> {
+    const answer = await this.transport('DELETE', path);
+    if (answer.status !== 204) throw failure(path, answer);
+    return Number(answer.headers['tilewright-deleted-tiles']);
+  }
+
   private async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await this.transport(method, path, body);
     if (answer.status < 400 && answer.body !== null) return answer.body as T;
-    const problem = answer.body as { code?: string; detail?: string } | null;
-    if (problem?.code) throw new TilewrightError(problem.code, answer.status, problem.detail ?? problem.code);
-    throw badAnswer(path, answer.status);
+    throw failure(path, answer);
   }
+}
+
+/** "red=3,nir=4" for `{red: 3, nir: 4}`. */
+function queryText(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value);
+  return Object.entries(value)
+    .map(([name, one]) => `${name}=${one}`)
+    .join(',');
+}
+
+/** The server's error with its own code, or TW_CLIENT_BAD_ANSWER. */
+function failure(path: string, { status, body }: Answer): TilewrightError {
+  const problem = body as { code?: string; detail?: string } | null;
+  if (problem?.code) return new TilewrightError(problem.code, status, problem.detail ?? problem.code);
+  return badAnswer(path, status);
 }

@@ -1,4 +1,5 @@
-export type { ItemCollection, Progress, RunHooks, SearchRequest } from './client.js';
+export type { ItemCollection, Progress, RunHooks, SceneSummary, SearchRequest } from './client.js';
 export { Client } from './client.js';
+export { FileBody } from './send-file.js';
 export type { Answer, Transport } from './transport.js';
 export { httpTransport } from './transport.js';

@@ -136,3 +136,56 @@ export const badMetadata = defineError(
   (path: string, reason: string) =>
     `${path}: the metadata cannot be used: ${reason}. Fetch the product again.`,
 );
+
+export const archiveUnknown = defineError(
+  'TW_INGEST_ARCHIVE_UNKNOWN',
+  400,
+  'The file is no archive of a known kind. Known are zip, tar and tar.gz.',
+  (path: string) => `${path} is no zip, tar or tar.gz file`,
+);
+
+export const archiveBroken = defineError(
+  'TW_INGEST_ARCHIVE_BROKEN',
+  400,
+  'The archive is cut off, damaged or made in a way that cannot be read. Get it again from where it came from.',
+  (path: string, detail: string) => `${path} cannot be unpacked: ${detail}`,
+);
+
+export const archiveName = defineError(
+  'TW_INGEST_ARCHIVE_NAME',
+  400,
+  'An entry of the archive has a name that could lead out of the folder it is unpacked into, or that is too long. Such archives are refused as a whole.',
+  (path: string, entry: string, reason: string) =>
+    `${path}: the entry ${JSON.stringify(entry.slice(0, 200))} is refused: ${reason}`,
+);
+
+export const archiveLink = defineError(
+  'TW_INGEST_ARCHIVE_LINK',
+  400,
+  'An entry of the archive is a link, a device or something else that is neither file nor folder. Such archives are refused as a whole.',
+  (path: string, entry: string, kind: string) =>
+    `${path}: the entry ${JSON.stringify(entry.slice(0, 200))} is a ${kind}; only files and folders are unpacked`,
+);
+
+export const archiveTwice = defineError(
+  'TW_INGEST_ARCHIVE_TWICE',
+  400,
+  'Two entries of the archive have the same name, so that one would replace the other.',
+  (path: string, entry: string) =>
+    `${path}: the entry ${JSON.stringify(entry.slice(0, 200))} is there twice, or both as a file and as a folder`,
+);
+
+export const archiveEncrypted = defineError(
+  'TW_INGEST_ARCHIVE_ENCRYPTED',
+  400,
+  'The archive needs a password. Unpack it first.',
+  (path: string, entry: string) =>
+    `${path}: the entry ${JSON.stringify(entry.slice(0, 200))} is encrypted; unpack the archive first`,
+);
+
+export const archiveTooLarge = defineError(
+  'TW_INGEST_ARCHIVE_TOO_LARGE',
+  413,
+  'The archive holds more than may be unpacked: too many bytes, too many entries, or far more bytes than its own size explains. Unpack it first if it is sound.',
+  (path: string, reason: string) => `${path} is not unpacked: ${reason}`,
+);

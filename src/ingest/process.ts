@@ -1,9 +1,11 @@
+import { rm } from 'node:fs/promises';
 import { messageOf, TilewrightError } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import type { Storage } from '../storage/index.js';
+import { unpack } from './archive.js';
 import { Arena } from './arena.js';
 import { ingestFailed, sceneTwice } from './errors.js';
-import { describeScenes, findInputs } from './formats/index.js';
+import { describeScenes, findInputs, isArchive } from './formats/index.js';
 import {
   type IngestContext,
   type IngestOptions,
@@ -73,10 +75,18 @@ export function ingestProcess(context: IngestProcessContext): Process {
 /** Scenes at once: while one waits for the disk, another is cut. More would only share out the memory. */
 const MOST_SCENES = 4;
 
-/** A scene in the order in which it was found. */
+/** A scene, and its place in the order in which all were found. */
 interface Found {
   place: number;
   scene: Scene;
+  /** Folder that is removed when its last scene has ended. */
+  scratch: Scratch | undefined;
+}
+
+/** An archive's files, for as long as scenes of it are under way. */
+interface Scratch {
+  folder: string;
+  scenes: number;
 }
 
 /**
@@ -94,6 +104,7 @@ class IngestRun {
   private readonly seen = new Map<string, string>();
   /** The first scene of each collection that is not there yet: it fixes grid and precision, so the next ones wait for it. */
   private readonly founders = new Map<string, Promise<unknown>>();
+  private readonly unpacked = new Set<Scratch>();
   private inputs = 0;
   /** Scenes found so far, and the share of the work that is done of each. */
   private readonly shares: number[] = [];
@@ -112,14 +123,16 @@ class IngestRun {
     const lane = async () => {
       // The generator hands out one scene at a time, however many lanes ask.
       for (let next = await scenes.next(); !next.done; next = await scenes.next()) {
-        const { place, scene } = next.value;
+        const { place, scene, scratch } = next.value;
         const result = await this.attempt(scene.path, () => this.ingest(place, scene));
         if (result) this.results[place] = result;
         this.share(place, 1);
+        if (scratch && --scratch.scenes === 0) await this.remove(scratch);
       }
     };
     const lanes = Math.min(MOST_SCENES, 1 + this.context.workers.threads);
     const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
+    for (const scratch of this.unpacked) await this.remove(scratch);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     const results = this.results.filter(Boolean);
     return {
@@ -142,12 +155,39 @@ class IngestRun {
     this.inputs = inputs.length;
     for (const input of inputs) {
       this.job.signal.throwIfAborted();
-      const scenes = (await this.attempt(input, () => describeScenes(input, this.options))) ?? [];
+      const found = await this.attempt(input, () => this.describe(input));
+      const { scenes, scratch } = found ?? { scenes: [], scratch: undefined };
       this.inputsDescribed++;
       const first = this.shares.length;
       this.shares.push(...scenes.map(() => 0));
-      for (const [i, scene] of scenes.entries()) yield { place: first + i, scene };
+      for (const [i, scene] of scenes.entries()) yield { place: first + i, scene, scratch };
     }
+  }
+
+  private async describe(input: string): Promise<{ scenes: Scene[]; scratch: Scratch | undefined }> {
+    if (!(await isArchive(input)))
+      return { scenes: await describeScenes(input, this.options), scratch: undefined };
+    const { storage } = this.context;
+    const scratch = { folder: await storage.scratchFolder('unpacked'), scenes: 0 };
+    this.unpacked.add(scratch);
+    try {
+      const { signal } = this.job;
+      this.job.message(`unpacking ${input}`);
+      await unpack(input, scratch.folder, { maxBytes: await storage.reserve.available(), signal });
+      const { inputs } = await findInputs(scratch.folder);
+      const scenes = (await Promise.all(inputs.map((one) => describeScenes(one, this.options)))).flat();
+      scratch.scenes = scenes.length;
+      // Users know the archive, not the folder.
+      return { scenes: scenes.map((scene) => ({ ...scene, path: input })), scratch };
+    } catch (error) {
+      await this.remove(scratch);
+      throw error;
+    }
+  }
+
+  private async remove(scratch: Scratch): Promise<void> {
+    this.unpacked.delete(scratch);
+    await rm(scratch.folder, { recursive: true, force: true });
   }
 
   private async ingest(place: number, scene: Scene): Promise<SceneResult> {

@@ -47,7 +47,8 @@ export interface StacCollection {
   title: string;
   description: string;
   license: string;
-  providers?: { name: string }[];
+  attribution?: string;
+  providers?: CollectionRecord['providers'];
   extent: { spatial: { bbox: Bbox[] }; temporal: { interval: [string | null, string | null][] } };
   summaries: Record<string, unknown[]>;
   grid: string;
@@ -113,6 +114,7 @@ export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseU
         title: collection.title,
       },
       { rel: 'root', href: url.root, type: 'application/json' },
+      ...licenseLinks(collection),
       ...tile.derivedFrom.map((id) => ({
         rel: 'derived_from',
         href: url.item(tile.collection, id),
@@ -135,7 +137,8 @@ function itemProperties(tile: TileRecord, collection: CollectionRecord, grid: Gr
   properties['created'] = isoTime(tile.createdAt);
   if (tile.platform !== null) properties['platform'] = tile.platform;
   properties['license'] = collection.license;
-  if (collection.attribution !== undefined) properties['attribution'] = collection.attribution;
+  const attribution = attributionOf(collection, tile.start, tile.end);
+  if (attribution !== undefined) properties['attribution'] = attribution;
   properties['geocode'] = tile.geocode;
   properties['grid:code'] = `${tile.grid.toUpperCase()}-${tile.geocode}`;
   properties['scene'] = tile.scene;
@@ -218,10 +221,24 @@ export function toStacCollection(
       { rel: 'parent', href: url.root, type: 'application/json' },
       { rel: 'root', href: url.root, type: 'application/json' },
       { rel: 'items', href: `${self}/items`, type: 'application/geo+json' },
+      ...licenseLinks(collection),
     ],
   };
-  if (collection.attribution !== undefined) document.providers = [{ name: collection.attribution }];
+  const attribution = attributionOf(collection, start, end);
+  if (attribution !== undefined) document.attribution = attribution;
+  if (collection.providers) document.providers = collection.providers;
   return document;
+}
+
+/** The notice with the years of what it stands on: "2022", or "2015-2022"; as it is where no time is known. */
+function attributionOf({ attribution }: CollectionRecord, start: number | null, end: number | null) {
+  if (start === null || end === null) return attribution;
+  const [from, to] = [start, end].map((time) => new Date(time).getUTCFullYear());
+  return attribution?.replaceAll('[year]', from === to ? `${from}` : `${from}-${to}`);
+}
+
+function licenseLinks({ license, licenseUrl }: CollectionRecord): StacLink[] {
+  return licenseUrl === undefined ? [] : [{ rel: 'license', href: licenseUrl, title: license }];
 }
 
 function urls(baseUrl: string) {

@@ -32,6 +32,16 @@ export const storageFull = defineError(
     `no space is left on the disk of ${dir}; what was acknowledged is safe; free space, then start again`,
 );
 
+export const diskLow = defineError(
+  'TW_STORAGE_DISK_LOW',
+  507,
+  'The disk of the data folder has less free space than its reserve (`--reserve`), so nothing more is written. Free space, or set a smaller reserve.',
+  (dir: string, free: number, needed: number) =>
+    `the disk of ${dir} has ${megabytes(free)} free, but ${megabytes(needed)} are needed with the reserve; free space, or set a smaller --reserve`,
+);
+
+const megabytes = (bytes: number) => `${Math.ceil(bytes / 1e6)} MB`;
+
 export const storageReadOnly = defineError(
   'TW_STORAGE_READ_ONLY',
   500,
@@ -66,9 +76,9 @@ export const storageBadName = defineError(
 export const sceneBusy = defineError(
   'TW_STORAGE_SCENE_BUSY',
   409,
-  'Another ingest of the same scene is under way. Wait until it has ended.',
+  'An ingest of the scene is under way, so that it can be neither ingested by another nor deleted. Wait until it has ended.',
   (collection: string, scene: string) =>
-    `scene ${scene} of collection ${collection} is being written by another ingest; wait until it has ended`,
+    `scene ${scene} of collection ${collection} is being written by an ingest; wait until it has ended`,
 );
 
 export const sceneWriteMisuse = defineError(

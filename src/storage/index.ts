@@ -1,6 +1,7 @@
 export { Catalogue } from './catalogue.js';
 export { ColumnIndex, type Position } from './column-index.js';
 export { DataFolder, readLock } from './data-folder.js';
+export type { DiskReserve } from './disk-reserve.js';
 export { writeSynced } from './durable.js';
 export { asStorageError, storageLocked } from './errors.js';
 export { inLanes } from './in-lanes.js';
@@ -9,6 +10,6 @@ export type { NewModel } from './model-write.js';
 export { newVersion } from './names.js';
 export * from './records.js';
 export { SceneWrite } from './scene-write.js';
-export { type NewCollection, Storage } from './storage.js';
+export { type NewCollection, Storage, type StorageOptions } from './storage.js';
 export { toArray } from './to-array.js';
 export { type VerifyReport, verify } from './verify.js';

@@ -9,8 +9,13 @@ export interface CollectionRecord {
   title: string;
   grid: GridName;
   precision: number;
+  /** SPDX identifier, or `proprietary`, `various`. */
   license: string;
+  licenseUrl?: string;
+  /** What who shows the data must say. `[year]` in it stands for the year that the data is of. */
   attribution?: string;
+  /** Who made, processed or hosts the data, as a STAC Collection says it. */
+  providers?: { name: string; roles?: string[]; url?: string }[];
   createdAt: number;
 }
 

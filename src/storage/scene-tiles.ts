@@ -47,19 +47,20 @@ export async function tilesOfScene(
   return tiles;
 }
 
-/** Tiles made from those of the scene stay. Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_NO_SCENE. */
-export function deleteScene(commits: Commits, collectionId: string, sceneId: string): Promise<void> {
+/** The number of tiles that went. Tiles made from those of the scene stay. Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_NO_SCENE. */
+export function deleteScene(commits: Commits, collectionId: string, sceneId: string): Promise<number> {
   return commits.inTurn(async () => {
     const collection = await requireCollection(commits, collectionId);
     if (!(await commits.catalogue.scenes.has(sceneKey(collectionId, sceneId))))
       throw noScene(collectionId, sceneId);
-    await removeScene(commits, collection, sceneId);
+    return removeScene(commits, collection, sceneId);
   });
 }
 
-async function removeScene(commits: Commits, collection: CollectionRecord, sceneId: string): Promise<void> {
+async function removeScene(commits: Commits, collection: CollectionRecord, sceneId: string): Promise<number> {
   const tiles = await tilesOfScene(commits, collection, sceneId);
   await commits.apply(tiles, [], [commits.catalogue.scenes.delete(sceneKey(collection.id, sceneId))]);
+  return tiles.length;
 }
 
 /**
@@ -83,22 +84,25 @@ export function deleteTile(commits: Commits, id: string): Promise<void> {
 
 /**
  * Scene by scene, then the derived tiles, then the collection itself: if it is cut off, what is left is sound and can be
- * deleted again. Models stay. Throws TW_STORAGE_NO_COLLECTION.
+ * deleted again. Models stay. The number of tiles that went. Throws TW_STORAGE_NO_COLLECTION.
  */
-export function deleteCollection(commits: Commits, id: string): Promise<void> {
+export function deleteCollection(commits: Commits, id: string): Promise<number> {
   return commits.inTurn(async () => {
     const { scenes, tiles, collections } = commits.catalogue;
     const collection = await requireCollection(commits, id);
     const prefix = sceneKey(id, '');
+    let removed = 0;
     for await (const key of scenes.keys({ prefix }))
-      await removeScene(commits, collection, key.slice(prefix.length));
+      removed += await removeScene(commits, collection, key.slice(prefix.length));
     let derived: TileRecord[] = [];
     for await (const { record } of tiles.scan({ prefix: `${id}_` })) {
       if (record?.collection === id) derived.push(record);
       if (derived.length < CHUNK) continue;
       await commits.apply(derived, [], []);
+      removed += derived.length;
       derived = [];
     }
     await commits.apply(derived, [], [collections.delete(id)]);
+    return removed + derived.length;
   });
 }

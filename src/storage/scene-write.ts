@@ -2,6 +2,7 @@
 
 import { type Change, sceneKey } from './catalogue.js';
 import type { Commits } from './commits.js';
+import type { DiskReserve } from './disk-reserve.js';
 import { sceneWriteMisuse } from './errors.js';
 import { tileFolder } from './layout.js';
 import { checkedName, newVersion, tileId } from './names.js';
@@ -31,6 +32,7 @@ export class SceneWrite {
   constructor(
     private readonly dir: string,
     private readonly commits: Commits,
+    private readonly reserve: DiskReserve,
     readonly collection: CollectionRecord,
     readonly scene: string,
     geocodes: Iterable<string>,
@@ -58,20 +60,25 @@ export class SceneWrite {
 
   /**
    * Makes the folder for the files of one tile and returns its absolute path. The files are `<group>.tif`; who writes
-   * them, in this thread or another, syncs them before `publish`.
+   * them, in this thread or another, syncs them before `publish`. Throws TW_STORAGE_DISK_LOW.
    */
   async stagingFolder(geocode: string): Promise<string> {
     const folder = this.folderOf(geocode);
     if (this.staged.has(geocode)) throw this.misuse(`tile ${geocode} is staged twice`);
     this.staged.add(geocode);
+    await this.reserve.check();
     return stageVersion(this.dir, folder);
   }
 
-  /** Makes staged tiles durable under their final names, each folder synced once. Best called with many. */
+  /**
+   * Makes staged tiles durable under their final names, each folder synced once. Best called with many.
+   * Throws TW_STORAGE_DISK_LOW.
+   */
   async publish(geocodes: string[]): Promise<void> {
     const folders = geocodes.map((geocode) => this.folderOf(geocode));
     const wrong = geocodes.find((geocode) => !this.staged.has(geocode) || this.published.has(geocode));
     if (wrong !== undefined) throw this.misuse(`tile ${wrong} is published unstaged or twice`);
+    await this.reserve.check();
     await publishVersions(this.dir, folders);
     for (const geocode of geocodes) this.published.add(geocode);
   }

@@ -1,10 +1,11 @@
 /** The store of one node: files of tiles and models, their records, and the index that searches run on. */
 import { join } from 'node:path';
 import { messageOf, type TilewrightError } from '../errors.js';
-import { type Catalogue, sceneKey } from './catalogue.js';
+import { type Catalogue, type Scanned, sceneKey } from './catalogue.js';
 import { ColumnIndex } from './column-index.js';
 import { Commits } from './commits.js';
 import { DataFolder } from './data-folder.js';
+import { DiskReserve } from './disk-reserve.js';
 import { sceneBusy } from './errors.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile } from './layout.js';
 import { type NewModel, writeModel } from './model-write.js';
@@ -13,6 +14,7 @@ import type { CollectionRecord, ModelRecord, SceneRecord, TileRecord } from './r
 import { isWhole } from './scene-check.js';
 import { deleteCollection, deleteScene, deleteTile, requireSameCells } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
+import { makeScratch, sweepScratch } from './scratch.js';
 import { Sweeper } from './sweeper.js';
 
 /** How long the files of a replaced version stay for those who have found them in a search, ms. */
@@ -31,19 +33,29 @@ export interface StorageStats {
   sweepError: string | null;
 }
 
+export interface StorageOptions {
+  /** How long the files of a replaced version stay, ms. */
+  sweepDelay?: number;
+  /** Bytes of the disk that writes leave free; 0 for none. By default 2 % of the disk, 2 GB at most. */
+  reserve?: number;
+}
+
 /** One open data folder. All changes go through `Commits`, which holds the invariants. */
 export class Storage {
   /** Tile records that were found damaged at open: TW_STORAGE_CORRUPT, each naming its key. They are not searchable. */
   readonly damaged: TilewrightError[] = [];
   readonly index = new ColumnIndex();
+  /** To be asked before much is written. Scene writes ask it themselves. */
+  readonly reserve: DiskReserve;
   private readonly sweeper: Sweeper;
   private readonly commits: Commits;
   private readonly writing = new Set<string>();
 
   private constructor(
     readonly folder: DataFolder,
-    sweepDelay: number,
+    { sweepDelay = SWEEP_DELAY, reserve }: StorageOptions,
   ) {
+    this.reserve = new DiskReserve(folder.dir, reserve);
     this.sweeper = new Sweeper(folder, sweepDelay);
     this.commits = new Commits(folder.catalogue, this.index, this.sweeper);
   }
@@ -52,9 +64,10 @@ export class Storage {
    * Opens a data folder, or makes one; removes what interrupted writes have left behind, and loads the index. Throws
    * what `DataFolder.open` throws.
    */
-  static async open(dir: string, { sweepDelay = SWEEP_DELAY } = {}): Promise<Storage> {
-    const storage = new Storage(await DataFolder.open(dir), sweepDelay);
+  static async open(dir: string, options: StorageOptions = {}): Promise<Storage> {
+    const storage = new Storage(await DataFolder.open(dir), options);
     try {
+      await sweepScratch(dir);
       await storage.sweeper.start();
       await storage.loadIndex();
       return storage;
@@ -93,8 +106,13 @@ export class Storage {
     return existing ? requireSameCells(existing, wanted) : { ...wanted, createdAt: Date.now() };
   }
 
-  /** With its scenes and all its tiles; models stay. Throws TW_STORAGE_NO_COLLECTION. */
-  deleteCollection(id: string): Promise<void> {
+  /**
+   * With its scenes and all its tiles; models stay. The number of tiles that went. Throws TW_STORAGE_NO_COLLECTION, and
+   * TW_STORAGE_SCENE_BUSY while a scene of it is being written.
+   */
+  async deleteCollection(id: string): Promise<number> {
+    const prefix = sceneKey(id, '');
+    for (const key of this.writing) if (key.startsWith(prefix)) this.refuseBusy(id, key.slice(prefix.length));
     return deleteCollection(this.commits, id);
   }
 
@@ -108,6 +126,11 @@ export class Storage {
     return this.catalogue.scenes.values({ prefix: sceneKey(collection, '') });
   }
 
+  /** Like `scenes`, but goes on after a damaged record. */
+  scanScenes(collection: string): AsyncGenerator<Scanned<SceneRecord>> {
+    return this.catalogue.scenes.scan({ prefix: sceneKey(collection, '') });
+  }
+
   /**
    * Begins to write a scene, new or in place of its former version. `geocodes` are all cells that it may touch. Throws
    * TW_STORAGE_SCENE_BUSY while another write of it is under way, TW_STORAGE_COLLECTION_FIXED. The caller ends the write
@@ -116,8 +139,8 @@ export class Storage {
   async beginScene(wanted: NewCollection, scene: string, geocodes: Iterable<string>): Promise<SceneWrite> {
     const collection = await this.collectionFor(wanted);
     const key = sceneKey(collection.id, scene);
-    if (this.writing.has(key)) throw sceneBusy(collection.id, scene);
-    const write = new SceneWrite(this.dir, this.commits, collection, scene, geocodes, () =>
+    this.refuseBusy(collection.id, scene);
+    const write = new SceneWrite(this.dir, this.commits, this.reserve, collection, scene, geocodes, () =>
       this.writing.delete(key),
     );
     this.writing.add(key);
@@ -137,9 +160,17 @@ export class Storage {
     );
   }
 
-  /** Tiles made from those of the scene stay. Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_NO_SCENE. */
-  deleteScene(collection: string, scene: string): Promise<void> {
+  /**
+   * The number of tiles that went; those made from them stay. Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_NO_SCENE, and
+   * TW_STORAGE_SCENE_BUSY while the scene is being written, so that what is left does not hang on which comes first.
+   */
+  async deleteScene(collection: string, scene: string): Promise<number> {
+    this.refuseBusy(collection, scene);
     return deleteScene(this.commits, collection, scene);
+  }
+
+  private refuseBusy(collection: string, scene: string): void {
+    if (this.writing.has(sceneKey(collection, scene))) throw sceneBusy(collection, scene);
   }
 
   // Tiles
@@ -158,8 +189,10 @@ export class Storage {
     return join(this.dir, tileFile(tile, group));
   }
 
-  /** Throws TW_STORAGE_NO_TILE. */
-  deleteTile(id: string): Promise<void> {
+  /** Throws TW_STORAGE_NO_TILE, and TW_STORAGE_SCENE_BUSY while the tile's scene is being written. */
+  async deleteTile(id: string): Promise<void> {
+    const tile = await this.getTile(id);
+    if (tile?.source === 'raw') this.refuseBusy(tile.collection, tile.scene);
     return deleteTile(this.commits, id);
   }
 
@@ -187,6 +220,14 @@ export class Storage {
   }
 
   // The whole
+
+  /**
+   * Makes an empty folder for files on their way, such as uploads, and returns its absolute path. Its name begins with
+   * `name`. The caller removes it; what a crash leaves is removed at the next open.
+   */
+  scratchFolder(name = 'work'): Promise<string> {
+    return makeScratch(this.dir, name);
+  }
 
   async stats(): Promise<StorageStats> {
     const { collections, scenes, models } = this.catalogue;

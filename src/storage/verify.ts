@@ -1,5 +1,5 @@
 /** Checks a whole data folder: records against files, files against records. Streams; memory does not grow with it. */
-import { open, opendir } from 'node:fs/promises';
+import { lstat, open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { grids } from '../geocode/index.js';
@@ -11,18 +11,24 @@ import type { SceneRecord, TileRecord } from './records.js';
 import type { Storage } from './storage.js';
 import { stagingPath, VERSION_DEPTH } from './version-folder.js';
 
-/** At most this many problems are listed; all are counted. */
+/** At most this many problems and as many orphans are listed; all are counted. */
 const LISTED = 10_000;
 
 export interface Problem {
   /**
    * `missing`: a record's file, or a scene's tile, is not there; `size`, `checksum`: a file is not what its record says;
-   * `corrupt-record`: a record's own checksum does not fit; `no-scene`: a raw tile that no scene names; `orphan`: a file
-   * or folder that no record names.
+   * `corrupt-record`: a record's own checksum does not fit; `no-scene`: a raw tile that no scene names.
    */
-  kind: 'missing' | 'size' | 'checksum' | 'corrupt-record' | 'no-scene' | 'orphan';
+  kind: 'missing' | 'size' | 'checksum' | 'corrupt-record' | 'no-scene';
   /** Path relative to the data folder, or `<table> <key>`. */
   what: string;
+}
+
+/** A file or folder that no record names. It takes up space and does no harm. */
+export interface Orphan {
+  /** Relative to the data folder. */
+  path: string;
+  bytes: number;
 }
 
 export interface VerifyProgress {
@@ -34,6 +40,9 @@ export interface VerifyProgress {
 export interface VerifyReport extends VerifyProgress {
   problemCount: number;
   problems: Problem[];
+  orphanCount: number;
+  orphanBytes: number;
+  orphans: Orphan[];
 }
 
 /** Reads every record and every file once. `onProgress` is called after each tile. Nothing is changed. */
@@ -44,6 +53,11 @@ export async function verify(
   const run = new Verification(storage, onProgress);
   await onDisk(storage.dir, () => run.all());
   return run.report;
+}
+
+/** Whether the operating system says that there is nothing of this name. */
+function isGone(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
 interface StoredFile {
@@ -57,7 +71,16 @@ interface StoredFile {
  * this order, so that it cannot slip by; a file that is gone is a problem only if its record is still the same.
  */
 class Verification {
-  readonly report: VerifyReport = { tiles: 0, files: 0, bytes: 0, problemCount: 0, problems: [] };
+  readonly report: VerifyReport = {
+    tiles: 0,
+    files: 0,
+    bytes: 0,
+    problemCount: 0,
+    problems: [],
+    orphanCount: 0,
+    orphanBytes: 0,
+    orphans: [],
+  };
   private readonly dir: string;
   private readonly buffer = Buffer.allocUnsafe(1 << 20);
   private scene: { record: SceneRecord; geocodes: Set<string> } | undefined;
@@ -130,7 +153,7 @@ class Verification {
     try {
       found = await this.checksum(join(this.dir, file.path));
     } catch (error) {
-      if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+      if (!isGone(error)) throw error;
       if (await isCurrent()) this.problem('missing', file.path);
       return;
     }
@@ -158,9 +181,9 @@ class Verification {
 
   /** Looks for what no record names, `depth` folders below `tiles` or `models`. Empty folders are no problem. */
   private async walk(path: string, depth: number): Promise<void> {
-    for await (const entry of await opendir(join(this.dir, path))) {
-      const child = `${path}/${entry.name}`;
-      if (!entry.isDirectory()) this.problem('orphan', child);
+    for await (const { name, isFolder } of this.entries(path)) {
+      const child = `${path}/${name}`;
+      if (!isFolder) await this.orphan(child);
       else if (depth + 1 < VERSION_DEPTH) await this.walk(child, depth + 1);
       else await this.version(child);
     }
@@ -172,11 +195,42 @@ class Verification {
     if (await pending.has(path.endsWith(staging) ? path.slice(0, -staging.length) : path)) return;
     const files = await this.filesOf(path);
     if (!files) {
-      if (!(await superseded.has(path))) this.problem('orphan', path);
+      if (!(await superseded.has(path))) await this.orphan(path);
       return;
     }
-    for await (const entry of await opendir(join(this.dir, path)))
-      if (!files.has(`${path}/${entry.name}`)) this.problem('orphan', `${path}/${entry.name}`);
+    for await (const { name } of this.entries(path))
+      if (!files.has(`${path}/${name}`)) await this.orphan(`${path}/${name}`);
+  }
+
+  /** What is in a folder; nothing where a sweep has removed it meanwhile. */
+  private async *entries(path: string): AsyncGenerator<{ name: string; isFolder: boolean }> {
+    try {
+      for await (const entry of await opendir(join(this.dir, path)))
+        yield { name: entry.name, isFolder: entry.isDirectory() };
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+  }
+
+  /** Counts a file or folder that no record names, unless it is gone: then a sweep or an undone write was at it. */
+  private async orphan(path: string): Promise<void> {
+    const bytes = await this.size(path);
+    if (bytes === undefined) return;
+    this.report.orphanCount++;
+    this.report.orphanBytes += bytes;
+    if (this.report.orphans.length < LISTED) this.report.orphans.push({ path, bytes });
+  }
+
+  /** Bytes of a file or of all files below a folder; undefined where it is gone. */
+  private async size(path: string): Promise<number | undefined> {
+    const info = await lstat(join(this.dir, path)).catch((error) => {
+      if (isGone(error)) return undefined;
+      throw error;
+    });
+    if (!info?.isDirectory()) return info?.size;
+    let bytes = 0;
+    for await (const { name } of this.entries(path)) bytes += (await this.size(`${path}/${name}`)) ?? 0;
+    return bytes;
   }
 
   /** The files of the record that names this version folder; undefined where none does. */

@@ -9,7 +9,17 @@ import { tempFolder } from '../support/temp.js';
 test('--help lists the commands, and every command has its own', async () => {
   const { code, stdout } = await tilewright('--help');
   assert.equal(code, 0);
-  for (const command of ['demo', 'serve', 'ingest', 'search', 'train', 'models', 'info', 'verify']) {
+  for (const command of [
+    'demo',
+    'serve',
+    'ingest',
+    'search',
+    'train',
+    'models',
+    'info',
+    'delete',
+    'verify',
+  ]) {
     assert.match(stdout, new RegExp(`^  ${command}\\b`, 'm'));
     const own = await tilewright(command, '--help');
     assert.equal(own.code, 0);
@@ -24,6 +34,8 @@ test('wrong usage is exit code 2 and says what is wrong', async () => {
     ['search', '--limit', 'many'],
     ['train', 'weather'],
     ['search', '--no-such'],
+    ['delete', 'model', 'x'],
+    ['delete', 'scene', 'without-collection'],
   ]) {
     const { code, stderr, stdout } = await tilewright(...args);
     assert.equal(code, 2, args.join(' '));

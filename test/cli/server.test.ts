@@ -41,6 +41,39 @@ test('commands go through the server that holds the folder, and it stops cleanly
   assert.equal(JSON.parse(after.stdout).numberMatched, JSON.parse(here.stdout).numberMatched);
 });
 
+test('--upload sends files to a server that cannot see them, and names those that fail', async (t) => {
+  const folder = await tempFolder(t);
+  const args = [
+    'serve',
+    '--data',
+    join(folder, 'data'),
+    '--port',
+    '0',
+    '--format',
+    'json',
+    '--token',
+    'word',
+  ];
+  const server = start(args);
+  t.after(() => server.kill('SIGKILL'));
+  const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
+  const target = ['--server', JSON.parse(first).url, '--token', 'word', '--format', 'json'];
+  const scene = await writeTestScene(join(folder, 'scene.tif'));
+  const flags = ['--datetime', '2024-06-01T10:00:00Z', '--bands', 'red=3,nir=4', ...SCENE_FLAGS, ...target];
+  const { code, stdout } = await tilewright('ingest', '--upload', folder, scene, ...flags);
+  assert.equal(code, 3);
+  const results = JSON.parse(stdout);
+  assert.deepEqual(
+    results.failed.map((one: { path: string; code: string }) => [one.path, one.code]),
+    [[folder, 'TW_CLIENT_NO_FILE']],
+  );
+  assert.ok(results.tiles > 0);
+  const found = JSON.parse((await tilewright('search', ...target)).stdout);
+  assert.equal(found.numberMatched, results.tiles);
+  const here = await tilewright('ingest', scene, ...flags);
+  assert.match(here.stderr, /\[TW_API_OUTSIDE_FOLDER\]/, 'without --upload the path is one of the server');
+});
+
 test('two commands on one folder: the second says who holds it', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');

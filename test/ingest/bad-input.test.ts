@@ -145,7 +145,16 @@ test('a full disk fails the ingest and the store stays as it was', async (t) => 
   assert.equal((await tilewright('ingest', small, ...AT, '--data', data, ...SCENE_FLAGS)).code, 0);
   const before = await listing(data);
   const large = await writeTestScene(join(folder, 'large.tif'), { width: 1500, height: 1500, seed: 3 });
-  const { code, stderr } = await tilewright('ingest', large, ...AT, '--data', data, ...SCENE_FLAGS);
+  const { code, stderr } = await tilewright(
+    'ingest',
+    large,
+    ...AT,
+    '--data',
+    data,
+    '--reserve',
+    '0',
+    ...SCENE_FLAGS,
+  );
   assert.equal(code, 1);
   assert.match(stderr, /\[TW_STORAGE_FULL\]/);
   assert.deepEqual(await listing(data), before);

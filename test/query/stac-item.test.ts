@@ -12,7 +12,9 @@ const collection: CollectionRecord = {
   grid: 'geohash',
   precision: 5,
   license: 'proprietary',
-  attribution: 'Contains modified Copernicus Sentinel data 2018',
+  licenseUrl: 'https://example.com/terms',
+  attribution: 'Contains modified Copernicus Sentinel data [year]',
+  providers: [{ name: 'ESA', roles: ['producer'], url: 'https://www.esa.int' }],
   createdAt: Date.UTC(2024, 0, 1),
 };
 
@@ -87,6 +89,7 @@ test('an item has what STAC 1.0.0 and its extensions want', () => {
     parent: `${base}/collections/sentinel-2-l2a`,
     collection: `${base}/collections/sentinel-2-l2a`,
     root: `${base}/`,
+    license: 'https://example.com/terms',
   });
   assert.deepEqual(JSON.parse(JSON.stringify(item)), item);
 });
@@ -120,8 +123,11 @@ test('assets carry bands and position', () => {
 
 test('what is not known is absent', () => {
   const bare = tile({ platform: null, cloudCover: null, footprint: [] });
-  const { attribution: _, ...unattributed } = collection;
-  const { properties } = toStacItem(bare, unattributed, 'http://h');
+  const { attribution: _a, licenseUrl: _l, providers: _p, ...unattributed } = collection;
+  const { properties, links } = toStacItem(bare, unattributed, 'http://h');
+  const document = toStacCollection(unattributed, undefined, 'http://h');
+  assert.ok(!('attribution' in document) && !('providers' in document));
+  for (const { rel } of [...links, ...document.links]) assert.notEqual(rel, 'license');
   for (const name of [
     'eo:cloud_cover',
     'platform',
@@ -203,15 +209,27 @@ test('a collection has its extent, licence and links', () => {
   assert.equal(document.type, 'Collection');
   assert.equal(document.id, collection.id);
   assert.equal(document.license, 'proprietary');
-  assert.deepEqual(document.providers, [{ name: collection.attribution }]);
+  assert.equal(document.attribution, 'Contains modified Copernicus Sentinel data 1970-2018');
+  assert.deepEqual(document.providers, collection.providers);
   assert.deepEqual(document.extent, {
     spatial: { bbox: [[-123, 37, -122, 38]] },
     temporal: { interval: [['1970-01-01T00:00:00.000Z', '2018-01-01T00:00:00.000Z']] },
   });
   const links = Object.fromEntries(document.links.map((link) => [link.rel, link.href]));
+  assert.equal(links['license'], 'https://example.com/terms');
   assert.equal(links['items'], 'http://h/collections/sentinel-2-l2a/items');
   assert.deepEqual(toStacCollection(collection, undefined, 'http://h').extent, {
     spatial: { bbox: [[-180, -90, 180, 90]] },
     temporal: { interval: [[null, null]] },
   });
+});
+
+test('every Item carries the licence of its collection and the notice of its own year', () => {
+  const source = tile({ start: Date.UTC(2021, 11, 31, 23), end: Date.UTC(2022, 0, 1) });
+  const derived = tile({ ...source, source: 'filled', derivedFrom: [source.id], end: source.start });
+  const { properties } = toStacItem(source, collection, 'http://h');
+  assert.equal(properties['attribution'], 'Contains modified Copernicus Sentinel data 2021-2022');
+  const item = toStacItem(derived, collection, 'http://h');
+  assert.equal(item.properties['attribution'], 'Contains modified Copernicus Sentinel data 2021');
+  assert.equal(item.properties['license'], 'proprietary');
 });

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { DataFolder, type NewCollection, readLock, Storage, verify } from '../../src/storage/index.js';
+import { DataFolder, type NewCollection, readLock, Storage } from '../../src/storage/index.js';
+import { faultsOf } from '../support/faults.js';
 import { COLLECTION, cellsOf, stageTile, tempFolder, writeScene } from './sample-scenes.js';
 
 const CHILD = fileURLToPath(new URL('./open-child.js', import.meta.url));
@@ -142,7 +143,7 @@ test('a full disk fails the scene, keeps what was there, and goes on when space 
   execFileSync('rm', [ballast]);
   const again = await Storage.open(dir);
   await writeScene(again, 'b', 2);
-  assert.deepEqual((await verify(again)).problems, []);
+  assert.deepEqual(await faultsOf(again), []);
   assert.equal((await again.stats()).scenes, 2);
   await again.close();
 });
@@ -169,7 +170,7 @@ test('a full catalogue takes no further write until it is opened again, and lose
   assert.ok(acknowledged > 50);
   for (let n = 0; n < acknowledged; n++) assert.ok(await again.getCollection(`c${n}`), `record ${n}`);
   await put(again, big(acknowledged));
-  assert.deepEqual((await verify(again)).problems, []);
+  assert.deepEqual(await faultsOf(again), []);
   await again.close();
 });
 

@@ -3,6 +3,7 @@ import { access, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type NewModel, newVersion, Storage, verify } from '../../src/storage/index.js';
+import { faultsOf } from '../support/faults.js';
 import {
   bytesOf,
   COLLECTION,
@@ -50,7 +51,7 @@ test('opening twice in a row keeps the node and everything in it', async (t) => 
     models: 0,
     sweepError: null,
   });
-  assert.deepEqual((await verify(second)).problems, []);
+  assert.deepEqual(await faultsOf(second), []);
 });
 
 test('nothing of a scene is seen before its commit', async (t) => {
@@ -61,7 +62,7 @@ test('nothing of a scene is seen before its commit', async (t) => {
   assert.equal(storage.index.size, 0);
   assert.equal(await storage.getScene(COLLECTION.id, 'a'), undefined);
   assert.equal(await storage.getTile(write.tileId('9q8yy')), undefined);
-  assert.deepEqual((await verify(storage)).problems, [], 'what is being written is no orphan');
+  assert.deepEqual(await faultsOf(storage), [], 'what is being written is no orphan');
 
   const tiles = ['9q8yy', '9q8yz'].map((cell) => tileRecord(write, 1, cell));
   const scene = await write.commit(factsOf(1), tiles);
@@ -104,7 +105,7 @@ test('a new delivery replaces every tile of the old one, also those of cells it 
     ids.length,
     'only current versions have files',
   );
-  assert.deepEqual((await verify(storage)).problems, []);
+  assert.deepEqual(await faultsOf(storage), []);
 });
 
 test('files of a replaced version stay until the delay is over, then also after a new start', async (t) => {
@@ -119,14 +120,14 @@ test('files of a replaced version stay until the delay is over, then also after 
     bytesOf(1, tile!.geocode, '10m'),
     'who found it may read it',
   );
-  assert.deepEqual((await verify(storage)).problems, [], 'superseded versions are no orphans');
+  assert.deepEqual(await faultsOf(storage), [], 'superseded versions are no orphans');
   await storage.close();
 
   const later = await Storage.open(dir, { sweepDelay: 0 });
   t.after(() => later.close());
   await assert.rejects(access(later.tilePath(tile!, '10m')), { code: 'ENOENT' });
   assert.deepEqual(await collect(later.catalogue.superseded.keys()), []);
-  assert.deepEqual((await verify(later)).problems, []);
+  assert.deepEqual(await faultsOf(later), []);
 });
 
 test('a scene is written by one ingest at a time', async (t) => {
@@ -229,7 +230,7 @@ test('a model is stored with its files, replaced as a whole, and verified', asyn
   assert.deepEqual(await readFile(storage.modelPath(second, 'weights.bin')), Buffer.alloc(6000, 2));
   await storage.sweep();
   assert.equal((await versionFolders(storage, 'models')).length, 1);
-  assert.deepEqual((await verify(storage)).problems, []);
+  assert.deepEqual(await faultsOf(storage), []);
   await writeFile(storage.modelPath(second, 'weights.bin'), Buffer.alloc(6000, 3));
   const { problems } = await verify(storage);
   assert.deepEqual(
@@ -257,7 +258,7 @@ test('a deleted tile, scene and collection are gone with their files, and others
   await storage.deleteTile(idsOf('a', n)[0]!);
   assert.deepEqual((await storage.getScene(COLLECTION.id, 'a'))?.geocodes, cellsOf(n).slice(1).sort());
   await assert.rejects(storage.deleteTile(idsOf('a', n)[0]!), { code: 'TW_STORAGE_NO_TILE', status: 404 });
-  await storage.deleteScene(COLLECTION.id, 'a');
+  assert.equal(await storage.deleteScene(COLLECTION.id, 'a'), cellsOf(n).length - 1);
   await assert.rejects(storage.deleteScene(COLLECTION.id, 'a'), { code: 'TW_STORAGE_NO_SCENE', status: 404 });
   for (const id of idsOf('c', n)) await storage.deleteTile(id);
   assert.equal(await storage.getScene(COLLECTION.id, 'c'), undefined, 'the last tile takes the scene along');
@@ -266,19 +267,35 @@ test('a deleted tile, scene and collection are gone with their files, and others
     await collect(storage.catalogue.tiles.keys()),
     [...idsOf('a_b', n), other.tileId('9q8yy')].sort(),
   );
-  assert.deepEqual((await verify(storage)).problems, []);
+  assert.deepEqual(await faultsOf(storage), []);
 
   const open = await storage.beginScene(COLLECTION, 'late', ['9q8yy']);
   await stageTile(open, n, '9q8yy');
   await open.publish(['9q8yy']);
-  await storage.deleteCollection(COLLECTION.id);
-  assert.equal(await storage.getCollection(COLLECTION.id), undefined);
+  await assert.rejects(storage.deleteCollection(COLLECTION.id), {
+    code: 'TW_STORAGE_SCENE_BUSY',
+    status: 409,
+  });
+  assert.deepEqual((await storage.getScene(COLLECTION.id, 'a_b'))?.geocodes, [...cellsOf(n)].sort());
   await open.commit(factsOf(n), [tileRecord(open, n, '9q8yy')]);
-  assert.equal((await storage.getCollection(COLLECTION.id))?.id, COLLECTION.id, 'a commit brings it back');
-  await storage.deleteCollection(COLLECTION.id);
+  assert.equal(await storage.deleteCollection(COLLECTION.id), cellsOf(n).length + 1);
+  assert.equal(await storage.getCollection(COLLECTION.id), undefined);
   await storage.sweep();
   assert.deepEqual(await collect(storage.catalogue.tiles.keys()), [other.tileId('9q8yy')]);
   assert.equal(storage.index.size, 1);
   assert.equal((await versionFolders(storage, 'tiles')).length, 1);
-  assert.deepEqual((await verify(storage)).problems, []);
+  assert.deepEqual(await faultsOf(storage), []);
+});
+
+test('what is being written again can be deleted before and after, not meanwhile', async (t) => {
+  const storage = await openStorage(t);
+  await writeScene(storage, 'a', 7);
+  const busy = { code: 'TW_STORAGE_SCENE_BUSY', status: 409 };
+  const write = await storage.beginScene(COLLECTION, 'a', cellsOf(7));
+  await assert.rejects(storage.deleteScene(COLLECTION.id, 'a'), busy);
+  await assert.rejects(storage.deleteTile(idsOf('a', 7)[0]!), busy);
+  await write.abort();
+  assert.equal(await storage.deleteScene(COLLECTION.id, 'a'), cellsOf(7).length);
+  await writeScene(storage, 'a', 7);
+  assert.equal(storage.index.size, cellsOf(7).length, 'a deleted scene comes back');
 });

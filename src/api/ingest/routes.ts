@@ -1,18 +1,31 @@
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { IngestInputs } from '../../ingest/index.js';
-import { startProcess } from '../../jobs/index.js';
-import { outsideFolder } from '../errors.js';
+import { type Process, startProcess } from '../../jobs/index.js';
+import { badRequest, outsideFolder } from '../errors.js';
 import { answerJob } from '../processes/routes.js';
 import type { Services } from '../services.js';
+import { admit, receive, type Upload } from './upload.js';
 
-interface IngestBody extends Omit<IngestInputs, 'paths'> {
+type Options = Omit<IngestInputs, 'paths'>;
+
+interface IngestBody extends Options {
   href: string | string[];
 }
 
-/** `POST /ingest` with `{"href"}`: a scene on the server's disk, inside an allowed folder, becomes a job. */
+interface UploadQuery extends Options {
+  filename?: string;
+}
+
+const FILE = 'application/octet-stream';
+
+/**
+ * `POST /ingest` starts a job: with `{"href"}`, for a scene on the server's disk inside an allowed folder; with a file as
+ * body (`application/octet-stream`), for that file, its options being query parameters.
+ */
 export async function ingestRoutes(
   server: FastifyInstance,
   { services }: { services: Services },
@@ -20,32 +33,77 @@ export async function ingestRoutes(
   const ingest = services.processes.get('ingest');
   if (!ingest) throw new Error('the ingest process is not wired');
   const { paths: _paths, ...options } = ingest.inputs.properties as Record<string, unknown>;
+  const object = { type: 'object', additionalProperties: false };
+  const href = { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 10_000 };
 
-  server.post<{ Body: IngestBody }>(
+  server.removeContentTypeParser('text/plain');
+  server.addContentTypeParser(FILE, (_request, payload, done) => done(null, payload));
+
+  server.post<{ Body: IngestBody | Readable | undefined; Querystring: UploadQuery }>(
     '/ingest',
     {
       config: { write: true },
       schema: {
-        summary: 'Ingests a scene from a folder of the server',
+        summary: 'Ingests a scene from a folder of the server, or a file that is sent',
         tags: ['ingest'],
+        querystring: { ...object, properties: { filename: { type: 'string' }, ...options } },
         body: {
-          type: 'object',
-          required: ['href'],
-          additionalProperties: false,
-          properties: {
-            href: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 10_000 },
-            ...options,
+          content: {
+            'application/json': {
+              schema: { ...object, required: ['href'], properties: { href, ...options } },
+            },
+            [FILE]: { schema: {} },
           },
         },
       },
+      onRequest: async ({ headers }) => {
+        if (headers['content-type'] === FILE) await admit(headers['content-length'], services);
+      },
+      preValidation: async (request) => {
+        const { query } = request;
+        if (typeof query.bands === 'string') query.bands = bandNumbers(query.bands);
+      },
     },
     async (request, reply) => {
-      const { href, ...rest } = request.body;
+      const { body, query } = request;
+      if (body instanceof Readable) {
+        const { filename, ...rest } = query;
+        if (!filename) throw badRequest('a file needs its name: POST /ingest?filename=scene.tif');
+        const upload = await receive(body, filename, services);
+        return answerJob(request, reply, await ingestUpload(request, upload, rest));
+      }
+      if (body === undefined) throw badRequest(`send JSON with "href", or a file as ${FILE}`);
+      if (Object.keys(query).length > 0) throw badRequest('options beside "href" belong into the JSON');
+      const { href, ...rest } = body;
       const paths = await Promise.all(
         [href].flat().map((one) => allowedPath(one, request.isOwner, services)),
       );
       return answerJob(request, reply, await startProcess(services.jobs, ingest, { ...rest, paths }));
     },
+  );
+
+  async function ingestUpload(request: FastifyRequest, upload: Upload, options: Options) {
+    const { jobs } = services;
+    const remove = () =>
+      upload.remove().catch((err) => request.log.error({ err }, 'an uploaded file could not be removed'));
+    try {
+      const job = await startProcess(jobs, ingest as Process, { ...options, paths: [upload.path] });
+      jobs.wait(job.id).then(remove, remove);
+      return job;
+    } catch (error) {
+      await remove();
+      throw error;
+    }
+  }
+}
+
+/** "red=3,nir=4" as the numbers that the schema wants; what is none is left for it to refuse. */
+function bandNumbers(text: string): Record<string, number> {
+  return Object.fromEntries(
+    text.split(',').map((pair) => {
+      const [name, number] = pair.split(/[=:]/);
+      return [name, Number(number)];
+    }),
   );
 }
 

@@ -71,13 +71,16 @@ export async function stacRoutes(
     });
     const tiles = await storage.getTiles(found.ids);
     const collections = new Map((await toArray(storage.collections())).map((record) => [record.id, record]));
+    const features = tiles.flatMap((tile) => {
+      // A collection may be deleted while its tiles are read.
+      const record = collections.get(tile.collection);
+      return record ? [toStacItem(tile, record, base)] : [];
+    });
     return {
       type: 'FeatureCollection',
-      features: tiles.map((tile) =>
-        toStacItem(tile, collections.get(tile.collection) as CollectionRecord, base),
-      ),
+      features,
       numberMatched: found.numberMatched,
-      numberReturned: tiles.length,
+      numberReturned: features.length,
       links: [
         { rel: 'root', type: 'application/json', href: base },
         ...(found.next ? [{ rel: 'next', type: GEOJSON, ...next(found.next) }] : []),

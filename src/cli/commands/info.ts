@@ -1,12 +1,13 @@
 import { Command } from 'commander';
+import type { SceneSummary } from '../../client/index.js';
 import { notFound } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options.js';
-import { count, print, printJson } from '../output.js';
+import { count, print, printJson, table } from '../output.js';
 import { openTarget } from '../target.js';
 
 export function infoCommand(): Command {
   const command = new Command('info')
-    .description('what the store holds, or one collection, tile, model or job as JSON')
+    .description('what the store holds; or a collection with its scenes, or a tile, model or job as JSON')
     .argument('[id]', 'id of a collection, tile, model or job');
   return withTarget(command).action(async (id: string | undefined, flags: TargetOptions) => {
     const target = await openTarget(flags);
@@ -14,7 +15,10 @@ export function infoCommand(): Command {
       if (id !== undefined) {
         const found = await target.client.find(id);
         if (!found) throw notFound(id);
-        return printJson(found.document);
+        if (found.kind !== 'collection') return printJson(found.document);
+        const scenes = await target.client.scenes(id);
+        if (flags.format === 'json') return printJson({ ...(found.document as object), scenes });
+        return printCollection(found.document as Collection, scenes);
       }
       const health = (await target.client.health()) as Record<string, string | number>;
       const collections = await target.client.collections();
@@ -28,4 +32,21 @@ export function infoCommand(): Command {
       await target.close();
     }
   });
+}
+
+interface Collection {
+  id: string;
+  title: string;
+  license: string;
+  grid: string;
+  precision: number;
+}
+
+function printCollection(collection: Collection, scenes: SceneSummary[]): void {
+  const { id, title, license, grid, precision } = collection;
+  print(`collection ${id}: ${title}, ${grid} precision ${precision}, license ${license}`);
+  const rows = scenes.map((scene) => [scene.id, scene.datetime, scene.tiles, scene.warnings.join('; ')]);
+  if (rows.length > 0)
+    for (const line of table([['scene', 'time', 'tiles', 'warnings'], ...rows])) print(line);
+  print(count(scenes.length, 'scene'));
 }

@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { messageOf } from '../../errors.js';
+import type { Client, RunHooks } from '../../client/index.js';
+import { messageOf, TilewrightError } from '../../errors.js';
 import { findInputs, type IngestOptions, type IngestResults, notRecognised } from '../../ingest/index.js';
 import { notFolder } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
@@ -18,7 +19,7 @@ import { count, duration, note, print, printJson, progressLine } from '../output
 import { type OpenTarget, openTarget } from '../target.js';
 import { settledInputs } from '../watch.js';
 
-type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean };
+type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: boolean };
 
 /** "red=3,nir=4" */
 function bandNames(value: string): Record<string, number> {
@@ -57,6 +58,12 @@ export function ingestCommand(): Command {
   command
     .addOption(
       flag(
+        '--cloud-test',
+        'where the product has no cloud mask, tell cloud by reflectance (needs six bands by their names)',
+      ),
+    )
+    .addOption(
+      flag(
         '--dry-run',
         'list the tiles that there would be, and write nothing; empty ones are known only later',
       ),
@@ -67,6 +74,12 @@ export function ingestCommand(): Command {
         'go on, and ingest what comes into the folders, until stopped; with --format json one line a batch',
       ),
     );
+  command.addOption(
+    flag(
+      '--upload',
+      'send the files to the server, which else looks for them on its own disk; zip or tar folders',
+    ),
+  );
   return withTarget(withCloudModel(command)).action(async (paths: string[], flags: IngestFlags) => {
     const target = await openTarget(flags, { create: true });
     const signal = interruptSignal();
@@ -91,14 +104,26 @@ async function ingest(
   flags: IngestFlags,
   signal: AbortSignal,
 ): Promise<IngestResults> {
-  const { data, server, token, memory, cores, cloudModel, format, config, watch, ...options } = flags;
+  const {
+    data,
+    server,
+    token,
+    memory,
+    cores,
+    reserve,
+    cloudModel,
+    format,
+    config,
+    watch,
+    upload,
+    ...options
+  } = flags;
   const line = progressLine('tiles');
   try {
-    const { results } = await target.client.run<IngestResults>(
-      'ingest',
-      { ...options, paths: paths.map((path) => resolve(path)) },
-      { signal, onProgress: line.update },
-    );
+    const hooks = { signal, onProgress: line.update };
+    const results = upload
+      ? await sendAll(target.client, paths, options, hooks)
+      : await ingestPaths(target.client, paths, options, hooks);
     line.end();
     noteWarnings(results);
     return results;
@@ -149,6 +174,48 @@ async function watch(
       note(`error: ${messageOf(error)}`);
     }
   }
+}
+
+async function ingestPaths(
+  client: Client,
+  paths: string[],
+  options: IngestOptions,
+  hooks: RunHooks,
+): Promise<IngestResults> {
+  const inputs = { ...options, paths: paths.map((path) => resolve(path)) };
+  return (await client.run<IngestResults>('ingest', inputs, hooks)).results;
+}
+
+/** Sends one file after the other; one that fails is named, and the others go on. */
+async function sendAll(
+  client: Client,
+  paths: string[],
+  options: IngestOptions,
+  hooks: RunHooks,
+): Promise<IngestResults> {
+  const all: IngestResults = {
+    collection: null,
+    scenes: [],
+    tiles: 0,
+    failed: [],
+    passedOver: [],
+    seconds: 0,
+  };
+  for (const path of paths) {
+    try {
+      const { results } = await client.upload<IngestResults>(path, options, hooks);
+      all.collection ??= results.collection;
+      all.scenes.push(...results.scenes);
+      all.tiles += results.tiles;
+      all.failed.push(...results.failed);
+      all.passedOver.push(...results.passedOver);
+      all.seconds += results.seconds;
+    } catch (error) {
+      if (hooks.signal?.aborted || !(error instanceof TilewrightError)) throw error;
+      all.failed.push({ path, code: error.code, message: error.message });
+    }
+  }
+  return all;
 }
 
 function printResults({ scenes, tiles, seconds }: IngestResults, where: string): void {

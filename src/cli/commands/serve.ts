@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { interruptSignal } from '../interrupt.js';
 import {
+  bytes,
   type CommonOptions,
   flag,
   integer,
@@ -19,6 +20,7 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
   port: number;
   token?: string;
   allowFolder: string[];
+  maxUpload: number;
 }
 
 const append = (value: string, all: unknown) => [...((all as string[] | undefined) ?? []), value];
@@ -34,6 +36,7 @@ export function serveCommand(): Command {
   const allow = flag('--allow-folder <dir>', 'folder from which POST /ingest may read; may be given again');
   allow.argParser(append).default([], 'none');
   command.addOption(allow);
+  command.addOption(flag('--max-upload <size>', 'longest file that is taken', bytes).default(20e9, '20GB'));
   withCommon(withCloudModel(withResources(withData(command))));
   return command.action(async (flags: ServeFlags) => {
     const signal = interruptSignal();

@@ -7,7 +7,7 @@ import { openTarget } from '../target.js';
 
 export function verifyCommand(): Command {
   const command = new Command('verify').description(
-    'check that every tile has its files and that every checksum fits',
+    'check that every record has its files and that every checksum fits, and list what no record names',
   );
   return withTarget(command).action(async (flags: TargetOptions) => {
     const target = await openTarget(flags);
@@ -17,10 +17,15 @@ export function verifyCommand(): Command {
       const { results } = await target.client.run<VerifyReport>('verify', {}, hooks);
       line.end();
       for (const { kind, what } of results.problems) note(`${kind}: ${what}`);
+      for (const { path, bytes } of results.orphans) note(`orphan: ${path} (${bytes} bytes)`);
       if (flags.format === 'json') printJson(results);
       else {
-        const { tiles, files, bytes, problemCount } = results;
+        const { tiles, files, bytes, problemCount, orphanCount, orphanBytes } = results;
         print(`${count(tiles, 'tile')}, ${count(files, 'file')}, ${(bytes / 1e6).toFixed(1)} MB checked`);
+        if (orphanCount > 0) {
+          const what = count(orphanCount, 'file or folder', 'files and folders');
+          print(`${what} of ${(orphanBytes / 1e6).toFixed(1)} MB that no record names: no harm, and no use`);
+        }
         print(problemCount === 0 ? 'everything is whole' : count(problemCount, 'problem'));
       }
       if (results.problemCount > 0) process.exitCode = 1;

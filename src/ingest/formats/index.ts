@@ -64,6 +64,12 @@ export async function findInputs(path: string): Promise<FoundInputs> {
   return found;
 }
 
+/** Whether the file must be unpacked first, by its content. */
+export async function isArchive(path: string): Promise<boolean> {
+  const { kind } = await candidateAt(path);
+  return kind === 'zip' || kind === 'tar' || kind === 'gzip';
+}
+
 /** GDAL's overviews beside a file are TIFFs as well, without a position of their own. */
 const isOverview = (name: string) => /\.ovr$/i.test(name);
 

@@ -1,0 +1,224 @@
+/**
+ * A whole Sentinel-2 tile into geohash-5 tiles by the real command, beside the best that GDAL does: CPU seconds of all processes,
+ * start-up, checksums and syncing included.
+ */
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, rename } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { writeSafe } from '../data-samples/index.js';
+import { describeScenes } from '../src/ingest/formats/index.js';
+import type { Scene } from '../src/ingest/scene.js';
+import { type BenchOptions, type BenchResult, isInstalled, median, result } from './bench.js';
+import { measureTree, type TreeCost } from './measure-tree.js';
+
+const COMMAND = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
+const ROWS_SCRIPT = fileURLToPath(new URL('../../bench/gdal_rows.py', import.meta.url));
+/** Tiles of which the cost of one gdalwarp each is measured. */
+const SAMPLE = 8;
+
+/** A tile as the store describes it. */
+interface Tile {
+  geocode: string;
+  bbox: number[];
+  /** Rows and columns of each group. */
+  shapes: [number, number][];
+  validPixels: number;
+}
+
+interface Cut {
+  cost: TreeCost;
+  tiles: Tile[];
+}
+
+export async function benchWholeScene({ short, log }: BenchOptions): Promise<BenchResult[]> {
+  if (!isInstalled('gdalwarp')) {
+    log('GDAL is not installed: no whole scene, whose peers and JPEG 2000 need it');
+    return [];
+  }
+  const side = short ? 2196 : 10_980;
+  const rounds = short ? 1 : 3;
+  const tiff = await product(side, false, log);
+  const jpeg = await product(side, true, log);
+  const [scene] = await describeScenes(tiff, {});
+  const sourceMpx = scene.groups.reduce((sum, { bands }) => {
+    return sum + (bands[0].header.width * bands[0].header.height * bands.length) / 1e6;
+  }, 0);
+
+  const series: Record<string, number[]> = {};
+  const note = (name: string, value: number) => {
+    series[name] = [...(series[name] ?? []), value];
+  };
+  for (let round = 0; round < rounds; round++) {
+    const one = await ingest(tiff, ['--cores', '1']);
+    const two = await ingest(tiff, ['--cores', '2']);
+    const mpx = two.tiles.reduce((sum, { validPixels }) => sum + validPixels, 0) / 1e6;
+    note('ours', mpx / two.cost.cpuSeconds);
+    note('speed-up', one.cost.wallSeconds / two.cost.wallSeconds);
+    note('rows', mpx / (await gdalRows(scene, two.tiles)).cpuSeconds);
+    note('each', mpx / (await gdalEach(scene, two.tiles)));
+    const decoded = await ingest(jpeg, ['--cores', '2', '--memory', '256MB']);
+    note('jpeg', sourceMpx / decoded.cost.cpuSeconds);
+    note('decode', sourceMpx / (await decodeAll(jpeg)));
+    note('memory', decoded.cost.peakMB);
+    note('tiff memory', (await ingest(tiff, ['--cores', '2', '--memory', '256MB'])).cost.peakMB);
+    log(
+      `round ${round + 1}: ${JSON.stringify(Object.fromEntries(Object.entries(series).map(([k, v]) => [k, v.at(-1)])))}`,
+    );
+  }
+  const of = (name: string) => median(series[name]);
+  return [
+    result('whole ingest', 'Mpx/CPU s', of('ours'), {
+      'gdalwarp a row of cells': of('rows'),
+      'gdalwarp a tile': of('each'),
+    }),
+    result('whole ingest of JPEG 2000', 'source Mpx/CPU s', of('jpeg'), {
+      'gdal_translate to raw': of('decode'),
+    }),
+    result('wall clock of one thread / of two', '', of('speed-up')),
+    result('peak memory, --memory 256MB', 'MB', of('tiff memory')),
+    result('peak memory with GDAL, --memory 256MB', 'MB', of('memory')),
+  ];
+}
+
+/** A Sentinel-2 L2A product; made once and kept in the system's folder for temporary files. */
+async function product(side: number, jpeg2000: boolean, log: (line: string) => void): Promise<string> {
+  const folder = join(tmpdir(), 'tilewright-bench', `safe-1-${side}-${jpeg2000 ? 'jp2' : 'tiff'}`);
+  const path = join(folder, 'done');
+  if (!existsSync(path)) {
+    log(`making a Sentinel-2 product of ${side} x ${side} pixels in ${folder}`);
+    rmSync(folder, { recursive: true, force: true });
+    await mkdir(folder, { recursive: true });
+    const options = {
+      level: 'L2A' as const,
+      baseline: '04.00',
+      size: { width: side, height: side },
+      jpeg2000,
+    };
+    const { path: made } = await writeSafe(folder, options);
+    await rename(made, path);
+  }
+  return path;
+}
+
+async function ingest(path: string, flags: string[]): Promise<Cut> {
+  const data = mkdtempSync(join(tmpdir(), 'tilewright-bench-'));
+  try {
+    const where = ['--data', data, '--format', 'json'];
+    const cost = await measureTree(process.execPath, [
+      COMMAND,
+      'ingest',
+      path,
+      '--precision',
+      '5',
+      ...flags,
+      ...where,
+    ]);
+    const { stdout } = await measureTree(process.execPath, [COMMAND, 'search', '--limit', '10000', ...where]);
+    return { cost, tiles: JSON.parse(stdout).features.map(tileOf) };
+  } finally {
+    rmSync(data, { recursive: true });
+  }
+}
+
+interface Item {
+  bbox: number[];
+  properties: { geocode: string };
+  assets: Record<
+    string,
+    { 'proj:shape': [number, number]; 'raster:bands': { statistics?: { valid_percent: number } }[] }
+  >;
+}
+
+function tileOf({ bbox, properties, assets }: Item): Tile {
+  const groups = Object.entries(assets).filter(([name]) => name !== 'mask');
+  const shapes = groups.map(([, asset]) => asset['proj:shape']);
+  const validPixels = groups.reduce((sum, [, asset]) => {
+    const [rows, columns] = asset['proj:shape'];
+    const shares = asset['raster:bands'].map((band) => (band.statistics?.valid_percent ?? 100) / 100);
+    return sum + shares.reduce((total, share) => total + share * rows * columns, 0);
+  }, 0);
+  return { geocode: properties.geocode, bbox, shapes, validPixels };
+}
+
+/** What GDAL is told of each group. */
+function peerGroups(scene: Scene) {
+  return scene.groups.map(({ bands, resampling, nodata }) => ({
+    files: bands.map((band) => band.header.path),
+    resampling: resampling === 'bilinear' ? 'bilinear' : 'near',
+    nodata,
+  }));
+}
+
+/** One warp a row of cells, then its tiles, in one process. */
+async function gdalRows(scene: Scene, tiles: Tile[]): Promise<TreeCost> {
+  const folder = mkdtempSync(join(tmpdir(), 'tilewright-bench-'));
+  try {
+    const rows = [...new Set(tiles.map(({ bbox }) => bbox[1]))].map((south) =>
+      tiles.filter(({ bbox }) => bbox[1] === south),
+    );
+    const job = { folder, groups: peerGroups(scene), rows };
+    return await measureTree('python3', [ROWS_SCRIPT], JSON.stringify(job));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** CPU seconds of one gdalwarp for each group of each tile, from a sample of tiles. */
+async function gdalEach(scene: Scene, tiles: Tile[]): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'tilewright-bench-'));
+  const sample = Array.from({ length: SAMPLE }, (_, i) => tiles[Math.floor((i * tiles.length) / SAMPLE)]);
+  let seconds = 0;
+  try {
+    for (const [g, { files, resampling, nodata }] of peerGroups(scene).entries()) {
+      const source = join(folder, `${g}.vrt`);
+      await measureTree('gdalbuildvrt', ['-q', '-separate', source, ...files]);
+      for (const { geocode, bbox, shapes } of sample) {
+        const [rows, columns] = shapes[g];
+        const where = [
+          '-t_srs',
+          'EPSG:4326',
+          '-te',
+          ...bbox.map(String),
+          '-ts',
+          String(columns),
+          String(rows),
+        ];
+        const how = ['-r', resampling, ...(nodata === null ? [] : ['-srcnodata', String(nodata)])];
+        const codec = [
+          '-co',
+          'COMPRESS=DEFLATE',
+          '-co',
+          'PREDICTOR=2',
+          '-co',
+          'ZLEVEL=1',
+          '-co',
+          'TILED=YES',
+        ];
+        const out = join(folder, `${geocode}-${g}.tif`);
+        seconds += (await measureTree('gdalwarp', ['-q', ...where, ...how, ...codec, source, out]))
+          .cpuSeconds;
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  return (seconds * tiles.length) / sample.length;
+}
+
+/** CPU seconds of decoding alone: each band to raw pixels. */
+async function decodeAll(product: string): Promise<number> {
+  const [scene] = await describeScenes(product, {});
+  const files = scene.groups.flatMap(({ bands }) => bands.map((band) => band.header.path));
+  const folder = mkdtempSync(join(tmpdir(), 'tilewright-bench-'));
+  const out = join(folder, 'raw');
+  let seconds = 0;
+  try {
+    for (const file of files)
+      seconds += (await measureTree('gdal_translate', ['-q', '-of', 'ENVI', file, out])).cpuSeconds;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  return seconds;
+}

@@ -1,0 +1,86 @@
+/** What was ingested: scenes listed; tiles, scenes and collections deleted. */
+import type { FastifyInstance } from 'fastify';
+import type { SceneRecord } from '../../storage/index.js';
+import { notFound } from '../errors.js';
+import type { Services } from '../services.js';
+
+const iso = (time: number) => new Date(time).toISOString();
+
+function summary({ id, collection, start, end, platform, geocodes, warnings, committedAt }: SceneRecord) {
+  return {
+    id,
+    collection,
+    datetime: iso(start),
+    end_datetime: iso(end),
+    platform,
+    tiles: geocodes.length,
+    warnings,
+    committed: iso(committedAt),
+  };
+}
+
+/** Says how many tiles were deleted; 204 has no body. */
+const DELETED_TILES = 'tilewright-deleted-tiles';
+
+export async function sceneRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  const { storage } = services;
+  const describe = (text: string) => ({ schema: { summary: text, tags: ['scenes'] } });
+  const write = (text: string) => ({ ...describe(text), config: { write: true } });
+
+  server.get<{ Params: { id: string } }>(
+    '/collections/:id/scenes',
+    describe('Scenes of a collection'),
+    async (request) => {
+      const { id } = request.params;
+      if (!(await storage.getCollection(id))) throw notFound(`collection ${id}`);
+      const scenes: ReturnType<typeof summary>[] = [];
+      // Damaged records are passed over; `verify` names them.
+      for await (const { record } of storage.scanScenes(id)) if (record) scenes.push(summary(record));
+      return { scenes };
+    },
+  );
+
+  server.get<{ Params: { id: string; sceneId: string } }>(
+    '/collections/:id/scenes/:sceneId',
+    describe('A scene and its cells'),
+    async (request) => {
+      const { id, sceneId } = request.params;
+      const scene = await storage.getScene(id, sceneId);
+      if (!scene) throw notFound(`scene ${sceneId} in collection ${id}`);
+      return { ...summary(scene), geocodes: scene.geocodes };
+    },
+  );
+
+  server.delete<{ Params: { id: string; itemId: string } }>(
+    '/collections/:id/items/:itemId',
+    write('Deletes a tile'),
+    async (request, reply) => {
+      const { id, itemId } = request.params;
+      if ((await storage.getTile(itemId))?.collection !== id)
+        throw notFound(`item ${itemId} in collection ${id}`);
+      await storage.deleteTile(itemId);
+      return reply.code(204).header(DELETED_TILES, 1).send();
+    },
+  );
+
+  server.delete<{ Params: { id: string; sceneId: string } }>(
+    '/collections/:id/scenes/:sceneId',
+    write('Deletes a scene with its tiles'),
+    async (request, reply) => {
+      const tiles = await storage.deleteScene(request.params.id, request.params.sceneId);
+      return reply.code(204).header(DELETED_TILES, tiles).send();
+    },
+  );
+
+  server.delete<{ Params: { id: string } }>(
+    '/collections/:id',
+    write('Deletes a collection with its scenes and tiles; models stay'),
+    async (request, reply) => {
+      const tiles = await storage.deleteCollection(request.params.id);
+      return reply.code(204).header(DELETED_TILES, tiles).send();
+    },
+  );
+}

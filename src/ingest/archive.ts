@@ -1,0 +1,288 @@
+/**
+ * Unpacks zip, tar and tar.gz files that nobody has checked. Entries are streamed to disk, and whatever could reach beyond
+ * the folder, fill the disk or hide something is refused: then the whole archive is.
+ */
+import { constants, createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, open as openFile, readdir, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { crc32, createGunzip } from 'node:zlib';
+import { extract } from 'tar-stream';
+import { type Entry, getFileNameLowLevel, openPromise } from 'yauzl';
+import { messageOf, TilewrightError } from '../errors.js';
+import { asStorageError } from '../storage/index.js';
+import {
+  archiveBroken,
+  archiveEncrypted,
+  archiveLink,
+  archiveName,
+  archiveTooLarge,
+  archiveTwice,
+  archiveUnknown,
+} from './errors.js';
+
+export type ArchiveKind = 'zip' | 'tar' | 'tar.gz';
+
+export interface UnpackOptions {
+  /** The most bytes that all files may have together. */
+  maxBytes: number;
+  maxEntries?: number;
+  signal?: AbortSignal;
+}
+
+export interface Unpacked {
+  /** Paths of the files relative to the folder, with `/`, in the order of the archive. */
+  files: string[];
+  bytes: number;
+}
+
+const MAX_ENTRIES = 100_000;
+/** An archive that unpacks to more than this many times its size is a bomb: rasters are far below. */
+const MAX_RATIO = 200;
+/** Up to so many bytes any ratio is fine: empty rasters compress well. */
+const HARMLESS = 10e6;
+/** Bytes of a name, and of one part of it: what file systems take. */
+const LONGEST_NAME = 1024;
+const LONGEST_PART = 255;
+const DEEPEST = 32;
+
+const BLOCK = 512;
+
+/** What kind of archive a file is, by its first bytes; null where it is none. A gzip file is taken for a tar.gz. */
+export async function archiveKind(path: string): Promise<ArchiveKind | null> {
+  const file = await openFile(path, 'r');
+  try {
+    const head = Buffer.alloc(BLOCK);
+    const { bytesRead } = await file.read(head, 0, BLOCK, 0);
+    const starts = (...bytes: number[]) => bytesRead >= bytes.length && bytes.every((b, i) => head[i] === b);
+    // A local file header, or the end record of an archive without entries.
+    if (starts(0x50, 0x4b, 3, 4) || starts(0x50, 0x4b, 5, 6)) return 'zip';
+    if (starts(0x1f, 0x8b)) return 'tar.gz';
+    return bytesRead === BLOCK && head.toString('latin1', 257, 262) === 'ustar' ? 'tar' : null;
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Unpacks an archive into `folder`, which must be empty or missing. If it fails or is aborted, the folder is removed with
+ * all that is in it. Archives inside the archive stay as they are. Throws TW_INGEST_ARCHIVE_..., TW_STORAGE_FULL.
+ */
+export async function unpack(path: string, folder: string, options: UnpackOptions): Promise<Unpacked> {
+  const { maxBytes, maxEntries = MAX_ENTRIES, signal = new AbortController().signal } = options;
+  signal.throwIfAborted();
+  const kind = await archiveKind(path);
+  if (!kind) throw archiveUnknown(path);
+  await mkdir(folder, { recursive: true });
+  // It is removed if this fails, so that it must not hold anything of others.
+  if ((await readdir(folder)).length > 0) throw new Error(`${folder} is not empty`);
+  const budget = new Budget(path, (await stat(path)).size, maxBytes, maxEntries);
+  const target = new Target(path, folder, budget, signal);
+  try {
+    await (kind === 'zip' ? unpackZip(path, target, budget) : unpackTar(path, kind, target, budget, signal));
+    return { files: target.files, bytes: target.bytes };
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw signal.aborted ? signal.reason : asArchiveError(error, path, folder);
+  }
+}
+
+async function unpackZip(path: string, target: Target, budget: Budget): Promise<void> {
+  const zip = await openPromise(path, { decodeStrings: false });
+  budget.requireEntries(zip.entryCount);
+  for await (const entry of zip.eachEntry()) {
+    // The types say string; without decoding it is the bytes of the name.
+    const raw = entry.fileName as unknown as Buffer;
+    const name = getFileNameLowLevel(entry.generalPurposeBitFlag, raw, entry.extraFields, true);
+    budget.entry();
+    if (entry.isEncrypted()) throw archiveEncrypted(path, name);
+    const kind = zipEntryKind(entry, name);
+    if (kind === 'folder') await target.folder(name);
+    else if (kind !== 'file') throw archiveLink(path, name, kind);
+    else {
+      budget.require(entry.uncompressedSize);
+      const crc = await target.file(name, () => zip.openReadStreamPromise(entry));
+      if (crc !== entry.crc32)
+        throw archiveBroken(path, `the checksum of ${JSON.stringify(name)} does not fit`);
+    }
+  }
+}
+
+const { S_IFMT, S_IFREG, S_IFDIR, S_IFLNK } = constants;
+const UNIX = 3;
+
+/** APPNOTE 4.4.2 and 4.4.15: archives made on Unix keep the file's mode in the upper half of the external attributes. */
+function zipEntryKind(entry: Entry, name: string): string {
+  const type = entry.versionMadeBy >> 8 === UNIX ? (entry.externalFileAttributes >>> 16) & S_IFMT : 0;
+  if (type === S_IFLNK) return 'symlink';
+  if (type !== 0 && type !== S_IFREG && type !== S_IFDIR) return 'device';
+  return name.endsWith('/') || type === S_IFDIR ? 'folder' : 'file';
+}
+
+async function unpackTar(
+  path: string,
+  kind: ArchiveKind,
+  target: Target,
+  budget: Budget,
+  signal: AbortSignal,
+): Promise<void> {
+  const tar = extract();
+  let streamed = 0;
+  let entriesEnd = 0;
+  const watch = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      streamed += chunk.length;
+      budget.stream(chunk.length);
+      yield chunk;
+    }
+  };
+  const source = createReadStream(path, { highWaterMark: 1 << 18 });
+  const feed =
+    kind === 'tar'
+      ? pipeline(source, watch, tar, { signal })
+      : pipeline(source, createGunzip(), watch, tar, { signal });
+  const take = async () => {
+    for await (const entry of tar) {
+      const { name, type, size = 0 } = entry.header;
+      budget.entry();
+      if (type === 'directory') await target.folder(name);
+      else if (type !== 'file' && type !== 'contiguous-file')
+        throw archiveLink(path, name, type ?? 'thing of an unknown kind');
+      else {
+        budget.require(size);
+        await target.file(name, async () => entry as AsyncIterable<Uint8Array>);
+      }
+      const padded = type === 'directory' ? 0 : Math.ceil(size / BLOCK) * BLOCK;
+      entriesEnd = entry.offset + BLOCK + padded;
+      entry.resume();
+    }
+  };
+  const ends = await Promise.allSettled([take(), feed]);
+  const errors = ends.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  // Where one side fails, the other only reports that the stream was closed early.
+  const cause = errors.find((error) => error instanceof TilewrightError) ?? errors.at(-1);
+  if (cause !== undefined) throw cause;
+  // A tar ends with blocks of zeros; one that was cut off between two entries does not.
+  if (streamed < entriesEnd + BLOCK) throw archiveBroken(path, 'its end is missing');
+}
+
+/** What one archive may still use. `require` refuses what is declared, `spend` what really comes. */
+class Budget {
+  private bytes: number;
+  private streamed: number;
+  private entries = 0;
+  private readonly reason: string;
+
+  constructor(
+    private readonly path: string,
+    archiveBytes: number,
+    maxBytes: number,
+    private readonly maxEntries: number,
+  ) {
+    const explained = Math.max(HARMLESS, MAX_RATIO * archiveBytes);
+    this.bytes = Math.min(maxBytes, explained);
+    this.reason =
+      maxBytes <= explained
+        ? `its files have more than ${Math.floor(maxBytes / 1e6)} MB`
+        : `its files have more than ${MAX_RATIO} times its size`;
+    this.streamed = this.bytes + maxEntries * 4 * BLOCK;
+  }
+
+  entry(): void {
+    this.requireEntries(++this.entries);
+  }
+
+  requireEntries(count: number): void {
+    if (count > this.maxEntries)
+      throw archiveTooLarge(this.path, `it has more than ${this.maxEntries} entries`);
+  }
+
+  require(bytes: number): void {
+    if (bytes > this.bytes) throw archiveTooLarge(this.path, this.reason);
+  }
+
+  spend(bytes: number): void {
+    this.require(bytes);
+    this.bytes -= bytes;
+  }
+
+  /** Bytes of a tar stream: its files, and up to four blocks of header and padding an entry. */
+  stream(bytes: number): void {
+    this.streamed -= bytes;
+    if (this.streamed < 0) throw archiveTooLarge(this.path, this.reason);
+  }
+}
+
+/** The folder that is unpacked into. Invariant: every path below it is made of checked names, and nothing is a link. */
+class Target {
+  readonly files: string[] = [];
+  bytes = 0;
+
+  constructor(
+    private readonly archive: string,
+    private readonly root: string,
+    private readonly budget: Budget,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  async folder(name: string): Promise<void> {
+    const path = this.pathOf(name);
+    await this.onlyOnce(name, () => mkdir(join(this.root, path), { recursive: true }));
+  }
+
+  /** Writes one file and gives the CRC-32 of its bytes. `open` is called when its place is found to be free. */
+  async file(name: string, open: () => Promise<AsyncIterable<Uint8Array>>): Promise<number> {
+    const path = this.pathOf(name);
+    const file = join(this.root, path);
+    const budget = this.budget;
+    let crc = 0;
+    const count = async function* (chunks: AsyncIterable<Uint8Array>) {
+      for await (const chunk of chunks) {
+        budget.spend(chunk.length);
+        crc = crc32(chunk, crc);
+        yield chunk;
+      }
+    };
+    await this.onlyOnce(name, async () => {
+      await mkdir(dirname(file), { recursive: true });
+      await pipeline(await open(), count, createWriteStream(file, { flags: 'wx' }), { signal: this.signal });
+    });
+    this.bytes += (await stat(file)).size;
+    this.files.push(path);
+    return crc;
+  }
+
+  /** The file system itself tells what is there already: it knows whether `a` and `A` are the same. */
+  private async onlyOnce(name: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!['EEXIST', 'ENOTDIR', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+      throw archiveTwice.because(error, this.archive, name);
+    }
+  }
+
+  /** A name as a path below the root; '' for the root itself. Throws TW_INGEST_ARCHIVE_NAME. */
+  private pathOf(name: string): string {
+    const refuse = (reason: string) => archiveName(this.archive, name, reason);
+    if (name.includes('\0')) throw refuse('it holds a zero byte');
+    if (name.includes('\\')) throw refuse('it holds a backslash');
+    if (name.startsWith('/') || /^[A-Za-z]:/.test(name)) throw refuse('it is an absolute path');
+    const parts = name.split('/').filter((part) => part !== '' && part !== '.');
+    if (parts.includes('..')) throw refuse('it leads out of the folder');
+    if (
+      Buffer.byteLength(name) > LONGEST_NAME ||
+      parts.some((part) => Buffer.byteLength(part) > LONGEST_PART)
+    )
+      throw refuse('it is too long');
+    if (parts.length > DEEPEST) throw refuse(`it is more than ${DEEPEST} folders deep`);
+    return parts.join('/');
+  }
+}
+
+/** Errors of the file system as those of the store; all others are the archive's fault. */
+function asArchiveError(error: unknown, path: string, folder: string): unknown {
+  if (error instanceof TilewrightError) return error;
+  if ((error as NodeJS.ErrnoException).syscall !== undefined) return asStorageError(error, folder);
+  return archiveBroken.because(error, path, messageOf(error));
+}

@@ -1,0 +1,210 @@
+/** Files that are sent to `POST /ingest`, sound and broken senders alike, over real sockets. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import Fastify from 'fastify';
+import { safeName } from '../../src/api/ingest/upload.js';
+import { paceBodies } from '../../src/api/pace.js';
+import { Client, httpTransport } from '../../src/client/index.js';
+import type { IngestResults } from '../../src/ingest/index.js';
+import { openNode, type TilewrightNode } from '../../src/node.js';
+import { writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+
+const OPTIONS = {
+  collection: 'test',
+  datetime: '2024-06-01T10:00:00Z',
+  scale: 0.0001,
+  maskBand: 5,
+  precision: 6,
+};
+
+async function served(t: TestContext, config: object = {}) {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const node = await openNode({ data, memory: 256e6, cores: 2, ...config });
+  t.after(() => node.close());
+  const url = await node.listen('127.0.0.1', 0);
+  const scene = await writeTestScene(join(folder, 'scene.tif'));
+  return { folder, data, node, url, scene, client: new Client(httpTransport(url)) };
+}
+
+/** Waits until nothing is left of any upload. */
+async function scratchIsEmpty(data: string): Promise<void> {
+  while ((await readdir(join(data, 'scratch')).catch(() => [])).length > 0) await sleep(10);
+}
+
+const tiles = async (node: TilewrightNode) => (await node.server.inject('/search')).json().numberMatched;
+
+test('a file that is sent becomes tiles, with its options, and does not stay', async (t) => {
+  const { node, data, client, scene } = await served(t);
+  const options = { ...OPTIONS, bands: { rot: 3, tief: 4 } };
+  const { results } = await client.upload<IngestResults>(scene, options);
+  assert.equal(
+    results.scenes[0].id,
+    'scene_20240601T100000Z',
+    'the name that was sent is the stem of the id',
+  );
+  assert.equal(await tiles(node), results.tiles);
+  const [item] = (await client.search({ limit: 1 })).features as unknown as {
+    assets: Record<string, { 'eo:bands': { name: string }[] }>;
+  }[];
+  assert.deepEqual(
+    item.assets['10m']['eo:bands'].map((band) => band.name),
+    ['blue', 'green', 'rot', 'tief'],
+  );
+  await scratchIsEmpty(data);
+  const broken = join(data, '..', 'broken.tif');
+  await writeFile(broken, 'no');
+  const { results: none } = await client.upload<IngestResults>(broken, OPTIONS);
+  assert.equal(none.failed[0].code, 'TW_RASTER_NOT_TIFF');
+  await scratchIsEmpty(data);
+});
+
+test('an upload that cannot be used is refused with a code and leaves nothing', async (t) => {
+  const { node, data, client, folder, scene } = await served(t, { maxUpload: 1e6 });
+  const send = async (query: string, payload: Buffer | string = 'x', type = 'application/octet-stream') => {
+    const headers = { 'content-type': type };
+    const answer = await node.server.inject({ method: 'POST', url: `/ingest${query}`, payload, headers });
+    assert.match(String(answer.headers['content-type']), /application\/problem\+json/, answer.body);
+    await scratchIsEmpty(data);
+    return [answer.statusCode, answer.json().code];
+  };
+  assert.deepEqual(await send(''), [400, 'TW_API_BAD_REQUEST']);
+  assert.deepEqual(await send('?filename=a.tif', ''), [400, 'TW_API_BAD_REQUEST'], 'an empty file');
+  assert.deepEqual(await send('?filename=a.tif&nodata=many'), [400, 'TW_API_BAD_REQUEST']);
+  assert.deepEqual(await send('?filename=a.tif&bands=red'), [400, 'TW_API_BAD_REQUEST']);
+  assert.deepEqual(await send('?filename=a.tif&paths=/etc/passwd'), [400, 'TW_API_BAD_REQUEST']);
+  assert.deepEqual(await send('?precision=6', '{"href":"x"}', 'application/json'), [
+    400,
+    'TW_API_BAD_REQUEST',
+  ]);
+  assert.deepEqual(await send('?filename=a', 'x', 'text/plain'), [415, 'TW_API_BAD_REQUEST']);
+  assert.deepEqual(await send('?filename=a', Buffer.alloc(1_000_001)), [413, 'TW_API_TOO_LARGE']);
+
+  const large = join(folder, 'large.tif');
+  await writeFile(large, Buffer.alloc(3e6));
+  await assert.rejects(client.upload(large, OPTIONS), { code: 'TW_API_TOO_LARGE', status: 413 });
+  await assert.rejects(client.upload(folder, OPTIONS), { code: 'TW_CLIENT_NO_FILE', message: /folder/ });
+  await assert.rejects(client.upload(join(folder, 'none'), OPTIONS), { code: 'TW_CLIENT_NO_FILE' });
+  assert.equal((await client.upload<IngestResults>(scene, OPTIONS)).results.failed.length, 0);
+});
+
+/** Sends text and gives the socket; `answer` is all that comes back until the other side closes. */
+function speak(url: string, ...parts: (string | Buffer)[]): { socket: Socket; answer: Promise<string> } {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  let text = '';
+  socket.setEncoding('latin1').on('data', (more) => {
+    text += more;
+  });
+  socket.on('error', () => undefined);
+  for (const part of parts) socket.write(part);
+  return { socket, answer: once(socket, 'close').then(() => text) };
+}
+
+const HEAD =
+  'POST /ingest?filename=scene.tif HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/octet-stream\r\n';
+
+test('too long a file is refused by its head alone, and without one when it gets too long', async (t) => {
+  const { url, data } = await served(t, { maxUpload: 1e6 });
+  const early = speak(
+    url,
+    `${HEAD}connection: close\r\nexpect: 100-continue\r\ncontent-length: 1000001\r\n\r\n`,
+  );
+  assert.match(await early.answer, /^HTTP\/1.1 413 [\s\S]*TW_API_TOO_LARGE/);
+  const chunk = Buffer.alloc(700_000, 1);
+  const size = `${chunk.length.toString(16)}\r\n`;
+  const late = speak(
+    url,
+    `${HEAD}transfer-encoding: chunked\r\n\r\n`,
+    size,
+    chunk,
+    '\r\n',
+    size,
+    chunk,
+    '\r\n',
+  );
+  assert.match(await late.answer, /^HTTP\/1.1 413 [\s\S]*TW_API_TOO_LARGE/, 'and the rest is not waited for');
+  await scratchIsEmpty(data);
+});
+
+test('who waits for leave gets it, and any other expectation is passed over', async (t) => {
+  const { url, scene } = await served(t);
+  const bytes = await readFile(scene);
+  const { socket, answer } = speak(
+    url,
+    `${HEAD}connection: close\r\nexpect: 100-continue\r\ncontent-length: ${bytes.length}\r\n\r\n`,
+  );
+  const [leave] = await once(socket, 'data');
+  assert.match(leave, /^HTTP\/1.1 100 Continue/);
+  socket.write(bytes);
+  assert.match(await answer, /HTTP\/1.1 201 Created/);
+  const other = speak(
+    url,
+    'GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nexpect: cake\r\n\r\n',
+  );
+  assert.match(await other.answer, /^HTTP\/1.1 200 OK/);
+});
+
+test('a sender that goes away in the middle leaves nothing, and the server goes on', async (t) => {
+  const { url, data, node } = await served(t);
+  const { socket } = speak(url, `${HEAD}content-length: 5000000\r\n\r\n`, Buffer.alloc(1_000_000));
+  while ((await readdir(join(data, 'scratch')).catch(() => [])).length === 0) await sleep(5);
+  socket.destroy();
+  await scratchIsEmpty(data);
+  assert.deepEqual((await node.server.inject('/jobs')).json().jobs, []);
+  assert.equal((await fetch(`${url}/health`)).status, 200);
+});
+
+test('an upload stops at the reserve of the disk', async (t) => {
+  const { data, client, scene } = await served(t, { reserve: 1e18 });
+  await assert.rejects(client.upload(scene, OPTIONS), { code: 'TW_STORAGE_DISK_LOW', status: 507 });
+  await scratchIsEmpty(data);
+});
+
+test('the token is asked for before a byte of the file is read', async (t) => {
+  const { url, scene, data } = await served(t, { token: 'right' });
+  await assert.rejects(new Client(httpTransport(url)).upload(scene, OPTIONS), {
+    code: 'TW_API_UNAUTHORIZED',
+  });
+  const { results } = await new Client(httpTransport(url, 'right')).upload<IngestResults>(scene, OPTIONS);
+  assert.ok(results.tiles > 0);
+  await scratchIsEmpty(data);
+});
+
+test('a body that stalls is cut off, one that comes in time is not', async (t) => {
+  const server = Fastify({ requestTimeout: 0 });
+  paceBodies(server, { window: 200, least: 10 });
+  server.post('/', async () => 'heard');
+  t.after(() => server.close());
+  const url = await server.listen({ port: 0 });
+  const head =
+    'POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n';
+  const stalled = speak(url, `${head}content-length: 100\r\n\r\n{`);
+  assert.doesNotMatch(await stalled.answer, /heard/);
+  const steady = speak(url, `${head}content-length: 102\r\n\r\n"`);
+  for (let i = 0; i < 10; i++) {
+    await sleep(60);
+    steady.socket.write('0123456789');
+  }
+  steady.socket.write('"');
+  assert.match(await steady.answer, /heard/, 'longer than the window in all');
+});
+
+test('only the last part of a name is kept, and only its safe characters', () => {
+  assert.equal(safeName('../../etc/passwd'), 'passwd');
+  assert.equal(safeName('C:\\scenes\\S2A é.SAFE.zip'), 'S2A-.SAFE.zip');
+  assert.equal(safeName('..'), 'upload');
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (name) => {
+      assert.match(safeName(name), /^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$/);
+    }),
+    { seed: 42 },
+  );
+});
