@@ -1,11 +1,13 @@
 /** NAIP: the name and the content must agree; real images where they lie beside the repository. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
 import { readRaster } from '../../src/raster/index.js';
+import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { bytesOf, realData, writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
@@ -68,6 +70,18 @@ test('neither the name alone nor the content alone makes a file NAIP', async (t)
     const [scene] = await describeScenes(path, flags);
     assert.equal(scene.collection.id, 'plain', `${name} ${Object.keys(change)}`);
   }
+});
+
+test('a NAIP image as JPEG 2000', { skip: !hasGdal && 'GDAL is not installed' }, async (t) => {
+  const folder = await tempFolder(t);
+  const tiff = await writeRaster(join(folder, 'source.tif'), image);
+  const path = join(folder, `${NAME}.jp2`);
+  const lossless = ['-co', 'QUALITY=100', '-co', 'REVERSIBLE=YES'];
+  execFileSync('gdal_translate', ['-q', '-of', 'JP2OpenJPEG', ...lossless, tiff, path]);
+  const [scene] = await describeScenes(path, {});
+  assert.deepEqual([scene.id, scene.collection.id, scene.groups[0].name], [NAME, 'naip', '0.6m']);
+  const { bands } = await readRaster(path);
+  assert.deepEqual(bands, image.bands);
 });
 
 test('real images, alone and in a folder with side files', { skip }, async (t) => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { describeScenes } from '../../src/ingest/formats/index.js';
@@ -99,6 +100,44 @@ test('what is not NLCD by its content is a plain raster, and a colour table keep
     assert.equal(scene.collection.id, 'plain', name);
     assert.equal(scene.groups[0].resampling, resampling, name);
   }
+});
+
+/** GDAL's own virtual format can give a raster a colour table. */
+const vrt = (source: string) => `<VRTDataset rasterXSize="600" rasterYSize="600"><SRS>EPSG:5070</SRS>
+<GeoTransform>-96000,30,0,1500000,0,-30</GeoTransform><VRTRasterBand dataType="Byte" band="1">
+<ColorInterp>Palette</ColorInterp><ColorTable>${'<Entry c1="9" c2="99" c3="9" c4="255"/>'.repeat(96)}</ColorTable>
+<SimpleSource><SourceFilename>${source}</SourceFilename></SimpleSource></VRTRasterBand></VRTDataset>`;
+
+test('an Erdas .img file', { skip: !hasGdal && 'GDAL is not installed' }, async (t) => {
+  const folder = await tempFolder(t);
+  const tiff = await writeRaster(join(folder, 'source.tif'), { ...map, palette: false });
+  await writeFile(join(folder, 'source.vrt'), vrt(tiff));
+  for (const [name, id] of [
+    ['nlcd_2019_land_cover_l48_20210604.img', 'nlcd'],
+    ['crops_2019.img', 'plain'],
+  ]) {
+    const path = join(folder, name);
+    execFileSync('gdal_translate', ['-q', '-of', 'HFA', join(folder, 'source.vrt'), path]);
+    const flags = id === 'plain' ? { collection: id, datetime: '2019-01-01' } : {};
+    const [scene] = await describeScenes(path, flags);
+    assert.equal(scene.collection.id, id);
+    assert.equal(scene.groups[0].resampling, 'nearest');
+    assert.deepEqual((await readRaster(path)).bands[0], map.bands[0]);
+  }
+});
+
+test('the real map of Puerto Rico as .img is that of the GeoTIFF', {
+  skip: skip || (!hasGdal && 'GDAL is not installed'),
+}, async (t) => {
+  const flags = { datetime: '2001-01-01/2001-12-31' };
+  const stored = async (name: string) => {
+    const node = await testNode(t, await tempFolder(t));
+    const { failed } = await ingest(node, { href: join(realData, 'nlcd-albers', name), ...flags });
+    assert.deepEqual(failed, []);
+    const tiles = await tilesOf(node);
+    return tiles.map(({ geocode, coverage }) => `${geocode} ${coverage}`).sort();
+  };
+  assert.deepEqual(await stored('nlcd_lc.img'), await stored('nlcd_lc.tif'));
 });
 
 test('the real map of Puerto Rico', { skip }, async (t) => {

@@ -1,5 +1,6 @@
 /** Rasters of no known product: flags, a STAC Item beside the file, its own tags, its name, in this order. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { dateInName, parseSpan } from '../../src/ingest/formats/acquisition-time.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
+import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { bytesOf, realData, writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
@@ -229,6 +231,40 @@ test('bands with different nodata values are groups of their own', async (t) => 
       ['mask', 0],
     ],
   );
+});
+
+test('a file of several layers that is no known product lists them', {
+  skip: !hasGdal && 'GDAL is not installed',
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const tiff = await writeRaster(join(folder, 'a.tif'), twoBands);
+  const path = join(folder, 'a.nc');
+  execFileSync('gdal_translate', ['-q', '-of', 'netCDF', '-co', 'FORMAT=NC', tiff, path]);
+  await assert.rejects(describeScenes(path, { collection: 'c', datetime: '2020-01-01' }), (error: Error) => {
+    assert.match(error.message, /2 layers: Band1, Band2\. Take one out with gdal_translate/);
+    return error.message.includes(path);
+  });
+});
+
+test('JPEG 2000 and Erdas .img are plain rasters as well', {
+  skip: !hasGdal && 'GDAL is not installed',
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const tiff = await writeRaster(join(folder, 'a.tif'), twoBands);
+  for (const [driver, ending] of [
+    ['JP2OpenJPEG', 'jp2'],
+    ['HFA', 'img'],
+  ]) {
+    const path = join(folder, `b.${ending}`);
+    execFileSync('gdal_translate', ['-q', '-of', driver, tiff, path]);
+    await writeFile(join(folder, 'b.json'), item(`b.${ending}`));
+    const [scene] = await describeScenes(path, {});
+    assert.equal(scene.id, 'flight-7');
+    assert.deepEqual(
+      scene.groups[0].bands.map(({ name }) => name),
+      ['R', 'N'],
+    );
+  }
 });
 
 test('a real Landsat 7 cut-out by flags', { skip }, async (t) => {

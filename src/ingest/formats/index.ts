@@ -5,6 +5,7 @@ import { notRecognised } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { cfGrid } from './cf-grid.js';
 import { landsat } from './landsat.js';
+import { modis } from './modis.js';
 import { naip } from './naip.js';
 import { nlcd } from './nlcd.js';
 import { rasterFile } from './raster-file.js';
@@ -18,6 +19,7 @@ const FORMATS: SceneFormat[] = [
   sentinel2,
   landsat,
   viirs,
+  modis,
   naip,
   nlcd,
   stacItem,

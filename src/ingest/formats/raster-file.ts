@@ -1,9 +1,9 @@
 /** Any single raster, its bands and time described by flags, by a STAC Item beside it, or by its own tags. */
 import { createHash } from 'node:crypto';
 import { basename, extname } from 'node:path';
-import { openRaster, type RasterHeader } from '../../raster/index.js';
+import { openContainer, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands } from '../band-groups.js';
-import { badOption, badSidecar, noCollection, noDatetime } from '../errors.js';
+import { badOption, badSidecar, manyLayers, noCollection, noDatetime } from '../errors.js';
 import type { DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { dateInName, parseSpan, parseTime, stamp, type TimeSpan } from './acquisition-time.js';
 import { describeBands, maskBandQuality } from './raster-bands.js';
@@ -16,7 +16,8 @@ export const rasterFile: SceneFormat = {
     return entries === null;
   },
 
-  async describe({ path }, options) {
+  async describe({ path, kind }, options) {
+    if (kind === 'hdf4' || kind === 'netcdf') await refuseLayers(path);
     const header = await openRaster(path);
     const item = await itemOfFile(path);
     const name = basename(path);
@@ -40,6 +41,15 @@ export const rasterFile: SceneFormat = {
     return [scene];
   },
 };
+
+/** A file of several layers does not say which of them belong together, and at what time. */
+async function refuseLayers(path: string): Promise<void> {
+  const { layers } = await openContainer(path);
+  if (layers.length === 1) return;
+  const names = layers.slice(0, 50).map(({ name }) => name);
+  const more = layers.length > names.length ? ` and ${layers.length - names.length} more` : '';
+  throw manyLayers(path, `${layers.length} layers: ${names.join(', ')}${more}`);
+}
 
 /** What flags and the Item say, whatever the rasters are. */
 export function describeWhole(

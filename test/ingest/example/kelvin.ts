@@ -1,0 +1,59 @@
+/** Temperature maps of the made-up satellite Kelvin-1: one GeoTIFF of two bands, and its own tags say the rest. */
+
+import { groupBands } from '../../../src/ingest/band-groups.js';
+import { noDatetime } from '../../../src/ingest/errors.js';
+import { parseTime } from '../../../src/ingest/formats/acquisition-time.js';
+import { gridResolution } from '../../../src/ingest/resolution.js';
+import type { SceneFormat } from '../../../src/ingest/scene.js';
+import { Mask, openRaster } from '../../../src/raster/index.js';
+
+export const kelvin: SceneFormat = {
+  name: 'Kelvin-1',
+
+  async detect({ path, kind }) {
+    if (kind !== 'tiff') return false;
+    // A file that cannot be opened is refused with its own reason as a plain raster.
+    const header = await openRaster(path).catch(() => null);
+    return header?.metadata.MISSION === 'KELVIN-1';
+  },
+
+  async describe({ path }) {
+    const header = await openRaster(path);
+    const { ORBIT = '0', SENSED = '' } = header.metadata;
+    const start = parseTime(SENSED);
+    if (Number.isNaN(start)) throw noDatetime(path);
+    const whole = { header, resolution: gridResolution(header) };
+    const groups = groupBands([
+      // Hundredths of a kelvin, 0 where nothing was measured.
+      {
+        ...whole,
+        name: 'lwir',
+        commonName: 'lwir',
+        index: 0,
+        role: 'data',
+        nodata: 0,
+        scale: 0.01,
+        offset: 0,
+      },
+      { ...whole, name: 'quality', index: 1, role: 'qa', nodata: null, scale: 1, offset: 0 },
+    ]);
+    const qa = groups.findIndex(({ role }) => role === 'qa');
+    // Bit 0 is cloud, bit 1 its shadow.
+    const codes = Uint8Array.from({ length: 65536 }, (_, value) =>
+      value & 1 ? Mask.cloud : value & 2 ? Mask.shadow : Mask.clear,
+    );
+    const scene = {
+      path,
+      id: `K1_${ORBIT}_${SENSED.slice(0, 10)}`,
+      collection: { id: 'kelvin', title: 'Kelvin-1 temperature', license: 'CC-BY-4.0' },
+      platform: 'kelvin-1',
+      start,
+      end: start,
+      groups,
+      quality: [{ group: groups[qa].name, band: 0, codes }],
+      reflectanceTest: false,
+      warnings: [],
+    };
+    return [scene];
+  },
+};
