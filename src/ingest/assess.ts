@@ -5,11 +5,12 @@ import { Mask, type PixelArray, readRaster } from '../raster/index.js';
 import {
   type BandPixels,
   type LightgbmModel,
+  MAX_MODEL_BYTES,
   modelCloud,
   parseLightgbm,
   reflectanceCloud,
 } from './cloud/index.js';
-import { cloudModelUnreadable } from './errors.js';
+import { badCloudModel, cloudModelUnreadable } from './errors.js';
 import type { AssessBand, AssessTask } from './tasks.js';
 
 /** Mask codes of the cell, in place of those of its staged mask. */
@@ -67,7 +68,8 @@ let loaded: { path: string; changed: number; model: LightgbmModel } | undefined;
 /** Read anew where the file has changed. */
 async function loadModel(path: string): Promise<LightgbmModel> {
   try {
-    const { mtimeMs: changed } = await stat(path);
+    const { mtimeMs: changed, size } = await stat(path);
+    if (size > MAX_MODEL_BYTES) throw badCloudModel(path, `${size} bytes are more than ${MAX_MODEL_BYTES}`);
     if (loaded?.path !== path || loaded.changed !== changed)
       loaded = { path, changed, model: parseLightgbm(await readFile(path), path) };
     return loaded.model;

@@ -26,11 +26,20 @@ function samePosition(a: RasterHeader, b: RasterHeader): boolean {
   );
 }
 
+/** All bands of a scene must be in one projection: a cell is a place, and its groups must show the same one. */
+function requireOneCrs(bands: UngroupedBand[]): void {
+  for (const { header } of bands) {
+    const [{ header: first }] = bands;
+    if (header.crs.proj4 !== first.crs.proj4) throw bandsDiffer(header.path, first.path);
+  }
+}
+
 /**
  * Groups, finest first, data before qa. Names are `<size>m`, `<size>m-qa`, with `-<type>` where two would be alike, and codes marked where
  * the type is alike as well. A file has one nodata value, so data bands that differ in it are two groups, the later one named by it.
  */
 export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
+  requireOneCrs(bands);
   const groups: (SourceGroup & { type: string })[] = [];
   for (const given of bands) {
     const { role, nodata, resolution, ...rest } = given;

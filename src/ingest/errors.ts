@@ -3,15 +3,15 @@ import { defineError, messageOf } from '../errors.js';
 export const notRecognised = defineError(
   'TW_INGEST_NOT_RECOGNISED',
   400,
-  'No product format fits the input. Give a GeoTIFF file or a Landsat product folder.',
+  'No product format fits the input. Give a raster file, an archive, or the folder of a product as it was delivered.',
   (path: string, reason: string) =>
-    `${path}: ${reason}. Give a GeoTIFF file or a folder as Landsat delivers it.`,
+    `${path}: ${reason}. Give a raster file, an archive, or the folder of a product as it was delivered.`,
 );
 
 export const missingBand = defineError(
   'TW_INGEST_MISSING_BAND',
   400,
-  'The product lists a band whose file is not there, or the flags name a band that the file does not have.',
+  'None of the bands that the product lists has its file, or the flags name a band that the file does not have.',
   (path: string, band: string, hint: string) => `${path}: band ${band} is missing. ${hint}`,
 );
 
@@ -41,9 +41,9 @@ export const badOption = defineError(
 export const bandsDiffer = defineError(
   'TW_INGEST_BANDS_DIFFER',
   400,
-  'Bands of one pixel size lie at different places or in different projections.',
+  'Bands of one scene are in different projections, or bands of one pixel size lie at different places.',
   (path: string, other: string) =>
-    `${path} has the same pixel size as ${other} but another position, size or projection. Bring both to one grid with gdalwarp.`,
+    `${path} and ${other} are of one scene, but differ in their projection, or in position or size though their pixels are alike. Bring both to one grid with gdalwarp.`,
 );
 
 export const noValidPixels = defineError(

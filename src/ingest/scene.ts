@@ -1,5 +1,6 @@
 /** A scene as its format describes it, before any pixel is read. Plain data: parts of it are sent to worker threads. */
 import type { FileKind, RasterHeader, Resampling } from '../raster/index.js';
+import type { NewCollection } from '../storage/index.js';
 
 /** Pixel size on the ground in metres, along columns and rows. */
 export interface Resolution {
@@ -40,11 +41,14 @@ export interface QualityBand {
   codes: Uint8Array;
 }
 
+/** What a product says of its collection. "[year]" in the attribution stands for the year of the scene. */
+export type SceneCollection = Omit<NewCollection, 'grid' | 'precision'>;
+
 export interface Scene {
   /** The file or folder it was read from, for messages. */
   path: string;
   id: string;
-  collection: { id: string; title: string; license: string; attribution?: string };
+  collection: SceneCollection;
   platform: string | null;
   /** Milliseconds since 1970. */
   start: number;

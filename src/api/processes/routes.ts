@@ -35,6 +35,7 @@ function statusInfo(job: JobRecord, base: string) {
     updated: iso(job.updated),
     progress: job.status === 'successful' ? 100 : Math.floor(share * 100),
     tiles: job.tiles,
+    ...(job.status === 'running' && pace(job, share)),
     ...(job.error && { error: job.error }),
     links: [
       { rel: 'self', type: 'application/json', href: `${base}/jobs/${job.id}` },
@@ -48,6 +49,16 @@ function statusInfo(job: JobRecord, base: string) {
           ]
         : []),
     ],
+  };
+}
+
+/** How fast a running job gets on, from its start to its last sign of life. */
+function pace({ started = 0, updated, tiles }: JobRecord, share: number) {
+  const seconds = (updated - started) / 1000;
+  if (seconds <= 0 || share === 0) return {};
+  return {
+    tilesPerSecond: Number(((tiles.done + tiles.failed + tiles.skipped) / seconds).toPrecision(3)),
+    secondsLeft: Math.ceil((seconds * (1 - share)) / share),
   };
 }
 
