@@ -1,5 +1,6 @@
 /**
- * `ingest`: a whole band into tiles. Megapixels per CPU second of all threads; wall time on a shared machine says little.
+ * The steps of an ingest, over a whole band. Megapixels per CPU second of all threads; wall time on a shared machine says
+ * little.
  * The peer is gdalwarp, which does the whole scene at once into one file: less work than a file for every cell.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -36,7 +37,7 @@ type Pool = WorkerPool<Task, Done>;
 /** CPU seconds by step, of one round. */
 type Round = Record<string, number>;
 
-export async function benchIngest({ short, threads, log }: BenchOptions): Promise<BenchResult[]> {
+export async function benchSteps({ short, threads, log }: BenchOptions): Promise<BenchResult[]> {
   const path = sceneFile(short ? 2745 : 10_980, log);
   const header = await openRaster(path);
   const geocodes = cellsOf(header);

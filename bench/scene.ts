@@ -1,4 +1,4 @@
-/** A band as of Sentinel-2: fields, clouds, sensor noise, and a wedge without data; UTM 33, 10 m, seeded. */
+/** Bands as of Sentinel-2: fields, clouds, sensor noise, and a wedge without data; UTM 33, seeded. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,17 +6,29 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { encodeCog } from '../src/raster/index.js';
 
-/** Path of a scene of side x side pixels. It is made once and kept in the system's folder for temporary files. */
+/** Path of a band of side x side pixels of 10 m. It is made once and kept in the system's folder for temporary files. */
 export function sceneFile(side: number, log: (line: string) => void): string {
-  const folder = join(tmpdir(), 'tilewright-bench');
-  const path = join(folder, `scene-1-${side}.tif`);
+  return bandFile({ side, pixel: 10, kind: 'band' }, log);
+}
+
+export interface BandSpec {
+  side: number;
+  /** Metres. */
+  pixel: number;
+  /** Reflectance numbers, or classes as of SCL: 0 no data, 4 vegetation, 9 cloud. */
+  kind: 'band' | 'classes';
+}
+
+export const BENCH_FOLDER = join(tmpdir(), 'tilewright-bench');
+
+export function bandFile(spec: BandSpec, log: (line: string) => void): string {
+  const path = join(BENCH_FOLDER, `scene-2-${spec.kind}-${spec.side}-${spec.pixel}m.tif`);
   if (!existsSync(path)) {
     log(`making ${path}`);
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(BENCH_FOLDER, { recursive: true });
     // In a process of its own, so that its memory does not count as that of the benchmark.
-    const { status } = spawnSync(process.execPath, [fileURLToPath(import.meta.url), String(side), path], {
-      stdio: 'inherit',
-    });
+    const args = [fileURLToPath(import.meta.url), JSON.stringify(spec), path];
+    const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' });
     if (status !== 0) throw new Error(`${path} could not be made`);
   }
   return path;
@@ -97,17 +109,19 @@ function makeScene(side: number): Uint16Array {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const side = Number(process.argv[2]);
+  const { side, pixel, kind } = JSON.parse(process.argv[2]) as BandSpec;
   const path = process.argv[3];
+  const band = makeScene(side);
+  const classes = () => Uint8Array.from(band, (value) => (value === 0 ? 0 : value > 5000 ? 9 : 4));
   const bytes = encodeCog({
     width: side,
     height: side,
-    dataType: 'uint16',
-    bands: [makeScene(side)],
-    transform: { originX: 499_980, originY: 5_000_040, pixelWidth: 10, pixelHeight: 10 },
+    dataType: kind === 'band' ? 'uint16' : 'uint8',
+    bands: [kind === 'band' ? band : classes()],
+    transform: { originX: 499_980, originY: 5_000_040, pixelWidth: pixel, pixelHeight: pixel },
     epsg: 32633,
     nodata: 0,
-    overviews: 'mean',
+    overviews: kind === 'band' ? 'mean' : 'nearest',
   });
   writeFileSync(`${path}.part`, bytes);
   renameSync(`${path}.part`, path);

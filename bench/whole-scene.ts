@@ -2,19 +2,23 @@
  * A whole Sentinel-2 tile into geohash-5 tiles by the real command, beside the best that GDAL does: CPU seconds of all processes,
  * start-up, checksums and syncing included.
  */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { mkdir, rename } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeSafe } from '../data-samples/index.js';
 import { describeScenes } from '../src/ingest/formats/index.js';
 import type { Scene } from '../src/ingest/scene.js';
+import { openRaster } from '../src/raster/index.js';
 import { type BenchOptions, type BenchResult, isInstalled, median, result } from './bench.js';
 import { measureTree, type TreeCost } from './measure-tree.js';
+import { BENCH_FOLDER, bandFile } from './scene.js';
 
 const COMMAND = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
 const ROWS_SCRIPT = fileURLToPath(new URL('../../bench/gdal_rows.py', import.meta.url));
+/** Debian's own, for which its package python3-gdal is. */
+const PYTHON = existsSync('/usr/bin/python3') ? '/usr/bin/python3' : 'python3';
 /** Tiles of which the cost of one gdalwarp each is measured. */
 const SAMPLE = 8;
 
@@ -35,6 +39,10 @@ interface Cut {
 export async function benchWholeScene({ short, log }: BenchOptions): Promise<BenchResult[]> {
   if (!isInstalled('gdalwarp')) {
     log('GDAL is not installed: no whole scene, whose peers and JPEG 2000 need it');
+    return [];
+  }
+  if (spawnSync(PYTHON, ['-c', 'import osgeo.gdal']).status !== 0) {
+    log('python3-gdal is not installed: no whole scene, whose best peer needs it');
     return [];
   }
   const side = short ? 2196 : 10_980;
@@ -84,23 +92,37 @@ export async function benchWholeScene({ short, log }: BenchOptions): Promise<Ben
 
 /** A Sentinel-2 L2A product; made once and kept in the system's folder for temporary files. */
 async function product(side: number, jpeg2000: boolean, log: (line: string) => void): Promise<string> {
-  const folder = join(tmpdir(), 'tilewright-bench', `safe-1-${side}-${jpeg2000 ? 'jp2' : 'tiff'}`);
-  const path = join(folder, 'done');
-  if (!existsSync(path)) {
-    log(`making a Sentinel-2 product of ${side} x ${side} pixels in ${folder}`);
-    rmSync(folder, { recursive: true, force: true });
-    await mkdir(folder, { recursive: true });
-    const options = {
-      level: 'L2A' as const,
-      baseline: '04.00',
-      size: { width: side, height: side },
-      jpeg2000,
-    };
-    const { path: made } = await writeSafe(folder, options);
-    await rename(made, path);
+  const path = join(BENCH_FOLDER, `safe-1-${side}-${jpeg2000 ? 'jp2' : 'tiff'}`);
+  if (existsSync(path)) return path;
+  log(`making a Sentinel-2 product of ${side} x ${side} pixels in ${path}`);
+  const folder = mkdtempSync(join(tmpdir(), 'tilewright-bench-'));
+  // Metadata and file names of a small product, with large bands in place of its own.
+  const small = await writeSafe(folder, {
+    level: 'L2A',
+    baseline: '04.00',
+    size: { width: 120, height: 120 },
+  });
+  const pixels = Object.entries(small.bandPaths).map(([name, file]) => ({ name, file }));
+  for (const { name, file } of pixels) {
+    const header = await openRaster(file);
+    const pixel = header.transform.xx;
+    const kind = name === 'SCL' ? 'classes' : 'band';
+    const band = bandFile({ side: (side * 10) / pixel, pixel, kind }, log);
+    rmSync(file);
+    if (jpeg2000) spawnSync('gdal_translate', ['-q', '-of', 'JP2OpenJPEG', ...LOSSLESS, band, file]);
+    else copyFileSync(band, file);
   }
+  mkdirSync(BENCH_FOLDER, { recursive: true });
+  cpSync(small.path, `${path}.part`, { recursive: true });
+  renameSync(`${path}.part`, path);
+  rmSync(folder, { recursive: true });
   return path;
 }
+
+/** Blocks as in delivered products, no loss. */
+const LOSSLESS = 'QUALITY=100 REVERSIBLE=YES YCBCR420=NO BLOCKXSIZE=1024 BLOCKYSIZE=1024'
+  .split(' ')
+  .flatMap((option) => ['-co', option]);
 
 async function ingest(path: string, flags: string[]): Promise<Cut> {
   const data = mkdtempSync(join(tmpdir(), 'tilewright-bench-'));
@@ -159,7 +181,7 @@ async function gdalRows(scene: Scene, tiles: Tile[]): Promise<TreeCost> {
       tiles.filter(({ bbox }) => bbox[1] === south),
     );
     const job = { folder, groups: peerGroups(scene), rows };
-    return await measureTree('python3', [ROWS_SCRIPT], JSON.stringify(job));
+    return await measureTree(PYTHON, [ROWS_SCRIPT], JSON.stringify(job));
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -42,7 +42,7 @@ export async function sendFile(
   const patience = setTimeout(() => request.emit('continue'), PATIENCE);
   request.once('continue', () => {
     // What goes wrong here reaches `answered` too; and where the server answers first, its answer says more.
-    pipeline(createReadStream(path), request).catch(() => undefined);
+    pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), request).catch(() => undefined);
   });
   request.flushHeaders();
   try {

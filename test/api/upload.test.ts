@@ -162,6 +162,15 @@ test('a sender that goes away in the middle leaves nothing, and the server goes 
   assert.equal((await fetch(`${url}/health`)).status, 200);
 });
 
+test('a cancelled job takes its file along', async (t) => {
+  const { data, client, folder } = await served(t);
+  const large = await writeTestScene(join(folder, 'large.tif'), { width: 1500, height: 1500 });
+  const controller = new AbortController();
+  const hooks = { signal: controller.signal, onProgress: () => controller.abort() };
+  await assert.rejects(client.upload(large, OPTIONS, hooks), { code: 'TW_CLIENT_STOPPED' });
+  await scratchIsEmpty(data);
+});
+
 test('an upload stops at the reserve of the disk', async (t) => {
   const { data, client, scene } = await served(t, { reserve: 1e18 });
   await assert.rejects(client.upload(scene, OPTIONS), { code: 'TW_STORAGE_DISK_LOW', status: 507 });

@@ -224,3 +224,27 @@ test('verify sees nothing wrong while scenes are written, replaced, deleted, und
   await working;
   assert.ok(runs > 1);
 });
+
+test('a version that is swept just while verify looks at it is neither lost nor left over', async (t) => {
+  const storage = await Storage.open(await tempFolder(t), { sweepDelay: 3_600_000 });
+  t.after(() => storage.close());
+  const { catalogue, dir } = storage;
+  for (const table of [catalogue.pending, catalogue.superseded]) {
+    await writeScene(storage, 'a', 7);
+    await writeScene(storage, 'a', 7);
+    const has = table.has.bind(table);
+    let swept = 0;
+    // Between the question and its answer a sweep comes along, as it would in another turn of the event loop.
+    table.has = async (path) => {
+      if (await catalogue.superseded.get(path)) {
+        await rm(join(dir, path), { recursive: true });
+        await catalogue.write([catalogue.superseded.delete(path)]);
+        swept++;
+      }
+      return has(path);
+    };
+    assert.deepEqual(await faultsOf(storage), []);
+    assert.ok(swept > 0);
+    table.has = has;
+  }
+});

@@ -203,6 +203,7 @@ async function sendAll(
   };
   for (const path of paths) {
     try {
+      note(`sending ${path}`);
       const { results } = await client.upload<IngestResults>(path, options, hooks);
       all.collection ??= results.collection;
       all.scenes.push(...results.scenes);
