@@ -22,8 +22,8 @@ const FORMATS: SceneFormat[] = [
   modis,
   naip,
   nlcd,
-  stacItem,
   sentinel2Loose,
+  stacItem,
   cfGrid,
   rasterFile,
 ];
