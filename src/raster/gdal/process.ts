@@ -157,5 +157,5 @@ function tailOf(child: ChildProcess): () => string {
   child.stderr?.on('data', (chunk: Buffer) => {
     tail = Buffer.concat([tail, chunk]).subarray(-STDERR_BYTES);
   });
-  return () => tail.toString('utf8').trim();
+  return () => tail.toString('utf8').trim().replace(/\.$/, '');
 }

@@ -11,7 +11,7 @@ import { TiffStream } from './tiff-stream.js';
 /** A raster that this reader decodes. */
 type GdalHeader = RasterHeader & { blocks: GdalBlocks };
 
-/** Decoded blocks that one process may hold. Bands beyond that are read by another. */
+/** Decoded pixels that one process may hold. Bands beyond that are read by another. */
 const MAX_CACHE_BYTES = 2 ** 28;
 
 /** Decodes a window of some bands; both lie within the image. */
@@ -22,20 +22,36 @@ export async function readWithGdal(
   target: ReadTarget,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const bandBytes = cachedBytes(header, window);
-  const atOnce = Math.max(1, Math.floor(MAX_CACHE_BYTES / bandBytes));
+  const { cache } = memoryFor(header, 1, window);
+  const atOnce = Math.max(1, Math.floor(MAX_CACHE_BYTES / cache));
   for (let i = 0; i < bands.length; i += atOnce) {
     const arrays = target.arrays.slice(i, i + atOnce);
     await readBands(header, bands.slice(i, i + atOnce), window, { ...target, arrays }, signal);
   }
 }
 
-/** Bytes of the blocks of one band that one row of the window touches; two rows of blocks where it starts within one. */
-function cachedBytes({ blocks, dataType }: GdalHeader, { column, row, width, height }: Window): number {
+/** Rows that GDAL copies at once from a part of an image, at the least: the blocks of its VRT driver. */
+const SWATH_ROWS = 128;
+/** GDAL takes no swath below 1 MB. */
+const MIN_SWATH_BYTES = 2 ** 20;
+/** The cache holds the rows that are written, too. */
+const SPARE_MB = 8;
+
+/**
+ * Memory that a process needs, in bytes. GDAL copies whole rows only if a row of blocks fits into its swath, and only whole
+ * rows can go to a pipe. Its cache must hold all blocks under a swath: else each is decoded for every swath that it touches,
+ * and the JPEG 2000 driver opens the file anew for each.
+ */
+function memoryFor(
+  { blocks, dataType }: GdalHeader,
+  bands: number,
+  { column, row, width }: Window,
+): { swath: number; cache: number } {
   const across = Math.ceil((column + width) / blocks.width) - Math.floor(column / blocks.width);
-  const down = Math.ceil((row + height) / blocks.height) - Math.floor(row / blocks.height);
-  const rows = Math.min(down, row % blocks.height === 0 ? 1 : 2);
-  return across * rows * blocks.width * blocks.height * bytesPerSample(dataType);
+  const rowBytes = across * blocks.width * bytesPerSample(dataType) * bands;
+  const swath = Math.max(rowBytes * Math.max(blocks.height, SWATH_ROWS), MIN_SWATH_BYTES);
+  const aligned = row % blocks.height === 0 && blocks.height % SWATH_ROWS === 0;
+  return { swath, cache: swath + (aligned ? 0 : rowBytes * blocks.height) };
 }
 
 async function readBands(
@@ -47,6 +63,7 @@ async function readBands(
 ): Promise<void> {
   const { path, dataType, blocks } = header;
   const { width, height } = window;
+  const { swath, cache } = memoryFor(header, bands.length, window);
   const put = kernels[dataType].pickSample;
   const stream = new TiffStream(width * bands.length * bytesPerSample(dataType), height, (bytes, row) => {
     const pixels = pixelsOf(dataType, bytes.buffer, bytes.byteOffset, width * bands.length);
@@ -59,7 +76,10 @@ async function readBands(
     args: translateArgs(header, bands, window),
     path,
     format: formatOfDriver(blocks.driver),
-    config: memoryConfig(cachedBytes(header, window) * bands.length),
+    config: {
+      GDAL_SWATH_SIZE: String(swath),
+      GDAL_CACHEMAX: String(Math.ceil(cache / 2 ** 20) + SPARE_MB),
+    },
     signal,
   });
   for await (const chunk of output) {
@@ -84,13 +104,4 @@ function translateArgs({ blocks, dataType }: GdalHeader, bands: number[], window
     ...['-srcwin', column, row, width, height].map(String),
     ...['-norat', '-nogcp', blocks.dataset, '/vsistdout/'],
   ];
-}
-
-/**
- * GDAL copies in swaths of whole rows only if a row of blocks fits into a swath, and only whole rows can go to a pipe. The
- * cache must hold the same blocks, or the JPEG 2000 driver opens the file anew for each.
- */
-function memoryConfig(blockBytes: number): Record<string, string> {
-  const swath = Math.max(blockBytes, 2 ** 20);
-  return { GDAL_SWATH_SIZE: String(swath), GDAL_CACHEMAX: `${Math.ceil(swath / 2 ** 20) + 1}MB` };
 }
