@@ -43,6 +43,9 @@ test('another CF file needs the name of its collection', async () => {
 test('a CF file without times needs one', async () => {
   const path = join(folder, 'albers.nc');
   await assert.rejects(describeScenes(path, { collection: 'cover' }), { code: 'TW_INGEST_NO_DATETIME' });
+  await assert.rejects(describeScenes(path, { collection: 'cover', datetime: 'July' }), {
+    code: 'TW_INGEST_BAD_OPTION',
+  });
   const [scene] = await describeScenes(path, { collection: 'cover', datetime: '2020-07-01' });
   assert.deepEqual([scene.id, scene.groups[0].name], ['cover_20200701', '1010m']);
 });

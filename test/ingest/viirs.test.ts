@@ -51,14 +51,23 @@ test('VNP13A1: scale to divide by, ranks of reliability, the fill of each', asyn
   const [scene] = await describeScenes(join(folder, 'vnp13a1.h5'), {});
   assert.equal(scene.id, 'VNP13A1_20210805_h11v04');
   assert.equal(new Date(scene.end).toISOString(), '2021-08-20T23:59:59.000Z');
-  const ndvi = scene.groups.find(({ bands }) => bands.some(({ name }) => name === 'NDVI'));
-  assert.equal(ndvi?.nodata, -15000);
-  const scales = scene.groups.flatMap(({ role, bands }) =>
-    role === 'data' ? bands.map(({ name, scale }) => `${name} ${scale}`) : [],
+  assert.deepEqual(
+    scene.groups.map(({ role, nodata, bands }) => [
+      role,
+      nodata,
+      bands.map(({ name, scale }) => [name, scale]),
+    ]),
+    [
+      ['data', -15000, [['NDVI', 0.0001]]],
+      ['data', -1000, [['red_reflectance', 0.0001]]],
+      ['qa', 255, [['pixel_reliability', 1]]],
+    ],
   );
-  assert.deepEqual(scales, ['NDVI 0.0001', 'red_reflectance 0.0001']);
   const qa = scene.groups.at(-1);
-  assert.deepEqual([qa?.bands[0].name, scene.quality.length], ['pixel_reliability', 1]);
+  assert.deepEqual(
+    scene.quality.map(({ group, band }) => [group, band]),
+    [[qa?.name, 0]],
+  );
   const { codes } = scene.quality[0];
   assert.deepEqual(
     [0, 6, 7, 8, 9, 10, 255].map((value) => codes[value]),

@@ -2,7 +2,8 @@
  * Grids by the CF conventions in netCDF-4 or HDF5, one scene for each step of time: gridMET, which says so itself, and any other
  * with the name of its collection.
  */
-import { basename, extname } from 'node:path';
+import { basename } from 'node:path';
+import { TilewrightError } from '../../errors.js';
 import {
   type Container,
   openContainer,
@@ -15,6 +16,8 @@ import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { missingBand, noCollection, noDatetime, notRecognised } from '../errors.js';
 import { groundResolution } from '../resolution.js';
 import type { DescribeOptions, Resolution, Scene, SceneFormat } from '../scene.js';
+import { parseSpan, stamp, type TimeSpan } from './acquisition-time.js';
+import { cleanId, flaggedTime, stemOf } from './raster-file.js';
 
 /** A variable of the file with its place and its times. */
 interface Variable {
@@ -67,10 +70,10 @@ export const cfGrid: SceneFormat = {
         .map(({ name }) => `${name} is left out: it has other times than ${moving[0].name}`),
     );
     const bands = bandsOf(path, moving, product, options);
-    const name = options.id ?? (moving.length === 1 ? moving[0].name : basename(path, extname(path)));
+    const name = options.id ?? (moving.length === 1 ? moving[0].name : stemOf(path));
     return steps.map((step, i) => ({
       path,
-      id: options.id && steps.length === 1 ? options.id : `${cleanId(name)}_${stamp(step.start)}`,
+      id: options.id && steps.length === 1 ? options.id : `${cleanId(name)}_${dated(step.start)}`,
       collection: product.collection,
       platform: options.platform ?? null,
       ...step,
@@ -107,12 +110,13 @@ async function variablesOf({
   layers,
 }: Container): Promise<{ variables: Variable[]; warnings: string[] }> {
   const variables: Variable[] = [];
-  const faults: { name: string; error: unknown }[] = [];
+  const faults: { name: string; error: TilewrightError }[] = [];
   for (const { name } of layers) {
     try {
       const header = await openRaster(path, name);
       variables.push({ name: basename(name), header, time: await openTimeAxis(path, name) });
     } catch (error) {
+      if (!(error instanceof TilewrightError)) throw error;
       faults.push({ name, error });
     }
   }
@@ -121,7 +125,7 @@ async function variablesOf({
   }
   return {
     variables,
-    warnings: faults.map(({ name, error }) => `${name} is left out: ${(error as Error).message}`),
+    warnings: faults.map(({ name, error }) => `${name} is left out: ${error.message}`),
   };
 }
 
@@ -163,27 +167,16 @@ function sameSteps(a: TimeAxis | undefined, b: TimeAxis | undefined): boolean {
   return a.steps.length === b.steps.length && a.steps.every(({ start }, i) => start === b.steps[i].start);
 }
 
-function stepsOf({ steps }: TimeAxis, span: number): { start: number; end: number }[] {
+function stepsOf({ steps }: TimeAxis, span: number): TimeSpan[] {
   return steps.map(({ start, end }) => ({ start, end: end > start || span === 0 ? end : start + span - 1 }));
 }
 
 /** Where no variable has an axis of time: the flag, else what the file says it covers. */
-function timeOf(path: string, { metadata }: Container, { datetime }: DescribeOptions) {
-  const [start, end = start] = (datetime ?? metadata.time_coverage_start ?? '')
-    .split('/')
-    .map((part) => Date.parse(part));
-  if (Number.isNaN(start) || Number.isNaN(end) || end < start) throw noDatetime(path);
-  return { start, end };
+function timeOf(path: string, { metadata }: Container, options: DescribeOptions): TimeSpan {
+  const span = flaggedTime(options) ?? parseSpan(metadata.time_coverage_start ?? '');
+  if (!span) throw noDatetime(path);
+  return span;
 }
 
-/** A date where the step begins at midnight. */
-function stamp(time: number): string {
-  const text = new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
-  return text.endsWith('T000000Z') ? text.slice(0, 8) : text;
-}
-
-const cleanId = (name: string) =>
-  name
-    .replace(/[^A-Za-z0-9._-]+/g, '-')
-    .replace(/^[^A-Za-z0-9]+/, '')
-    .slice(0, 80) || 'scene';
+/** A date alone where the step begins at midnight. */
+const dated = (time: number) => stamp(time).replace(/T000000Z$/, '');

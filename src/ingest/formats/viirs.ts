@@ -7,7 +7,9 @@ import { type Container, Mask, openContainer, openRaster, type RasterHeader } fr
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { noDatetime, notRecognised } from '../errors.js';
 import { groundResolution } from '../resolution.js';
-import type { Candidate, QualityBand, Resolution, Scene, SceneFormat } from '../scene.js';
+import type { Candidate, DescribeOptions, QualityBand, Resolution, Scene, SceneFormat } from '../scene.js';
+import { parseTime, stamp, type TimeSpan } from './acquisition-time.js';
+import { flaggedTime } from './raster-file.js';
 
 const PRODUCT = /^V(NP|J1|J2)\d\w*$/;
 const PLATFORMS: Record<string, string> = { NP: 'suomi-npp', J1: 'noaa-20', J2: 'noaa-21' };
@@ -33,10 +35,10 @@ export const viirs: SceneFormat = {
     return (await productOf(candidate)) !== null;
   },
 
-  async describe(candidate) {
+  async describe(candidate, options) {
     const container = await productOf(candidate);
     if (!container) throw notRecognised(candidate.path, 'it is no VIIRS product on a grid');
-    return [await describeProduct(container)];
+    return [await describeProduct(container, options)];
   },
 };
 
@@ -48,7 +50,7 @@ async function productOf({ path, kind }: Candidate): Promise<Container | null> {
   return isProduct ? container : null;
 }
 
-async function describeProduct(container: Container): Promise<Scene> {
+async function describeProduct(container: Container, options: DescribeOptions): Promise<Scene> {
   const { path, metadata } = container;
   const product = metadata.ShortName;
   const layers = container.layers.filter(({ name, shape }) => shape.length === 2 && kindOf(name) !== null);
@@ -57,21 +59,20 @@ async function describeProduct(container: Container): Promise<Scene> {
   if (!groups.some(({ role }) => role === 'data')) {
     throw notRecognised(path, `${product} holds no reflectance and no vegetation index`);
   }
-  const start = timeOf(path, metadata, 'Beginning');
-  const day = new Date(start).toISOString().slice(0, 10).replaceAll('-', '');
+  const span = flaggedTime(options) ?? spanOf(path, metadata);
+  const day = stamp(span.start).slice(0, 8);
   const tile = tileOf(headers[0]);
   return {
     path,
-    id: [product, day, tile].filter(Boolean).join('_'),
+    id: options.id ?? [product, day, tile].filter(Boolean).join('_'),
     collection: {
       id: `viirs-${product.toLowerCase()}`,
       title: metadata.LongName ?? `VIIRS ${product}`,
       license: 'CC0-1.0',
       attribution: 'NASA Land Processes Distributed Active Archive Center',
     },
-    platform: PLATFORMS[PRODUCT.exec(product)?.[1] ?? ''] ?? null,
-    start,
-    end: Math.max(start, timeOf(path, metadata, 'Ending')),
+    platform: options.platform ?? PLATFORMS[PRODUCT.exec(product)?.[1] ?? ''] ?? null,
+    ...span,
     groups,
     quality: qualityOf(groups),
     reflectanceTest: false,
@@ -80,14 +81,14 @@ async function describeProduct(container: Container): Promise<Scene> {
 }
 
 /** Date and time are attributes of their own, "2021-08-09" and "23:59:59.000000". */
-function timeOf(path: string, metadata: Record<string, string>, which: 'Beginning' | 'Ending'): number {
-  const get = (key: string) => metadata[key] ?? metadata[key.toUpperCase()];
-  const time = get(`Range${which}Time`)
-    ?.replace(/Z$/, '')
-    .replace(/(\.\d{3})\d*$/, '$1');
-  const value = Date.parse(`${get(`Range${which}Date`)}T${time ?? '00:00:00'}Z`);
-  if (Number.isNaN(value)) throw noDatetime(path);
-  return value;
+function spanOf(path: string, metadata: Record<string, string>): TimeSpan {
+  const [start, end] = ['Beginning', 'Ending'].map((which) => {
+    const date = metadata[`Range${which}Date`] ?? metadata[`RANGE${which.toUpperCase()}DATE`];
+    const time = metadata[`Range${which}Time`] ?? metadata[`RANGE${which.toUpperCase()}TIME`] ?? '00:00:00';
+    return parseTime(`${date}T${time.replace(/(\.\d{3})\d+/, '$1')}`);
+  });
+  if (Number.isNaN(start) || Number.isNaN(end)) throw noDatetime(path);
+  return { start, end: Math.max(start, end) };
 }
 
 /** Tiles of the sinusoidal grid of MODIS and VIIRS are a tenth of half the sphere's circumference wide. */
@@ -137,7 +138,7 @@ function describeBand(layer: string, header: RasterHeader): UngroupedBand {
 function resolutionOf(header: RasterHeader): Resolution {
   if (header.crs.geographic) return groundResolution(header);
   const { xx, yy } = header.transform;
-  return { x: Number(xx.toPrecision(6)), y: Number(Math.abs(yy).toPrecision(6)) };
+  return { x: Number(xx.toPrecision(7)), y: Number(Math.abs(yy).toPrecision(7)) };
 }
 
 // --- quality ----------------------------------------------------------------------------------------------------
