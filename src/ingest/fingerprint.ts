@@ -10,6 +10,9 @@ import type { Scene } from './scene.js';
 /** Raised whenever the same input would make other tiles. */
 const PIPELINE = 2;
 
+/** Digests by path, kept for one ingest: a file may hold a scene for each day of a year. */
+export type FileDigests = Map<string, string>;
+
 /**
  * Digest of everything that shapes a scene's tiles: the bytes of its files and every option. File names and places are left
  * out, so that a copy elsewhere is the same scene.
@@ -19,15 +22,11 @@ export async function fingerprintOf(
   grid: GridName,
   precision: number,
   test: SceneTest | null,
+  digests: FileDigests,
   signal?: AbortSignal,
 ): Promise<string> {
   const files = [...new Set(scene.groups.flatMap((group) => group.bands.map((band) => band.header.path)))];
-  const digests = new Map<string, string>();
-  for (const file of files) {
-    const hash = createHash('sha256');
-    await pipeline(createReadStream(file, { highWaterMark: 1 << 20 }), hash, { signal });
-    digests.set(file, hash.digest('hex'));
-  }
+  for (const file of files) if (!digests.has(file)) digests.set(file, await digestOf(file, signal));
   const { id, platform, start, end, quality } = scene;
   const groups = scene.groups.map(({ bands, ...group }) => ({
     ...group,
@@ -50,6 +49,12 @@ export async function fingerprintOf(
     test: test && (await testDigest(test)),
   };
   return createHash('sha256').update(JSON.stringify(everything)).digest('hex');
+}
+
+async function digestOf(path: string, signal?: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash, { signal });
+  return hash.digest('hex');
 }
 
 /** A model by its bytes: another place of it changes nothing. */

@@ -10,7 +10,7 @@ import { finestGroup, sceneCells, scenePrecision } from './cells.js';
 import { cloudTestOf } from './cloud-test.js';
 import { cutScene } from './cut-scene.js';
 import { noValidPixels, tileTooLarge } from './errors.js';
-import { fingerprintOf } from './fingerprint.js';
+import { type FileDigests, fingerprintOf } from './fingerprint.js';
 import type { DescribeOptions, Scene } from './scene.js';
 import type { IngestWorkers } from './workers.js';
 
@@ -21,6 +21,7 @@ export interface IngestContext {
   arena: Arena;
   /** LightGBM model of s2cloudless, where the operator has one. */
   cloudModel: string | undefined;
+  digests: FileDigests;
 }
 
 export interface IngestOptions extends DescribeOptions {
@@ -87,7 +88,7 @@ export async function ingestScene(
   const result = { id: scene.id, collection: collection.id, unchanged: false, replaced: false };
   const previous = await storage.getScene(collection.id, scene.id);
   const test = cloudTestOf(scene, context.cloudModel, cloudTest);
-  const fingerprint = await fingerprintOf(scene, grid.name, precision, test, hooks.signal);
+  const fingerprint = await fingerprintOf(scene, grid.name, precision, test, context.digests, hooks.signal);
   // A tile that was damaged on disk is made again.
   if (previous?.fingerprint === fingerprint && (await storage.isWhole(collection, previous))) {
     const { geocodes, warnings } = previous;

@@ -115,7 +115,7 @@ class IngestRun {
     private readonly options: IngestInputs,
     private readonly job: JobContext,
   ) {
-    this.context = { storage, workers, arena: new Arena(memory), cloudModel };
+    this.context = { storage, workers, arena: new Arena(memory), cloudModel, digests: new Map() };
   }
 
   async run(): Promise<IngestResults> {
