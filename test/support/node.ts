@@ -7,9 +7,9 @@ import { toArray } from '../../src/storage/index.js';
 export async function testNode(
   t: { after(work: () => Promise<void>): void },
   data: string,
-  { memory = 512e6, cores = 2 } = {},
+  { memory = 512e6, cores = 2, cloudModel }: { memory?: number; cores?: number; cloudModel?: string } = {},
 ): Promise<TilewrightNode> {
-  const node = await openNode({ data, memory, cores });
+  const node = await openNode({ data, memory, cores, ...(cloudModel && { cloudModel }) });
   t.after(() => node.close());
   return node;
 }
