@@ -1,8 +1,11 @@
 /** Which cells a scene covers. */
-import { coverPolygon, defaultPrecision, type Grid } from '../geocode/index.js';
-import { pixelToMap, projector, type RasterHeader } from '../raster/index.js';
-import { tooManyTiles } from './errors.js';
+import { type Bounds, coverRegion, defaultPrecision, type Grid, type Relation } from '../geocode/index.js';
+import { pixelToMap, projector } from '../raster/index.js';
+import { imageOf, type RectImage } from './cell-image.js';
+import { type EarthSample, isBeyondReach, middleOnEarth, sampleEarth } from './earth.js';
+import { offEarth, outsideGrid, tooManyTiles } from './errors.js';
 import type { Scene, SourceGroup } from './scene.js';
+import { type Position, sourceLocator } from './source-projection.js';
 
 /** More tiles than this in one scene are refused: it is far beyond any product, and mostly a precision typed wrong. */
 const MAX_TILES = 200_000;
@@ -15,50 +18,114 @@ export function finestGroup(scene: Scene): SourceGroup {
 /** The finest precision whose cell at the scene's centre is at least 128 px of the finest data group wide. */
 export function scenePrecision(scene: Scene, grid: Grid): number {
   const group = finestGroup(scene);
-  const { header } = group.bands[0];
-  const toLonLat = projector(header.crs, 'EPSG:4326');
-  const [lon, lat] = toLonLat(...pixelToMap(header.transform, header.width / 2, header.height / 2));
+  const { lon, lat } = middleOnEarth(group.bands[0].header);
   return defaultPrecision(grid, lon, lat, Math.max(group.resolution.x, group.resolution.y));
 }
 
-/** Geocodes of the cells that the scene's data groups overlap, from north to south. */
+/**
+ * Geocodes of the cells that the scene's data groups overlap, from north to south. Adds a warning to the scene where a part
+ * of it lies beyond the grid. Throws TW_INGEST_OUTSIDE_GRID or TW_INGEST_OFF_EARTH where nothing is on it, and
+ * TW_INGEST_TOO_MANY_TILES.
+ */
 export function sceneCells(scene: Scene, grid: Grid, precision: number): string[] {
-  const cells = new Set<string>();
-  for (const group of scene.groups.filter((g) => g.role === 'data')) {
-    const ring = outline(group.bands[0].header, grid);
-    guardCount(scene, grid, precision, ring);
-    for (const geocode of coverPolygon(grid, ring, precision)) cells.add(geocode);
-  }
-  return [...cells];
-}
-
-function guardCount(scene: Scene, grid: Grid, precision: number, ring: [number, number][]): void {
-  const { width, height } = grid.cellSize(precision);
-  const xs = ring.map(([x]) => x);
-  const ys = ring.map(([, y]) => y);
-  const count =
-    Math.ceil((Math.max(...xs) - Math.min(...xs)) / width + 1) *
-    Math.ceil((Math.max(...ys) - Math.min(...ys)) / height + 1);
-  if (count > MAX_TILES) throw tooManyTiles(scene.path, count, MAX_TILES, precision);
-}
-
-/** Points along each side of the raster, so that its curved edges in grid coordinates are followed. */
-const POINTS_PER_SIDE = 64;
-
-function outline(header: RasterHeader, grid: Grid): [number, number][] {
-  const toGrid = projector(header.crs, `EPSG:${grid.epsg}`);
-  const { width: w, height: h } = header;
-  const sides: [number, number, number, number][] = [
-    [0, 0, w, 0],
-    [w, 0, w, h],
-    [w, h, 0, h],
-    [0, h, 0, 0],
-  ];
-  const ring = sides.flatMap(([c0, r0, c1, r1]) =>
-    Array.from({ length: POINTS_PER_SIDE }, (_, i): [number, number] => {
-      const t = i / POINTS_PER_SIDE;
-      return toGrid(...pixelToMap(header.transform, c0 + (c1 - c0) * t, r0 + (r1 - r0) * t));
-    }),
+  const positions = positionsOf(scene);
+  const samples = positions.map(sampleEarth);
+  const lost = Math.max(...samples.map(({ places }) => shareBeyond(places, grid)));
+  const tooMany = (tiles: number) => tooManyTiles(scene.path, tiles, MAX_TILES, precision);
+  const covers = positions.map((position, i) =>
+    coverRegion(grid, precision, relationTo(position, samples[i], grid), MAX_TILES, tooMany),
   );
-  return [...ring, ring[0]];
+  const cells = covers.length === 1 ? covers[0] : [...new Set(covers.flat())];
+  if (cells.length === 0) throw lost > 0 ? outsideGrid(scene.path, grid.name) : offEarth(scene.path);
+  if (lost > 0) {
+    const percent = lost < 0.01 ? 'less than 1' : `about ${Math.round(100 * lost)}`;
+    scene.warnings.push(
+      `${percent} % of the scene lies beyond the ${grid.name} grid and makes no tiles; use another grid for it`,
+    );
+  }
+  return cells;
+}
+
+/** Positions of the data groups; groups of different pixel sizes mostly cover the same ground. */
+function positionsOf(scene: Scene): Position[] {
+  const positions = new Map<string, Position>();
+  for (const { role, bands } of scene.groups) {
+    const { crs, transform, width, height } = bands[0].header;
+    const corner = (column: number, row: number) => pixelToMap(transform, column, row);
+    const key = JSON.stringify([crs.proj4, corner(0, 0), corner(width, 0), corner(0, height)]);
+    if (role === 'data' && !positions.has(key)) positions.set(key, { crs, transform, width, height });
+  }
+  return [...positions.values()];
+}
+
+/** Roughly which share of the places of a scene lies beyond the latitudes of the grid. */
+function shareBeyond(places: EarthSample['places'], grid: Grid): number {
+  const [, limit] = grid.toLonLat(0, grid.extent.north);
+  const beyond = places.filter(([, lat]) => Math.abs(lat) > limit + 1e-9);
+  return places.length === 0 ? 0 : beyond.length / places.length;
+}
+
+/** An overlap narrower than this, in pixels, is rounding along an edge. */
+const ROUNDING = 1e-6;
+
+/**
+ * How rectangles of the grid lie to a raster. Rectangles are projected into the raster, never the raster onto the globe: its
+ * outline there may hold a pole, cross the antimeridian, or leave the Earth, while the way back is smooth but for the rim of
+ * the map. There, a rectangle whose points do not lie close together even at the closest look counts by its points alone.
+ */
+function relationTo(
+  position: Position,
+  sample: EarthSample,
+  grid: Grid,
+): (rect: Bounds, closest: boolean) => Relation {
+  const { width, height } = position;
+  const locate = sourceLocator(grid.epsg, position);
+  const isOnMap = returnCheck(position, grid);
+  const isInside = (column: number, row: number) =>
+    column > ROUNDING && column < width - ROUNDING && row > ROUNDING && row < height - ROUNDING;
+
+  return (rect, closest) => {
+    if (isBeyondReach(rect, grid, sample)) return 'outside';
+    const image = imageOf(rect, locate);
+    if (image.points.length === 0) return 'outside';
+    const { left, top, right, bottom } = withMargin(image);
+    const beside =
+      right <= ROUNDING || left >= width - ROUNDING || bottom <= ROUNDING || top >= height - ROUNDING;
+    if (beside) return 'outside';
+    const onMap = isOnMap(rect);
+    if (onMap && left >= 0 && right <= width && top >= 0 && bottom <= height) return 'inside';
+    if (onMap && image.points.some((point) => isInside(...point))) return 'touching';
+    if (!closest) return 'unclear';
+    return onMap && isSmooth(image) ? 'touching' : 'outside';
+  };
+}
+
+/** The box that holds all of a rectangle's image: around its nine points, widened by how much it bends between them. */
+function withMargin({ left, top, right, bottom, bend }: RectImage) {
+  const x = bend.x + (right - left) / 16;
+  const y = bend.y + (bottom - top) / 16;
+  return { left: left - x, top: top - y, right: right + x, bottom: bottom + y };
+}
+
+/** False across the rim of a map, where one part of a rectangle lies far from the other. */
+function isSmooth({ left, top, right, bottom, bend }: RectImage): boolean {
+  return Math.max(bend.x, bend.y) <= Math.max(right - left, bottom - top) / 2;
+}
+
+/**
+ * Whether the middle of a rectangle comes back from the raster's system. Some projections fold the far side of the Earth onto
+ * the near one (transverse Mercator beyond 90 degrees, the oblique Mercator of Switzerland, polyconic).
+ */
+function returnCheck({ crs }: Position, grid: Grid): (rect: Bounds) => boolean {
+  if (crs.geographic) return () => true;
+  const there = projector(`EPSG:${grid.epsg}`, crs);
+  const back = projector(crs, 'EPSG:4326');
+  return ({ west, south, east, north }) => {
+    const x = (west + east) / 2;
+    const y = (south + north) / 2;
+    const [lon, lat] = grid.toLonLat(x, y);
+    const [lonBack, latBack] = back(...there(x, y));
+    const turned = Math.abs(((((lonBack - lon + 180) % 360) + 360) % 360) - 180);
+    return turned <= 0.01 && Math.abs(latBack - lat) <= 0.01;
+  };
 }

@@ -189,3 +189,19 @@ export const archiveTooLarge = defineError(
   'The archive holds more than may be unpacked: too many bytes, too many entries, or far more bytes than its own size explains. Unpack it first if it is sound.',
   (path: string, reason: string) => `${path} is not unpacked: ${reason}`,
 );
+
+export const offEarth = defineError(
+  'TW_INGEST_OFF_EARTH',
+  400,
+  'No pixel of the raster is a place on Earth, so its position or its projection is wrong.',
+  (path: string) =>
+    `${path}: no pixel of it is a place on Earth. Correct its position and projection, as with gdal_edit.`,
+);
+
+export const outsideGrid = defineError(
+  'TW_INGEST_OUTSIDE_GRID',
+  400,
+  'The whole scene lies where the grid has no cells: quadtile ends at 85.0511 degrees of latitude.',
+  (path: string, grid: string) =>
+    `${path}: all of it lies beyond the ${grid} grid. Put it into a collection with --grid geohash.`,
+);

@@ -1,10 +1,11 @@
 /** An ingest thread: decodes source rows into shared memory, cuts cells, and makes their files. */
 import { gridByName } from '../geocode/index.js';
-import { type Projection, pixelsOf, projector, readRows, serveTasks } from '../raster/index.js';
+import { type Projection, pixelsOf, readRows, serveTasks } from '../raster/index.js';
 import { assessCell } from './assess.js';
 import { cutGroup, type ProjectionOf } from './cut.js';
 import { encodeBlank, encodeCell, encodeMask } from './encode-cell.js';
 import type { DecodeTask } from './row-window.js';
+import { sourceProjection } from './source-projection.js';
 import type {
   AssessTask,
   CellGroup,
@@ -56,9 +57,10 @@ const projections = new Map<string, Projection>();
 /** Projections are costly to make and few. */
 function projectionsFor({ grid }: CellGroup): ProjectionOf {
   const { epsg } = gridByName(grid);
-  return ({ crs }) => {
-    const key = `${epsg} ${crs.proj4}`;
-    const projection = projections.get(key) ?? projector(`EPSG:${epsg}`, crs);
+  return (source) => {
+    const { crs, transform, width, height } = source;
+    const key = JSON.stringify([epsg, crs.proj4, transform, width, height]);
+    const projection = projections.get(key) ?? sourceProjection(epsg, source);
     projections.set(key, projection);
     return projection;
   };

@@ -161,10 +161,24 @@ export type GridCrs = 'EPSG:4326' | 'EPSG:3857';
 /** Converts a point. Coordinates that have no counterpart become NaN. */
 export type Projection = (x: number, y: number) => [x: number, y: number];
 
+/** Projections are costly to make and few; only hostile files bring ever new systems. */
+const made = new Map<string, Projection>();
+const MOST_KEPT = 200;
+
 /** Converts points from one system to another; x is easting or longitude (degrees), y northing or latitude. */
 export function projector(from: Crs | GridCrs, to: Crs | GridCrs): Projection {
   const source = definition(from);
   const target = definition(to);
+  const key = `${source} > ${target}`;
+  const known = made.get(key);
+  if (known) return known;
+  const projection = makeProjection(source, target);
+  if (made.size >= MOST_KEPT) made.clear();
+  made.set(key, projection);
+  return projection;
+}
+
+function makeProjection(source: string, target: string): Projection {
   if (source === target) return (x, y) => [x, y];
   const converter = proj4(source, target);
   return (x, y) => {

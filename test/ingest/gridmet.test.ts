@@ -89,3 +89,26 @@ test('days in tiles, each with its own pixels in their place', async (t) => {
   }
   assert.ok(compared > 2000, `${compared} pixels were compared`);
 });
+
+test('longitudes up to 360 lie west of Greenwich', async (t) => {
+  const node = await testNode(t, await tempFolder(t));
+  const href = join(folder, 'south-first.nc');
+  const { failed } = await ingest(node, { href, collection: 'analysis', precision: 3 });
+  assert.deepEqual(failed, []);
+  const tiles = (await tilesOf(node)).filter(({ scene }) => scene === 'temperature_20200228');
+  assert.ok(tiles.length >= 30);
+  for (const tile of tiles) {
+    const group = tile.groups[0].name;
+    const { header, bands } = await readRaster(node.storage.tilePath(tile, group));
+    const { originX, originY, xx, yy } = header.transform;
+    for (const [i, value] of bands[0].entries()) {
+      const column = (originX + xx * ((i % header.width) + 0.5) + 10) * 4;
+      const row = (originY + yy * (Math.floor(i / header.width) + 0.5) + 10) * 4;
+      if (!(column > 0 && column < 29 && row > 0 && row < 21)) continue;
+      assert.ok(
+        Math.abs(value - (row * 31 + column * 7) / 4) < 0.05,
+        `${tile.id}: ${value} at ${column}, ${row}`,
+      );
+    }
+  }
+});

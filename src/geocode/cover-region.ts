@@ -1,0 +1,124 @@
+/** Which cells a region needs of which only this is known: how it lies to a rectangle. */
+import type { Bounds, Grid } from './grid.js';
+
+/** How a rectangle lies to a region: beside it, partly in it for certain, wholly in it, or not known before a closer look. */
+export type Relation = 'outside' | 'touching' | 'inside' | 'unclear';
+
+/** Rectangle (column, row) of the lattice that has 2^level columns and rows in each cell; row 0 in the south. */
+interface Rect {
+  column: number;
+  row: number;
+}
+
+/** The first look is at no more columns than this: rectangles of 45 degrees. */
+const FIRST_COLUMNS = 8;
+/** The last look is at a thousandth of a cell: 2^5 columns and rows. */
+const LAST_LEVEL = 5;
+
+/**
+ * Cells that a region touches, row by row from north to south, west to east. The extent is halved in both directions again
+ * and again: what lies outside is left, what lies inside is taken whole, and the rest is looked at more closely, so the work
+ * grows with the region's outline and not with its area. `relate` is asked about rectangles in grid coordinates; where
+ * `closest` is true there is no closer look, and unclear counts as touching.
+ * More than `max` cells are refused before they are listed, with what `tooMany` makes of their approximate number.
+ */
+export function coverRegion(
+  grid: Grid,
+  precision: number,
+  relate: (rect: Bounds, closest: boolean) => Relation,
+  max: number,
+  tooMany: (cells: number) => Error,
+): string[] {
+  const lattice = latticeOf(grid, precision);
+  const whole: { rect: Rect; level: number }[] = [];
+  const single = new Set<number>();
+  let cells = 0;
+  let level = Math.min(0, Math.log2(FIRST_COLUMNS / lattice.columns));
+  let frontier = lattice.rects(level);
+  for (; frontier.length > 0; level++) {
+    const closest = level === LAST_LEVEL;
+    const unclear: Rect[] = [];
+    let touched = 0;
+    for (const rect of frontier) {
+      const key = level < 0 ? undefined : lattice.key(rect, level);
+      if (key !== undefined && single.has(key)) continue;
+      const relation = relate(lattice.bounds(rect, level), closest);
+      if (relation === 'outside') continue;
+      if (key === undefined && relation === 'inside') {
+        whole.push({ rect, level });
+        cells += 4 ** -level;
+      } else if (key !== undefined && (relation !== 'unclear' || closest)) {
+        single.add(key);
+        cells++;
+      } else {
+        unclear.push(rect);
+        if (relation === 'touching') touched++;
+      }
+    }
+    // What is only touched is the outline, a line: at each level the number of its rectangles about doubles.
+    const outline = touched * 2 ** -level;
+    const isLong = touched >= FIRST_COLUMNS ** 2 && cells + outline / 1.25 > max;
+    if (cells > max || isLong || unclear.length > max)
+      throw tooMany(Math.round(cells + Math.max(outline, unclear.length)));
+    frontier = unclear.flatMap(quarters);
+  }
+  for (const { rect, level } of whole) for (const key of lattice.keysWithin(rect, level)) single.add(key);
+  return [...single].sort((a, b) => a - b).map((key) => lattice.geocode(key));
+}
+
+const quarters = ({ column, row }: Rect): Rect[] =>
+  [1, 0].flatMap((y) => [0, 1].map((x) => ({ column: 2 * column + x, row: 2 * row + y })));
+
+/** Rectangles of all levels over one precision's cells. A cell's key counts cells from the north-west, row by row. */
+function latticeOf(grid: Grid, precision: number) {
+  const { extent } = grid;
+  const { width, height } = grid.cellSize(precision);
+  const columns = Math.round((extent.east - extent.west) / width);
+  const rows = Math.round((extent.north - extent.south) / height);
+  const keyOf = (column: number, row: number) => (rows - 1 - row) * columns + column;
+  return {
+    columns,
+
+    rects(level: number): Rect[] {
+      const across = columns * 2 ** level;
+      const down = rows * 2 ** level;
+      return Array.from({ length: across * down }, (_, i) => ({
+        column: i % across,
+        row: Math.floor(i / across),
+      }));
+    },
+
+    bounds({ column, row }: Rect, level: number): Bounds {
+      const w = width / 2 ** level;
+      const h = height / 2 ** level;
+      return {
+        west: extent.west + column * w,
+        south: extent.south + row * h,
+        east: extent.west + (column + 1) * w,
+        north: extent.south + (row + 1) * h,
+      };
+    },
+
+    /** The cell that holds a rectangle no larger than a cell. */
+    key: ({ column, row }: Rect, level: number) =>
+      keyOf(Math.floor(column / 2 ** level), Math.floor(row / 2 ** level)),
+
+    /** The cells within a rectangle larger than a cell. */
+    *keysWithin({ column, row }: Rect, level: number): Generator<number> {
+      const size = 2 ** -level;
+      for (let y = row * size; y < (row + 1) * size; y++) {
+        for (let x = column * size; x < (column + 1) * size; x++) yield keyOf(x, y);
+      }
+    },
+
+    geocode(key: number): string {
+      const column = key % columns;
+      const row = rows - 1 - Math.floor(key / columns);
+      return grid.encode(
+        extent.west + (column + 0.5) * width,
+        extent.south + (row + 0.5) * height,
+        precision,
+      );
+    },
+  };
+}
