@@ -99,7 +99,7 @@ test('an idle pool lets the process end; a busy one does not', () => {
 });
 
 test('a task that does not end is ended with its thread, and the pool goes on', async (t) => {
-  const pool = new WorkerPool<Task, Result>(module, 1, 300);
+  const pool = new WorkerPool<Task, Result>(module, 1, 3000);
   t.after(() => pool.close());
   const stuck = pool.run({ kind: 'endless' });
   const next = pool.run({ kind: 'thread', milliseconds: 1 });
