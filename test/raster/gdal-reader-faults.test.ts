@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
 import { type GdalRun, gdalOutput } from '../../src/raster/gdal/process.js';
 import { encodeCog, openRaster, type RasterHeader, readRaster, readWindow } from '../../src/raster/index.js';
@@ -105,6 +106,28 @@ test('what only starts like a known format is refused, with the words of GDAL', 
     assert.equal(error.code, 'TW_RASTER_GDAL_FAILED');
     assert.match(error.message, /gdalinfo ended with.* and said: /);
   }
+});
+
+test('no damage to a file leads to anything but an answer or a refusal', needsGdal, async (t) => {
+  const folder = temporaryFolder(t);
+  const originals = [raster(folder, 'JP2OpenJPEG', 60), raster(folder, 'HFA', 60)].map((path) =>
+    readFileSync(path),
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...originals),
+      fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), { minLength: 1, maxLength: 8 }),
+      async (original, damages) => {
+        const bytes = Buffer.from(original);
+        // Beyond the signature; half of the damage hits the first boxes and tables.
+        for (const [at, value] of damages) bytes[20 + (at % (at % 2 ? 600 : bytes.length - 20))] = value;
+        const path = join(folder, 'damaged');
+        writeFileSync(path, bytes);
+        await readRaster(path).catch((error) => assert.ok(error instanceof TilewrightError, String(error)));
+      },
+    ),
+    { seed: 42, numRuns: 20 },
+  );
 });
 
 test('sizes that no image has are refused before anything is read', needsGdal, async (t) => {

@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFi
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { crsOf } from '../../src/raster/gdal/position.js';
 import {
   crsFromEpsg,
   type DataType,
@@ -197,8 +198,9 @@ test('a file without a position or with an odd type is refused', needsGdal, asyn
   await assert.rejects(openRaster(lost), { code: 'TW_RASTER_NO_CRS' });
   const complex = write('complex.img', '-of', 'HFA', '-ot', 'CFloat32');
   await assert.rejects(openRaster(complex), { code: 'TW_RASTER_UNSUPPORTED', message: /CFloat32/ });
-  const old = write('old.img', '-of', 'HFA', '-a_srs', 'EPSG:26710');
-  await assert.rejects(openRaster(old), { code: 'TW_RASTER_UNKNOWN_CRS', message: /NAD27/ });
+  // Its shift is in grid files, which PROJ may lack as well.
+  const america = write('old.img', '-of', 'HFA', '-a_srs', 'EPSG:26710');
+  await assert.rejects(openRaster(america), { code: 'TW_RASTER_UNKNOWN_CRS', message: /NAD27.*old\.img/ });
 });
 
 test('no driver but the one of the content opens a file, and a layer must exist', needsGdal, async (t) => {
@@ -271,6 +273,53 @@ test('real JPEG 2000 and Erdas files read as GDAL reads them', needs(SENTINEL &&
   }
   const codes = await readRaster(join(NLCD!, '../nlcd_lc.tif'));
   assertSamePixels((await readRaster(NLCD!)).bands[0]!, codes.bands[0]!);
+});
+
+test('systems without a known code are placed as PROJ places them', needsGdal, async (t) => {
+  const folder = temporaryFolder(t);
+  const tif = join(folder, 'a.tif');
+  writeFileSync(tif, encodeCog(image('uint8', 40, 30)));
+  for (const [system, x, y] of [
+    ['ESRI:54030', 500_000, 5e6],
+    ['EPSG:31468', 4_468_000, 5_334_000], // Bavaria, on a datum of its own
+    ['EPSG:2263', 980_000, 200_000], // New York, in feet of the US survey
+    ['+proj=sinu +R=6371007.181', -8e6, 4e6],
+    ['+proj=laea +lat_0=10 +lon_0=-81 +datum=WGS84', 5e5, 1e6],
+    ['+proj=longlat +R=6371007.181', 12, 50],
+  ] as const) {
+    const path = join(folder, 'a.img');
+    const box = [x, y, x + 0.4, y - 0.3].map(String);
+    gdal('gdal_translate', '-q', '-of', 'HFA', '-a_srs', system, '-a_ullr', ...box, tif, path);
+    const { crs, transform } = await openRaster(path);
+    assert.equal(crs.epsg, undefined);
+    const corner = JSON.parse(gdal('gdalinfo', '-json', path)).wgs84Extent.coordinates[0][0];
+    const [lon, lat] = projector(crs, 'EPSG:4326')(transform.originX, transform.originY);
+    assert.ok(Math.hypot(lon - corner[0], lat - corner[1]) < 1e-5, `${system}: ${lon} ${lat}, ${corner}`);
+  }
+});
+
+test('a system that we would place elsewhere than PROJ is refused', () => {
+  const info = {
+    width: 300,
+    height: 200,
+    wkt: 'PROJCRS["a datum with its shift left out"]',
+    proj4: '+proj=tmerc +lat_0=0 +lon_0=12 +k=1 +x_0=4500000 +y_0=0 +ellps=bessel +units=m',
+    geoTransform: [4_468_000, 10 / 3, 0, 5_334_000, 0, -5],
+    corners: undefined as number[][] | undefined,
+    metadata: {},
+    subdatasets: {},
+    bands: [],
+  };
+  assert.equal(crsOf(info, 'a.jp2').proj4, info.proj4);
+  const [lon = 0, lat = 0] = projector(crsOf(info, 'a.jp2'), 'EPSG:4326')(4_468_000, 5_334_000);
+  assert.ok(Math.hypot(lon - 11.5685595, lat - 48.1432244) > 1e-4);
+  info.corners = [
+    [11.5685595, 48.1432244],
+    [11.5686348, 48.1342313],
+    [11.5820751, 48.1342807],
+    [11.5820021, 48.1432739],
+  ];
+  assert.throws(() => crsOf(info, 'a.jp2'), { code: 'TW_RASTER_UNKNOWN_CRS', message: /left out.*a\.jp2/ });
 });
 
 test('positions agree with gdaltransform', needs(SENTINEL && MODIS && NLCD), async () => {

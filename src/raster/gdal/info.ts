@@ -11,6 +11,8 @@ export interface GdalInfo {
   proj4: string;
   /** As in GDAL: origin x, xx, xy, origin y, yx, yy. Undefined where the dataset has no position. */
   geoTransform: number[] | undefined;
+  /** Longitude and latitude of the corners, as PROJ computes them: upper left, lower left, lower right, upper right. */
+  corners: number[][] | undefined;
   /** Items of the default domain. */
   metadata: Record<string, string>;
   subdatasets: Record<string, string>;
@@ -65,10 +67,19 @@ function parseInfo(value: unknown): GdalInfo {
     wkt: text(system.wkt) ?? '',
     proj4: text(system.proj4) ?? '',
     geoTransform: info.geoTransform === undefined ? undefined : numbers(info.geoTransform, 6, 'geoTransform'),
+    corners: cornersOf(info.wgs84Extent),
     metadata: items(domains['']),
     subdatasets: items(domains.SUBDATASETS),
     bands: list(info.bands, 'bands').map(parseBand),
   };
+}
+
+/** Of a GeoJSON polygon; undefined where a corner has no counterpart on the globe. */
+function cornersOf(polygon: unknown): number[][] | undefined {
+  if (polygon === undefined) return undefined;
+  const [ring] = list(object(polygon, 'wgs84Extent').coordinates, 'coordinates');
+  if (!Array.isArray(ring) || ring.length < 4) return undefined;
+  return ring.slice(0, 4).map((corner) => numbers(corner, 2, 'a corner'));
 }
 
 function parseBand(value: unknown): GdalBand {

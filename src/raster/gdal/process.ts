@@ -109,8 +109,9 @@ export async function* gdalOutput(run: GdalRun): AsyncGenerator<Uint8Array, void
     if (reason !== undefined) throw reason;
     const said = stderr();
     if (end !== 'exit code 0') throw gdalFailed(path, program, end, said);
-    // The programs go on after some errors, and pixels are missing then.
-    if (/^ERROR \d+:/m.test(said)) throw gdalFailed(path, program, 'an error', said);
+    // The programs go on after some errors, and pixels are missing then; that a pipe holds no metadata is none.
+    if (/^ERROR \d+: (?!Read or update mode not supported on \/vsistdout)/m.test(said))
+      throw gdalFailed(path, program, 'an error', said);
   } finally {
     clearTimeout(total);
     clearTimeout(stall);
