@@ -11,13 +11,13 @@ import {
   Mask,
   type Projection,
   pixelsOf,
-  projector,
   readRows,
   serveTasks,
 } from '../raster/index.js';
 import { asStorageError, type GroupRecord } from '../storage/index.js';
 import { type CellPixels, cutCell } from './cut.js';
 import type { DecodeTask } from './row-window.js';
+import { sourceProjection } from './source-projection.js';
 import type { CutGroup, CutResult, CutTask, IngestTask } from './tasks.js';
 
 serveTasks<IngestTask, CutResult | null>((task) => (task.kind === 'decode' ? decode(task) : cut(task)));
@@ -30,17 +30,9 @@ async function decode({ header, bands, rowStart, rowEnd, into, firstRow }: Decod
   return null;
 }
 
-const projections = new Map<string, Projection>();
-
-/** Projections are costly to make and few. */
 function projectionOf(task: CutTask): (group: CutGroup) => Projection {
   const { epsg } = gridByName(task.grid);
-  return ({ crs }) => {
-    const key = `${epsg} ${crs.proj4}`;
-    const projection = projections.get(key) ?? projector(`EPSG:${epsg}`, crs);
-    projections.set(key, projection);
-    return projection;
-  };
+  return (group) => sourceProjection(epsg, group);
 }
 
 async function cut(task: CutTask): Promise<CutResult | null> {
