@@ -88,7 +88,7 @@ function relationTo(
     if (isBeyondReach(rect, grid, sample)) return 'outside';
     const image = imageOf(rect, locate);
     if (image.points.length === 0) return 'outside';
-    const { left, top, right, bottom } = withMargin(image);
+    const { left, top, right, bottom } = withMargin(image, closest ? 0 : 1 / 16);
     const beside =
       right <= ROUNDING || left >= width - ROUNDING || bottom <= ROUNDING || top >= height - ROUNDING;
     if (beside) return 'outside';
@@ -100,10 +100,13 @@ function relationTo(
   };
 }
 
-/** The box that holds all of a rectangle's image: around its nine points, widened by how much it bends between them. */
-function withMargin({ left, top, right, bottom, bend }: RectImage) {
-  const x = bend.x + (right - left) / 16;
-  const y = bend.y + (bottom - top) / 16;
+/**
+ * The box that holds all of a rectangle's image: around its nine points, widened by how much it bends between them, and by a
+ * share of its size for what second differences do not see in a large one.
+ */
+function withMargin({ left, top, right, bottom, bend }: RectImage, share: number) {
+  const x = bend.x + (right - left) * share;
+  const y = bend.y + (bottom - top) * share;
   return { left: left - x, top: top - y, right: right + x, bottom: bottom + y };
 }
 

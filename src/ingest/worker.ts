@@ -1,20 +1,12 @@
 /** An ingest thread: decodes source rows into shared memory, cuts cells, and makes their files. */
 import { gridByName } from '../geocode/index.js';
-import { type Projection, pixelsOf, readRows, serveTasks } from '../raster/index.js';
+import { pixelsOf, readRows, serveTasks } from '../raster/index.js';
 import { assessCell } from './assess.js';
-import { cutGroup, type ProjectionOf } from './cut.js';
+import { cutGroup } from './cut.js';
 import { encodeBlank, encodeCell, encodeMask } from './encode-cell.js';
 import type { DecodeTask } from './row-window.js';
 import { sourceProjection } from './source-projection.js';
-import type {
-  AssessTask,
-  CellGroup,
-  CutResult,
-  CutTask,
-  IngestResult,
-  IngestTask,
-  MaskResult,
-} from './tasks.js';
+import type { AssessTask, CutResult, CutTask, IngestResult, IngestTask, MaskResult } from './tasks.js';
 
 serveTasks<IngestTask, IngestResult>(
   (task, signal) => {
@@ -44,24 +36,11 @@ async function decode(task: DecodeTask, signal: AbortSignal): Promise<null> {
 }
 
 function cut(task: CutTask): CutResult | null {
-  const pixels = cutGroup(task, projectionsFor(task.cell));
+  const { epsg } = gridByName(task.cell.grid);
+  const pixels = cutGroup(task, (source) => sourceProjection(epsg, source));
   return pixels && encodeCell(task.cell, pixels);
 }
 
 async function assess(task: AssessTask): Promise<MaskResult> {
   return encodeMask(task.cell, await assessCell(task));
-}
-
-const projections = new Map<string, Projection>();
-
-/** Projections are costly to make and few. */
-function projectionsFor({ grid }: CellGroup): ProjectionOf {
-  const { epsg } = gridByName(grid);
-  return (source) => {
-    const { crs, transform, width, height } = source;
-    const key = JSON.stringify([epsg, crs.proj4, transform, width, height]);
-    const projection = projections.get(key) ?? sourceProjection(epsg, source);
-    projections.set(key, projection);
-    return projection;
-  };
 }

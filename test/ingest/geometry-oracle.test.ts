@@ -1,0 +1,148 @@
+/** Scenes across the antimeridian and at a pole, cut into cells as exact gdalwarp does. */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type Bounds, type Grid, geohash, gridByName, quadtile } from '../../src/geocode/index.js';
+import { sceneCells } from '../../src/ingest/cells.js';
+import { sourceProjection } from '../../src/ingest/source-projection.js';
+import {
+  controlGrid,
+  crsFromEpsg,
+  encodeCog,
+  openRaster,
+  projector,
+  readRaster,
+  warp,
+} from '../../src/raster/index.js';
+import { gdal, needsGdal } from '../raster/gdal.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { tempFolder } from '../support/temp.js';
+import { type Placed, sceneOf } from './geometry-rasters.js';
+
+interface Square {
+  epsg: number;
+  /** Upper left corner, and pixel size. */
+  x: number;
+  y: number;
+  pixel: number;
+}
+
+const SIDE = 300;
+
+async function writeSquare(path: string, { epsg, x, y, pixel }: Square): Promise<string> {
+  const band = Uint16Array.from({ length: SIDE * SIDE }, (_, i) => 1 + (((i * 2654435761) >>> 0) % 60_000));
+  const file = encodeCog({
+    width: SIDE,
+    height: SIDE,
+    dataType: 'uint16',
+    bands: [band],
+    transform: { originX: x, originY: y, pixelWidth: pixel, pixelHeight: pixel },
+    epsg,
+    nodata: 0,
+    bandTags: [{ description: 'b1' }],
+    overviews: 'nearest',
+  });
+  await writeFile(path, file);
+  return path;
+}
+
+/** A square of pixels around a place. */
+function around(epsg: number, lon: number, lat: number, pixel: number): Square {
+  const [x, y] = projector('EPSG:4326', crsFromEpsg(epsg))(lon, lat);
+  return { epsg, x: x - (pixel * SIDE) / 2, y: y + (pixel * SIDE) / 2, pixel };
+}
+
+const antimeridian: [name: string, square: Square, grid: Grid, precision: number][] = [
+  ['UTM zone 60', around(32660, 180, 20, 100), geohash, 4],
+  ['UTM zone 1 south', around(32701, -180, -40, 100), geohash, 4],
+  ['UTM zone 60 in quadtile', around(32660, 180, 20, 100), quadtile, 11],
+  ['178.5 to 181.5 degrees', { epsg: 4326, x: 178.5, y: 10, pixel: 0.01 }, geohash, 3],
+  ['-181.5 to -178.5 degrees', { epsg: 4326, x: -181.5, y: 10, pixel: 0.01 }, quadtile, 8],
+];
+const poles: typeof antimeridian = [
+  ['polar stereographic south', around(3031, 0, -90, 2000), geohash, 2],
+  ['polar stereographic north', around(3413, 30, 89.5, 1000), geohash, 2],
+  ['UPS', around(32661, 10, 89, 1000), geohash, 2],
+];
+
+/** What exact gdalwarp makes of a file in a rectangle; a geographic file is asked about in its own longitudes. */
+async function gdalCell(path: string, square: Square, grid: Grid, bounds: Bounds, size: number, out: string) {
+  const turn = square.epsg !== 4326 ? 0 : square.x > 0 ? 1 : -1;
+  const { west, east } = grid.extent;
+  const side = turn > 0 ? bounds.west < 0 : bounds.west > 0;
+  const shift = side ? turn * (east - west) : 0;
+  const te = [bounds.west + shift, bounds.south, bounds.east + shift, bounds.north].map(String);
+  const to = ['-t_srs', `EPSG:${grid.epsg}`, '-te', ...te, '-ts', String(size), String(size)];
+  gdal('gdalwarp', '-q', '-overwrite', '-et', '0', '-r', 'near', ...to, path, out);
+  return (await readRaster(out)).bands[0]!;
+}
+
+for (const [name, square, grid, precision] of [...antimeridian, ...poles]) {
+  test(`cells of a scene in ${name} are those of exact gdalwarp`, needsGdal, async (t) => {
+    const folder = await tempFolder(t);
+    const path = await writeSquare(join(folder, 'scene.tif'), square);
+    const header = await openRaster(path);
+    const { bands } = await readRaster(path);
+    const raster: Placed = { name, ...header };
+    const cells = sceneCells(sceneOf(raster), grid, precision);
+    const size = 160;
+    let held = 0;
+    // Both ends of the list, and some between: cells on both sides of the antimeridian.
+    const step = Math.max(1, cells.length / 8);
+    for (let i = 0; i < cells.length; i += step) {
+      const geocode = cells[Math.floor(i)]!;
+      const bounds = grid.bounds(geocode);
+      const project = sourceProjection(grid.epsg, header);
+      const control = controlGrid({ bounds, width: size, height: size }, project, header.transform);
+      const out = new Uint16Array(size * size);
+      const valid = new Uint8Array(out.length).fill(1);
+      const source = {
+        pixels: bands[0]!,
+        window: { column: 0, row: 0, width: SIDE, height: SIDE },
+        sceneWidth: SIDE,
+        sceneHeight: SIDE,
+        nodata: 0,
+      };
+      held += warp('nearest', source, control, out, valid);
+      const wanted = await gdalCell(path, square, grid, bounds, size, join(folder, 'cell.tif'));
+      const same = out.filter((value, k) => value === wanted[k]).length;
+      assert.ok(same >= 0.999 * out.length, `${geocode}: ${same} of ${out.length}`);
+    }
+    assert.ok(held > 20_000, String(held));
+  });
+}
+
+for (const [name, square, grid, precision] of antimeridian) {
+  test(`a scene in ${name} is ingested whole`, async (t) => {
+    const folder = await tempFolder(t);
+    const node = await testNode(t, join(folder, 'data'));
+    const href = await writeSquare(join(folder, 'scene.tif'), square);
+    const at = { collection: 'test', datetime: '2024-06-01T10:00:00Z', grid: grid.name, precision };
+    const { failed } = await ingest(node, { href, ...at });
+    assert.deepEqual(failed, []);
+    const tiles = await tilesOf(node);
+    const wests = tiles.map((tile) => gridByName(tile.grid).bounds(tile.geocode).west);
+    assert.ok(wests.some((west) => west < 0) && wests.some((west) => west > 0));
+    // The tiles' valid areas add up to the scene's: exactly so where both are in degrees.
+    if (square.epsg === 4326 && grid === geohash) {
+      const { width, height } = grid.cellSize(precision);
+      const area = tiles.reduce((sum, tile) => sum + (tile.coverage / 100) * width * height, 0);
+      assert.ok(Math.abs(area - (SIDE * square.pixel) ** 2) < 0.1, String(area));
+    }
+  });
+}
+
+test('a scene at the pole is ingested whole, and said to be lost to quadtile', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const href = await writeSquare(join(folder, 'scene.tif'), around(3413, 0, 90, 1000));
+  const at = { datetime: '2024-06-01T10:00:00Z' };
+  const whole = await ingest(node, { href, ...at, collection: 'g', precision: 2 });
+  assert.deepEqual([whole.failed, whole.tiles], [[], 32]);
+  const lost = await ingest(node, { href, ...at, collection: 'q', grid: 'quadtile', precision: 5 });
+  assert.deepEqual(
+    lost.failed.map(({ code }) => code),
+    ['TW_INGEST_OUTSIDE_GRID'],
+  );
+});
