@@ -12,7 +12,7 @@ import { version } from './version.js';
 export interface NodeConfig {
   /** Data folder; made where it is missing. */
   data: string;
-  /** Bytes of source pixels held at once during ingest. */
+  /** Bytes that ingest may take beside what the program itself does. */
   memory: number;
   /** Threads and processes used for work. */
   cores: number;

@@ -68,7 +68,10 @@ export function withData(command: Command): Command {
 export function withResources(command: Command): Command {
   return command
     .addOption(
-      flag('--memory <size>', 'source pixels held at once during ingest', bytes).default(512e6, '512MB'),
+      flag('--memory <size>', 'memory that ingest may take beside the program itself', bytes).default(
+        512e6,
+        '512MB',
+      ),
     )
     .addOption(
       flag('--cores <n>', 'threads and processes used for work', positiveInteger).default(

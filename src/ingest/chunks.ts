@@ -36,9 +36,9 @@ export function windowHeights(sources: SourceGroup[], chunks: Chunk[]): number[]
 }
 
 /**
- * Runs of cells from the top of the image to its bottom, whose windows take at most `budget` bytes. Windows end at block
- * borders, so that a block is decoded once; only where not even one cell fits so, they hold the cells' own rows, and the blocks
- * at their ends are decoded again for the next run. Throws TW_INGEST_TOO_LARGE.
+ * Runs of cells from the top of the image to its bottom, whose windows take at most `budget` bytes. A window begins where its
+ * cells do, and ends at a block border, so that a block is decoded once. Only where not even one cell fits so, it ends with its
+ * cells, and the blocks there are decoded again for the next run. Throws TW_INGEST_TOO_LARGE.
  */
 export function planChunks(
   path: string,
@@ -52,10 +52,9 @@ export function planChunks(
     rows: sources.map((source) => rowsOfCell(source, grid, geocode)),
   }));
   cells.sort((a, b) => a.rows[0][0] - b.rows[0][0] || a.rows[0][1] - b.rows[0][1]);
-  const wholeBlocks = (rows: RowSpan[]) =>
-    rows.map((span, i): RowSpan => blockRows(sources[i].bands[0].header, ...span));
-  const chunks =
-    runsOf(sources, cells, wholeBlocks, budget) ?? runsOf(sources, cells, (rows) => rows, budget);
+  const toBlockEnd = (rows: RowSpan[]) =>
+    rows.map(([from, to], i): RowSpan => [from, blockRows(sources[i].bands[0].header, from, to)[1]]);
+  const chunks = runsOf(sources, cells, toBlockEnd, budget) ?? runsOf(sources, cells, (rows) => rows, budget);
   if (chunks) return chunks;
   const needed = cells.map(({ rows }) =>
     rows.reduce((sum, span, i) => sum + windowBytes(sources[i], height(span)), 0),

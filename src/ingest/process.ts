@@ -56,7 +56,7 @@ const INPUTS = {
 export interface IngestProcessContext {
   storage: Storage;
   workers: IngestWorkers;
-  /** Bytes of source rows held at once. */
+  /** Bytes that ingest may take beside what the program itself does. */
   memory: number;
   cloudModel?: string | undefined;
 }
@@ -72,6 +72,8 @@ export function ingestProcess(context: IngestProcessContext): Process {
   };
 }
 
+/** Share of the memory that holds source rows; threads and GDAL's processes take the rest for what they work on. */
+const ROWS_SHARE = 0.6;
 /** Scenes at once: while one waits for the disk, another is cut. More would only share out the memory. */
 const MOST_SCENES = 4;
 
@@ -115,7 +117,13 @@ class IngestRun {
     private readonly options: IngestInputs,
     private readonly job: JobContext,
   ) {
-    this.context = { storage, workers, arena: new Arena(memory), cloudModel, digests: new Map() };
+    this.context = {
+      storage,
+      workers,
+      arena: new Arena(ROWS_SHARE * memory),
+      cloudModel,
+      digests: new Map(),
+    };
   }
 
   async run(): Promise<IngestResults> {

@@ -35,8 +35,19 @@ export function samplesPerBlock({ bands, blocks }: TiffHeader): number {
   return blocks.planar ? 1 : bands;
 }
 
+let reused = Buffer.alloc(0);
+/** Larger blocks are too rare for their memory to be kept. */
+const LARGEST_KEPT = 2 ** 24;
+
+/** Bytes for one stored block. Threads read many, and garbage of that size is collected late. */
+function room(bytes: number): Buffer {
+  if (bytes > LARGEST_KEPT) return Buffer.allocUnsafeSlow(bytes);
+  if (reused.length < bytes) reused = Buffer.allocUnsafeSlow(bytes);
+  return reused.subarray(0, bytes);
+}
+
 /**
- * The pixels of one block: rows of `blocks.width` pixels, samples interleaved. `band` matters where bands have blocks of their
+ * The pixels of one block, good until the next one is decoded: rows of `blocks.width` pixels, samples interleaved. `band` matters where bands have blocks of their
  * own. Undefined for a block that was never written (a sparse file). The last block of a strip file may be shorter.
  * Throws TW_RASTER_CORRUPT or TW_RASTER_TRUNCATED naming the block.
  */
@@ -54,7 +65,7 @@ export function decodeBlock(
   if (count === 0) return undefined;
   const name = () => `block ${index} (column ${column}, row ${row})`;
 
-  const stored = Buffer.allocUnsafeSlow(count);
+  const stored = room(count);
   let filled = 0;
   while (filled < count) {
     const read = readSync(file, stored, filled, count - filled, blocks.offsets[index] + filled);

@@ -43,6 +43,8 @@ interface Member<Task, Result> {
   killed: unknown;
 }
 
+/** Small, so that pixel buffers of tasks that are done are collected early. */
+const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 4 };
 /** No task of a sound file comes near: decoders of libraries have no end of their own on damaged ones, ms. */
 const TIME_LIMIT = 10 * 60_000;
 /** How long a task may go on after it was told that it is not wanted, ms. */
@@ -105,7 +107,7 @@ export class WorkerPool<Task, Result> {
   private start(): Member<Task, Result> | undefined {
     if (this.members.size >= this.size) return undefined;
     // A package that decodes rare codecs (web-worker, of geotiff) reads workerData in every thread and fails without it.
-    const worker = new Worker(this.module, { workerData: {} });
+    const worker = new Worker(this.module, { workerData: {}, resourceLimits: RESOURCE_LIMITS });
     worker.unref();
     const member: Member<Task, Result> = {
       worker,

@@ -193,7 +193,7 @@ test('a scene of 1 GB streams through 256 MB', { timeout: 600_000 }, async (t) =
   const path = join(folder, 'large.tif');
   await writeFile(path, strips(32_768, 16_384));
   const data = ['--data', join(folder, 'data'), '--memory', '256MB', '--cores', '2', '--format', 'json'];
-  const flags = ['--collection', 'large', '--datetime', '2024-01-01', '--nodata', '0'];
+  const flags = ['--collection', 'large', '--datetime', '2024-01-01', '--nodata', '0', '--precision', '5'];
   const child = start(['ingest', path, ...flags, ...data]);
   let peak = 0;
   const sampling = setInterval(async () => {
