@@ -81,7 +81,7 @@ export async function cutScene(
   const step = () => hooks.onShare?.(++steps / (geocodes.length * scene.groups.length));
   const { signal } = hooks;
   const work: Work = { context, scene, grid, write, signal, lanes: 4 * context.workers.threads, step };
-  for (const [g, pass] of passesOf(scene, test === null).entries()) await runPass(work, g, pass, cells);
+  for (const pass of passesOf(scene, test === null)) await runPass(work, pass, cells);
 
   const holdsData = ({ results }: Cell) =>
     scene.groups.some((group, g) => group.role === 'data' && results[g]);
@@ -94,8 +94,8 @@ export async function cutScene(
   return kept.map((cell) => tileRecord(scene, write, cell));
 }
 
-/** Cuts one group of all cells. */
-async function runPass(work: Work, g: number, pass: Pass, cells: Map<string, Cell>): Promise<void> {
+/** Cuts the groups of one pass out of all cells. */
+async function runPass(work: Work, pass: Pass, cells: Map<string, Cell>): Promise<void> {
   const { context, scene, grid, signal, lanes } = work;
   const { sources } = pass;
   const chunks = planChunks(scene.path, sources, grid, [...cells.keys()], context.arena.size);
@@ -111,15 +111,19 @@ async function runPass(work: Work, g: number, pass: Pass, cells: Map<string, Cel
       await inLanes(decoding, lanes, (task) => context.workers.decode(task, signal));
       await inLanes(chunk.geocodes, lanes, async (geocode) => {
         const cell = cells.get(geocode) as Cell;
-        const cut: CutTask = {
-          kind: 'cut',
-          cell: cellGroup(work, g, cell),
-          sources: windows.map((window, i) => cutSource(sources[i], window, chunk.windows[i])),
-          mask: pass.mask,
-        };
-        const result = await context.workers.cut(cut, signal);
-        cell.results[g] = result && (await writeFiles(work, cell, result));
-        work.step();
+        const read = windows.map((window, i) => cutSource(sources[i], window, chunk.windows[i]));
+        for (const { group, source, mask } of pass.cuts) {
+          const task: CutTask = {
+            kind: 'cut',
+            cell: cellGroup(work, group, cell),
+            sources: read,
+            source,
+            mask,
+          };
+          const result = await context.workers.cut(task, signal);
+          cell.results[group] = result && (await writeFiles(work, cell, result));
+          work.step();
+        }
       });
     }
   } finally {

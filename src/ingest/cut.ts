@@ -29,20 +29,24 @@ export interface GroupPixels {
 export type ProjectionOf = (source: CutSource) => Projection;
 
 /** Null where no band holds a valid pixel in the cell. */
-export function cutGroup({ cell, sources, mask }: CutTask, projectionOf: ProjectionOf): GroupPixels | null {
+export function cutGroup(task: CutTask, projectionOf: ProjectionOf): GroupPixels | null {
+  const { cell, sources, mask } = task;
+  const own = sources[task.source];
   const bounds = gridByName(cell.grid).bounds(cell.geocode);
   const size = cell.width * cell.height;
-  const control = sources.map((source) => controlOf(bounds, cell, source, projectionOf(source)));
+  const control = controlOf(bounds, cell, own, projectionOf(own));
   const valid = new Uint8Array(size).fill(1);
   const bands: PixelArray[] = [];
-  const validPercent = sources[0].offsets.map((_, band) => {
+  const validPercent = own.offsets.map((_, band) => {
     const out = newPixels(cell.dataType, size);
     bands.push(out);
-    return (100 * warpBand(cell.resampling, sources[0], band, control[0], out, valid)) / size;
+    return (100 * warpBand(cell.resampling, own, band, control, out, valid)) / size;
   });
   if (validPercent.every((percent) => percent === 0)) return null;
   const coverage = coverageOf(valid);
-  return { bands, validPercent, coverage, mask: mask && maskCodes(sources, mask, control, valid) };
+  const controlAt = (source: CutSource) =>
+    source === own ? control : controlOf(bounds, cell, source, projectionOf(source));
+  return { bands, validPercent, coverage, mask: mask && maskCodes(sources, mask, controlAt, valid) };
 }
 
 function controlOf(
@@ -82,14 +86,14 @@ function warpBand(
 function maskCodes(
   sources: CutSource[],
   mask: NonNullable<CutTask['mask']>,
-  control: ControlGrid[],
+  controlOf: (source: CutSource) => ControlGrid,
   valid: Uint8Array,
 ): Uint8Array {
   const codes = unassessedMask(valid);
   for (const { source, band, codes: table } of mask) {
     const stored = newPixels(sources[source].dataType, valid.length) as Uint8Array | Uint16Array;
     const known = new Uint8Array(valid.length).fill(1);
-    warpBand('nearest', sources[source], band, control[source], stored, known);
+    warpBand('nearest', sources[source], band, controlOf(sources[source]), stored, known);
     assessFrom(stored, known, table, codes);
   }
   return codes;

@@ -1,14 +1,23 @@
 /**
- * A scene is cut in passes, one a band group, so that only the rows of one group are in memory at a time. The pass of the
- * finest data group also reads the quality bands, because the mask is made there.
+ * A scene is cut in passes, mostly one a band group, so that only the rows of one group are in memory at a time. The pass of the
+ * finest data group makes the mask: it also reads the groups that hold quality codes, and cuts those too.
  */
 import { finestGroup } from './cells.js';
 import type { QualityBand, Scene, SourceGroup } from './scene.js';
 
 export interface Pass {
-  /** What is read: first the group that is cut, then for the mask each quality band that is not of that group. */
+  /** What is in memory together. */
   sources: SourceGroup[];
-  /** How the mask is made of the sources; null where the pass makes none. */
+  cuts: Cut[];
+}
+
+/** A group that is cut in a pass. */
+export interface Cut {
+  /** Index of the group within the scene. */
+  group: number;
+  /** Index of it within the sources of the pass. */
+  source: number;
+  /** How the mask is made of the sources; null where this cut makes none. */
   mask: MaskSource[] | null;
 }
 
@@ -21,22 +30,29 @@ export interface MaskSource {
 
 /** Without `quality`, the mask only says where there is data. */
 export function passesOf(scene: Scene, quality: boolean): Pass[] {
-  const finest = finestGroup(scene);
-  return scene.groups.map((group) =>
-    group === finest
-      ? maskPass(scene, group, quality ? scene.quality : [])
-      : { sources: [group], mask: null },
-  );
+  const first = maskPass(scene, quality ? scene.quality : []);
+  const others = [...scene.groups.keys()].filter((g) => !first.cuts.some(({ group }) => group === g));
+  return [
+    first,
+    ...others.map((g) => ({
+      sources: [scene.groups[g]],
+      cuts: [{ group: g, source: 0, mask: null }],
+    })),
+  ];
 }
 
-function maskPass(scene: Scene, finest: SourceGroup, quality: QualityBand[]): Pass {
-  const sources = [finest];
+function maskPass(scene: Scene, quality: QualityBand[]): Pass {
+  const { groups } = scene;
+  const finest = groups.indexOf(finestGroup(scene));
+  const read = [finest];
   const mask = quality.map(({ group: name, band, codes }) => {
-    if (name === finest.name) return { source: 0, band, codes };
-    const group = scene.groups.find((one) => one.name === name);
-    if (!group) throw new Error(`the quality band's group ${name} is not one of the scene's`);
-    sources.push({ ...group, bands: [group.bands[band]] });
-    return { source: sources.length - 1, band: 0, codes };
+    const g = groups.findIndex((group) => group.name === name);
+    if (g < 0) throw new Error(`the quality band's group ${name} is not one of the scene's`);
+    if (!read.includes(g)) read.push(g);
+    return { source: read.indexOf(g), band, codes };
   });
-  return { sources, mask };
+  return {
+    sources: read.map((g) => groups[g]),
+    cuts: read.map((group, source) => ({ group, source, mask: group === finest ? mask : null })),
+  };
 }

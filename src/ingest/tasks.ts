@@ -40,8 +40,10 @@ export interface CellGroup {
 export interface CutTask {
   kind: 'cut';
   cell: CellGroup;
-  /** The group's own, then those of the mask. */
+  /** All that is in memory. */
   sources: CutSource[];
+  /** Which of them is the group's own. */
+  source: number;
   /** Quality codes for the mask by source and band; null where the task makes no mask. */
   mask: { source: number; band: number; codes: Uint8Array }[] | null;
 }
