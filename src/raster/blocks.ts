@@ -2,9 +2,10 @@
 import { readSync } from 'node:fs';
 import { inflateSync } from 'node:zlib';
 import { corrupt, truncated, unsupported } from './errors.js';
+import { kernels } from './kernels-by-type.js';
 import { decodeLzw } from './lzw.js';
-import { bytesPerSample, pixelsOf } from './pixels.js';
-import { undoDifferences, undoFloatPredictor } from './predictor.js';
+import { bytesPerSample, pixelsOf, UNSIGNED } from './pixels.js';
+import { undoFloatPredictor, undoWideDifferences } from './predictor.js';
 import type { PixelArray, RasterHeader, TiffBlocks } from './types.js';
 
 /** A raster that this reader decodes. */
@@ -120,7 +121,9 @@ function undoPredictor(
   }
   if (predictor === 1 || predictor === 3) return;
   if (predictor !== 2) throw unsupported(header.path, `its predictor ${predictor} is not known`);
-  undoDifferences(integerView(used, size), width, rows, samples);
+  const values = integerView(used, size);
+  if (values instanceof BigUint64Array) undoWideDifferences(values, width, rows, samples);
+  else kernels[UNSIGNED[size]].undoDifferences(values, width, rows, samples);
 }
 
 function integerView(bytes: Buffer, size: number): Uint8Array | Uint16Array | Uint32Array | BigUint64Array {

@@ -7,9 +7,10 @@ import { constants, deflateSync } from 'node:zlib';
 import { isGeographicEpsg } from './crs.js';
 import { invalidImage, tooLarge } from './errors.js';
 import { gdalMetadataXml } from './gdal-metadata.js';
+import { kernels } from './kernels-by-type.js';
 import { type ImageLevel, type OverviewResampling, pyramid } from './overviews.js';
-import { bytesPerSample, dataTypeOf, isFloat } from './pixels.js';
-import { differenceRows, predictFloatRow } from './predictor.js';
+import { bytesPerSample, dataTypeOf, isFloat, UNSIGNED } from './pixels.js';
+import { predictFloatRow } from './predictor.js';
 import type { BandTags, DataType, PixelArray } from './types.js';
 
 export interface CogImage {
@@ -106,8 +107,9 @@ function encodeBlocks(level: ImageLevel, dataType: DataType): EncodedLevel {
         if (isFloat(dataType)) {
           predictFloatBlock(band, start, level.width, width, height, size, bytes, blockWidth);
         } else {
-          const from = unsignedView(band, size);
-          differenceRows(from, start, level.width, width, height, unsignedView(bytes, size), blockWidth);
+          const { differenceRows } = kernels[UNSIGNED[size]];
+          const to = unsignedView(bytes, size);
+          differenceRows(unsignedView(band, size), start, level.width, width, height, to, blockWidth);
         }
         blocks.push(deflateSync(bytes, DEFLATE));
       }

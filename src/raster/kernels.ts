@@ -120,3 +120,50 @@ export function pickSample(
 ): void {
   for (let i = 0; i < count; i++, from += samples) out[to + i] = source[from];
 }
+
+/**
+ * Horizontal differences (TIFF 6.0, section 14) of one block: rows of `width` values at `stride` in `source`, starting at
+ * `start`, become rows of `outWidth` in `out`. What lies beyond the values stays 0, "same as before".
+ */
+export function differenceRows(
+  source: PixelArray,
+  start: number,
+  stride: number,
+  width: number,
+  height: number,
+  out: PixelArray,
+  outWidth: number,
+): void {
+  for (let row = 0; row < height; row++) {
+    let from = start + row * stride;
+    let to = row * outWidth;
+    let previous = 0;
+    for (const end = from + width; from < end; from++, to++) {
+      const value = source[from];
+      out[to] = value - previous;
+      previous = value;
+    }
+  }
+}
+
+/** Undoes `differenceRows` in place: `samples` interleaved values a pixel, `width` pixels a row. */
+export function undoDifferences(values: PixelArray, width: number, height: number, samples: number): void {
+  const rowLength = width * samples;
+  if (samples === 1) {
+    for (let row = 0; row < height; row++) {
+      let at = row * rowLength;
+      let sum = 0;
+      for (const end = at + rowLength; at < end; at++) {
+        sum = (sum + values[at]) | 0;
+        values[at] = sum;
+      }
+    }
+    return;
+  }
+  for (let row = 0; row < height; row++) {
+    const start = row * rowLength;
+    for (let at = start + samples; at < start + rowLength; at++) {
+      values[at] = values[at] + values[at - samples];
+    }
+  }
+}

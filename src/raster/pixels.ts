@@ -81,3 +81,6 @@ export function parseNodata(text: string | undefined): number | undefined {
   const value = Number(word);
   return Number.isNaN(value) ? undefined : value;
 }
+
+/** The unsigned type of a size in bytes: differences wrap alike for signed ones. */
+export const UNSIGNED: Record<number, DataType> = { 1: 'uint8', 2: 'uint16', 4: 'uint32' };

@@ -1,67 +1,20 @@
 /**
  * TIFF predictors: neighbouring pixels differ little, so differences compress better than values.
- * 2 = horizontal differencing of integers (TIFF 6.0, section 14); 3 = floating point (Adobe Photoshop TIFF note 3).
+ * 2 = horizontal differencing of integers (TIFF 6.0, section 14; its loops are among the kernels); 3 = floating point (Adobe
+ * Photoshop TIFF note 3).
  * Values are in the byte order of this machine, which is little-endian wherever Node runs on common hardware.
  */
 
-type Unsigned = Uint8Array | Uint16Array | Uint32Array;
-
-/**
- * Writes the differences of one row block into `out`: rows of `width` values at `stride` in `source`, starting at
- * `start`, become rows of `outWidth` in `out`. What lies beyond the values stays 0, "same as before".
- */
-export function differenceRows<T extends Unsigned>(
-  source: T,
-  start: number,
-  stride: number,
-  width: number,
-  height: number,
-  out: T,
-  outWidth: number,
-): void {
-  for (let row = 0; row < height; row++) {
-    let from = start + row * stride;
-    let to = row * outWidth;
-    let previous = 0;
-    for (const end = from + width; from < end; from++, to++) {
-      const value = source[from];
-      out[to] = value - previous;
-      previous = value;
-    }
-  }
-}
-
-/** Undoes `differenceRows` in place: `samples` interleaved values a pixel, `width` pixels a row. */
-export function undoDifferences(
-  values: Unsigned | BigUint64Array,
+/** Undoes horizontal differences of 64-bit values in place: `samples` interleaved values a pixel, `width` pixels a row. */
+export function undoWideDifferences(
+  values: BigUint64Array,
   width: number,
   height: number,
   samples: number,
 ): void {
   const rowLength = width * samples;
-  if (values instanceof BigUint64Array) {
-    for (let start = 0; start < rowLength * height; start += rowLength) {
-      for (let at = start + samples; at < start + rowLength; at++) values[at] += values[at - samples];
-    }
-    return;
-  }
-  if (samples === 1) {
-    for (let row = 0; row < height; row++) {
-      let at = row * rowLength;
-      let sum = 0;
-      for (const end = at + rowLength; at < end; at++) {
-        sum = (sum + values[at]) | 0;
-        values[at] = sum;
-      }
-    }
-    return;
-  }
-  for (let row = 0; row < height; row++) {
-    const start = row * rowLength;
-    for (let at = start + samples; at < start + rowLength; at++) {
-      values[at] = values[at] + values[at - samples];
-    }
-  }
+  for (let start = 0; start < rowLength * height; start += rowLength)
+    for (let at = start + samples; at < start + rowLength; at++) values[at] += values[at - samples];
 }
 
 /**
