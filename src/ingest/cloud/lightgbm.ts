@@ -7,8 +7,6 @@ import { badCloudModel } from '../errors.js';
 
 export const MAX_MODEL_BYTES = 64 * 2 ** 20;
 
-/** Words a node takes. */
-export const NODE = 4;
 /** Missing values go left; else right. */
 export const MISSING_LEFT = 1;
 /** Zero counts as missing. */
@@ -16,8 +14,7 @@ export const ZERO_IS_MISSING = 2;
 
 /**
  * All trees, one after the other. A node is four words of one buffer: feature (integer), threshold (float), left child, right
- * child (integers: the child's first word). A value goes left where it is <= the threshold. The leaves of all trees follow the
- * nodes, as nodes whose children are themselves, so that a walk may take steps too many.
+ * child (integers). A child is the first word of a node, or ~number of a leaf. A value goes left where it is <= the threshold.
  */
 export interface LightgbmModel {
   /** Values a row. */
@@ -25,7 +22,7 @@ export interface LightgbmModel {
   words: Int32Array;
   /** The same bytes as floats. Thresholds are rounded down to float32, which changes no comparison with a float32 value. */
   floats: Float32Array;
-  /** First word of each tree's root. */
+  /** First word of each tree's root, or ~number of its only leaf. */
   roots: Int32Array;
   /** Flags of each node: MISSING_LEFT, ZERO_IS_MISSING. */
   missing: Uint8Array;
@@ -162,18 +159,18 @@ function checkShape({ left, right, leaf }: Tree, index: number, refuse: Refuse):
 
 function layOut(trees: Tree[], features: number): LightgbmModel {
   const nodes = trees.reduce((sum, { left }) => sum + left.length, 0);
-  const leaves = Float64Array.from(trees.flatMap(({ leaf }) => [...leaf]));
-  const words = new Int32Array((nodes + leaves.length) * NODE);
+  const words = new Int32Array(nodes * 4);
   const floats = new Float32Array(words.buffer);
   const missing = new Uint8Array(nodes);
   const roots = new Int32Array(trees.length);
+  const leaves = Float64Array.from(trees.flatMap(({ leaf }) => [...leaf]));
   let node = 0;
   let leaf = 0;
   for (const [i, { feature, threshold, decision, left, right, leaf: values }] of trees.entries()) {
-    const place = (child: number) => (child >= 0 ? node + child : nodes + leaf + ~child) * NODE;
+    const place = (child: number) => (child >= 0 ? (node + child) * 4 : ~(leaf + ~child));
     roots[i] = place(left.length > 0 ? 0 : ~0);
     for (let k = 0; k < left.length; k++) {
-      const at = (node + k) * NODE;
+      const at = (node + k) * 4;
       words[at] = feature[k];
       floats[at + 1] = roundDown(threshold[k]);
       words[at + 2] = place(left[k]);
@@ -182,10 +179,6 @@ function layOut(trees: Tree[], features: number): LightgbmModel {
     }
     node += left.length;
     leaf += values.length;
-  }
-  for (let at = nodes * NODE; at < words.length; at += NODE) {
-    words[at + 2] = at;
-    words[at + 3] = at;
   }
   return { features, words, floats, roots, missing, leaves };
 }

@@ -7,7 +7,7 @@
  * step of Luo, Trishchenko & Khlopenkov 2008, "Developing clear-sky, cloud and cloud shadow mask for producing clear-sky
  * composites at 250-meter spatial resolution", Remote Sensing of Environment 112, which needs no thermal band.
  *
- * Snow is not told apart: without temperature Fmask's snow test (equation 20) calls hazy water and shadow snow. Shadow is not
+ * Snow is not told apart: without temperature Fmask's snow test (equation 20) calls cloud shadow snow. Shadow is not
  * attempted. docs/benchmarks.md has the scores.
  */
 import { Mask } from '../../raster/index.js';
