@@ -58,7 +58,7 @@ export function coverRegion(
     // What is only touched is the outline, a line: at each level the number of its rectangles about doubles.
     const outline = touched * 2 ** -level;
     const isLong = touched >= FIRST_COLUMNS ** 2 && cells + outline / 1.25 > max;
-    if (cells > max || isLong || unclear.length > max)
+    if (cells > max || isLong || (level <= 0 && unclear.length > max))
       throw tooMany(Math.round(cells + Math.max(outline, unclear.length)));
     frontier = unclear.flatMap(quarters);
   }
