@@ -17,8 +17,8 @@ interface Seen {
 }
 
 /**
- * Paths of files and folders that lie in `folders` and are whole, one batch a look: first all that are there, then each one
- * that is new or has changed. Ends when the signal is raised. Names that begin with a dot are left out.
+ * Paths of files and folders that lie in `folders` and are whole, one batch a look, mostly empty: first all that are there, then
+ * each one that is new or has changed. Ends when the signal is raised. Names that begin with a dot are left out.
  */
 export async function* settledInputs(folders: string[], signal: AbortSignal): AsyncGenerator<string[]> {
   const seen = new Map<string, Seen>();
@@ -33,14 +33,18 @@ export async function* settledInputs(folders: string[], signal: AbortSignal): As
       if (looks === QUIET_LOOKS) settled.push(path);
     }
     for (const path of seen.keys()) if (!children.includes(path)) seen.delete(path);
-    if (settled.length > 0) yield settled;
+    yield settled;
     // The signal ends the pause, and then the loop.
     await sleep(INTERVAL, undefined, { signal }).catch(() => undefined);
   }
 }
 
+/** None where the folder is gone: people move products, and mounts come back. */
 async function childrenOf(folder: string): Promise<string[]> {
-  const names = await readdir(folder);
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
+    throw error;
+  });
   return names
     .filter((name) => !name.startsWith('.'))
     .sort()

@@ -8,8 +8,9 @@ import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { crc32, createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
-import { type Entry, getFileNameLowLevel, openPromise } from 'yauzl';
+import { type Entry, getFileNameLowLevel, openPromise, type ZipFile } from 'yauzl';
 import { messageOf, TilewrightError } from '../errors.js';
+import { fileKind, SIGNATURE_BYTES } from '../raster/index.js';
 import { asStorageError } from '../storage/index.js';
 import {
   archiveBroken,
@@ -21,7 +22,7 @@ import {
   archiveUnknown,
 } from './errors.js';
 
-export type ArchiveKind = 'zip' | 'tar' | 'tar.gz';
+type ArchiveKind = 'zip' | 'tar' | 'tar.gz';
 
 export interface UnpackOptions {
   /** The most bytes that all files may have together. */
@@ -49,16 +50,13 @@ const DEEPEST = 32;
 const BLOCK = 512;
 
 /** What kind of archive a file is, by its first bytes; null where it is none. A gzip file is taken for a tar.gz. */
-export async function archiveKind(path: string): Promise<ArchiveKind | null> {
+async function archiveKind(path: string): Promise<ArchiveKind | null> {
   const file = await openFile(path, 'r');
   try {
-    const head = Buffer.alloc(BLOCK);
-    const { bytesRead } = await file.read(head, 0, BLOCK, 0);
-    const starts = (...bytes: number[]) => bytesRead >= bytes.length && bytes.every((b, i) => head[i] === b);
-    // A local file header, or the end record of an archive without entries.
-    if (starts(0x50, 0x4b, 3, 4) || starts(0x50, 0x4b, 5, 6)) return 'zip';
-    if (starts(0x1f, 0x8b)) return 'tar.gz';
-    return bytesRead === BLOCK && head.toString('latin1', 257, 262) === 'ustar' ? 'tar' : null;
+    const start = Buffer.alloc(SIGNATURE_BYTES);
+    const { bytesRead } = await file.read(start, 0, start.length, 0);
+    const kind = fileKind(start.subarray(0, bytesRead));
+    return kind === 'gzip' ? 'tar.gz' : kind === 'zip' || kind === 'tar' ? kind : null;
   } finally {
     await file.close();
   }
@@ -89,6 +87,14 @@ export async function unpack(path: string, folder: string, options: UnpackOption
 
 async function unpackZip(path: string, target: Target, budget: Budget): Promise<void> {
   const zip = await openPromise(path, { decodeStrings: false });
+  try {
+    await unpackEntries(path, zip, target, budget);
+  } finally {
+    zip.close();
+  }
+}
+
+async function unpackEntries(path: string, zip: ZipFile, target: Target, budget: Budget): Promise<void> {
   budget.requireEntries(zip.entryCount);
   for await (const entry of zip.eachEntry()) {
     // The types say string; without decoding it is the bytes of the name.

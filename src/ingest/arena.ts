@@ -18,7 +18,7 @@ interface Waiting {
 }
 
 /**
- * One buffer for all windows of an ingest, made once: buffers of their own would live until every thread has collected its
+ * One buffer for the windows of all ingests, made once: buffers of their own would live until every thread has collected its
  * reference, and so exceed the budget. Pages that nothing has touched take no memory.
  *
  * Invariants: pieces that are not released do not overlap; they are given in the order in which they were asked for.

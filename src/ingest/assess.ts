@@ -1,7 +1,7 @@
 /** Assesses the cloud of one cell from its staged files, where the product brings no mask of its own. */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Mask, type PixelArray, readRaster } from '../raster/index.js';
+import { Mask, type PixelArray, readRaster, storedNodata } from '../raster/index.js';
 import {
   type BandPixels,
   type LightgbmModel,
@@ -46,8 +46,9 @@ async function readBand(
 ): Promise<BandPixels> {
   const { header, bands } = await readRaster(join(folder, `${group}.tif`), [band]);
   const stored = bands[0] as PixelArray;
+  const hole = storedNodata(header.dataType, nodata ?? undefined);
   const pixels = new Float32Array(stored.length);
-  for (let i = 0; i < stored.length; i++) pixels[i] = stored[i] === nodata ? NaN : stored[i] * scale + offset;
+  for (let i = 0; i < stored.length; i++) pixels[i] = stored[i] === hole ? NaN : stored[i] * scale + offset;
   return { pixels, width: header.width, height: header.height };
 }
 

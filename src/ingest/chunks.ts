@@ -32,7 +32,7 @@ const height = ([from, to]: RowSpan) => to - from;
 
 /** The most rows that the window of each source holds at once. */
 export function windowHeights(sources: SourceGroup[], chunks: Chunk[]): number[] {
-  return sources.map((_, i) => Math.max(0, ...chunks.map(({ windows }) => height(windows[i]))));
+  return sources.map((_, i) => chunks.reduce((most, { windows }) => Math.max(most, height(windows[i])), 0));
 }
 
 /**
@@ -59,7 +59,11 @@ export function planChunks(
   const needed = cells.map(({ rows }) =>
     rows.reduce((sum, span, i) => sum + windowBytes(sources[i], height(span)), 0),
   );
-  throw tooLarge(path, Math.max(...needed), budget);
+  throw tooLarge(
+    path,
+    needed.reduce((most, bytes) => Math.max(most, bytes), 0),
+    budget,
+  );
 }
 
 const join = (a: RowSpan, b: RowSpan): RowSpan =>

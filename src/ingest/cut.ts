@@ -86,14 +86,14 @@ function warpBand(
 function maskCodes(
   sources: CutSource[],
   mask: NonNullable<CutTask['mask']>,
-  controlOf: (source: CutSource) => ControlGrid,
+  controlAt: (source: CutSource) => ControlGrid,
   valid: Uint8Array,
 ): Uint8Array {
   const codes = unassessedMask(valid);
   for (const { source, band, codes: table } of mask) {
     const stored = newPixels(sources[source].dataType, valid.length) as Uint8Array | Uint16Array;
     const known = new Uint8Array(valid.length).fill(1);
-    warpBand('nearest', sources[source], band, controlOf(sources[source]), stored, known);
+    warpBand('nearest', sources[source], band, controlAt(sources[source]), stored, known);
     assessFrom(stored, known, table, codes);
   }
   return codes;

@@ -48,8 +48,12 @@ export async function fingerprintOf(
     quality: codes,
     test: test && (await testDigest(test)),
   };
-  return createHash('sha256').update(JSON.stringify(everything)).digest('hex');
+  return createHash('sha256').update(JSON.stringify(everything, nameNumbers)).digest('hex');
 }
+
+/** JSON has no NaN and no infinities, and would make all of them null. */
+const nameNumbers = (_: string, value: unknown) =>
+  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 
 async function digestOf(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256');

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { messageOf, TilewrightError } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import type { Storage } from '../storage/index.js';
@@ -61,19 +62,21 @@ export interface IngestProcessContext {
   cloudModel?: string | undefined;
 }
 
+/** Share of the memory that holds source rows; the rest is for what threads and GDAL's processes work on. */
+const ROWS_SHARE = 0.6;
+
 /** Ingests every scene below the given paths. A scene that fails is named with its reason; the others go on. */
 export function ingestProcess(context: IngestProcessContext): Process {
+  const arena = new Arena(ROWS_SHARE * context.memory);
   return {
     id: 'ingest',
     title: 'Ingest scenes',
     description: 'Cuts scenes into tiles, with coverage, cloud cover and a mask.',
     inputs: INPUTS,
-    run: (inputs, job) => new IngestRun(context, inputs as IngestInputs, job).run(),
+    run: (inputs, job) => new IngestRun(context, arena, inputs as IngestInputs, job).run(),
   };
 }
 
-/** Share of the memory that holds source rows; threads and GDAL's processes take the rest for what they work on. */
-const ROWS_SHARE = 0.6;
 /** Scenes at once: while one waits for the disk, another is cut. More would only share out the memory. */
 const MOST_SCENES = 4;
 
@@ -113,14 +116,15 @@ class IngestRun {
   private inputsDescribed = 0;
 
   constructor(
-    { storage, workers, memory, cloudModel }: IngestProcessContext,
+    { storage, workers, cloudModel }: IngestProcessContext,
+    arena: Arena,
     private readonly options: IngestInputs,
     private readonly job: JobContext,
   ) {
     this.context = {
       storage,
       workers,
-      arena: new Arena(ROWS_SHARE * memory),
+      arena,
       cloudModel,
       digests: new Map(),
     };
@@ -182,11 +186,18 @@ class IngestRun {
       const { signal } = this.job;
       this.job.message(`unpacking ${input}`);
       await unpack(input, scratch.folder, { maxBytes: await storage.reserve.available(), signal });
-      const { inputs } = await findInputs(scratch.folder);
-      const scenes = (await Promise.all(inputs.map((one) => describeScenes(one, this.options)))).flat();
+      const { inputs, passedOver } = await findInputs(scratch.folder);
+      this.passedOver.push(...passedOver.map((folder) => join(input, relative(scratch.folder, folder))));
+      const scenes: Scene[] = [];
+      for (const one of inputs) {
+        const name = inputs.length === 1 ? input : join(input, relative(scratch.folder, one));
+        const found = await this.attempt(name, () => describeScenes(one, this.options));
+        // Users know the archive, not the folder.
+        scenes.push(...(found ?? []).map((scene) => ({ ...scene, path: name })));
+      }
       scratch.scenes = scenes.length;
-      // Users know the archive, not the folder.
-      return { scenes: scenes.map((scene) => ({ ...scene, path: input })), scratch };
+      if (scenes.length === 0) await this.remove(scratch);
+      return { scenes, scratch };
     } catch (error) {
       await this.remove(scratch);
       throw error;
@@ -206,18 +217,26 @@ class IngestRun {
     return this.afterFounder(id, async () => {
       const plan = await planScene(context.storage, scene, options);
       let cells = 0;
-      return ingestScene(context, plan, options, {
-        signal: job.signal,
-        onCells: (count) => {
-          cells = count;
-          tiles.total += count;
-        },
-        onShare: (share) => this.share(place, share),
-        onTiles: (count) => {
-          tiles.done += count;
-          tiles.skipped += cells - count;
-        },
-      });
+      let made = 0;
+      try {
+        const result = await ingestScene(context, plan, options, {
+          signal: job.signal,
+          onCells: (count) => {
+            cells = count;
+            tiles.total += count;
+          },
+          onShare: (share) => this.share(place, share),
+          onTiles: (count) => {
+            made = count;
+          },
+        });
+        tiles.done += made;
+        tiles.skipped += cells - made;
+        return result;
+      } catch (error) {
+        tiles.failed += cells;
+        throw error;
+      }
     });
   }
 

@@ -26,15 +26,6 @@ const MAX_FIELDS = 4096;
 /** The most bytes of one value: the offsets of 16 million blocks. */
 const MAX_VALUE_BYTES = 2 ** 27;
 
-/** True where the first bytes are those of a TIFF or BigTIFF. */
-export function isTiff(start: Uint8Array): boolean {
-  const [a, b, c, d] = start;
-  return (
-    (a === 0x49 && b === 0x49 && (c === 42 || c === 43) && d === 0) ||
-    (a === 0x4d && b === 0x4d && c === 0 && (d === 42 || d === 43))
-  );
-}
-
 /** Reads the fields with the given tags from the first directory of a TIFF: the full image. */
 export async function readTiffDirectory(
   file: FileHandle,

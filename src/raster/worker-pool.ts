@@ -45,8 +45,11 @@ interface Member<Task, Result> {
 
 /** Small, so that pixel buffers of tasks that are done are collected early. */
 const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 4 };
-/** No task of a sound file comes near: decoders of libraries have no end of their own on damaged ones, ms. */
-const TIME_LIMIT = 10 * 60_000;
+/**
+ * No task of a sound file comes near, ms. Decoders of libraries have no end of their own on damaged ones; GDAL's processes have
+ * one, which is shorter.
+ */
+const TIME_LIMIT = 35 * 60_000;
 /** How long a task may go on after it was told that it is not wanted, ms. */
 const ABORT_GRACE = 30_000;
 

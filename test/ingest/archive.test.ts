@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { archiveKind, unpack } from '../../src/ingest/archive.js';
+import { unpack } from '../../src/ingest/archive.js';
 import { type TarEntry, tar, type ZipEntry, zip } from '../support/archives.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -33,7 +33,7 @@ async function bench(t: TestContext) {
 }
 
 test('zip, tar and tar.gz are known by their content and unpacked whole', async (t) => {
-  const { out, path, unpackBytes } = await bench(t);
+  const { out, unpackBytes } = await bench(t);
   const files: Record<string, Buffer> = {
     'a.txt': Buffer.from('a'),
     'folder/b.bin': Buffer.from(Array.from({ length: 700_000 }, (_, i) => (i * 7919) % 251)),
@@ -48,7 +48,6 @@ test('zip, tar and tar.gz are known by their content and unpacked whole', async 
   };
   for (const [kind, bytes] of Object.entries(archives)) {
     const { files: names, bytes: total } = await unpackBytes(bytes);
-    assert.equal(await archiveKind(path), kind);
     const stored = kind === 'zip' ? ['stored'] : [];
     assert.deepEqual(names, [...Object.keys(files), ...stored]);
     for (const [name, content] of Object.entries(files))

@@ -1,5 +1,5 @@
 import { readdir, realpath, stat } from 'node:fs/promises';
-import { isAbsolute, join, relative, sep } from 'node:path';
+import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -119,7 +119,9 @@ async function allowedPath(href: string, isOwner: boolean, { allowedFolders }: S
   };
   // The same answer for what is missing and what is outside: the route tells nothing of the disk.
   if (real === null || !isAbsolute(path) || !allowedFolders.some(inside)) throw outsideFolder(href);
-  if (await holdsLinks(real)) throw outsideFolder(href);
+  // Metadata files speak for the files beside them.
+  const product = /\.(txt|json|xml)$/i.test(real) ? dirname(real) : real;
+  if (await holdsLinks(product)) throw outsideFolder(href);
   return real;
 }
 
@@ -132,9 +134,13 @@ function pathOf(href: string): string {
   }
 }
 
-/** Links in a product folder could lead out of the allowed folders; products are two levels deep at most. */
-async function holdsLinks(path: string, levels = 2): Promise<boolean> {
-  if (levels === 0 || !(await stat(path)).isDirectory()) return false;
+/**
+ * Links in a product folder could lead out of the allowed folders. A folder of SAFE products is six levels deep; what is deeper
+ * is refused unread.
+ */
+async function holdsLinks(path: string, levels = 6): Promise<boolean> {
+  if (!(await stat(path)).isDirectory()) return false;
+  if (levels === 0) return true;
   for (const entry of await readdir(path, { withFileTypes: true })) {
     if (!entry.isFile() && !entry.isDirectory()) return true;
     if (entry.isDirectory() && (await holdsLinks(join(path, entry.name), levels - 1))) return true;

@@ -34,7 +34,7 @@ function bandNames(value: string): Record<string, number> {
 export function ingestCommand(): Command {
   const command = new Command('ingest')
     .description('cut scenes into tiles')
-    .argument('<path...>', 'GeoTIFF files, or folders as Landsat delivers them')
+    .argument('<path...>', 'raster files, archives, products as delivered, or folders of these')
     .addOption(
       flag(
         '--collection <id>',
@@ -152,13 +152,20 @@ async function watch(
   flags: IngestFlags,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const folder of folders) if (!(await stat(folder)).isDirectory()) throw notFolder(folder);
+  for (const folder of folders) {
+    const info = await stat(folder).catch(() => null);
+    if (!info?.isDirectory()) throw notFolder(folder);
+  }
   note(`watching ${folders.join(', ')}; Ctrl-C ends`);
+  let pending: string[] = [];
+  /** Told already. */
+  let failed: string[] = [];
   for await (const settled of settledInputs(folders, signal)) {
-    const inputs: string[] = [];
+    const inputs = [...pending];
+    pending = [];
     for (const path of settled) {
       const found = await findInputs(path).catch((error) => {
-        if (!notRecognised.is(error)) throw error;
+        if (!notRecognised.is(error)) note(`error: ${messageOf(error)}`);
         return null;
       });
       inputs.push(...(found?.inputs ?? []));
@@ -170,8 +177,10 @@ async function watch(
       else printResults(results, target.name);
     } catch (error) {
       if (signal.aborted) return;
-      // The next batch may do better: a full job queue empties, a server comes back.
-      note(`error: ${messageOf(error)}`);
+      // It is tried again with the next look: a full job queue empties, a server comes back.
+      if (inputs.join() !== failed.join()) note(`error: ${messageOf(error)}; it is tried again`);
+      failed = inputs;
+      pending = inputs;
     }
   }
 }

@@ -70,8 +70,8 @@ export async function isArchive(path: string): Promise<boolean> {
   return kind === 'zip' || kind === 'tar' || kind === 'gzip';
 }
 
-/** GDAL's overviews beside a file are TIFFs as well, without a position of their own. */
-const isOverview = (name: string) => /\.ovr$/i.test(name);
+/** Overviews and statistics beside a file are TIFF or Erdas files as well, and no scenes. */
+const isOverview = (name: string) => /\.(ovr|rrd|aux)$/i.test(name);
 
 async function candidateAt(path: string): Promise<Candidate> {
   try {
