@@ -1,16 +1,16 @@
 /** Assesses the cloud of one cell from its staged files, where the product brings no mask of its own. */
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Mask, type PixelArray, readRaster, storedNodata } from '../raster/index.js';
 import {
   type BandPixels,
   type LightgbmModel,
-  MAX_MODEL_BYTES,
   modelCloud,
   parseLightgbm,
+  readModelFile,
   reflectanceCloud,
 } from './cloud/index.js';
-import { badCloudModel, cloudModelUnreadable } from './errors.js';
+import { cloudModelUnreadable } from './errors.js';
 import type { AssessBand, AssessTask } from './tasks.js';
 
 /** Mask codes of the cell, in place of those of its staged mask. */
@@ -68,14 +68,10 @@ let loaded: { path: string; changed: number; model: LightgbmModel } | undefined;
 
 /** Read anew where the file has changed. */
 async function loadModel(path: string): Promise<LightgbmModel> {
-  try {
-    const { mtimeMs: changed, size } = await stat(path);
-    if (size > MAX_MODEL_BYTES) throw badCloudModel(path, `${size} bytes are more than ${MAX_MODEL_BYTES}`);
-    if (loaded?.path !== path || loaded.changed !== changed)
-      loaded = { path, changed, model: parseLightgbm(await readFile(path), path) };
-    return loaded.model;
-  } catch (error) {
-    if (error instanceof Error && 'syscall' in error) throw cloudModelUnreadable.because(error, path, error);
-    throw error;
-  }
+  const { mtimeMs: changed } = await stat(path).catch((error) => {
+    throw cloudModelUnreadable.because(error, path, error);
+  });
+  if (loaded?.path !== path || loaded.changed !== changed)
+    loaded = { path, changed, model: parseLightgbm(await readModelFile(path), path) };
+  return loaded.model;
 }

@@ -34,11 +34,26 @@ export function cloudTestOf(scene: Scene, modelPath: string | undefined, asked: 
   }
   if (scene.quality.length > 0 || !(scene.reflectanceTest || asked)) return null;
   const bands = findBands(scene, SIX, (band) => band.commonName);
-  if (bands) return { test: { kind: 'reflectance' }, bands };
-  scene.warnings.push(
-    `cloud is not assessed: the tests need bands named ${Object.keys(SIX).join(', ')} (name them by --bands)`,
-  );
-  return null;
+  if (!bands) {
+    const advice = asked ? ' (name them by --bands)' : '';
+    scene.warnings.push(
+      `cloud is not assessed: the tests need bands named ${Object.keys(SIX).join(', ')}${advice}`,
+    );
+    return null;
+  }
+  if (isUncalibrated(scene, bands)) {
+    scene.warnings.push('cloud is not assessed: the tests need reflectance from 0 to 1; say how by --scale');
+    return null;
+  }
+  return { test: { kind: 'reflectance' }, bands };
+}
+
+/** Whole numbers that nothing turns into reflectance: the tests would find cloud everywhere. */
+function isUncalibrated(scene: Scene, bands: Record<string, AssessBand>): boolean {
+  return Object.values(bands).some(({ group: name, scale }) => {
+    const group = scene.groups.find((one) => one.name === name);
+    return scale === 1 && !group?.bands[0].header.dataType.startsWith('float');
+  });
 }
 
 const byName = (band: SourceBand) => band.name;

@@ -66,7 +66,7 @@ export const tooLarge = defineError(
   400,
   'One row of tiles needs more source pixels in memory than the limit allows.',
   (path: string, needed: number, limit: number) =>
-    `${path}: one row of tiles needs ${Math.ceil(needed / 1e6)} MB of source pixels, the limit is ${Math.floor(limit / 1e6)} MB. Use a higher --precision or more --memory.`,
+    `${path}: one row of tiles needs ${(needed / 1e6).toFixed(1)} MB of source pixels, the limit is ${(limit / 1e6).toFixed(1)} MB. Use a higher --precision or more --memory.`,
 );
 
 export const ingestFailed = defineError(

@@ -27,7 +27,7 @@ export interface IngestResults {
   scenes: SceneResult[];
   tiles: number;
   failed: { path: string; code: string; message: string }[];
-  /** Folders below the given ones in which no scene was found. */
+  /** Folders below the given ones that are no products; they were not looked into. */
   passedOver: string[];
   seconds: number;
 }
@@ -147,6 +147,7 @@ class IngestRun {
     for (const scratch of this.unpacked) await this.remove(scratch);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     const results = this.results.filter(Boolean);
+    this.job.message(summaryOf(results.length, this.failed));
     return {
       collection: results[0]?.collection ?? null,
       scenes: results,
@@ -200,7 +201,10 @@ class IngestRun {
       return { scenes, scratch };
     } catch (error) {
       await this.remove(scratch);
-      throw error;
+      if (!(error instanceof TilewrightError)) throw error;
+      // Users know the archive, not the folder.
+      const message = error.message.replaceAll(scratch.folder, input);
+      throw new TilewrightError(error.code, error.status, message, { cause: error });
     }
   }
 
@@ -235,6 +239,8 @@ class IngestRun {
         return result;
       } catch (error) {
         tiles.failed += cells;
+        // Another delivery of the scene may be sound.
+        this.seen.delete(`${id}/${scene.id}`);
         throw error;
       }
     });
@@ -293,4 +299,10 @@ class IngestRun {
       return null;
     }
   }
+}
+
+/** One line for who only looks at the job. */
+function summaryOf(ingested: number, failed: IngestResults['failed']): string {
+  if (failed.length === 0) return `${ingested} ingested`;
+  return `${ingested} ingested, ${failed.length} failed: ${failed[0].message}`;
 }

@@ -80,6 +80,8 @@ function interpolationError({ step, columns, rows, x, y }: ControlGrid, locate: 
         (values[node] + values[node + 1] + values[node + columns] + values[node + columns + 1]) / 4;
       const [u, v] = locate(i * step + middle + 0.5, j * step + middle + 0.5);
       const error = Math.hypot(u - mean(x), v - mean(y));
+      // Some nodes have no counterpart in the source, but the middle has: smaller squares lose less of it.
+      if (Number.isNaN(error) && !Number.isNaN(u + v)) return Infinity;
       if (error > worst) worst = error;
     }
   }

@@ -1,5 +1,5 @@
 /** Opens rasters, known by their content and not by their names. */
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { TilewrightError } from '../errors.js';
 import { noLayer, notTiff, rasterUnreadable, severalLayers } from './errors.js';
 import { openWithGdal } from './gdal/header.js';
@@ -47,7 +47,7 @@ export async function rasterKind(path: string): Promise<RasterKind> {
 async function firstBytes(path: string): Promise<Uint8Array> {
   let file: FileHandle | undefined;
   try {
-    file = await open(path);
+    file = await openFile(path);
     const status = await file.stat();
     if (status.isDirectory()) throw notTiff(path, 'it is a folder', 'Name a file.');
     const start = new Uint8Array(Math.min(SIGNATURE_BYTES, status.size));

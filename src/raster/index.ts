@@ -9,6 +9,7 @@ export { openRaster } from './header.js';
 export { hullOf, type PixelCorner } from './hull.js';
 export { assessFrom, cloudCoverOf, coverageOf, histogramOf, unassessedMask } from './mask.js';
 export { type OdlNode, odlList, odlNodes, parseOdl } from './odl.js';
+export { openFile } from './open-file.js';
 export { bytesPerSample, DATA_TYPES, emptyPixel, newPixels, pixelsOf, storedNodata } from './pixels.js';
 export { readRaster, readRows, readWindow } from './read.js';
 export { type FileKind, fileKind, SIGNATURE_BYTES } from './recognise.js';

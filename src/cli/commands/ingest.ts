@@ -65,14 +65,14 @@ export function ingestCommand(): Command {
     .addOption(
       flag(
         '--dry-run',
-        'list the tiles that there would be, and write nothing; empty ones are known only later',
+        'list the tiles that there would be, and make none; which are empty is known only later',
       ),
     )
     .addOption(
       flag(
         '--watch',
         'go on, and ingest what comes into the folders, until stopped; with --format json one line a batch',
-      ),
+      ).conflicts('dryRun'),
     );
   command.addOption(
     flag(
@@ -141,7 +141,9 @@ function noteWarnings({ scenes, passedOver, failed }: IngestResults): void {
     note(`warning: ${first}${others.length > 0 ? ` and ${count(others.length, 'other')}` : ''}: ${warning}`);
   }
   if (passedOver.length > 0)
-    note(`warning: ${count(passedOver.length, 'folder')} without a scene: ${passedOver.join(', ')}`);
+    note(
+      `warning: ${count(passedOver.length, 'folder')} below not looked into; name what is meant: ${passedOver.join(', ')}`,
+    );
   for (const { code, message } of failed) note(`error: ${message} [${code}]`);
 }
 

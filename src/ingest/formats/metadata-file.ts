@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { openFile } from '../../raster/index.js';
 import { badMetadata } from '../errors.js';
 
 /** Far above what space agencies write: the largest tile metadata of Sentinel-2 has about 1 MB. */
@@ -13,9 +13,11 @@ export async function readMetadata(path: string): Promise<Buffer> {
   return bytes;
 }
 
-/** The first bytes of a file, or all where it has fewer. */
+/** The first bytes of a file, or all where it has fewer. Throws TW_INGEST_BAD_METADATA where it cannot be opened. */
 export async function readStart(path: string, bytes: number): Promise<Buffer> {
-  const file = await open(path);
+  const file = await openFile(path).catch((error) => {
+    throw badMetadata.because(error, path, (error as Error).message);
+  });
   try {
     const { size } = await file.stat();
     const start = Buffer.alloc(Math.min(size, bytes));

@@ -39,7 +39,27 @@ export interface GdalBand {
 const MAX_JSON_BYTES = 64 * 2 ** 20;
 
 /** Asks GDAL about a dataset that no driver but one may open. `path` is the file, for messages. */
-export async function gdalInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
+export function gdalInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
+  return inSlot(() => runInfo(path, dataset, driver));
+}
+
+/** Processes at once, however many files an input has. */
+let free = 4;
+const waiting: (() => void)[] = [];
+
+async function inSlot<T>(work: () => Promise<T>): Promise<T> {
+  if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
+  else free--;
+  try {
+    return await work();
+  } finally {
+    const next = waiting.shift();
+    if (next) next();
+    else free++;
+  }
+}
+
+async function runInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
   const chunks: Uint8Array[] = [];
   const args = ['-json', '-proj4', '-norat', '-noct', '-nogcp', '-if', driver, dataset];
   const limits = { totalMs: 120_000, outputBytes: MAX_JSON_BYTES };
