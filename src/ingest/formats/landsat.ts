@@ -1,7 +1,7 @@
 /**
  * Landsat 4-9 (TM, ETM+, OLI, TIRS), one GeoTIFF a band with an MTL beside them: pre-collection, Collection 1 and 2, level 1
- * and 2, and tiles of Analysis Ready Data. Gaps of the broken scan line corrector are nodata like all fill. Bands are matched by
- * the suffix of their file names; position comes from the rasters, never from the MTL.
+ * and 2, and tiles of Analysis Ready Data. Gaps of the broken scan line corrector are nodata like all fill. Bands are matched
+ * by the suffix of their file names; position comes from the rasters, never from the MTL.
  */
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';

@@ -133,7 +133,7 @@ export function bandName(layer: string, shortName: string): string {
   return /^M.D09G/.test(shortName) ? plain.replace(/_1$/, '') : plain;
 }
 
-/** What a layer holds, from the table of its product, and for other products from the file. A declared nodata value counts first. */
+/** What a layer holds, from the table of its product, and for other products from the file. Declared nodata counts first. */
 export function meaningOf(shortName: string, name: string, header: RasterHeader): LayerMeaning {
   const product = productOf(shortName);
   if (!product) return meaningOfFile(name, header);

@@ -51,7 +51,7 @@ export const modis: SceneFormat = {
       collection: {
         id: `modis-${shortName.toLowerCase()}`,
         title: metadata.LONGNAME ?? `MODIS ${shortName}`,
-        // As all data that NASA produced, by its rules for data and information of Earth science.
+        // NASA ESDIS data use policy: data of missions that NASA leads are CC0 unless marked otherwise.
         license: 'CC0-1.0',
         attribution: 'MODIS data courtesy of NASA',
       },

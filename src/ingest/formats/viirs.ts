@@ -69,6 +69,7 @@ async function describeProduct(container: Container, options: DescribeOptions): 
     collection: {
       id: `viirs-${product.toLowerCase()}`,
       title: metadata.LongName ?? `VIIRS ${product}`,
+      // NASA ESDIS data use policy, as for MODIS.
       license: 'CC0-1.0',
       attribution: 'NASA Land Processes Distributed Active Archive Center',
     },
