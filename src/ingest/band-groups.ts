@@ -35,8 +35,9 @@ function requireOneCrs(bands: UngroupedBand[]): void {
 }
 
 /**
- * Groups, finest first, data before qa. Names are `<size>m`, `<size>m-qa`, with `-<type>` where two would be alike, and codes marked where
- * the type is alike as well. A file has one nodata value, so data bands that differ in it are two groups, the later one named by it.
+ * Groups, finest first, data before qa. Names are `<size>m`, `<size>m-qa`, with `-<type>` where two differ in it, and codes
+ * marked where the type is alike. A file has one nodata value, so bands that differ in it are two groups, the later one named
+ * by it.
  */
 export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
   requireOneCrs(bands);
@@ -49,7 +50,7 @@ export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
         g.role === role &&
         g.resampling === resampling &&
         g.type === band.header.dataType &&
-        (role === 'qa' || Object.is(g.nodata, nodata)) &&
+        Object.is(g.nodata, nodata) &&
         sameSize(g.resolution.x, resolution.x) &&
         sameSize(g.resolution.y, resolution.y),
     );
@@ -72,8 +73,12 @@ export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
     const codes =
       group.resampling === 'nearest' && sameType.some((other) => other.resampling !== group.resampling);
     const suffix = codes ? `${type}-codes` : type;
-    const name = alike.length > 1 ? `${base(group)}-${suffix}` : base(group);
-    const unique = names.has(name) ? `${name}-nodata${group.nodata ?? '-none'}` : name;
+    const differ = alike.some((other) => other.type !== type || other.resampling !== group.resampling);
+    const name = differ ? `${base(group)}-${suffix}` : base(group);
+    const named = names.has(name) ? `${name}-nodata${group.nodata ?? '-none'}` : name;
+    // Pixel sizes can differ and still round to one name.
+    let unique = named;
+    for (let count = 2; names.has(unique); count++) unique = `${named}-${count}`;
     names.add(unique);
     return { ...group, name: unique };
   });

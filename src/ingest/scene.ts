@@ -74,7 +74,7 @@ export interface DescribeOptions {
   maskBand?: number;
 }
 
-/** An input before it is known what product it is. Formats look at its content, not at its name. */
+/** An input before it is known what product it is. Formats look at its content, and at names where nothing inside says it. */
 export interface Candidate {
   path: string;
   /** What the first bytes of a file say; null for a folder and for what no one knows. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { stepsOf, variableNames } from '../../src/ingest/formats/cf-grid.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { readRaster } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -38,6 +39,32 @@ test('another CF file needs the name of its collection', async () => {
     scenes.map(({ id, collection }) => `${collection.id}/${id}`),
     ['analysis/run_20200228', 'analysis/run_20200228T060000Z', 'analysis/run_20200229T060000Z'],
   );
+});
+
+test('a step with bounds ends before the next one begins; one without lasts as long as the product says', () => {
+  const steps = [
+    { start: 0, end: 100 },
+    { start: 100, end: 200 },
+    { start: 200, end: 200 },
+  ];
+  const ends = (span: number) => stepsOf({ steps, bandsPerStep: 1 }, span).map(({ end }) => end);
+  assert.deepEqual(ends(0), [99, 199, 200]);
+  assert.deepEqual(ends(50), [99, 199, 249]);
+});
+
+test('variables of one name in several groups are told apart', () => {
+  assert.deepEqual(variableNames(['/grid/rain', '/grid/snow']), ['rain', 'snow']);
+  assert.deepEqual(variableNames(['/data/day/lst', '/data/night/lst', '/data/night/qc', '/x']), [
+    'day/lst',
+    'night/lst',
+    'qc',
+    'x',
+  ]);
+  assert.deepEqual(variableNames(['/lst', '/night/lst', '/night/lst/lst']), [
+    'lst',
+    'night/lst',
+    'night/lst/lst',
+  ]);
 });
 
 test('a CF file without times needs one', async () => {

@@ -248,6 +248,33 @@ test('before collections: old key names, radiance alone, no quality band; and wh
   }
 });
 
+test('flags win over the product; saturation has no nodata and a group of its own', async (t) => {
+  const stem = 'LC08_L1TP_017036_20200101_20210501_02_T1';
+  const names = ['B4', 'QA_PIXEL', 'QA_RADSAT'].map((name) => `${stem}_${name}`);
+  const product = await writeProduct(join(await tempFolder(t), stem), names);
+  const flags = { id: 'mine', platform: 'landsat', datetime: '2020-01-01T15:00:00Z/2020-01-01T16:00:00Z' };
+  const [scene] = await describeScenes(product, flags);
+  assert.deepEqual(
+    [scene.id, scene.platform, scene.start, scene.end],
+    ['mine', 'landsat', Date.parse('2020-01-01T15:00:00Z'), Date.parse('2020-01-01T16:00:00Z')],
+  );
+  assert.deepEqual(scene.warnings, [
+    'no MTL file: the height of the sun is not known, so reflectance is too low',
+  ]);
+  assert.deepEqual(
+    scene.groups.map(({ name, nodata, bands }) => [name, nodata, bands.map((band) => band.name).join()]),
+    [
+      ['30m', 0, 'B4'],
+      ['30m-qa', 1, 'QA_PIXEL'],
+      ['30m-qa-nodata-none', null, 'QA_RADSAT'],
+    ],
+  );
+  assert.deepEqual(
+    scene.quality.map(({ group, band }) => [group, band]),
+    [['30m-qa', 0]],
+  );
+});
+
 test('a tile of Analysis Ready Data is surface reflectance of Collection 2', async (t) => {
   const stem = 'LC08_CU_003009_20200101_20210501_02';
   const names = ['SR_B4', 'SR_B5', 'ST_B10', 'QA_PIXEL', 'ST_QA'].map((name) => `${stem}_${name}`);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { geohash } from '../../src/geocode/index.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import { bandName, meaningOf, qualityOf } from '../../src/ingest/formats/modis-products.js';
+import { bandName, meaningOf, qualityLayerOf } from '../../src/ingest/formats/modis-products.js';
 import { openRaster, readRaster } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -45,6 +45,7 @@ test('a layer that kept its metadata: id, period, classes and their cloud', asyn
   const [scene] = await describeScenes(path, {});
   assert.equal(scene.id, 'MOD10A2.A2022033.h09v05_Maximum_Snow_Extent');
   assert.deepEqual([scene.collection.id, scene.collection.title], ['modis-mod10a2', 'Snow Cover 8-Day']);
+  assert.equal(scene.collection.license, 'CC0-1.0');
   assert.equal(scene.platform, 'terra');
   assert.equal(new Date(scene.start).toISOString(), '2022-02-02T00:00:00.000Z');
   assert.equal(new Date(scene.end).toISOString(), '2022-02-09T23:59:59.500Z');
@@ -65,7 +66,12 @@ test('a MODIS file without its date is broken; other metadata are no MODIS', asy
   const flags = { collection: 'plain', datetime: '2020-01-01' };
   const { RANGEBEGINNINGDATE, ...undated } = metadata;
   const path = await writeRaster(join(folder, 'a.tif'), { metadata: undated });
-  await assert.rejects(describeScenes(path, flags), { code: 'TW_INGEST_NO_DATETIME' });
+  await assert.rejects(describeScenes(path, { collection: 'plain' }), { code: 'TW_INGEST_NO_DATETIME' });
+  const [told] = await describeScenes(path, { datetime: '2020-02-01/2020-02-08' });
+  assert.deepEqual(
+    [told.id, told.start, told.end],
+    ['MOD10A2.A2020032.h09v05_a', Date.parse('2020-02-01'), Date.parse('2020-02-08')],
+  );
   for (const SHORTNAME of ['VNP10A1', 'mod10a2', 'MODE', '']) {
     const other = await writeRaster(join(folder, 'b.tif'), { metadata: { ...metadata, SHORTNAME } });
     assert.equal((await describeScenes(other, flags))[0].collection.id, 'plain');
@@ -74,12 +80,13 @@ test('a MODIS file without its date is broken; other metadata are no MODIS', asy
 
 test('what layers hold, by product and from the file', async (t) => {
   const folder = await tempFolder(t);
-  const header = async (dataType: 'int16' | 'uint8', scale?: number, offset?: number) => {
+  const header = async (dataType: 'int16' | 'uint8', scale?: number, offset?: number, nodata?: number) => {
     const bands = dataType === 'int16' ? [new Int16Array(4096)] : [new Uint8Array(4096)];
-    const path = join(folder, `${dataType}-${scale}.tif`);
-    return openRaster(await writeRaster(path, { dataType, bands, bandTags: [{ scale, offset }], nodata: 7 }));
+    const path = join(folder, `${dataType}-${scale}-${nodata}.tif`);
+    return openRaster(await writeRaster(path, { dataType, bands, bandTags: [{ scale, offset }], nodata }));
   };
   const plain = await header('int16');
+  const declared = await header('int16', undefined, undefined, 7);
   const times = await header('int16', 10000);
   const cases: [product: string, layer: string, name: string, expected: object][] = [
     [
@@ -95,7 +102,7 @@ test('what layers hold, by product and from the file', async (t) => {
     ['MOD11A2', 'LST_Day_1km', 'LST_Day_1km', { scale: 0.02, nodata: 0, resampling: 'bilinear' }],
     ['MCD12Q1', 'LC_Type1', 'LC_Type1', { resampling: 'nearest', nodata: 255 }],
     ['MCD43A4', 'Nadir_Reflectance_Band2', 'Nadir_Reflectance_Band2', { nodata: 32767, commonName: 'nir08' }],
-    ['MCD64A1', 'Burn Date', 'Burn_Date', { role: 'data', resampling: 'nearest', nodata: 7 }],
+    ['MCD64A1', 'Burn Date', 'Burn_Date', { role: 'data', resampling: 'nearest', nodata: null }],
     ['MCD64A1', 'QA', 'QA', { role: 'qa' }],
   ];
   for (const [product, layer, name, expected] of cases) {
@@ -104,6 +111,12 @@ test('what layers hold, by product and from the file', async (t) => {
     for (const [key, value] of Object.entries(expected))
       assert.equal(meaning[key as keyof typeof meaning], value, `${product} ${layer} ${key}`);
   }
+  assert.deepEqual(
+    ['MOD09GA', 'MCD64A1'].map((product) => meaningOf(product, 'sur_refl_b01', declared).nodata),
+    [7, 7],
+    'what the file declares counts before the table',
+  );
+  assert.equal(meaningOf('MOD09GA', 'state_1km', declared).nodata, null);
   // An unlisted product: factors of the file, and a factor that is meant as a divisor.
   const fraction = await header('uint8', 0.5, 3);
   assert.deepEqual(
@@ -143,8 +156,8 @@ test('quality bits', () => {
     ...[25, 37, 39].map((value): [string, number, number] => ['MOD10A2', value, 1]),
   ];
   for (const [product, value, code] of cases)
-    assert.equal(qualityOf(product)?.code(value), code, `${product} ${value}`);
-  assert.equal(qualityOf('MOD11A1'), undefined);
+    assert.equal(qualityLayerOf(product)?.code(value), code, `${product} ${value}`);
+  assert.equal(qualityLayerOf('MOD11A1'), undefined);
 });
 
 test('a real HDF4 granule: its cloud is that of its GeoTIFF twin, pixel by pixel', { skip }, async (t) => {

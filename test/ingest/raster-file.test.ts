@@ -226,8 +226,8 @@ test('bands with different nodata values are groups of their own', async (t) => 
   assert.deepEqual(
     groups.map(({ name, nodata }) => [name, nodata]),
     [
-      ['10m-uint8', 1],
-      ['10m-uint8-nodata2', 2],
+      ['10m', 1],
+      ['10m-nodata2', 2],
       ['mask', 0],
     ],
   );

@@ -14,6 +14,7 @@ import { encodeCog, Mask, readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
+import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 
 const SMALL = { size: { width: 60, height: 60 } };
@@ -371,6 +372,54 @@ test('loose bands: names, documents and flags say what is missing', async (t) =>
   assert.deepEqual([item.id, item.start], [product.sceneId, Date.parse(properties.datetime)]);
   assert.equal(item.groups[0].bands[0].offset, 0);
   assert.match(item.warnings.join(), /notes.json is no JSON/);
+});
+
+test('loose bands: time as span, without a zone, of a day that is none; nodata as declared', async (t) => {
+  const folder = await tempFolder(t);
+  const pixels = { width: 60, height: 60, pixel: 10, nodata: 9 };
+  const folderOf = async (name: string) => {
+    await mkdir(join(folder, name));
+    return join(folder, name);
+  };
+  const one = await folderOf('S2A_one');
+  await writeRaster(join(one, 'B04.tif'), pixels);
+  await assert.rejects(describe(one, { datetime: '2023-02-31' }), { code: 'TW_INGEST_BAD_OPTION' });
+  const spans = await describe(one, { datetime: '2023-07-07/2023-07-08' });
+  assert.deepEqual([spans.start, spans.end], [Date.parse('2023-07-07'), Date.parse('2023-07-08')]);
+  assert.equal(spans.id, 'S2A_one_20230707T000000Z');
+  assert.equal(spans.groups[0].nodata, 9);
+  assert.equal((await describe(one, { datetime: '2023-07-07', nodata: 5 })).groups[0].nodata, 5);
+  await writeFile(join(one, 'tileInfo.json'), '{"timestamp": "2023-07-07T10:10:38.758"}');
+  assert.equal((await describe(one)).start, Date.parse('2023-07-07T10:10:38.758Z'));
+
+  const several = await folderOf('several');
+  const stems = ['T33UVP_20230707T100621', 'T33UVP_20230712T100621'];
+  for (const stem of stems) await writeRaster(join(several, `${stem}_B04.tif`), pixels);
+  await cp(join(one, 'tileInfo.json'), join(several, 'tileInfo.json'));
+  const scenes = await describeScenes(several, {});
+  assert.deepEqual(
+    scenes.map(({ start }) => new Date(start).toISOString()),
+    ['2023-07-07T10:06:21.000Z', '2023-07-12T10:06:21.000Z'],
+    'a document that does not say which scene it is about speaks for none',
+  );
+  await assert.rejects(describeScenes(several, { id: 'mine' }), {
+    code: 'TW_INGEST_BAD_OPTION',
+    message: /--id mine .* has 2/,
+  });
+});
+
+test('flags win over the metadata of a product', async (t) => {
+  const { path } = await writeSafe(await tempFolder(t), { level: 'L1C', ...SMALL });
+  const scene = await describe(path, {
+    id: 'mine',
+    platform: 'sentinel-2',
+    datetime: '2020-01-01/2020-01-02',
+  });
+  assert.deepEqual(
+    [scene.id, scene.platform, scene.start, scene.end],
+    ['mine', 'sentinel-2', Date.parse('2020-01-01'), Date.parse('2020-01-02')],
+  );
+  assert.match(scene.collection.licenseUrl ?? '', /^https:.*Legal_Notice$/);
 });
 
 const noGdal = !hasGdal && 'no GDAL on PATH';

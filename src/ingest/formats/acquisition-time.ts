@@ -1,4 +1,6 @@
 /** When a scene was taken, from the texts that flags, tags, STAC Items and file names have for it. */
+import { badOption } from '../errors.js';
+import type { DescribeOptions } from '../scene.js';
 
 /** Milliseconds since 1970, both ends included. */
 export interface TimeSpan {
@@ -23,6 +25,27 @@ export function parseSpan(text: string): TimeSpan | null {
   const parts = text.split('/');
   const [start, end = start] = parts.map(parseTime);
   return parts.length <= 2 && start <= end ? { start, end } : null;
+}
+
+/** What --datetime says; undefined without the flag. Throws TW_INGEST_BAD_OPTION. */
+export function flaggedTime({ datetime }: DescribeOptions): TimeSpan | undefined {
+  if (datetime === undefined) return undefined;
+  const span = parseSpan(datetime);
+  if (!span) throw badOption('--datetime', datetime, 'a time such as 2024-06-01T10:30:00Z, or start/end');
+  return span;
+}
+
+/**
+ * The range of time in the inventory metadata of NASA's EOSDIS, as MODIS (RANGEBEGINNINGDATE) and VIIRS (RangeBeginningDate)
+ * name it: date and time apart, without a zone. Null where it has no beginning.
+ */
+export function spanOfInventory(metadata: Record<string, string>): TimeSpan | null {
+  const get = (name: string) => metadata[name] ?? metadata[name.toUpperCase()];
+  const [start, end] = ['RangeBeginning', 'RangeEnding'].map((edge) =>
+    parseTime(`${get(`${edge}Date`)}T${get(`${edge}Time`) ?? '00:00:00'}`),
+  );
+  if (Number.isNaN(start)) return null;
+  return { start, end: end >= start ? end : start };
 }
 
 /** The first YYYY-MM-DD or YYYYMMDD of the years 1900 to 2100 in a file name, as YYYY-MM-DD; undefined where there is none. */

@@ -2,7 +2,6 @@
  * Grids by the CF conventions in netCDF-4 or HDF5, one scene for each step of time: gridMET, which says so itself, and any other
  * with the name of its collection.
  */
-import { basename } from 'node:path';
 import { TilewrightError } from '../../errors.js';
 import {
   type Container,
@@ -16,8 +15,8 @@ import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { missingBand, noCollection, noDatetime, notRecognised } from '../errors.js';
 import { groundResolution } from '../resolution.js';
 import type { DescribeOptions, Resolution, Scene, SceneFormat } from '../scene.js';
-import { parseSpan, stamp, type TimeSpan } from './acquisition-time.js';
-import { cleanId, flaggedTime, stemOf } from './raster-file.js';
+import { flaggedTime, parseSpan, stamp, type TimeSpan } from './acquisition-time.js';
+import { cleanId, stemOf } from './scene-id.js';
 
 /** A variable of the file with its place and its times. */
 interface Variable {
@@ -114,7 +113,7 @@ async function variablesOf({
   for (const { name } of layers) {
     try {
       const header = await openRaster(path, name);
-      variables.push({ name: basename(name), header, time: await openTimeAxis(path, name) });
+      variables.push({ name, header, time: await openTimeAxis(path, name) });
     } catch (error) {
       if (!(error instanceof TilewrightError)) throw error;
       faults.push({ name, error });
@@ -123,10 +122,24 @@ async function variablesOf({
   if (variables.length === 0) {
     throw faults[0]?.error ?? notRecognised(path, 'it holds no variable with rows and columns');
   }
+  const names = variableNames(variables.map(({ name }) => name));
   return {
-    variables,
+    variables: variables.map((variable, i) => ({ ...variable, name: names[i] })),
     warnings: faults.map(({ name, error }) => `${name} is left out: ${error.message}`),
   };
+}
+
+/** The last parts of paths; where some are alike, what stands below the group that these have in common. */
+export function variableNames(paths: string[]): string[] {
+  const split = paths.map((path) => path.split('/').filter((part) => part !== ''));
+  return split.map((parts) => {
+    const alike = split.filter((other) => other.at(-1) === parts.at(-1));
+    if (alike.length === 1) return parts.slice(-1).join();
+    const common = parts.findIndex(
+      (part, i) => i === parts.length - 1 || alike.some((other) => other[i] !== part),
+    );
+    return parts.slice(common).join('/');
+  });
 }
 
 function bandsOf(
@@ -167,8 +180,12 @@ function sameSteps(a: TimeAxis | undefined, b: TimeAxis | undefined): boolean {
   return a.steps.length === b.steps.length && a.steps.every(({ start }, i) => start === b.steps[i].start);
 }
 
-function stepsOf({ steps }: TimeAxis, span: number): TimeSpan[] {
-  return steps.map(({ start, end }) => ({ start, end: end > start || span === 0 ? end : start + span - 1 }));
+/** Bounds of a step end where the next one begins; a scene ends a millisecond before, so that days do not overlap. */
+export function stepsOf({ steps }: TimeAxis, span: number): TimeSpan[] {
+  return steps.map(({ start, end }) => {
+    if (end > start) return { start, end: end - 1 };
+    return { start, end: span === 0 ? start : start + span - 1 };
+  });
 }
 
 /** Where no variable has an axis of time: the flag, else what the file says it covers. */

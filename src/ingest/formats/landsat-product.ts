@@ -1,6 +1,7 @@
 /** What a Landsat product says of itself, from its MTL or, where there is none, from its name. */
 import { basename } from 'node:path';
 import { notRecognised } from '../errors.js';
+import { parseTime } from './acquisition-time.js';
 import { type Mtl, readMtl } from './mtl.js';
 
 export type LandsatLevel = 'c2-l2' | 'c2-l1' | 'c1-l1' | 'pre-l1';
@@ -32,7 +33,7 @@ export async function productOfMtl(path: string): Promise<LandsatProduct | null>
     return value;
   };
   const spacecraft = Number(/([4-9])$/.exec(need('SPACECRAFT_ID'))?.[1]);
-  const letter = SENSORS[need('SENSOR_ID')];
+  const letter = SENSORS.get(need('SENSOR_ID'));
   if (!spacecraft || !letter) {
     throw notRecognised(
       path,
@@ -42,7 +43,7 @@ export async function productOfMtl(path: string): Promise<LandsatProduct | null>
   const level = get('PROCESSING_LEVEL') ?? need('DATA_TYPE', 'PRODUCT_TYPE');
   const date = need('DATE_ACQUIRED', 'ACQUISITION_DATE');
   const time = need('SCENE_CENTER_TIME', 'SCENE_CENTER_SCAN_TIME');
-  const start = Date.parse(`${date}T${time.replace(/(\.\d{3})\d*Z?$/, '$1').replace(/Z?$/, 'Z')}`);
+  const start = parseTime(`${date}T${time}`);
   if (Number.isNaN(start)) throw notRecognised(path, `the MTL's date ${date} and time cannot be read`);
   return {
     sensor: `L${letter}0${spacecraft}`,
@@ -56,14 +57,14 @@ export async function productOfMtl(path: string): Promise<LandsatProduct | null>
   };
 }
 
-const SENSORS: Record<string, string | undefined> = {
-  OLI_TIRS: 'C',
-  OLI: 'O',
-  TIRS: 'T',
-  ETM: 'E',
-  'ETM+': 'E',
-  TM: 'T',
-};
+const SENSORS = new Map([
+  ['OLI_TIRS', 'C'],
+  ['OLI', 'O'],
+  ['TIRS', 'T'],
+  ['ETM', 'E'],
+  ['ETM+', 'E'],
+  ['TM', 'T'],
+]);
 
 function collectionOf(number: string | undefined, level: string): LandsatLevel {
   if (Number(number) === 2) return level.startsWith('L1') ? 'c2-l1' : 'c2-l2';
@@ -86,7 +87,7 @@ export function productOfNames(names: string[]): LandsatProduct | null {
     level,
     pathRow,
     date: year + month + day,
-    start: Date.parse(`${year}-${month}-${day}T00:00:00Z`),
+    start: parseTime(`${year}-${month}-${day}`),
     collection: collectionOf(number ?? '02', level),
     mtl: null,
   };

@@ -1,6 +1,7 @@
 /**
  * Landsat 4-9 (TM, ETM+, OLI, TIRS), one GeoTIFF a band with an MTL beside them: pre-collection, Collection 1 and 2, level 1
- * and 2, and tiles of Analysis Ready Data. Gaps of the broken scan line corrector are nodata like all fill. Bands are matched by the suffix of their file names; position comes from the rasters, never from the MTL.
+ * and 2, and tiles of Analysis Ready Data. Gaps of the broken scan line corrector are nodata like all fill. Bands are matched
+ * by the suffix of their file names; position comes from the rasters, never from the MTL.
  */
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -8,9 +9,11 @@ import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { missingBand, notRecognised } from '../errors.js';
 import { gridResolution } from '../resolution.js';
-import type { Candidate, QualityBand, Scene, SceneFormat } from '../scene.js';
+import type { Candidate, DescribeOptions, QualityBand, Scene, SceneFormat } from '../scene.js';
+import { flaggedTime } from './acquisition-time.js';
 import { type LandsatLevel, type LandsatProduct, productOfMtl, productOfNames } from './landsat-product.js';
 import { findMtl } from './mtl.js';
+import { bit, qualityBand } from './quality-band.js';
 
 const TITLES: Record<LandsatLevel, string> = {
   'c2-l2': 'Landsat Collection 2 Level 2',
@@ -42,14 +45,20 @@ export const landsat: SceneFormat = {
     return (await findProduct(candidate).catch(() => true)) !== null;
   },
 
-  async describe(candidate) {
+  async describe(candidate, options) {
     const found = await findProduct(candidate);
     if (!found) throw notRecognised(candidate.path, 'it is no Landsat product');
-    return [await describeProduct(candidate.path, found.folder, found.files, found.product)];
+    return [await describeProduct(candidate.path, found, options)];
   },
 };
 
-async function findProduct({ path, entries }: Candidate) {
+interface FoundProduct {
+  folder: string;
+  files: string[];
+  product: LandsatProduct;
+}
+
+async function findProduct({ path, entries }: Candidate): Promise<FoundProduct | null> {
   const asked = entries ? undefined : basename(path);
   if (asked && !findMtl([asked])) return null;
   const folder = entries ? path : dirname(path);
@@ -66,9 +75,8 @@ async function findProduct({ path, entries }: Candidate) {
 
 async function describeProduct(
   path: string,
-  folder: string,
-  files: string[],
-  product: LandsatProduct,
+  { folder, files, product }: FoundProduct,
+  options: DescribeOptions,
 ): Promise<Scene> {
   const warnings: string[] = [];
   const byBand = new Map<string, string>();
@@ -77,12 +85,10 @@ async function describeProduct(
     if (band) byBand.set(band, file);
   }
   compareWithMtl(path, product, byBand, warnings);
-  if (!product.mtl && product.collection === 'c2-l2')
-    warnings.push('no MTL file: the time of day is not known');
-  else if (!product.mtl) {
-    warnings.push(
-      'no MTL file: the time of day and the height of the sun are not known, so reflectance is too low',
-    );
+  const flagged = flaggedTime(options);
+  if (!product.mtl && !flagged) warnings.push('no MTL file: the time of day is not known');
+  if (!product.mtl && product.collection !== 'c2-l2') {
+    warnings.push('no MTL file: the height of the sun is not known, so reflectance is too low');
   }
 
   const headers = await Promise.all([...byBand.values()].map((file) => openRaster(join(folder, file))));
@@ -90,16 +96,15 @@ async function describeProduct(
   const groups = groupBands(bands);
   return {
     path,
-    id: `${product.sensor}_${product.level}_${product.pathRow}_${product.date}`,
+    id: options.id ?? `${product.sensor}_${product.level}_${product.pathRow}_${product.date}`,
     collection: {
       id: `landsat-${product.collection}`,
       title: TITLES[product.collection],
       license: 'PDDL-1.0',
       attribution: 'Landsat data courtesy of the U.S. Geological Survey',
     },
-    platform: `landsat-${product.spacecraft}`,
-    start: product.start,
-    end: product.start,
+    platform: options.platform ?? `landsat-${product.spacecraft}`,
+    ...(flagged ?? { start: product.start, end: product.start }),
     groups,
     quality: qualityOf(groups, product.collection, warnings),
     reflectanceTest: false,
@@ -156,7 +161,9 @@ function describeBand(
   const base = { name, header, index: 0, resolution };
   // The uncertainty of the surface temperature, in kelvin.
   if (name === 'ST_QA') return { ...base, role: 'qa', nodata: -9999, scale: 0.01, offset: 0 };
-  // Fill in the quality bands is bit 0 alone.
+  // Bit 0 says that band 1 is saturated, so no value of it means no data.
+  if (name === 'QA_RADSAT') return { ...base, role: 'qa', nodata: null, scale: 1, offset: 0 };
+  // Fill in the other quality bands is bit 0 alone.
   if (isQuality(name)) return { ...base, role: 'qa', nodata: 1, scale: 1, offset: 0 };
   const number = Number(/B(\d+)/.exec(name)?.[1]);
   const commonNames = product.spacecraft >= 8 ? OLI : TM;
@@ -203,7 +210,6 @@ function calibration(
 
 // --- quality ----------------------------------------------------------------------------------------------------
 
-const bit = (value: number, n: number) => (value >> n) & 1;
 const two = (value: number, n: number) => (value >> n) & 3;
 
 /** Mask code of a quality value, by generation: USGS Landsat Collection 2 QA_PIXEL, Collection 1 BQA, earlier BQA. */
@@ -236,15 +242,7 @@ function collection2(v: number): number {
 
 function qualityOf(groups: Scene['groups'], collection: LandsatLevel, warnings: string[]): QualityBand[] {
   const { band: name, code } = QUALITY_BITS[collection];
-  for (const group of groups) {
-    const band = group.bands.findIndex((b) => b.name === name);
-    if (band >= 0 && group.role === 'qa') {
-      const size = group.bands[band].header.dataType === 'uint8' ? 256 : 65536;
-      return [
-        { group: group.name, band, codes: Uint8Array.from({ length: size }, (_, value) => code(value)) },
-      ];
-    }
-  }
-  warnings.push(`no quality band ${name}: cloud is not assessed`);
-  return [];
+  const band = qualityBand(groups, name, code);
+  if (!band) warnings.push(`no quality band ${name}: cloud is not assessed`);
+  return band ? [band] : [];
 }

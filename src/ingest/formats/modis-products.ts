@@ -4,6 +4,7 @@
  */
 import { Mask, type RasterHeader } from '../../raster/index.js';
 import type { UngroupedBand } from '../band-groups.js';
+import { bit } from './quality-band.js';
 
 /** What a layer holds, apart from its name and header. */
 export type LayerMeaning = Omit<UngroupedBand, 'name' | 'header' | 'index' | 'resolution'>;
@@ -11,7 +12,7 @@ export type LayerMeaning = Omit<UngroupedBand, 'name' | 'header' | 'index' | 're
 interface Product {
   /** The measured layers by name. All others of the product are quality and viewing conditions. */
   measured: [name: RegExp, meaning: (match: RegExpExecArray) => LayerMeaning][];
-  quality?: { layer: RegExp; code: (value: number) => number };
+  quality?: { name: string; code: (value: number) => number };
 }
 
 /** STAC common names of bands 1 to 7; band 5 (1.24 um) has none. */
@@ -33,8 +34,6 @@ const classes = (nodata: number): LayerMeaning => ({
   scale: 1,
   offset: 0,
 });
-
-const bit = (value: number, n: number) => (value >> n) & 1;
 
 /** 16-bit state QA of MOD09: cloud state in bits 0-1, shadow in bit 2, snow in bit 12. */
 function stateCode(value: number): number {
@@ -67,9 +66,9 @@ function snowCoverCode(value: number): number {
   return value === 237 || value === 239 ? Mask.clear : Mask.notAssessed;
 }
 
-const reflectance = (layer: RegExp): Product => ({
+const reflectance = (layer: string): Product => ({
   measured: [[/^sur_refl_b0([1-7])$/, ([, band]) => measured(1e-4, 0, -28672, COMMON_NAMES[Number(band)])]],
-  quality: { layer, code: stateCode },
+  quality: { name: layer, code: stateCode },
 });
 
 const VEGETATION: Product = {
@@ -84,7 +83,7 @@ const VEGETATION: Product = {
       },
     ],
   ],
-  quality: { layer: /^VI_Quality$/, code: vegetationCode },
+  quality: { name: 'VI_Quality', code: vegetationCode },
 };
 
 const TEMPERATURE: Product = {
@@ -97,18 +96,18 @@ const TEMPERATURE: Product = {
 
 /** By short name without its first three letters: MOD is Terra, MYD Aqua, MCD both. */
 const PRODUCTS: Record<string, Product> = {
-  '09GA': reflectance(/^state_1km$/),
-  '09GQ': reflectance(/^state_1km$/),
-  '09A1': reflectance(/^sur_refl_state_500m$/),
-  '09Q1': reflectance(/^sur_refl_state_250m$/),
+  '09GA': reflectance('state_1km'),
+  '09GQ': reflectance('state_1km'),
+  '09A1': reflectance('sur_refl_state_500m'),
+  '09Q1': reflectance('sur_refl_state_250m'),
   '10A1': {
     measured: [[/^(NDSI_Snow_Cover|Snow_Albedo_Daily_Tile)$/, () => classes(255)]],
-    quality: { layer: /^NDSI_Snow_Cover$/, code: snowCoverCode },
+    quality: { name: 'NDSI_Snow_Cover', code: snowCoverCode },
   },
   '10A2': {
     measured: [[/^Maximum_Snow_Extent$/, () => classes(255)]],
     quality: {
-      layer: /^Maximum_Snow_Extent$/,
+      name: 'Maximum_Snow_Extent',
       code: (value) => SNOW_EXTENT.get(value) ?? Mask.notAssessed,
     },
   },
@@ -134,13 +133,15 @@ export function bandName(layer: string, shortName: string): string {
   return /^M.D09G/.test(shortName) ? plain.replace(/_1$/, '') : plain;
 }
 
-/** What a layer holds, from the table of its product, and for other products from the file. */
+/** What a layer holds, from the table of its product, and for other products from the file. Declared nodata counts first. */
 export function meaningOf(shortName: string, name: string, header: RasterHeader): LayerMeaning {
   const product = productOf(shortName);
   if (!product) return meaningOfFile(name, header);
   for (const [pattern, meaning] of product.measured) {
     const match = pattern.exec(name);
-    if (match) return meaning(match);
+    if (!match) continue;
+    const known = meaning(match);
+    return { ...known, nodata: header.nodata ?? known.nodata };
   }
   return { ...calibrationOf(header), role: 'qa', nodata: null };
 }
@@ -163,6 +164,6 @@ function calibrationOf({ bandTags: [{ scale = 1, offset = 0 }] }: RasterHeader) 
 }
 
 /** The layer that knows the clouds, and its mask codes; undefined where none does. */
-export function qualityOf(shortName: string): Product['quality'] {
+export function qualityLayerOf(shortName: string): Product['quality'] {
   return productOf(shortName)?.quality;
 }

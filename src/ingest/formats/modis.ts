@@ -8,9 +8,10 @@ import { openContainer, openRaster, type RasterHeader } from '../../raster/index
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { noDatetime, notRecognised } from '../errors.js';
 import type { Candidate, QualityBand, Resolution, SceneFormat, SourceGroup } from '../scene.js';
-import { parseTime } from './acquisition-time.js';
-import { bandName, meaningOf, qualityOf } from './modis-products.js';
-import { flaggedTime, stemOf } from './raster-file.js';
+import { flaggedTime, spanOfInventory } from './acquisition-time.js';
+import { bandName, meaningOf, qualityLayerOf } from './modis-products.js';
+import { qualityBand } from './quality-band.js';
+import { stemOf } from './scene-id.js';
 
 type Metadata = Record<string, string>;
 
@@ -41,20 +42,23 @@ export const modis: SceneFormat = {
       return { name: band, header, index: 0, resolution, ...meaningOf(shortName, band, header) };
     });
     const groups = groupBands(bands);
-    const id = granuleId(path, shortName, metadata);
+    const span = flaggedTime(options) ?? spanOfInventory(metadata);
+    if (!span) throw noDatetime(path);
+    const id = granuleId(shortName, span.start, metadata);
     const scene = {
       path,
       id: options.id ?? (candidate.kind === 'hdf4' ? id : `${id}_${bands[0].name}`),
       collection: {
         id: `modis-${shortName.toLowerCase()}`,
         title: metadata.LONGNAME ?? `MODIS ${shortName}`,
-        license: 'PDDL-1.0',
+        // NASA ESDIS data use policy: data of missions that NASA leads are CC0 unless marked otherwise.
+        license: 'CC0-1.0',
         attribution: 'MODIS data courtesy of NASA',
       },
       platform: options.platform ?? platformOf(shortName),
-      ...(flaggedTime(options) ?? spanOf(path, metadata)),
+      ...span,
       groups,
-      quality: qualityBands(groups, shortName, warnings),
+      quality: qualityOf(groups, shortName, warnings),
       reflectanceTest: false,
       warnings,
     };
@@ -117,8 +121,7 @@ function nominalResolution({ crs, transform: { xx, xy, yx, yy } }: RasterHeader)
 // --- metadata ---------------------------------------------------------------------------------------------------
 
 /** MOD10A2.A2022033.h09v05: product, first day, tile. Global products have no tile. */
-function granuleId(path: string, shortName: string, metadata: Metadata): string {
-  const { start } = spanOf(path, metadata);
+function granuleId(shortName: string, start: number, metadata: Metadata): string {
   const year = new Date(start).getUTCFullYear();
   const day = 1 + Math.floor((start - Date.UTC(year, 0, 1)) / 86_400_000);
   const [h, v] = [metadata.HORIZONTALTILENUMBER, metadata.VERTICALTILENUMBER].map((number) =>
@@ -128,25 +131,10 @@ function granuleId(path: string, shortName: string, metadata: Metadata): string 
   return `${shortName}.A${year}${String(day).padStart(3, '0')}${tile}`;
 }
 
-function spanOf(path: string, metadata: Metadata): { start: number; end: number } {
-  const time = (edge: 'BEGINNING' | 'ENDING') =>
-    parseTime(`${metadata[`RANGE${edge}DATE`]}T${metadata[`RANGE${edge}TIME`] ?? '00:00:00'}`);
-  const start = time('BEGINNING');
-  const end = time('ENDING');
-  if (Number.isNaN(start)) throw noDatetime(path);
-  return { start, end: end >= start ? end : start };
-}
-
-function qualityBands(groups: SourceGroup[], shortName: string, warnings: string[]): QualityBand[] {
-  const quality = qualityOf(shortName);
-  if (!quality) return [];
-  for (const group of groups) {
-    const band = group.bands.findIndex(({ name }) => quality.layer.test(name));
-    const type = group.bands[0].header.dataType;
-    if (band < 0 || (type !== 'uint8' && type !== 'uint16')) continue;
-    const codes = Uint8Array.from({ length: type === 'uint8' ? 256 : 65536 }, (_, v) => quality.code(v));
-    return [{ group: group.name, band, codes }];
-  }
-  warnings.push('the layer that knows the clouds is not there: cloud is not assessed');
-  return [];
+function qualityOf(groups: SourceGroup[], shortName: string, warnings: string[]): QualityBand[] {
+  const layer = qualityLayerOf(shortName);
+  if (!layer) return [];
+  const band = qualityBand(groups, layer.name, layer.code);
+  if (!band) warnings.push('the layer that knows the clouds is not there: cloud is not assessed');
+  return band ? [band] : [];
 }

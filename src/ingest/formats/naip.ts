@@ -11,8 +11,7 @@ import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { notRecognised } from '../errors.js';
 import { gridResolution } from '../resolution.js';
 import type { Resolution, SceneFormat } from '../scene.js';
-import { parseTime } from './acquisition-time.js';
-import { flaggedTime } from './raster-file.js';
+import { flaggedTime, parseTime } from './acquisition-time.js';
 
 const BANDS = ['red', 'green', 'blue', 'nir'];
 

@@ -11,7 +11,8 @@ import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { noDatetime } from '../errors.js';
 import { gridResolution } from '../resolution.js';
 import type { DescribeOptions, SceneFormat } from '../scene.js';
-import { cleanId, flaggedTime, stemOf } from './raster-file.js';
+import { flaggedTime } from './acquisition-time.js';
+import { cleanId, stemOf } from './scene-id.js';
 
 interface Layer {
   name: string;

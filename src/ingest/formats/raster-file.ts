@@ -1,12 +1,12 @@
 /** Any single raster, its bands and time described by flags, by a STAC Item beside it, or by its own tags. */
-import { createHash } from 'node:crypto';
-import { basename, extname } from 'node:path';
+import { basename } from 'node:path';
 import { openContainer, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands } from '../band-groups.js';
-import { badOption, badSidecar, manyLayers, noCollection, noDatetime } from '../errors.js';
+import { badSidecar, manyLayers, noCollection, noDatetime } from '../errors.js';
 import type { DescribeOptions, Scene, SceneFormat } from '../scene.js';
-import { dateInName, parseSpan, parseTime, stamp, type TimeSpan } from './acquisition-time.js';
+import { dateInName, flaggedTime, parseTime, stamp, type TimeSpan } from './acquisition-time.js';
 import { describeBands, maskBandQuality } from './raster-bands.js';
+import { cleanId, stemOf } from './scene-id.js';
 import { itemOfFile, type StacItem } from './stac-item-document.js';
 
 export const rasterFile: SceneFormat = {
@@ -85,24 +85,4 @@ function timeOf(
   );
   const start = parseTime(date);
   return { start, end: start };
-}
-
-/** What --datetime says; undefined without the flag. */
-export function flaggedTime({ datetime }: DescribeOptions): TimeSpan | undefined {
-  if (datetime === undefined) return undefined;
-  const span = parseSpan(datetime);
-  if (!span) throw badOption('--datetime', datetime, 'a time such as 2024-06-01T10:30:00Z, or start/end');
-  return span;
-}
-
-export const stemOf = (name: string) => basename(name, extname(name));
-
-/** A file name as an id; where characters were replaced, a digest keeps different names apart. */
-export function cleanId(name: string): string {
-  const clean = name
-    .replace(/[^A-Za-z0-9._-]+/g, '-')
-    .replace(/^[^A-Za-z0-9]+/, '')
-    .slice(0, 80);
-  if (clean === name) return name;
-  return `${clean || 'scene'}-${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
 }

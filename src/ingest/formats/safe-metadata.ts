@@ -3,6 +3,7 @@
  * (S2-PDGS-TAS-DI-PSD), issues 12 to 15; elements are looked up by name, because their parents changed between issues.
  */
 import { badMetadata } from '../errors.js';
+import { parseTime } from './acquisition-time.js';
 import { BANDS, type Radiometry, type Sentinel2Level } from './sentinel2-bands.js';
 import { elementsOf, readXml, textOf, type XmlElement } from './xml.js';
 
@@ -80,7 +81,7 @@ export async function readSafeTile(path: string): Promise<SafeTile> {
 }
 
 function timeOf(path: string, name: string, text: string): number {
-  const time = Date.parse(text.replace(/(\.\d{3})\d+/, '$1').replace(/Z?$/, 'Z'));
+  const time = parseTime(text);
   if (Number.isNaN(time)) throw badMetadata(path, `${name} is ${text}, which is no time`);
   return time;
 }
@@ -117,5 +118,9 @@ function radiometryOf(
   );
   const nodata = Number((special && textOf(special, 'SPECIAL_VALUE_INDEX')) ?? 0);
   if (!Number.isFinite(nodata)) throw badMetadata(path, 'the special value NODATA is no number');
-  return { scale: 1 / quantification, offset: (band) => (offsets.get(band) ?? 0) / quantification, nodata };
+  return {
+    scale: 1 / quantification,
+    offset: (band) => (offsets.get(band) ?? 0) / quantification,
+    nodata: (declared) => declared ?? nodata,
+  };
 }

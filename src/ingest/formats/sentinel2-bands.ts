@@ -3,9 +3,11 @@ import { basename, dirname } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
 import { inLanes } from '../../storage/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
-import { missingBand } from '../errors.js';
+import { badOption, missingBand } from '../errors.js';
 import { gridResolution } from '../resolution.js';
-import type { QualityBand, Scene, SourceGroup } from '../scene.js';
+import type { DescribeOptions, Scene } from '../scene.js';
+import { stamp, type TimeSpan } from './acquisition-time.js';
+import { bit, qualityBand } from './quality-band.js';
 
 export type Sentinel2Level = 'L1C' | 'L2A';
 
@@ -14,7 +16,8 @@ export interface Radiometry {
   scale: number;
   /** By band name. */
   offset(band: string): number;
-  nodata: number;
+  /** Stored value for no data, given what a band's file declares. */
+  nodata(declared: number | undefined): number;
 }
 
 /** In the order of `band_id` in the metadata. `size` is the native pixel size in metres. */
@@ -42,7 +45,7 @@ export interface Sentinel2Scene {
   id: string;
   level: Sentinel2Level;
   platform: string | null;
-  time: number;
+  span: TimeSpan;
   radiometry: Radiometry;
   warnings: string[];
 }
@@ -51,6 +54,7 @@ export const sentinel2Collection = (level: Sentinel2Level) => ({
   id: `sentinel-2-${level.toLowerCase()}`,
   title: `Sentinel-2 Level-${level.slice(1)}`,
   license: 'proprietary',
+  licenseUrl: 'https://sentinel.esa.int/documents/247904/690755/Sentinel_Data_Legal_Notice',
   // The notice that the Copernicus Sentinel data licence asks for; the year is that of each scene.
   attribution: 'Contains modified Copernicus Sentinel data [year]',
 });
@@ -67,11 +71,14 @@ interface Acquisition {
 export function sentinel2Id({ platform, level, datatake, orbit, mgrs }: Acquisition): string {
   const satellite = /^sentinel-(2[a-z])$/.exec(platform ?? '')?.[1].toUpperCase() ?? '2';
   const run = orbit === undefined ? '' : `_R${String(orbit).padStart(3, '0')}`;
-  return `S${satellite}_MSI${level}_${compactTime(datatake)}${run}_T${mgrs}`;
+  return `S${satellite}_MSI${level}_${stamp(datatake).slice(0, -1)}${run}_T${mgrs}`;
 }
 
-/** 2022-06-18T10:30:31Z -> 20220618T103031 */
-export const compactTime = (time: number) => new Date(time).toISOString().replace(/[-:]|\.\d+Z$/g, '');
+/** One id cannot name several scenes. Throws TW_INGEST_BAD_OPTION. */
+export function refuseOneId(path: string, scenes: number, { id }: DescribeOptions): void {
+  if (id === undefined || scenes <= 1) return;
+  throw badOption('--id', id, `an input of one scene, but ${path} has ${scenes}`);
+}
 
 // --- files ------------------------------------------------------------------------------------------------------
 
@@ -136,8 +143,8 @@ const LANES = 4;
  * Describes the scene whose bands are among the files. Of level 2A the aerosol optical thickness and water vapour (AOT, WVP)
  * are left out: they are no reflectances, and a group has one meaning. Only the best mask of a product is taken.
  */
-export async function describeBands(facts: Sentinel2Scene, files: BandFile[]): Promise<Scene> {
-  const { path, id, level, platform, time, radiometry, warnings } = facts;
+export async function describeSentinel2(facts: Sentinel2Scene, files: BandFile[]): Promise<Scene> {
+  const { path, id, level, platform, span, radiometry, warnings } = facts;
   const chosen = chooseFiles(files, warnings);
   const mask = MASKS.find(({ file }) => chosen.has(file));
   const wanted = BANDS.filter(({ name }) => chosen.has(name));
@@ -150,7 +157,7 @@ export async function describeBands(facts: Sentinel2Scene, files: BandFile[]): P
     index: 0,
     resolution: gridResolution(headers[i]),
     role: 'data',
-    nodata: radiometry.nodata,
+    nodata: radiometry.nodata(headers[i].nodata),
     scale: radiometry.scale,
     offset: radiometry.offset(name),
   }));
@@ -161,10 +168,9 @@ export async function describeBands(facts: Sentinel2Scene, files: BandFile[]): P
     id,
     collection: sentinel2Collection(level),
     platform,
-    start: time,
-    end: time,
+    ...span,
     groups,
-    quality: mask ? mask.bands.map(({ name, code }) => qualityBand(groups, name, code)) : [],
+    quality: mask ? mask.bands.flatMap(({ name, code }) => qualityBand(groups, name, code) ?? []) : [],
     reflectanceTest: !mask,
     warnings,
   };
@@ -178,8 +184,6 @@ interface MaskProduct {
   /** In the order of the file's bands; the first that says something counts. */
   bands: { name: string; code(value: number): number }[];
 }
-
-const bit = (value: number, n: number) => (value >> n) & 1;
 
 /** Best first. */
 const MASKS: MaskProduct[] = [
@@ -226,14 +230,4 @@ function maskBands({ bands, nodata }: MaskProduct, header: RasterHeader): Ungrou
     scale: 1,
     offset: 0,
   }));
-}
-
-function qualityBand(groups: SourceGroup[], name: string, code: (value: number) => number): QualityBand {
-  for (const group of groups) {
-    const band = group.role === 'qa' ? group.bands.findIndex((b) => b.name === name) : -1;
-    if (band < 0) continue;
-    const size = group.bands[band].header.dataType === 'uint8' ? 256 : 65536;
-    return { group: group.name, band, codes: Uint8Array.from({ length: size }, (_, v) => code(v)) };
-  }
-  throw new Error(`the mask ${name} has no group`);
 }

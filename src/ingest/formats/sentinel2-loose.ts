@@ -5,15 +5,17 @@
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { badOption, noDatetime } from '../errors.js';
+import { noDatetime } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
+import { flaggedTime, parseTime, stamp } from './acquisition-time.js';
+import { cleanId } from './scene-id.js';
 import {
   type BandFile,
   bandFile,
-  compactTime,
   dataFiles,
-  describeBands,
+  describeSentinel2,
   type Radiometry,
+  refuseOneId,
   type Sentinel2Level,
   sentinel2Id,
 } from './sentinel2-bands.js';
@@ -31,8 +33,10 @@ export const sentinel2Loose: SceneFormat = {
 
   async describe(candidate, options) {
     const bands = await bandsOf(candidate);
-    const documents = await readDocuments(candidate);
     const stems = [...new Set(dataFiles(bands).map(({ stem }) => stem))].sort();
+    refuseOneId(candidate.path, stems.length, options);
+    // A document does not say which of several scenes it is about.
+    const documents = stems.length > 1 ? NO_DOCUMENTS : await readDocuments(candidate);
     const scenes: Scene[] = [];
     for (const stem of stems) {
       const files = bands.filter((file) => file.stem === stem || file.band === 'CLASSI');
@@ -118,7 +122,7 @@ function factsOfName(text: string): Facts {
 }
 
 const timeOfName = (text: string) =>
-  Date.parse(text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)$/, '$1-$2-$3T$4:$5:$6Z'));
+  parseTime(text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)$/, '$1-$2-$3T$4:$5:$6Z'));
 
 /** The cycle has 143 orbits; where it begins was read off delivered products, which name both numbers. */
 function relativeOrbit(satellite: string, absolute: number): number | undefined {
@@ -136,6 +140,8 @@ interface Documents {
   warnings: string[];
 }
 
+const NO_DOCUMENTS: Documents = { texts: [], warnings: [] };
+
 const MAX_DOCUMENT_BYTES = 4e6;
 
 /** Reads `tileInfo.json` and STAC items in the folder. */
@@ -149,7 +155,7 @@ async function readDocuments({ path, entries }: Candidate): Promise<Documents> {
     }
     const text = (key: string) => (typeof document[key] === 'string' ? document[key] : undefined);
     found.texts.push(...TITLES.map(text).filter((title) => title !== undefined));
-    const time = Date.parse(text('datetime') ?? text('timestamp') ?? '');
+    const time = parseTime(text('datetime') ?? text('timestamp') ?? '');
     if (!Number.isNaN(time)) found.sensed ??= time;
     if (document['earthsearch:boa_offset_applied'] === true) found.shifted = false;
   }
@@ -183,28 +189,18 @@ async function describeStem(
 ): Promise<Scene> {
   const { datatake, orbit, mgrs } = facts;
   const platform = options.platform ?? facts.platform ?? null;
-  const time = timeOfOptions(options) ?? facts.sensed ?? datatake;
-  if (time === undefined) throw noDatetime(path);
+  const taken = facts.sensed ?? datatake;
+  const span = flaggedTime(options) ?? (taken === undefined ? undefined : { start: taken, end: taken });
+  if (!span) throw noDatetime(path);
   const level = facts.level ?? guessLevel(files, options, warnings);
   const id = mgrs
-    ? sentinel2Id({ platform, level, datatake: datatake ?? time, orbit, mgrs })
-    : `${cleanName(basename(path))}_${compactTime(time)}`;
-  const radiometry = radiometryOf(facts, time, options, warnings);
-  return describeBands({ path, id: options.id ?? id, level, platform, time, radiometry, warnings }, files);
-}
-
-const cleanName = (name: string) =>
-  name
-    .replace(/[^A-Za-z0-9._-]+/g, '-')
-    .replace(/^[^A-Za-z0-9]+/, '')
-    .slice(0, 80) || 'scene';
-
-function timeOfOptions({ datetime }: DescribeOptions): number | undefined {
-  if (datetime === undefined) return undefined;
-  const zoned = /T/i.test(datetime) && !/(Z|[+-]\d\d:\d\d)$/i.test(datetime) ? `${datetime}Z` : datetime;
-  const time = Date.parse(zoned);
-  if (Number.isNaN(time)) throw badOption('--datetime', datetime, 'a time such as 2024-06-01T10:30:00Z');
-  return time;
+    ? sentinel2Id({ platform, level, datatake: datatake ?? span.start, orbit, mgrs })
+    : `${cleanId(basename(path))}_${stamp(span.start)}`;
+  const radiometry = radiometryOf(facts, span.start, options, warnings);
+  return describeSentinel2(
+    { path, id: options.id ?? id, level, platform, span, radiometry, warnings },
+    files,
+  );
 }
 
 function guessLevel(files: BandFile[], { collection }: DescribeOptions, warnings: string[]): Sentinel2Level {
@@ -223,7 +219,7 @@ const BASELINE_4 = Date.parse('2022-01-25T00:00:00Z');
 
 function radiometryOf(facts: Facts, time: number, options: DescribeOptions, warnings: string[]): Radiometry {
   const scale = options.scale ?? 1e-4;
-  const nodata = options.nodata ?? 0;
+  const nodata = (declared = 0) => options.nodata ?? declared;
   if (options.offset !== undefined) return { scale, offset: () => options.offset as number, nodata };
   const { shifted = facts.baseline === undefined ? undefined : facts.baseline >= 4 } = facts;
   const offset = (shifted ?? time >= BASELINE_4) ? -0.1 : 0;

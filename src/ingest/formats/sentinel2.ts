@@ -6,9 +6,17 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize } from 'node:path';
 import { missingBand, notRecognised } from '../errors.js';
-import type { Candidate, Scene, SceneFormat } from '../scene.js';
+import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
+import { flaggedTime } from './acquisition-time.js';
 import { levelOfRoot, readSafeProduct, readSafeTile, type SafeProduct } from './safe-metadata.js';
-import { type BandFile, bandFile, dataFiles, describeBands, sentinel2Id } from './sentinel2-bands.js';
+import {
+  type BandFile,
+  bandFile,
+  dataFiles,
+  describeSentinel2,
+  refuseOneId,
+  sentinel2Id,
+} from './sentinel2-bands.js';
 import { rootName } from './xml.js';
 
 export const sentinel2: SceneFormat = {
@@ -18,7 +26,7 @@ export const sentinel2: SceneFormat = {
     return (await findMetadata(candidate)) !== null;
   },
 
-  async describe(candidate) {
+  async describe(candidate, options) {
     const metadata = await findMetadata(candidate);
     if (metadata === null) throw notRecognised(candidate.path, 'it is no Sentinel-2 product');
     const product = await readSafeProduct(metadata);
@@ -27,7 +35,7 @@ export const sentinel2: SceneFormat = {
     const empty: string[] = [];
     for (const granule of granules) {
       const path = granules.length > 1 ? granule : candidate.path;
-      const scene = await describeGranule(path, granule, product);
+      const scene = await describeGranule(path, granule, product, options);
       if (scene) scenes.push(scene);
       else empty.push(basename(granule));
     }
@@ -38,6 +46,7 @@ export const sentinel2: SceneFormat = {
         'The product has no band file at all; download it again.',
       );
     }
+    refuseOneId(candidate.path, scenes.length, options);
     if (empty.length > 0) scenes[0].warnings.push(`granules without bands are left out: ${empty.join(', ')}`);
     return scenes;
   },
@@ -65,7 +74,12 @@ async function findGranules(folder: string): Promise<string[]> {
 }
 
 /** Null where the granule has no band. */
-async function describeGranule(path: string, granule: string, product: SafeProduct): Promise<Scene | null> {
+async function describeGranule(
+  path: string,
+  granule: string,
+  product: SafeProduct,
+  options: DescribeOptions,
+): Promise<Scene | null> {
   const files = await filesBelow(granule);
   const bands = files.map(bandFile).filter((file) => file !== null);
   if (dataFiles(bands).length === 0) return null;
@@ -76,11 +90,14 @@ async function describeGranule(path: string, granule: string, product: SafeProdu
   if (!mgrs) throw notRecognised(granule, 'neither its metadata nor its names say which MGRS tile it is');
 
   const warnings = [...product.warnings, ...unmatchedNames(product.listed, mgrs, bands)];
-  if (!metadata) warnings.push('no MTD_TL.xml: the time is that of the start of the datatake');
-  const { level, platform, datatake, radiometry } = product;
+  const flagged = flaggedTime(options);
+  if (!metadata && !flagged) warnings.push('no MTD_TL.xml: the time is that of the start of the datatake');
+  const { level, datatake, radiometry } = product;
   const time = tile.sensed ?? datatake;
-  const id = sentinel2Id({ ...product, mgrs });
-  const scene = await describeBands({ path, id, level, platform, time, radiometry, warnings }, bands);
+  const span = flagged ?? { start: time, end: time };
+  const id = options.id ?? sentinel2Id({ ...product, mgrs });
+  const platform = options.platform ?? product.platform;
+  const scene = await describeSentinel2({ path, id, level, platform, span, radiometry, warnings }, bands);
   const vector = files.find((file) => /MSK_CLOUDS.*\.gml$/i.test(basename(file)));
   if (scene.quality.length === 0 && vector) {
     warnings.push(`the vector mask ${basename(vector)} is not read; cloud is tested on reflectance`);

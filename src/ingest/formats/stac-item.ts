@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { openRaster } from '../../raster/index.js';
 import { groupBands } from '../band-groups.js';
 import { badOption, noDatetime, notRecognised } from '../errors.js';
-import type { Candidate, SceneFormat } from '../scene.js';
+import type { Candidate, DescribeOptions, SceneFormat } from '../scene.js';
+import { flaggedTime } from './acquisition-time.js';
 import { describeBands } from './raster-bands.js';
-import { cleanId, describeWhole, flaggedTime } from './raster-file.js';
+import { describeWhole } from './raster-file.js';
+import { cleanId } from './scene-id.js';
 import { type ItemAsset, itemOfFolder, type StacItem } from './stac-item-document.js';
 
 export const stacItem: SceneFormat = {
@@ -21,10 +23,7 @@ export const stacItem: SceneFormat = {
     const found = await find(candidate);
     if (!found) throw notRecognised(candidate.path, 'the folder holds no STAC Item with rasters beside it');
     const { item, assets } = found;
-    if (options.maskBand !== undefined || options.bands) {
-      const flag = options.bands ? '--bands' : '--mask-band';
-      throw badOption(flag, '', 'no such flag for a STAC Item: its assets name the bands');
-    }
+    refuseBandFlags(options);
     const span = flaggedTime(options) ?? item.span;
     if (!span) throw noDatetime(candidate.path);
     const bands = await Promise.all(
@@ -46,6 +45,14 @@ export const stacItem: SceneFormat = {
     return [scene];
   },
 };
+
+/** Bands are counted in a file, and an Item has several. */
+function refuseBandFlags({ bands, maskBand }: DescribeOptions): void {
+  const expected = 'the flag to be left out, because the assets of the STAC Item name the bands';
+  const named = Object.entries(bands ?? {}).map(([name, number]) => `${name}=${number}`);
+  if (bands) throw badOption('--bands', named.join(','), expected);
+  if (maskBand !== undefined) throw badOption('--mask-band', String(maskBand), expected);
+}
 
 /** The folder's Item and those of its assets that are rasters in the folder itself; null where there are none. */
 async function find({ path, entries }: Candidate): Promise<{ item: StacItem; assets: ItemAsset[] } | null> {

@@ -8,8 +8,8 @@ import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { noDatetime, notRecognised } from '../errors.js';
 import { groundResolution } from '../resolution.js';
 import type { Candidate, DescribeOptions, QualityBand, Resolution, Scene, SceneFormat } from '../scene.js';
-import { parseTime, stamp, type TimeSpan } from './acquisition-time.js';
-import { flaggedTime } from './raster-file.js';
+import { flaggedTime, spanOfInventory, stamp } from './acquisition-time.js';
+import { bit, qualityBand } from './quality-band.js';
 
 const PRODUCT = /^V(NP|J1|J2)\d\w*$/;
 const PLATFORMS: Record<string, string> = { NP: 'suomi-npp', J1: 'noaa-20', J2: 'noaa-21' };
@@ -59,7 +59,8 @@ async function describeProduct(container: Container, options: DescribeOptions): 
   if (!groups.some(({ role }) => role === 'data')) {
     throw notRecognised(path, `${product} holds no reflectance and no vegetation index`);
   }
-  const span = flaggedTime(options) ?? spanOf(path, metadata);
+  const span = flaggedTime(options) ?? spanOfInventory(metadata);
+  if (!span) throw noDatetime(path);
   const day = stamp(span.start).slice(0, 8);
   const tile = tileOf(headers[0]);
   return {
@@ -68,6 +69,7 @@ async function describeProduct(container: Container, options: DescribeOptions): 
     collection: {
       id: `viirs-${product.toLowerCase()}`,
       title: metadata.LongName ?? `VIIRS ${product}`,
+      // NASA ESDIS data use policy, as for MODIS.
       license: 'CC0-1.0',
       attribution: 'NASA Land Processes Distributed Active Archive Center',
     },
@@ -78,17 +80,6 @@ async function describeProduct(container: Container, options: DescribeOptions): 
     reflectanceTest: false,
     warnings: [],
   };
-}
-
-/** Date and time are attributes of their own, "2021-08-09" and "23:59:59.000000". */
-function spanOf(path: string, metadata: Record<string, string>): TimeSpan {
-  const [start, end] = ['Beginning', 'Ending'].map((which) => {
-    const date = metadata[`Range${which}Date`] ?? metadata[`RANGE${which.toUpperCase()}DATE`];
-    const time = metadata[`Range${which}Time`] ?? metadata[`RANGE${which.toUpperCase()}TIME`] ?? '00:00:00';
-    return parseTime(`${date}T${time.replace(/(\.\d{3})\d+/, '$1')}`);
-  });
-  if (Number.isNaN(start) || Number.isNaN(end)) throw noDatetime(path);
-  return { start, end: Math.max(start, end) };
 }
 
 /** Tiles of the sinusoidal grid of MODIS and VIIRS are a tenth of half the sphere's circumference wide. */
@@ -143,8 +134,6 @@ function resolutionOf(header: RasterHeader): Resolution {
 
 // --- quality ----------------------------------------------------------------------------------------------------
 
-const bit = (value: number, n: number) => (value >> n) & 1;
-
 /** In the order they are asked; each leaves to the next what it does not say. */
 const QUALITY_CODES: Record<string, (value: number) => number> = {
   // Bits 2-3: 0 confident clear, 1 probably clear, 2 probably cloudy, 3 confident cloudy.
@@ -166,18 +155,6 @@ const QUALITY_CODES: Record<string, (value: number) => number> = {
   },
 };
 
-const TABLE_SIZES: Record<string, number> = { uint8: 256, uint16: 65536 };
-
 function qualityOf(groups: Scene['groups']): QualityBand[] {
-  return Object.entries(QUALITY_CODES).flatMap(([name, code]) =>
-    groups.flatMap((group) => {
-      const band = group.role === 'qa' ? group.bands.findIndex((b) => b.name === name) : -1;
-      const length = TABLE_SIZES[group.bands[band]?.header.dataType ?? ''];
-      if (length === undefined) return [];
-      const codes = Uint8Array.from({ length }, (_, value) =>
-        value === group.nodata ? Mask.notAssessed : code(value),
-      );
-      return [{ group: group.name, band, codes }];
-    }),
-  );
+  return Object.entries(QUALITY_CODES).flatMap(([name, code]) => qualityBand(groups, name, code) ?? []);
 }

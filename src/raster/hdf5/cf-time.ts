@@ -3,24 +3,26 @@ import { corrupt, unsupported } from '../errors.js';
 import { type Hdf5File, withHdf5 } from './file.js';
 
 export interface TimeAxis {
-  /** Milliseconds since 1970 at which each step begins and ends; the same where the file gives no bounds. */
+  /** Milliseconds since 1970 at which each step begins and ends (where the next begins); alike where there are no bounds. */
   steps: { start: number; end: number }[];
   /** Bands of one step: 1, or the product of the dimensions after time and before rows. */
   bandsPerStep: number;
 }
 
-const UNITS: Record<string, number> = {
-  second: 1e3,
-  sec: 1e3,
-  s: 1e3,
-  minute: 6e4,
-  min: 6e4,
-  hour: 3.6e6,
-  hr: 3.6e6,
-  h: 3.6e6,
-  day: 8.64e7,
-  d: 8.64e7,
-};
+const UNITS = new Map(
+  Object.entries({
+    second: 1e3,
+    sec: 1e3,
+    s: 1e3,
+    minute: 6e4,
+    min: 6e4,
+    hour: 3.6e6,
+    hr: 3.6e6,
+    h: 3.6e6,
+    day: 8.64e7,
+    d: 8.64e7,
+  }),
+);
 const CALENDARS = new Set(['', 'standard', 'gregorian', 'proleptic_gregorian']);
 /** More steps than a header has bands are never read. */
 const MOST_STEPS = 1_000_000;
@@ -79,7 +81,7 @@ function timeFrom(path: string, units: string): (value: number) => number {
     /^\s*(\w+?)s?\s+since\s+(\d{1,4})-(\d{1,2})-(\d{1,2})(?:[T ]+(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2}(?:\.\d*)?))?)?\s*(Z|UTC|[-+]\d{1,2}:?\d{2})?\s*$/i.exec(
       units,
     );
-  const unit = UNITS[match?.[1].toLowerCase() ?? ''];
+  const unit = UNITS.get(match?.[1].toLowerCase() ?? '');
   if (!match || unit === undefined) throw unsupported(path, `its times are in "${units}"`);
   const [, , year, month, day, hour = '0', minute = '0', second = '0', zone = 'Z'] = match;
   const [, sign, hours = '0', minutes = '0'] = /^([-+])(\d{1,2}):?(\d{2})$/.exec(zone) ?? [];

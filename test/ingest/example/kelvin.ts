@@ -3,6 +3,7 @@
 import { groupBands } from '../../../src/ingest/band-groups.js';
 import { noDatetime } from '../../../src/ingest/errors.js';
 import { parseTime } from '../../../src/ingest/formats/acquisition-time.js';
+import { bit, qualityBand } from '../../../src/ingest/formats/quality-band.js';
 import { gridResolution } from '../../../src/ingest/resolution.js';
 import type { SceneFormat } from '../../../src/ingest/scene.js';
 import { Mask, openRaster } from '../../../src/raster/index.js';
@@ -37,10 +38,9 @@ export const kelvin: SceneFormat = {
       },
       { ...whole, name: 'quality', index: 1, role: 'qa', nodata: null, scale: 1, offset: 0 },
     ]);
-    const qa = groups.findIndex(({ role }) => role === 'qa');
     // Bit 0 is cloud, bit 1 its shadow.
-    const codes = Uint8Array.from({ length: 65536 }, (_, value) =>
-      value & 1 ? Mask.cloud : value & 2 ? Mask.shadow : Mask.clear,
+    const quality = qualityBand(groups, 'quality', (value) =>
+      bit(value, 0) ? Mask.cloud : bit(value, 1) ? Mask.shadow : Mask.clear,
     );
     const scene = {
       path,
@@ -50,7 +50,7 @@ export const kelvin: SceneFormat = {
       start,
       end: start,
       groups,
-      quality: [{ group: groups[qa].name, band: 0, codes }],
+      quality: quality ? [quality] : [],
       reflectanceTest: false,
       warnings: [],
     };
