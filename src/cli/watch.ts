@@ -1,5 +1,5 @@
 /** Waits for inputs that come into folders, whole files and whole product folders. */
-import { readdir, stat } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -53,7 +53,8 @@ async function childrenOf(folder: string): Promise<string[]> {
 
 /** Empty where the path is gone. */
 async function stateOf(path: string, depth: number): Promise<string> {
-  const info = await stat(path).catch(() => null);
+  // Links are not followed: they may lead round in a circle.
+  const info = await lstat(path).catch(() => null);
   if (!info) return '';
   const own = `${info.size} ${info.mtimeMs}`;
   if (!info.isDirectory() || depth === 0) return own;

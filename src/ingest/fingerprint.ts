@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { GridName } from '../geocode/index.js';
+import { readModelFile } from './cloud/index.js';
 import type { SceneTest } from './cloud-test.js';
-import { cloudModelUnreadable } from './errors.js';
 import type { Scene } from './scene.js';
 
 /** Raised whenever the same input would make other tiles. */
@@ -64,11 +63,7 @@ async function digestOf(path: string, signal?: AbortSignal): Promise<string> {
 /** A model by its bytes: another place of it changes nothing. */
 async function testDigest({ test }: SceneTest): Promise<string> {
   if (test.kind === 'reflectance') return test.kind;
-  try {
-    return createHash('sha256')
-      .update(await readFile(test.path))
-      .digest('hex');
-  } catch (error) {
-    throw cloudModelUnreadable.because(error, test.path, error);
-  }
+  return createHash('sha256')
+    .update(await readModelFile(test.path))
+    .digest('hex');
 }

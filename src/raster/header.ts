@@ -5,6 +5,7 @@ import { noLayer, notTiff, rasterUnreadable, severalLayers } from './errors.js';
 import { openWithGdal } from './gdal/header.js';
 import { openHdf5Container } from './hdf5/container.js';
 import { openHdf5 } from './hdf5/header.js';
+import { openFile } from './open-file.js';
 import { type FileKind, fileKind, recognise, SIGNATURE_BYTES } from './recognise.js';
 import { openTiff } from './tiff-header.js';
 import type { RasterHeader } from './types.js';

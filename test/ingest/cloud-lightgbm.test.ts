@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { MAX_MODEL_BYTES, parseLightgbm, predict } from '../../src/ingest/cloud/index.js';
+import { parseLightgbm, predict } from '../../src/ingest/cloud/index.js';
+import { MAX_MODEL_BYTES } from '../../src/ingest/cloud/lightgbm.js';
 
 const folder = new URL('../../../test/fixtures/ingest/lightgbm/', import.meta.url);
 const read = (name: string) => readFileSync(fileURLToPath(new URL(name, folder)));

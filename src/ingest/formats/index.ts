@@ -76,7 +76,8 @@ const isOverview = (name: string) => /\.(ovr|rrd|aux)$/i.test(name);
 async function candidateAt(path: string): Promise<Candidate> {
   try {
     const info = await stat(path);
-    if (!info.isDirectory()) return { path, kind: info.isFile() ? await kindOf(path) : null, entries: null };
+    if (!info.isDirectory() && !info.isFile()) throw new Error('it is a pipe or a device');
+    if (!info.isDirectory()) return { path, kind: await kindOf(path), entries: null };
     const entries = await readdir(path, { withFileTypes: true });
     const names = entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
     return { path, kind: null, entries: names.sort() };

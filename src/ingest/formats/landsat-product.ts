@@ -80,7 +80,9 @@ export function productOfNames(names: string[]): LandsatProduct | null {
   const found = names.map((name) => PRODUCT_NAME.exec(basename(name))).filter((match) => match !== null);
   if (found.length === 0) return null;
   const [, sensor, spacecraft, level, pathRow, year, month, day] = found[0];
-  const number = found.find((match) => match[8])?.[8];
+  // Names cut short do not tell the collection, but the name of the quality band does.
+  const byQuality = names.some((name) => /_BQA\.tiff?$/i.test(name)) ? '01' : '02';
+  const number = found.find((match) => match[8])?.[8] ?? byQuality;
   return {
     sensor,
     spacecraft: Number(spacecraft),
@@ -88,7 +90,7 @@ export function productOfNames(names: string[]): LandsatProduct | null {
     pathRow,
     date: year + month + day,
     start: parseTime(`${year}-${month}-${day}`),
-    collection: collectionOf(number ?? '02', level),
+    collection: collectionOf(number, level),
     mtl: null,
   };
 }

@@ -1,0 +1,88 @@
+/** Inputs that are neither sound nor plainly broken. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { encodeCog } from '../../src/raster/index.js';
+import { finished, start } from '../support/command.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+
+const noPipes = spawnSync('mkfifo', ['--version']).error ? 'mkfifo is not there' : false;
+
+test('a pipe is refused and not waited for, wherever it stands', {
+  skip: noPipes,
+  timeout: 60_000,
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const pipe = join(folder, 'pipe.tif');
+  spawnSync('mkfifo', [pipe]);
+  const product = join(folder, 'product');
+  await mkdir(product);
+  spawnSync('mkfifo', [join(product, 'x_MTL.txt')]);
+  const { failed } = await ingest(node, {
+    href: [pipe, product],
+    collection: 'pipes',
+    datetime: '2024-01-01',
+  });
+  assert.deepEqual(
+    failed.map(({ path }) => path),
+    [pipe, product],
+  );
+  assert.match(failed[0].message, /pipe or a device/);
+});
+
+test('a coarse map of the world has tiles up to the poles of its projection', async (t) => {
+  const folder = await tempFolder(t);
+  const half = 20_037_508.342789244;
+  const path = join(folder, 'world.tif');
+  await writeFile(
+    path,
+    encodeCog({
+      width: 200,
+      height: 200,
+      dataType: 'uint8',
+      bands: [new Uint8Array(200 * 200).fill(7)],
+      transform: { originX: -half, originY: half, pixelWidth: half / 100, pixelHeight: half / 100 },
+      epsg: 3857,
+      overviews: 'nearest',
+    }),
+  );
+  const node = await testNode(t, join(folder, 'data'));
+  const options = { collection: 'world', datetime: '2024-01-01', precision: 1 };
+  const { tiles, failed } = await ingest(node, { href: path, ...options });
+  assert.deepEqual(failed, []);
+  assert.equal(tiles, 32);
+});
+
+test('a broken delivery does not keep the id of its scene from a sound one', async (t) => {
+  const folder = await tempFolder(t);
+  const sound = await writeTestScene(join(folder, 'sound.tif'));
+  const broken = join(folder, 'broken.tif');
+  const bytes = await readFile(sound);
+  bytes.fill(0xff, bytes.length - 40_000);
+  await writeFile(broken, bytes);
+  const node = await testNode(t, join(folder, 'data'), { cores: 1 });
+  const flags = { collection: 'test', datetime: '2024-01-01', id: 'scene' };
+  const first = await ingest(node, { href: broken, ...flags });
+  assert.equal(first.failed.length, 1);
+  assert.deepEqual(await tilesOf(node), []);
+  const { scenes } = await ingest(node, { href: sound, ...flags });
+  assert.equal(scenes.length, 1);
+});
+
+test('links round in a circle do not keep a watch from ending', { timeout: 60_000 }, async (t) => {
+  const folder = await tempFolder(t);
+  const inbox = join(folder, 'inbox');
+  await mkdir(join(inbox, 'below'), { recursive: true });
+  for (let i = 0; i < 14; i++) await symlink('.', join(inbox, 'below', `round${i}`));
+  const child = start(['ingest', '--watch', inbox, '--data', join(folder, 'data')]);
+  const end = finished(child);
+  await new Promise((resolve) => setTimeout(resolve, 5000));
+  child.kill('SIGTERM');
+  const { code, stderr } = await end;
+  assert.equal(code, 0, stderr);
+});
