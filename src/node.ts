@@ -50,7 +50,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const { maxUpload = MAX_UPLOAD } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data, { reserve });
-  const workers = new IngestWorkers(cores);
+  const workers = new IngestWorkers(cores, memory);
   const jobs = await Jobs.open(storage.catalogue);
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel }),
