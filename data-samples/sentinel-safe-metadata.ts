@@ -1,4 +1,4 @@
-/** Metadata of a made-up SAFE product, in the structure of the Sentinel-2 Products Specification Document, issue 14. */
+/** Metadata of a made-up SAFE product, in the structure of the Sentinel-2 Products Specification Document, version 14. */
 
 /** What a SAFE product says of itself. */
 export interface SafeFacts {

@@ -19,5 +19,5 @@ export const notFolder = defineError(
   'TW_CLI_NOT_FOLDER',
   400,
   '`ingest --watch` takes folders. Name the folder into which the files come.',
-  (path: string) => `${path} is not a folder; --watch takes the folder into which files come`,
+  (path: string) => `${path} is no folder that can be read; --watch takes the folder into which files come`,
 );

@@ -39,12 +39,15 @@ export async function* settledInputs(folders: string[], signal: AbortSignal): As
   }
 }
 
-/** None where the folder is gone: people move products, and mounts come back. */
+/** People move products while they are looked at, and mounts come back. Any other error is one. */
+function nullWhereGone(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+  throw error;
+}
+
+/** None where the folder is gone. */
 async function childrenOf(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
-    throw error;
-  });
+  const names = (await readdir(folder).catch(nullWhereGone)) ?? [];
   return names
     .filter((name) => !name.startsWith('.'))
     .sort()
@@ -54,7 +57,7 @@ async function childrenOf(folder: string): Promise<string[]> {
 /** Empty where the path is gone. */
 async function stateOf(path: string, depth: number): Promise<string> {
   // Links are not followed: they may lead round in a circle.
-  const info = await lstat(path).catch(() => null);
+  const info = await lstat(path).catch(nullWhereGone);
   if (!info) return '';
   const own = `${info.size} ${info.mtimeMs}`;
   if (!info.isDirectory() || depth === 0) return own;

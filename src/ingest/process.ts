@@ -105,8 +105,8 @@ class IngestRun {
   private readonly failed: IngestResults['failed'] = [];
   private readonly passedOver: string[] = [];
   private readonly tiles = { total: 0, done: 0, failed: 0, skipped: 0 };
-  /** Path of the input by collection and scene. */
-  private readonly seen = new Map<string, string>();
+  /** By collection and scene: the input that was ingested, known when all inputs of that id so far have ended. */
+  private readonly ingested = new Map<string, Promise<string | undefined>>();
   /** The first scene of each collection that is not there yet: it fixes grid and precision, so the next ones wait for it. */
   private readonly founders = new Map<string, Promise<unknown>>();
   private readonly unpacked = new Set<Scratch>();
@@ -217,8 +217,7 @@ class IngestRun {
     const { job, context, options, tiles } = this;
     job.message(scene.path);
     const id = options.collection ?? scene.collection.id;
-    this.refuseTwice(id, scene);
-    return this.afterFounder(id, async () => {
+    const cut = async () => {
       const plan = await planScene(context.storage, scene, options);
       let cells = 0;
       let made = 0;
@@ -239,11 +238,10 @@ class IngestRun {
         return result;
       } catch (error) {
         tiles.failed += cells;
-        // Another delivery of the scene may be sound.
-        this.seen.delete(`${id}/${scene.id}`);
         throw error;
       }
-    });
+    };
+    return this.onlyOnce(id, scene, () => this.afterFounder(id, cut));
   }
 
   /** Runs `work` when the collection is there; the first to come makes it. */
@@ -272,11 +270,26 @@ class IngestRun {
     return work();
   }
 
-  private refuseTwice(collection: string, scene: Scene): void {
+  /**
+   * Refuses a scene where an earlier input with the same id was ingested; waits for its end to know: where that one was broken,
+   * this may be the sound one.
+   */
+  private onlyOnce<T>(collection: string, scene: Scene, work: () => Promise<T>): Promise<T> {
     const key = `${collection}/${scene.id}`;
-    const other = this.seen.get(key);
-    if (other !== undefined) throw sceneTwice(scene.path, other, scene.id);
-    this.seen.set(key, scene.path);
+    const earlier = this.ingested.get(key);
+    const outcome = (async () => {
+      const other = await earlier;
+      if (other !== undefined) throw sceneTwice(scene.path, other, scene.id);
+      return work();
+    })();
+    this.ingested.set(
+      key,
+      outcome.then(
+        () => scene.path,
+        () => earlier,
+      ),
+    );
+    return outcome;
   }
 
   /** Progress by scenes: those of inputs that are not described yet count as one each. */

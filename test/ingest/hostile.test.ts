@@ -98,7 +98,14 @@ test('links inside an allowed folder do not lead out of it', async (t) => {
   const band = (await readdir(product)).find((name) => name.endsWith('_B4.TIF')) as string;
   await rm(join(product, band));
   await symlink(await writeTestScene(join(folder, 'secret.tif')), join(product, band));
-  for (const href of [product, allowed, `file://${product}`, 'file://elsewhere/x', 'file://%00']) {
+  // Deeper than any product's first levels, and beside a metadata file that speaks for its folder.
+  const safe = join(allowed, 'S2.SAFE');
+  const deep = join(safe, 'GRANULE', 'L1C', 'IMG_DATA', 'R10m');
+  await mkdir(deep, { recursive: true });
+  await symlink(join(folder, 'secret.tif'), join(deep, 'B04.jp2'));
+  const mtl = (await readdir(product)).find((name) => name.endsWith('_MTL.txt')) as string;
+  const names = [product, allowed, safe, join(product, mtl), `file://${product}`];
+  for (const href of [...names, 'file://elsewhere/x', 'file://%00']) {
     const answer = await node.server.inject({ method: 'POST', url: '/ingest', payload: { href } });
     assert.equal(answer.statusCode, 403, href);
   }

@@ -5,8 +5,10 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { encodeCog } from '../../src/raster/index.js';
+import { zip } from '../support/archives.js';
 import { finished, start } from '../support/command.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
+import { bytesOf, writeRaster } from '../support/rasters.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -65,13 +67,53 @@ test('a broken delivery does not keep the id of its scene from a sound one', asy
   const bytes = await readFile(sound);
   bytes.fill(0xff, bytes.length - 40_000);
   await writeFile(broken, bytes);
-  const node = await testNode(t, join(folder, 'data'), { cores: 1 });
+  const node = await testNode(t, join(folder, 'data'));
   const flags = { collection: 'test', datetime: '2024-01-01', id: 'scene' };
-  const first = await ingest(node, { href: broken, ...flags });
-  assert.equal(first.failed.length, 1);
-  assert.deepEqual(await tilesOf(node), []);
-  const { scenes } = await ingest(node, { href: sound, ...flags });
+  const { failed, scenes } = await ingest(node, { href: [broken, sound, sound], ...flags });
+  assert.deepEqual(
+    failed.map(({ path, code }) => [path, code]),
+    [
+      [broken, 'TW_RASTER_CORRUPT'],
+      [sound, 'TW_INGEST_SCENE_TWICE'],
+    ],
+  );
   assert.equal(scenes.length, 1);
+});
+
+test('one bad file does not keep the others of its archive', async (t) => {
+  const folder = await tempFolder(t);
+  const sound = await readFile(await writeTestScene(join(folder, 'sound.tif')));
+  const archive = join(folder, 'two.zip');
+  await writeFile(
+    archive,
+    zip([
+      { name: 'a.tif', content: sound },
+      { name: 'b.tif', content: sound.subarray(0, 300) },
+    ]),
+  );
+  const node = await testNode(t, join(folder, 'data'));
+  const { failed, scenes } = await ingest(node, { href: archive, collection: 'zip', datetime: '2024-01-01' });
+  assert.equal(scenes.length, 1);
+  assert.deepEqual(
+    failed.map(({ path }) => path),
+    [join(archive, 'b.tif')],
+  );
+});
+
+test('the cloud test says that it needs reflectance', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeRaster(join(folder, 'six.tif'), {
+    dataType: 'uint8',
+    bands: bytesOf(6, 64 * 64, (i) => (i % 200) + 1),
+  });
+  const node = await testNode(t, join(folder, 'data'));
+  const bands = { blue: 1, green: 2, red: 3, nir: 4, swir16: 5, swir22: 6 };
+  const flags = { collection: 'six', datetime: '2024-01-01', bands, cloudTest: true };
+  const { scenes } = await ingest(node, { href: path, ...flags });
+  assert.match(scenes[0].warnings.join(), /reflectance.*--scale/);
+  assert.ok((await tilesOf(node)).every(({ cloudCover }) => cloudCover === null));
+  await ingest(node, { href: path, ...flags, scale: 0.004 });
+  assert.ok((await tilesOf(node)).every(({ cloudCover }) => cloudCover !== null));
 });
 
 test('links round in a circle do not keep a watch from ending', { timeout: 60_000 }, async (t) => {

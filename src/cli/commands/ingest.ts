@@ -155,8 +155,10 @@ async function watch(
   signal: AbortSignal,
 ): Promise<void> {
   for (const folder of folders) {
-    const info = await stat(folder).catch(() => null);
-    if (!info?.isDirectory()) throw notFolder(folder);
+    const info = await stat(folder).catch((error) => {
+      throw notFolder.because(error, folder);
+    });
+    if (!info.isDirectory()) throw notFolder(folder);
   }
   note(`watching ${folders.join(', ')}; Ctrl-C ends`);
   let pending: string[] = [];

@@ -80,7 +80,8 @@ const METRES: Record<string, number> = {
 };
 
 function metresOf(file: Hdf5File, { units = 'm' }: Attributes): number {
-  const metres = METRES[String(units).toLowerCase()];
+  const unit = String(units).toLowerCase();
+  const metres = Object.hasOwn(METRES, unit) ? METRES[unit] : undefined;
   if (metres === undefined) throw unsupported(file.path, `its coordinates are in ${units}`);
   return metres;
 }
