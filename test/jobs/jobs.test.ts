@@ -143,7 +143,8 @@ test('jobs run one at a time in their order, or as many as are allowed', async (
         }),
       );
     await Promise.all(records.map((job) => jobs.wait(job.id)));
-    assert.deepEqual(order, [0, 1, 2, 3, 4, 5, 6]);
+    // Side by side, each writes its start to disk first: which write ends first is not promised.
+    assert.deepEqual(concurrency === 1 ? order : order.toSorted(), [0, 1, 2, 3, 4, 5, 6]);
     assert.ok(most <= concurrency && most > 0);
     const listed = (await jobs.list()).map((job) => job.id);
     assert.deepEqual(listed, records.map((job) => job.id).reverse(), 'newest first');
