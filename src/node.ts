@@ -22,12 +22,18 @@ export interface NodeConfig {
   reserve?: number;
   /** Token that writes and jobs must carry over HTTP. */
   token?: string;
+  /** Token that reads must carry; without one they are open. */
+  readToken?: string;
+  /** Requests a second that one address may make; 0 for any number. */
+  rateLimit?: number;
   /** Folders from which `POST /ingest` may read. */
   allowFolders?: string[];
   /** The most bytes of an uploaded file. */
   maxUpload?: number;
   /** Structured request log on stderr. */
   log?: boolean;
+  /** Takes up the jobs that an earlier process has left, and leaves its own to the next; servers do. */
+  resume?: boolean;
 }
 
 export interface TilewrightNode {
@@ -46,17 +52,17 @@ export interface TilewrightNode {
 const MAX_UPLOAD = 20e9;
 
 export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
-  const { data, memory, cores, reserve, cloudModel, token, allowFolders = [], log = false } = config;
-  const { maxUpload = MAX_UPLOAD } = config;
+  const { data, memory, cores, reserve, cloudModel, allowFolders = [], log = false, resume } = config;
+  const { token, readToken, rateLimit, maxUpload = MAX_UPLOAD } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data, { reserve });
   const workers = new IngestWorkers(cores, memory);
-  const jobs = await Jobs.open(storage.catalogue);
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel }),
     trainProcess({ storage, cores }),
     verifyProcess(storage),
   ];
+  const jobs = await Jobs.open(storage, processes, { resume });
   const { id } = storage.folder.node;
   const ownerSecret = storage.folder.lock.secret;
   const server = await buildServer(
@@ -69,7 +75,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       allowedFolders,
       maxUpload,
     },
-    { token, ownerSecret, log },
+    { token, readToken, rateLimit, ownerSecret, log },
   );
   return {
     id,
@@ -77,7 +83,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     server,
     ownerSecret,
     async listen(host, port) {
-      requireSafeBinding(host, token);
+      requireSafeBinding(host, token ?? readToken);
       const url = await server.listen({ host, port }).catch((error) => {
         throw cannotListen.because(error, host, port, messageOf(error));
       });

@@ -7,6 +7,7 @@ import { operationRoutes } from './operations/routes.js';
 import { paceBodies } from './pace.js';
 import { answerProblems, BODY_LIMIT, earlyErrors } from './problem.js';
 import { processRoutes } from './processes/routes.js';
+import { answerRequestIds, requestIds } from './request-id.js';
 import { sceneRoutes } from './scenes/routes.js';
 import type { Services } from './services.js';
 import { stacRoutes } from './stac/routes.js';
@@ -29,6 +30,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
     // Node's limit would cover the body too, and uploads take as long as they take.
     requestTimeout: 0,
     ...earlyErrors,
+    ...requestIds,
     return503OnClosing: false,
     // Longer than clients keep idle connections, so that none is closed under a request.
     keepAliveTimeout: 75_000,
@@ -36,6 +38,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
     logger: options.log ? { level: 'info', stream: process.stderr } : false,
     ajv: { customOptions: { removeAdditional: false, coerceTypes: 'array', allErrors: false } },
   });
+  answerRequestIds(server);
   answerProblems(server);
   paceBodies(server);
   controlAccess(server, options);

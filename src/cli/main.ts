@@ -7,6 +7,7 @@ import { deleteCommand } from './commands/delete.js';
 import { demoCommand } from './commands/demo.js';
 import { infoCommand } from './commands/info.js';
 import { ingestCommand } from './commands/ingest.js';
+import { jobsCommand } from './commands/jobs.js';
 import { modelsCommand } from './commands/models.js';
 import { searchCommand } from './commands/search.js';
 import { serveCommand } from './commands/serve.js';
@@ -27,6 +28,7 @@ function buildProgram(): Command {
     searchCommand,
     trainCommand,
     modelsCommand,
+    jobsCommand,
     infoCommand,
     deleteCommand,
     verifyCommand,

@@ -4,8 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TilewrightError } from '../errors.js';
 import type { FilterParams } from '../query/index.js';
 import { badAnswer, noFile, stopped } from './errors.js';
+import { followEvents, hasEnded, type JobDocument, type JobEvent, type LogLine } from './job-events.js';
 import { FileBody } from './send-file.js';
-import type { Answer, Transport } from './transport.js';
+import { failure, type Transport } from './transport.js';
 
 export interface Progress {
   message: string;
@@ -30,12 +31,6 @@ export interface ItemCollection {
   numberMatched: number;
   numberReturned: number;
   links: { rel: string; href: string; body?: { token?: string } }[];
-}
-
-interface JobStatus extends Progress {
-  jobID: string;
-  status: 'accepted' | 'running' | 'successful' | 'failed' | 'dismissed';
-  error?: { code: string; message: string };
 }
 
 /** A scene as the store holds it. Times as in RFC 3339. */
@@ -85,20 +80,54 @@ export class Client {
     for (const [name, value] of Object.entries(options))
       if (value !== undefined) query.set(name, queryText(value));
     const body = new FileBody(path, hooks.signal);
-    const job = await this.ask<JobStatus>('POST', `/ingest?${query}`, body).catch((error) => {
+    const job = await this.ask<JobDocument>('POST', `/ingest?${query}`, body).catch((error) => {
       throw hooks.signal?.aborted ? hooks.signal.reason : error;
     });
     return this.follow(job, hooks);
   }
 
-  private async follow<Results>(job: JobStatus, hooks: RunHooks): Promise<{ job: string; results: Results }> {
+  /** The newest jobs, the newest first. */
+  async jobs(limit = 100): Promise<JobDocument[]> {
+    return (await this.ask<{ jobs: JobDocument[] }>('GET', `/jobs?limit=${limit}`)).jobs;
+  }
+
+  /** Throws TW_JOB_NOT_FOUND, as the others do that take the id of a job. */
+  job(id: string): Promise<JobDocument> {
+    return this.ask('GET', jobPath(id));
+  }
+
+  /** Lines of a job's log, from after the line `after` on. */
+  async jobLog(id: string, { after = 0, limit = 1000 } = {}): Promise<LogLine[]> {
+    const path = `${jobPath(id)}/logs?after=${after}&limit=${limit}`;
+    return (await this.ask<{ lines: LogLine[] }>('GET', path)).lines;
+  }
+
+  /** The job's log and all that happens to it, until it has ended. A lost connection is made again. */
+  jobEvents(id: string, signal?: AbortSignal): AsyncGenerator<JobEvent> {
+    return followEvents(this.transport, id, signal);
+  }
+
+  /** Asks a job to stop; answers when it has. */
+  cancelJob(id: string): Promise<JobDocument> {
+    return this.ask('DELETE', jobPath(id));
+  }
+
+  /** Starts a job for what failed in one that has ended. Throws TW_JOB_NOTHING_FAILED, TW_JOB_NOT_ENDED. */
+  retryJob(id: string): Promise<JobDocument> {
+    return this.ask('POST', `${jobPath(id)}/retry`);
+  }
+
+  private async follow<Results>(
+    job: JobDocument,
+    hooks: RunHooks,
+  ): Promise<{ job: string; results: Results }> {
     let pause = FIRST_POLL;
     try {
-      while (job.status === 'accepted' || job.status === 'running') {
+      while (!hasEnded(job.status)) {
         hooks.onProgress?.(job);
         await sleep(pause, undefined, { signal: hooks.signal });
         pause = Math.min(LAST_POLL, pause * 1.5);
-        job = await this.ask<JobStatus>('GET', `/jobs/${job.jobID}`);
+        job = await this.ask<JobDocument>('GET', `/jobs/${job.jobID}`);
       }
     } catch (error) {
       if (!hooks.signal?.aborted) throw error;
@@ -113,7 +142,7 @@ export class Client {
     return { job: job.jobID, results: await this.ask<Results>('GET', `/jobs/${job.jobID}/results`) };
   }
 
-  private start(process: string, inputs: object): Promise<JobStatus> {
+  private start(process: string, inputs: object): Promise<JobDocument> {
     if (process !== 'ingest') return this.ask('POST', `/processes/${process}/execution`, { inputs });
     const { paths, ...options } = inputs as { paths: string[] };
     return this.ask('POST', '/ingest', { href: paths, ...options });
@@ -187,17 +216,12 @@ export class Client {
   }
 }
 
+const jobPath = (id: string) => `/jobs/${encodeURIComponent(id)}`;
+
 /** "red=3,nir=4" for `{red: 3, nir: 4}`. */
 function queryText(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   return Object.entries(value)
     .map(([name, one]) => `${name}=${one}`)
     .join(',');
-}
-
-/** The server's error with its own code, or TW_CLIENT_BAD_ANSWER. */
-function failure(path: string, { status, body }: Answer): TilewrightError {
-  const problem = body as { code?: string; detail?: string } | null;
-  if (problem?.code) return new TilewrightError(problem.code, status, problem.detail ?? problem.code);
-  return badAnswer(path, status);
 }

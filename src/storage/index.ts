@@ -1,4 +1,4 @@
-export { Catalogue } from './catalogue.js';
+export { Catalogue, type Change } from './catalogue.js';
 export { ColumnIndex, type Position } from './column-index.js';
 export { DataFolder, readLock } from './data-folder.js';
 export type { DiskReserve } from './disk-reserve.js';

@@ -14,7 +14,7 @@ import type { CollectionRecord, ModelRecord, SceneRecord, TileRecord } from './r
 import { isWhole } from './scene-check.js';
 import { deleteCollection, deleteScene, deleteTile, requireSameCells } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
-import { makeScratch, sweepScratch } from './scratch.js';
+import { makeScratch, removeScratch, sweepScratch, syncScratch } from './scratch.js';
 import { Sweeper } from './sweeper.js';
 
 /** How long the files of a replaced version stay for those who have found them in a search, ms. */
@@ -67,7 +67,7 @@ export class Storage {
   static async open(dir: string, options: StorageOptions = {}): Promise<Storage> {
     const storage = new Storage(await DataFolder.open(dir), options);
     try {
-      await sweepScratch(dir);
+      await sweepScratch(dir, storage.catalogue);
       await storage.sweeper.start();
       await storage.loadIndex();
       return storage;
@@ -223,10 +223,20 @@ export class Storage {
 
   /**
    * Makes an empty folder for files on their way, such as uploads, and returns its absolute path. Its name begins with
-   * `name`. The caller removes it; what a crash leaves is removed at the next open.
+   * `name`. The caller removes it; what a crash leaves is removed at the next open, unless the record of a job that goes on
+   * names it.
    */
   scratchFolder(name = 'work'): Promise<string> {
     return makeScratch(this.dir, name);
+  }
+
+  /** Makes what lies in a scratch folder durable; its files have been synced. `name` is the folder's own name. */
+  syncScratch(name: string): Promise<void> {
+    return syncScratch(this.dir, name);
+  }
+
+  removeScratch(name: string): Promise<void> {
+    return removeScratch(this.dir, name);
   }
 
   async stats(): Promise<StorageStats> {

@@ -1,14 +1,16 @@
+import { createHash } from 'node:crypto';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { IngestInputs } from '../../ingest/index.js';
-import { type Process, startProcess } from '../../jobs/index.js';
+import type { Process } from '../../jobs/index.js';
 import { badRequest, outsideFolder } from '../errors.js';
-import { answerJob } from '../processes/routes.js';
+import { executeBody } from '../processes/routes.js';
+import { answerJob, idempotencyKey, startJob } from '../processes/start-job.js';
 import type { Services } from '../services.js';
-import { admit, receive, type Upload } from './upload.js';
+import { admit, receive } from './upload.js';
 
 type Options = Omit<IngestInputs, 'paths'>;
 
@@ -24,12 +26,14 @@ const FILE = 'application/octet-stream';
 
 /**
  * `POST /ingest` starts a job: with `{"href"}`, for a scene on the server's disk inside an allowed folder; with a file as
- * body (`application/octet-stream`), for that file, its options being query parameters.
+ * body (`application/octet-stream`), for that file, its options being query parameters. `POST /processes/ingest/execution`
+ * is the first of these in the words of the OGC.
  */
 export async function ingestRoutes(
   server: FastifyInstance,
   { services }: { services: Services },
 ): Promise<void> {
+  const { jobs, storage } = services;
   const ingest = services.processes.get('ingest');
   if (!ingest) throw new Error('the ingest process is not wired');
   const { paths: _paths, ...options } = ingest.inputs.properties as Record<string, unknown>;
@@ -69,31 +73,56 @@ export async function ingestRoutes(
       if (body instanceof Readable) {
         const { filename, ...rest } = query;
         if (!filename) throw badRequest('a file needs its name: POST /ingest?filename=scene.tif');
-        const upload = await receive(body, filename, services);
-        return answerJob(request, reply, await ingestUpload(request, upload, rest));
+        return ingestUpload(request, reply, body, filename, rest);
       }
       if (body === undefined) throw badRequest(`send JSON with "href", or a file as ${FILE}`);
       if (Object.keys(query).length > 0) throw badRequest('options beside "href" belong into the JSON');
       const { href, ...rest } = body;
-      const paths = await Promise.all(
-        [href].flat().map((one) => allowedPath(one, request.isOwner, services)),
-      );
-      return answerJob(request, reply, await startProcess(services.jobs, ingest, { ...rest, paths }));
+      return ingestPaths(request, reply, { ...rest, paths: [href].flat() });
     },
   );
 
-  async function ingestUpload(request: FastifyRequest, upload: Upload, options: Options) {
-    const { jobs } = services;
-    const remove = () =>
-      upload.remove().catch((err) => request.log.error({ err }, 'an uploaded file could not be removed'));
-    try {
-      const job = await startProcess(jobs, ingest as Process, { ...options, paths: [upload.path] });
-      jobs.wait(job.id).then(remove, remove);
-      return job;
-    } catch (error) {
-      await remove();
+  server.post<{ Body: { inputs: IngestInputs } }>(
+    '/processes/ingest/execution',
+    {
+      config: { write: true },
+      schema: { summary: 'Starts a job: ingest scenes', tags: ['processes'], body: executeBody(ingest) },
+    },
+    (request, reply) => ingestPaths(request, reply, request.body.inputs),
+  );
+
+  async function ingestPaths(request: FastifyRequest, reply: FastifyReply, asked: IngestInputs) {
+    const paths = await Promise.all(asked.paths.map((path) => allowedPath(path, request.isOwner, services)));
+    const inputs = { ...asked, paths };
+    return answerJob(request, reply, await startJob(request, jobs, ingest as Process, inputs, { asked }));
+  }
+
+  async function ingestUpload(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    body: Readable,
+    filename: string,
+    options: Options,
+  ) {
+    // Only a request that may be sent twice is compared with another one.
+    const digest = idempotencyKey(request) === undefined ? undefined : createHash('sha256');
+    const { path, scratch } = await receive(body, filename, services, digest);
+    const begin = async () => {
+      const started = await startJob(
+        request,
+        jobs,
+        ingest as Process,
+        { ...options, paths: [path] },
+        { scratch: [scratch], asked: { ...options, filename, sha256: digest?.digest('hex') } },
+      );
+      if (started.repeated) await storage.removeScratch(scratch);
+      return started;
+    };
+    const started = await begin().catch(async (error) => {
+      await storage.removeScratch(scratch);
       throw error;
-    }
+    });
+    return answerJob(request, reply, started);
   }
 }
 
