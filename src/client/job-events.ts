@@ -54,6 +54,7 @@ export async function* followEvents(
 ): AsyncGenerator<JobEvent> {
   const path = `/jobs/${encodeURIComponent(id)}/events`;
   let last = '0';
+  let ended = false;
   for (let losses = 0; ; losses++) {
     try {
       const { status, body } = await transport.open(path, { 'last-event-id': last }, signal);
@@ -69,10 +70,11 @@ export async function* followEvents(
         losses = 0;
         if (seq !== undefined) last = seq;
         const told = { event, data: JSON.parse(data) } as JobEvent;
+        if (told.event === 'state') ended = hasEnded(told.data.status);
         yield told;
-        const full = told.event === 'state' && told.data.tiles !== undefined;
-        if (full && hasEnded(told.data.status as JobState)) return;
       }
+      // The server closes after the end; before it, only where it stops.
+      if (ended) return;
     } catch (error) {
       if (signal?.aborted || !isLoss(error)) throw error;
       if (losses >= MOST_LOSSES) throw error;

@@ -6,7 +6,7 @@ import { hasEnded } from './job-store.js';
 
 /** `seq` is the number of a line of the job's log: a stream that begins after it misses nothing. */
 export type JobEvent =
-  /** `job` where the state is that of now; former states, of a reader that comes late, have none. */
+  /** `job` where the state is that of now; other former states, of a reader that comes late, have none. */
   | { kind: 'state'; seq: number; status: JobStatus; time: number; job?: JobRecord }
   | { kind: 'log'; seq: number; line: LogLine }
   | { kind: 'progress'; job: JobRecord }
@@ -36,37 +36,40 @@ export async function* jobEvents(
   const change = new Change(signal);
   const unsubscribe = await jobs.subscribe(id, () => change.happened());
   try {
-    let seq = after ?? (await jobs.lastLine(id));
     let told = await jobs.get(id);
+    let seq = after ?? told.lines ?? 0;
+    let known = told.status;
     yield stateNow(told, seq);
     while (!signal.aborted) {
       change.reset();
-      // Before its log: what led to the record is on disk with it.
       const job = await jobs.get(id);
-      let known = told.status;
-      for (;;) {
-        const lines = await jobs.log(id, { after: seq, limit: PAGE });
-        const newest = lines.findLast(({ status }) => status !== undefined);
-        for (const line of lines) {
-          seq = line.seq;
-          if (line.status === undefined) yield { kind: 'log', seq, line };
-          else {
-            known = line.status;
-            const isNow = line === newest && line.status === job.status;
-            yield { kind: 'state', seq, status: line.status, time: line.time, ...(isNow && { job }) };
-          }
+      for await (const line of linesUpTo(jobs, job, seq)) {
+        seq = line.seq;
+        if (line.status === undefined) yield { kind: 'log', seq, line };
+        else {
+          known = line.status;
+          yield { kind: 'state', seq, status: known, time: line.time, ...(known === job.status && { job }) };
         }
-        if (lines.length < PAGE) break;
       }
       // Where so many lines came that the one that tells of it was dropped.
       if (job.status !== known) yield stateNow(job, seq);
       else if (job !== told && job.status === 'running') yield { kind: 'progress', job };
       told = job;
-      if (hasEnded(job) || jobs.isClosed) return;
+      known = job.status;
+      if (hasEnded(job) || jobs.hasStopped) return;
       if (!(await change.within(idle))) yield { kind: 'idle' };
     }
   } finally {
     unsubscribe();
+  }
+}
+
+/** The lines of the log that belong to a record of the job; none is read before it is asked for. */
+async function* linesUpTo(jobs: Jobs, { id, lines: last = 0 }: JobRecord, after: number) {
+  while (after < last) {
+    const page = await jobs.log(id, { after, limit: PAGE });
+    for (const line of page) if (line.seq <= last) yield line;
+    after = page.at(-1)?.seq ?? last;
   }
 }
 

@@ -30,12 +30,6 @@ export async function readLog(
   return lines;
 }
 
-/** Number of the newest line on disk; 0 where there is none. */
-export async function lastLine({ logs }: Catalogue, job: string): Promise<number> {
-  for await (const key of logs.keys({ prefix: prefixOf(job), reverse: true, limit: 1 })) return seqOf(key);
-  return 0;
-}
-
 /**
  * The log of a job that has not ended. Invariants: the kept lines have the numbers `first` to `first + sizes.length - 1`
  * and are within MOST_LINES and MOST_BYTES; `pending` are the newest of them; when the changes handed out so far are on
@@ -71,6 +65,11 @@ export class JobLog {
     return new JobLog(catalogue, job);
   }
 
+  /** Number of the newest line; 0 before the first. */
+  get last(): number {
+    return this.first + this.sizes.length - 1;
+  }
+
   add(line: LogRecord): void {
     const kept = { ...line, text: line.text.slice(0, LONGEST_LINE) };
     this.pending.push(kept);
@@ -83,7 +82,7 @@ export class JobLog {
   changes(): Change[] {
     const { logs } = this.catalogue;
     const keyOfLine = (seq: number) => keyOf(this.job, seq);
-    const next = this.first + this.sizes.length;
+    const next = this.last + 1;
     const changes: Change[] = [];
     for (let seq = this.oldest; seq < this.first && seq <= this.written; seq++)
       changes.push(logs.delete(keyOfLine(seq)));

@@ -10,7 +10,7 @@ import {
   nothingFailed,
   uploadGone,
 } from './errors.js';
-import { JobLog, type LogLine, lastLine, readLog } from './job-log.js';
+import { JobLog, type LogLine, readLog } from './job-log.js';
 import { hasEnded, leftJobs, listJobs, stateLine, WAITING } from './job-store.js';
 import { type JobListener, LiveJob } from './live-job.js';
 import type { Process } from './process.js';
@@ -52,6 +52,7 @@ export class Jobs {
   private readonly slots: Slots;
   private readonly catalogue: Storage['catalogue'];
   private closed = false;
+  private stopped = false;
 
   private constructor(
     private readonly storage: Storage,
@@ -77,9 +78,9 @@ export class Jobs {
     return jobs;
   }
 
-  /** The node is stopping; no job starts or goes on. */
-  get isClosed(): boolean {
-    return this.closed;
+  /** After `close`: nothing happens to any job. */
+  get hasStopped(): boolean {
+    return this.stopped;
   }
 
   /**
@@ -100,6 +101,7 @@ export class Jobs {
       created: now,
       updated: now,
       inputs,
+      lines: 1,
       ...(this.resume && process.resumable && { resumable: true }),
       ...(scratch && { scratch }),
       ...(retryOf && { retryOf: retryOf.id }),
@@ -162,11 +164,6 @@ export class Jobs {
     return readLog(this.catalogue, id, after, limit);
   }
 
-  /** Number of the newest line of a job's log; 0 where there is none. */
-  lastLine(id: string): Promise<number> {
-    return lastLine(this.catalogue, id);
-  }
-
   /** The record when the job has ended, or when the node stops and leaves it to the next. Throws TW_JOB_NOT_FOUND. */
   async wait(id: string): Promise<JobRecord> {
     return this.ends.get(id) ?? this.get(id);
@@ -198,6 +195,7 @@ export class Jobs {
     const live = [...this.live.values()];
     for (const job of live) job.abort.abort(jobInterrupted(job.id));
     const ends = await Promise.allSettled(this.ends.values());
+    this.stopped = true;
     for (const job of live) job.tell();
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }

@@ -72,6 +72,7 @@ export async function leftJobs(storage: Storage, processes: Process[]): Promise<
     const next = afterDeath(record, process);
     if (next.status !== record.status) {
       log.add(stateLine(next, hasEnded(next) ? undefined : 'once more, because the node was stopped'));
+      next.lines = log.last;
       await catalogue.write([catalogue.jobs.set(next.id, next), ...log.changes()]);
     }
     if (process && !hasEnded(next)) left.push({ record: next, process, log });

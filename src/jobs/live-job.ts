@@ -130,12 +130,14 @@ export class LiveJob {
   /** Puts the changed record and the lines of its log on disk, after those before them, and tells the listeners. */
   private async write(change: Partial<JobRecord>, remark?: string): Promise<void> {
     const { catalogue } = this.storage;
-    const record: JobRecord = { ...this.next, ...change, updated: Date.now() };
+    const { status } = this.next;
+    const lines = this.log.last + (change.status !== undefined && change.status !== status ? 1 : 0);
+    const record: JobRecord = { ...this.next, ...change, lines, updated: Date.now() };
     // Throws where the results are no JSON: then nothing has changed.
     const put = catalogue.jobs.set(record.id, record);
     clearTimeout(this.timer);
     this.timer = undefined;
-    if (record.status !== this.next.status) this.log.add(stateLine(record, remark));
+    if (record.status !== status) this.log.add(stateLine(record, remark));
     this.next = record;
     const changes = [put, ...this.log.changes()];
     // Who asked for the earlier write has its error; this one only waits for it to be over.

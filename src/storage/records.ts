@@ -98,6 +98,8 @@ export interface JobRecord {
   /** Of a job that was cancelled or has failed: what it had made until then. */
   results?: unknown;
   error?: { code: string; message: string };
+  /** Number of the newest line of its log that belongs to this record. */
+  lines?: number;
   /** The next process that opens the folder to work takes the job up again. */
   resumable?: boolean;
   /** How often in a row the process died while the job ran. */

@@ -35,6 +35,7 @@ export async function jobServer(
   );
   t.after(async () => {
     await jobs.close();
+    server.server.closeAllConnections();
     await server.close();
     await workers.close();
     await storage.close();

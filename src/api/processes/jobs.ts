@@ -110,9 +110,8 @@ export async function jobRoutes(
       const last = Number(request.headers['last-event-id'] || Number.NaN);
       const known = Number.isSafeInteger(last) && last >= 0;
       // A browser asks again after the end until it is told so by 204.
-      if (known && hasEnded(await jobs.get(id)) && last >= (await jobs.lastLine(id)))
-        return reply.code(204).send();
-      await jobs.get(id);
+      const job = await jobs.get(id);
+      if (known && hasEnded(job) && last >= (job.lines ?? 0)) return reply.code(204).send();
       if (listeners >= MOST_LISTENERS) throw tooManyListeners(MOST_LISTENERS);
       listeners++;
       const abort = new AbortController();
@@ -122,11 +121,15 @@ export async function jobRoutes(
       });
       const after = known ? last : request.query.after;
       const text = eventText(jobs, id, { after, signal: abort.signal }, baseUrl(request));
-      return reply
-        .header('content-type', 'text/event-stream; charset=utf-8')
-        .header('cache-control', 'no-store')
-        .header('x-accel-buffering', 'no')
-        .send(Readable.from(text, { highWaterMark: 1 }));
+      return (
+        reply
+          .header('content-type', 'text/event-stream; charset=utf-8')
+          .header('cache-control', 'no-store')
+          .header('x-accel-buffering', 'no')
+          // So that a server that stops need not wait for the client to let go.
+          .header('connection', 'close')
+          .send(Readable.from(text, { highWaterMark: 1 }))
+      );
     },
   );
 
