@@ -44,7 +44,7 @@ const MOST_LOSSES = 30;
 const PAUSE = 2000;
 
 /**
- * The job's state, then all lines of its log and what happens from now on, until it has ended. Throws
+ * The states of a job and the lines of its log, from the first that is kept to its end, and its progress from now on. Throws
  * TW_CLIENT_UNREACHABLE, TW_JOB_NOT_FOUND.
  */
 export async function* followEvents(
@@ -66,12 +66,15 @@ export async function* followEvents(
         return;
       }
       if (status !== 200) throw failure(path, { status, body: await documentOf(body) });
+      let begun = false;
       for await (const { event, id: seq, data } of messagesOf(body)) {
         losses = 0;
         if (seq !== undefined) last = seq;
         const told = { event, data: JSON.parse(data) } as JobEvent;
         if (told.event === 'state') ended = hasEnded(told.data.status);
-        yield told;
+        // What it tells to begin with is in the log too.
+        if (begun) yield told;
+        begun = true;
       }
       // The server closes after the end; before it, only where it stops.
       if (ended) return;

@@ -54,9 +54,12 @@ async function followJob(client: Client, id: string): Promise<JobDocument> {
   try {
     for await (const { event, data } of client.jobEvents(id, signal)) {
       if (event === 'progress') line.update(data);
-      if (event !== 'log') continue;
-      line.end();
-      note(`${data.time} ${data.level.padEnd(7)} ${data.text}`);
+      else {
+        line.end();
+        const [time, level, text] =
+          event === 'log' ? [data.time, data.level, data.text] : [data.updated, 'state', data.status];
+        note(`${time} ${level.padEnd(7)} ${text}`);
+      }
     }
   } catch (error) {
     if (!signal.aborted) throw error;
