@@ -45,7 +45,7 @@ export interface TilewrightNode {
   ownerSecret: string;
   /** Starts to listen and returns the node's address. Refuses to go beyond loopback without a token. */
   listen(host: string, port: number): Promise<string>;
-  /** Stops running jobs, waits for what is being written, and frees the data folder. */
+  /** Stops running jobs, leaves them to the next process where this one was to resume them, waits for what is being written, and frees the data folder. */
   close(): Promise<void>;
 }
 

@@ -41,7 +41,7 @@ export interface StartOptions {
  * Invariants: nobody is told a state of a job (by `start`, `get`, `wait` or a listener) before it is on disk, together with
  * the line of its log that tells of it; the records of a job are written in the order of its states, the last one is
  * successful, failed or dismissed, and none follows it. `live` and `ends` hold the jobs that have not ended; at most
- * `concurrency` of them run and WAITING_LIMIT wait, beside those that an earlier process has left.
+ * `concurrency` of them run and WAITING_LIMIT wait.
  */
 export class Jobs {
   private readonly live = new Map<string, LiveJob>();

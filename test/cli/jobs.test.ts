@@ -22,11 +22,13 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function serve(t: TestContext, data: string, port: number): Promise<ChildProcess> {
+async function serve(t: TestContext, data: string, port: number, logs: string[] = []): Promise<ChildProcess> {
   const flags = ['--port', String(port), '--format', 'json', '--cores', '1', ...TOKEN];
   const server = start(['serve', '--data', data, ...flags]);
   t.after(() => server.kill('SIGKILL'));
-  server.stderr?.resume();
+  server.stderr?.setEncoding('utf8').on('data', (text) => {
+    logs.push(text);
+  });
   await once(server.stdout as NodeJS.ReadableStream, 'data');
   return server;
 }
@@ -39,6 +41,7 @@ async function send(url: string, path: string, key: string): Promise<{ status: n
       'content-type': 'application/octet-stream',
       authorization: 'Bearer word',
       'idempotency-key': key,
+      'x-request-id': `request-${key}`,
     },
     body: await readFile(path),
   });
@@ -69,7 +72,8 @@ test('a job goes on after kill -9 of the server, with the file that was sent, an
   const states = JSON.parse(looks.stdout).jobs.map(({ status }: { status: string }) => status);
   assert.deepEqual(states, ['accepted', 'accepted']);
 
-  await serve(t, data, port);
+  const logs: string[] = [];
+  await serve(t, data, port, logs);
   const { code, stdout, stderr } = await follower;
   assert.equal(code, 0, stderr);
   assert.equal(JSON.parse(stdout).status, 'successful');
@@ -82,6 +86,12 @@ test('a job goes on after kill -9 of the server, with the file that was sent, an
   while ((await readdir(join(data, 'scratch'))).length > 0) await sleep(10);
   const again = await send(url, small, 'small');
   assert.deepEqual([again.status, again.jobID], [200, waiting.jobID], 'keys outlive the server too');
+  const accepted = logs
+    .join('')
+    .split('\n')
+    .find((line) => line.includes('job accepted'));
+  const { reqId, job } = JSON.parse(accepted ?? '{}');
+  assert.deepEqual([reqId, job], ['request-small', waiting.jobID], 'requests can be told apart in the log');
   const verified = await tilewright('verify', ...target);
   assert.equal(verified.code, 0, verified.stderr);
 });

@@ -8,7 +8,7 @@ import type { IngestInputs } from '../../ingest/index.js';
 import type { Process } from '../../jobs/index.js';
 import { badRequest, outsideFolder } from '../errors.js';
 import { executeBody } from '../processes/routes.js';
-import { answerJob, idempotencyKey, startJob } from '../processes/start-job.js';
+import { answerJob, idempotencyKey, keyHeader, startJob } from '../processes/start-job.js';
 import type { Services } from '../services.js';
 import { admit, receive } from './upload.js';
 
@@ -50,6 +50,7 @@ export async function ingestRoutes(
       schema: {
         summary: 'Ingests a scene from a folder of the server, or a file that is sent',
         tags: ['ingest'],
+        headers: keyHeader,
         querystring: { ...object, properties: { filename: { type: 'string' }, ...options } },
         body: {
           content: {
@@ -86,7 +87,12 @@ export async function ingestRoutes(
     '/processes/ingest/execution',
     {
       config: { write: true },
-      schema: { summary: 'Starts a job: ingest scenes', tags: ['processes'], body: executeBody(ingest) },
+      schema: {
+        summary: 'Starts a job: ingest scenes',
+        tags: ['processes'],
+        headers: keyHeader,
+        body: executeBody(ingest),
+      },
     },
     (request, reply) => ingestPaths(request, reply, request.body.inputs),
   );

@@ -97,6 +97,8 @@ export async function jobRoutes(
   server.get<Id & { Querystring: { after?: number } }>(
     '/jobs/:id/events',
     {
+      // It would be a stream without an end and without a body.
+      exposeHeadRoute: false,
       schema: {
         summary: 'What happens to a job, as server-sent events',
         tags,

@@ -5,7 +5,7 @@ import { baseUrl } from '../base-url.js';
 import { noProcess } from '../errors.js';
 import type { Services } from '../services.js';
 import { jobRoutes } from './jobs.js';
-import { answerJob, startJob } from './start-job.js';
+import { answerJob, keyHeader, startJob } from './start-job.js';
 
 const EXECUTE = 'http://www.opengis.net/def/rel/ogc/1.0/execute';
 
@@ -81,7 +81,12 @@ export async function processRoutes(
       `/processes/${process.id}/execution`,
       {
         config: { write: true },
-        schema: { summary: `Starts a job: ${process.title.toLowerCase()}`, tags, body: executeBody(process) },
+        schema: {
+          summary: `Starts a job: ${process.title.toLowerCase()}`,
+          tags,
+          headers: keyHeader,
+          body: executeBody(process),
+        },
       },
       async (request, reply) =>
         answerJob(request, reply, await startJob(request, jobs, process, request.body.inputs ?? {})),

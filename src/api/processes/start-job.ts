@@ -4,15 +4,23 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Jobs, Process, RequestKey, StartOptions } from '../../jobs/index.js';
 import type { JobRecord } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
-import { badRequest } from '../errors.js';
 import { statusInfo } from './status.js';
 
-/** The key that the client gave to the request; undefined where it gave none. Throws TW_API_BAD_REQUEST. */
+/** JSON Schema of the headers of such a request. */
+export const keyHeader = {
+  type: 'object',
+  properties: {
+    'idempotency-key': {
+      type: 'string',
+      pattern: '^[\\x21-\\x7e]{1,255}$',
+      description: 'The same key with the same request gives the same job, for 24 hours.',
+    },
+  },
+};
+
+/** The key that the client gave to the request; undefined where it gave none. */
 export function idempotencyKey({ headers }: FastifyRequest): string | undefined {
-  const key = headers['idempotency-key'];
-  if (key === undefined) return undefined;
-  if (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)) return key;
-  throw badRequest('the Idempotency-Key must be 1 to 255 visible characters of ASCII');
+  return headers['idempotency-key'] as string | undefined;
 }
 
 /** `asked` is what the request asks for: two requests with one key must not differ in it. */
@@ -46,6 +54,7 @@ export function answerJob(
   reply: FastifyReply,
   { job, repeated }: { job: JobRecord; repeated: boolean },
 ): FastifyReply {
+  request.log.info({ job: job.id, repeated }, 'job accepted');
   const base = baseUrl(request);
   return reply
     .code(repeated ? 200 : 201)
