@@ -32,8 +32,8 @@ export interface LogLine {
 }
 
 export type JobEvent =
-  /** Former states, of who comes late, are not told in full. */
-  | { event: 'state'; data: Pick<JobDocument, 'jobID' | 'status' | 'updated'> & Partial<JobDocument> }
+  /** Since when the job is in the state. Former states, of who comes late, are not told in full. */
+  | { event: 'state'; data: { time: string; jobID: string; status: JobState } & Partial<JobDocument> }
   | { event: 'progress'; data: JobDocument }
   | { event: 'log'; data: Omit<LogLine, 'seq' | 'status'> };
 
@@ -62,7 +62,8 @@ export async function* followEvents(
       if (status === 204) {
         const answer = await transport('GET', `/jobs/${encodeURIComponent(id)}`);
         if (answer.status >= 400) throw failure(path, answer);
-        yield { event: 'state', data: answer.body as JobDocument };
+        const data = answer.body as JobDocument;
+        yield { event: 'state', data: { ...data, time: data.updated } };
         return;
       }
       if (status !== 200) throw failure(path, { status, body: await documentOf(body) });

@@ -340,7 +340,7 @@ class IngestRun {
       const { code, message } =
         error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
       this.failed.push({ path, code, message });
-      this.job.log('error', `${path}: ${message} [${code}]`);
+      this.job.log('error', `${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
       return null;
     }
   }

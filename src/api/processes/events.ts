@@ -28,8 +28,8 @@ function textOf(jobID: string, event: JobEvent, base: string): string {
     }
     case 'state': {
       const { status, time, job, seq } = event;
-      const data = job ? statusInfo(job, base) : { jobID, type: 'process', status, updated: iso(time) };
-      return message('state', data, seq);
+      const data = job ? statusInfo(job, base) : { jobID, type: 'process', status };
+      return message('state', { time: iso(time), ...data }, seq);
     }
   }
 }

@@ -56,9 +56,8 @@ async function followJob(client: Client, id: string): Promise<JobDocument> {
       if (event === 'progress') line.update(data);
       else {
         line.end();
-        const [time, level, text] =
-          event === 'log' ? [data.time, data.level, data.text] : [data.updated, 'state', data.status];
-        note(`${time} ${level.padEnd(7)} ${text}`);
+        const [level, text] = event === 'log' ? [data.level, data.text] : ['state', data.status];
+        note(`${data.time} ${level.padEnd(7)} ${text}`);
       }
     }
   } catch (error) {
