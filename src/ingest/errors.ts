@@ -205,3 +205,11 @@ export const outsideGrid = defineError(
   (path: string, grid: string) =>
     `${path}: all of it lies beyond the ${grid} grid. Put it into a collection with --grid geohash.`,
 );
+
+export const outsideFence = defineError(
+  'TW_INGEST_OUTSIDE',
+  403,
+  'An input of a server leads out of the folders of `--allow-folder`, holds a link, or was changed while it was read. Put real files there, whole, before they are named.',
+  (path: string) =>
+    `${path} is missing, is or holds a link, leads out of the folders that may be read, or was changed while it was read; put real files there first`,
+);

@@ -1,11 +1,12 @@
 import { rm } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { dirname } from 'node:path';
 import { messageOf, TilewrightError } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import type { Storage } from '../storage/index.js';
 import { unpack } from './archive.js';
 import { Arena } from './arena.js';
 import { ingestFailed, sceneTwice } from './errors.js';
+import { Fence } from './fence.js';
 import { describeScenes, findInputs, isArchive } from './formats/index.js';
 import {
   type IngestContext,
@@ -14,12 +15,16 @@ import {
   planScene,
   type SceneResult,
 } from './ingest.js';
-import type { Scene } from './scene.js';
+import { type Scene, sourceFiles } from './scene.js';
 import type { IngestWorkers } from './workers.js';
 
 export interface IngestInputs extends IngestOptions {
   /** Files or folders on the disk of the node. */
   paths: string[];
+  /** Real paths of the only folders that may be read; all may where it is missing. For the server to say, not for its users. */
+  within?: string[];
+  /** What the sender calls the only path, an uploaded file. Also for the server to say. */
+  sentAs?: string;
 }
 
 export interface IngestResults {
@@ -110,6 +115,9 @@ class IngestRun {
   /** The first scene of each collection that is not there yet: it fixes grid and precision, so the next ones wait for it. */
   private readonly founders = new Map<string, Promise<unknown>>();
   private readonly unpacked = new Set<Scratch>();
+  private readonly fence: Fence | undefined;
+  /** What users call files and folders that only the server knows, innermost first. */
+  private readonly called: [path: string, name: string][] = [];
   private inputs = 0;
   /** Scenes found so far, and the share of the work that is done of each. */
   private readonly shares: number[] = [];
@@ -128,6 +136,9 @@ class IngestRun {
       cloudModel,
       digests: new Map(),
     };
+    const { within, sentAs, paths } = options;
+    if (within) this.fence = new Fence(within);
+    if (sentAs !== undefined) this.called.push([paths[0], sentAs], [dirname(paths[0]), sentAs]);
   }
 
   async run(): Promise<IngestResults> {
@@ -136,7 +147,7 @@ class IngestRun {
       // The generator hands out one scene at a time, however many lanes ask.
       for (let next = await scenes.next(); !next.done; next = await scenes.next()) {
         const { place, scene, scratch } = next.value;
-        const result = await this.attempt(scene.path, () => this.ingest(place, scene));
+        const result = await this.attempt(scene.path, () => this.ingest(next.value));
         if (result) this.results[place] = result;
         this.share(place, 1);
         if (scratch && --scratch.scenes === 0) await this.remove(scratch);
@@ -161,7 +172,7 @@ class IngestRun {
   private async *scenes(): AsyncGenerator<Found> {
     const inputs: string[] = [];
     for (const path of this.options.paths) {
-      const found = await this.attempt(path, () => findInputs(path));
+      const found = await this.attempt(path, async () => findInputs(await this.enter(path)));
       inputs.push(...(found?.inputs ?? []));
       this.passedOver.push(...(found?.passedOver ?? []));
     }
@@ -177,35 +188,61 @@ class IngestRun {
     }
   }
 
-  private async describe(input: string): Promise<{ scenes: Scene[]; scratch: Scratch | undefined }> {
-    if (!(await isArchive(input)))
-      return { scenes: await describeScenes(input, this.options), scratch: undefined };
+  private async describe(path: string): Promise<{ scenes: Scene[]; scratch: Scratch | undefined }> {
+    const input = await this.enter(path);
+    if (await isArchive(input)) return this.describeArchive(input);
+    const scenes = await describeScenes(input, this.options);
+    // What is a link by now is not where the headers come from.
+    await this.enter(input);
+    await this.fence?.hold(scenes.flatMap(sourceFiles));
+    return { scenes: scenes.map((scene) => this.named(scene, scene.path)), scratch: undefined };
+  }
+
+  private async describeArchive(input: string): Promise<{ scenes: Scene[]; scratch: Scratch }> {
     const { storage } = this.context;
     const scratch = { folder: await storage.scratchFolder('unpacked'), scenes: 0 };
     this.unpacked.add(scratch);
+    this.called.unshift([scratch.folder, input]);
     try {
       const { signal } = this.job;
-      this.job.message(`unpacking ${input}`);
+      this.message(`unpacking ${input}`);
+      await this.fence?.hold([input]);
       await unpack(input, scratch.folder, { maxBytes: await storage.reserve.available(), signal });
+      await this.fence?.hold([input]);
       const { inputs, passedOver } = await findInputs(scratch.folder);
-      this.passedOver.push(...passedOver.map((folder) => join(input, relative(scratch.folder, folder))));
+      this.passedOver.push(...passedOver.map((folder) => this.nameOf(folder)));
       const scenes: Scene[] = [];
       for (const one of inputs) {
-        const name = inputs.length === 1 ? input : join(input, relative(scratch.folder, one));
+        const name = inputs.length === 1 ? input : one;
         const found = await this.attempt(name, () => describeScenes(one, this.options));
-        // Users know the archive, not the folder.
-        scenes.push(...(found ?? []).map((scene) => ({ ...scene, path: name })));
+        scenes.push(...(found ?? []).map((scene) => this.named(scene, name)));
       }
       scratch.scenes = scenes.length;
       if (scenes.length === 0) await this.remove(scratch);
       return { scenes, scratch };
     } catch (error) {
       await this.remove(scratch);
-      if (!(error instanceof TilewrightError)) throw error;
-      // Users know the archive, not the folder.
-      const message = error.message.replaceAll(scratch.folder, input);
-      throw new TilewrightError(error.code, error.status, message, { cause: error });
+      throw error;
     }
+  }
+
+  /** The path by which an input is opened. Throws TW_INGEST_OUTSIDE. */
+  private async enter(path: string): Promise<string> {
+    return this.fence ? this.fence.enter(path) : path;
+  }
+
+  /** A text without names that only the server knows. */
+  private nameOf(text: string): string {
+    return this.called.reduce((named, [path, name]) => named.replaceAll(path, () => name), text);
+  }
+
+  private named(scene: Scene, path: string): Scene {
+    const warnings = scene.warnings.map((warning) => this.nameOf(warning));
+    return { ...scene, path: this.nameOf(path), warnings };
+  }
+
+  private message(text: string): void {
+    this.job.message(this.nameOf(text));
   }
 
   private async remove(scratch: Scratch): Promise<void> {
@@ -213,9 +250,9 @@ class IngestRun {
     await rm(scratch.folder, { recursive: true, force: true });
   }
 
-  private async ingest(place: number, scene: Scene): Promise<SceneResult> {
-    const { job, context, options, tiles } = this;
-    job.message(scene.path);
+  private async ingest({ place, scene, scratch }: Found): Promise<SceneResult> {
+    const { job, context, options, tiles, fence } = this;
+    this.message(scene.path);
     const id = options.collection ?? scene.collection.id;
     const cut = async () => {
       const plan = await planScene(context.storage, scene, options);
@@ -231,6 +268,10 @@ class IngestRun {
           onShare: (share) => this.share(place, share),
           onTiles: (count) => {
             made = count;
+          },
+          onRead: async () => {
+            // Nobody else reaches what was unpacked into the data folder.
+            if (!scratch) await fence?.hold(sourceFiles(scene));
           },
         });
         tiles.done += made;
@@ -308,7 +349,7 @@ class IngestRun {
       if (this.job.signal.aborted) throw error;
       const { code, message } =
         error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
-      this.failed.push({ path, code, message });
+      this.failed.push({ path: this.nameOf(path), code, message: this.nameOf(message) });
       return null;
     }
   }

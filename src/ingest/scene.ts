@@ -61,6 +61,11 @@ export interface Scene {
   warnings: string[];
 }
 
+/** The files that hold the pixels of a scene, each once. */
+export function sourceFiles({ groups }: Scene): string[] {
+  return [...new Set(groups.flatMap(({ bands }) => bands.map(({ header }) => header.path)))];
+}
+
 /** What the user says of a raster that does not say it itself. Bands count from 1. */
 export interface DescribeOptions {
   collection?: string;
