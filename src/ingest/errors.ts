@@ -76,6 +76,16 @@ export const ingestFailed = defineError(
   (path: string, detail: string) => `${path}: ${detail}`,
 );
 
+export const allFailed = defineError(
+  'TW_INGEST_ALL_FAILED',
+  422,
+  'No input could be ingested. The results on the job say why, one by one.',
+  (failed: number, reasons: string[]) => {
+    const more = failed > reasons.length ? `; and ${failed - reasons.length} more` : '';
+    return `nothing was ingested, ${failed} failed: ${reasons.join('; ')}${more}`;
+  },
+);
+
 export const sceneTwice = defineError(
   'TW_INGEST_SCENE_TWICE',
   409,

@@ -1,11 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { messageOf, TilewrightError } from '../errors.js';
-import type { JobContext, Process } from '../jobs/index.js';
+import { FailedWithResults, type JobContext, type Process } from '../jobs/index.js';
 import type { Storage } from '../storage/index.js';
 import { unpack } from './archive.js';
 import { Arena } from './arena.js';
-import { ingestFailed, sceneTwice } from './errors.js';
+import { allFailed, ingestFailed, sceneTwice } from './errors.js';
 import { Fence } from './fence.js';
 import { describeScenes, findInputs, isArchive } from './formats/index.js';
 import {
@@ -70,7 +70,7 @@ export interface IngestProcessContext {
 /** Share of the memory that holds source rows; the rest is for what threads and GDAL's processes work on. */
 const ROWS_SHARE = 0.6;
 
-/** Ingests every scene below the given paths. A scene that fails is named with its reason; the others go on. */
+/** Ingests every scene below the given paths. One that fails is named with its reason; the others go on. The job fails if all do. */
 export function ingestProcess(context: IngestProcessContext): Process {
   const arena = new Arena(ROWS_SHARE * context.memory);
   return {
@@ -81,6 +81,9 @@ export function ingestProcess(context: IngestProcessContext): Process {
     run: (inputs, job) => new IngestRun(context, arena, inputs as IngestInputs, job).run(),
   };
 }
+
+/** How many failures the error of a job names where all scenes failed. */
+const NAMED_REASONS = 3;
 
 /** Scenes at once: while one waits for the disk, another is cut. More would only share out the memory. */
 const MOST_SCENES = 4;
@@ -159,7 +162,7 @@ class IngestRun {
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     const results = this.results.filter(Boolean);
     this.job.message(summaryOf(results.length, this.failed));
-    return {
+    const told: IngestResults = {
       collection: results[0]?.collection ?? null,
       scenes: results,
       tiles: results.reduce((sum, { tiles }) => sum + tiles, 0),
@@ -167,6 +170,9 @@ class IngestRun {
       passedOver: this.passedOver,
       seconds: (performance.now() - this.started) / 1000,
     };
+    if (results.length > 0 || this.failed.length === 0) return told;
+    const reasons = this.failed.slice(0, NAMED_REASONS).map(({ message }) => message);
+    throw new FailedWithResults(allFailed(this.failed.length, reasons), told);
   }
 
   private async *scenes(): AsyncGenerator<Found> {

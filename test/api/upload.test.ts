@@ -10,7 +10,7 @@ import fc from 'fast-check';
 import Fastify from 'fastify';
 import { safeName } from '../../src/api/ingest/upload.js';
 import { paceBodies } from '../../src/api/pace.js';
-import { Client, httpTransport } from '../../src/client/index.js';
+import { Client, httpTransport, JobError } from '../../src/client/index.js';
 import type { IngestInputs, IngestResults } from '../../src/ingest/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import type { JobRecord } from '../../src/storage/index.js';
@@ -63,8 +63,12 @@ test('a file that is sent becomes tiles, with its options, and does not stay', a
   await scratchIsEmpty(data);
   const broken = join(data, '..', 'broken.tif');
   await writeFile(broken, 'no');
-  const { results: none } = await client.upload<IngestResults>(broken, OPTIONS);
-  assert.equal(none.failed[0].code, 'TW_RASTER_NOT_TIFF');
+  await assert.rejects(client.upload(broken, OPTIONS), (error) => {
+    assert.ok(error instanceof JobError && error.code === 'TW_INGEST_ALL_FAILED');
+    assert.match(error.message, /nothing was ingested, 1 failed: broken.tif/);
+    assert.equal((error.results as IngestResults).failed[0].code, 'TW_RASTER_NOT_TIFF');
+    return true;
+  });
   await scratchIsEmpty(data);
 });
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { writeLandsatLikeScene } from '../../data-samples/index.js';
 import { Fence, type IngestResults, IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
+import { FailedWithResults } from '../../src/jobs/index.js';
 import { Storage } from '../../src/storage/index.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
@@ -24,16 +25,15 @@ async function setUp(t: TestContext) {
     await storage.close();
   });
   const process = ingestProcess({ storage, workers, memory: 256e6 });
-  const run = (inputs: object, onMessage: (text: string) => void = () => undefined) =>
-    process.run(
-      { ...inputs, within: [allowed] },
-      {
-        id: 'job',
-        signal: new AbortController().signal,
-        progress: () => undefined,
-        message: onMessage,
-      },
-    ) as Promise<IngestResults>;
+  const run = async (inputs: object, onMessage: (text: string) => void = () => undefined) => {
+    const { signal } = new AbortController();
+    const job = { id: 'job', signal, progress: () => undefined, message: onMessage };
+    const results = await process.run({ ...inputs, within: [allowed] }, job).catch((error) => {
+      if (error instanceof FailedWithResults) return error.results;
+      throw error;
+    });
+    return results as IngestResults;
+  };
   const secret = await writeTestScene(join(folder, 'secret.tif'));
   return { folder, allowed, secret, run };
 }
