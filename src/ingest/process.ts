@@ -213,7 +213,7 @@ class IngestRun {
       const { signal } = this.job;
       this.message(`unpacking ${input}`);
       await this.fence?.hold([input]);
-      await unpack(input, scratch.folder, { maxBytes: await storage.reserve.available(), signal });
+      await unpack(input, scratch.folder, { reserve: storage.reserve, signal });
       await this.fence?.hold([input]);
       const { inputs, passedOver } = await findInputs(scratch.folder);
       this.passedOver.push(...passedOver.map((folder) => this.nameOf(folder)));
