@@ -1,5 +1,5 @@
 /** A scene as its format describes it, before any pixel is read. Plain data: parts of it are sent to worker threads. */
-import type { FileKind, RasterHeader, Resampling } from '../raster/index.js';
+import type { ColourTable, FileKind, RasterHeader, Resampling } from '../raster/index.js';
 import type { NewCollection } from '../storage/index.js';
 
 /** Pixel size on the ground in metres, along columns and rows. */
@@ -31,6 +31,8 @@ export interface SourceGroup {
   /** Stored value that means "no data", null where every value is data. */
   nodata: number | null;
   bands: SourceBand[];
+  /** Of the codes of a group of one band. */
+  colours?: ColourTable;
 }
 
 /** A band with quality codes: `codes[stored value]` is a mask code, 255 where the value says nothing. */
