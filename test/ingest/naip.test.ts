@@ -33,6 +33,10 @@ test('a NAIP image: bands, date, place in its collection', async (t) => {
   const [scene] = await describeScenes(path, {});
   assert.equal(scene.id, NAME, 'the date of delivery is no part of the id');
   assert.equal(scene.collection.id, 'naip');
+  assert.deepEqual(
+    scene.collection.providers?.map(({ name }) => name),
+    ['U.S. Department of Agriculture'],
+  );
   assert.equal(scene.platform, 'aircraft');
   assert.equal(new Date(scene.start).toISOString(), '2020-04-15T00:00:00.000Z');
   assert.equal(scene.start, scene.end);

@@ -56,6 +56,14 @@ test('a land cover map: year, id, codes that stay codes', async (t) => {
   // Cells so large that their files have overviews.
   const { failed } = await ingest(node, { href: path, precision: 4 });
   assert.deepEqual(failed, []);
+  const { providers } = (await node.server.inject('/collections/nlcd')).json();
+  assert.deepEqual(
+    providers.map((one: { name: string; roles: string[]; url: string }) => [one.roles.length > 0, one.url]),
+    [
+      [true, 'https://www.usgs.gov'],
+      [true, 'https://www.mrlc.gov'],
+    ],
+  );
   const allowed = new Set([0, ...CLASSES]);
   for (const value of await storedValues(node)) assert.ok(allowed.has(value), `class ${value}`);
   if (!hasGdal) return;

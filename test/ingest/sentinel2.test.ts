@@ -45,6 +45,7 @@ for (const { level, baseline, mask } of CASES) {
     assert.equal(scene.id, `S2A_MSI${level}_20230707T100621_R022_T33UVP`);
     assert.equal(scene.collection.id, `sentinel-2-${level.toLowerCase()}`);
     assert.match(scene.collection.attribution ?? '', /Contains modified Copernicus Sentinel data/);
+    assert.match(scene.collection.providers?.[1].name ?? '', /Copernicus/);
     assert.equal(scene.platform, 'sentinel-2a');
     assert.equal(new Date(scene.start).toISOString(), '2023-07-07T10:10:38.758Z');
     assert.deepEqual(scene.warnings, []);

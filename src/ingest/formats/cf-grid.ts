@@ -16,6 +16,7 @@ import { missingBand, noCollection, noDatetime, notRecognised } from '../errors.
 import { groundResolution } from '../resolution.js';
 import type { DescribeOptions, Resolution, Scene, SceneFormat } from '../scene.js';
 import { flaggedTime, parseSpan, stamp, type TimeSpan } from './acquisition-time.js';
+import { CLIMATOLOGY_LAB } from './providers.js';
 import { cleanId, stemOf } from './scene-id.js';
 
 /** A variable of the file with its place and its times. */
@@ -43,6 +44,7 @@ const GRIDMET: Product = {
     title: 'gridMET daily surface meteorology of the contiguous United States',
     license: 'CC0-1.0',
     attribution: 'Abatzoglou (2013), doi:10.1002/joc.3413',
+    providers: [CLIMATOLOGY_LAB],
   },
   // 1/24 of a degree on the equator.
   resolution: { x: 4638.3, y: 4638.3 },

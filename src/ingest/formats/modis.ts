@@ -10,6 +10,7 @@ import { noDatetime, notRecognised } from '../errors.js';
 import type { Candidate, QualityBand, Resolution, SceneFormat, SourceGroup } from '../scene.js';
 import { flaggedTime, spanOfInventory } from './acquisition-time.js';
 import { bandName, meaningOf, qualityLayerOf } from './modis-products.js';
+import { LP_DAAC, NASA, NSIDC } from './providers.js';
 import { qualityBand } from './quality-band.js';
 import { stemOf } from './scene-id.js';
 
@@ -54,6 +55,8 @@ export const modis: SceneFormat = {
         // NASA ESDIS data use policy: data of missions that NASA leads are CC0 unless marked otherwise.
         license: 'CC0-1.0',
         attribution: 'MODIS data courtesy of NASA',
+        // Snow and sea ice are 10 and 29.
+        providers: [NASA, /^M..(10|29)/.test(shortName) ? NSIDC : LP_DAAC],
       },
       platform: options.platform ?? platformOf(shortName),
       ...span,

@@ -12,6 +12,7 @@ import { notRecognised } from '../errors.js';
 import { gridResolution } from '../resolution.js';
 import type { Resolution, SceneFormat } from '../scene.js';
 import { flaggedTime, parseTime } from './acquisition-time.js';
+import { USDA } from './providers.js';
 
 const BANDS = ['red', 'green', 'blue', 'nir'];
 
@@ -54,6 +55,7 @@ export const naip: SceneFormat = {
         title: 'National Agriculture Imagery Program',
         license: 'PDDL-1.0',
         attribution: 'NAIP imagery courtesy of the U.S. Department of Agriculture',
+        providers: [USDA],
       },
       platform: options.platform ?? 'aircraft',
       start,

@@ -12,6 +12,7 @@ import { noDatetime } from '../errors.js';
 import { gridResolution } from '../resolution.js';
 import type { DescribeOptions, SceneFormat } from '../scene.js';
 import { flaggedTime } from './acquisition-time.js';
+import { MRLC, USGS } from './providers.js';
 import { cleanId, stemOf } from './scene-id.js';
 
 interface Layer {
@@ -66,6 +67,7 @@ export const nlcd: SceneFormat = {
         title: 'National Land Cover Database',
         license: 'PDDL-1.0',
         attribution: 'NLCD courtesy of the U.S. Geological Survey and the MRLC Consortium',
+        providers: [USGS, MRLC],
       },
       platform: options.platform ?? null,
       start,

@@ -9,6 +9,7 @@ import { noDatetime, notRecognised } from '../errors.js';
 import { groundResolution } from '../resolution.js';
 import type { Candidate, DescribeOptions, QualityBand, Resolution, Scene, SceneFormat } from '../scene.js';
 import { flaggedTime, spanOfInventory, stamp } from './acquisition-time.js';
+import { LP_DAAC, NASA } from './providers.js';
 import { bit, qualityBand } from './quality-band.js';
 
 const PRODUCT = /^V(NP|J1|J2)\d\w*$/;
@@ -72,6 +73,7 @@ async function describeProduct(container: Container, options: DescribeOptions): 
       // NASA ESDIS data use policy, as for MODIS.
       license: 'CC0-1.0',
       attribution: 'NASA Land Processes Distributed Active Archive Center',
+      providers: [NASA, LP_DAAC],
     },
     platform: options.platform ?? PLATFORMS[PRODUCT.exec(product)?.[1] ?? ''] ?? null,
     ...span,
