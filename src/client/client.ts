@@ -53,6 +53,14 @@ export interface SceneSummary {
   committed: string;
 }
 
+interface ScenePage {
+  scenes: SceneSummary[];
+  links: { rel: string; href: string }[];
+}
+
+/** Scenes that are asked for at once. */
+const PAGE = 1000;
+
 /** A job is asked for soon after its start, then ever less often, in milliseconds. */
 const FIRST_POLL = 20;
 const LAST_POLL = 500;
@@ -157,7 +165,15 @@ export class Client {
   /** The scenes of a collection, in the order of their ids. */
   async scenes(collection: string): Promise<SceneSummary[]> {
     const path = `/collections/${encodeURIComponent(collection)}/scenes`;
-    return (await this.ask<{ scenes: SceneSummary[] }>('GET', path)).scenes;
+    const all: SceneSummary[] = [];
+    const query = new URLSearchParams({ limit: String(PAGE) });
+    for (;;) {
+      const { scenes, links } = await this.ask<ScenePage>('GET', `${path}?${query}`);
+      all.push(...scenes);
+      const next = links.find(({ rel }) => rel === 'next');
+      if (!next) return all;
+      query.set('token', new URL(next.href).searchParams.get('token') ?? '');
+    }
   }
 
   /** The number of tiles that went: 1. The tile's id begins with that of its collection, which has no underscore. */
