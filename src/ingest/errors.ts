@@ -30,6 +30,14 @@ export const noCollection = defineError(
     `${path}: not a known product, so its collection must be named. Add --collection my-collection.`,
 );
 
+export const partOfProduct = defineError(
+  'TW_INGEST_PART_OF_PRODUCT',
+  400,
+  'A file is one of several of a product. Name the folder of the product; or give the file a collection of its own with --collection.',
+  (path: string, product: string, folder: string) =>
+    `${path} lies in a product that is read as a whole (${product}): name its folder ${folder}, or add --collection my-collection.`,
+);
+
 export const badOption = defineError(
   'TW_INGEST_BAD_OPTION',
   400,

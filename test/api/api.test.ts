@@ -69,6 +69,21 @@ async function items(query: string): Promise<{ id: string; properties: Record<st
   return answer.json().features;
 }
 
+test('a parameter that no route knows is named', async () => {
+  const unknown = async (answer: ReturnType<typeof get>) => {
+    const { statusCode, body } = await answer;
+    assert.equal(statusCode, 400);
+    return JSON.parse(body).detail;
+  };
+  assert.match(await unknown(get('/search?colection=x')), /the query has the unknown parameter "colection"/);
+  assert.match(await unknown(get('/collections/test/scenes?page=2')), /"page"/);
+  assert.match(
+    await unknown(post('/search', { maxClouds: 3 })),
+    /the body has the unknown parameter "maxClouds"/,
+  );
+  assert.match(await unknown(post('/search', { maxCloud: 'much' })), /maxCloud must be number/);
+});
+
 test('the landing page links to what there is, and every link answers', async () => {
   const landing = (await get('/')).json();
   assert.equal(landing.type, 'Catalog');
