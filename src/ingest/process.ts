@@ -5,7 +5,7 @@ import { FailedWithResults, type JobContext, type Process } from '../jobs/index.
 import type { Storage } from '../storage/index.js';
 import { unpack } from './archive.js';
 import { Arena } from './arena.js';
-import { allFailed, ingestFailed, sceneTwice } from './errors.js';
+import { allFailed, ingestFailed } from './errors.js';
 import { Fence } from './fence.js';
 import { describeScenes, findInputs, isArchive } from './formats/index.js';
 import {
@@ -16,6 +16,7 @@ import {
   type SceneResult,
 } from './ingest.js';
 import { type Scene, sourceFiles } from './scene.js';
+import { SceneTurns } from './scene-turns.js';
 import type { IngestWorkers } from './workers.js';
 
 export interface IngestInputs extends IngestOptions {
@@ -104,7 +105,7 @@ interface Scratch {
 
 /**
  * One run over all inputs. Invariants: scenes are described one after another, in the order of the inputs, and are cut a few at
- * once; every input ends as a result or as a failure, and no two results have the same scene id.
+ * once; every input ends as a result or as a failure.
  */
 class IngestRun {
   private readonly started = performance.now();
@@ -113,10 +114,7 @@ class IngestRun {
   private readonly failed: IngestResults['failed'] = [];
   private readonly passedOver: string[] = [];
   private readonly tiles = { total: 0, done: 0, failed: 0, skipped: 0 };
-  /** By collection and scene: the input that was ingested, known when all inputs of that id so far have ended. */
-  private readonly ingested = new Map<string, Promise<string | undefined>>();
-  /** The first scene of each collection that is not there yet: it fixes grid and precision, so the next ones wait for it. */
-  private readonly founders = new Map<string, Promise<unknown>>();
+  private readonly turns: SceneTurns;
   private readonly unpacked = new Set<Scratch>();
   private readonly fence: Fence | undefined;
   /** What users call files and folders that only the server knows, innermost first. */
@@ -139,6 +137,7 @@ class IngestRun {
       cloudModel,
       digests: new Map(),
     };
+    this.turns = new SceneTurns(storage);
     const { within, sentAs, paths } = options;
     if (within) this.fence = new Fence(within);
     if (sentAs !== undefined) this.called.push([paths[0], sentAs], [dirname(paths[0]), sentAs]);
@@ -288,55 +287,7 @@ class IngestRun {
         throw error;
       }
     };
-    return this.onlyOnce(id, scene, () => this.afterFounder(id, cut));
-  }
-
-  /** Runs `work` when the collection is there; the first to come makes it. */
-  private async afterFounder<T>(collection: string, work: () => Promise<T>): Promise<T> {
-    while (!(await this.context.storage.getCollection(collection))) {
-      const founder = this.founders.get(collection);
-      if (founder) {
-        await founder;
-        continue;
-      }
-      const founding = work();
-      this.founders.set(
-        collection,
-        founding.then(
-          () => undefined,
-          // Who founds it hears of the failure; who waits tries to found it next.
-          () => undefined,
-        ),
-      );
-      try {
-        return await founding;
-      } finally {
-        this.founders.delete(collection);
-      }
-    }
-    return work();
-  }
-
-  /**
-   * Refuses a scene where an earlier input with the same id was ingested; waits for its end to know: where that one was broken,
-   * this may be the sound one.
-   */
-  private onlyOnce<T>(collection: string, scene: Scene, work: () => Promise<T>): Promise<T> {
-    const key = `${collection}/${scene.id}`;
-    const earlier = this.ingested.get(key);
-    const outcome = (async () => {
-      const other = await earlier;
-      if (other !== undefined) throw sceneTwice(scene.path, other, scene.id);
-      return work();
-    })();
-    this.ingested.set(
-      key,
-      outcome.then(
-        () => scene.path,
-        () => earlier,
-      ),
-    );
-    return outcome;
+    return this.turns.take(id, scene, cut);
   }
 
   /** Progress by scenes: those of inputs that are not described yet count as one each. */

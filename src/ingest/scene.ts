@@ -1,5 +1,5 @@
 /** A scene as its format describes it, before any pixel is read. Plain data: parts of it are sent to worker threads. */
-import type { ColourTable, FileKind, RasterHeader, Resampling } from '../raster/index.js';
+import type { ColourTable, Container, FileKind, RasterHeader, Resampling } from '../raster/index.js';
 import type { NewCollection } from '../storage/index.js';
 
 /** Pixel size on the ground in metres, along columns and rows. */
@@ -88,6 +88,9 @@ export interface Candidate {
   kind: FileKind | null;
   /** For a folder: the names in it, sorted; a subfolder's name ends in "/". Null for a file. */
   entries: string[] | null;
+  /** The header of a raster file, and what a file of several rasters holds: opened once, however many ask. */
+  header: () => Promise<RasterHeader>;
+  container: () => Promise<Container>;
 }
 
 /** One file a product. A new product is one new file in `formats/` and its line in `formats/index.ts`. */

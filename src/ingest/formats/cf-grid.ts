@@ -5,7 +5,6 @@
 import { TilewrightError } from '../../errors.js';
 import {
   type Container,
-  openContainer,
   openRaster,
   openTimeAxis,
   type RasterHeader,
@@ -58,8 +57,8 @@ export const cfGrid: SceneFormat = {
     return kind === 'hdf5';
   },
 
-  async describe({ path }, options) {
-    const container = await openContainer(path);
+  async describe({ path, container: open }, options) {
+    const container = await open();
     const product = productOf(container, options);
     const { variables, warnings } = await variablesOf(container);
     const axis = variables.find(({ time }) => time)?.time;

@@ -1,6 +1,5 @@
-import { open, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type FileKind, fileKind, SIGNATURE_BYTES } from '../../raster/index.js';
+import { candidateAt } from '../candidate.js';
 import { noCollection, notRecognised, partOfProduct } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { cfGrid } from './cf-grid.js';
@@ -118,31 +117,6 @@ export async function isArchive(path: string): Promise<boolean> {
 
 /** Overviews and statistics beside a file are TIFF or Erdas files as well, and no scenes. */
 const isOverview = (name: string) => /\.(ovr|rrd|aux)$/i.test(name);
-
-async function candidateAt(path: string): Promise<Candidate> {
-  try {
-    const info = await stat(path);
-    if (!info.isDirectory() && !info.isFile()) throw new Error('it is a pipe or a device');
-    if (!info.isDirectory()) return { path, kind: await kindOf(path), entries: null };
-    const entries = await readdir(path, { withFileTypes: true });
-    const names = entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
-    return { path, kind: null, entries: names.sort() };
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw notRecognised.because(error, path, code === 'ENOENT' ? 'there is no such file or folder' : message);
-  }
-}
-
-async function kindOf(path: string): Promise<FileKind | null> {
-  const file = await open(path);
-  try {
-    const start = Buffer.alloc(SIGNATURE_BYTES);
-    const { bytesRead } = await file.read(start, 0, start.length, 0);
-    return fileKind(start.subarray(0, bytesRead));
-  } finally {
-    await file.close();
-  }
-}
 
 async function formatOf(candidate: Candidate): Promise<SceneFormat | null> {
   for (const format of FORMATS) if (await format.detect(candidate)) return format;
