@@ -175,7 +175,7 @@ function cutSource(
 }
 
 function cellGroup({ scene, grid, write }: Work, g: number, { geocode, sizes }: Cell): CellGroup {
-  const { name, role, resampling, nodata, bands } = scene.groups[g];
+  const { name, role, resampling, nodata, colours, bands } = scene.groups[g];
   return {
     grid: grid.name,
     geocode,
@@ -185,6 +185,7 @@ function cellGroup({ scene, grid, write }: Work, g: number, { geocode, sizes }: 
     resampling,
     dataType: bands[0].header.dataType,
     nodata,
+    colours,
     bands: bands.map(({ name, commonName, scale, offset }) => ({ name, commonName, scale, offset })),
     metadata: {
       COLLECTION: write.collection.id,

@@ -42,6 +42,7 @@ function encodeGroup(cell: CellGroup, { bands, validPercent }: GroupPixels): Cel
     dataType,
     bands,
     nodata: nodata ?? undefined,
+    colours: cell.colours,
     bandTags: cell.bands.map((band) => ({ description: band.name, scale: band.scale, offset: band.offset })),
     overviews: cell.resampling === 'bilinear' ? ('mean' as const) : ('nearest' as const),
   };

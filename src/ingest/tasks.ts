@@ -1,6 +1,6 @@
 /** What the ingest threads are asked to do. */
 import type { GridName } from '../geocode/index.js';
-import type { Affine, Crs, DataType, Resampling } from '../raster/index.js';
+import type { Affine, ColourTable, Crs, DataType, Resampling } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 import type { DecodeTask } from './row-window.js';
 
@@ -32,6 +32,7 @@ export interface CellGroup {
   resampling: Resampling;
   dataType: DataType;
   nodata: number | null;
+  colours: ColourTable | undefined;
   bands: { name: string; commonName?: string; scale: number; offset: number }[];
   metadata: Record<string, string>;
 }

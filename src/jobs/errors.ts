@@ -1,4 +1,4 @@
-import { defineError } from '../errors.js';
+import { defineError, type TilewrightError } from '../errors.js';
 
 export const jobNotFound = defineError(
   'TW_JOB_NOT_FOUND',
@@ -42,3 +42,13 @@ export const jobsClosed = defineError(
   'The node is stopping and starts no further job.',
   (process: string) => `no ${process} job is started any more because the node is stopping`,
 );
+
+/** Thrown by work that has failed, but has results all the same: who reads the job sees what became of each part. */
+export class FailedWithResults extends Error {
+  constructor(
+    readonly error: TilewrightError,
+    readonly results: unknown,
+  ) {
+    super(error.message);
+  }
+}

@@ -1,7 +1,14 @@
 /** Runs jobs, a few at a time, and keeps their records. */
 import type { TilewrightError } from '../errors.js';
 import { type Catalogue, type JobRecord, newVersion } from '../storage/index.js';
-import { jobDismissed, jobInterrupted, jobLimit, jobNotFound, jobsClosed } from './errors.js';
+import {
+  FailedWithResults,
+  jobDismissed,
+  jobInterrupted,
+  jobLimit,
+  jobNotFound,
+  jobsClosed,
+} from './errors.js';
 import { hasEnded, JobStore, jobError } from './job-store.js';
 import { Slots } from './slots.js';
 
@@ -70,7 +77,8 @@ export class Jobs {
 
   /**
    * Accepts a job; its record is on disk when this resolves, and `work` runs when its turn comes. What `work` returns
-   * becomes `results` and must be JSON; what it throws becomes `error`. Throws TW_JOB_LIMIT, TW_JOB_CLOSED.
+   * becomes `results` and must be JSON; what it throws becomes `error`, with results where it is FailedWithResults. Throws
+   * TW_JOB_LIMIT, TW_JOB_CLOSED.
    */
   async start(process: string, inputs: unknown, work: JobWork): Promise<JobRecord> {
     if (this.closed) throw jobsClosed(process);
@@ -157,10 +165,12 @@ export class Jobs {
         return work(this.contextOf(job));
       });
       await this.write(job, { status: 'successful', finished: Date.now(), results });
-    } catch (error) {
+    } catch (thrown) {
+      const { error, results } =
+        thrown instanceof FailedWithResults ? thrown : { error: thrown, results: undefined };
       const end = outcome(error, job.abort.signal);
       // Results that could not be written are what failed.
-      await this.write(job, { ...end, finished: Date.now(), results: undefined }).catch((failure) => {
+      await this.write(job, { ...end, finished: Date.now(), results }).catch((failure) => {
         this.unwritten.set(job.next.id, job.next);
         throw failure;
       });

@@ -12,7 +12,15 @@ export interface Process {
   run(inputs: unknown, context: JobContext): Promise<unknown>;
 }
 
-/** Accepts a run of a process as a job. The inputs have been checked against the process's schema. */
-export function startProcess(jobs: Jobs, process: Process, inputs: unknown): Promise<JobRecord> {
-  return jobs.start(process.id, inputs, (context) => process.run(inputs, context));
+/**
+ * Accepts a run of a process as a job. The inputs have been checked against the process's schema; they are what the record
+ * says. `given` is what the process gets, where it must know more than who reads the record.
+ */
+export function startProcess(
+  jobs: Jobs,
+  process: Process,
+  inputs: unknown,
+  given: unknown = inputs,
+): Promise<JobRecord> {
+  return jobs.start(process.id, inputs, (context) => process.run(given, context));
 }

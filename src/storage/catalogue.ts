@@ -8,10 +8,11 @@ import type { CollectionRecord, JobRecord, ModelRecord, SceneRecord, TileRecord 
 /** One put or delete, to be handed to `Catalogue.write` together with others. */
 export type Change = { type: 'put'; key: string; value: Buffer } | { type: 'del'; key: string };
 
-/** Which keys of a table: those that begin with `prefix` and come before `before`, in their order or reversed. */
+/** Which keys of a table: those that begin with `prefix`, between `after` and `before`, in their order or reversed. */
 export interface KeyRange {
   prefix?: string;
-  before?: string;
+  after?: string | undefined;
+  before?: string | undefined;
   reverse?: boolean;
   limit?: number;
 }
@@ -94,9 +95,9 @@ export class Table<T> {
     }
   }
 
-  private levelRange({ prefix = '', before, reverse = false, limit = -1 }: KeyRange) {
+  private levelRange({ prefix = '', after, before, reverse = false, limit = -1 }: KeyRange) {
     return {
-      gte: this.prefix + prefix,
+      ...(after === undefined ? { gte: this.prefix + prefix } : { gt: this.prefix + after }),
       lt: this.prefix + (before ?? `${prefix}\x7f`),
       reverse,
       limit,

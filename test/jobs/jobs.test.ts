@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { hasEnded, type JobContext, Jobs } from '../../src/jobs/index.js';
+import { jobLimit } from '../../src/jobs/errors.js';
+import { FailedWithResults, hasEnded, type JobContext, Jobs } from '../../src/jobs/index.js';
 import { Catalogue, type JobRecord } from '../../src/storage/index.js';
 
 const CHILD = fileURLToPath(new URL('./job-child.js', import.meta.url));
@@ -84,6 +85,12 @@ test('what the work throws is kept with its code', async (t) => {
   assert.deepEqual(error, { code: 'TW_JOB_FAILED', message: 'the disk is on fire' });
   const coded = await jobs.start('fill', {}, () => jobs.get('nothing'));
   assert.equal((await jobs.wait(coded.id)).error?.code, 'TW_JOB_NOT_FOUND');
+  const cause = jobLimit(2);
+  const partly = await jobs.start('fill', {}, async () => {
+    throw new FailedWithResults(cause, { tried: 2 });
+  });
+  const { results, ...ended } = await jobs.wait(partly.id);
+  assert.deepEqual([ended.status, ended.error?.code, results], ['failed', cause.code, { tried: 2 }]);
   const circular: { self?: unknown } = {};
   circular.self = circular;
   const unwritable = await jobs.start('fill', {}, async () => circular);

@@ -1,16 +1,15 @@
-import { readdir, realpath, stat } from 'node:fs/promises';
-import { dirname, isAbsolute, join, relative, sep } from 'node:path';
+import { isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { IngestInputs } from '../../ingest/index.js';
+import { Fence, type IngestInputs, outsideFence } from '../../ingest/index.js';
 import { type Process, startProcess } from '../../jobs/index.js';
 import { badRequest, outsideFolder } from '../errors.js';
 import { answerJob } from '../processes/routes.js';
 import type { Services } from '../services.js';
 import { admit, receive, type Upload } from './upload.js';
 
-type Options = Omit<IngestInputs, 'paths'>;
+type Options = Omit<IngestInputs, 'paths' | 'within' | 'sentAs'>;
 
 interface IngestBody extends Options {
   href: string | string[];
@@ -70,7 +69,7 @@ export async function ingestRoutes(
         const { filename, ...rest } = query;
         if (!filename) throw badRequest('a file needs its name: POST /ingest?filename=scene.tif');
         const upload = await receive(body, filename, services);
-        return answerJob(request, reply, await ingestUpload(request, upload, rest));
+        return answerJob(request, reply, await ingestUpload(request, upload, filename, rest));
       }
       if (body === undefined) throw badRequest(`send JSON with "href", or a file as ${FILE}`);
       if (Object.keys(query).length > 0) throw badRequest('options beside "href" belong into the JSON');
@@ -78,16 +77,25 @@ export async function ingestRoutes(
       const paths = await Promise.all(
         [href].flat().map((one) => allowedPath(one, request.isOwner, services)),
       );
-      return answerJob(request, reply, await startProcess(services.jobs, ingest, { ...rest, paths }));
+      const inputs = { ...rest, paths };
+      const terms = request.isOwner ? {} : { within: services.allowedFolders };
+      const job = await startProcess(services.jobs, ingest, inputs, { ...inputs, ...terms });
+      return answerJob(request, reply, job);
     },
   );
 
-  async function ingestUpload(request: FastifyRequest, upload: Upload, options: Options) {
+  async function ingestUpload(
+    request: FastifyRequest,
+    { path, remove: removeFile }: Upload,
+    sentAs: string,
+    options: Options,
+  ) {
     const { jobs } = services;
     const remove = () =>
-      upload.remove().catch((err) => request.log.error({ err }, 'an uploaded file could not be removed'));
+      removeFile().catch((err) => request.log.error({ err }, 'an uploaded file could not be removed'));
     try {
-      const job = await startProcess(jobs, ingest as Process, { ...options, paths: [upload.path] });
+      const told = { ...options, paths: [sentAs] };
+      const job = await startProcess(jobs, ingest as Process, told, { ...options, paths: [path], sentAs });
       jobs.wait(job.id).then(remove, remove);
       return job;
     } catch (error) {
@@ -107,22 +115,17 @@ function bandNumbers(text: string): Record<string, number> {
   );
 }
 
-/** The real path of an href; links out of the allowed folders do not help. The server's own user may name any path. */
+/**
+ * The real path of an href; the server's own user may name any path. The job looks again when it opens the files. The same answer
+ * for what is missing and what is outside: the route tells nothing of the disk.
+ */
 async function allowedPath(href: string, isOwner: boolean, { allowedFolders }: Services): Promise<string> {
   const path = pathOf(href);
   if (isOwner) return path;
-  // What cannot be resolved (missing, forbidden, a loop of links) is refused below.
-  const real = await realpath(path).catch(() => null);
-  const inside = (folder: string) => {
-    const below = relative(folder, real ?? '/');
-    return below !== '..' && !below.startsWith(`..${sep}`) && !isAbsolute(below);
-  };
-  // The same answer for what is missing and what is outside: the route tells nothing of the disk.
-  if (real === null || !isAbsolute(path) || !allowedFolders.some(inside)) throw outsideFolder(href);
-  // Metadata files speak for the files beside them.
-  const product = /\.(txt|json|xml)$/i.test(real) ? dirname(real) : real;
-  if (await holdsLinks(product)) throw outsideFolder(href);
-  return real;
+  if (!isAbsolute(path)) throw outsideFolder(href);
+  return new Fence(allowedFolders).enter(path).catch((error) => {
+    throw outsideFence.is(error) ? outsideFolder.because(error, href) : error;
+  });
 }
 
 function pathOf(href: string): string {
@@ -132,18 +135,4 @@ function pathOf(href: string): string {
   } catch (error) {
     throw outsideFolder.because(error, href);
   }
-}
-
-/**
- * Links in a product folder could lead out of the allowed folders. A folder of SAFE products is six levels deep; what is deeper
- * is refused unread.
- */
-async function holdsLinks(path: string, levels = 6): Promise<boolean> {
-  if (!(await stat(path)).isDirectory()) return false;
-  if (levels === 0) return true;
-  for (const entry of await readdir(path, { withFileTypes: true })) {
-    if (!entry.isFile() && !entry.isDirectory()) return true;
-    if (entry.isDirectory() && (await holdsLinks(join(path, entry.name), levels - 1))) return true;
-  }
-  return false;
 }

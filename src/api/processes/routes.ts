@@ -121,8 +121,18 @@ export async function processRoutes(
 
   server.get<{ Params: { id: string } }>(
     '/jobs/:id',
-    { schema: { summary: 'Status of a job', tags: ['processes'], ...ID } },
-    async (request) => statusInfo(await jobs.get(request.params.id), baseUrl(request)),
+    {
+      schema: {
+        summary: 'Status of a job; of a failed one also the results, where it has some',
+        tags: ['processes'],
+        ...ID,
+      },
+    },
+    async (request) => {
+      const job = await jobs.get(request.params.id);
+      const { status, results } = job;
+      return { ...statusInfo(job, baseUrl(request)), ...(status === 'failed' && { results }) };
+    },
   );
 
   server.get<{ Params: { id: string } }>(
