@@ -51,14 +51,20 @@ export function bilinear(
         const startY = between(nodesY, node, columns, part) - shiftY;
         const dx = (between(nodesX, node + 1, columns, part) - shiftX - startX) / step;
         const dy = (between(nodesY, node + 1, columns, part) - shiftY - startY) / step;
-        // These lie between four pixels of the window; none where a node is NaN.
+        // From these on to the end pixels lie between four pixels of the window; where a node is NaN, none does.
         let from = 0;
         let end = count;
         if (interior[square] === 0) {
           from = Math.max(firstWithin(startX, dx, width), firstWithin(startY, dy, height));
           end = Math.min(count, endWithin(startX, dx, width), endWithin(startY, dy, height));
-          if ((Math.abs(dx) + Math.abs(dy)) * step >= LONGEST) end = 0;
+          if (!(from < end && (Math.abs(dx) + Math.abs(dy)) * step < LONGEST)) from = end = 0;
+          for (let k = 0; k < count; k++) {
+            if (k >= from && k < end) continue;
+            const mean = meanOfValid(pixels, width, height, hole, startX + dx * k, startY + dy * k);
+            holes += store(mean, out, valid, o + k, empty, round, hole, notHole);
+          }
         }
+        o += from;
         const firstX = between(unitsX, node, columns, part);
         const firstY = between(unitsY, node, columns, part);
         const stepX = Math.floor((between(unitsX, node + 1, columns, part) - firstX) / step + 0.5) | 0;
@@ -66,51 +72,46 @@ export function bilinear(
         const left = Math.floor(firstX / UNIT);
         const top = Math.floor(firstY / UNIT);
         const first = (Math.imul(top, width) + left) | 0;
-        let countX = ((firstX - left * UNIT) | 0) + halfAlong;
-        let countY = ((firstY - top * UNIT) | 0) + halfDown;
+        let countX = (firstX - left * UNIT + halfAlong + stepX * from) | 0;
+        let countY = (firstY - top * UNIT + halfDown + stepY * from) | 0;
         if (small) {
           // In whole numbers of 2 ** -14; the change from row to row keeps as many digits as fit into 32 bits.
-          for (let k = 0; k < count; k++, o++) {
-            const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
-            const below = (at + width) | 0;
-            const along = (countX & (UNIT - 1)) >> 6;
-            const down = (countY & (UNIT - 1)) >> 7;
-            countX = (countX + stepX) | 0;
-            countY = (countY + stepY) | 0;
-            if (k >= from && k < end) {
-              const a = pixels[at];
-              const b = pixels[at + 1];
-              const c = pixels[below];
-              const d = pixels[below + 1];
-              if (a !== wholeHole && b !== wholeHole && c !== wholeHole && d !== wholeHole) {
-                const upper = (((a << 14) + Math.imul(b - a, along)) << scale) | 0;
-                const lower = (((c << 14) + Math.imul(d - c, along)) << scale) | 0;
-                const change = Math.imul((lower - upper + 2048) >> 12, down) >> 1;
-                const rounded = (upper + change + half) >> places;
-                out[o] = rounded === wholeHole ? notHole : rounded;
-                continue;
-              }
-            }
-            const mean = meanOfValid(pixels, width, height, hole, startX + dx * k, startY + dy * k);
-            holes += store(mean, out, valid, o, empty, round, hole, notHole);
-          }
-          continue;
-        }
-        for (let k = 0; k < count; k++, o++) {
-          let mean = NaN;
-          if (k >= from && k < end) {
+          for (let k = from; k < end; k++, o++) {
             const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
             const below = (at + width) | 0;
             const a = pixels[at];
             const b = pixels[at + 1];
             const c = pixels[below];
             const d = pixels[below + 1];
-            if (a !== hole && b !== hole && c !== hole && d !== hole) {
-              const along = (countX & (UNIT - 1)) / UNIT;
-              const upper = a + (b - a) * along;
-              const lower = c + (d - c) * along;
-              mean = upper + ((lower - upper) * (countY & (UNIT - 1))) / UNIT;
+            if (a !== wholeHole && b !== wholeHole && c !== wholeHole && d !== wholeHole) {
+              const along = (countX & (UNIT - 1)) >> 6;
+              const upper = (((a << 14) + Math.imul(b - a, along)) << scale) | 0;
+              const lower = (((c << 14) + Math.imul(d - c, along)) << scale) | 0;
+              const change = Math.imul((lower - upper + 2048) >> 12, (countY & (UNIT - 1)) >> 7) >> 1;
+              const rounded = (upper + change + half) >> places;
+              out[o] = rounded === wholeHole ? notHole : rounded;
+            } else {
+              const mean = meanOfValid(pixels, width, height, hole, startX + dx * k, startY + dy * k);
+              holes += store(mean, out, valid, o, empty, round, hole, notHole);
             }
+            countX = (countX + stepX) | 0;
+            countY = (countY + stepY) | 0;
+          }
+          continue;
+        }
+        for (let k = from; k < end; k++, o++) {
+          const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
+          const below = (at + width) | 0;
+          const a = pixels[at];
+          const b = pixels[at + 1];
+          const c = pixels[below];
+          const d = pixels[below + 1];
+          let mean = NaN;
+          if (a !== hole && b !== hole && c !== hole && d !== hole) {
+            const along = (countX & (UNIT - 1)) / UNIT;
+            const upper = a + (b - a) * along;
+            const lower = c + (d - c) * along;
+            mean = upper + ((lower - upper) * (countY & (UNIT - 1))) / UNIT;
           }
           if (Number.isNaN(mean)) {
             mean = meanOfValid(pixels, width, height, hole, startX + dx * k, startY + dy * k);
