@@ -19,15 +19,16 @@ import type { IngestContext, IngestHooks } from './ingest.js';
 import { type Pass, passesOf } from './passes.js';
 import { RowWindow } from './row-window.js';
 import type { Scene, SourceGroup } from './scene.js';
-import type {
-  AssessTask,
-  BlankTask,
-  CellFile,
-  CellGroup,
-  CutResult,
-  CutSource,
-  CutTask,
-  MaskResult,
+import {
+  type AssessTask,
+  type BlankTask,
+  type CellFile,
+  type CellGroup,
+  type CutResult,
+  type CutSource,
+  type CutTask,
+  decodeTasks,
+  type MaskResult,
 } from './tasks.js';
 
 /** What is known of a cell while its groups are cut. */
@@ -105,9 +106,10 @@ async function runPass(work: Work, pass: Pass, cells: Map<string, Cell>): Promis
   try {
     const windows = placeWindows(sources, heights, memory);
     for (const chunk of chunks) {
-      const decoding = windows.flatMap(({ files }, i) =>
+      const reads = windows.flatMap(({ files }, i) =>
         files.flatMap((file) => file.moveTo(chunk.windows[i], lanes)),
       );
+      const decoding = decodeTasks(reads, context.workers.processes);
       await inLanes(decoding, lanes, (task) => context.workers.decode(task, signal));
       await inLanes(chunk.geocodes, lanes, async (geocode) => {
         const cell = cells.get(geocode) as Cell;

@@ -21,10 +21,11 @@ export function assessFrom(
     if (known[i] === 1 && mask[i] === Mask.notAssessed) mask[i] = table[quality[i]];
 }
 
-/** A mask for what nothing can assess: 255 where there is data, 0 where there is none. */
+/** A mask for what nothing can assess: 255 where there is data (1 in `valid`), 0 where there is none. */
 export function unassessedMask(valid: Uint8Array): Uint8Array {
   const mask = new Uint8Array(valid.length);
-  for (let i = 0; i < mask.length; i++) mask[i] = valid[i] === 0 ? Mask.nodata : Mask.notAssessed;
+  // Without a branch, which pixels of mixed cells would take by chance.
+  for (let i = 0; i < mask.length; i++) mask[i] = valid[i] * Mask.notAssessed;
   return mask;
 }
 

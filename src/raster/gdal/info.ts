@@ -66,7 +66,7 @@ async function runInfo(path: string, dataset: string, driver: string): Promise<G
   const args = ['-json', '-proj4', '-norat', '-nogcp', '-if', driver, dataset];
   const limits = { totalMs: 120_000, outputBytes: MAX_JSON_BYTES };
   const format = formatOfDriver(driver);
-  for await (const chunk of gdalOutput({ program: 'gdalinfo', args, path, format, limits }))
+  for await (const chunk of gdalOutput({ program: 'gdalinfo', calls: [{ args, path, format }], limits }))
     chunks.push(chunk);
   const text = Buffer.concat(chunks).toString('utf8');
   try {
