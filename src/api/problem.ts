@@ -19,7 +19,16 @@ function problemOf(error: unknown): TilewrightError {
   const { statusCode, code } = error as { statusCode?: number; code?: string };
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(BODY_LIMIT);
   if (!statusCode || statusCode >= 500) return internal.because(error);
-  return new TilewrightError(badRequest.code, statusCode, badRequest(messageOf(error)).message);
+  return new TilewrightError(badRequest.code, statusCode, badRequest(reasonOf(error)).message);
+}
+
+/** Fastify says that a member is one too many, and not which. */
+function reasonOf(error: unknown): string {
+  const { validation, validationContext } = error as Partial<FastifyError>;
+  const unknown = validation?.[0].params.additionalProperty;
+  if (unknown === undefined) return messageOf(error);
+  const where = validationContext === 'querystring' ? 'the query' : `the ${validationContext}`;
+  return `${where} has the unknown parameter ${JSON.stringify(unknown)}`;
 }
 
 /** Where a standard has a name for the problem. */

@@ -1,9 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TilewrightError } from '../errors.js';
 import type { FilterParams } from '../query/index.js';
-import { badAnswer, noFile, stopped } from './errors.js';
+import { badAnswer, JobError, noFile, stopped } from './errors.js';
 import { followEvents, hasEnded, type JobDocument, type JobEvent, type LogLine } from './job-events.js';
 import { FileBody } from './send-file.js';
 import { failure, type Transport } from './transport.js';
@@ -46,6 +45,14 @@ export interface SceneSummary {
   committed: string;
 }
 
+interface ScenePage {
+  scenes: SceneSummary[];
+  links: { rel: string; href: string }[];
+}
+
+/** Scenes that are asked for at once. */
+const PAGE = 1000;
+
 /** A job is asked for soon after its start, then ever less often, in milliseconds. */
 const FIRST_POLL = 20;
 const LAST_POLL = 500;
@@ -54,7 +61,7 @@ const LAST_POLL = 500;
 export class Client {
   constructor(private readonly transport: Transport) {}
 
-  /** Runs a process as a job and waits for its results; an aborted signal cancels the job. */
+  /** Runs a process as a job and waits for its results; an aborted signal cancels the job. Throws JobError where it failed. */
   async run<Results>(
     process: string,
     inputs: object,
@@ -137,7 +144,7 @@ export class Client {
     hooks.onProgress?.(job);
     if (job.status !== 'successful') {
       if (!job.error) throw badAnswer(`/jobs/${job.jobID}`, 200);
-      throw new TilewrightError(job.error.code, 500, job.error.message);
+      throw new JobError(job.error, job.results);
     }
     return { job: job.jobID, results: await this.ask<Results>('GET', `/jobs/${job.jobID}/results`) };
   }
@@ -184,7 +191,15 @@ export class Client {
   /** The scenes of a collection, in the order of their ids. */
   async scenes(collection: string): Promise<SceneSummary[]> {
     const path = `/collections/${encodeURIComponent(collection)}/scenes`;
-    return (await this.ask<{ scenes: SceneSummary[] }>('GET', path)).scenes;
+    const all: SceneSummary[] = [];
+    const query = new URLSearchParams({ limit: String(PAGE) });
+    for (;;) {
+      const { scenes, links } = await this.ask<ScenePage>('GET', `${path}?${query}`);
+      all.push(...scenes);
+      const next = links.find(({ rel }) => rel === 'next');
+      if (!next) return all;
+      query.set('token', new URL(next.href).searchParams.get('token') ?? '');
+    }
   }
 
   /** The number of tiles that went: 1. The tile's id begins with that of its collection, which has no underscore. */

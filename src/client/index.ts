@@ -1,5 +1,6 @@
 export type { ItemCollection, Progress, RunHooks, SceneSummary, SearchRequest } from './client.js';
 export { Client } from './client.js';
+export { JobError } from './errors.js';
 export type { JobDocument, JobEvent, LogLine } from './job-events.js';
 export { FileBody } from './send-file.js';
 export type { Answer, Transport } from './transport.js';

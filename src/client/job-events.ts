@@ -19,6 +19,8 @@ export interface JobDocument {
   progress: number;
   tiles: { total: number; done: number; failed: number; skipped: number };
   error?: { code: string; message: string };
+  /** Of a failed job that has some. */
+  results?: unknown;
   retryOf?: string;
   retriedBy?: string;
 }

@@ -1,4 +1,4 @@
-import { defineError } from '../errors.js';
+import { defineError, type TilewrightError } from '../errors.js';
 
 export const jobNotFound = defineError(
   'TW_JOB_NOT_FOUND',
@@ -85,3 +85,13 @@ export const keyReused = defineError(
   'The `Idempotency-Key` was used for another request within the last 24 hours. Take a new key for a new request.',
   (job: string) => `the Idempotency-Key belongs to another request, which started job ${job}; take a new key`,
 );
+
+/** Thrown by work that has failed, but has results all the same: who reads the job sees what became of each part. */
+export class FailedWithResults extends Error {
+  constructor(
+    readonly error: TilewrightError,
+    readonly results: unknown,
+  ) {
+    super(error.message);
+  }
+}

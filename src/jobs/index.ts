@@ -1,4 +1,4 @@
-export { jobNotFound, jobNotReady } from './errors.js';
+export { FailedWithResults, jobNotFound, jobNotReady } from './errors.js';
 export { type EventOptions, type JobEvent, jobEvents } from './job-events.js';
 export type { LogLine } from './job-log.js';
 export { Jobs, type JobsOptions, type StartOptions } from './job-runner.js';

@@ -30,8 +30,10 @@ export interface JobsOptions {
 }
 
 export interface StartOptions {
-  /** Names of scratch folders that are removed when the job has ended, and not before. They have been synced. */
-  scratch?: string[];
+  /** What the process gets, where it must know more than `inputs`, which are what was asked for. */
+  given?: unknown;
+  /** Names of scratch folders with files that were sent for the job: removed when it has ended, and not before. They have been synced. */
+  uploads?: string[];
   /** A job that has ended, and whose failed inputs this one does again. */
   retryOf?: JobRecord;
   request?: RequestKey;
@@ -86,10 +88,10 @@ export class Jobs {
   /**
    * Accepts a job; its record is on disk when this resolves, and it runs when its turn comes. The inputs have been checked
    * against the process's schema. What the process returns becomes `results` and must be JSON; what it throws becomes
-   * `error`. Throws TW_JOB_LIMIT, TW_JOB_CLOSED.
+   * `error`, with results where it is FailedWithResults. Throws TW_JOB_LIMIT, TW_JOB_CLOSED.
    */
   async start(process: Process, inputs: unknown, options: StartOptions = {}): Promise<JobRecord> {
-    const { scratch, retryOf, request } = options;
+    const { given, uploads, retryOf, request } = options;
     if (this.closed) throw jobsClosed(process.id);
     const waiting = [...this.live.values()].filter((job) => job.waits);
     if (waiting.length >= WAITING_LIMIT) throw jobLimit(WAITING_LIMIT);
@@ -103,7 +105,8 @@ export class Jobs {
       inputs,
       lines: 1,
       ...(this.resume && process.resumable && { resumable: true }),
-      ...(scratch && { scratch }),
+      ...(given !== undefined && { given }),
+      ...(uploads && { uploads }),
       ...(retryOf && { retryOf: retryOf.id }),
     };
     const { jobs } = this.catalogue;
@@ -139,11 +142,13 @@ export class Jobs {
   async retry(id: string, process: Process): Promise<JobRecord> {
     const job = await this.get(id);
     if (!hasEnded(job)) throw jobNotEnded(id, job.status);
-    const inputs =
-      job.status === 'successful' ? await process.retryInputs?.(job.inputs, job.results) : job.inputs;
+    const again = async (inputs: unknown) =>
+      job.status === 'successful' ? process.retryInputs?.(inputs, job.results) : inputs;
+    const inputs = await again(job.inputs);
     if (inputs === null || inputs === undefined) throw nothingFailed(id);
-    if (job.scratch) throw uploadGone(id);
-    return this.start(process, inputs, { retryOf: job });
+    if (job.uploads) throw uploadGone(id);
+    const given = job.given === undefined ? undefined : await again(job.given);
+    return this.start(process, inputs, { given, retryOf: job });
   }
 
   /** Throws TW_JOB_NOT_FOUND. */
@@ -219,7 +224,7 @@ export class Jobs {
       if (jobInterrupted.is(signal.reason) && job.isResumable) await job.leave();
       else await this.end(job, reason);
     }
-    if (hasEnded(job.told)) await job.removeScratch();
+    if (hasEnded(job.told)) await job.removeUploads();
     return job.told;
   }
 

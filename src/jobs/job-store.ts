@@ -76,7 +76,7 @@ export async function leftJobs(storage: Storage, processes: Process[]): Promise<
       await catalogue.write([catalogue.jobs.set(next.id, next), ...log.changes()]);
     }
     if (process && !hasEnded(next)) left.push({ record: next, process, log });
-    else for (const name of next.scratch ?? []) await storage.removeScratch(name);
+    else for (const name of next.uploads ?? []) await storage.removeScratch(name);
   }
   return left;
 }
@@ -92,6 +92,7 @@ function afterDeath(record: JobRecord, process: Process | undefined): JobRecord 
     finished: now,
     updated: now,
     error: jobError(error),
+    ...(record.uploads && { given: undefined }),
   });
   if (!record.resumable || !process) return failed(jobInterrupted(record.id));
   if (crashes >= MOST_CRASHES) return failed(jobCrashes(record.id, crashes));

@@ -1,8 +1,8 @@
 /** A job that has not ended: its record and its log on their way to disk. */
 import type { JobRecord, Storage } from '../storage/index.js';
-import { jobDismissed } from './errors.js';
+import { FailedWithResults, jobDismissed } from './errors.js';
 import type { JobLog } from './job-log.js';
-import { jobError, stateLine, WAITING } from './job-store.js';
+import { hasEnded, jobError, stateLine, WAITING } from './job-store.js';
 import type { JobContext, Process } from './process.js';
 
 /** Progress and lines of the log are written at most this often, ms. */
@@ -51,18 +51,21 @@ export class LiveJob {
   async run(): Promise<void> {
     await this.write({ status: 'running', started: Date.now() });
     this.abort.signal.throwIfAborted();
-    const results = await this.process.run(this.next.inputs, this.context());
+    const { inputs, given = inputs } = this.next;
+    const results = await this.process.run(given, this.context());
     await this.write({ status: 'successful', finished: Date.now(), results });
   }
 
   /** Ends the job as cancelled or failed, with what it has made so far. `told` says so also where it cannot be written. */
   async end(reason: unknown): Promise<void> {
     const status = jobDismissed.is(reason) ? 'dismissed' : 'failed';
-    const end = { status, finished: Date.now(), error: jobError(reason) } as const;
-    const write = async (partial?: () => unknown) => this.write({ ...end, results: partial?.() });
+    const { error, results } =
+      reason instanceof FailedWithResults ? reason : { error: reason, results: undefined };
+    const end = { status, finished: Date.now(), error: jobError(error) } as const;
+    const write = async (partial?: () => unknown) => this.write({ ...end, results: results ?? partial?.() });
     try {
       // Results that could not be written are what failed.
-      await write(this.partial).catch(() => write());
+      await write(this.partial).catch(() => this.write({ ...end, results: undefined }));
     } catch (failure) {
       this.told = { ...this.next, ...end, results: undefined };
       throw failure;
@@ -78,9 +81,9 @@ export class LiveJob {
     return this.next.resumable === true;
   }
 
-  /** Removes the scratch folders of a job that has ended. */
-  async removeScratch(): Promise<void> {
-    for (const name of this.told.scratch ?? [])
+  /** Removes the files that were sent for a job that has ended. */
+  async removeUploads(): Promise<void> {
+    for (const name of this.told.uploads ?? [])
       await this.storage.removeScratch(name).catch((error) => {
         // The next open removes it.
         const text = `the file that was sent could not be removed: ${jobError(error).message}`;
@@ -133,6 +136,8 @@ export class LiveJob {
     const { status } = this.next;
     const lines = this.log.last + (change.status !== undefined && change.status !== status ? 1 : 0);
     const record: JobRecord = { ...this.next, ...change, lines, updated: Date.now() };
+    // What it says of files that were sent leads nowhere after the end.
+    if (hasEnded(record) && record.uploads) delete record.given;
     // Throws where the results are no JSON: then nothing has changed.
     const put = catalogue.jobs.set(record.id, record);
     clearTimeout(this.timer);

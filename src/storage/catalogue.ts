@@ -16,11 +16,11 @@ import type {
 /** One put or delete, to be handed to `Catalogue.write` together with others. */
 export type Change = { type: 'put'; key: string; value: Buffer } | { type: 'del'; key: string };
 
-/** Which keys of a table: those that begin with `prefix`, come after `after` and before `before`, in their order or reversed. */
+/** Which keys of a table: those that begin with `prefix`, between `after` and `before`, in their order or reversed. */
 export interface KeyRange {
   prefix?: string;
-  after?: string;
-  before?: string;
+  after?: string | undefined;
+  before?: string | undefined;
   reverse?: boolean;
   limit?: number;
 }

@@ -95,6 +95,8 @@ export interface JobRecord {
   share?: number;
   message: string;
   inputs: unknown;
+  /** What the work gets, where it must know more than who asked for it. */
+  given?: unknown;
   /** Of a job that was cancelled or has failed: what it had made until then. */
   results?: unknown;
   error?: { code: string; message: string };
@@ -104,8 +106,8 @@ export interface JobRecord {
   resumable?: boolean;
   /** How often in a row the process died while the job ran. */
   crashes?: number;
-  /** Scratch folders that are the job's own until it has ended. */
-  scratch?: string[];
+  /** Names of scratch folders with files that were sent for it; they go when it has ended. */
+  uploads?: string[];
   /** The job whose failed inputs this one does again, and the newest one that does those of this. */
   retryOf?: string;
   retriedBy?: string;

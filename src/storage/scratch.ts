@@ -30,7 +30,7 @@ export async function sweepScratch(dir: string, catalogue: Catalogue): Promise<v
   const kept = new Set<string>();
   for await (const { record } of catalogue.jobs.scan())
     if (record?.resumable && record.finished === undefined)
-      for (const name of record.scratch ?? []) kept.add(name);
+      for (const name of record.uploads ?? []) kept.add(name);
   await onDisk(dir, async () => {
     const folder = join(dir, SCRATCH);
     await mkdir(folder, { recursive: true });

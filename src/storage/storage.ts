@@ -126,9 +126,16 @@ export class Storage {
     return this.catalogue.scenes.values({ prefix: sceneKey(collection, '') });
   }
 
-  /** Like `scenes`, but goes on after a damaged record. */
-  scanScenes(collection: string): AsyncGenerator<Scanned<SceneRecord>> {
-    return this.catalogue.scenes.scan({ prefix: sceneKey(collection, '') });
+  /** Like `scenes`, with their ids, but goes on after a damaged record; at most `limit`, and only those after the id `after`. */
+  async *scanScenes(
+    collection: string,
+    after?: string,
+    limit?: number,
+  ): AsyncGenerator<Scanned<SceneRecord> & { id: string }> {
+    const prefix = sceneKey(collection, '');
+    const range = { prefix, limit, after: after === undefined ? undefined : prefix + after };
+    for await (const scanned of this.catalogue.scenes.scan(range))
+      yield { ...scanned, id: scanned.key.slice(prefix.length) };
   }
 
   /**

@@ -217,7 +217,7 @@ test('a retried ingest takes the failed paths only; a file that was sent must be
   const post = async (url: string, payload?: object | Buffer, headers = {}) =>
     (await node.server.inject({ method: 'POST', url, headers, ...(payload && { payload }) })).json();
   const results = async (id: string) => {
-    while ((await node.server.inject(`/jobs/${id}`)).json().status !== 'successful') await sleep(10);
+    while (!('finished' in (await node.server.inject(`/jobs/${id}`)).json())) await sleep(10);
     return (await node.server.inject(`/jobs/${id}/results`)).json();
   };
   const inputs = { paths: [scenes[0], broken], collection: 'test', datetime: '2024-06-01T10:00:00Z' };

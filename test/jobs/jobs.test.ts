@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type JobContext, Jobs, type JobsOptions } from '../../src/jobs/index.js';
+import { jobLimit } from '../../src/jobs/errors.js';
+import { FailedWithResults, type JobContext, Jobs, type JobsOptions } from '../../src/jobs/index.js';
 import { type Catalogue, type JobRecord, Storage } from '../../src/storage/index.js';
 import { gate, startWork } from './process.js';
 
@@ -67,6 +68,12 @@ test('what the work throws is kept with its code', async (t) => {
   assert.deepEqual(error, { code: 'TW_JOB_FAILED', message: 'the disk is on fire' });
   const coded = await startWork(jobs, {}, () => jobs.get('nothing'));
   assert.equal((await jobs.wait(coded.id)).error?.code, 'TW_JOB_NOT_FOUND');
+  const cause = jobLimit(2);
+  const partly = await startWork(jobs, {}, async () => {
+    throw new FailedWithResults(cause, { tried: 2 });
+  });
+  const { results, ...ended } = await jobs.wait(partly.id);
+  assert.deepEqual([ended.status, ended.error?.code, results], ['failed', cause.code, { tried: 2 }]);
   const circular: { self?: unknown } = {};
   circular.self = circular;
   const unwritable = await startWork(jobs, {}, async () => circular);

@@ -114,7 +114,7 @@ test('a file that was sent stays as long as its job goes on, and goes with it', 
   const process = processOf(work, { resumable: true });
   const first = await open(t, dir, [process]);
   const [kept, other] = [await first.storage.scratchFolder('upload'), await first.storage.scratchFolder()];
-  const { id } = await first.jobs.start(process, {}, { scratch: [basename(kept)] });
+  const { id } = await first.jobs.start(process, {}, { uploads: [basename(kept)] });
   await running;
   await first.close();
   const second = await open(t, dir, [processOf(async () => existsSync(kept), { resumable: true })]);

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readdir, realpath, stat } from 'node:fs/promises';
-import { dirname, isAbsolute, join, relative, sep } from 'node:path';
+import { isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { IngestInputs } from '../../ingest/index.js';
+import { Fence, type IngestInputs, outsideFence } from '../../ingest/index.js';
 import type { Process } from '../../jobs/index.js';
 import { badRequest, outsideFolder } from '../errors.js';
 import { executeBody } from '../processes/routes.js';
@@ -12,7 +11,7 @@ import { answerJob, idempotencyKey, keyHeader, startJob } from '../processes/sta
 import type { Services } from '../services.js';
 import { admit, receive } from './upload.js';
 
-type Options = Omit<IngestInputs, 'paths'>;
+type Options = Omit<IngestInputs, 'paths' | 'within' | 'sentAs'>;
 
 interface IngestBody extends Options {
   href: string | string[];
@@ -100,7 +99,9 @@ export async function ingestRoutes(
   async function ingestPaths(request: FastifyRequest, reply: FastifyReply, asked: IngestInputs) {
     const paths = await Promise.all(asked.paths.map((path) => allowedPath(path, request.isOwner, services)));
     const inputs = { ...asked, paths };
-    return answerJob(request, reply, await startJob(request, jobs, ingest as Process, inputs, { asked }));
+    const terms = request.isOwner ? {} : { given: { ...inputs, within: services.allowedFolders } };
+    const started = await startJob(request, jobs, ingest as Process, inputs, { asked, ...terms });
+    return answerJob(request, reply, started);
   }
 
   async function ingestUpload(
@@ -118,8 +119,12 @@ export async function ingestRoutes(
         request,
         jobs,
         ingest as Process,
-        { ...options, paths: [path] },
-        { scratch: [scratch], asked: { ...options, filename, sha256: digest?.digest('hex') } },
+        { ...options, paths: [filename] },
+        {
+          given: { ...options, paths: [path], sentAs: filename },
+          uploads: [scratch],
+          asked: { ...options, filename, sha256: digest?.digest('hex') },
+        },
       );
       if (started.repeated) await storage.removeScratch(scratch);
       return started;
@@ -142,22 +147,17 @@ function bandNumbers(text: string): Record<string, number> {
   );
 }
 
-/** The real path of an href; links out of the allowed folders do not help. The server's own user may name any path. */
+/**
+ * The real path of an href; the server's own user may name any path. The job looks again when it opens the files. The same answer
+ * for what is missing and what is outside: the route tells nothing of the disk.
+ */
 async function allowedPath(href: string, isOwner: boolean, { allowedFolders }: Services): Promise<string> {
   const path = pathOf(href);
   if (isOwner) return path;
-  // What cannot be resolved (missing, forbidden, a loop of links) is refused below.
-  const real = await realpath(path).catch(() => null);
-  const inside = (folder: string) => {
-    const below = relative(folder, real ?? '/');
-    return below !== '..' && !below.startsWith(`..${sep}`) && !isAbsolute(below);
-  };
-  // The same answer for what is missing and what is outside: the route tells nothing of the disk.
-  if (real === null || !isAbsolute(path) || !allowedFolders.some(inside)) throw outsideFolder(href);
-  // Metadata files speak for the files beside them.
-  const product = /\.(txt|json|xml)$/i.test(real) ? dirname(real) : real;
-  if (await holdsLinks(product)) throw outsideFolder(href);
-  return real;
+  if (!isAbsolute(path)) throw outsideFolder(href);
+  return new Fence(allowedFolders).enter(path).catch((error) => {
+    throw outsideFence.is(error) ? outsideFolder.because(error, href) : error;
+  });
 }
 
 function pathOf(href: string): string {
@@ -167,18 +167,4 @@ function pathOf(href: string): string {
   } catch (error) {
     throw outsideFolder.because(error, href);
   }
-}
-
-/**
- * Links in a product folder could lead out of the allowed folders. A folder of SAFE products is six levels deep; what is deeper
- * is refused unread.
- */
-async function holdsLinks(path: string, levels = 6): Promise<boolean> {
-  if (!(await stat(path)).isDirectory()) return false;
-  if (levels === 0) return true;
-  for (const entry of await readdir(path, { withFileTypes: true })) {
-    if (!entry.isFile() && !entry.isDirectory()) return true;
-    if (entry.isDirectory() && (await holdsLinks(join(path, entry.name), levels - 1))) return true;
-  }
-  return false;
 }

@@ -54,8 +54,20 @@ export async function jobRoutes(
     },
   );
 
-  server.get<Id>('/jobs/:id', { schema: { summary: 'Status of a job', tags, params } }, async (request) =>
-    statusInfo(await jobs.get(request.params.id), baseUrl(request)),
+  server.get<Id>(
+    '/jobs/:id',
+    {
+      schema: {
+        summary: 'Status of a job; of a failed one also the results, where it has some',
+        tags,
+        params,
+      },
+    },
+    async (request) => {
+      const job = await jobs.get(request.params.id);
+      const { status, results } = job;
+      return { ...statusInfo(job, baseUrl(request)), ...(status === 'failed' && { results }) };
+    },
   );
 
   server.get<Id>(

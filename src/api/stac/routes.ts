@@ -13,6 +13,7 @@ import {
 import { type CollectionRecord, toArray } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
+import { limitOf, nextPage, type Paging, paging } from '../paging.js';
 import type { Services } from '../services.js';
 
 const CONFORMANCE = [
@@ -29,18 +30,8 @@ const CONFORMANCE = [
 ];
 
 const GEOJSON = 'application/geo+json';
-const DEFAULT_LIMIT = 10;
-/** More are clamped, as the STAC API asks. */
-const MAX_LIMIT = 10_000;
-
-interface Paging {
-  limit?: number;
-  token?: string;
-}
-
 type SearchParams = FilterParams & Paging;
 
-const paging = { limit: { type: 'integer', minimum: 1, default: DEFAULT_LIMIT }, token: { type: 'string' } };
 const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
 const searchBody = object({ ...filterBody, ...paging });
 const searchQuery = object({ ...filterQuery, ...paging });
@@ -64,11 +55,8 @@ export async function stacRoutes(
 
   /** One page of items; `next` makes the link to the page after it from its token. */
   const page = async (base: string, params: SearchParams, next: (token: string) => object) => {
-    const { limit = DEFAULT_LIMIT, token, ...filter } = params;
-    const found = searchTiles(storage.index, parseFilter(filter), {
-      limit: Math.min(limit, MAX_LIMIT),
-      token,
-    });
+    const { limit, token, ...filter } = params;
+    const found = searchTiles(storage.index, parseFilter(filter), { limit: limitOf({ limit }), token });
     const tiles = await storage.getTiles(found.ids);
     const collections = new Map((await toArray(storage.collections())).map((record) => [record.id, record]));
     const features = tiles.flatMap((tile) => {
@@ -88,11 +76,10 @@ export async function stacRoutes(
     };
   };
 
-  const nextByGet = (request: FastifyRequest, base: string) => (token: string) => {
-    const url = new URL(request.url, base);
-    url.searchParams.set('token', token);
-    return { method: 'GET', href: url.href };
-  };
+  const nextByGet = (request: FastifyRequest, base: string) => (token: string) => ({
+    method: 'GET',
+    href: nextPage(request, base, token),
+  });
 
   server.get('/', { schema: { summary: 'STAC landing page', tags } }, async (request) => {
     const base = baseUrl(request);
