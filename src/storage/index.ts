@@ -1,5 +1,5 @@
 export { Catalogue } from './catalogue.js';
-export { ColumnIndex, type Position } from './column-index.js';
+export { ColumnIndex, type IndexPage, type IndexQuery, type Selection } from './column-index.js';
 export { DataFolder, readLock } from './data-folder.js';
 export type { DiskReserve } from './disk-reserve.js';
 export { writeSynced } from './durable.js';
@@ -9,6 +9,7 @@ export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export type { NewModel } from './model-write.js';
 export { newVersion } from './names.js';
 export * from './records.js';
+export type { Position, RowOrder, SortColumn, SortValue } from './row-order.js';
 export { SceneWrite } from './scene-write.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';
 export { toArray } from './to-array.js';
