@@ -213,7 +213,7 @@ export class ColumnIndex {
   private drop(id: string): void {
     const row = this.rowOf(id);
     if (row === undefined) return;
-    this.rows.removed[row] = 1;
+    this.rows.remove(row);
     this.rowsById.delete(id);
     this.present--;
   }

@@ -26,6 +26,8 @@ export class Rows {
   columns: Columns;
   /** 1 where the tile has gone. */
   removed: Uint8Array;
+  /** The rows of tiles that have gone, in the order in which they went. */
+  readonly removals: number[] = [];
   used = 0;
   readonly cells: CellDirectory;
   newest = new Uint32Array(0);
@@ -76,6 +78,11 @@ export class Rows {
       this.removed.set(removed);
     }
     return first;
+  }
+
+  remove(row: number): void {
+    this.removed[row] = 1;
+    this.removals.push(row);
   }
 
   idOf(row: number): string {
