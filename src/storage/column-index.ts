@@ -15,6 +15,7 @@ import {
   rowComparison,
 } from './row-order.js';
 import { Rows, SharedNames } from './rows.js';
+import type { RowsImage } from './rows-image.js';
 
 /** Which tiles; every condition that is given must be fulfilled. */
 export interface Selection {
@@ -63,8 +64,8 @@ const OVERDUE = 4;
  * is good until the index changes or a merge ends, which is in a later turn of the event loop.
  */
 export class ColumnIndex {
-  private readonly names = new SharedNames();
-  private rows = new Rows(SHORTEST_TAIL, this.names);
+  private names = new SharedNames();
+  private rows = Rows.empty(this.names, 0);
   private rowsById = new Map<string, number>();
   private present = 0;
   private merging: Generator<void, Merged> | undefined;
@@ -102,14 +103,41 @@ export class ColumnIndex {
     return this.rowOf(id) !== undefined;
   }
 
+  /** Whether it says of a tile what its record says. */
+  agrees(record: TileRecord): boolean {
+    const row = this.rowOf(record.id);
+    return row !== undefined && this.rows.agrees(row, record);
+  }
+
   /** Replaces everything. */
   load(records: Iterable<TileRecord>): void {
-    this.rows = new Rows(SHORTEST_TAIL, this.names);
+    this.rows = Rows.empty(this.names, 0);
     this.rowsById = new Map();
     this.present = 0;
     this.merging = undefined;
     for (const record of records) this.append(record);
     this.merge();
+  }
+
+  /** Replaces everything by what an index was when it gave this image; the image's arrays become its own. */
+  restore(image: RowsImage): void {
+    this.names = new SharedNames(image.names);
+    this.rows = new Rows(this.names, image);
+    this.rowsById = new Map();
+    this.present = 0;
+    this.merging = undefined;
+    const { removed, cells, columns, used } = this.rows;
+    for (let row = 0; row < used; row++) {
+      if (removed[row]) continue;
+      this.present++;
+      const isFoundByCell = row < cells.rows && (columns.suffix[row] === 0 || !this.rows.isOdd(row));
+      if (!isFoundByCell) this.rowsById.set(this.idOf(row), row);
+    }
+  }
+
+  /** All that it holds now, for `restore`. It stays as it is when the index changes. */
+  image(): RowsImage {
+    return this.rows.image();
   }
 
   /** Adds tiles; a tile of a known id takes the place of the former one. */
@@ -230,7 +258,7 @@ export class ColumnIndex {
   }
 
   /** Whether queries would gain from a merge: the tail is long, or most rows are of tiles that have gone. */
-  private get isUntidy(): boolean {
+  get isUntidy(): boolean {
     return this.unsorted > this.longestTail || this.rows.used > 2 * this.size + SHORTEST_TAIL;
   }
 

@@ -4,8 +4,6 @@ import { Rows } from './rows.js';
 
 /** Rows of one step. */
 const STEP = 8_192;
-/** Rows that fit behind the merged ones before all columns must be copied to larger ones. */
-const ROOM = 65_536;
 /** In place of a row or a code: there is none. */
 const NONE = 2 ** 32 - 1;
 
@@ -36,7 +34,7 @@ export function* mergeRows(old: Rows): Generator<void, Merged> {
   // The new row of each old one.
   const target = new Uint32Array(begun).fill(NONE);
   let count = 0;
-  const rows = new Rows(begun + ROOM, old.names);
+  const rows = Rows.empty(old.names, begun);
   const copies = new Copies(old, rows);
   yield* inSteps(begun, (from, to) => {
     const present = cellOrder.subarray(from, to).filter((row) => old.removed[row] === 0);

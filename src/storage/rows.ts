@@ -1,17 +1,24 @@
 /** All that the index holds of its tiles, by row. */
 import { grids } from '../geocode/index.js';
 import { CellDirectory } from './cell-directory.js';
-import { allocate, type Columns, Dictionary, resize } from './columns.js';
+import { type Columns, Dictionary, resize } from './columns.js';
 import { gridCode } from './key-range.js';
 import { tileId } from './names.js';
 import type { TileRecord } from './records.js';
+import { emptyImage, type RowsImage, type RowsNames } from './rows-image.js';
 import { TextHeap } from './text-heap.js';
 
 /** Names that outlive a merge of the rows. */
 export class SharedNames {
-  readonly collections = new Dictionary(2 ** 16);
-  readonly platforms = new Dictionary(2 ** 16);
-  readonly sources = new Dictionary(2 ** 8);
+  readonly collections: Dictionary;
+  readonly platforms: Dictionary;
+  readonly sources: Dictionary;
+
+  constructor(names?: RowsNames) {
+    this.collections = new Dictionary(2 ** 16, names?.collections);
+    this.platforms = new Dictionary(2 ** 16, names?.platforms);
+    this.sources = new Dictionary(2 ** 8, names?.sources);
+  }
 }
 
 /** A text that begins with this is a tile's whole id. */
@@ -26,21 +33,52 @@ export class Rows {
   columns: Columns;
   /** 1 where the tile has gone. */
   removed: Uint8Array;
-  /** The rows of tiles that have gone, in the order in which they went. */
+  /** The rows of tiles that have gone since the last merge, in the order in which they went. */
   readonly removals: number[] = [];
-  used = 0;
+  used: number;
   readonly cells: CellDirectory;
-  newest = new Uint32Array(0);
+  newest: Uint32Array;
+  readonly scenes: Dictionary;
+  readonly texts: TextHeap;
 
+  /** The rows of an image, whose arrays become theirs. */
   constructor(
-    capacity: number,
     readonly names: SharedNames,
-    readonly scenes = new Dictionary(2 ** 32 - 1),
-    readonly texts = TextHeap.empty(),
+    image: RowsImage,
   ) {
-    this.columns = allocate(capacity);
-    this.removed = new Uint8Array(capacity);
+    this.columns = image.columns;
+    this.removed = image.removed;
+    this.used = image.rows;
     this.cells = new CellDirectory(this.columns);
+    this.cells.extend(image.sorted);
+    this.newest = image.newest;
+    this.scenes = new Dictionary(2 ** 32 - 1, image.names.scenes);
+    this.texts = TextHeap.of(image.texts);
+  }
+
+  /** No rows, with room for so many and some more. */
+  static empty(names: SharedNames, capacity: number): Rows {
+    const image = emptyImage(capacity, 0, 0, { collections: [], platforms: [], sources: [], scenes: [] });
+    return new Rows(names, { ...image, rows: 0 });
+  }
+
+  /** What the rows are now. It stays so, whatever is added or removed later. */
+  image(): RowsImage {
+    const { collections, platforms, sources } = this.names;
+    return {
+      rows: this.used,
+      sorted: this.cells.rows,
+      columns: this.columns,
+      removed: this.removed.slice(),
+      newest: this.newest,
+      texts: this.texts.contents,
+      names: {
+        collections: collections.names.slice(),
+        platforms: platforms.names.slice(),
+        sources: sources.names.slice(),
+        scenes: this.scenes.names.slice(),
+      },
+    };
   }
 
   /** The row of a new tile. Throws TW_GEOCODE_INVALID and adds nothing where the geocode is none of the grid. */
@@ -64,6 +102,25 @@ export class Rows {
     columns.scene[row] = this.scenes.add(record.scene);
     columns.suffix[row] = this.texts.add(suffixOf(record));
     return row;
+  }
+
+  /** Whether a row says what `append` would make of a record. */
+  agrees(row: number, record: TileRecord): boolean {
+    const { columns, names, scenes } = this;
+    return (
+      this.idOf(row) === record.id &&
+      grids[columns.grid[row]].name === record.grid &&
+      this.geocodeOf(row) === record.geocode &&
+      columns.start[row] === record.start &&
+      columns.end[row] === record.end &&
+      columns.created[row] === record.createdAt &&
+      Object.is(columns.cloud[row], Math.fround(record.cloudCover ?? NaN)) &&
+      columns.coverage[row] === Math.fround(record.coverage) &&
+      names.collections.names[columns.collection[row]] === record.collection &&
+      names.platforms.names[columns.platform[row]] === record.platform &&
+      names.sources.names[columns.source[row]] === record.source &&
+      scenes.names[columns.scene[row]] === record.scene
+    );
   }
 
   /** Adds rows that the caller fills, and returns the first of them. */
