@@ -1,6 +1,10 @@
 /** `query`: a million tiles in the column index, in this process. Times: less is better. */
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type Grid, gridByName } from '../src/geocode/index.js';
 import { ColumnIndex, type IndexQuery, type TileRecord } from '../src/storage/index.js';
+import { readSnapshot, writeSnapshot } from '../src/storage/snapshot.js';
 import { type BenchOptions, type BenchResult, median, result } from './bench.js';
 
 const DAY = 86_400_000;
@@ -47,6 +51,19 @@ async function benchIndex(tiles: Tiles): Promise<BenchResult[]> {
   const index = new ColumnIndex();
   report('made from records', 's', (await time(() => index.load(records(tiles)))) / 1000);
   report('memory', 'bytes a tile', (memory() - before) / index.size);
+  const folder = await mkdtemp(join(tmpdir(), 'tilewright-bench-'));
+  try {
+    const path = join(folder, '1.snap');
+    const { busy, longest } = await whileTurning(() => writeSnapshot(path, index.image(), STAMP));
+    report('snapshot written', 'ms', busy);
+    report('snapshot written: longest wait of others', 'ms', longest);
+    report('snapshot', 'bytes a tile', (await stat(path)).size / index.size);
+    const loads: number[] = [];
+    for (let round = 0; round < 5; round++) loads.push(await time(() => loadSnapshot(path)));
+    report('loaded from snapshot', 'ms', median(loads));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 
   const places = regionQueries(index, tiles);
   const page = spread(places, (query) => index.query(query));
@@ -71,6 +88,16 @@ async function benchIndex(tiles: Tiles): Promise<BenchResult[]> {
   report('merge of the tail', 'ms', busy);
   report('merge of the tail: longest wait of others', 'ms', longest);
   return results;
+}
+
+const STAMP = { sequence: 1, tag: '', damaged: [] };
+
+async function loadSnapshot(path: string): Promise<ColumnIndex> {
+  const found = await readSnapshot(path);
+  if ('unusable' in found) throw new Error(`the snapshot ${found.unusable}`);
+  const index = new ColumnIndex();
+  index.restore(found.image);
+  return index;
 }
 
 /** The same tiles in every run; `round` tells later ones from them. */

@@ -153,45 +153,42 @@ export class ColumnIndex {
 
   /** Calls `visit` for every row that is selected, in no promised order. Neither it nor `where` changes the index. */
   forEach({ where, ranges, ids, time }: Selection, visit: (row: number) => void): void {
-    const { columns, removed, cells, used } = this.rows;
+    const { columns, removed, hasGaps, cells, used } = this.rows;
     const { grid, key, start, end } = columns;
     const disjoint = ranges && mergeRanges(ranges);
     const isThere = (row: number) =>
       (!disjoint || isWithin(disjoint, grid[row], key[row])) &&
       (!time || (start[row] <= time.end && end[row] >= time.start));
-    const accept = where
-      ? (row: number) => {
-          if (removed[row] === 0 && where(row)) visit(row);
-        }
-      : (row: number) => {
-          if (removed[row] === 0) visit(row);
-        };
+    const visitRun = (from: number, to: number) => {
+      for (let row = from; row < to; row++)
+        if (!(hasGaps && removed[row]) && (where === undefined || where(row))) visit(row);
+    };
     if (ids) {
       for (const id of new Set(ids)) {
         const row = this.rowOf(id);
-        if (row !== undefined && isThere(row)) accept(row);
+        if (row !== undefined && isThere(row)) visitRun(row, row + 1);
       }
       return;
     }
-    if (disjoint) cells.visit(disjoint, time, accept);
-    else cells.visitAll(time, accept);
-    for (let row = cells.rows; row < used; row++) if (isThere(row)) accept(row);
+    if (disjoint) cells.visit(disjoint, time, visitRun);
+    else cells.visitAll(time, visitRun);
+    for (let row = cells.rows; row < used; row++) if (isThere(row)) visitRun(row, row + 1);
   }
 
   /** The page of a query, and how many tiles match it in all. */
   query({ order = NEWEST_FIRST, after, limit = Infinity, count = true, ...which }: IndexQuery): IndexPage {
-    const follows = after && this.rowsAfter(order, after);
     const isEveryTile = !which.where && !which.time;
     const canWalk = !which.ranges && !which.ids && isNewestFirst(order) && limit > 0;
     if (canWalk && (isEveryTile || !count)) {
       const rows = this.walk(which, limit + 1, after);
       return this.page(order, rows, limit, isEveryTile ? this.size : rows.length);
     }
-    const first = new FirstRows(limit + 1, rowComparison(this.rows, order));
+    const first = new FirstRows(limit > 0 ? limit + 1 : 0, rowComparison(this.rows, order));
+    const follows = after && this.rowsAfter(order, after);
     let matched = 0;
     this.forEach(which, (row) => {
       matched++;
-      if (limit > 0 && (!follows || follows(row))) first.offer(row);
+      if (follows === undefined || follows(row)) first.offer(row);
     });
     return this.page(order, first.rows(), limit, matched);
   }
@@ -200,7 +197,7 @@ export class ColumnIndex {
   private page(order: RowOrder, rows: number[], limit: number, matched: number): IndexPage {
     const shown = rows.slice(0, limit);
     const page: IndexPage = { ids: shown.map((row) => this.idOf(row)), matched };
-    if (rows.length > limit && limit > 0) page.next = positionOf(this.rows, order, shown.at(-1)!);
+    if (rows.length > limit) page.next = positionOf(this.rows, order, shown.at(-1)!);
     return page;
   }
 

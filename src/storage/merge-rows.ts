@@ -43,14 +43,18 @@ export function* mergeRows(old: Rows): Generator<void, Merged> {
     rows.cells.extend(count);
   });
   const newest = new Uint32Array(count);
+  const rank = new Uint32Array(count);
   let place = 0;
   yield* inSteps(begun, (from, to) => {
     for (let i = from; i < to; i++) {
       const row = target[timeOrder[i]];
-      if (row !== NONE) newest[place++] = row;
+      if (row === NONE) continue;
+      rank[row] = place;
+      newest[place++] = row;
     }
   });
   rows.newest = newest;
+  rows.rank = rank;
 
   copies.add(Uint32Array.from({ length: old.used - begun }, (_, i) => begun + i));
   const moved = (row: number) => {

@@ -21,16 +21,17 @@ export interface RowsImage {
   names: RowsNames;
 }
 
-/** Rows that fit in before all columns must be copied to larger ones. */
-export const ROOM = 65_536;
+/** Rows with which an index begins, and the most that are kept free: there is room before all columns must be copied. */
+const [LEAST_ROOM, MOST_ROOM] = [1_024, 65_536];
 
 /** An image to be filled. */
 export function emptyImage(rows: number, sorted: number, texts: number, names: RowsNames): RowsImage {
+  const capacity = rows + Math.min(LEAST_ROOM + rows, MOST_ROOM);
   return {
     rows,
     sorted,
-    columns: allocate(rows + ROOM),
-    removed: new Uint8Array(rows + ROOM),
+    columns: allocate(capacity),
+    removed: new Uint8Array(capacity),
     newest: new Uint32Array(sorted),
     texts: new Uint8Array(texts),
     names,

@@ -26,8 +26,8 @@ const WHOLE = '\0';
 
 /**
  * Rows are added at the end. A row never changes and keeps its place; when its tile goes, only its mark is set.
- * Invariants: the rows before `cells.rows` are sorted by (grid, key, precision, start), the others are the tail.
- * `newest` holds each of the sorted rows once, by `compareNewest`.
+ * Invariants: the rows before `cells.rows` are sorted by (grid, key, precision, start), the others are the tail. `newest`
+ * holds each of the sorted rows once, newest first.
  */
 export class Rows {
   columns: Columns;
@@ -37,7 +37,11 @@ export class Rows {
   readonly removals: number[] = [];
   used: number;
   readonly cells: CellDirectory;
+  /** Whether any row is marked. */
+  hasGaps: boolean;
   newest: Uint32Array;
+  /** The place of each sorted row in `newest`. */
+  rank: Uint32Array;
   readonly scenes: Dictionary;
   readonly texts: TextHeap;
 
@@ -51,7 +55,10 @@ export class Rows {
     this.used = image.rows;
     this.cells = new CellDirectory(this.columns);
     this.cells.extend(image.sorted);
+    this.hasGaps = image.removed.includes(1);
     this.newest = image.newest;
+    this.rank = new Uint32Array(image.sorted);
+    for (let i = 0; i < image.sorted; i++) this.rank[image.newest[i]] = i;
     this.scenes = new Dictionary(2 ** 32 - 1, image.names.scenes);
     this.texts = TextHeap.of(image.texts);
   }
@@ -140,6 +147,7 @@ export class Rows {
   remove(row: number): void {
     this.removed[row] = 1;
     this.removals.push(row);
+    this.hasGaps = true;
   }
 
   idOf(row: number): string {
@@ -207,19 +215,21 @@ export class Rows {
 
   /** Newest first: by start descending, then collection, then id. */
   compareNewest(a: number, b: number): number {
+    const { rank } = this;
+    if (a < rank.length && b < rank.length) return rank[a] - rank[b];
     const { start } = this.columns;
     return start[b] - start[a] || this.compareIds(a, b);
   }
 
   /** By collection, then id. */
-  compareIds(a: number, b: number): number {
+  private compareIds(a: number, b: number): number {
     const { collection, scene, suffix, grid, key, precision } = this.columns;
     if (collection[a] !== collection[b]) {
       const { names } = this.names.collections;
       return compareText(names[collection[a]]!, names[collection[b]]!);
     }
     // Most ids can be compared without making them.
-    if (suffix[a] === 0 && suffix[b] === 0) {
+    if ((suffix[a] | suffix[b]) === 0) {
       if (scene[a] === scene[b] && grid[a] === grid[b]) return key[a] - key[b] || precision[a] - precision[b];
       const [one, other] = [this.scenes.names[scene[a]]!, this.scenes.names[scene[b]]!];
       if (!one.startsWith(other) && !other.startsWith(one)) return one < other ? -1 : 1;
