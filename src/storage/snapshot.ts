@@ -6,7 +6,7 @@
  *     header                                                        JSON, then zeros up to a multiple of 8 bytes
  *     parts in the order of the header                              each with zeros up to a multiple of 8 bytes
  */
-import { type FileHandle, open, rename } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { endianness } from 'node:os';
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -51,21 +51,27 @@ export async function writeSnapshot(path: string, image: RowsImage, stamp: Snaps
   [FORMAT, json.length, crc32(json)].forEach((value, i) => {
     start.writeUInt32LE(value, 4 + 4 * i);
   });
-  const file = await open(`${path}.tmp`, 'w');
+  const temporary = `${path}.tmp`;
   try {
-    let at = START + padded(json.length);
-    await write(file, start, 0);
-    await write(file, json, START);
-    for (const { bytes } of parts) {
-      await write(file, bytes, at);
-      at += padded(bytes.length);
+    const file = await open(temporary, 'w');
+    try {
+      let at = START + padded(json.length);
+      await write(file, start, 0);
+      await write(file, json, START);
+      for (const { bytes } of parts) {
+        await write(file, bytes, at);
+        at += padded(bytes.length);
+      }
+      await file.truncate(at);
+      await file.sync();
+    } finally {
+      await file.close();
     }
-    await file.truncate(at);
-    await file.sync();
-  } finally {
-    await file.close();
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
   }
-  await rename(`${path}.tmp`, path);
   await fsyncFolder(dirname(path));
 }
 

@@ -59,7 +59,7 @@ export class Storage {
   ) {
     this.reserve = new DiskReserve(folder.dir, reserve);
     this.sweeper = new Sweeper(folder, sweepDelay);
-    this.durableIndex = new DurableIndex(folder.dir, folder.catalogue, snapshotAfter);
+    this.durableIndex = new DurableIndex(folder.dir, folder.catalogue, this.reserve, snapshotAfter);
     this.commits = new Commits(folder.catalogue, this.durableIndex, this.sweeper);
   }
 
