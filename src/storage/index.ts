@@ -1,14 +1,16 @@
 export { Catalogue, type Change } from './catalogue.js';
-export { ColumnIndex, type Position } from './column-index.js';
+export { ColumnIndex } from './column-index.js';
 export { DataFolder, readLock } from './data-folder.js';
 export type { DiskReserve } from './disk-reserve.js';
 export { writeSynced } from './durable.js';
 export { asStorageError, storageLocked } from './errors.js';
 export { inLanes } from './in-lanes.js';
+export type { IndexPage, IndexQuery, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export type { NewModel } from './model-write.js';
 export { newVersion } from './names.js';
 export * from './records.js';
+export type { Position, RowOrder, SortColumn, SortValue } from './row-order.js';
 export { SceneWrite } from './scene-write.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';
 export { toArray } from './to-array.js';
