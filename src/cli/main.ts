@@ -9,6 +9,7 @@ import { infoCommand } from './commands/info.js';
 import { ingestCommand } from './commands/ingest.js';
 import { modelsCommand } from './commands/models.js';
 import { searchCommand } from './commands/search.js';
+import { seriesCommand } from './commands/series.js';
 import { serveCommand } from './commands/serve.js';
 import { trainCommand } from './commands/train.js';
 import { verifyCommand } from './commands/verify.js';
@@ -25,6 +26,7 @@ function buildProgram(): Command {
     serveCommand,
     ingestCommand,
     searchCommand,
+    seriesCommand,
     trainCommand,
     modelsCommand,
     infoCommand,
@@ -62,11 +64,20 @@ async function main(): Promise<void> {
   }
 }
 
+/** Errors of other parts that are about what was typed. */
+const USAGE_CODES = [
+  'TW_API_BAD_REQUEST',
+  'TW_CLI_PLACE',
+  'TW_IMAGERY_BAND',
+  'TW_IMAGERY_EXPRESSION',
+  'TW_IMAGERY_REGION',
+];
+
 /** A parameter that cannot be used, found by the API and not by the parser of flags. */
 function isUsage(error: unknown): boolean {
   return (
     error instanceof TilewrightError &&
-    (error.code.startsWith('TW_QUERY_') || error.code === 'TW_API_BAD_REQUEST')
+    (error.code.startsWith('TW_QUERY_') || USAGE_CODES.includes(error.code))
   );
 }
 

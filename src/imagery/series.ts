@@ -1,0 +1,159 @@
+/** Values of an expression at a place, one for each date. */
+import { gridByName } from '../geocode/index.js';
+import { searchTiles, type TileFilter } from '../query/index.js';
+import type { WorkerPool } from '../raster/index.js';
+import type { Storage, TileRecord } from '../storage/index.js';
+import { type Bound, bind, maskFile } from './bands.js';
+import { tooMuch, unknownBand } from './errors.js';
+import type { Expression } from './expression/ast.js';
+import { bboxOf, pixelsIn, type Region } from './region.js';
+import type { AcquisitionValues, Place, TilePart } from './region-values.js';
+import type { Result, Task } from './tasks.js';
+
+/** What one sensor saw of the place at one time. */
+export interface SeriesDate extends AcquisitionValues {
+  /** Milliseconds since 1970. */
+  start: number;
+  end: number;
+  collection: string;
+  scenes: string[];
+  /** All pixels of the place in cells that the collection has, also those without data or under cloud. */
+  pixels: number;
+}
+
+export interface Series {
+  /** From the earliest on; also dates on which no pixel is valid. */
+  dates: SeriesDate[];
+  /** Tiles that lack the bands of the expression. */
+  skipped: number;
+}
+
+const MOST_TILES = 20_000;
+/** Of a place, on one date. */
+const MOST_PIXELS = 4_000_000;
+/** Of a place times its dates, and bands with them: some seconds of work. */
+const MOST_READS = 500_000_000;
+
+/**
+ * Reads a series. Pixels count where the mask says clear (1) or not assessed (255) and the expression has a value. Bands of
+ * several sizes are taken at the centres of the finest one's pixels.
+ * Throws TW_IMAGERY_BAND where no tile has the bands, TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE.
+ */
+export async function readSeries(
+  storage: Storage,
+  pool: WorkerPool<Task, Result>,
+  request: { region: Region; expression: Expression; filter: TileFilter },
+): Promise<Series> {
+  const { region, expression } = request;
+  const filter = { ...request.filter, bbox: request.filter.bbox ?? bboxOf(region) };
+  const found = searchTiles(storage.index, filter, { limit: MOST_TILES });
+  if (found.next !== undefined) throw tooMuch(`${found.numberMatched} tiles`, MOST_TILES);
+  const planner = new Planner(storage, region, expression);
+  for (const tile of await storage.getTiles(found.ids)) planner.add(tile);
+  const dates = planner.dates();
+  const values = await inThreads(
+    pool,
+    dates.map(({ parts }) => parts),
+  );
+  return {
+    dates: dates.map(({ parts: _, ...date }, i) => ({ ...date, ...values[i] })),
+    skipped: planner.skipped,
+  };
+}
+
+type PlannedDate = Omit<SeriesDate, keyof AcquisitionValues> & { parts: TilePart[] };
+
+/**
+ * Sorts the tiles of a series by acquisition. Invariants: a cell has one list of pixels for each size of image; `reads` is the
+ * sum of what all parts will read.
+ */
+class Planner {
+  skipped = 0;
+  private reads = 0;
+  private pixels = 0;
+  private lack: unknown;
+  private readonly places = new Map<string, Place>();
+  private readonly planned = new Map<string, PlannedDate>();
+  /** Pixels of the place in each cell of a collection. */
+  private readonly cells = new Map<string, Map<string, number>>();
+
+  constructor(
+    private readonly storage: Storage,
+    private readonly region: Region,
+    private readonly expression: Expression,
+  ) {}
+
+  add(tile: TileRecord): void {
+    const bound = this.bind(tile);
+    if (!bound) return;
+    const place = this.placeOf(tile, bound);
+    const count = place.pixels.columns.length;
+    if (count === 0) return;
+    this.reads += count * (bound.bands.length + 1);
+    if (this.reads > MOST_READS) throw tooMuch(`more than ${this.reads} pixels`, MOST_READS);
+    const cells = this.cells.get(tile.collection) ?? new Map<string, number>();
+    this.cells.set(tile.collection, cells.set(`${tile.grid} ${tile.geocode}`, count));
+    const { collection, platform, start, end, scene } = tile;
+    const key = JSON.stringify([collection, platform, start]);
+    const date = this.planned.get(key) ?? { start, end, collection, scenes: [], pixels: 0, parts: [] };
+    this.planned.set(key, date);
+    if (!date.scenes.includes(scene)) date.scenes.push(scene);
+    date.parts.push({
+      place,
+      program: bound.programs[0],
+      bands: bound.bands,
+      mask: maskFile(this.storage, tile),
+    });
+  }
+
+  /** Throws what the first tile lacked where no tile has the bands. */
+  dates(): PlannedDate[] {
+    if (this.planned.size === 0 && this.lack !== undefined) throw this.lack;
+    const sum = (counts: Iterable<number>) => [...counts].reduce((a, b) => a + b, 0);
+    const dates = [...this.planned.values()].map((date) => ({
+      ...date,
+      scenes: date.scenes.sort(),
+      pixels: sum(this.cells.get(date.collection)!.values()),
+    }));
+    return dates.sort((a, b) => a.start - b.start || (a.collection < b.collection ? -1 : 1));
+  }
+
+  private bind(tile: TileRecord): Bound | undefined {
+    try {
+      return bind([this.expression], this.storage, tile);
+    } catch (error) {
+      if (!unknownBand.is(error)) throw error;
+      this.lack ??= error;
+      this.skipped++;
+      return undefined;
+    }
+  }
+
+  /** Pixels are those of the finest band. An expression without bands has the pixels of the first group. */
+  private placeOf({ grid, geocode, groups }: TileRecord, { bands }: Bound): Place {
+    const [first, ...others] = bands.length > 0 ? bands : groups;
+    const { width, height } = others.reduce((a, b) => (b.width > a.width ? b : a), first);
+    const key = `${grid} ${geocode} ${width} ${height}`;
+    const known = this.places.get(key);
+    if (known) return known;
+    const tooMany = () => tooMuch(`more than ${MOST_PIXELS} pixels a date`, MOST_PIXELS);
+    const left = MOST_PIXELS - this.pixels;
+    const pixels = pixelsIn(this.region, gridByName(grid), geocode, { width, height }, left, tooMany);
+    this.pixels += pixels.columns.length;
+    const place = { pixels, width, height };
+    this.places.set(key, place);
+    return place;
+  }
+}
+
+/** So many acquisitions, at most, are sent to a thread at once; other requests take turns with them. */
+const MOST_SENT = 50;
+
+async function inThreads(pool: WorkerPool<Task, Result>, all: TilePart[][]): Promise<AcquisitionValues[]> {
+  const each = Math.min(MOST_SENT, Math.max(1, Math.ceil(all.length / (2 * pool.size))));
+  const tasks: Promise<Result>[] = [];
+  for (let at = 0; at < all.length; at += each)
+    tasks.push(pool.run({ kind: 'series', acquisitions: all.slice(at, at + each) }));
+  const results = await Promise.all(tasks);
+  return results.flatMap((result) => (result as Extract<Result, { kind: 'series' }>).values);
+}
