@@ -51,7 +51,7 @@ async function main(): Promise<void> {
     if (error.code !== 'EPIPE') throw error;
   });
   try {
-    await buildProgram().parseAsync();
+    await buildProgram().parseAsync(process.argv.map(placeWithMinus));
   } catch (error) {
     if (error instanceof CommanderError) {
       process.exitCode = error.exitCode === 0 ? 0 : 2;
@@ -62,6 +62,11 @@ async function main(): Promise<void> {
     if (!code && process.env.TILEWRIGHT_DEBUG) console.error(error);
     process.exitCode = isUsage(error) ? 2 : 1;
   }
+}
+
+/** A place in the west begins with a minus, and would be taken for a flag: `series -105.1,40.5`. */
+function placeWithMinus(argument: string): string {
+  return /^-[\d.]+,[-+.\d]+$/.test(argument) ? ` ${argument}` : argument;
 }
 
 /** Errors of other parts that are about what was typed. */

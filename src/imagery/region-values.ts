@@ -46,7 +46,7 @@ export function acquisitionValues(parts: TilePart[]): AcquisitionValues {
       const open = found.map((value) => (Number.isNaN(value) ? 1 : 0));
       const clear = clearAt(part.mask, pixels, width, height);
       if (!open.some((wanted, i) => wanted === 1 && clear[i] === 1)) continue;
-      const bands = part.bands.map((band) => physicalAt(band, pixels, width, height));
+      const bands = physicalAt(part.bands, pixels, width, height);
       const here = evaluate(part.program, bands, found.length);
       for (let i = 0; i < found.length; i++) if (open[i] === 1 && clear[i] === 1) found[i] = here[i];
     }
@@ -58,39 +58,53 @@ export function acquisitionValues(parts: TilePart[]): AcquisitionValues {
 function clearAt(mask: BandFile | undefined, pixels: PixelList, width: number, height: number): Uint8Array {
   const clear = new Uint8Array(pixels.columns.length).fill(1);
   if (!mask) return clear;
-  const codes = storedAt(mask, pixels, width, height);
+  const [codes] = storedAt([mask], pixels, width, height);
   for (let i = 0; i < clear.length; i++)
     if (codes[i] !== Mask.clear && codes[i] !== Mask.notAssessed) clear[i] = 0;
   return clear;
 }
 
-function physicalAt(file: BandFile, pixels: PixelList, width: number, height: number): Float64Array {
-  const values = storedAt(file, pixels, width, height);
-  for (let i = 0; i < values.length; i++)
-    values[i] = values[i] === file.hole ? NaN : values[i] * file.scale + file.offset;
-  return values;
+/** One array a band, NaN where it holds no data. */
+function physicalAt(files: BandFile[], pixels: PixelList, width: number, height: number): Float64Array[] {
+  const bands: Float64Array[] = new Array(files.length);
+  // Bands of one file are read together, so that it is opened once.
+  for (const path of new Set(files.map((file) => file.path))) {
+    const ofFile = files.filter((file) => file.path === path);
+    const stored = storedAt(ofFile, pixels, width, height);
+    for (const [i, { hole, scale, offset }] of ofFile.entries()) {
+      const values = stored[i];
+      for (let k = 0; k < values.length; k++)
+        values[k] = values[k] === hole ? NaN : values[k] * scale + offset;
+      bands[files.indexOf(ofFile[i])] = values;
+    }
+  }
+  return bands;
 }
 
-/** Stored values at the centres of pixels of an image of `width` x `height` over the same cell. */
-function storedAt(file: BandFile, pixels: PixelList, width: number, height: number): Float64Array {
-  const out = new Float64Array(pixels.columns.length);
-  const columns = pixels.columns.map((column) => Math.floor(((column + 0.5) * file.width) / width));
-  const rows = pixels.rows.map((row) => Math.floor(((row + 0.5) * file.height) / height));
-  withTileFile(file.path, (handle, cog) => {
+/** Stored values of bands of one file at the centres of pixels of an image of `width` x `height` over the same cell. */
+function storedAt(files: BandFile[], pixels: PixelList, width: number, height: number): Float64Array[] {
+  const [{ path, width: fileWidth, height: fileHeight }] = files;
+  const columns = pixels.columns.map((column) => Math.floor(((column + 0.5) * fileWidth) / width));
+  const rows = pixels.rows.map((row) => Math.floor(((row + 0.5) * fileHeight) / height));
+  return withTileFile(path, (handle, cog) => {
     const { across, blockWidth, blockHeight } = cog.levels[0];
-    for (const [block, { first, last }] of rowsOfBlocks(columns, rows, cog)) {
-      const values = readBlock(handle, cog, { level: 0, band: file.band, block }, last + 1, first);
-      const left = (block % across) * blockWidth;
-      const top = Math.floor(block / across) * blockHeight;
-      for (let i = 0; i < out.length; i++) {
-        const column = columns[i] - left;
-        const row = rows[i] - top;
-        if (column >= 0 && column < blockWidth && row >= 0 && row < blockHeight)
-          out[i] = values[row * blockWidth + column];
+    const blocks = rowsOfBlocks(columns, rows, cog);
+    return files.map(({ band }) => {
+      const out = new Float64Array(columns.length);
+      for (const [block, { first, last }] of blocks) {
+        const values = readBlock(handle, cog, { level: 0, band, block }, last + 1, first);
+        const left = (block % across) * blockWidth;
+        const top = Math.floor(block / across) * blockHeight;
+        for (let i = 0; i < out.length; i++) {
+          const column = columns[i] - left;
+          const row = rows[i] - top;
+          if (column >= 0 && column < blockWidth && row >= 0 && row < blockHeight)
+            out[i] = values[row * blockWidth + column];
+        }
       }
-    }
+      return out;
+    });
   });
-  return out;
 }
 
 /** The first and last row that are needed of each block, counted within it. */
