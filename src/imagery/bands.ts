@@ -67,19 +67,16 @@ export function maskFile(storage: Storage, tile: TileRecord): BandFile | undefin
   return group < 0 ? undefined : { ...bandFile(storage, tile, { group, band: 0 }), hole: NaN };
 }
 
-/** Expressions bound to the bands of a tile. */
-export interface Bound {
+/** Expressions over the bands of tiles that have the same groups. */
+export interface Resolved {
   programs: Program[];
-  /** Those that the programs need, in the order in which they count them. */
-  bands: BandFile[];
+  /** The bands that the programs need, in the order in which they count them. */
+  places: BandPlace[];
 }
 
-/**
- * Finds the bands of expressions in a tile; `nodata` takes the place of the groups' own. Throws TW_IMAGERY_BAND, naming
- * the bands that there are.
- */
-export function bind(expressions: Expression[], storage: Storage, tile: TileRecord, nodata?: number): Bound {
-  const places = bandPlaces(tile.groups);
+/** Finds the bands of expressions. Throws TW_IMAGERY_BAND, naming the bands that there are. */
+export function resolveBands(expressions: Expression[], groups: GroupRecord[]): Resolved {
+  const places = bandPlaces(groups);
   const used: string[] = [];
   const bandOf = (name: string): number | Expression => {
     const found = places.has(name) ? name : OTHER_NAME[name];
@@ -91,7 +88,24 @@ export function bind(expressions: Expression[], storage: Storage, tile: TileReco
     return known >= 0 ? known : used.push(found) - 1;
   };
   const programs = expressions.map((expression) => compile(expression, bandOf));
-  return { programs, bands: used.map((name) => bandFile(storage, tile, places.get(name)!, nodata)) };
+  return { programs, places: used.map((name) => places.get(name)!) };
+}
+
+/** Tiles of equal layouts have the same bands in the same places. */
+export function layoutOf(groups: GroupRecord[]): string {
+  return groups
+    .map(({ name, bands }) => `${name}:${bands.map((band) => `${band.name}=${band.commonName}`)}`)
+    .join(' ');
+}
+
+/** The files of resolved bands in one tile; `nodata` takes the place of the groups' own. */
+export function bandFiles(
+  storage: Storage,
+  tile: TileRecord,
+  places: BandPlace[],
+  nodata?: number,
+): BandFile[] {
+  return places.map((place) => bandFile(storage, tile, place, nodata));
 }
 
 /**

@@ -2,7 +2,7 @@
 import { type Bounds, gridByName } from '../geocode/index.js';
 import { Mask, type Resampling } from '../raster/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
-import { bind, maskFile } from './bands.js';
+import { bandFiles, maskFile, resolveBands } from './bands.js';
 import { type CellView, type MapPixels, viewOfCell } from './cell-view.js';
 import type { Expression } from './expression/ast.js';
 import { evaluate } from './expression/program.js';
@@ -64,7 +64,8 @@ export async function planesOf(
   view: CellView,
   { expressions, resampling, nodata }: Subject,
 ): Promise<Float64Array[]> {
-  const { programs, bands } = bind(expressions, storage, tile, nodata);
+  const { programs, places } = resolveBands(expressions, tile.groups);
+  const bands = bandFiles(storage, tile, places, nodata);
   const values = await Promise.all(bands.map((band) => sampleBand(reader, band, view, resampling)));
   const length = view.columns.length * view.rows.length;
   return programs.map((program) => evaluate(program, values, length));

@@ -2,8 +2,8 @@
 import { gridByName } from '../geocode/index.js';
 import { searchTiles, type TileFilter } from '../query/index.js';
 import type { WorkerPool } from '../raster/index.js';
-import type { Storage, TileRecord } from '../storage/index.js';
-import { type Bound, bind, maskFile } from './bands.js';
+import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
+import { type BandFile, bandFiles, layoutOf, maskFile, type Resolved, resolveBands } from './bands.js';
 import { tooMuch, unknownBand } from './errors.js';
 import type { Expression } from './expression/ast.js';
 import { bboxOf, pixelsIn, type Region } from './region.js';
@@ -72,6 +72,8 @@ class Planner {
   private reads = 0;
   private pixels = 0;
   private lack: unknown;
+  /** By layout; undefined where tiles of it lack the bands. */
+  private readonly resolved = new Map<string, Resolved | undefined>();
   private readonly places = new Map<string, Place>();
   private readonly planned = new Map<string, PlannedDate>();
   /** Pixels of the place in each cell of a collection. */
@@ -84,12 +86,16 @@ class Planner {
   ) {}
 
   add(tile: TileRecord): void {
-    const bound = this.bind(tile);
-    if (!bound) return;
-    const place = this.placeOf(tile, bound);
+    const resolved = this.resolve(tile);
+    if (!resolved) {
+      this.skipped++;
+      return;
+    }
+    const bands = bandFiles(this.storage, tile, resolved.places);
+    const place = this.placeOf(tile, bands);
     const count = place.pixels.columns.length;
     if (count === 0) return;
-    this.reads += count * (bound.bands.length + 1);
+    this.reads += count * (bands.length + 1);
     if (this.reads > MOST_READS) throw tooMuch(`more than ${this.reads} pixels`, MOST_READS);
     const cells = this.cells.get(tile.collection) ?? new Map<string, number>();
     this.cells.set(tile.collection, cells.set(`${tile.grid} ${tile.geocode}`, count));
@@ -98,12 +104,8 @@ class Planner {
     const date = this.planned.get(key) ?? { start, end, collection, scenes: [], pixels: 0, parts: [] };
     this.planned.set(key, date);
     if (!date.scenes.includes(scene)) date.scenes.push(scene);
-    date.parts.push({
-      place,
-      program: bound.programs[0],
-      bands: bound.bands,
-      mask: maskFile(this.storage, tile),
-    });
+    const [program] = resolved.programs;
+    date.parts.push({ place, program, bands, mask: maskFile(this.storage, tile) });
   }
 
   /** Throws what the first tile lacked where no tile has the bands. */
@@ -118,19 +120,25 @@ class Planner {
     return dates.sort((a, b) => a.start - b.start || (a.collection < b.collection ? -1 : 1));
   }
 
-  private bind(tile: TileRecord): Bound | undefined {
+  /** Undefined where a tile lacks the bands. */
+  private resolve({ groups }: TileRecord): Resolved | undefined {
+    const layout = layoutOf(groups);
+    if (!this.resolved.has(layout)) this.resolved.set(layout, this.tryResolve(groups));
+    return this.resolved.get(layout);
+  }
+
+  private tryResolve(groups: GroupRecord[]): Resolved | undefined {
     try {
-      return bind([this.expression], this.storage, tile);
+      return resolveBands([this.expression], groups);
     } catch (error) {
       if (!unknownBand.is(error)) throw error;
       this.lack ??= error;
-      this.skipped++;
       return undefined;
     }
   }
 
   /** Pixels are those of the finest band. An expression without bands has the pixels of the first group. */
-  private placeOf({ grid, geocode, groups }: TileRecord, { bands }: Bound): Place {
+  private placeOf({ grid, geocode, groups }: TileRecord, bands: BandFile[]): Place {
     const [first, ...others] = bands.length > 0 ? bands : groups;
     const { width, height } = others.reduce((a, b) => (b.width > a.width ? b : a), first);
     const key = `${grid} ${geocode} ${width} ${height}`;
