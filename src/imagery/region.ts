@@ -4,8 +4,14 @@ import { badRegion } from './errors.js';
 
 type Point = readonly [lon: number, lat: number];
 
-/** Polygons as rings; a place is inside where a line from it crosses an odd number of them. */
-export type Region = { kind: 'point'; point: Point } | { kind: 'area'; rings: Point[][] };
+/** A straight line in degrees, from its southern end to its northern one. */
+interface Side {
+  south: Point;
+  north: Point;
+}
+
+/** A place is inside an area where a line from it to the east crosses an odd number of its sides. */
+export type Region = { kind: 'point'; point: Point } | { kind: 'area'; bbox: Bbox; sides: Side[] };
 
 /** The region of a GeoJSON geometry, or of a Feature's. Throws TW_IMAGERY_REGION. */
 export function parseRegion(given: unknown): Region {
@@ -15,12 +21,11 @@ export function parseRegion(given: unknown): Region {
     case 'Point':
       return { kind: 'point', point: pointOf(coordinates) };
     case 'Polygon':
-      return { kind: 'area', rings: listOf(coordinates, 'rings').map(ringOf) };
+      return areaOf(listOf(coordinates, 'rings').map(ringOf));
     case 'MultiPolygon':
-      return {
-        kind: 'area',
-        rings: listOf(coordinates, 'polygons').flatMap((polygon) => listOf(polygon, 'rings').map(ringOf)),
-      };
+      return areaOf(
+        listOf(coordinates, 'polygons').flatMap((polygon) => listOf(polygon, 'rings').map(ringOf)),
+      );
     default:
       throw badRegion(`its type is ${JSON.stringify(type) ?? 'missing'}`);
   }
@@ -47,15 +52,26 @@ function pointOf(value: unknown): Point {
   return [lon, lat];
 }
 
-export function bboxOf(region: Region): Bbox {
-  const box: Bbox = [180, 90, -180, -90];
-  for (const [lon, lat] of region.kind === 'point' ? [region.point] : region.rings.flat()) {
-    box[0] = Math.min(box[0], lon);
-    box[1] = Math.min(box[1], lat);
-    box[2] = Math.max(box[2], lon);
-    box[3] = Math.max(box[3], lat);
+function areaOf(rings: Point[][]): Region {
+  const bbox: Bbox = [180, 90, -180, -90];
+  const sides: Side[] = [];
+  for (const ring of rings) {
+    for (const [i, point] of ring.entries()) {
+      bbox[0] = Math.min(bbox[0], point[0]);
+      bbox[1] = Math.min(bbox[1], point[1]);
+      bbox[2] = Math.max(bbox[2], point[0]);
+      bbox[3] = Math.max(bbox[3], point[1]);
+      const before = ring[i - 1];
+      // Sides along a parallel cross none.
+      if (!before || before[1] === point[1]) continue;
+      sides.push(before[1] < point[1] ? { south: before, north: point } : { south: point, north: before });
+    }
   }
-  return box;
+  return { kind: 'area', bbox, sides };
+}
+
+export function bboxOf(region: Region): Bbox {
+  return region.kind === 'area' ? region.bbox : [...region.point, ...region.point];
 }
 
 /** Pixels of an image, row by row. In shared memory, so that threads need no copies. */
@@ -64,14 +80,16 @@ export interface PixelList {
   rows: Int32Array;
 }
 
-/** The pixels of a cell whose centres lie in a region; the one that holds a point. `tooMany` is thrown beyond `most`. */
+/**
+ * The pixels of a cell whose centres lie in a region; the one that holds a point. `spend` is told of the work before it is
+ * done, as sides of the region times rows of pixels, and of the pixels as they are found; it throws where these are too many.
+ */
 export function pixelsIn(
   region: Region,
   grid: Grid,
   geocode: string,
   { width, height }: { width: number; height: number },
-  most: number,
-  tooMany: () => Error,
+  spend: (work: number, pixels: number) => void,
 ): PixelList {
   const { west, south, east, north } = grid.bounds(geocode);
   if (region.kind === 'point') {
@@ -87,34 +105,38 @@ export function pixelsIn(
   }
   const columns: number[] = [];
   const rows: number[] = [];
+  const [, lowest] = grid.toLonLat(west, south);
+  const [, highest] = grid.toLonLat(west, north);
+  const sides = region.sides.filter((side) => side.south[1] <= highest && side.north[1] >= lowest);
+  spend(sides.length * height, 0);
   const lons = Float64Array.from(
     { length: width },
     (_, i) => grid.toLonLat(west + ((i + 0.5) / width) * (east - west), north)[0],
   );
   for (let row = 0; row < height; row++) {
     const [, lat] = grid.toLonLat(west, north - ((row + 0.5) / height) * (north - south));
-    const crossings = crossingsAt(region.rings, lat);
+    const crossings = crossingsAt(sides, lat);
+    const before = columns.length;
     for (let i = 0; i + 1 < crossings.length; i += 2) {
       for (let column = firstAfter(lons, crossings[i]); lons[column] < crossings[i + 1]; column++) {
         columns.push(column);
         rows.push(row);
       }
     }
-    if (columns.length > most) throw tooMany();
+    spend(0, columns.length - before);
   }
   return pixelList(columns, rows);
 }
 
-/** Where the sides of rings cross a parallel, from west to east. A side holds its southern end. */
-function crossingsAt(rings: Point[][], lat: number): number[] {
+/** Where sides cross a parallel, from west to east. A side holds its southern end. */
+function crossingsAt(sides: Side[], lat: number): Float64Array {
   const crossings: number[] = [];
-  for (const ring of rings) {
-    for (let i = 1; i < ring.length; i++) {
-      const [a, b] = [ring[i - 1], ring[i]];
-      if (a[1] <= lat !== b[1] <= lat) crossings.push(a[0] + ((lat - a[1]) / (b[1] - a[1])) * (b[0] - a[0]));
-    }
+  for (const { south, north } of sides) {
+    if (south[1] > lat || north[1] <= lat) continue;
+    const share = (lat - south[1]) / (north[1] - south[1]);
+    crossings.push(south[0] + share * (north[0] - south[0]));
   }
-  return crossings.sort((a, b) => a - b);
+  return Float64Array.from(crossings).sort();
 }
 
 /** Index of the first of ascending values that is at least `from`. */

@@ -28,11 +28,13 @@ export interface Series {
   skipped: number;
 }
 
-const MOST_TILES = 20_000;
+const MOST_TILES = 10_000;
 /** Of a place, on one date. */
 const MOST_PIXELS = 4_000_000;
 /** Of a place times its dates, and bands with them: some seconds of work. */
 const MOST_READS = 500_000_000;
+/** Sides of a place times rows of pixels in its cells: about a second of work. */
+const MOST_CROSSINGS = 5_000_000;
 
 /**
  * Reads a series. Pixels count where the mask says clear (1) or not assessed (255) and the expression has a value. Bands of
@@ -64,13 +66,14 @@ export async function readSeries(
 type PlannedDate = Omit<SeriesDate, keyof AcquisitionValues> & { parts: TilePart[] };
 
 /**
- * Sorts the tiles of a series by acquisition. Invariants: a cell has one list of pixels for each size of image; `reads` is the
- * sum of what all parts will read.
+ * Sorts the tiles of a series by acquisition. Invariants: a cell has one list of pixels for each size of image; `reads`, `pixels`
+ * and `crossings` are the sums of the work that has been planned or done, and never go far beyond their limits.
  */
 class Planner {
   skipped = 0;
   private reads = 0;
   private pixels = 0;
+  private crossings = 0;
   private lack: unknown;
   /** By layout; undefined where tiles of it lack the bands. */
   private readonly resolved = new Map<string, Resolved | undefined>();
@@ -96,7 +99,7 @@ class Planner {
     const count = place.pixels.columns.length;
     if (count === 0) return;
     this.reads += count * (bands.length + 1);
-    if (this.reads > MOST_READS) throw tooMuch(`more than ${this.reads} pixels`, MOST_READS);
+    if (this.reads > MOST_READS) throw tooMuch(`${this.reads} pixels`, MOST_READS);
     const cells = this.cells.get(tile.collection) ?? new Map<string, number>();
     this.cells.set(tile.collection, cells.set(`${tile.grid} ${tile.geocode}`, count));
     const { collection, platform, start, end, scene } = tile;
@@ -144,24 +147,36 @@ class Planner {
     const key = `${grid} ${geocode} ${width} ${height}`;
     const known = this.places.get(key);
     if (known) return known;
-    const tooMany = () => tooMuch(`more than ${MOST_PIXELS} pixels a date`, MOST_PIXELS);
-    const left = MOST_PIXELS - this.pixels;
-    const pixels = pixelsIn(this.region, gridByName(grid), geocode, { width, height }, left, tooMany);
-    this.pixels += pixels.columns.length;
+    const pixels = pixelsIn(this.region, gridByName(grid), geocode, { width, height }, (work, found) => {
+      this.crossings += work;
+      this.pixels += found;
+      if (this.crossings > MOST_CROSSINGS)
+        throw tooMuch(`an outline of ${this.crossings} sides in rows of pixels`, MOST_CROSSINGS);
+      if (this.pixels > MOST_PIXELS) throw tooMuch(`${this.pixels} pixels a date`, MOST_PIXELS);
+    });
     const place = { pixels, width, height };
     this.places.set(key, place);
     return place;
   }
 }
 
-/** So many acquisitions, at most, are sent to a thread at once; other requests take turns with them. */
+/** What a thread is sent at once, at most: other requests take turns with it. */
 const MOST_SENT = 50;
+const MOST_PIXELS_SENT = 5_000_000;
 
 async function inThreads(pool: WorkerPool<Task, Result>, all: TilePart[][]): Promise<AcquisitionValues[]> {
   const each = Math.min(MOST_SENT, Math.max(1, Math.ceil(all.length / (2 * pool.size))));
   const tasks: Promise<Result>[] = [];
-  for (let at = 0; at < all.length; at += each)
-    tasks.push(pool.run({ kind: 'series', acquisitions: all.slice(at, at + each) }));
+  let acquisitions: TilePart[][] = [];
+  let pixels = 0;
+  for (const [i, parts] of all.entries()) {
+    acquisitions.push(parts);
+    pixels += parts.reduce((sum, { place }) => sum + place.pixels.columns.length, 0);
+    if (acquisitions.length < each && pixels < MOST_PIXELS_SENT && i < all.length - 1) continue;
+    tasks.push(pool.run({ kind: 'series', acquisitions }));
+    acquisitions = [];
+    pixels = 0;
+  }
   const results = await Promise.all(tasks);
   return results.flatMap((result) => (result as Extract<Result, { kind: 'series' }>).values);
 }

@@ -145,6 +145,16 @@ test('pictures over HTTP', async (t) => {
     }
   });
 
+  await t.test('a place with an endless outline is refused in time', async () => {
+    // 20,000 points: all sides go from south to north through all rows of all cells.
+    const points = Array.from({ length: 20_000 }, (_, i) => [15 + i / 1e6, i % 2 === 0 ? 47.83 : 47.86]);
+    const geometry = { type: 'Polygon', coordinates: [[...points, points[0]]] };
+    const payload = { geometry, expression: 'nir' };
+    const answer = await node.server.inject({ method: 'POST', url: '/timeseries', payload });
+    assert.equal(answer.statusCode, 413, answer.body.slice(0, 300));
+    assert.equal(answer.json().code, 'TW_IMAGERY_TOO_MUCH');
+  });
+
   await t.test('a tile file that is damaged is named, and nothing else breaks', async () => {
     const { truncate } = await import('node:fs/promises');
     const tile = (await tilesOf(node)).find(({ coverage }) => coverage === 100)!;
