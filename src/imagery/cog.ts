@@ -31,6 +31,11 @@ export interface Cog {
   levels: StoredLevel[];
 }
 
+/** Blocks of tiles have 512 x 512 pixels at most; a damaged file may say anything. */
+const LARGEST_BLOCK = 2 ** 22;
+/** Compressed bytes a pixel that no sound block has. */
+const WORST_PIXEL = 16;
+
 /** The directories of most tiles fit into this; larger ones take a second read. */
 const FIRST_READ = 4096;
 /** More is no head of a tile. */
@@ -97,6 +102,7 @@ function levelOf(fields: Map<number, Uint32Array>): StoredLevel {
   const offsets = fields.get(324) ?? new Uint32Array(0);
   const byteCounts = fields.get(325) ?? new Uint32Array(0);
   if (!(width && height && blockWidth && blockHeight)) throw new Error('its image has no size');
+  if (blockWidth * blockHeight > LARGEST_BLOCK) throw new Error('its blocks are too large');
   if (one(259) !== 8) throw new Error('its pixels are not compressed as those of tiles are');
   const across = Math.ceil(width / blockWidth);
   const perBand = across * Math.ceil(height / blockHeight);
@@ -133,6 +139,8 @@ export function readBlock(
   const { blockWidth, blockHeight, perBand, offsets, byteCounts } = cog.levels[level];
   const index = band * perBand + block;
   if (!(block < perBand && band < cog.bands)) throw new Error(`it has no block ${block} of band ${band}`);
+  if (byteCounts[index] > blockWidth * blockHeight * WORST_PIXEL)
+    throw new Error(`block ${index} has ${byteCounts[index]} bytes`);
   const size = bytesPerSample(cog.dataType);
   const rowBytes = blockWidth * size;
   const wanted = rows * rowBytes;

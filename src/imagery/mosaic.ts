@@ -1,9 +1,10 @@
 /** Pictures put together from the tiles of a place: for each pixel the first tile, least cloudy first, that shows the ground. */
 import { type Bounds, gridByName } from '../geocode/index.js';
-import { Mask, type Resampling } from '../raster/index.js';
+import type { Resampling } from '../raster/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
 import { bandFiles, maskFile, resolveBands } from './bands.js';
 import { type CellView, type MapPixels, viewOfCell } from './cell-view.js';
+import { isClear } from './clear.js';
 import type { Expression } from './expression/ast.js';
 import { evaluate } from './expression/program.js';
 import { sampleBand } from './sample.js';
@@ -26,7 +27,7 @@ export interface Picture {
 }
 
 /** A picture of these many planes without anything in it. */
-export function emptyPicture(width: number, height: number, planes: number): Picture {
+function emptyPicture(width: number, height: number, planes: number): Picture {
   const blank = () => new Float64Array(width * height).fill(NaN);
   return { width, height, planes: Array.from({ length: planes }, blank) };
 }
@@ -36,9 +37,6 @@ export interface Source {
   storage: Storage;
   reader: TileReader;
 }
-
-/** Masks that let a pixel through: clear, and not assessed. */
-export const isClear = (code: number) => code === Mask.clear || code === Mask.notAssessed;
 
 /**
  * Which pixels of a view of a tile show clear ground, of those that are still `open`; undefined where none does. The codes of

@@ -2,8 +2,8 @@
  * Values of an expression over the pixels of a place on one date, which several tiles may hold; of those that hold the same
  * pixel the first that shows it counts. Runs in worker threads; reads only the blocks it touches.
  */
-import { Mask } from '../raster/index.js';
 import type { BandFile } from './bands.js';
+import { isClear } from './clear.js';
 import { type Cog, readBlock } from './cog.js';
 import { evaluate, type Program } from './expression/program.js';
 import type { PixelList } from './region.js';
@@ -59,8 +59,7 @@ function clearAt(mask: BandFile | undefined, pixels: PixelList, width: number, h
   const clear = new Uint8Array(pixels.columns.length).fill(1);
   if (!mask) return clear;
   const [codes] = storedAt([mask], pixels, width, height);
-  for (let i = 0; i < clear.length; i++)
-    if (codes[i] !== Mask.clear && codes[i] !== Mask.notAssessed) clear[i] = 0;
+  for (let i = 0; i < clear.length; i++) clear[i] = isClear(codes[i]) ? 1 : 0;
   return clear;
 }
 
