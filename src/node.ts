@@ -3,6 +3,7 @@ import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
 import { messageOf } from './errors.js';
+import { Imagery } from './imagery/index.js';
 import { IngestWorkers, ingestProcess } from './ingest/index.js';
 import { Jobs, verifyProcess } from './jobs/index.js';
 import { Storage } from './storage/index.js';
@@ -57,6 +58,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data, { reserve });
   const workers = new IngestWorkers(cores, memory);
+  const imagery = new Imagery({ storage, cores });
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel }),
     trainProcess({ storage, cores }),
@@ -70,6 +72,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       version,
       nodeId: id,
       storage,
+      imagery,
       jobs,
       processes: new Map(processes.map((p) => [p.id, p])),
       allowedFolders,
@@ -96,6 +99,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
         () => jobs.close(),
         () => closeServer(server),
         () => workers.close(),
+        () => imagery.close(),
         () => storage.close(),
       ];
       const errors: unknown[] = [];

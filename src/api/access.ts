@@ -93,7 +93,10 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
   server.options('/*', { schema: { hide: true } }, async (request, reply) => {
     const wanted = request.headers['access-control-request-method'] ?? 'GET';
     const path = request.url.split('?')[0];
-    const readable = wanted === 'GET' || wanted === 'HEAD' || (wanted === 'POST' && path === '/search');
+    const readable =
+      wanted === 'GET' ||
+      wanted === 'HEAD' ||
+      (wanted === 'POST' && (path === '/search' || path === '/timeseries'));
     if (readable) {
       reply
         .header('access-control-allow-methods', 'GET, HEAD, POST')

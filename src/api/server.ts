@@ -1,6 +1,8 @@
 import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { type AccessOptions, controlAccess } from './access.js';
+import { mapRoutes } from './imagery/map-routes.js';
+import { seriesRoutes } from './imagery/series-routes.js';
 import { ingestRoutes } from './ingest/routes.js';
 import { modelRoutes } from './models/routes.js';
 import { operationRoutes } from './operations/routes.js';
@@ -54,6 +56,8 @@ export async function buildServer(services: Services, options: ServerOptions): P
   });
   await server.register(stacRoutes, { services });
   await server.register(tileRoutes, { services });
+  await server.register(mapRoutes, { services });
+  await server.register(seriesRoutes, { services });
   await server.register(ingestRoutes, { services });
   await server.register(sceneRoutes, { services });
   await server.register(processRoutes, { services });

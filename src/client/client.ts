@@ -32,6 +32,39 @@ export interface ItemCollection {
   links: { rel: string; href: string; body?: { token?: string } }[];
 }
 
+export interface SeriesRequest extends FilterParams {
+  /** A GeoJSON Point, Polygon or MultiPolygon in degrees. */
+  geometry: object;
+  expression: string;
+}
+
+/** One date of a series. A point has a value, a polygon has statistics; null where no pixel is valid. */
+export interface SeriesEntry {
+  /** As in RFC 3339. */
+  datetime: string;
+  end_datetime?: string;
+  collection: string;
+  scenes: string[];
+  value?: number | null;
+  mean?: number | null;
+  std?: number | null;
+  min?: number | null;
+  max?: number | null;
+  median?: number | null;
+  /** Pixels that are clear and hold data, and all pixels of the place. */
+  valid: number;
+  pixels: number;
+}
+
+export interface SeriesDocument {
+  expression: string;
+  geometry: object;
+  /** From the earliest date on. */
+  series: SeriesEntry[];
+  /** Tiles that lack the bands of the expression. */
+  skipped: number;
+}
+
 /** A scene as the store holds it. Times as in RFC 3339. */
 export interface SceneSummary {
   id: string;
@@ -158,6 +191,11 @@ export class Client {
   /** One page of items. */
   search(request: SearchRequest): Promise<ItemCollection> {
     return this.ask('POST', '/search', request);
+  }
+
+  /** Values of an expression at a place, by date. Raw tiles unless `source` says otherwise. */
+  series(request: SeriesRequest): Promise<SeriesDocument> {
+    return this.ask('POST', '/timeseries', request);
   }
 
   async collections(): Promise<{ id: string }[]> {

@@ -1,4 +1,13 @@
-export type { ItemCollection, Progress, RunHooks, SceneSummary, SearchRequest } from './client.js';
+export type {
+  ItemCollection,
+  Progress,
+  RunHooks,
+  SceneSummary,
+  SearchRequest,
+  SeriesDocument,
+  SeriesEntry,
+  SeriesRequest,
+} from './client.js';
 export { Client } from './client.js';
 export { JobError } from './errors.js';
 export type { JobDocument, JobEvent, LogLine } from './job-events.js';

@@ -1,6 +1,7 @@
 /** A server whose processes are those of a test, beside ingest. */
 import type { FastifyInstance } from 'fastify';
 import { buildServer } from '../../src/api/index.js';
+import { Imagery } from '../../src/imagery/index.js';
 import { IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
 import { Jobs, type Process } from '../../src/jobs/index.js';
 import { Storage } from '../../src/storage/index.js';
@@ -19,6 +20,7 @@ export async function jobServer(
 ): Promise<JobServer> {
   const storage = await Storage.open(data);
   const workers = new IngestWorkers(1, 128e6);
+  const imagery = new Imagery({ storage, cores: 1 });
   const all = [...processes, ingestProcess({ storage, workers, memory: 128e6 })];
   const jobs = await Jobs.open(storage, all, { resume: true });
   const server = await buildServer(
@@ -26,6 +28,7 @@ export async function jobServer(
       version: '0',
       nodeId: 'test',
       storage,
+      imagery,
       jobs,
       processes: new Map(all.map((one) => [one.id, one])),
       allowedFolders: [],
@@ -38,6 +41,7 @@ export async function jobServer(
     server.server.closeAllConnections();
     await server.close();
     await workers.close();
+    await imagery.close();
     await storage.close();
   });
   return { server, jobs, storage };
