@@ -16,7 +16,17 @@ function problemOf(error: unknown): TilewrightError {
   const { statusCode, code } = error as { statusCode?: number; code?: string };
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(BODY_LIMIT);
   if (!statusCode || statusCode >= 500) return internal.because(error);
-  return new TilewrightError(badRequest.code, statusCode, badRequest(messageOf(error)).message);
+  return new TilewrightError(
+    badRequest.code,
+    statusCode,
+    badRequest(messageOf(error) + unknownName(error)).message,
+  );
+}
+
+/** What validation says of a member that no schema has, without its name. */
+function unknownName(error: unknown): string {
+  const name = (error as FastifyError).validation?.[0]?.params['additionalProperty'];
+  return typeof name === 'string' ? `: "${name}" is not known here` : '';
 }
 
 function documentOf({ code, status, message }: TilewrightError, instance?: string) {

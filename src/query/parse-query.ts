@@ -4,6 +4,8 @@ import { isObject } from './cql2/read-literals.js';
 import { badQueryExtension } from './errors.js';
 import { all, type Filter } from './filter/filter.js';
 import { literalPattern } from './filter/like.js';
+import { kindOf, propertyNamed } from './filter/properties.js';
+import { parseNumber } from './parse-number.js';
 
 /** Each as CQL2. */
 const OPERATORS: Record<string, (value: unknown) => [op: string, value: unknown]> = {
@@ -30,7 +32,7 @@ export function parseQuery(given: unknown): Filter {
           const known = Object.keys(OPERATORS).join(', ');
           throw badQueryExtension(`there is no comparison "${name}" (there are ${known})`);
         }
-        const [op, operand] = OPERATORS[name]!(value);
+        const [op, operand] = OPERATORS[name]!(typed(property, value));
         return readCql2Json({ op, args: [{ property }, operand] });
       });
     }),
@@ -46,6 +48,14 @@ function objectOf(given: unknown): Record<string, unknown> {
   }
   if (!isObject(value)) throw badQueryExtension('it is not an object');
   return value;
+}
+
+/** Clients that make the JSON of a URL by hand write numbers as texts. */
+function typed(property: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((one) => typed(property, one));
+  if (typeof value !== 'string' || kindOf(propertyNamed(property)) !== 'number') return value;
+  const number = parseNumber(value);
+  return Number.isNaN(number) ? value : number;
 }
 
 function literal(value: unknown): string {

@@ -332,6 +332,7 @@ test('the query extension says the same in its own words', () => {
   const filter = (query: unknown) => parseFilter({ query });
   assert.deepEqual(filter({ 'eo:cloud_cover': { gte: 1, lt: 10 } }), all([cloud('>=', 1), cloud('<', 10)]));
   assert.deepEqual(filter('{"eo:cloud_cover": {"eq": 3}}'), cloud('=', 3));
+  assert.deepEqual(filter('{"eo:cloud_cover": {"eq": "3"}}'), cloud('=', 3));
   assert.deepEqual(filter({ 'properties.scene': { startsWith: 'a_' } }), {
     op: 'like',
     property: 'scene',

@@ -14,7 +14,6 @@ import {
 import { baseUrl } from '../base-url.js';
 import type { Services } from '../services.js';
 import { requireCollection } from './collections.js';
-import { withoutNulls } from './without-nulls.js';
 
 type Params = FilterParams & AggregationParams;
 
@@ -75,7 +74,7 @@ export async function aggregateRoutes(
 
   server.post<{ Body: Params }>(
     '/aggregate',
-    { schema: { summary: 'Counts over tiles', tags, body }, preValidation: withoutNulls },
+    { schema: { summary: 'Counts over tiles', tags, body } },
     async (request) => answer(request, request.body),
   );
 
@@ -96,7 +95,7 @@ export async function aggregateRoutes(
 
   server.post<{ Params: { id: string }; Body: Params }>(
     '/collections/:id/aggregate',
-    { schema: { summary: 'Counts over tiles of a collection', tags, body }, preValidation: withoutNulls },
+    { schema: { summary: 'Counts over tiles of a collection', tags, body } },
     async (request) => answer(request, await within(request.params.id, request.body)),
   );
 }

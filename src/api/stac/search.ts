@@ -15,7 +15,6 @@ import { notFound } from '../errors.js';
 import type { Services } from '../services.js';
 import { requireCollection } from './collections.js';
 import { parseFields, selectFields } from './fields.js';
-import { withoutNulls } from './without-nulls.js';
 
 const GEOJSON = 'application/geo+json';
 const DEFAULT_LIMIT = 10;
@@ -111,7 +110,7 @@ export async function searchRoutes(
 
   server.post<{ Body: SearchParams }>(
     '/search',
-    { schema: { summary: 'Search of tiles', tags, body: searchBody }, preValidation: withoutNulls },
+    { schema: { summary: 'Search of tiles', tags, body: searchBody } },
     async (request, reply) => {
       const base = baseUrl(request);
       const self = { rel: 'self', type: GEOJSON, method: 'POST', href: `${base}/search`, body: request.body };

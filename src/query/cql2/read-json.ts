@@ -123,7 +123,9 @@ class Reader {
     }
   }
 
-  private between(args: unknown[], at: string, where: string): Filter {
+  private between(given: unknown[], at: string, where: string): Filter {
+    // Drafts of CQL2 had both bounds in one list.
+    const args = given.length === 2 && Array.isArray(given[1]) ? [given[0], ...given[1]] : given;
     this.count(args, 3, 'between', where);
     const property = this.property(args[0], `${at}[0]`, where);
     return all([this.compare('>=', property, args[1], where), this.compare('<=', property, args[2], where)]);
