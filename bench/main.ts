@@ -6,6 +6,7 @@ import { type BenchOptions, type BenchResult, machine } from './bench.js';
 const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promise<BenchResult[]>>> = {
   ingest: async () => (await import('./ingest.js')).benchIngest,
   cloud: async () => (await import('./cloud.js')).benchCloud,
+  query: async () => (await import('./query.js')).benchQuery,
 };
 
 const usage = `npm run bench -- NAME [--short] [--threads N] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;

@@ -16,6 +16,14 @@ export interface KeyRange {
   limit?: number;
 }
 
+/** A commit that has changed tiles. */
+export interface CommitRecord {
+  /** Random: tells it from another commit that has its number after the folder was restored from a copy. */
+  tag: string;
+  /** The ids of the tiles that it added, changed or removed. */
+  tiles: string[];
+}
+
 export type Scanned<T> =
   | { key: string; record: T; error?: undefined }
   | { key: string; record?: undefined; error: TilewrightError };
@@ -53,6 +61,14 @@ export class Table<T> {
     return this.onDisk(async () => {
       const values: (Buffer | undefined)[] = await this.db.getMany(keys.map((key) => this.prefix + key));
       return values.map((value, i) => value && decodeRecord<T>(this.name, keys[i], value));
+    });
+  }
+
+  /** Like `getMany`, but goes on after a damaged record. */
+  scanMany(keys: string[]): Promise<(Scanned<T> | undefined)[]> {
+    return this.onDisk(async () => {
+      const values: (Buffer | undefined)[] = await this.db.getMany(keys.map((key) => this.prefix + key));
+      return values.map((value, i) => value && this.scanned(keys[i], value));
     });
   }
 
@@ -118,6 +134,7 @@ export class Table<T> {
  * | jobs | job id |
  * | pending | folder of a tile or model version that is being written, relative to the data folder |
  * | superseded | folder of a version that no record names any more, and since when |
+ * | commits | number of a commit that has changed tiles, 12 digits; those that the index's snapshot holds are dropped |
  *
  * Invariants: a `write` is on disk as a whole when its promise resolves. After a failed `write` nobody knows whether its
  * log record is on disk (and what LevelDB appends behind a torn one is lost), so the catalogue takes no further write;
@@ -131,6 +148,7 @@ export class Catalogue {
   readonly jobs: Table<JobRecord>;
   readonly pending: Table<{ since: number }>;
   readonly superseded: Table<{ since: number }>;
+  readonly commits: Table<CommitRecord>;
   private failure: unknown;
 
   private constructor(
@@ -145,6 +163,7 @@ export class Catalogue {
     this.jobs = table('jobs');
     this.pending = table('pending');
     this.superseded = table('superseded');
+    this.commits = table('commits');
   }
 
   /** Throws TW_STORAGE_LOCKED where another process, or this one, has it open. */

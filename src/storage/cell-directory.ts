@@ -8,10 +8,13 @@ export interface TimeBound {
   end: number;
 }
 
+/** Is told of the rows from one to before another. */
+type VisitRun = (from: number, to: number) => void;
+
 /**
  * The cells of the first rows of some columns, which are sorted by (grid, key, precision, start).
  * Invariants: cell `i` has the rows from `first[i]` to before `first[i + 1]` or, the last one, to before `rows`; all cells
- * differ; none of the tiles of cell `i` lasts longer than `longest[i]` ms.
+ * differ; a tile of cell `i` lasts `longest[i]` ms at most.
  */
 export class CellDirectory {
   rows = 0;
@@ -33,7 +36,8 @@ export class CellDirectory {
         precision[row] !== precision[before] ||
         grid[row] !== grid[before];
       if (isNew) this.begin(row);
-      const length = end[row] - start[row];
+      // A tile that ends before it begins makes all of its cell be looked at.
+      const length = end[row] < start[row] ? Infinity : end[row] - start[row];
       if (length > this.longest[this.cells - 1]) this.longest[this.cells - 1] = length;
     }
     this.rows = to;
@@ -51,43 +55,51 @@ export class CellDirectory {
     return [0, 0];
   }
 
-  /** Calls `visit` for the rows that are in a range and of the time, in their order. */
-  visit(ranges: readonly CodedRange[], time: TimeBound | undefined, visit: (row: number) => void): void {
+  /** Calls `visit` for the rows that are in a range and of the time, in their order: each run of them once. */
+  visit(ranges: readonly CodedRange[], time: TimeBound | undefined, visit: VisitRun): void {
     for (const { grid, from, to } of ranges) {
       const cell = this.firstAt(grid, from);
       const end = this.firstAt(grid, to);
       if (time) this.visitTime(cell, end, time, visit);
-      else this.visitRows(this.begins(cell), this.begins(end), visit);
+      else visit(this.begins(cell), this.begins(end));
     }
   }
 
   /** The same without ranges. */
-  visitAll(time: TimeBound | undefined, visit: (row: number) => void): void {
+  visitAll(time: TimeBound | undefined, visit: VisitRun): void {
     if (time) this.visitTime(0, this.cells, time, visit);
-    else this.visitRows(0, this.rows, visit);
-  }
-
-  private visitRows(from: number, to: number, visit: (row: number) => void): void {
-    for (let row = from; row < to; row++) visit(row);
+    else visit(0, this.rows);
   }
 
   /** In each cell only the rows that begin neither too late nor so early that they must have ended. */
-  private visitTime(from: number, to: number, time: TimeBound, visit: (row: number) => void): void {
+  private visitTime(from: number, to: number, time: TimeBound, visit: VisitRun): void {
+    const { first, longest } = this;
     const { start, end } = this.columns;
+    // Neighbours mostly have the same dates, so the place in one cell is the first guess in the next one.
+    let place = 0;
     for (let cell = from; cell < to; cell++) {
+      const begin = first[cell];
       const last = this.end(cell);
-      for (let row = this.firstSince(cell, last, time.start - this.longest[cell]); row < last; row++) {
-        if (start[row] > time.end) break;
-        if (end[row] >= time.start) visit(row);
+      const since = time.start - longest[cell];
+      let row = begin + place;
+      const fits =
+        row <= last && (row === last || start[row] >= since) && (row === begin || start[row - 1] < since);
+      if (!fits) row = this.firstSince(begin, last, since);
+      place = row - begin;
+      let stop = row;
+      if (longest[cell] === 0) while (stop < last && start[stop] <= time.end) stop++;
+      for (; stop < last && start[stop] <= time.end; stop++) {
+        if (end[stop] >= time.start) continue;
+        visit(row, stop);
+        row = stop + 1;
       }
+      if (row < stop) visit(row, stop);
     }
   }
 
-  /** The first row of a cell that begins at a time or later. */
-  private firstSince(cell: number, last: number, time: number): number {
+  /** The first row from `low` to before `high`, all of one cell, that begins at a time or later; else `high`. */
+  private firstSince(low: number, high: number, time: number): number {
     const { start } = this.columns;
-    let low = this.first[cell];
-    let high = last;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (start[middle] < time) low = middle + 1;

@@ -15,6 +15,7 @@ import {
   rowComparison,
 } from './row-order.js';
 import { Rows, SharedNames } from './rows.js';
+import type { RowsImage } from './rows-image.js';
 
 /** Which tiles; every condition that is given must be fulfilled. */
 export interface Selection {
@@ -63,8 +64,8 @@ const OVERDUE = 4;
  * is good until the index changes or a merge ends, which is in a later turn of the event loop.
  */
 export class ColumnIndex {
-  private readonly names = new SharedNames();
-  private rows = new Rows(SHORTEST_TAIL, this.names);
+  private names = new SharedNames();
+  private rows = Rows.empty(this.names, 0);
   private rowsById = new Map<string, number>();
   private present = 0;
   private merging: Generator<void, Merged> | undefined;
@@ -102,14 +103,41 @@ export class ColumnIndex {
     return this.rowOf(id) !== undefined;
   }
 
+  /** Whether it says of a tile what its record says. */
+  agrees(record: TileRecord): boolean {
+    const row = this.rowOf(record.id);
+    return row !== undefined && this.rows.agrees(row, record);
+  }
+
   /** Replaces everything. */
   load(records: Iterable<TileRecord>): void {
-    this.rows = new Rows(SHORTEST_TAIL, this.names);
+    this.rows = Rows.empty(this.names, 0);
     this.rowsById = new Map();
     this.present = 0;
     this.merging = undefined;
     for (const record of records) this.append(record);
     this.merge();
+  }
+
+  /** Replaces everything by what an index was when it gave this image; the image's arrays become its own. */
+  restore(image: RowsImage): void {
+    this.names = new SharedNames(image.names);
+    this.rows = new Rows(this.names, image);
+    this.rowsById = new Map();
+    this.present = 0;
+    this.merging = undefined;
+    const { removed, cells, columns, used } = this.rows;
+    for (let row = 0; row < used; row++) {
+      if (removed[row]) continue;
+      this.present++;
+      const isFoundByCell = row < cells.rows && (columns.suffix[row] === 0 || !this.rows.isOdd(row));
+      if (!isFoundByCell) this.rowsById.set(this.idOf(row), row);
+    }
+  }
+
+  /** All that it holds now, for `restore`. It stays as it is when the index changes. */
+  image(): RowsImage {
+    return this.rows.image();
   }
 
   /** Adds tiles; a tile of a known id takes the place of the former one. */
@@ -125,45 +153,42 @@ export class ColumnIndex {
 
   /** Calls `visit` for every row that is selected, in no promised order. Neither it nor `where` changes the index. */
   forEach({ where, ranges, ids, time }: Selection, visit: (row: number) => void): void {
-    const { columns, removed, cells, used } = this.rows;
+    const { columns, removed, hasGaps, cells, used } = this.rows;
     const { grid, key, start, end } = columns;
     const disjoint = ranges && mergeRanges(ranges);
     const isThere = (row: number) =>
       (!disjoint || isWithin(disjoint, grid[row], key[row])) &&
       (!time || (start[row] <= time.end && end[row] >= time.start));
-    const accept = where
-      ? (row: number) => {
-          if (removed[row] === 0 && where(row)) visit(row);
-        }
-      : (row: number) => {
-          if (removed[row] === 0) visit(row);
-        };
+    const visitRun = (from: number, to: number) => {
+      for (let row = from; row < to; row++)
+        if (!(hasGaps && removed[row]) && (where === undefined || where(row))) visit(row);
+    };
     if (ids) {
       for (const id of new Set(ids)) {
         const row = this.rowOf(id);
-        if (row !== undefined && isThere(row)) accept(row);
+        if (row !== undefined && isThere(row)) visitRun(row, row + 1);
       }
       return;
     }
-    if (disjoint) cells.visit(disjoint, time, accept);
-    else cells.visitAll(time, accept);
-    for (let row = cells.rows; row < used; row++) if (isThere(row)) accept(row);
+    if (disjoint) cells.visit(disjoint, time, visitRun);
+    else cells.visitAll(time, visitRun);
+    for (let row = cells.rows; row < used; row++) if (isThere(row)) visitRun(row, row + 1);
   }
 
   /** The page of a query, and how many tiles match it in all. */
   query({ order = NEWEST_FIRST, after, limit = Infinity, count = true, ...which }: IndexQuery): IndexPage {
-    const follows = after && this.rowsAfter(order, after);
     const isEveryTile = !which.where && !which.time;
     const canWalk = !which.ranges && !which.ids && isNewestFirst(order) && limit > 0;
     if (canWalk && (isEveryTile || !count)) {
       const rows = this.walk(which, limit + 1, after);
       return this.page(order, rows, limit, isEveryTile ? this.size : rows.length);
     }
-    const first = new FirstRows(limit + 1, rowComparison(this.rows, order));
+    const first = new FirstRows(limit > 0 ? limit + 1 : 0, rowComparison(this.rows, order));
+    const follows = after && this.rowsAfter(order, after);
     let matched = 0;
     this.forEach(which, (row) => {
       matched++;
-      if (limit > 0 && (!follows || follows(row))) first.offer(row);
+      if (follows === undefined || follows(row)) first.offer(row);
     });
     return this.page(order, first.rows(), limit, matched);
   }
@@ -172,7 +197,7 @@ export class ColumnIndex {
   private page(order: RowOrder, rows: number[], limit: number, matched: number): IndexPage {
     const shown = rows.slice(0, limit);
     const page: IndexPage = { ids: shown.map((row) => this.idOf(row)), matched };
-    if (rows.length > limit && limit > 0) page.next = positionOf(this.rows, order, shown.at(-1)!);
+    if (rows.length > limit) page.next = positionOf(this.rows, order, shown.at(-1)!);
     return page;
   }
 
@@ -213,7 +238,7 @@ export class ColumnIndex {
   private drop(id: string): void {
     const row = this.rowOf(id);
     if (row === undefined) return;
-    this.rows.removed[row] = 1;
+    this.rows.remove(row);
     this.rowsById.delete(id);
     this.present--;
   }
@@ -230,7 +255,7 @@ export class ColumnIndex {
   }
 
   /** Whether queries would gain from a merge: the tail is long, or most rows are of tiles that have gone. */
-  private get isUntidy(): boolean {
+  get isUntidy(): boolean {
     return this.unsorted > this.longestTail || this.rows.used > 2 * this.size + SHORTEST_TAIL;
   }
 

@@ -28,7 +28,13 @@ export class Dictionary {
   readonly names: (string | null)[] = [];
   private readonly codes = new Map<string | null, number>();
 
-  constructor(private readonly maxCodes: number) {}
+  /** `names` are all different. */
+  constructor(
+    private readonly maxCodes: number,
+    names: readonly (string | null)[] = [],
+  ) {
+    for (const name of names) this.add(name);
+  }
 
   /** The code of a name that rows have or had. */
   codeOf(name: string | null): number | undefined {

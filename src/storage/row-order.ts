@@ -49,18 +49,18 @@ export function isNewestFirst(order: RowOrder): boolean {
 
 /** Compares two rows. */
 export function rowComparison(rows: Rows, order: RowOrder): Compare<number> {
-  const columns = isNewestFirst(order)
-    ? []
-    : order.map(({ column, descending }) => ({
-        compare: columnComparison(rows, column),
-        descending,
-      }));
+  const newestFirst: Compare<number> = (a, b) => rows.compareNewest(a, b);
+  if (isNewestFirst(order)) return newestFirst;
+  const columns = order.map(({ column, descending }) => ({
+    compare: columnComparison(rows, column),
+    descending,
+  }));
   return (a, b) => {
     for (const { compare, descending } of columns) {
       const difference = compare(a, b, descending);
       if (difference !== 0) return difference;
     }
-    return rows.compareNewest(a, b);
+    return newestFirst(a, b);
   };
 }
 

@@ -1,17 +1,24 @@
 /** All that the index holds of its tiles, by row. */
 import { grids } from '../geocode/index.js';
 import { CellDirectory } from './cell-directory.js';
-import { allocate, type Columns, Dictionary, resize } from './columns.js';
+import { type Columns, Dictionary, resize } from './columns.js';
 import { gridCode } from './key-range.js';
 import { tileId } from './names.js';
 import type { TileRecord } from './records.js';
+import { emptyImage, type RowsImage, type RowsNames } from './rows-image.js';
 import { TextHeap } from './text-heap.js';
 
 /** Names that outlive a merge of the rows. */
 export class SharedNames {
-  readonly collections = new Dictionary(2 ** 16);
-  readonly platforms = new Dictionary(2 ** 16);
-  readonly sources = new Dictionary(2 ** 8);
+  readonly collections: Dictionary;
+  readonly platforms: Dictionary;
+  readonly sources: Dictionary;
+
+  constructor(names?: RowsNames) {
+    this.collections = new Dictionary(2 ** 16, names?.collections);
+    this.platforms = new Dictionary(2 ** 16, names?.platforms);
+    this.sources = new Dictionary(2 ** 8, names?.sources);
+  }
 }
 
 /** A text that begins with this is a tile's whole id. */
@@ -19,26 +26,66 @@ const WHOLE = '\0';
 
 /**
  * Rows are added at the end. A row never changes and keeps its place; when its tile goes, only its mark is set.
- * Invariants: the rows before `cells.rows` are sorted by (grid, key, precision, start), the others are the tail.
- * `newest` holds each of the sorted rows once, by `compareNewest`.
+ * Invariants: the rows before `cells.rows` are sorted by (grid, key, precision, start), the others are the tail. `newest`
+ * holds each of the sorted rows once, newest first.
  */
 export class Rows {
   columns: Columns;
   /** 1 where the tile has gone. */
   removed: Uint8Array;
-  used = 0;
+  /** The rows of tiles that have gone since the last merge, in the order in which they went. */
+  readonly removals: number[] = [];
+  used: number;
   readonly cells: CellDirectory;
-  newest = new Uint32Array(0);
+  /** Whether any row is marked. */
+  hasGaps: boolean;
+  newest: Uint32Array;
+  /** The place of each sorted row in `newest`. */
+  rank: Uint32Array;
+  readonly scenes: Dictionary;
+  readonly texts: TextHeap;
 
+  /** The rows of an image, whose arrays become theirs. */
   constructor(
-    capacity: number,
     readonly names: SharedNames,
-    readonly scenes = new Dictionary(2 ** 32 - 1),
-    readonly texts = TextHeap.empty(),
+    image: RowsImage,
   ) {
-    this.columns = allocate(capacity);
-    this.removed = new Uint8Array(capacity);
+    this.columns = image.columns;
+    this.removed = image.removed;
+    this.used = image.rows;
     this.cells = new CellDirectory(this.columns);
+    this.cells.extend(image.sorted);
+    this.hasGaps = image.removed.includes(1);
+    this.newest = image.newest;
+    this.rank = new Uint32Array(image.sorted);
+    for (let i = 0; i < image.sorted; i++) this.rank[image.newest[i]] = i;
+    this.scenes = new Dictionary(2 ** 32 - 1, image.names.scenes);
+    this.texts = TextHeap.of(image.texts);
+  }
+
+  /** No rows, with room for so many and some more. */
+  static empty(names: SharedNames, capacity: number): Rows {
+    const image = emptyImage(capacity, 0, 0, { collections: [], platforms: [], sources: [], scenes: [] });
+    return new Rows(names, { ...image, rows: 0 });
+  }
+
+  /** What the rows are now. It stays so, whatever is added or removed later. */
+  image(): RowsImage {
+    const { collections, platforms, sources } = this.names;
+    return {
+      rows: this.used,
+      sorted: this.cells.rows,
+      columns: this.columns,
+      removed: this.removed.slice(),
+      newest: this.newest,
+      texts: this.texts.contents,
+      names: {
+        collections: collections.names.slice(),
+        platforms: platforms.names.slice(),
+        sources: sources.names.slice(),
+        scenes: this.scenes.names.slice(),
+      },
+    };
   }
 
   /** The row of a new tile. Throws TW_GEOCODE_INVALID and adds nothing where the geocode is none of the grid. */
@@ -64,6 +111,25 @@ export class Rows {
     return row;
   }
 
+  /** Whether a row says what `append` would make of a record. */
+  agrees(row: number, record: TileRecord): boolean {
+    const { columns, names, scenes } = this;
+    return (
+      this.idOf(row) === record.id &&
+      grids[columns.grid[row]].name === record.grid &&
+      this.geocodeOf(row) === record.geocode &&
+      columns.start[row] === record.start &&
+      columns.end[row] === record.end &&
+      columns.created[row] === record.createdAt &&
+      Object.is(columns.cloud[row], Math.fround(record.cloudCover ?? NaN)) &&
+      columns.coverage[row] === Math.fround(record.coverage) &&
+      names.collections.names[columns.collection[row]] === record.collection &&
+      names.platforms.names[columns.platform[row]] === record.platform &&
+      names.sources.names[columns.source[row]] === record.source &&
+      scenes.names[columns.scene[row]] === record.scene
+    );
+  }
+
   /** Adds rows that the caller fills, and returns the first of them. */
   reserve(count: number): number {
     const first = this.used;
@@ -76,6 +142,12 @@ export class Rows {
       this.removed.set(removed);
     }
     return first;
+  }
+
+  remove(row: number): void {
+    this.removed[row] = 1;
+    this.removals.push(row);
+    this.hasGaps = true;
   }
 
   idOf(row: number): string {
@@ -143,19 +215,21 @@ export class Rows {
 
   /** Newest first: by start descending, then collection, then id. */
   compareNewest(a: number, b: number): number {
+    const { rank } = this;
+    if (a < rank.length && b < rank.length) return rank[a] - rank[b];
     const { start } = this.columns;
     return start[b] - start[a] || this.compareIds(a, b);
   }
 
   /** By collection, then id. */
-  compareIds(a: number, b: number): number {
+  private compareIds(a: number, b: number): number {
     const { collection, scene, suffix, grid, key, precision } = this.columns;
     if (collection[a] !== collection[b]) {
       const { names } = this.names.collections;
       return compareText(names[collection[a]]!, names[collection[b]]!);
     }
     // Most ids can be compared without making them.
-    if (suffix[a] === 0 && suffix[b] === 0) {
+    if ((suffix[a] | suffix[b]) === 0) {
       if (scene[a] === scene[b] && grid[a] === grid[b]) return key[a] - key[b] || precision[a] - precision[b];
       const [one, other] = [this.scenes.names[scene[a]]!, this.scenes.names[scene[b]]!];
       if (!one.startsWith(other) && !other.startsWith(one)) return one < other ? -1 : 1;

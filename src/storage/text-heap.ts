@@ -13,13 +13,11 @@ export class TextHeap {
     private used: number,
   ) {}
 
-  static empty(): TextHeap {
-    return new TextHeap(Buffer.alloc(1024), HEAD);
-  }
-
-  /** A heap of what `contents` has given. */
-  static of(contents: Uint8Array): TextHeap {
-    return new TextHeap(Buffer.from(contents.buffer, contents.byteOffset, contents.length), contents.length);
+  /** A heap of what `contents` has given, or an empty one. */
+  static of({ buffer, byteOffset, length }: Uint8Array): TextHeap {
+    return length === 0
+      ? new TextHeap(Buffer.alloc(1024), HEAD)
+      : new TextHeap(Buffer.from(buffer, byteOffset, length), length);
   }
 
   get contents(): Uint8Array {

@@ -52,7 +52,7 @@ test('the index follows any changes', () => {
         }
       },
     ),
-    { seed: 42, numRuns: 200 },
+    { seed: 42, numRuns: 100 },
   );
 });
 
