@@ -156,3 +156,11 @@ export const badAggregation = defineError(
   'An aggregation is not known, or its parameter is out of range. /aggregations lists them.',
   (given: string, allowed: string) => `${given} cannot be used: give ${allowed}`,
 );
+
+export const tooSlow = defineError(
+  'TW_QUERY_TOO_SLOW',
+  400,
+  'A search was given up because its filter takes too long. Narrow it by place, time or collection, or ask in parts.',
+  (seconds: number) =>
+    `the search was given up after ${seconds} s: narrow it by place, time or collection, or ask in parts`,
+);

@@ -1,5 +1,6 @@
 /** Searches over the column index: what a scan over all records would give. */
 import type { ColumnIndex, RowOrder } from '../storage/index.js';
+import { withDeadline } from './deadline.js';
 import { compileFilter } from './filter/compile.js';
 import type { Filter } from './filter/filter.js';
 import { decodeToken, encodeToken, searchDigest } from './token.js';
@@ -25,7 +26,7 @@ export interface SearchPage {
 /**
  * One page of the tiles that match a filter. The token names the last tile of the page before by its place in the order, so
  * a walk gives every tile that is present throughout exactly once, whatever is added or removed meanwhile. Throws
- * TW_QUERY_TOKEN, TW_QUERY_TOKEN_OTHER_SEARCH.
+ * TW_QUERY_TOKEN, TW_QUERY_TOKEN_OTHER_SEARCH, TW_QUERY_TOO_SLOW.
  */
 export function searchTiles(
   index: ColumnIndex,
@@ -33,7 +34,7 @@ export function searchTiles(
   { order = [], limit, token }: SearchOptions = {},
 ): SearchPage {
   const digest = () => searchDigest(filter, order);
-  const { test, ranges, ids, time } = compileFilter(index, filter);
+  const { test, ranges, ids, time } = withDeadline(compileFilter(index, filter));
   const page = index.query({
     where: test,
     ranges,

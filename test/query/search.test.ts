@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { withDeadline } from '../../src/query/deadline.js';
 import {
   all,
   type Filter,
@@ -285,4 +286,15 @@ test('tiles without the value that a search is ordered by come last, in both dir
     );
   assert.deepEqual(walk('eo:cloud_cover'), [10, 20, 30, null]);
   assert.deepEqual(walk('-properties.eo:cloud_cover'), [30, 20, 10, null]);
+});
+
+test('a filter that takes too long is given up', () => {
+  const { test: slow } = withDeadline({ test: () => true }, 0);
+  const rows = () => {
+    for (let row = 0; row < 10_000; row++) slow?.(row);
+  };
+  assert.throws(rows, { code: 'TW_QUERY_TOO_SLOW' });
+  const { test: quick } = withDeadline({ test: (row) => row > 1 }, 60_000);
+  assert.equal(quick?.(1), false);
+  assert.equal(quick?.(2), true);
 });

@@ -1,6 +1,7 @@
 /** Counts over the tiles that a filter picks: the aggregation extension of STAC APIs, 0.3. */
 import { geohash } from '../../geocode/index.js';
 import type { ColumnIndex } from '../../storage/index.js';
+import { withDeadline } from '../deadline.js';
 import { badAggregation } from '../errors.js';
 import { compileFilter } from '../filter/compile.js';
 import type { Filter } from '../filter/filter.js';
@@ -73,7 +74,7 @@ export function aggregate(index: ColumnIndex, filter: Filter, params: Aggregatio
   let total = 0;
   let first = Infinity;
   let last = -Infinity;
-  const { test, ...bounds } = compileFilter(index, filter);
+  const { test, ...bounds } = withDeadline(compileFilter(index, filter));
   index.forEach({ where: test, ...bounds }, (row) => {
     total++;
     if (start[row] < first) first = start[row];

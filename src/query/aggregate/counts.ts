@@ -70,28 +70,27 @@ export function percentCounter(values: Float32Array): Counter {
   };
 }
 
+/** Days before and after that of the first tile which are counted in an array: a hundred years. */
+const NEAR_DAYS = 36_525;
+
 /** By the day, month or year (in UTC) in which tiles start. */
 export function timeCounter(start: Float64Array, interval: TimeInterval | undefined): Counter {
-  const days = new Map<number, number>();
-  let lastDay = NaN;
-  let run = 0;
-  const flush = () => {
-    if (run > 0) days.set(lastDay, (days.get(lastDay) ?? 0) + run);
-    run = 0;
-  };
+  const near = new Float64Array(2 * NEAR_DAYS);
+  const far = new Map<number, number>();
+  let firstDay = NaN;
   return {
     add: (row) => {
       const day = Math.floor(start[row]! / DAY);
-      if (day !== lastDay) {
-        flush();
-        lastDay = day;
-      }
-      run++;
+      if (Number.isNaN(firstDay)) firstDay = day - NEAR_DAYS;
+      const place = day - firstDay;
+      if (place >= 0 && place < near.length) near[place]!++;
+      else far.set(day, (far.get(day) ?? 0) + 1);
     },
     result: () => {
-      flush();
-      const counts = new Map<string, number>();
+      const days = new Map(far);
+      for (const [place, count] of near.entries()) if (count > 0) days.set(firstDay + place, count);
       const unit = interval ?? fittingInterval([...days.keys()]);
+      const counts = new Map<string, number>();
       for (const [day, count] of days) {
         const key = startOf(day, unit);
         counts.set(key, (counts.get(key) ?? 0) + count);
@@ -125,10 +124,11 @@ export function cellCounter({ columns }: ColumnIndex, name: GridName, precision:
   const { span } = grid.key(grid.geocode(0, precision));
   const counts = new Map<number, number>();
   let overflow = 0;
-  let last = NaN;
+  // Rows come cell by cell: those of one cell are counted together.
+  let cell = -1;
   let run = 0;
   const flush = () => {
-    if (run > 0) counts.set(last, (counts.get(last) ?? 0) + run);
+    if (run > 0) counts.set(cell, (counts.get(cell) ?? 0) + run);
     run = 0;
   };
   return {
@@ -137,10 +137,10 @@ export function cellCounter({ columns }: ColumnIndex, name: GridName, precision:
         overflow++;
         return;
       }
-      const cell = Math.floor(columns.key[row]! / span);
-      if (cell !== last) {
+      const key = columns.key[row]!;
+      if (key < cell * span || key >= (cell + 1) * span) {
         flush();
-        last = cell;
+        cell = Math.floor(key / span);
       }
       run++;
     },
@@ -148,8 +148,8 @@ export function cellCounter({ columns }: ColumnIndex, name: GridName, precision:
       flush();
       const fullest = [...counts].sort(([a, n], [b, m]) => m - n || a - b);
       for (const [, count] of fullest.slice(MAX_CELLS)) overflow += count;
-      const buckets = fullest.slice(0, MAX_CELLS).map(([cell, frequency]): Bucket => {
-        return { key: grid.geocode(cell * span, precision), data_type: 'string', frequency };
+      const buckets = fullest.slice(0, MAX_CELLS).map(([place, frequency]): Bucket => {
+        return { key: grid.geocode(place * span, precision), data_type: 'string', frequency };
       });
       return { buckets: buckets.sort(byKey), overflow };
     },

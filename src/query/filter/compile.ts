@@ -2,7 +2,7 @@
 import type { ColumnIndex } from '../../storage/index.js';
 import { compileCondition } from './compile-condition.js';
 import type { ComparisonOp, Condition, Filter } from './filter.js';
-import { both, either, never, type Plan } from './plan.js';
+import { conjunction, disjunction, never, type Plan } from './plan.js';
 
 /**
  * The plan of a filter. It holds the index's columns, so it is only good until the index changes.
@@ -17,7 +17,7 @@ export function compileFilter(index: ColumnIndex, filter: Filter, negated = fals
     const plans = filter.args.map((arg) => compileFilter(index, arg, negated));
     const isAnd = (filter.op === 'and') !== negated;
     if (plans.length === 0) return isAnd ? {} : never;
-    return plans.reduce(isAnd ? both : either);
+    return isAnd ? conjunction(plans) : disjunction(plans);
   }
   return negated ? compileNegated(index, filter) : compileCondition(index, filter, false);
 }

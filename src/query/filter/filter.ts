@@ -83,7 +83,7 @@ export function mentions(filter: Filter, property: PropertyName): boolean {
 }
 
 /** Each condition is asked of every row that is looked at, so these bound the work of a search. */
-const MAX_CONDITIONS = 200;
+const MAX_CONDITIONS = 100;
 const MAX_VERTICES = 10_000;
 const MAX_VALUES = 10_000;
 const MAX_PATTERNS = 1_000;

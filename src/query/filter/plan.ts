@@ -24,29 +24,53 @@ export const never: Plan = {
   time: { start: Infinity, end: -Infinity },
 };
 
-/** What fits both. */
-export function both(a: Plan, b: Plan): Plan {
-  return {
-    test: join(a.test, b.test, (p, q) => (row) => p(row) && q(row)),
-    ranges: join(a.ranges, b.ranges, intersectRanges),
-    ids: join(a.ids, b.ids, (p, q) => new Set([...p].filter((id) => q.has(id)))),
-    time: join(a.time, b.time, (p, q) => ({
-      start: Math.max(p.start, q.start),
-      end: Math.min(p.end, q.end),
-    })),
+/** What fits all of one or more plans. */
+export function conjunction(plans: Plan[]): Plan {
+  const bounds = plans.reduce(
+    (a, b): Plan => ({
+      ranges: join(a.ranges, b.ranges, intersectRanges),
+      ids: join(a.ids, b.ids, (p, q) => new Set([...p].filter((id) => q.has(id)))),
+      time: join(a.time, b.time, (p, q) => ({
+        start: Math.max(p.start, q.start),
+        end: Math.min(p.end, q.end),
+      })),
+    }),
+  );
+  return { ...bounds, test: everyTest(plans.flatMap((plan) => plan.test ?? [])) };
+}
+
+/** What fits at least one of one or more plans. */
+export function disjunction(plans: Plan[]): Plan {
+  const tests = plans.flatMap((plan) => plan.test ?? []);
+  if (tests.length < plans.length) return {};
+  const bounds = plans.reduce(
+    ({ time: m, ...a }, { time: n, ...b }): Plan => ({
+      ranges: a.ranges && b.ranges && [...a.ranges, ...b.ranges],
+      ids: a.ids && b.ids && new Set([...a.ids, ...b.ids]),
+      time: m && n && { start: Math.min(m.start, n.start), end: Math.max(m.end, n.end) },
+    }),
+  );
+  return { ...bounds, test: someTest(tests) };
+}
+
+/** Two are joined without a loop, because most are. */
+function everyTest(tests: RowTest[]): RowTest | undefined {
+  const [p, q, ...rest] = tests;
+  if (!p || !q) return p;
+  if (rest.length === 0) return (row) => p(row) && q(row);
+  return (row) => {
+    for (let i = 0; i < tests.length; i++) if (!tests[i]!(row)) return false;
+    return true;
   };
 }
 
-/** What fits at least one. */
-export function either(a: Plan, b: Plan): Plan {
-  const { test: p, time: m } = a;
-  const { test: q, time: n } = b;
-  if (!p || !q) return {};
-  return {
-    test: (row) => p(row) || q(row),
-    ranges: a.ranges && b.ranges && [...a.ranges, ...b.ranges],
-    ids: a.ids && b.ids && new Set([...a.ids, ...b.ids]),
-    time: m && n && { start: Math.min(m.start, n.start), end: Math.max(m.end, n.end) },
+function someTest(tests: RowTest[]): RowTest | undefined {
+  const [p, q, ...rest] = tests;
+  if (!p || !q) return p;
+  if (rest.length === 0) return (row) => p(row) || q(row);
+  return (row) => {
+    for (let i = 0; i < tests.length; i++) if (tests[i]!(row)) return true;
+    return false;
   };
 }
 

@@ -1,5 +1,5 @@
 /** Where in the order of geocodes the cells of a shape lie. */
-import { cellBbox, type Grid, grids } from '../../geocode/index.js';
+import { type Bbox, cellBbox, type Grid, grids } from '../../geocode/index.js';
 import type { KeyRange } from '../../storage/index.js';
 import type { Outline } from './outline.js';
 
@@ -25,7 +25,7 @@ export function coverShape(shape: Outline): Cover {
     for (let precision = grid.minPrecision; cells.length > 0; precision++) {
       const onEdge: string[] = [];
       for (const cell of cells) {
-        const box = cellBbox(grid, cell);
+        const box = knownBbox(grid, cell);
         if (shape.covers(box)) inside.push(keysBelow(grid, cell));
         else if (shape.meets(box)) onEdge.push(cell);
       }
@@ -35,6 +35,20 @@ export function coverShape(shape: Outline): Cover {
     }
   }
   return { inside, edge };
+}
+
+/** Searches go down the same large cells again and again. */
+const boxes = new Map<string, Bbox>();
+const MAX_BOXES = 50_000;
+
+function knownBbox(grid: Grid, cell: string): Bbox {
+  const name = grid.letter + cell;
+  const known = boxes.get(name);
+  if (known) return known;
+  if (boxes.size === MAX_BOXES) boxes.clear();
+  const box = cellBbox(grid, cell);
+  boxes.set(name, box);
+  return box;
 }
 
 /** The keys of a cell and of all cells below it. */
