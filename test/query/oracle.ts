@@ -86,7 +86,7 @@ function regexOf(pattern: string): RegExp {
 }
 
 /** By the signs of the four differences of ends, as Allen drew them. */
-function allen(op: string, a: number, aEnd: number, b: number, bEnd: number): boolean {
+export function allen(op: string, a: number, aEnd: number, b: number, bEnd: number): boolean {
   const starts = Math.sign(a - b) || 0;
   const ends = Math.sign(aEnd - bEnd) || 0;
   const apart = aEnd < b ? -1 : a > bEnd ? 1 : 0;

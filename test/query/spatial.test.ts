@@ -94,3 +94,21 @@ test('an outline of many points is asked as fast as few, and says the same', () 
     { seed: 42, numRuns: 60 },
   );
 });
+
+test('what only passes a corner touches, and goes through nothing', () => {
+  const cell = cellOf('geohash', 's0');
+  const [, , east, north] = cell;
+  const outline = (coordinates: Point[]) => new Outline({ type: 'LineString', coordinates });
+  const past = outline([
+    [east - 1, north + 1],
+    [east + 1, north - 1],
+  ]);
+  assert.ok(spatialRelations.s_touches(cell, past));
+  assert.ok(!spatialRelations.s_crosses(cell, past));
+  const through = outline([
+    [east - 1, north + 0.999],
+    [east + 1, north - 1.001],
+  ]);
+  assert.ok(!spatialRelations.s_touches(cell, through));
+  assert.ok(spatialRelations.s_crosses(cell, through));
+});
