@@ -5,7 +5,7 @@ export {
   aggregationQuery,
   aggregations,
 } from './aggregate/aggregate.js';
-export { collectionExtent } from './collection-extent.js';
+export { collectionExtents } from './collection-extents.js';
 export { toCql2Json } from './cql2/write-json.js';
 export { all, type Filter, mentions } from './filter/filter.js';
 export { parseBbox } from './parse-bbox.js';

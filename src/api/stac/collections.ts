@@ -1,6 +1,6 @@
 /** STAC collections, and what is asked of one collection elsewhere. */
 import type { FastifyInstance } from 'fastify';
-import { collectionExtent, toStacCollection } from '../../query/index.js';
+import { collectionExtents, toStacCollection } from '../../query/index.js';
 import { type CollectionRecord, type Storage, toArray } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
@@ -18,13 +18,15 @@ export async function collectionRoutes(
   { services: { storage } }: { services: Services },
 ): Promise<void> {
   const tags = ['stac'];
-  const describe = (record: CollectionRecord, base: string) =>
-    toStacCollection(record, collectionExtent(storage.index, record.id), base);
+  const describe = (records: CollectionRecord[], base: string) => {
+    const extents = collectionExtents(storage.index);
+    return records.map((record) => toStacCollection(record, extents.get(record.id), base));
+  };
 
   server.get('/collections', { schema: { summary: 'All collections', tags } }, async (request) => {
     const base = baseUrl(request);
     return {
-      collections: (await toArray(storage.collections())).map((record) => describe(record, base)),
+      collections: describe(await toArray(storage.collections()), base),
       links: [
         { rel: 'root', type: 'application/json', href: `${base}/` },
         { rel: 'parent', type: 'application/json', href: `${base}/` },
@@ -36,6 +38,9 @@ export async function collectionRoutes(
   server.get<{ Params: { id: string } }>(
     '/collections/:id',
     { schema: { summary: 'One collection', tags } },
-    async (request) => describe(await requireCollection(storage, request.params.id), baseUrl(request)),
+    async (request) => {
+      const record = await requireCollection(storage, request.params.id);
+      return describe([record], baseUrl(request))[0];
+    },
   );
 }
