@@ -7,7 +7,10 @@ export interface TreeCost {
   /** Of the program and its ended children. */
   cpuSeconds: number;
   wallSeconds: number;
-  /** The most that all of them held at once, MB of resident memory; 0 where the system has no /proc. */
+  /**
+   * The most that all of them held at once, MB; 0 where the system has no /proc. Pages that several processes share, such as
+   * those of libraries, count once: it is the sum of the proportional set sizes (PSS), which divide such a page among them.
+   */
   peakMB: number;
 }
 
@@ -31,7 +34,7 @@ export async function measureTree(program: string, args: string[], input = ''): 
   child.stdin.end(input);
   let peakMB = 0;
   const sampling = setInterval(() => {
-    peakMB = Math.max(peakMB, residentMB(child.pid as number));
+    peakMB = Math.max(peakMB, heldMB(child.pid as number, peakMB));
   }, SAMPLE_INTERVAL);
   const code = await new Promise((resolve) => child.once('close', resolve));
   clearInterval(sampling);
@@ -44,8 +47,11 @@ export async function measureTree(program: string, args: string[], input = ''): 
   return { stdout, cpuSeconds, wallSeconds: (performance.now() - started) / 1000, peakMB };
 }
 
-/** Resident memory of a process and all below it. */
-function residentMB(root: number): number {
+/**
+ * Memory of a process and all below it; 0 where that is certainly not more than `known`. The resident set is quick to read and
+ * never smaller than the proportional one, for which the system looks at every page: some milliseconds.
+ */
+function heldMB(root: number, known: number): number {
   const children = new Map<number, number[]>();
   const resident = new Map<number, number>();
   for (const name of proc()) {
@@ -60,9 +66,21 @@ function residentMB(root: number): number {
       // The process has ended since it was listed.
     }
   }
-  const below = (pid: number): number =>
-    (resident.get(pid) ?? 0) + (children.get(pid) ?? []).reduce((sum, child) => sum + below(child), 0);
-  return below(root);
+  const below = (pid: number): number[] => [pid, ...(children.get(pid) ?? []).flatMap(below)];
+  const tree = below(root);
+  const sum = (mb: (pid: number) => number) => tree.reduce((total, pid) => total + mb(pid), 0);
+  const residentMB = (pid: number) => resident.get(pid) ?? 0;
+  return sum(residentMB) <= known ? 0 : sum((pid) => proportionalMB(pid) ?? residentMB(pid));
+}
+
+/** Undefined where the system does not tell. */
+function proportionalMB(pid: number): number | undefined {
+  try {
+    const [, kib] = /^Pss: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1')) ?? [];
+    return kib === undefined ? undefined : (Number(kib) * 1024) / 1e6;
+  } catch {
+    return undefined;
+  }
 }
 
 function proc(): string[] {

@@ -21,3 +21,11 @@ export const notFolder = defineError(
   '`ingest --watch` takes folders. Name the folder into which the files come.',
   (path: string) => `${path} is no folder that can be read; --watch takes the folder into which files come`,
 );
+
+export const badPlace = defineError(
+  'TW_CLI_PLACE',
+  400,
+  'The place of a series is neither longitude,latitude nor GeoJSON, as a file or as text.',
+  (place: string, why: string) =>
+    `"${place}" is no place (${why}): give longitude,latitude, or GeoJSON as a file or as text`,
+);

@@ -1,6 +1,6 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Client, FileBody, httpTransport, type Transport } from '../client/index.js';
+import { Client, decoded, FileBody, httpTransport, type Transport } from '../client/index.js';
 import type { TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
 import { noDataFolder } from './errors.js';
@@ -15,16 +15,20 @@ export interface OpenTarget {
 
 /**
  * Where a command works: the server it names, a node in this process over the data folder, or, where a server holds that
- * folder, that server. With `create`, a missing folder is made.
+ * folder, that server. With `create`, a missing folder is made; with `resume`, a node in this process goes on with the jobs
+ * that a server has left.
  */
-export async function openTarget(options: TargetOptions, { create = false } = {}): Promise<OpenTarget> {
+export async function openTarget(
+  options: TargetOptions,
+  { create = false, resume = false } = {},
+): Promise<OpenTarget> {
   const { data, server, token } = options;
   if (server) return remote(server, token);
   if (!create && !existsSync(join(data, 'node.json'))) throw noDataFolder(data);
   try {
     // Loaded here, so that a command that speaks to a server starts fast.
     const { openNode } = await import('../node.js');
-    const node = await openNode(options);
+    const node = await openNode({ ...options, resume });
     return { client: new Client(injected(node)), name: data, close: () => node.close() };
   } catch (error) {
     const lock = storageLocked.is(error) ? await readLock(data) : null;
@@ -39,13 +43,13 @@ function remote(url: string, token: string | undefined): OpenTarget {
 
 /** Requests go straight into the node's routes, without a socket. */
 export function injected(node: TilewrightNode): Transport {
-  return async (method, path, body) => {
+  const asOwner = { host: 'localhost', authorization: `Bearer ${node.ownerSecret}` };
+  const ask = async (method: string, path: string, body?: unknown) => {
     const response = await node.server.inject({
       method: method as 'GET' | 'POST' | 'DELETE',
       url: path,
       headers: {
-        host: 'localhost',
-        authorization: `Bearer ${node.ownerSecret}`,
+        ...asOwner,
         ...(body instanceof FileBody && { 'content-type': 'application/octet-stream' }),
       },
       ...(body !== undefined && {
@@ -56,6 +60,12 @@ export function injected(node: TilewrightNode): Transport {
     await nameLocalFiles(node, answer);
     return { status: response.statusCode, body: answer, headers: response.headers as Record<string, string> };
   };
+  const open: Transport['open'] = async (path, headers, signal) => {
+    const request = { url: path, headers: { ...asOwner, ...headers }, payloadAsStream: true, signal };
+    const response = await node.server.inject(request);
+    return { status: response.statusCode, body: decoded(response.stream()) };
+  };
+  return Object.assign(ask, { open });
 }
 
 interface Item {

@@ -1,4 +1,4 @@
-import { defineError } from '../errors.js';
+import { defineError, TilewrightError } from '../errors.js';
 
 export const unreachable = defineError(
   'TW_CLIENT_UNREACHABLE',
@@ -29,3 +29,13 @@ export const stopped = defineError(
   (job: string) =>
     `stopped: job ${job} was cancelled, and what it had finished is kept; run the command again for the rest`,
 );
+
+/** The error that ended a job, with the results that it has all the same: of an ingest, the failure of each scene. */
+export class JobError extends TilewrightError {
+  constructor(
+    { code, message }: { code: string; message: string },
+    readonly results: unknown,
+  ) {
+    super(code, 500, message);
+  }
+}

@@ -1,5 +1,5 @@
-import { messageOf } from '../errors.js';
-import { unreachable } from './errors.js';
+import { messageOf, TilewrightError } from '../errors.js';
+import { badAnswer, unreachable } from './errors.js';
 import { FileBody, sendFile } from './send-file.js';
 
 export interface Answer {
@@ -14,17 +14,26 @@ export interface Answer {
  * Carries one request to a node: over HTTP, or straight into the routes of a node in this process. The body is sent as
  * JSON, a `FileBody` as it is.
  */
-export type Transport = (method: string, path: string, body?: unknown) => Promise<Answer>;
+export interface Transport {
+  (method: string, path: string, body?: unknown): Promise<Answer>;
+  /** Asks for something whose body comes bit by bit. */
+  open(
+    path: string,
+    headers: Record<string, string>,
+    signal?: AbortSignal,
+  ): Promise<{ status: number; body: AsyncIterable<string> }>;
+}
 
 /** Requests over HTTP. Errors: TW_CLIENT_UNREACHABLE. */
 export function httpTransport(url: string, token?: string): Transport {
   const base = url.replace(/\/+$/, '');
-  return async (method, path, body) => {
-    const headers: Record<string, string> = {};
-    if (token) headers.authorization = `Bearer ${token}`;
-    const fail = (error: Error) => {
-      throw unreachable.because(error, base, messageOf(error.cause ?? error));
-    };
+  const withToken = (headers: Record<string, string>) =>
+    token ? { ...headers, authorization: `Bearer ${token}` } : headers;
+  const fail = (error: Error) => {
+    throw unreachable.because(error, base, messageOf(error.cause ?? error));
+  };
+  const ask = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    const headers = withToken({});
     if (body instanceof FileBody) {
       const { status, text, headers: sent } = await sendFile(base + path, method, body, headers).catch(fail);
       return { status, body: parsed(text), headers: sent };
@@ -35,6 +44,28 @@ export function httpTransport(url: string, token?: string): Transport {
     const answer = parsed(await response.text());
     return { status: response.status, body: answer, headers: Object.fromEntries(response.headers) };
   };
+  const open: Transport['open'] = async (path, headers, signal) => {
+    const response = await fetch(base + path, { headers: withToken(headers), signal: signal ?? null }).catch(
+      (error) => (signal?.aborted ? Promise.reject(error) : fail(error)),
+    );
+    return { status: response.status, body: decoded(response.body ?? []) };
+  };
+  return Object.assign(ask, { open });
+}
+
+/** The text of bytes that come in pieces. */
+export async function* decoded(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  for await (const bytes of body) yield decoder.decode(bytes, { stream: true });
+}
+
+/** The server's error with its own code, or TW_CLIENT_BAD_ANSWER. */
+export function failure(path: string, { status, body }: Pick<Answer, 'status' | 'body'>): TilewrightError {
+  const problem = body as { code?: string; detail?: string } | null;
+  if (problem?.code) return new TilewrightError(problem.code, status, problem.detail ?? problem.code);
+  return badAnswer(path, status);
 }
 
 /** A body that is no JSON is null; `Client` then says that this is no tilewright server. */

@@ -11,7 +11,7 @@ import { extract } from 'tar-stream';
 import { type Entry, getFileNameLowLevel, openPromise, type ZipFile } from 'yauzl';
 import { messageOf, TilewrightError } from '../errors.js';
 import { fileKind, SIGNATURE_BYTES } from '../raster/index.js';
-import { asStorageError } from '../storage/index.js';
+import { asStorageError, type DiskReserve } from '../storage/index.js';
 import {
   archiveBroken,
   archiveEncrypted,
@@ -25,8 +25,8 @@ import {
 type ArchiveKind = 'zip' | 'tar' | 'tar.gz';
 
 export interface UnpackOptions {
-  /** The most bytes that all files may have together. */
-  maxBytes: number;
+  /** Of the disk that the folder is on; asked for what is declared, and for every byte as it comes. */
+  reserve: DiskReserve;
   maxEntries?: number;
   signal?: AbortSignal;
 }
@@ -64,17 +64,17 @@ async function archiveKind(path: string): Promise<ArchiveKind | null> {
 
 /**
  * Unpacks an archive into `folder`, which must be empty or missing. If it fails or is aborted, the folder is removed with
- * all that is in it. Archives inside the archive stay as they are. Throws TW_INGEST_ARCHIVE_..., TW_STORAGE_FULL.
+ * all that is in it. Archives inside the archive stay as they are. Throws TW_INGEST_ARCHIVE_..., TW_STORAGE_DISK_LOW, _FULL.
  */
 export async function unpack(path: string, folder: string, options: UnpackOptions): Promise<Unpacked> {
-  const { maxBytes, maxEntries = MAX_ENTRIES, signal = new AbortController().signal } = options;
+  const { reserve, maxEntries = MAX_ENTRIES, signal = new AbortController().signal } = options;
   signal.throwIfAborted();
   const kind = await archiveKind(path);
   if (!kind) throw archiveUnknown(path);
   await mkdir(folder, { recursive: true });
   // It is removed if this fails, so that it must not hold anything of others.
   if ((await readdir(folder)).length > 0) throw new Error(`${folder} is not empty`);
-  const budget = new Budget(path, (await stat(path)).size, maxBytes, maxEntries);
+  const budget = new Budget(path, (await stat(path)).size, reserve, maxEntries);
   const target = new Target(path, folder, budget, signal);
   try {
     await (kind === 'zip' ? unpackZip(path, target, budget) : unpackTar(path, kind, target, budget, signal));
@@ -106,7 +106,7 @@ async function unpackEntries(path: string, zip: ZipFile, target: Target, budget:
     if (kind === 'folder') await target.folder(name);
     else if (kind !== 'file') throw archiveLink(path, name, kind);
     else {
-      budget.require(entry.uncompressedSize);
+      await budget.require(entry.uncompressedSize);
       const crc = await target.file(name, () => zip.openReadStreamPromise(entry));
       if (crc !== entry.crc32)
         throw archiveBroken(path, `the checksum of ${JSON.stringify(name)} does not fit`);
@@ -155,7 +155,7 @@ async function unpackTar(
       else if (type !== 'file' && type !== 'contiguous-file')
         throw archiveLink(path, name, type ?? 'thing of an unknown kind');
       else {
-        budget.require(size);
+        await budget.require(size);
         await target.file(name, async () => entry as AsyncIterable<Uint8Array>);
       }
       const padded = type === 'directory' ? 0 : Math.ceil(size / BLOCK) * BLOCK;
@@ -177,20 +177,13 @@ class Budget {
   private bytes: number;
   private streamed: number;
   private entries = 0;
-  private readonly reason: string;
-
   constructor(
     private readonly path: string,
     archiveBytes: number,
-    maxBytes: number,
+    private readonly reserve: DiskReserve,
     private readonly maxEntries: number,
   ) {
-    const explained = Math.max(HARMLESS, MAX_RATIO * archiveBytes);
-    this.bytes = Math.min(maxBytes, explained);
-    this.reason =
-      maxBytes <= explained
-        ? `its files have more than ${Math.floor(maxBytes / 1e6)} MB`
-        : `its files have more than ${MAX_RATIO} times its size`;
+    this.bytes = Math.max(HARMLESS, MAX_RATIO * archiveBytes);
     this.streamed = this.bytes + maxEntries * 4 * BLOCK;
   }
 
@@ -203,19 +196,25 @@ class Budget {
       throw archiveTooLarge(this.path, `it has more than ${this.maxEntries} entries`);
   }
 
-  require(bytes: number): void {
-    if (bytes > this.bytes) throw archiveTooLarge(this.path, this.reason);
+  async require(bytes: number): Promise<void> {
+    if (bytes > this.bytes) throw this.tooLarge();
+    await this.reserve.require(bytes);
   }
 
-  spend(bytes: number): void {
-    this.require(bytes);
+  async spend(bytes: number): Promise<void> {
+    if (bytes > this.bytes) throw this.tooLarge();
     this.bytes -= bytes;
+    await this.reserve.check(bytes);
   }
 
   /** Bytes of a tar stream: its files, and up to four blocks of header and padding an entry. */
   stream(bytes: number): void {
     this.streamed -= bytes;
-    if (this.streamed < 0) throw archiveTooLarge(this.path, this.reason);
+    if (this.streamed < 0) throw this.tooLarge();
+  }
+
+  private tooLarge(): TilewrightError {
+    return archiveTooLarge(this.path, `its files have more than ${MAX_RATIO} times its size`);
   }
 }
 
@@ -244,7 +243,7 @@ class Target {
     let crc = 0;
     const count = async function* (chunks: AsyncIterable<Uint8Array>) {
       for await (const chunk of chunks) {
-        budget.spend(chunk.length);
+        await budget.spend(chunk.length);
         crc = crc32(chunk, crc);
         yield chunk;
       }

@@ -80,8 +80,15 @@ export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
     let unique = named;
     for (let count = 2; names.has(unique); count++) unique = `${named}-${count}`;
     names.add(unique);
-    return { ...group, name: unique };
+    return { ...group, name: unique, ...coloursOf(group) };
   });
+}
+
+/** A file has one table of colours, so a group of several bands has none. */
+function coloursOf({ bands, resampling }: SourceGroup): Pick<SourceGroup, 'colours'> {
+  const [{ header }] = bands;
+  if (bands.length > 1 || header.bands > 1 || resampling !== 'nearest' || !header.colours) return {};
+  return { colours: Array.from(header.colours) };
 }
 
 /** 10 -> "10", 0.6 -> "0.6", 3011.58 -> "3012". */

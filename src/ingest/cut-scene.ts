@@ -19,15 +19,16 @@ import type { IngestContext, IngestHooks } from './ingest.js';
 import { type Pass, passesOf } from './passes.js';
 import { RowWindow } from './row-window.js';
 import type { Scene, SourceGroup } from './scene.js';
-import type {
-  AssessTask,
-  BlankTask,
-  CellFile,
-  CellGroup,
-  CutResult,
-  CutSource,
-  CutTask,
-  MaskResult,
+import {
+  type AssessTask,
+  type BlankTask,
+  type CellFile,
+  type CellGroup,
+  type CutResult,
+  type CutSource,
+  type CutTask,
+  decodeTasks,
+  type MaskResult,
 } from './tasks.js';
 
 /** What is known of a cell while its groups are cut. */
@@ -105,9 +106,10 @@ async function runPass(work: Work, pass: Pass, cells: Map<string, Cell>): Promis
   try {
     const windows = placeWindows(sources, heights, memory);
     for (const chunk of chunks) {
-      const decoding = windows.flatMap(({ files }, i) =>
+      const reads = windows.flatMap(({ files }, i) =>
         files.flatMap((file) => file.moveTo(chunk.windows[i], lanes)),
       );
+      const decoding = decodeTasks(reads, context.workers.processes);
       await inLanes(decoding, lanes, (task) => context.workers.decode(task, signal));
       await inLanes(chunk.geocodes, lanes, async (geocode) => {
         const cell = cells.get(geocode) as Cell;
@@ -175,7 +177,7 @@ function cutSource(
 }
 
 function cellGroup({ scene, grid, write }: Work, g: number, { geocode, sizes }: Cell): CellGroup {
-  const { name, role, resampling, nodata, bands } = scene.groups[g];
+  const { name, role, resampling, nodata, colours, bands } = scene.groups[g];
   return {
     grid: grid.name,
     geocode,
@@ -185,6 +187,7 @@ function cellGroup({ scene, grid, write }: Work, g: number, { geocode, sizes }: 
     resampling,
     dataType: bands[0].header.dataType,
     nodata,
+    colours,
     bands: bands.map(({ name, commonName, scale, offset }) => ({ name, commonName, scale, offset })),
     metadata: {
       COLLECTION: write.collection.id,

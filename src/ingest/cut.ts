@@ -5,6 +5,7 @@ import {
   type ControlGrid,
   controlGrid,
   coverageOf,
+  histogramOf,
   newPixels,
   type PixelArray,
   type Projection,
@@ -37,13 +38,15 @@ export function cutGroup(task: CutTask, projectionOf: ProjectionOf): GroupPixels
   const control = controlOf(bounds, cell, own, projectionOf(own));
   const valid = new Uint8Array(size).fill(1);
   const bands: PixelArray[] = [];
-  const validPercent = own.offsets.map((_, band) => {
+  const counts = own.offsets.map((_, band) => {
     const out = newPixels(cell.dataType, size);
     bands.push(out);
-    return (100 * warpBand(cell.resampling, own, band, control, out, valid)) / size;
+    return warpBand(cell.resampling, own, band, control, out, valid);
   });
-  if (validPercent.every((percent) => percent === 0)) return null;
-  const coverage = coverageOf(valid);
+  if (counts.every((count) => count === 0)) return null;
+  const validPercent = counts.map((count) => (100 * count) / size);
+  // Most cells are full, and need no count of their own.
+  const coverage = counts.every((count) => count === size) ? 100 : coverageOf(histogramOf(valid));
   const controlAt = (source: CutSource) =>
     source === own ? control : controlOf(bounds, cell, source, projectionOf(source));
   return { bands, validPercent, coverage, mask: mask && maskCodes(sources, mask, controlAt, valid) };

@@ -30,6 +30,14 @@ export const noCollection = defineError(
     `${path}: not a known product, so its collection must be named. Add --collection my-collection.`,
 );
 
+export const partOfProduct = defineError(
+  'TW_INGEST_PART_OF_PRODUCT',
+  400,
+  'A file is one of several of a product. Name the folder of the product; or give the file a collection of its own with --collection.',
+  (path: string, product: string, folder: string) =>
+    `${path} lies in a product that is read as a whole (${product}): name its folder ${folder}, or add --collection my-collection.`,
+);
+
 export const badOption = defineError(
   'TW_INGEST_BAD_OPTION',
   400,
@@ -74,6 +82,16 @@ export const ingestFailed = defineError(
   500,
   'A scene failed with an error that has no code of its own; its message says which. The other scenes go on.',
   (path: string, detail: string) => `${path}: ${detail}`,
+);
+
+export const allFailed = defineError(
+  'TW_INGEST_ALL_FAILED',
+  422,
+  'No input could be ingested. The results on the job say why, one by one.',
+  (failed: number, reasons: string[]) => {
+    const more = failed > reasons.length ? `; and ${failed - reasons.length} more` : '';
+    return `nothing was ingested, ${failed} failed: ${reasons.join('; ')}${more}`;
+  },
 );
 
 export const sceneTwice = defineError(
@@ -204,4 +222,12 @@ export const outsideGrid = defineError(
   'The whole scene lies where the grid has no cells: quadtile ends at 85.0511 degrees of latitude.',
   (path: string, grid: string) =>
     `${path}: all of it lies beyond the ${grid} grid. Put it into a collection with --grid geohash.`,
+);
+
+export const outsideFence = defineError(
+  'TW_INGEST_OUTSIDE',
+  403,
+  'An input of a server leads out of the folders of `--allow-folder`, holds a link, or was changed while it was read. Put real files there, whole, before they are named.',
+  (path: string) =>
+    `${path} is missing, is or holds a link, leads out of the folders that may be read, or was changed while it was read; put real files there first`,
 );

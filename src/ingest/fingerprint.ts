@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { GridName } from '../geocode/index.js';
 import { readModelFile } from './cloud/index.js';
 import type { SceneTest } from './cloud-test.js';
-import type { Scene } from './scene.js';
+import { type Scene, sourceFiles } from './scene.js';
 
 /** Raised whenever the same input would make other tiles. */
 const PIPELINE = 2;
@@ -24,8 +24,8 @@ export async function fingerprintOf(
   digests: FileDigests,
   signal?: AbortSignal,
 ): Promise<string> {
-  const files = [...new Set(scene.groups.flatMap((group) => group.bands.map((band) => band.header.path)))];
-  for (const file of files) if (!digests.has(file)) digests.set(file, await digestOf(file, signal));
+  for (const file of sourceFiles(scene))
+    if (!digests.has(file)) digests.set(file, await digestOf(file, signal));
   const { id, platform, start, end, quality } = scene;
   const groups = scene.groups.map(({ bands, ...group }) => ({
     ...group,

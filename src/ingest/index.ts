@@ -1,4 +1,5 @@
-export { notRecognised } from './errors.js';
+export { notRecognised, outsideFence } from './errors.js';
+export { Fence } from './fence.js';
 export { findInputs } from './formats/index.js';
 export type { IngestOptions } from './ingest.js';
 export { type IngestInputs, type IngestResults, ingestProcess } from './process.js';

@@ -41,6 +41,8 @@ export interface IngestHooks {
   onShare?(share: number): void;
   /** Called with the number of cells that hold data. */
   onTiles?(tiles: number): void;
+  /** Called when all is read and nothing is committed; what it throws fails the scene. */
+  onRead?(): Promise<void>;
 }
 
 export interface SceneResult {
@@ -105,6 +107,7 @@ export async function ingestScene(
   const write = await storage.beginScene(collection, scene.id, cells);
   try {
     const tiles = await cutScene(context, scene, grid, cells, write, test, hooks);
+    await hooks.onRead?.();
     if (tiles.length === 0) throw noValidPixels(scene.path);
     await write.commit({ fingerprint, start, end, platform, warnings }, tiles);
     return { ...result, tiles: tiles.length, replaced, warnings };

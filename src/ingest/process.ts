@@ -1,11 +1,12 @@
-import { rm } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { messageOf, TilewrightError } from '../errors.js';
-import type { JobContext, Process } from '../jobs/index.js';
+import { FailedWithResults, type JobContext, type Process } from '../jobs/index.js';
 import type { Storage } from '../storage/index.js';
 import { unpack } from './archive.js';
 import { Arena } from './arena.js';
-import { ingestFailed, sceneTwice } from './errors.js';
+import { allFailed, ingestFailed } from './errors.js';
+import { Fence } from './fence.js';
 import { describeScenes, findInputs, isArchive } from './formats/index.js';
 import {
   type IngestContext,
@@ -14,12 +15,17 @@ import {
   planScene,
   type SceneResult,
 } from './ingest.js';
-import type { Scene } from './scene.js';
+import { type Scene, sourceFiles } from './scene.js';
+import { SceneTurns } from './scene-turns.js';
 import type { IngestWorkers } from './workers.js';
 
 export interface IngestInputs extends IngestOptions {
   /** Files or folders on the disk of the node. */
   paths: string[];
+  /** Real paths of the only folders that may be read; all may where it is missing. For the server to say, not for its users. */
+  within?: string[];
+  /** What the sender calls the only path, an uploaded file. Also for the server to say. */
+  sentAs?: string;
 }
 
 export interface IngestResults {
@@ -54,6 +60,18 @@ const INPUTS = {
   },
 };
 
+const OUTPUTS = {
+  collection: { title: 'Collection of the first scene', schema: { type: 'string', nullable: true } },
+  scenes: { title: 'Scenes that are there now', schema: { type: 'array', items: { type: 'object' } } },
+  tiles: { title: 'Number of their tiles', schema: { type: 'integer' } },
+  failed: { title: 'Inputs that failed, and why', schema: { type: 'array', items: { type: 'object' } } },
+  passedOver: {
+    title: 'Folders that were not looked into',
+    schema: { type: 'array', items: { type: 'string' } },
+  },
+  seconds: { title: 'Time that it took', schema: { type: 'number' } },
+};
+
 export interface IngestProcessContext {
   storage: Storage;
   workers: IngestWorkers;
@@ -65,7 +83,7 @@ export interface IngestProcessContext {
 /** Share of the memory that holds source rows; the rest is for what threads and GDAL's processes work on. */
 const ROWS_SHARE = 0.6;
 
-/** Ingests every scene below the given paths. A scene that fails is named with its reason; the others go on. */
+/** Ingests every scene below the given paths. One that fails is named with its reason; the others go on. The job fails if all do. */
 export function ingestProcess(context: IngestProcessContext): Process {
   const arena = new Arena(ROWS_SHARE * context.memory);
   return {
@@ -73,9 +91,16 @@ export function ingestProcess(context: IngestProcessContext): Process {
     title: 'Ingest scenes',
     description: 'Cuts scenes into tiles, with coverage, cloud cover and a mask.',
     inputs: INPUTS,
+    outputs: OUTPUTS,
+    // A scene that is there already is passed over.
+    resumable: true,
+    retryInputs: (inputs, results) => failedInputs(inputs as IngestInputs, results as IngestResults),
     run: (inputs, job) => new IngestRun(context, arena, inputs as IngestInputs, job).run(),
   };
 }
+
+/** How many failures the error of a job names where all scenes failed. */
+const NAMED_REASONS = 3;
 
 /** Scenes at once: while one waits for the disk, another is cut. More would only share out the memory. */
 const MOST_SCENES = 4;
@@ -96,7 +121,7 @@ interface Scratch {
 
 /**
  * One run over all inputs. Invariants: scenes are described one after another, in the order of the inputs, and are cut a few at
- * once; every input ends as a result or as a failure, and no two results have the same scene id.
+ * once; every input ends as a result or as a failure.
  */
 class IngestRun {
   private readonly started = performance.now();
@@ -105,11 +130,11 @@ class IngestRun {
   private readonly failed: IngestResults['failed'] = [];
   private readonly passedOver: string[] = [];
   private readonly tiles = { total: 0, done: 0, failed: 0, skipped: 0 };
-  /** By collection and scene: the input that was ingested, known when all inputs of that id so far have ended. */
-  private readonly ingested = new Map<string, Promise<string | undefined>>();
-  /** The first scene of each collection that is not there yet: it fixes grid and precision, so the next ones wait for it. */
-  private readonly founders = new Map<string, Promise<unknown>>();
+  private readonly turns: SceneTurns;
   private readonly unpacked = new Set<Scratch>();
+  private readonly fence: Fence | undefined;
+  /** What users call files and folders that only the server knows, innermost first. */
+  private readonly called: [path: string, name: string][] = [];
   private inputs = 0;
   /** Scenes found so far, and the share of the work that is done of each. */
   private readonly shares: number[] = [];
@@ -128,16 +153,24 @@ class IngestRun {
       cloudModel,
       digests: new Map(),
     };
+    this.turns = new SceneTurns(storage);
+    const { within, sentAs, paths } = options;
+    if (within) this.fence = new Fence(within);
+    if (sentAs !== undefined) this.called.push([paths[0], sentAs], [dirname(paths[0]), sentAs]);
   }
 
   async run(): Promise<IngestResults> {
+    this.job.partial(() => this.soFar());
     const scenes = this.scenes();
     const lane = async () => {
       // The generator hands out one scene at a time, however many lanes ask.
       for (let next = await scenes.next(); !next.done; next = await scenes.next()) {
         const { place, scene, scratch } = next.value;
-        const result = await this.attempt(scene.path, () => this.ingest(place, scene));
-        if (result) this.results[place] = result;
+        const result = await this.attempt(scene.path, () => this.ingest(next.value));
+        if (result) {
+          this.results[place] = result;
+          this.logScene(result);
+        }
         this.share(place, 1);
         if (scratch && --scratch.scenes === 0) await this.remove(scratch);
       }
@@ -146,8 +179,15 @@ class IngestRun {
     const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
     for (const scratch of this.unpacked) await this.remove(scratch);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    const results = this.soFar();
+    this.job.message(summaryOf(results.scenes.length, this.failed));
+    if (results.scenes.length > 0 || this.failed.length === 0) return results;
+    const reasons = this.failed.slice(0, NAMED_REASONS).map(({ message }) => message);
+    throw new FailedWithResults(allFailed(this.failed.length, reasons), results);
+  }
+
+  private soFar(): IngestResults {
     const results = this.results.filter(Boolean);
-    this.job.message(summaryOf(results.length, this.failed));
     return {
       collection: results[0]?.collection ?? null,
       scenes: results,
@@ -158,10 +198,20 @@ class IngestRun {
     };
   }
 
+  private logScene({ collection, id, tiles, unchanged, replaced, warnings }: SceneResult): void {
+    const what = unchanged ? 'already there' : `${tiles} tiles${replaced ? ', replaced' : ''}`;
+    this.job.log('info', `${collection}/${id}: ${what}`);
+    for (const warning of warnings) this.job.log('warning', `${collection}/${id}: ${warning}`);
+  }
+
+  private logFailure({ path, code, message }: IngestResults['failed'][number]): void {
+    this.job.log('error', `${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
+  }
+
   private async *scenes(): AsyncGenerator<Found> {
     const inputs: string[] = [];
     for (const path of this.options.paths) {
-      const found = await this.attempt(path, () => findInputs(path));
+      const found = await this.attempt(path, async () => findInputs(await this.enter(path)));
       inputs.push(...(found?.inputs ?? []));
       this.passedOver.push(...(found?.passedOver ?? []));
     }
@@ -177,35 +227,61 @@ class IngestRun {
     }
   }
 
-  private async describe(input: string): Promise<{ scenes: Scene[]; scratch: Scratch | undefined }> {
-    if (!(await isArchive(input)))
-      return { scenes: await describeScenes(input, this.options), scratch: undefined };
+  private async describe(path: string): Promise<{ scenes: Scene[]; scratch: Scratch | undefined }> {
+    const input = await this.enter(path);
+    if (await isArchive(input)) return this.describeArchive(input);
+    const scenes = await describeScenes(input, this.options);
+    // What is a link by now is not where the headers come from.
+    await this.enter(input);
+    await this.fence?.hold(scenes.flatMap(sourceFiles));
+    return { scenes: scenes.map((scene) => this.named(scene, scene.path)), scratch: undefined };
+  }
+
+  private async describeArchive(input: string): Promise<{ scenes: Scene[]; scratch: Scratch }> {
     const { storage } = this.context;
     const scratch = { folder: await storage.scratchFolder('unpacked'), scenes: 0 };
     this.unpacked.add(scratch);
+    this.called.unshift([scratch.folder, input]);
     try {
       const { signal } = this.job;
-      this.job.message(`unpacking ${input}`);
-      await unpack(input, scratch.folder, { maxBytes: await storage.reserve.available(), signal });
+      this.message(`unpacking ${input}`);
+      await this.fence?.hold([input]);
+      await unpack(input, scratch.folder, { reserve: storage.reserve, signal });
+      await this.fence?.hold([input]);
       const { inputs, passedOver } = await findInputs(scratch.folder);
-      this.passedOver.push(...passedOver.map((folder) => join(input, relative(scratch.folder, folder))));
+      this.passedOver.push(...passedOver.map((folder) => this.nameOf(folder)));
       const scenes: Scene[] = [];
       for (const one of inputs) {
-        const name = inputs.length === 1 ? input : join(input, relative(scratch.folder, one));
+        const name = inputs.length === 1 ? input : one;
         const found = await this.attempt(name, () => describeScenes(one, this.options));
-        // Users know the archive, not the folder.
-        scenes.push(...(found ?? []).map((scene) => ({ ...scene, path: name })));
+        scenes.push(...(found ?? []).map((scene) => this.named(scene, name)));
       }
       scratch.scenes = scenes.length;
       if (scenes.length === 0) await this.remove(scratch);
       return { scenes, scratch };
     } catch (error) {
       await this.remove(scratch);
-      if (!(error instanceof TilewrightError)) throw error;
-      // Users know the archive, not the folder.
-      const message = error.message.replaceAll(scratch.folder, input);
-      throw new TilewrightError(error.code, error.status, message, { cause: error });
+      throw error;
     }
+  }
+
+  /** The path by which an input is opened. Throws TW_INGEST_OUTSIDE. */
+  private async enter(path: string): Promise<string> {
+    return this.fence ? this.fence.enter(path) : path;
+  }
+
+  /** A text without names that only the server knows. */
+  private nameOf(text: string): string {
+    return this.called.reduce((named, [path, name]) => named.replaceAll(path, () => name), text);
+  }
+
+  private named(scene: Scene, path: string): Scene {
+    const warnings = scene.warnings.map((warning) => this.nameOf(warning));
+    return { ...scene, path: this.nameOf(path), warnings };
+  }
+
+  private message(text: string): void {
+    this.job.message(this.nameOf(text));
   }
 
   private async remove(scratch: Scratch): Promise<void> {
@@ -213,9 +289,9 @@ class IngestRun {
     await rm(scratch.folder, { recursive: true, force: true });
   }
 
-  private async ingest(place: number, scene: Scene): Promise<SceneResult> {
-    const { job, context, options, tiles } = this;
-    job.message(scene.path);
+  private async ingest({ place, scene, scratch }: Found): Promise<SceneResult> {
+    const { job, context, options, tiles, fence } = this;
+    this.message(scene.path);
     const id = options.collection ?? scene.collection.id;
     const cut = async () => {
       const plan = await planScene(context.storage, scene, options);
@@ -232,6 +308,10 @@ class IngestRun {
           onTiles: (count) => {
             made = count;
           },
+          onRead: async () => {
+            // Nobody else reaches what was unpacked into the data folder.
+            if (!scratch) await fence?.hold(sourceFiles(scene));
+          },
         });
         tiles.done += made;
         tiles.skipped += cells - made;
@@ -241,55 +321,7 @@ class IngestRun {
         throw error;
       }
     };
-    return this.onlyOnce(id, scene, () => this.afterFounder(id, cut));
-  }
-
-  /** Runs `work` when the collection is there; the first to come makes it. */
-  private async afterFounder<T>(collection: string, work: () => Promise<T>): Promise<T> {
-    while (!(await this.context.storage.getCollection(collection))) {
-      const founder = this.founders.get(collection);
-      if (founder) {
-        await founder;
-        continue;
-      }
-      const founding = work();
-      this.founders.set(
-        collection,
-        founding.then(
-          () => undefined,
-          // Who founds it hears of the failure; who waits tries to found it next.
-          () => undefined,
-        ),
-      );
-      try {
-        return await founding;
-      } finally {
-        this.founders.delete(collection);
-      }
-    }
-    return work();
-  }
-
-  /**
-   * Refuses a scene where an earlier input with the same id was ingested; waits for its end to know: where that one was broken,
-   * this may be the sound one.
-   */
-  private onlyOnce<T>(collection: string, scene: Scene, work: () => Promise<T>): Promise<T> {
-    const key = `${collection}/${scene.id}`;
-    const earlier = this.ingested.get(key);
-    const outcome = (async () => {
-      const other = await earlier;
-      if (other !== undefined) throw sceneTwice(scene.path, other, scene.id);
-      return work();
-    })();
-    this.ingested.set(
-      key,
-      outcome.then(
-        () => scene.path,
-        () => earlier,
-      ),
-    );
-    return outcome;
+    return this.turns.take(id, scene, cut);
   }
 
   /** Progress by scenes: those of inputs that are not described yet count as one each. */
@@ -308,10 +340,29 @@ class IngestRun {
       if (this.job.signal.aborted) throw error;
       const { code, message } =
         error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
-      this.failed.push({ path, code, message });
+      const failure = { path: this.nameOf(path), code, message: this.nameOf(message) };
+      this.failed.push(failure);
+      this.logFailure(failure);
       return null;
     }
   }
+}
+
+/** The inputs of a run over what failed in another one; null where nothing did. */
+async function failedInputs(inputs: IngestInputs, { failed }: IngestResults): Promise<IngestInputs | null> {
+  const paths = new Set<string>();
+  for (const { path } of failed) paths.add(await archiveOf(path));
+  return paths.size === 0 ? null : { ...inputs, paths: [...paths] };
+}
+
+/** The archive that a path leads into; the path itself where it leads into none. */
+async function archiveOf(path: string): Promise<string> {
+  for (let above = dirname(path); above !== dirname(above); above = dirname(above)) {
+    // What is not there, or not to be seen, is no archive.
+    const info = await stat(above).catch(() => null);
+    if (info) return info.isFile() ? above : path;
+  }
+  return path;
 }
 
 /** One line for who only looks at the job. */

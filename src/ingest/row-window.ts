@@ -3,8 +3,7 @@ import { bytesPerSample, type RasterHeader } from '../raster/index.js';
 import type { RowSpan } from './cell-rows.js';
 
 /** One piece of decoding work: rows [rowStart, rowEnd) of a file. */
-export interface DecodeTask {
-  kind: 'decode';
+export interface RowRead {
   header: RasterHeader;
   bands: number[];
   rowStart: number;
@@ -16,7 +15,7 @@ export interface DecodeTask {
 }
 
 /**
- * Invariant: when the tasks of the last `moveTo` are done, the window holds the decoded rows [start, end), and rows that two
+ * Invariant: when the work of the last `moveTo` is done, the window holds the decoded rows [start, end), and rows that two
  * windows in a row have in common were decoded once.
  */
 export class RowWindow {
@@ -32,7 +31,7 @@ export class RowWindow {
   ) {}
 
   /** Moves the window to rows [start, end), and returns the work that fills its new rows, in up to `pieces` pieces. */
-  moveTo([start, end]: RowSpan, pieces: number): DecodeTask[] {
+  moveTo([start, end]: RowSpan, pieces: number): RowRead[] {
     const from = Math.max(start, this.start);
     const to = Math.min(end, this.end);
     const kept = from < to;
@@ -51,16 +50,16 @@ export class RowWindow {
   }
 
   /** Pieces begin at block borders, so that no two of them decode the same block. */
-  private decode(from: number, to: number, pieces: number): DecodeTask[] {
+  private decode(from: number, to: number, pieces: number): RowRead[] {
     const { header, bands, buffer, offsets, start: firstRow } = this;
     const block = header.blocks.height;
     // Other readers start anew for each piece, and take their time for it.
     const count = header.blocks.reader === 'tiff' ? pieces : 1;
     const step = Math.max(1, Math.ceil((to - from) / block / count)) * block;
-    const work: DecodeTask[] = [];
+    const work: RowRead[] = [];
     for (let row = from; row < to; ) {
       const rowEnd = Math.min(to, Math.floor(row / block) * block + step);
-      work.push({ kind: 'decode', header, bands, rowStart: row, rowEnd, buffer, offsets, firstRow });
+      work.push({ header, bands, rowStart: row, rowEnd, buffer, offsets, firstRow });
       row = rowEnd;
     }
     return work;

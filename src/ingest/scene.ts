@@ -1,5 +1,5 @@
 /** A scene as its format describes it, before any pixel is read. Plain data: parts of it are sent to worker threads. */
-import type { FileKind, RasterHeader, Resampling } from '../raster/index.js';
+import type { ColourTable, Container, FileKind, RasterHeader, Resampling } from '../raster/index.js';
 import type { NewCollection } from '../storage/index.js';
 
 /** Pixel size on the ground in metres, along columns and rows. */
@@ -31,6 +31,8 @@ export interface SourceGroup {
   /** Stored value that means "no data", null where every value is data. */
   nodata: number | null;
   bands: SourceBand[];
+  /** Of the codes of a group of one band. */
+  colours?: ColourTable;
 }
 
 /** A band with quality codes: `codes[stored value]` is a mask code, 255 where the value says nothing. */
@@ -61,6 +63,11 @@ export interface Scene {
   warnings: string[];
 }
 
+/** The files that hold the pixels of a scene, each once. */
+export function sourceFiles({ groups }: Scene): string[] {
+  return [...new Set(groups.flatMap(({ bands }) => bands.map(({ header }) => header.path)))];
+}
+
 /** What the user says of a raster that does not say it itself. Bands count from 1. */
 export interface DescribeOptions {
   collection?: string;
@@ -81,6 +88,9 @@ export interface Candidate {
   kind: FileKind | null;
   /** For a folder: the names in it, sorted; a subfolder's name ends in "/". Null for a file. */
   entries: string[] | null;
+  /** The header of a raster file, and what a file of several rasters holds: opened once, however many ask. */
+  header: () => Promise<RasterHeader>;
+  container: () => Promise<Container>;
 }
 
 /** One file a product. A new product is one new file in `formats/` and its line in `formats/index.ts`. */

@@ -1,8 +1,30 @@
 /** What the ingest threads are asked to do. */
 import type { GridName } from '../geocode/index.js';
-import type { Affine, Crs, DataType, Resampling } from '../raster/index.js';
+import type { Affine, ColourTable, Crs, DataType, Resampling } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
-import type { DecodeTask } from './row-window.js';
+import type { RowRead } from './row-window.js';
+
+/** Decode rows into memory that no other task reads or writes meanwhile. */
+export interface DecodeTask {
+  kind: 'decode';
+  reads: RowRead[];
+}
+
+/**
+ * Work for the threads. What GDAL reads is shared out among a few processes, each of which takes one file after another:
+ * processes take their time to start. Each other piece is a task of its own.
+ */
+export function decodeTasks(reads: RowRead[], processes: number): DecodeTask[] {
+  const throughGdal = reads.filter(({ header }) => header.blocks.reader === 'gdal');
+  const shares = Array.from({ length: processes }, (_, share) =>
+    throughGdal.filter((_, i) => i % processes === share),
+  );
+  const others = reads.filter((read) => !throughGdal.includes(read)).map((read) => [read]);
+  return [...shares.filter((share) => share.length > 0), ...others].map((reads) => ({
+    kind: 'decode',
+    reads,
+  }));
+}
 
 /** Rows [rowStart, rowEnd) of some bands of a source, in memory that is not written while cells are cut. */
 export interface CutSource {
@@ -32,6 +54,7 @@ export interface CellGroup {
   resampling: Resampling;
   dataType: DataType;
   nodata: number | null;
+  colours: ColourTable | undefined;
   bands: { name: string; commonName?: string; scale: number; offset: number }[];
   metadata: Record<string, string>;
 }

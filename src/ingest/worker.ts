@@ -1,12 +1,19 @@
 /** An ingest thread: decodes source rows into shared memory, cuts cells, and makes their files. */
 import { gridByName } from '../geocode/index.js';
-import { pixelsOf, readRows, serveTasks } from '../raster/index.js';
+import { pixelsOf, readAllRows, serveTasks } from '../raster/index.js';
 import { assessCell } from './assess.js';
 import { cutGroup } from './cut.js';
 import { encodeBlank, encodeCell, encodeMask } from './encode-cell.js';
-import type { DecodeTask } from './row-window.js';
 import { sourceProjection } from './source-projection.js';
-import type { AssessTask, CutResult, CutTask, IngestResult, IngestTask, MaskResult } from './tasks.js';
+import type {
+  AssessTask,
+  CutResult,
+  CutTask,
+  DecodeTask,
+  IngestResult,
+  IngestTask,
+  MaskResult,
+} from './tasks.js';
 
 serveTasks<IngestTask, IngestResult>(
   (task, signal) => {
@@ -28,10 +35,12 @@ serveTasks<IngestTask, IngestResult>(
 );
 
 async function decode(task: DecodeTask, signal: AbortSignal): Promise<null> {
-  const { header, bands, rowStart, rowEnd, buffer, offsets, firstRow } = task;
-  const pixels = (rowEnd - firstRow) * header.width;
-  const arrays = offsets.map((offset) => pixelsOf(header.dataType, buffer, offset, pixels));
-  await readRows(header, bands, rowStart, rowEnd, arrays, firstRow, signal);
+  const rows = task.reads.map(({ buffer, offsets, ...read }) => {
+    const { header, rowEnd, firstRow } = read;
+    const pixels = (rowEnd - firstRow) * header.width;
+    return { ...read, into: offsets.map((offset) => pixelsOf(header.dataType, buffer, offset, pixels)) };
+  });
+  await readAllRows(rows, signal);
   return null;
 }
 

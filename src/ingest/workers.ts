@@ -1,11 +1,11 @@
 import { Slots } from '../jobs/index.js';
 import { WorkerPool } from '../raster/index.js';
-import type { DecodeTask } from './row-window.js';
 import type {
   AssessTask,
   BlankTask,
   CutResult,
   CutTask,
+  DecodeTask,
   IngestResult,
   IngestTask,
   MaskResult,
@@ -18,14 +18,18 @@ const GDAL_BYTES = 100e6;
 /**
  * Threads that decode source rows, cut cells and make their files; started once and kept.
  *
- * Invariant: no more threads wait for a process of GDAL than `memory` has room for.
+ * Invariant: no more than `processes` threads wait for a process of GDAL.
  */
 export class IngestWorkers {
   private readonly pool: WorkerPool<IngestTask, IngestResult>;
   private readonly gdal: Slots;
+  /** Processes of GDAL at once: as many as the memory has room for, and threads. */
+  readonly processes: number;
 
   constructor(threads: number, memory: number) {
-    this.gdal = new Slots(Math.max(1, Math.floor((GDAL_SHARE * memory) / GDAL_BYTES)));
+    const room = Math.floor((GDAL_SHARE * memory) / GDAL_BYTES);
+    this.processes = Math.max(1, Math.min(threads, room));
+    this.gdal = new Slots(this.processes);
     this.pool = new WorkerPool(new URL('./worker.js', import.meta.url), threads);
   }
 
@@ -35,7 +39,8 @@ export class IngestWorkers {
 
   async decode(task: DecodeTask, signal: AbortSignal = new AbortController().signal): Promise<void> {
     const run = () => this.pool.run(task, { signal });
-    await (task.header.blocks.reader === 'gdal' ? this.gdal.run(signal, run) : run());
+    const throughGdal = task.reads.some(({ header }) => header.blocks.reader === 'gdal');
+    await (throughGdal ? this.gdal.run(signal, run) : run());
   }
 
   /** Null where the cell holds nothing of the group. */

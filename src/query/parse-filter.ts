@@ -169,7 +169,8 @@ const SOURCES: Record<TileSource, true> = {
 /** All sources that a tile may have. */
 export const tileSources = Object.keys(SOURCES) as TileSource[];
 
-function parseSource(given: string): TileSource {
+/** Throws TW_QUERY_SOURCE. */
+export function parseSource(given: string): TileSource {
   if (!Object.hasOwn(SOURCES, given)) throw badSource(given, tileSources.join(', '));
   return given as TileSource;
 }

@@ -1,17 +1,10 @@
 /** Runs bilinear.wat, WebAssembly SIMD, over those squares of a control grid that it can do. */
-import { readFileSync } from 'node:fs';
 import type { ControlGrid } from './control-grid.js';
 import type { KernelSource } from './kernels.js';
 import { bytesPerSample, dataTypeOf, isFloat, lowestPixel, pixelsOf } from './pixels.js';
+import { simdKernel } from './simd-kernel.js';
 import type { Squares } from './squares.js';
 import type { PixelArray } from './types.js';
-
-/** As much of it as is used: neither Node's types nor those of the language have it. */
-declare const WebAssembly: {
-  validate(code: Uint8Array): boolean;
-  Module: new (code: Uint8Array) => object;
-  Instance: new (module: object) => { exports: unknown };
-};
 
 /** What bilinear.wat exports. */
 interface Kernel {
@@ -21,8 +14,6 @@ interface Kernel {
     stride: number,
     outStride: number,
     bytes: number,
-    shiftX: number,
-    shiftY: number,
     bias: number,
     hole: number,
     notHole: number,
@@ -33,27 +24,16 @@ interface Kernel {
     out: number,
     rows: number,
     count: number,
-    inverse: number,
+    logStep: number,
     ...nodes: [number, number, number, number, number, number, number, number]
   ): number;
 }
 
-/** A function that returns an empty 128-bit vector: valid only where there is SIMD. */
-const PROBE = new Uint8Array([
-  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 22, 1, 20, 0, 253, 12, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11,
-]);
-
-/** One for each thread; its memory holds one band of one cell at a time. */
-const kernel = WebAssembly.validate(PROBE) ? load() : undefined;
-
-function load(): Kernel {
-  const code = readFileSync(new URL('./bilinear.wasm', import.meta.url));
-  return new WebAssembly.Instance(new WebAssembly.Module(code)).exports as Kernel;
-}
+/** One for each thread; its memory holds a row of squares of the result, and after it the source of one band of one cell. */
+const kernel = simdKernel<Kernel>('bilinear');
 
 const PAGE = 65_536;
-/** Bytes that source and result may have: more is for the plain kernel, so that a thread's memory stays small. */
+/** Bytes that the source may have: more is for the plain kernel, so that a thread's memory stays small. */
 const LARGEST = 2 ** 26;
 /** Source pixels a pixel of the result that may be copied: with more, the copy costs more than it saves. */
 const DENSEST = 6;
@@ -64,7 +44,7 @@ const SLACK = 16;
 export function bilinearSimd(
   source: KernelSource,
   grid: ControlGrid,
-  { interior, blank, todo, needed }: Squares,
+  { interior, blank, todo, x, y, needed }: Squares,
   out: PixelArray,
   notHole: number,
 ): void {
@@ -72,8 +52,9 @@ export function bilinearSimd(
   const dataType = dataTypeOf(pixels);
   const bytes = bytesPerSample(dataType);
   if (!kernel || isFloat(dataType) || bytes > 2) return;
-  const { start, stride, size } = placeSource(source, needed, out.length);
-  if (needed.right <= needed.left || size > (DENSEST + 1) * out.length || size * bytes > LARGEST) return;
+  const { step, columns, width, height } = grid;
+  const { start, stride, size } = placeSource(source, needed, step * width);
+  if (needed.right <= needed.left || size - start > DENSEST * out.length || size * bytes > LARGEST) return;
 
   const { memory, begin, square, blank: found } = kernel;
   const lacking = size * bytes - memory.buffer.byteLength;
@@ -88,32 +69,43 @@ export function bilinearSimd(
   begin(
     (start - needed.top * stride - needed.left) * bytes,
     stride * bytes,
-    grid.width * bytes,
+    width * bytes,
     bytes,
-    source.column + 0.5,
-    source.row + 0.5,
     bias,
     hasHole ? inside(hole) : 0,
     hasHole ? inside(notHole) : 0,
     hasHole ? 1 : 0,
   );
-  const { step, columns, x, y } = grid;
+  const logStep = Math.log2(step);
   for (let j = 0, at = 0; j < grid.rows - 1; j++) {
-    const rows = Math.min(step, grid.height - j * step);
+    const rows = Math.min(step, height - j * step);
     for (let i = 0; i < columns - 1; i++, at++) {
-      const count = Math.min(step, grid.width - i * step);
-      if (interior[at] === 0 || count < 4) continue;
-      const to = (j * step * grid.width + i * step) * bytes;
+      const count = Math.min(step, width - i * step);
+      if (interior[at] === 0 || count < 8) continue;
       const a = j * columns + i;
       const b = a + 1;
       const c = a + columns;
       const d = c + 1;
-      const touched = square(to, rows, count, 1 / step, x[a], x[b], x[c], x[d], y[a], y[b], y[c], y[d]);
+      const touched = square(
+        i * step * bytes,
+        rows,
+        count,
+        logStep,
+        x[a],
+        x[b],
+        x[c],
+        x[d],
+        y[a],
+        y[b],
+        y[c],
+        y[d],
+      );
       if (touched !== 0) blank[at] = found.value;
       todo[at] = touched & ~blank[at];
     }
+    // Row by row of squares, so that the processor's cache keeps where they are written.
+    out.set(copy.subarray(0, rows * width), j * step * width);
   }
-  out.set(copy.subarray(0, out.length));
 }
 
 /**

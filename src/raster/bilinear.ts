@@ -1,11 +1,9 @@
 /** Bilinear interpolation over the squares of a control grid. Each data type gets its own copy: see kernels-by-type.ts. */
 import type { ControlGrid } from './control-grid.js';
 import type { KernelSource } from './kernels.js';
-import { between, EDGE, type Squares } from './squares.js';
+import { between, EDGE, LONGEST, MARGIN, type Squares, UNIT } from './squares.js';
 import type { PixelArray } from './types.js';
 
-/** Positions along a row of pixels are counted in 2 ** -20 of a source pixel: adding integers is fast. */
-const UNIT = 2 ** 20;
 /** Pixels of 8 and 16 bits: half a unit of the weights, of 14 bits along a row and 13 between rows, so that these are rounded. */
 const HALF_ALONG = 2 ** 5;
 const HALF_DOWN = 2 ** 6;
@@ -18,7 +16,7 @@ const HALF_DOWN = 2 ** 6;
 export function bilinear(
   { pixels, width, height, column, row, hole }: KernelSource,
   grid: ControlGrid,
-  { interior, blank, todo }: Squares,
+  { interior, blank, todo, x: unitsX, y: unitsY }: Squares,
   out: PixelArray,
   valid: Uint8Array,
   empty: number,
@@ -38,43 +36,47 @@ export function bilinear(
   // Centres of pixels are at .5, but weights count from centre to centre.
   const shiftX = column + 0.5;
   const shiftY = row + 0.5;
-  let holes = 0;
+  let holes = clearBlank(grid, blank, out, valid, empty);
   for (let j = 0, square = 0; j < grid.rows - 1; j++) {
     const rows = Math.min(step, grid.height - j * step);
     for (let i = 0; i < columns - 1; i++, square++) {
       const count = Math.min(step, grid.width - i * step);
       const node = j * columns + i;
-      if ((blank[square] | todo[square]) === 0) continue;
+      if (todo[square] === 0) continue;
       for (let y = 0; y < rows; y++) {
-        let o = (j * step + y) * grid.width + i * step;
-        if ((blank[square] >>> y) & 1) {
-          out.fill(empty, o, o + count);
-          valid.fill(0, o, o + count);
-          holes += count;
-        }
         if (((todo[square] >>> y) & 1) === 0) continue;
+        let o = (j * step + y) * grid.width + i * step;
         const part = y / step;
         const startX = between(nodesX, node, columns, part) - shiftX;
         const startY = between(nodesY, node, columns, part) - shiftY;
         const dx = (between(nodesX, node + 1, columns, part) - shiftX - startX) / step;
         const dy = (between(nodesY, node + 1, columns, part) - shiftY - startY) / step;
+        // From these on to the end pixels lie between four pixels of the window; where a node is NaN, none does.
+        let from = 0;
+        let end = count;
         if (interior[square] === 0) {
-          for (let k = 0; k < count; k++, o++) {
+          from = Math.max(firstWithin(startX, dx, width), firstWithin(startY, dy, height));
+          end = Math.min(count, endWithin(startX, dx, width), endWithin(startY, dy, height));
+          if (!(from < end && (Math.abs(dx) + Math.abs(dy)) * step < LONGEST)) from = end = 0;
+          for (let k = 0; k < count; k++) {
+            if (k >= from && k < end) continue;
             const mean = meanOfValid(pixels, width, height, hole, startX + dx * k, startY + dy * k);
-            holes += store(mean, out, valid, o, empty, round, hole, notHole);
+            holes += store(mean, out, valid, o + k, empty, round, hole, notHole);
           }
-          continue;
         }
-        const left = startX | 0;
-        const top = startY | 0;
+        o += from;
+        const firstX = between(unitsX, node, columns, part);
+        const firstY = between(unitsY, node, columns, part);
+        const stepX = Math.floor((between(unitsX, node + 1, columns, part) - firstX) / step + 0.5) | 0;
+        const stepY = Math.floor((between(unitsY, node + 1, columns, part) - firstY) / step + 0.5) | 0;
+        const left = Math.floor(firstX / UNIT);
+        const top = Math.floor(firstY / UNIT);
         const first = (Math.imul(top, width) + left) | 0;
-        let countX = (((startX - left) * UNIT) | 0) + halfAlong;
-        let countY = (((startY - top) * UNIT) | 0) + halfDown;
-        const stepX = Math.floor(dx * UNIT + 0.5) | 0;
-        const stepY = Math.floor(dy * UNIT + 0.5) | 0;
+        let countX = (firstX - left * UNIT + halfAlong + stepX * from) | 0;
+        let countY = (firstY - top * UNIT + halfDown + stepY * from) | 0;
         if (small) {
           // In whole numbers of 2 ** -14; the change from row to row keeps as many digits as fit into 32 bits.
-          for (let k = 0; k < count; k++, o++) {
+          for (let k = from; k < end; k++, o++) {
             const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
             const below = (at + width) | 0;
             const a = pixels[at];
@@ -97,7 +99,7 @@ export function bilinear(
           }
           continue;
         }
-        for (let k = 0; k < count; k++, o++) {
+        for (let k = from; k < end; k++, o++) {
           const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
           const below = (at + width) | 0;
           const a = pixels[at];
@@ -122,6 +124,45 @@ export function bilinear(
     }
   }
   return grid.width * grid.height - holes;
+}
+
+/** The first pixel of a row that lies within a window of `size` pixels on one axis; NaN of NaN. */
+function firstWithin(start: number, step: number, size: number): number {
+  const way = step >= 0 ? MARGIN - start : start - (size - 1 - MARGIN);
+  return Math.max(0, Math.ceil(way / Math.abs(step)));
+}
+
+/** The pixel after the last of them. */
+function endWithin(start: number, step: number, size: number): number {
+  const way = step >= 0 ? size - 1 - MARGIN - start : start - MARGIN;
+  return Math.floor(way / Math.abs(step)) + 1;
+}
+
+/** Empties the rows of squares that are blank, those side by side in one go. Returns the number of their pixels. */
+function clearBlank(
+  { width, height, step, columns }: ControlGrid,
+  blank: Int32Array,
+  out: PixelArray,
+  valid: Uint8Array,
+  empty: number,
+): number {
+  const last = columns - 1;
+  let cleared = 0;
+  for (let row = 0, start = 0; row < height; row++, start += width) {
+    const squares = Math.floor(row / step) * last;
+    const bit = row % step;
+    for (let i = 0; i < last; i++) {
+      const from = i;
+      while (i < last && (blank[squares + i] >>> bit) & 1) i++;
+      if (i === from) continue;
+      const left = from * step;
+      const right = Math.min(i * step, width);
+      out.fill(empty, start + left, start + right);
+      valid.fill(0, start + left, start + right);
+      cleared += right - left;
+    }
+  }
+  return cleared;
 }
 
 /** Writes a mean; NaN is a pixel without data. Returns the number of such pixels: 0 or 1. */

@@ -1,4 +1,4 @@
-;; The inner part of bilinear.ts for pixels of 8 and 16 bits, four pixels at a time; the numbers are the same to the last bit.
+;; The inner part of bilinear.ts for pixels of 8 and 16 bits, eight pixels at a time; the numbers are the same to the last bit.
 ;; In here a pixel is a signed 16-bit number: unsigned ones are moved down by half their range, those of 8 bits are multiplied
 ;; by 256. Mean, weights and rounding do not mind.
 (module
@@ -9,235 +9,315 @@
   (global $stride (mut i32) (i32.const 0))    ;; bytes from a row of the source to the next
   (global $outStride (mut i32) (i32.const 0))
   (global $bytes (mut i32) (i32.const 0))     ;; of a pixel: 1 or 2
-  (global $shiftX (mut f64) (f64.const 0))    ;; subtracted from positions
-  (global $shiftY (mut f64) (f64.const 0))
-  (global $bias (mut i32) (i32.const 0))      ;; 0x8000 where pixels are unsigned, else 0
-  (global $hole (mut i32) (i32.const 0))      ;; as a pixel in here
-  (global $notHole (mut i32) (i32.const 0))   ;; written in its place; the hole itself where there is none
-  (global $holes (mut i32) (i32.const 0))     ;; 1 where there is a hole, else 0
+  (global $bias (mut v128) (v128.const i64x2 0 0))  ;; 0x8000 where pixels are unsigned, else 0
+  (global $hole (mut v128) (v128.const i64x2 0 0))  ;; as a pixel in here
+  (global $aside (mut v128) (v128.const i64x2 0 0)) ;; added to a mean that happens to equal the hole; 0 where there is no hole
+  (global $holes (mut i32) (i32.const 0))           ;; 1 where there is a hole, else 0
+  (global $half (mut v128) (v128.const i64x2 0 0))  ;; half of the last digit of a mean, as a count of 2 ** -15
+  (global $digits (mut v128) (v128.const i64x2 0 0)) ;; of a mean: those of 8-bit pixels are multiples of 256
+  ;; Which bytes at a pixel's address make it and its right neighbour, for four of them; 0x80 and more make a zero.
+  (global $pair (mut v128) (v128.const i64x2 0 0))
+  (global $second (mut v128) (v128.const i64x2 0 0)) ;; all ones where a pixel has a second byte, else 0
 
   (func (export "begin")
     (param $source i32) (param $stride i32) (param $outStride i32) (param $bytes i32)
-    (param $shiftX f64) (param $shiftY f64) (param $bias i32) (param $hole i32) (param $notHole i32) (param $holes i32)
+    (param $bias i32) (param $hole i32) (param $notHole i32) (param $holes i32)
+    (local $wide i32)
+    (local.set $wide (i32.eq (local.get $bytes) (i32.const 2)))
     (global.set $source (local.get $source))
     (global.set $stride (local.get $stride))
     (global.set $outStride (local.get $outStride))
     (global.set $bytes (local.get $bytes))
-    (global.set $shiftX (local.get $shiftX))
-    (global.set $shiftY (local.get $shiftY))
-    (global.set $bias (local.get $bias))
-    (global.set $hole (local.get $hole))
-    (global.set $notHole (local.get $notHole))
-    (global.set $holes (local.get $holes)))
+    (global.set $bias (i16x8.splat (local.get $bias)))
+    (global.set $hole (i16x8.splat (local.get $hole)))
+    (global.set $aside (i16x8.splat (i32.sub (local.get $notHole) (local.get $hole))))
+    (global.set $holes (local.get $holes))
+    (global.set $half (i32x4.splat (select (i32.const 0x4000) (i32.const 0x400000) (local.get $wide))))
+    (global.set $digits (i16x8.splat (select (i32.const 0xffff) (i32.const 0xff00) (local.get $wide))))
+    (global.set $pair (i32x4.splat (select (i32.const 0x03020100) (i32.const 0x01800080) (local.get $wide))))
+    (global.set $second (i32x4.splat (i32.sub (i32.const 0) (local.get $wide)))))
 
-  ;; One square of the control grid: `rows` x `count` pixels, at least 4 a row, to the address `out`; `inverse` is 1 / step, as
-  ;; exact as a division because steps are powers of two. All positions lie
-  ;; in the source. The nodes of the square are a b above c d. The result has a bit for each row that touched a hole, from the
-  ;; lowest bit on: such a row is not right. `blank` then has a bit for those of them that touched nothing else.
+  ;; One square of the control grid: `rows` x `count` pixels, at least 8 a row, to the address `out`; the step of the grid is
+  ;; 2 ** logStep. All positions lie in the source. The nodes of the square are a b above c d, in whole numbers of 2 ** -20 of a
+  ;; source pixel. The result has a bit for each row that touched a hole, from the lowest bit on: such a row is not right.
+  ;; `blank` then has a bit for those of them that touched nothing else.
   (global $blank (export "blank") (mut i32) (i32.const 0))
   (func (export "square")
-    (param $out i32) (param $rows i32) (param $count i32) (param $inverse f64)
+    (param $out i32) (param $rows i32) (param $count i32) (param $logStep i32)
     (param $ax f64) (param $bx f64) (param $cx f64) (param $dx f64)
     (param $ay f64) (param $by f64) (param $cy f64) (param $dy f64)
     (result i32)
-    (local $touched i32) (local $y i32) (local $i i32)
-    (local $part f64) (local $startX f64) (local $startY f64) (local $left i32) (local $top i32)
-    (local $stepX i32) (local $stepY i32)
-    (local $firstX v128) (local $firstY v128) (local $next4X v128) (local $next4Y v128)
-    (local $countX v128) (local $countY v128) (local $base v128) (local $stride v128) (local $at v128) (local $a i32)
-    (local $upper v128) (local $lower v128) (local $weights v128) (local $upperHoles v128) (local $lowerHoles v128) (local $seen v128) (local $all v128) (local $mean v128)
-    (local $hole v128) (local $notHole v128) (local $bias v128) (local $wide i32) (local $last i32) (local $below i32) (local $digits v128) (local $half v128)
-    (local $one v128) (local $halfQuarter v128)
-    (local.set $hole (i16x8.splat (global.get $hole)))
-    (local.set $notHole (i16x8.splat (global.get $notHole)))
-    (local.set $bias (i16x8.splat (global.get $bias)))
-    (local.set $below (global.get $stride))
-    (local.set $stride (i32x4.splat (local.get $below)))
-    (local.set $wide (i32.eq (global.get $bytes) (i32.const 2)))
-    ;; Means of 8-bit pixels are rounded to multiples of 256.
-    (local.set $last (i32.sub (local.get $count) (i32.const 4)))
-    (local.set $one (i32x4.splat (i32.const 0x4000)))
-    (local.set $halfQuarter (i32x4.splat (i32.const 2048)))
-    (local.set $digits (i16x8.splat (select (i32.const 0xffff) (i32.const 0xff00) (local.get $wide))))
-    (local.set $half (i32x4.splat (select (i32.const 0x2000) (i32.const 0x200000) (local.get $wide))))
+    (local $touched i32) (local $row i32) (local $left i32) (local $to i32)
+    (local $firstX i64) (local $firstY i64) (local $acrossX i64) (local $acrossY i64)
+    (local $downX i64) (local $downY i64) (local $turnX i64) (local $turnY i64) (local $once i64) (local $twice i64)
+    ;; Of pixels: x counts 2 ** -24 of a source pixel, so that bytes of it can be picked, and y 2 ** -32. A name with 4 belongs
+    ;; to the second four of eight pixels.
+    (local $x i64) (local $y i64) (local $x4 i64) (local $y4 i64) (local $stepX i64) (local $stepY i64) (local $limit i64)
+    (local $lanesX v128) (local $lanesY v128) (local $next4Y v128)
+    (local $partX v128) (local $partX4 v128) (local $partY v128) (local $partY4 v128)
+    (local $at i32) (local $at4 i32) (local $again i32) (local $offsets v128) (local $offsets4 v128)
+    (local $upper v128) (local $upper4 v128) (local $lower v128) (local $lower4 v128) (local $seen v128)
+    (local $weights v128) (local $weights4 v128) (local $mean v128) (local $mean4 v128)
+    ;; Copies of what is used for every pixel: V8 loads a global anew each time.
+    (local $bytes i32) (local $stride i32)
+    (local $bias v128) (local $hole v128) (local $half v128) (local $pair v128) (local $second v128)
+    (local.set $bytes (global.get $bytes))
+    (local.set $stride (global.get $stride))
+    (local.set $bias (global.get $bias))
+    (local.set $hole (global.get $hole))
+    (local.set $half (global.get $half))
+    (local.set $pair (global.get $pair))
+    (local.set $second (global.get $second))
     (global.set $blank (i32.const 0))
-    (loop $row
-      (local.set $part (f64.mul (f64.convert_i32_s (local.get $y)) (local.get $inverse)))
-      ;; The first position of the row, and the step to the next: as counts of 2 ** -20 of a pixel.
-      (local.set $startX
-        (f64.sub
-          (f64.add (local.get $ax) (f64.mul (f64.sub (local.get $cx) (local.get $ax)) (local.get $part)))
-          (global.get $shiftX)))
-      (local.set $startY
-        (f64.sub
-          (f64.add (local.get $ay) (f64.mul (f64.sub (local.get $cy) (local.get $ay)) (local.get $part)))
-          (global.get $shiftY)))
-      (local.set $left (i32.trunc_f64_s (local.get $startX)))
-      (local.set $top (i32.trunc_f64_s (local.get $startY)))
-      (local.set $stepX
-        (call $counts
-          (f64.mul
-            (f64.sub
-              (f64.sub
-                (f64.add (local.get $bx) (f64.mul (f64.sub (local.get $dx) (local.get $bx)) (local.get $part)))
-                (global.get $shiftX))
-              (local.get $startX))
-            (local.get $inverse))))
-      (local.set $stepY
-        (call $counts
-          (f64.mul
-            (f64.sub
-              (f64.sub
-                (f64.add (local.get $by) (f64.mul (f64.sub (local.get $dy) (local.get $by)) (local.get $part)))
-                (global.get $shiftY))
-              (local.get $startY))
-            (local.get $inverse))))
-      ;; Half a unit of the weights is added, so that these are rounded.
-      (local.set $firstX
-        (i32x4.add
-          (i32x4.splat
-            (i32.add
-              (i32.trunc_f64_s
-                (f64.mul
-                  (f64.sub (local.get $startX) (f64.convert_i32_s (local.get $left)))
-                  (f64.const 1048576)))
-              (i32.const 32)))
-          (i32x4.mul (i32x4.splat (local.get $stepX)) (v128.const i32x4 0 1 2 3))))
-      (local.set $firstY
-        (i32x4.add
-          (i32x4.splat
-            (i32.add
-              (i32.trunc_f64_s
-                (f64.mul
-                  (f64.sub (local.get $startY) (f64.convert_i32_s (local.get $top)))
-                  (f64.const 1048576)))
-              (i32.const 64)))
-          (i32x4.mul (i32x4.splat (local.get $stepY)) (v128.const i32x4 0 1 2 3))))
-      (local.set $base
-        (i32x4.splat
-          (i32.add
-            (i32.add (global.get $source) (i32.mul (local.get $top) (global.get $stride)))
-            (i32.mul (local.get $left) (global.get $bytes)))))
-      (local.set $next4X (i32x4.splat (i32.mul (local.get $stepX) (i32.const 4))))
-      (local.set $next4Y (i32x4.splat (i32.mul (local.get $stepY) (i32.const 4))))
-      (local.set $countX (local.get $firstX))
-      (local.set $countY (local.get $firstY))
+    ;; `first`: the position of a row's first pixel; `across`: the way to the square's right side. Both times the step of the
+    ;; grid, so that `down` and `turn`, what they change from row to row, are whole.
+    (local.set $once (i64.extend_i32_s (local.get $logStep)))
+    (local.set $twice (i64.shl (local.get $once) (i64.const 1)))
+    (local.set $firstX (i64.trunc_f64_s (local.get $ax)))
+    (local.set $firstY (i64.trunc_f64_s (local.get $ay)))
+    (local.set $downX (i64.sub (i64.trunc_f64_s (local.get $cx)) (local.get $firstX)))
+    (local.set $downY (i64.sub (i64.trunc_f64_s (local.get $cy)) (local.get $firstY)))
+    (local.set $acrossX (i64.sub (i64.trunc_f64_s (local.get $bx)) (local.get $firstX)))
+    (local.set $acrossY (i64.sub (i64.trunc_f64_s (local.get $by)) (local.get $firstY)))
+    (local.set $turnX
+      (i64.sub (i64.trunc_f64_s (f64.sub (local.get $dx) (local.get $cx))) (local.get $acrossX)))
+    (local.set $turnY
+      (i64.sub (i64.trunc_f64_s (f64.sub (local.get $dy) (local.get $cy))) (local.get $acrossY)))
+    ;; Half a unit of the weights is added, so that these are rounded, and half a unit of the steps.
+    (local.set $firstX (i64.shl (i64.add (local.get $firstX) (i64.const 32)) (local.get $once)))
+    (local.set $firstY (i64.shl (i64.add (local.get $firstY) (i64.const 64)) (local.get $once)))
+    (local.set $acrossX
+      (i64.add
+        (i64.shl (local.get $acrossX) (local.get $once))
+        (i64.shr_u (i64.shl (i64.const 1) (local.get $twice)) (i64.const 1))))
+    (local.set $acrossY
+      (i64.add
+        (i64.shl (local.get $acrossY) (local.get $once))
+        (i64.shr_u (i64.shl (i64.const 1) (local.get $twice)) (i64.const 1))))
+    (loop $nextRow
+      (local.set $x (i64.shl (i64.shr_s (local.get $firstX) (local.get $once)) (i64.const 4)))
+      (local.set $y (i64.shl (i64.shr_s (local.get $firstY) (local.get $once)) (i64.const 12)))
+      (local.set $stepX (i64.shl (i64.shr_s (local.get $acrossX) (local.get $twice)) (i64.const 4)))
+      (local.set $stepY (i64.shl (i64.shr_s (local.get $acrossY) (local.get $twice)) (i64.const 12)))
+      (local.set $lanesX
+        (i32x4.mul (i32x4.splat (i32.wrap_i64 (local.get $stepX))) (v128.const i32x4 0 1 2 3)))
+      (local.set $lanesY
+        (i32x4.mul (i32x4.splat (i32.wrap_i64 (local.get $stepY))) (v128.const i32x4 0 1 2 3)))
+      (local.set $next4Y (i32x4.shl (i32x4.splat (i32.wrap_i64 (local.get $stepY))) (i32.const 2)))
+      ;; 0 for steps of more than 2 pixels, or backwards: then pairs of four are not sure to lie among eight pixels from the first.
+      (local.set $limit
+        (select (i64.const 0x100000000) (i64.const 0) (i64.le_u (local.get $stepX) (i64.const 0x2000000))))
       (local.set $seen (v128.const i64x2 0 0))
-      (local.set $all (v128.const i64x2 -1 -1))
-      (local.set $i (i32.const 0))
-      (loop $four
-        ;; Each 32 bits of `upper` become a pixel and its right neighbour; those of `lower`, the two below.
-        (local.set $at
+      (local.set $to (local.get $out))
+      (local.set $left (local.get $count))
+      (loop $eight
+        (local.set $x4 (i64.add (local.get $x) (i64.shl (local.get $stepX) (i64.const 2))))
+        (local.set $partX
           (i32x4.add
-            (local.get $base)
-            (i32x4.mul (i32x4.shr_s (local.get $countY) (i32.const 20)) (local.get $stride))))
-        (if (local.get $wide)
+            (i32x4.splat (i32.and (i32.wrap_i64 (local.get $x)) (i32.const 0xffffff)))
+            (local.get $lanesX)))
+        (local.set $partX4
+          (i32x4.add
+            (i32x4.splat (i32.and (i32.wrap_i64 (local.get $x4)) (i32.const 0xffffff)))
+            (local.get $lanesX)))
+        ;; Which bytes of 16 from the first pixel on are the pairs of four: the whole part of a position is its highest byte.
+        (local.set $offsets
+          (i8x16.swizzle (local.get $partX) (v128.const i8x16 3 3 3 3 7 7 7 7 11 11 11 11 15 15 15 15)))
+        (local.set $offsets
+          (i8x16.add
+            (i8x16.add (local.get $offsets) (local.get $pair))
+            (v128.and (local.get $offsets) (local.get $second))))
+        (local.set $offsets4
+          (i8x16.swizzle (local.get $partX4) (v128.const i8x16 3 3 3 3 7 7 7 7 11 11 11 11 15 15 15 15)))
+        (local.set $offsets4
+          (i8x16.add
+            (i8x16.add (local.get $offsets4) (local.get $pair))
+            (v128.and (local.get $offsets4) (local.get $second))))
+        ;; Where all eight lie between the same two rows, and near enough.
+        (if
+          (i64.lt_u
+            (i64.xor (local.get $y) (i64.add (local.get $y) (i64.mul (local.get $stepY) (i64.const 7))))
+            (local.get $limit))
           (then
             (local.set $at
-              (i32x4.add
+              (i32.add
+                (global.get $source)
+                (i32.mul (i32.wrap_i64 (i64.shr_s (local.get $y) (i64.const 32))) (local.get $stride))))
+            (local.set $at4
+              (i32.add
                 (local.get $at)
-                (i32x4.shl (i32x4.shr_s (local.get $countX) (i32.const 20)) (i32.const 1))))
-            (local.set $a (i32x4.extract_lane 0 (local.get $at)))
-            (local.set $upper (v128.load32_zero (local.get $a)))
-            (local.set $lower (v128.load32_zero (i32.add (local.get $a) (local.get $below))))
-            (local.set $a (i32x4.extract_lane 1 (local.get $at)))
-            (local.set $upper (v128.load32_lane 1 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load32_lane 1 (i32.add (local.get $a) (local.get $below)) (local.get $lower)))
-            (local.set $a (i32x4.extract_lane 2 (local.get $at)))
-            (local.set $upper (v128.load32_lane 2 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load32_lane 2 (i32.add (local.get $a) (local.get $below)) (local.get $lower)))
-            (local.set $a (i32x4.extract_lane 3 (local.get $at)))
-            (local.set $upper (v128.load32_lane 3 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load32_lane 3 (i32.add (local.get $a) (local.get $below)) (local.get $lower))))
-          (else
+                (i32.mul (i32.wrap_i64 (i64.shr_s (local.get $x4) (i64.const 24))) (local.get $bytes))))
             (local.set $at
-              (i32x4.add (local.get $at) (i32x4.shr_s (local.get $countX) (i32.const 20))))
-            (local.set $upper (v128.const i64x2 0 0))
-            (local.set $lower (v128.const i64x2 0 0))
-            (local.set $a (i32x4.extract_lane 0 (local.get $at)))
-            (local.set $upper (v128.load16_lane 0 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load16_lane 0 (i32.add (local.get $a) (local.get $below)) (local.get $lower)))
-            (local.set $a (i32x4.extract_lane 1 (local.get $at)))
-            (local.set $upper (v128.load16_lane 1 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load16_lane 1 (i32.add (local.get $a) (local.get $below)) (local.get $lower)))
-            (local.set $a (i32x4.extract_lane 2 (local.get $at)))
-            (local.set $upper (v128.load16_lane 2 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load16_lane 2 (i32.add (local.get $a) (local.get $below)) (local.get $lower)))
-            (local.set $a (i32x4.extract_lane 3 (local.get $at)))
-            (local.set $upper (v128.load16_lane 3 (local.get $a) (local.get $upper)))
-            (local.set $lower (v128.load16_lane 3 (i32.add (local.get $a) (local.get $below)) (local.get $lower)))
-            (local.set $upper
-              (i8x16.shuffle 0 16 1 17 2 18 3 19 4 20 5 21 6 22 7 23 (v128.const i64x2 0 0) (local.get $upper)))
+              (i32.add
+                (local.get $at)
+                (i32.mul (i32.wrap_i64 (i64.shr_s (local.get $x) (i64.const 24))) (local.get $bytes))))
+            (local.set $upper (i8x16.swizzle (v128.load (local.get $at)) (local.get $offsets)))
             (local.set $lower
-              (i8x16.shuffle 0 16 1 17 2 18 3 19 4 20 5 21 6 22 7 23 (v128.const i64x2 0 0) (local.get $lower)))))
+              (i8x16.swizzle (v128.load (i32.add (local.get $at) (local.get $stride))) (local.get $offsets)))
+            (local.set $upper4 (i8x16.swizzle (v128.load (local.get $at4)) (local.get $offsets4)))
+            (local.set $lower4
+              (i8x16.swizzle (v128.load (i32.add (local.get $at4) (local.get $stride))) (local.get $offsets4))))
+          (else
+            ;; One by one: the first four, then, as these move on, the second.
+            (local.set $x4 (local.get $x))
+            (local.set $y4 (local.get $y))
+            (local.set $offsets
+              (i8x16.add (local.get $pair) (v128.const i8x16 0 0 0 0 4 4 4 4 8 8 8 8 12 12 12 12)))
+            (local.set $again (i32.const 1))
+            (loop $four
+              (local.set $upper (local.get $upper4))
+              (local.set $lower (local.get $lower4))
+              (local.set $at
+                (i32.add
+                  (i32.add
+                    (global.get $source)
+                    (i32.mul (i32.wrap_i64 (i64.shr_s (local.get $y4) (i64.const 32))) (local.get $stride)))
+                  (i32.mul (i32.wrap_i64 (i64.shr_s (local.get $x4) (i64.const 24))) (local.get $bytes))))
+              (local.set $upper4 (v128.load32_zero (local.get $at)))
+              (local.set $lower4 (v128.load32_zero (i32.add (local.get $at) (local.get $stride))))
+              (local.set $x4 (i64.add (local.get $x4) (local.get $stepX)))
+              (local.set $y4 (i64.add (local.get $y4) (local.get $stepY)))
+              (local.set $at
+                (i32.add
+                  (i32.add
+                    (global.get $source)
+                    (i32.mul (i32.wrap_i64 (i64.shr_s (local.get $y4) (i64.const 32))) (local.get $stride)))
+                  (i32.mul (i32.wrap_i64 (i64.shr_s (local.get $x4) (i64.const 24))) (local.get $bytes))))
+              (local.set $upper4 (v128.load32_lane 1 (local.get $at) (local.get $upper4)))
+              (local.set $lower4 (v128.load32_lane 1 (i32.add (local.get $at) (local.get $stride)) (local.get $lower4)))
+              (local.set $x4 (i64.add (local.get $x4) (local.get $stepX)))
+              (local.set $y4 (i64.add (local.get $y4) (local.get $stepY)))
+              (local.set $at
+                (i32.add
+                  (i32.add
+                    (global.get $source)
+                    (i32.mul (i32.wrap_i64 (i64.shr_s (local.get $y4) (i64.const 32))) (local.get $stride)))
+                  (i32.mul (i32.wrap_i64 (i64.shr_s (local.get $x4) (i64.const 24))) (local.get $bytes))))
+              (local.set $upper4 (v128.load32_lane 2 (local.get $at) (local.get $upper4)))
+              (local.set $lower4 (v128.load32_lane 2 (i32.add (local.get $at) (local.get $stride)) (local.get $lower4)))
+              (local.set $x4 (i64.add (local.get $x4) (local.get $stepX)))
+              (local.set $y4 (i64.add (local.get $y4) (local.get $stepY)))
+              (local.set $at
+                (i32.add
+                  (i32.add
+                    (global.get $source)
+                    (i32.mul (i32.wrap_i64 (i64.shr_s (local.get $y4) (i64.const 32))) (local.get $stride)))
+                  (i32.mul (i32.wrap_i64 (i64.shr_s (local.get $x4) (i64.const 24))) (local.get $bytes))))
+              (local.set $upper4 (v128.load32_lane 3 (local.get $at) (local.get $upper4)))
+              (local.set $lower4 (v128.load32_lane 3 (i32.add (local.get $at) (local.get $stride)) (local.get $lower4)))
+              (local.set $x4 (i64.add (local.get $x4) (local.get $stepX)))
+              (local.set $y4 (i64.add (local.get $y4) (local.get $stepY)))
+              (local.set $upper4 (i8x16.swizzle (local.get $upper4) (local.get $offsets)))
+              (local.set $lower4 (i8x16.swizzle (local.get $lower4) (local.get $offsets)))
+              (br_if $four (i32.eqz (local.tee $again (i32.sub (local.get $again) (i32.const 1))))))))
         (local.set $upper (v128.xor (local.get $upper) (local.get $bias)))
         (local.set $lower (v128.xor (local.get $lower) (local.get $bias)))
-        (local.set $upperHoles (i16x8.eq (local.get $upper) (local.get $hole)))
-        (local.set $lowerHoles (i16x8.eq (local.get $lower) (local.get $hole)))
-        (local.set $seen (v128.or (local.get $seen) (v128.or (local.get $upperHoles) (local.get $lowerHoles))))
-        (local.set $all (v128.and (local.get $all) (v128.and (local.get $upperHoles) (local.get $lowerHoles))))
-        ;; Along the rows with weights of 14 bits, then between them with 13 bits.
-        (local.set $weights (i32x4.shr_u (i32x4.shl (local.get $countX) (i32.const 12)) (i32.const 18)))
+        (local.set $upper4 (v128.xor (local.get $upper4) (local.get $bias)))
+        (local.set $lower4 (v128.xor (local.get $lower4) (local.get $bias)))
+        (local.set $seen
+          (i16x8.add
+            (local.get $seen)
+            (i16x8.add
+              (i16x8.add
+                (i16x8.eq (local.get $upper) (local.get $hole))
+                (i16x8.eq (local.get $lower) (local.get $hole)))
+              (i16x8.add
+                (i16x8.eq (local.get $upper4) (local.get $hole))
+                (i16x8.eq (local.get $lower4) (local.get $hole))))))
+        ;; Along the rows with weights of 14 bits, doubled and negative, because of 16 bits only -2 ** 15 can stand for 1: w - 1
+        ;; for the left pixel and -w for the right one.
         (local.set $weights
-          (i32x4.add
-            (i32x4.sub (i32x4.shl (local.get $weights) (i32.const 16)) (local.get $weights))
-            (local.get $one)))
+          (v128.or
+            (i16x8.mul
+              (i16x8.shr_u
+                (i8x16.swizzle (local.get $partX) (v128.const i8x16 1 2 1 2 5 6 5 6 9 10 9 10 13 14 13 14))
+                (i32.const 2))
+              (v128.const i16x8 2 -2 2 -2 2 -2 2 -2))
+            (v128.const i16x8 0x8000 0 0x8000 0 0x8000 0 0x8000 0)))
         (local.set $upper (i32x4.dot_i16x8_s (local.get $upper) (local.get $weights)))
         (local.set $lower (i32x4.dot_i16x8_s (local.get $lower) (local.get $weights)))
+        (local.set $weights4
+          (v128.or
+            (i16x8.mul
+              (i16x8.shr_u
+                (i8x16.swizzle (local.get $partX4) (v128.const i8x16 1 2 1 2 5 6 5 6 9 10 9 10 13 14 13 14))
+                (i32.const 2))
+              (v128.const i16x8 2 -2 2 -2 2 -2 2 -2))
+            (v128.const i16x8 0x8000 0 0x8000 0 0x8000 0 0x8000 0)))
+        (local.set $upper4 (i32x4.dot_i16x8_s (local.get $upper4) (local.get $weights4)))
+        (local.set $lower4 (i32x4.dot_i16x8_s (local.get $lower4) (local.get $weights4)))
+        ;; Between the rows with 13 bits.
+        (local.set $partY (i32x4.add (i32x4.splat (i32.wrap_i64 (local.get $y))) (local.get $lanesY)))
+        (local.set $partY4 (i32x4.add (local.get $partY) (local.get $next4Y)))
         (local.set $mean
-          (i32x4.shr_s
-            (i32x4.mul
-              (i32x4.shr_s
-                (i32x4.add (i32x4.sub (local.get $lower) (local.get $upper)) (local.get $halfQuarter))
-                (i32.const 12))
-              (i32x4.shr_u (i32x4.shl (local.get $countY) (i32.const 12)) (i32.const 19)))
-            (i32.const 1)))
+          (i32x4.add
+            (i32x4.sub
+              (i32x4.mul
+                (i32x4.shr_s
+                  (i32x4.add (i32x4.sub (local.get $upper) (local.get $lower)) (v128.const i32x4 4096 4096 4096 4096))
+                  (i32.const 13))
+                (i32x4.shr_u (local.get $partY) (i32.const 19)))
+              (local.get $upper))
+            (local.get $half)))
+        (local.set $mean4
+          (i32x4.add
+            (i32x4.sub
+              (i32x4.mul
+                (i32x4.shr_s
+                  (i32x4.add (i32x4.sub (local.get $upper4) (local.get $lower4)) (v128.const i32x4 4096 4096 4096 4096))
+                  (i32.const 13))
+                (i32x4.shr_u (local.get $partY4) (i32.const 19)))
+              (local.get $upper4))
+            (local.get $half)))
         (local.set $mean
-          (i32x4.shr_s
-            (i32x4.add (i32x4.add (local.get $upper) (local.get $mean)) (local.get $half))
-            (i32.const 14)))
-        (local.set $mean
-          (v128.and (i16x8.narrow_i32x4_s (local.get $mean) (local.get $mean)) (local.get $digits)))
+          (v128.and
+            (i16x8.narrow_i32x4_s
+              (i32x4.shr_s (local.get $mean) (i32.const 15))
+              (i32x4.shr_s (local.get $mean4) (i32.const 15)))
+            (global.get $digits)))
         (local.set $mean
           (v128.xor
-            (v128.bitselect (local.get $notHole) (local.get $mean) (i16x8.eq (local.get $mean) (local.get $hole)))
+            (i16x8.add
+              (local.get $mean)
+              (v128.and (i16x8.eq (local.get $mean) (local.get $hole)) (global.get $aside)))
             (local.get $bias)))
-        (if (local.get $wide)
-          (then
-            (v128.store64_lane 0
-              (i32.add (local.get $out) (i32.shl (local.get $i) (i32.const 1)))
-              (local.get $mean)))
+        (if (i32.eq (local.get $bytes) (i32.const 2))
+          (then (v128.store (local.get $to) (local.get $mean)))
           (else
             (local.set $mean (i16x8.shr_u (local.get $mean) (i32.const 8)))
-            (v128.store32_lane 0
-              (i32.add (local.get $out) (local.get $i))
-              (i8x16.narrow_i16x8_u (local.get $mean) (local.get $mean)))))
-        (local.set $i (i32.add (local.get $i) (i32.const 4)))
-        (local.set $countX (i32x4.add (local.get $countX) (local.get $next4X)))
-        (local.set $countY (i32x4.add (local.get $countY) (local.get $next4Y)))
-        (br_if $four (i32.le_s (local.get $i) (local.get $last)))
-        ;; Where 1 to 3 pixels are left, the last four of the row, some for the second time.
-        (if (i32.lt_s (local.get $i) (local.get $count))
+            (v128.store64_lane 0 (local.get $to) (i8x16.narrow_i16x8_u (local.get $mean) (local.get $mean)))))
+        (local.set $to (i32.add (local.get $to) (i32.shl (local.get $bytes) (i32.const 3))))
+        (local.set $x (i64.add (local.get $x) (i64.shl (local.get $stepX) (i64.const 3))))
+        (local.set $y (i64.add (local.get $y) (i64.shl (local.get $stepY) (i64.const 3))))
+        (local.set $left (i32.sub (local.get $left) (i32.const 8)))
+        (br_if $eight (i32.ge_s (local.get $left) (i32.const 8)))
+        ;; Where 1 to 7 pixels are left: back, so that the last eight of the row come next, some for the second time.
+        (if (i32.gt_s (local.get $left) (i32.const 0))
           (then
-            (local.set $i (local.get $last))
-            (local.set $countX
-              (i32x4.add (local.get $firstX) (i32x4.splat (i32.mul (local.get $stepX) (local.get $i)))))
-            (local.set $countY
-              (i32x4.add (local.get $firstY) (i32x4.splat (i32.mul (local.get $stepY) (local.get $i)))))
-            (br $four))))
-      (local.set $touched
-        (i32.or
-          (local.get $touched)
-          (i32.shl (i32.and (v128.any_true (local.get $seen)) (global.get $holes)) (local.get $y))))
-      (global.set $blank
-        (i32.or
-          (global.get $blank)
-          (i32.shl (i32.and (i16x8.all_true (local.get $all)) (global.get $holes)) (local.get $y))))
+            (local.set $left (i32.sub (local.get $left) (i32.const 8)))
+            (local.set $to (i32.add (local.get $to) (i32.mul (local.get $left) (local.get $bytes))))
+            (local.set $x (i64.add (local.get $x) (i64.mul (local.get $stepX) (i64.extend_i32_s (local.get $left)))))
+            (local.set $y (i64.add (local.get $y) (i64.mul (local.get $stepY) (i64.extend_i32_s (local.get $left)))))
+            (local.set $left (i32.const 8))
+            (br $eight))))
+      (if (v128.any_true (local.get $seen))
+        (then
+          (local.set $touched (i32.or (local.get $touched) (i32.shl (global.get $holes) (local.get $row))))
+          (global.set $blank
+            (i32.or
+              (global.get $blank)
+              (i32.shl
+                (i16x8.all_true
+                  (i16x8.eq
+                    (local.get $seen)
+                    ;; Each lane counts down, four times for eight pixels.
+                    (i16x8.splat (i32.mul (i32.const -4) (i32.shr_u (i32.add (local.get $count) (i32.const 7)) (i32.const 3))))))
+                (local.get $row))))))
+      (local.set $firstX (i64.add (local.get $firstX) (local.get $downX)))
+      (local.set $firstY (i64.add (local.get $firstY) (local.get $downY)))
+      (local.set $acrossX (i64.add (local.get $acrossX) (local.get $turnX)))
+      (local.set $acrossY (i64.add (local.get $acrossY) (local.get $turnY)))
       (local.set $out (i32.add (local.get $out) (global.get $outStride)))
-      (local.set $y (i32.add (local.get $y) (i32.const 1)))
-      (br_if $row (i32.lt_s (local.get $y) (local.get $rows))))
-    (local.get $touched))
-
-  (func $counts (param $pixels f64) (result i32)
-    (i32.trunc_f64_s
-      (f64.floor (f64.add (f64.mul (local.get $pixels) (f64.const 1048576)) (f64.const 0.5))))))
+      (local.set $row (i32.add (local.get $row) (i32.const 1)))
+      (br_if $nextRow (i32.lt_s (local.get $row) (local.get $rows))))
+    (local.get $touched)))

@@ -21,10 +21,11 @@ export function assessFrom(
     if (known[i] === 1 && mask[i] === Mask.notAssessed) mask[i] = table[quality[i]];
 }
 
-/** A mask for what nothing can assess: 255 where there is data, 0 where there is none. */
+/** A mask for what nothing can assess: 255 where there is data (1 in `valid`), 0 where there is none. */
 export function unassessedMask(valid: Uint8Array): Uint8Array {
   const mask = new Uint8Array(valid.length);
-  for (let i = 0; i < mask.length; i++) mask[i] = valid[i] === 0 ? Mask.nodata : Mask.notAssessed;
+  // Without a branch, which pixels of mixed cells would take by chance.
+  for (let i = 0; i < mask.length; i++) mask[i] = valid[i] * Mask.notAssessed;
   return mask;
 }
 
@@ -35,12 +36,10 @@ export function histogramOf(mask: Uint8Array): Uint32Array {
   return histogram;
 }
 
-/** Percent of pixels that hold data: those that are not 0. */
-export function coverageOf(valid: Uint8Array): number {
-  if (valid.length === 0) return 0;
-  let count = 0;
-  for (let i = 0; i < valid.length; i++) if (valid[i] !== 0) count++;
-  return (100 * count) / valid.length;
+/** Percent of pixels that hold data: those that are not 0. 0 without pixels. */
+export function coverageOf(histogram: Uint32Array): number {
+  const size = histogram.reduce((sum, count) => sum + count, 0);
+  return size === 0 ? 0 : (100 * (size - histogram[0])) / size;
 }
 
 /** Percent of cloud (code 2) among the assessed pixels (codes 1 to 4); null where none is assessed. */

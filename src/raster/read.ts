@@ -1,11 +1,19 @@
 /** Reads pixels: rows for a rolling window, windows, and whole small images. */
 import { windowOutside } from './errors.js';
-import { readWithGdal } from './gdal/read.js';
+import { type GdalRead, readWithGdal } from './gdal/read.js';
 import { readHdf5 } from './hdf5/read.js';
 import { openRaster } from './header.js';
 import { newPixels } from './pixels.js';
 import { readTiff } from './read-tiff.js';
 import type { PixelArray, RasterHeader, Window } from './types.js';
+
+/** A window of some bands of a raster, and where it goes. */
+export interface Read {
+  header: RasterHeader;
+  bands: number[];
+  window: Window;
+  target: ReadTarget;
+}
 
 /** Where the pixels of a window go: its first pixel to `offset`, its rows `stride` pixels apart. */
 export interface ReadTarget {
@@ -30,9 +38,28 @@ export async function readRows(
   firstRow: number,
   signal?: AbortSignal,
 ): Promise<void> {
-  const window = { column: 0, row: rowStart, width: header.width, height: rowEnd - rowStart };
-  const target = { arrays: into, offset: (rowStart - firstRow) * header.width, stride: header.width };
-  await readInto(header, bands, window, target, signal);
+  await readAllRows([{ header, bands, rowStart, rowEnd, into, firstRow }], signal);
+}
+
+/** What `readRows` is asked for. */
+export interface RowsRead {
+  header: RasterHeader;
+  bands: number[];
+  rowStart: number;
+  rowEnd: number;
+  into: PixelArray[];
+  firstRow: number;
+}
+
+/** `readRows` of several rasters, one after another. Those that GDAL decodes cost less so than each for itself. */
+export async function readAllRows(rows: RowsRead[], signal?: AbortSignal): Promise<void> {
+  const reads = rows.map(({ header, bands, rowStart, rowEnd, into, firstRow }) => ({
+    header,
+    bands,
+    window: { column: 0, row: rowStart, width: header.width, height: rowEnd - rowStart },
+    target: { arrays: into, offset: (rowStart - firstRow) * header.width, stride: header.width },
+  }));
+  await readInto(reads, signal);
 }
 
 /** The pixels of a window of some bands, one array of window.width x window.height a band. */
@@ -43,7 +70,8 @@ export async function readWindow(
   signal?: AbortSignal,
 ): Promise<PixelArray[]> {
   const arrays = bands.map(() => newPixels(header.dataType, window.width * window.height));
-  await readInto(header, bands, window, { arrays, offset: 0, stride: window.width }, signal);
+  const target = { arrays, offset: 0, stride: window.width };
+  await readInto([{ header, bands, window, target }], signal);
   return arrays;
 }
 
@@ -59,33 +87,21 @@ export async function readRaster(
   return { header, bands: await readWindow(header, wanted, all, signal) };
 }
 
-async function readInto(
-  header: RasterHeader,
-  bands: number[],
-  window: Window,
-  target: ReadTarget,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  checkRequest(header, bands, window, target);
-  signal?.throwIfAborted();
-  if (window.width === 0 || window.height === 0 || bands.length === 0) return;
-  const { blocks } = header;
-  switch (blocks.reader) {
-    case 'tiff':
-      return readTiff({ ...header, blocks }, bands, window, target);
-    case 'gdal':
-      return readWithGdal({ ...header, blocks }, bands, window, target, signal);
-    case 'hdf5':
-      return readHdf5({ ...header, blocks }, bands, window, target);
+async function readInto(reads: Read[], signal: AbortSignal | undefined): Promise<void> {
+  for (const read of reads) checkRequest(read);
+  const throughGdal: GdalRead[] = [];
+  for (const { header, bands, window, target } of reads) {
+    signal?.throwIfAborted();
+    if (window.width === 0 || window.height === 0 || bands.length === 0) continue;
+    const { blocks } = header;
+    if (blocks.reader === 'tiff') await readTiff({ ...header, blocks }, bands, window, target);
+    else if (blocks.reader === 'hdf5') await readHdf5({ ...header, blocks }, bands, window, target);
+    else throughGdal.push({ header: { ...header, blocks }, bands, window, target });
   }
+  if (throughGdal.length > 0) await readWithGdal(throughGdal, signal);
 }
 
-function checkRequest(
-  header: RasterHeader,
-  bands: number[],
-  window: Window,
-  { arrays, offset, stride }: ReadTarget,
-): void {
+function checkRequest({ header, bands, window, target: { arrays, offset, stride } }: Read): void {
   const { column, row, width, height } = window;
   const inside =
     column >= 0 &&

@@ -13,14 +13,23 @@ export interface Squares {
   blank: Int32Array;
   /** Likewise: the row is yet to be interpolated. */
   todo: Int32Array;
+  /**
+   * Where the nodes lie, from the centre of the window's first pixel on: whole numbers of `UNIT`. So the kernels reckon
+   * without rounding, and agree to the last bit.
+   */
+  x: Float64Array;
+  y: Float64Array;
   /** The pixels of the window that interior squares need. */
   needed: { left: number; top: number; right: number; bottom: number };
 }
 
+/** Positions along a row of pixels are counted in 2 ** -20 of a source pixel: adding integers is fast. */
+export const UNIT = 2 ** 20;
+
 /** The longest way across a square, in source pixels: positions along it are counted in 2 ** -20 of them, in 32 bits. */
-const LONGEST = 2000;
+export const LONGEST = 2000;
 /** More than what rounding does to positions. */
-const MARGIN = 0.01;
+export const MARGIN = 0.01;
 
 /** Squares beyond the window are blank, all rows of others are yet to do. */
 export function squaresOf(grid: ControlGrid, { column, row, width, height }: Window): Squares {
@@ -51,7 +60,9 @@ export function squaresOf(grid: ControlGrid, { column, row, width, height }: Win
       needed.bottom = Math.max(needed.bottom, Math.floor(bottom + MARGIN) + 2);
     }
   }
-  return { interior, blank, todo, needed };
+  const x = grid.x.map((position) => Math.floor((position - column - 0.5) * UNIT + 0.5));
+  const y = grid.y.map((position) => Math.floor((position - row - 0.5) * UNIT + 0.5));
+  return { interior, blank, todo, x, y, needed };
 }
 
 /** The lowest or highest position of a square's four corner pixels; NaN where a node is. */

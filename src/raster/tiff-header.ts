@@ -25,6 +25,7 @@ const TAG = {
   planarConfiguration: 284,
   dateTime: 306,
   predictor: 317,
+  colourMap: 320,
   tileWidth: 322,
   tileHeight: 323,
   tileOffsets: 324,
@@ -94,6 +95,8 @@ async function readHeader(file: FileHandle, path: string): Promise<RasterHeader>
     directory.numbers(TAG.geoDoubles) ?? [],
     directory.text(TAG.geoText) ?? '',
   );
+  const palette = one(TAG.photometric, 1) === PALETTE_COLOUR;
+  const colours = palette && dataType === 'uint8' ? directory.numbers(TAG.colourMap) : undefined;
   return {
     path,
     fileBytes: status.size,
@@ -104,7 +107,8 @@ async function readHeader(file: FileHandle, path: string): Promise<RasterHeader>
     crs: crsFromGeoKeys(keys, path),
     transform: transformOf(directory, keys, path),
     nodata: parseNodata(directory.text(TAG.gdalNodata)),
-    palette: one(TAG.photometric, 1) === PALETTE_COLOUR,
+    palette,
+    ...(colours?.length === 768 && { colours }),
     blocks,
     ...parseGdalMetadata(directory.text(TAG.gdalMetadata) ?? '', bands),
     dateTime: directory.text(TAG.dateTime),

@@ -97,6 +97,9 @@ export interface Container {
   metadata: Record<string, string>;
 }
 
+/** Colours of the codes 0 to 255 as TIFF's ColorMap has them: all reds, then greens, then blues, each 0 to 65535. */
+export type ColourTable = ArrayLike<number>;
+
 /** Everything known of a raster before its pixels are read. Plain data: it can be sent to a worker thread. */
 export interface RasterHeader {
   path: string;
@@ -110,6 +113,8 @@ export interface RasterHeader {
   nodata: number | undefined;
   /** True where the values are indexes of a colour table: codes, which must not be averaged. */
   palette: boolean;
+  /** Their colours, where the values have 8 bits. */
+  colours?: ColourTable | undefined;
   blocks: BlockLayout;
   bandTags: BandTags[];
   /** What the file says of itself as a whole: GDAL metadata items, HDF attributes. */

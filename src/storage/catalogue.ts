@@ -3,15 +3,24 @@ import { Level } from 'level';
 import { TilewrightError } from '../errors.js';
 import { asStorageError, onDisk } from './errors.js';
 import { decodeRecord, encodeRecord } from './record-codec.js';
-import type { CollectionRecord, JobRecord, ModelRecord, SceneRecord, TileRecord } from './records.js';
+import type {
+  CollectionRecord,
+  JobRecord,
+  LogRecord,
+  ModelRecord,
+  RequestRecord,
+  SceneRecord,
+  TileRecord,
+} from './records.js';
 
 /** One put or delete, to be handed to `Catalogue.write` together with others. */
 export type Change = { type: 'put'; key: string; value: Buffer } | { type: 'del'; key: string };
 
-/** Which keys of a table: those that begin with `prefix` and come before `before`, in their order or reversed. */
+/** Which keys of a table: those that begin with `prefix`, between `after` and `before`, in their order or reversed. */
 export interface KeyRange {
   prefix?: string;
-  before?: string;
+  after?: string | undefined;
+  before?: string | undefined;
   reverse?: boolean;
   limit?: number;
 }
@@ -110,9 +119,9 @@ export class Table<T> {
     }
   }
 
-  private levelRange({ prefix = '', before, reverse = false, limit = -1 }: KeyRange) {
+  private levelRange({ prefix = '', after, before, reverse = false, limit = -1 }: KeyRange) {
     return {
-      gte: this.prefix + prefix,
+      ...(after === undefined ? { gte: this.prefix + prefix } : { gt: this.prefix + after }),
       lt: this.prefix + (before ?? `${prefix}\x7f`),
       reverse,
       limit,
@@ -132,6 +141,8 @@ export class Table<T> {
  * | tiles | tile id, which begins with `<collection>_<scene>_` |
  * | models | model id |
  * | jobs | job id |
+ * | logs | `<job>/<number of the line>`, ten digits |
+ * | requests | SHA-256 of the key that the client gave to the request |
  * | pending | folder of a tile or model version that is being written, relative to the data folder |
  * | superseded | folder of a version that no record names any more, and since when |
  * | commits | number of a commit that has changed tiles, 12 digits; those that the index's snapshot holds are dropped |
@@ -146,6 +157,8 @@ export class Catalogue {
   readonly tiles: Table<TileRecord>;
   readonly models: Table<ModelRecord>;
   readonly jobs: Table<JobRecord>;
+  readonly logs: Table<LogRecord>;
+  readonly requests: Table<RequestRecord>;
   readonly pending: Table<{ since: number }>;
   readonly superseded: Table<{ since: number }>;
   readonly commits: Table<CommitRecord>;
@@ -161,6 +174,8 @@ export class Catalogue {
     this.tiles = table('tiles');
     this.models = table('models');
     this.jobs = table('jobs');
+    this.logs = table('logs');
+    this.requests = table('requests');
     this.pending = table('pending');
     this.superseded = table('superseded');
     this.commits = table('commits');

@@ -1,9 +1,9 @@
 /** The columns of all tiles that searches read, in memory. */
 import { setImmediate } from 'node:timers/promises';
-import type { TimeBound } from './cell-directory.js';
 import type { Columns, Dictionary } from './columns.js';
 import { FirstRows } from './first-rows.js';
-import { isWithin, type KeyRange, mergeRanges } from './key-range.js';
+import type { IndexPage, IndexQuery, Selection } from './index-query.js';
+import { isWithin, mergeRanges } from './key-range.js';
 import { type Merged, mergeRows } from './merge-rows.js';
 import type { TileRecord } from './records.js';
 import {
@@ -17,44 +17,12 @@ import {
 import { Rows, SharedNames } from './rows.js';
 import type { RowsImage } from './rows-image.js';
 
-/** Which tiles; every condition that is given must be fulfilled. */
-export interface Selection {
-  /** Whether a row matches, from `columns`; called only for rows that are present and fulfil the other conditions. */
-  where?(row: number): boolean;
-  /** Only rows in these ranges, which may overlap. */
-  ranges?: readonly KeyRange[];
-  /** Only these tiles. */
-  ids?: Iterable<string>;
-  /** Only tiles whose time overlaps this, ends included. */
-  time?: TimeBound;
-}
-
-export interface IndexQuery extends Selection {
-  /** Newest first where it is not given. */
-  order?: RowOrder;
-  /** The page begins after this place. */
-  after?: Position;
-  /** The most ids of a page; all where undefined. */
-  limit?: number;
-  /** False where `matched` is not needed, which saves time on newest-first pages without ranges and ids. */
-  count?: boolean;
-}
-
-export interface IndexPage {
-  /** Tile ids in their order. */
-  ids: string[];
-  /** How many tiles match, before and after this page too; with `count` false it may be any number below. */
-  matched: number;
-  /** The place of the last id where more match after it. */
-  next?: Position;
-}
-
 const NEWEST_FIRST: RowOrder = [];
 /** A tail is worth a merge where it is longer than an eighth of the sorted rows, within these limits. */
 const SHORTEST_TAIL = 4_096;
 const LONGEST_TAIL = 16_384;
-/** A tail that is so many times longer is merged at once. */
-const OVERDUE = 4;
+/** A longer tail is merged at once where it is more than what is sorted. */
+const OVERDUE = 65_536;
 
 /**
  * All tiles as columns: most of them sorted by cell and time, the latest ones in a tail behind them.
@@ -143,7 +111,7 @@ export class ColumnIndex {
   /** Adds tiles; a tile of a known id takes the place of the former one. */
   add(records: Iterable<TileRecord>): void {
     for (const record of records) this.append(record);
-    if (this.unsorted > OVERDUE * this.longestTail) this.merge();
+    if (this.unsorted > Math.max(OVERDUE, this.rows.cells.rows)) this.merge();
   }
 
   /** Removes tiles by their ids; unknown ids are passed over. */

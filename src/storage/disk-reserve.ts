@@ -24,15 +24,20 @@ export class DiskReserve {
   async check(bytesToCome = 0): Promise<void> {
     if (this.bytes === 0) return;
     if (performance.now() - this.askedAt >= INTERVAL) await this.ask();
-    const kept = this.bytes ?? 0;
-    if (this.free - bytesToCome < kept) throw diskLow(this.dir, Math.max(0, this.free), kept + bytesToCome);
+    this.refuseTooMany(bytesToCome);
     this.free -= bytesToCome;
   }
 
-  /** Bytes that can be written before the reserve is touched. */
-  async available(): Promise<number> {
+  /** Asks the disk now, and announces nothing: for what will be announced as it is written. Throws TW_STORAGE_DISK_LOW. */
+  async require(bytes: number): Promise<void> {
+    if (this.bytes === 0) return;
     await this.ask();
-    return Math.max(0, this.free - (this.bytes ?? 0));
+    this.refuseTooMany(bytes);
+  }
+
+  private refuseTooMany(bytes: number): void {
+    const kept = this.bytes ?? 0;
+    if (this.free - bytes < kept) throw diskLow(this.dir, Math.max(0, this.free), kept + bytes);
   }
 
   /** Callers that come meanwhile wait for the same answer. */

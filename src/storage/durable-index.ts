@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { TilewrightError } from '../errors.js';
 import type { Catalogue, Change, CommitRecord, Scanned } from './catalogue.js';
 import { ColumnIndex } from './column-index.js';
+import type { DiskReserve } from './disk-reserve.js';
 import { onDisk } from './errors.js';
 import type { TileRecord } from './records.js';
 import { readSnapshot, writeSnapshot } from './snapshot.js';
@@ -14,6 +15,8 @@ const CHUNK = 5_000;
 /** A snapshot is due when so many tiles have changed since the last one, or so many commits have come. */
 const MOST_TILES = 20_000;
 const MOST_COMMITS = 1_000;
+/** Of one tile, about. */
+const SNAPSHOT_BYTES = 64;
 
 /** How the index was loaded at open. */
 export interface IndexLoad {
@@ -49,6 +52,7 @@ export class DurableIndex {
   constructor(
     private readonly dir: string,
     private readonly catalogue: Catalogue,
+    private readonly reserve: DiskReserve,
     /** A snapshot is due when so many tiles have changed. */
     private readonly mostTiles = MOST_TILES,
   ) {}
@@ -99,7 +103,7 @@ export class DurableIndex {
     } catch (error) {
       if (!(error instanceof TilewrightError)) throw error;
       // Who has removed the folder needs none.
-      if ((error.cause as NodeJS.ErrnoException).code !== 'ENOENT')
+      if ((error.cause as NodeJS.ErrnoException | undefined)?.code !== 'ENOENT')
         process.emitWarning(
           `no snapshot of the index, so that the next start takes longer: ${error.message}`,
         );
@@ -215,6 +219,7 @@ export class DurableIndex {
 
   /** Writes a snapshot of what the index is now, then removes what it makes superfluous. */
   private async save(): Promise<void> {
+    await this.reserve.require(SNAPSHOT_BYTES * this.index.size);
     const { sequence, tag } = this.head!;
     const { changed } = this;
     const image = this.index.image();

@@ -1,10 +1,11 @@
-export { Catalogue } from './catalogue.js';
-export { ColumnIndex, type IndexPage, type IndexQuery, type Selection } from './column-index.js';
+export { Catalogue, type Change } from './catalogue.js';
+export { ColumnIndex } from './column-index.js';
 export { DataFolder, readLock } from './data-folder.js';
 export type { DiskReserve } from './disk-reserve.js';
 export { writeSynced } from './durable.js';
 export { asStorageError, storageLocked } from './errors.js';
 export { inLanes } from './in-lanes.js';
+export type { IndexPage, IndexQuery, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export type { NewModel } from './model-write.js';
 export { newVersion } from './names.js';

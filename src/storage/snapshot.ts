@@ -6,7 +6,7 @@
  *     header                                                        JSON, then zeros up to a multiple of 8 bytes
  *     parts in the order of the header                              each with zeros up to a multiple of 8 bytes
  */
-import { type FileHandle, open, rename } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { endianness } from 'node:os';
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -35,15 +35,14 @@ interface Header extends SnapshotStamp {
   endianness: 'LE' | 'BE';
   rows: number;
   sorted: number;
-  names: RowsNames;
   parts: { name: string; bytes: number; crc32: number }[];
 }
 
 /** Writes or replaces a snapshot as a whole. Others get their turn between its pieces. */
 export async function writeSnapshot(path: string, image: RowsImage, stamp: SnapshotStamp): Promise<void> {
-  const { rows, sorted, names } = image;
-  const parts = partsOf(image);
-  const header: Header = { ...stamp, endianness: endianness(), rows, sorted, names, parts: [] };
+  const { rows, sorted } = image;
+  const parts = [{ name: NAMES, bytes: await encodeNames(image.names) }, ...arraysOf(image)];
+  const header: Header = { ...stamp, endianness: endianness(), rows, sorted, parts: [] };
   for (const { name, bytes } of parts)
     header.parts.push({ name, bytes: bytes.length, crc32: await checksum(bytes) });
   const json = Buffer.from(JSON.stringify(header));
@@ -52,21 +51,27 @@ export async function writeSnapshot(path: string, image: RowsImage, stamp: Snaps
   [FORMAT, json.length, crc32(json)].forEach((value, i) => {
     start.writeUInt32LE(value, 4 + 4 * i);
   });
-  const file = await open(`${path}.tmp`, 'w');
+  const temporary = `${path}.tmp`;
   try {
-    let at = START + padded(json.length);
-    await write(file, start, 0);
-    await write(file, json, START);
-    for (const { bytes } of parts) {
-      await write(file, bytes, at);
-      at += padded(bytes.length);
+    const file = await open(temporary, 'w');
+    try {
+      let at = START + padded(json.length);
+      await write(file, start, 0);
+      await write(file, json, START);
+      for (const { bytes } of parts) {
+        await write(file, bytes, at);
+        at += padded(bytes.length);
+      }
+      await file.truncate(at);
+      await file.sync();
+    } finally {
+      await file.close();
     }
-    await file.truncate(at);
-    await file.sync();
-  } finally {
-    await file.close();
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
   }
-  await rename(`${path}.tmp`, path);
   await fsyncFolder(dirname(path));
 }
 
@@ -102,23 +107,51 @@ async function read(file: FileHandle): Promise<{ image: RowsImage; stamp: Snapsh
   const header: Header = JSON.parse(json.toString());
   if (header.endianness !== endianness()) throw new Unusable('is of a machine with another byte order');
 
-  const { rows, sorted, names, sequence, tag, damaged } = header;
-  const texts = header.parts.find(({ name }) => name === 'texts')?.bytes ?? 0;
-  const image = emptyImage(rows, sorted, texts, names);
+  const { rows, sorted, sequence, tag, damaged } = header;
   let at = START + padded(length);
-  for (const [i, { name, bytes }] of partsOf(image).entries()) {
-    const part = header.parts[i];
-    if (part?.name !== name || part.bytes !== bytes.length)
-      throw new Unusable(`has no part ${name} that fits`);
-    await readInto(file, bytes, at);
-    if (crc32(bytes) !== part.crc32) throw new Unusable(`has a damaged part ${name}`);
-    at += padded(bytes.length);
-  }
+  const readPart = async ({ bytes, name, crc32: written }: Header['parts'][0], into: Uint8Array) => {
+    if (bytes !== into.length) throw new Unusable(`has a part ${name} of another length`);
+    await readInto(file, into, at);
+    if (crc32(into) !== written) throw new Unusable(`has a damaged part ${name}`);
+    at += padded(bytes);
+    return into;
+  };
+  const [names, ...others] = header.parts;
+  const texts = others.find(({ name }) => name === 'texts')!.bytes;
+  const image = emptyImage(
+    rows,
+    sorted,
+    texts,
+    decodeNames(await readPart(names, Buffer.alloc(names.bytes))),
+  );
+  for (const [i, { bytes }] of arraysOf(image).entries()) await readPart(others[i], bytes);
   return { image, stamp: { sequence, tag, damaged } };
 }
 
-/** The bytes of an image, by name. They share its memory. */
-function partsOf({
+const NAMES = 'names';
+/** Names of one line. */
+const LINE = 8_192;
+
+/** Lines of JSON: the small dictionaries, then the scenes, many in a line. */
+async function encodeNames({ scenes, ...small }: RowsNames): Promise<Buffer> {
+  const lines = [Buffer.from(`${JSON.stringify(small)}\n`)];
+  for (let at = 0; at < scenes.length; at += LINE) {
+    lines.push(Buffer.from(`${JSON.stringify(scenes.slice(at, at + LINE))}\n`));
+    await setImmediate();
+  }
+  return Buffer.concat(lines);
+}
+
+function decodeNames(bytes: Uint8Array): RowsNames {
+  const [small, ...scenes] = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    .toString()
+    .trimEnd()
+    .split('\n');
+  return { ...JSON.parse(small), scenes: scenes.flatMap((line) => JSON.parse(line)) };
+}
+
+/** The bytes of an image's arrays, by name. They share its memory. */
+function arraysOf({
   columns,
   removed,
   newest,

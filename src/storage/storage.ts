@@ -15,7 +15,7 @@ import type { CollectionRecord, ModelRecord, SceneRecord, TileRecord } from './r
 import { isWhole } from './scene-check.js';
 import { deleteCollection, deleteScene, deleteTile, requireSameCells } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
-import { makeScratch, sweepScratch } from './scratch.js';
+import { makeScratch, removeScratch, sweepScratch, syncScratch } from './scratch.js';
 import { Sweeper } from './sweeper.js';
 
 /** How long the files of a replaced version stay for those who have found them in a search, ms. */
@@ -59,7 +59,7 @@ export class Storage {
   ) {
     this.reserve = new DiskReserve(folder.dir, reserve);
     this.sweeper = new Sweeper(folder, sweepDelay);
-    this.durableIndex = new DurableIndex(folder.dir, folder.catalogue, snapshotAfter);
+    this.durableIndex = new DurableIndex(folder.dir, folder.catalogue, this.reserve, snapshotAfter);
     this.commits = new Commits(folder.catalogue, this.durableIndex, this.sweeper);
   }
 
@@ -70,7 +70,7 @@ export class Storage {
   static async open(dir: string, options: StorageOptions = {}): Promise<Storage> {
     const storage = new Storage(await DataFolder.open(dir), options);
     try {
-      await sweepScratch(dir);
+      await sweepScratch(dir, storage.catalogue);
       await storage.sweeper.start();
       await storage.durableIndex.open();
       return storage;
@@ -143,9 +143,16 @@ export class Storage {
     return this.catalogue.scenes.values({ prefix: sceneKey(collection, '') });
   }
 
-  /** Like `scenes`, but goes on after a damaged record. */
-  scanScenes(collection: string): AsyncGenerator<Scanned<SceneRecord>> {
-    return this.catalogue.scenes.scan({ prefix: sceneKey(collection, '') });
+  /** Like `scenes`, with their ids, but goes on after a damaged record; at most `limit`, and only those after the id `after`. */
+  async *scanScenes(
+    collection: string,
+    after?: string,
+    limit?: number,
+  ): AsyncGenerator<Scanned<SceneRecord> & { id: string }> {
+    const prefix = sceneKey(collection, '');
+    const range = { prefix, limit, after: after === undefined ? undefined : prefix + after };
+    for await (const scanned of this.catalogue.scenes.scan(range))
+      yield { ...scanned, id: scanned.key.slice(prefix.length) };
   }
 
   /**
@@ -263,10 +270,20 @@ export class Storage {
 
   /**
    * Makes an empty folder for files on their way, such as uploads, and returns its absolute path. Its name begins with
-   * `name`. The caller removes it; what a crash leaves is removed at the next open.
+   * `name`. The caller removes it; what a crash leaves is removed at the next open, unless the record of a job that goes on
+   * names it.
    */
   scratchFolder(name = 'work'): Promise<string> {
     return makeScratch(this.dir, name);
+  }
+
+  /** Makes what lies in a scratch folder durable; its files have been synced. `name` is the folder's own name. */
+  syncScratch(name: string): Promise<void> {
+    return syncScratch(this.dir, name);
+  }
+
+  removeScratch(name: string): Promise<void> {
+    return removeScratch(this.dir, name);
   }
 
   async stats(): Promise<StorageStats> {

@@ -48,7 +48,14 @@ const get = (url: string, headers: Record<string, string> = {}) => node.server.i
 const post = (url: string, payload: object, headers: Record<string, string> = {}) =>
   node.server.inject({ method: 'POST', url, payload, headers });
 
-async function ended(id: string): Promise<{ status: string; error?: { code: string } }> {
+interface JobDocument {
+  status: string;
+  message: string;
+  error: { code: string; message: string };
+  results: { failed: { path: string; code: string }[] };
+}
+
+async function ended(id: string): Promise<JobDocument> {
   for (;;) {
     const job = (await get(`/jobs/${id}`)).json();
     if (job.status !== 'accepted' && job.status !== 'running') return job;
@@ -61,6 +68,21 @@ async function items(query: string): Promise<{ id: string; properties: Record<st
   assert.equal(answer.statusCode, 200, answer.body);
   return answer.json().features;
 }
+
+test('a parameter that no route knows is named', async () => {
+  const unknown = async (answer: ReturnType<typeof get>) => {
+    const { statusCode, body } = await answer;
+    assert.equal(statusCode, 400);
+    return JSON.parse(body).detail;
+  };
+  assert.match(await unknown(get('/search?colection=x')), /the query has the unknown parameter "colection"/);
+  assert.match(await unknown(get('/collections/test/scenes?page=2')), /"page"/);
+  assert.match(
+    await unknown(post('/search', { maxClouds: 3 })),
+    /the body has the unknown parameter "maxClouds"/,
+  );
+  assert.match(await unknown(post('/search', { maxCloud: 'much' })), /maxCloud must be number/);
+});
 
 test('the landing page links to what there is, and every link answers', async () => {
   const landing = (await get('/')).json();
@@ -251,12 +273,24 @@ test('the OpenAPI document describes the routes', async () => {
     assert.ok(paths[path], path);
 });
 
-test('a job that fails says why', async () => {
-  const path = join(folder, 'scenes', 'broken.tif');
-  await writeFile(path, 'not a tiff');
-  const job = await post('/ingest', { href: path, datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION });
-  const status = await ended(job.json().jobID);
-  assert.equal(status.status, 'successful');
-  const results = (await get(`/jobs/${job.json().jobID}/results`)).json();
-  assert.equal(results.failed[0].code, 'TW_RASTER_NOT_TIFF');
+test('an ingest of which nothing came is a failed job that says why of each input', async () => {
+  const at = { datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION };
+  const broken = ['1', '2', '3', '4', '5'].map((n) => join(folder, 'scenes', `broken${n}.tif`));
+  for (const path of broken) await writeFile(path, 'not a tiff');
+  const { jobID } = (await post('/ingest', { href: broken, ...at })).json();
+  const job = await ended(jobID);
+  assert.equal(job.status, 'failed');
+  assert.equal(job.error.code, 'TW_INGEST_ALL_FAILED');
+  assert.match(job.error.message, /5 failed: .*broken1.*broken2.*broken3.*; and 2 more/);
+  assert.deepEqual(
+    job.results.failed.map(({ path, code }) => [path, code]),
+    broken.map((path) => [path, 'TW_RASTER_NOT_TIFF']),
+  );
+  assert.equal((await get(`/jobs/${jobID}/results`)).json().code, 'TW_INGEST_ALL_FAILED');
+
+  const sound = join(folder, 'scenes', 'sound.tif');
+  await writeTestScene(sound);
+  const some = await post('/ingest', { href: [broken[0], sound], ...at, dryRun: true });
+  const { status, message } = await ended(some.json().jobID);
+  assert.deepEqual([status, message.slice(0, 22)], ['successful', '1 ingested, 1 failed: ']);
 });

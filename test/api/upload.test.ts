@@ -10,9 +10,11 @@ import fc from 'fast-check';
 import Fastify from 'fastify';
 import { safeName } from '../../src/api/ingest/upload.js';
 import { paceBodies } from '../../src/api/pace.js';
-import { Client, httpTransport } from '../../src/client/index.js';
-import type { IngestResults } from '../../src/ingest/index.js';
+import { Client, httpTransport, JobError } from '../../src/client/index.js';
+import type { IngestInputs, IngestResults } from '../../src/ingest/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
+import type { JobRecord } from '../../src/storage/index.js';
+import { zip } from '../support/archives.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -61,10 +63,63 @@ test('a file that is sent becomes tiles, with its options, and does not stay', a
   await scratchIsEmpty(data);
   const broken = join(data, '..', 'broken.tif');
   await writeFile(broken, 'no');
-  const { results: none } = await client.upload<IngestResults>(broken, OPTIONS);
-  assert.equal(none.failed[0].code, 'TW_RASTER_NOT_TIFF');
+  await assert.rejects(client.upload(broken, OPTIONS), (error) => {
+    assert.ok(error instanceof JobError && error.code === 'TW_INGEST_ALL_FAILED');
+    assert.match(error.message, /nothing was ingested, 1 failed: broken.tif/);
+    assert.equal((error.results as IngestResults).failed[0].code, 'TW_RASTER_NOT_TIFF');
+    return true;
+  });
   await scratchIsEmpty(data);
 });
+
+test('messages and records name an upload as its sender does, and no folder of the server', async (t) => {
+  const { node, data, scene } = await served(t);
+  const send = async (filename: string, payload: Buffer, options: Record<string, string> = {}) => {
+    const headers = { 'content-type': 'application/octet-stream' };
+    const query = new URLSearchParams({ filename, ...options });
+    const answer = await node.server.inject({
+      method: 'POST',
+      url: `/ingest?${query}`,
+      payload,
+      headers,
+    });
+    const id = await waited(node, answer.json().jobID);
+    return (await node.storage.catalogue.jobs.get(id)) as JobRecord;
+  };
+  const whole = await readFile(scene);
+  const cut = whole.subarray(0, whole.length / 2);
+  const options = { collection: 'test', datetime: '2024-06-01', precision: '6' };
+  const jobs = {
+    'Büro/a $& b.tif': await send('Büro/a $& b.tif', cut, options),
+    'some.zip': await send('some.zip', zip([{ name: 'in/a.tif', content: cut }]), options),
+    'two.zip': await send(
+      'two.zip',
+      zip(['a.tif', 'b.tif'].map((name) => ({ name, content: cut }))),
+      options,
+    ),
+    'broken.zip': await send('broken.zip', zip([{ name: 'a' }]).subarray(0, 60), options),
+    'none.tif': await send('none.tif', whole, { ...options, nodata: '7', maskBand: '99' }),
+    'named_20240601.tif': await send('named_20240601.tif', whole, { collection: 'test', precision: '6' }),
+  };
+  for (const [name, job] of Object.entries(jobs)) {
+    const text = JSON.stringify(job);
+    assert.ok(!text.includes(data) && !text.includes('scratch'), text);
+    assert.deepEqual((job.inputs as IngestInputs).paths, [name]);
+    const [failure] = (job.results as IngestResults).failed;
+    if (failure) assert.ok(failure.message.includes(name), failure.message);
+  }
+  const { failed } = jobs['two.zip'].results as IngestResults;
+  assert.deepEqual(failed.map(({ path }) => path).sort(), ['two.zip/a.tif', 'two.zip/b.tif']);
+});
+
+/** The id of a job when it has ended. */
+async function waited(node: TilewrightNode, id: string): Promise<string> {
+  for (;;) {
+    const { status } = (await node.server.inject(`/jobs/${id}`)).json();
+    if (status !== 'accepted' && status !== 'running') return id;
+    await sleep(10);
+  }
+}
 
 test('an upload that cannot be used is refused with a code and leaves nothing', async (t) => {
   const { node, data, client, folder, scene } = await served(t, { maxUpload: 1e6 });

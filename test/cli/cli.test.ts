@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tilewright } from '../support/command.js';
+import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
 test('--help lists the commands, and every command has its own', async () => {
@@ -49,6 +50,17 @@ test('a command that reads says where it looked for a data folder, and makes non
   const { code, stderr } = await tilewright('search', '--data', join(folder, 'nothing'));
   assert.equal(code, 1);
   assert.match(stderr, /there is no data folder at .*nothing.*\[TW_CLI_NO_DATA\]/);
+});
+
+test('a search in a collection that is not there says which are', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const scene = await writeTestScene(join(folder, 'a.tif'));
+  const search = () => tilewright('search', '--collection', 'zzz', '--data', data, '--format', 'json');
+  await tilewright('ingest', scene, '--datetime', '2024-06-01', ...SCENE_FLAGS, '--data', data);
+  const { code, stderr, stdout } = await search();
+  assert.deepEqual([code, stderr], [0, 'there is no collection zzz; there are test\n']);
+  assert.deepEqual(JSON.parse(stdout).features, []);
 });
 
 test('flags come from the command line, else the environment, else the config file', async (t) => {

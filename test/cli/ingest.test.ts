@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { openNode } from '../../src/node.js';
 import { finished, start, tilewright } from '../support/command.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
@@ -23,6 +24,34 @@ test('--dry-run lists the tiles that an ingest then makes, and writes none', asy
   const made = features.map((item: { properties: { geocode: string } }) => item.properties.geocode);
   assert.ok(made.length > 4);
   assert.deepEqual(dry.scenes[0].geocodes.toSorted(), made.toSorted());
+});
+
+test('--watch tries a batch again that failed as a whole', { timeout: 120_000 }, async (t) => {
+  const folder = await tempFolder(t);
+  const inbox = join(folder, 'inbox');
+  await mkdir(inbox);
+  await writeTestScene(join(inbox, 'a.tif'));
+  const config = { data: join(folder, 'data'), memory: 256e6, cores: 1, allowFolders: [inbox] };
+  // A port that is free, and where nobody answers yet.
+  const before = await openNode(config);
+  const url = await before.listen('127.0.0.1', 0);
+  await before.close();
+  const child = start(['ingest', inbox, '--watch', '--server', url, '--format', 'json', ...FLAGS]);
+  t.after(() => child.kill('SIGKILL'));
+  const batch = new Promise<string>((resolve) => child.stdout?.once('data', resolve));
+  const refused = new Promise<string>((resolve) => {
+    child.stderr?.setEncoding('utf8').on('data', (text) => /error/.test(text) && resolve(text));
+  });
+  assert.match(await refused, /does not answer.*it is tried again/);
+
+  const node = await openNode(config);
+  t.after(() => node.close());
+  await node.listen('127.0.0.1', Number(new URL(url).port));
+  const { scenes, failed } = JSON.parse(await batch);
+  assert.deepEqual([scenes.length, failed], [1, []]);
+  const end = finished(child);
+  child.kill('SIGINT');
+  assert.equal((await end).code, 0);
 });
 
 test('--watch ingests what comes, again what is corrected, and ends clean', {

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { unpack } from '../../src/ingest/archive.js';
+import { DiskReserve } from '../../src/storage/disk-reserve.js';
 import { type TarEntry, tar, type ZipEntry, zip } from '../support/archives.js';
+import { smallDisk } from '../support/small-disk.js';
 import { tempFolder } from '../support/temp.js';
 
-const OPTIONS = { maxBytes: 50e6 };
+const OPTIONS = { reserve: new DiskReserve(tmpdir(), 0) };
 
 /** Writes archives into a fresh folder and unpacks them beside a file that must stay as it is. */
 async function bench(t: TestContext) {
@@ -190,8 +194,6 @@ test('bombs are refused before they fill the disk', async (t) => {
   const large = { name: 'zeros', content: zeros(30) };
   await refused(zip([large]), 'TOO_LARGE', {}, 'ratio of a zip');
   await refused(gzipSync(tar([large])), 'TOO_LARGE', {}, 'ratio of a tar.gz');
-  await refused(zip([large]), 'TOO_LARGE', { maxBytes: 1e6 });
-  await refused(tar([large]), 'TOO_LARGE', { maxBytes: 29e6 }, 'declared');
   await refused(zip([{ ...large, size: 1000 }]), 'BROKEN', {}, 'more than it says');
   await refused(zip([{ name: 'a', content: 'x', size: 60e6 }]), 'TOO_LARGE', {}, 'declared');
   await refused(tar([{ name: 'a', size: 8e9 }]), 'TOO_LARGE', {}, 'declared');
@@ -204,6 +206,31 @@ test('bombs are refused before they fill the disk', async (t) => {
   await refused(gzipSync(zeros(60)), 'TOO_LARGE', { maxEntries: 10 }, 'zeros without an entry');
   const { bytes } = await unpackBytes(zip([{ name: 'empty raster', content: zeros(9) }]));
   assert.equal(bytes, 9e6, 'an empty raster is no bomb');
+});
+
+test('the reserve of the disk holds for what is declared, and while archives are unpacked', async (t) => {
+  const disk = await smallDisk(t, 60);
+  if (disk === undefined) return;
+  const { path } = await bench(t);
+  const reserve = new DiskReserve(disk, 30e6);
+  const content = randomBytes(20e6);
+  const low = { code: 'TW_STORAGE_DISK_LOW', status: 507 };
+  for (const archive of [zip([{ name: 'a', content, store: true }]), tar([{ name: 'a', content }])]) {
+    await writeFile(path, archive);
+    const folders = [join(disk, '1'), join(disk, '2')];
+    // Each of them fits alone.
+    const ends = await Promise.allSettled(folders.map((out) => unpack(path, out, { reserve })));
+    const [failed] = ends.filter((end) => end.status === 'rejected');
+    await assert.rejects(Promise.reject(failed?.reason), low);
+    for (const folder of folders) await rm(folder, { recursive: true, force: true });
+
+    await writeFile(join(disk, 'other'), Buffer.alloc(15e6));
+    await assert.rejects(unpack(path, folders[0], { reserve }), low);
+    await rm(join(disk, 'other'));
+    assert.deepEqual(await readdir(disk), []);
+    await unpack(path, folders[0], { reserve });
+    await rm(folders[0], { recursive: true });
+  }
 });
 
 test('archives that are cut off or damaged anywhere are refused, or their entries are as they were', async (t) => {

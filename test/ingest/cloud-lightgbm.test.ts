@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { parseLightgbm, predict } from '../../src/ingest/cloud/index.js';
 import { MAX_MODEL_BYTES } from '../../src/ingest/cloud/lightgbm.js';
+import { readModelFile } from '../../src/ingest/cloud/model-file.js';
+import { tempFolder } from '../support/temp.js';
 
 const folder = new URL('../../../test/fixtures/ingest/lightgbm/', import.meta.url);
 const read = (name: string) => readFileSync(fileURLToPath(new URL(name, folder)));
@@ -36,6 +41,20 @@ for (const [name, base64] of Object.entries<string>(expected.probabilities)) {
     for (const [k, i] of whole.entries()) assert.equal(out[k], all[i]);
   });
 }
+
+test('a model that is no file of a sane size is refused before it is read', async (t) => {
+  const folder = await tempFolder(t);
+  const unreadable = { code: 'TW_INGEST_CLOUD_MODEL_UNREADABLE' };
+  await assert.rejects(readModelFile(join(folder, 'none')), unreadable);
+  await assert.rejects(readModelFile(folder), unreadable);
+  const pipe = join(folder, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  await assert.rejects(readModelFile(pipe), unreadable);
+  const large = join(folder, 'large.txt');
+  await writeFile(large, '');
+  await truncate(large, 1e12);
+  await assert.rejects(readModelFile(large), { code: 'TW_INGEST_BAD_CLOUD_MODEL' });
+});
 
 test('a file of another kind is refused with what it is', () => {
   const refusals: [(text: string) => string, RegExp][] = [

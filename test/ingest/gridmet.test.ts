@@ -24,6 +24,7 @@ test('gridMET: a scene for each day', async () => {
   );
   for (const [i, { collection, groups, quality, warnings }] of scenes.entries()) {
     assert.deepEqual([collection.id, collection.license], ['gridmet', 'CC0-1.0']);
+    assert.match(collection.providers?.[0].name ?? '', /^Climatology Lab/);
     assert.deepEqual([groups.length, groups[0].name, groups[0].resampling], [1, '4638m', 'bilinear']);
     const [{ name, index, scale, offset }] = groups[0].bands;
     assert.deepEqual([name, index, scale, offset], ['precipitation_amount', i, 0.1, 0]);

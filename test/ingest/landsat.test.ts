@@ -32,6 +32,10 @@ test('a Collection 2 scene: bands, calibration, quality', async (t) => {
   await writeLandsatLikeScene(product);
   const [scene] = await describeScenes(product, {});
   assert.equal(scene.collection.id, 'landsat-c2-l1');
+  assert.deepEqual(
+    scene.collection.providers?.map(({ name }) => name),
+    ['NASA', 'U.S. Geological Survey'],
+  );
   assert.match(scene.id, /^LC08_L1TP_\d{6}_\d{8}$/);
   assert.deepEqual(
     scene.groups.map((group) => group.name),

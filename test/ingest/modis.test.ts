@@ -46,6 +46,7 @@ test('a layer that kept its metadata: id, period, classes and their cloud', asyn
   assert.equal(scene.id, 'MOD10A2.A2022033.h09v05_Maximum_Snow_Extent');
   assert.deepEqual([scene.collection.id, scene.collection.title], ['modis-mod10a2', 'Snow Cover 8-Day']);
   assert.equal(scene.collection.license, 'CC0-1.0');
+  assert.match(scene.collection.providers?.[1].name ?? '', /Snow and Ice/);
   assert.equal(scene.platform, 'terra');
   assert.equal(new Date(scene.start).toISOString(), '2022-02-02T00:00:00.000Z');
   assert.equal(new Date(scene.end).toISOString(), '2022-02-09T23:59:59.500Z');

@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { candidateAt } from '../../src/ingest/candidate.js';
 import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
+import { naip } from '../../src/ingest/formats/naip.js';
 import { readRaster } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -33,6 +35,10 @@ test('a NAIP image: bands, date, place in its collection', async (t) => {
   const [scene] = await describeScenes(path, {});
   assert.equal(scene.id, NAME, 'the date of delivery is no part of the id');
   assert.equal(scene.collection.id, 'naip');
+  assert.deepEqual(
+    scene.collection.providers?.map(({ name }) => name),
+    ['U.S. Department of Agriculture'],
+  );
   assert.equal(scene.platform, 'aircraft');
   assert.equal(new Date(scene.start).toISOString(), '2020-04-15T00:00:00.000Z');
   assert.equal(scene.start, scene.end);
@@ -115,4 +121,13 @@ test('real images, alone and in a folder with side files', { skip }, async (t) =
     assert.equal(bands.length, 4);
     assert.ok(Math.max(...bands[3]) <= most);
   }
+});
+
+test('what a file says of itself is read once, for looking at it and for describing it', async (t) => {
+  const path = await writeRaster(join(await tempFolder(t), `${NAME}.tif`), image);
+  const candidate = await candidateAt(path);
+  assert.equal(await naip.detect(candidate), true);
+  await rm(path);
+  const [scene] = await naip.describe(candidate, {});
+  assert.equal(scene.collection.id, 'naip');
 });

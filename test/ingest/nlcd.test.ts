@@ -56,6 +56,14 @@ test('a land cover map: year, id, codes that stay codes', async (t) => {
   // Cells so large that their files have overviews.
   const { failed } = await ingest(node, { href: path, precision: 4 });
   assert.deepEqual(failed, []);
+  const { providers } = (await node.server.inject('/collections/nlcd')).json();
+  assert.deepEqual(
+    providers.map((one: { name: string; roles: string[]; url: string }) => [one.roles.length > 0, one.url]),
+    [
+      [true, 'https://www.usgs.gov'],
+      [true, 'https://www.mrlc.gov'],
+    ],
+  );
   const allowed = new Set([0, ...CLASSES]);
   for (const value of await storedValues(node)) assert.ok(allowed.has(value), `class ${value}`);
   if (!hasGdal) return;
@@ -124,6 +132,40 @@ test('an Erdas .img file', { skip: !hasGdal && 'GDAL is not installed' }, async 
     assert.equal(scene.groups[0].resampling, 'nearest');
     assert.deepEqual((await readRaster(path)).bands[0], map.bands[0]);
   }
+});
+
+test('tiles of classes show them in the colours of their source, overviews too', {
+  skip: !hasGdal && 'GDAL is not installed',
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const colour = (code: number) => [code, 255 - code, (7 * code) % 256];
+  const colours = [0, 1, 2].flatMap((part) => Array.from({ length: 256 }, (_, i) => 257 * colour(i)[part]));
+  const path = await writeRaster(join(folder, 'nlcd_2019_land_cover.tif'), {
+    ...map,
+    palette: false,
+    colours,
+  });
+  const img = join(folder, 'nlcd_2020_land_cover.img');
+  execFileSync('gdal_translate', ['-q', '-of', 'HFA', path, img]);
+  const node = await testNode(t, join(folder, 'data'));
+  // Cells so large that their files have overviews.
+  const { failed } = await ingest(node, { href: [path, img], precision: 4 });
+  assert.deepEqual(failed, []);
+  const tiles = await tilesOf(node);
+  assert.deepEqual([...new Set(tiles.map(({ scene }) => scene))].length, 2);
+  for (const tile of tiles) {
+    const file = node.storage.tilePath(tile, '30m');
+    const info = JSON.parse(execFileSync('gdalinfo', ['-json', file], { encoding: 'utf8' }));
+    const [band] = info.bands;
+    assert.equal(band.colorInterpretation, 'Palette');
+    for (const code of CLASSES)
+      assert.deepEqual(band.colorTable.entries[code].slice(0, 3), colour(code), `${tile.scene} ${code}`);
+  }
+  const large = tiles.map((tile) => node.storage.tilePath(tile, '30m'));
+  const overviews = large.map((file) =>
+    execFileSync('gdalinfo', ['-oo', 'OVERVIEW_LEVEL=0', file], { encoding: 'utf8' }),
+  );
+  assert.ok(overviews.some((text) => /ColorInterp=Palette/.test(text)));
 });
 
 test('the real map of Puerto Rico as .img is that of the GeoTIFF', {

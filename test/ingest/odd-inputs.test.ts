@@ -123,7 +123,11 @@ test('links round in a circle do not keep a watch from ending', { timeout: 60_00
   for (let i = 0; i < 14; i++) await symlink('.', join(inbox, 'below', `round${i}`));
   const child = start(['ingest', '--watch', inbox, '--data', join(folder, 'data')]);
   const end = finished(child);
-  await new Promise((resolve) => setTimeout(resolve, 5000));
+  await new Promise<void>((resolve) => {
+    child.stderr?.on('data', (text) => /watching/.test(String(text)) && resolve());
+  });
+  // Long enough for the first look to be under way.
+  await new Promise((resolve) => setTimeout(resolve, 1000));
   child.kill('SIGTERM');
   const { code, stderr } = await end;
   assert.equal(code, 0, stderr);

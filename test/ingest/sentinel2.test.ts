@@ -45,6 +45,7 @@ for (const { level, baseline, mask } of CASES) {
     assert.equal(scene.id, `S2A_MSI${level}_20230707T100621_R022_T33UVP`);
     assert.equal(scene.collection.id, `sentinel-2-${level.toLowerCase()}`);
     assert.match(scene.collection.attribution ?? '', /Contains modified Copernicus Sentinel data/);
+    assert.match(scene.collection.providers?.[1].name ?? '', /Copernicus/);
     assert.equal(scene.platform, 'sentinel-2a');
     assert.equal(new Date(scene.start).toISOString(), '2023-07-07T10:10:38.758Z');
     assert.deepEqual(scene.warnings, []);
@@ -66,6 +67,26 @@ for (const { level, baseline, mask } of CASES) {
     assert.deepEqual({ ...(await describe(product.metadataPath)), path: '' }, { ...scene, path: '' });
   });
 }
+
+test('flags that change nothing are named, and a lone band says where its product is', async (t) => {
+  const product = await writeSafe(await tempFolder(t), { level: 'L2A', baseline: '04.00', ...SMALL });
+  const flags = { id: 'mine', platform: 'p', collection: 'c', bands: { red: 1 }, scale: 2, maskBand: 1 };
+  const { id, warnings } = await describe(product.path, flags);
+  assert.equal(id, 'mine');
+  assert.deepEqual(warnings, [
+    '--bands, --scale, --mask-band changed nothing: Sentinel-2 SAFE says it by itself',
+  ]);
+
+  await assert.rejects(
+    describeScenes(product.bandPaths.B04, { datetime: '2023-07-07' }),
+    (error: Error & { code: string }) => {
+      assert.equal(error.code, 'TW_INGEST_PART_OF_PRODUCT', error.message);
+      assert.match(error.message, /Sentinel-2 SAFE/);
+      assert.ok(error.message.includes(`its folder ${product.path},`), error.message);
+      return true;
+    },
+  );
+});
 
 test('masks: classes of SCL, bits of QA60, bands of MSK_CLASSI', async (t) => {
   const folder = await tempFolder(t);

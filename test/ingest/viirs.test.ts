@@ -18,6 +18,7 @@ test('a VNP09GA file: two grids, reflectance, quality flags, whatever its name',
   assert.deepEqual(others, []);
   assert.equal(scene.id, 'VNP09GA_20210809_h11v04');
   assert.deepEqual([scene.collection.id, scene.platform], ['viirs-vnp09ga', 'suomi-npp']);
+  assert.match(scene.collection.providers?.[1].name ?? '', /Land Processes/);
   assert.equal(new Date(scene.start).toISOString(), '2021-08-09T00:00:00.000Z');
   assert.equal(new Date(scene.end).toISOString(), '2021-08-09T23:59:59.000Z');
   assert.deepEqual(

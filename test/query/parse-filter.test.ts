@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { TilewrightError } from '../../src/errors.js';
-import { all, type FilterParams, parseDatetime, parseFilter } from '../../src/query/index.js';
+import { all, type FilterParams, parseDatetime, parseFilter, rawUnlessAsked } from '../../src/query/index.js';
 
 test('every parameter becomes its part of the filter', () => {
   const text: FilterParams = {
@@ -213,5 +213,17 @@ test('a message names the parameter, what was given and a right example', () => 
         error.message.startsWith(`${parameter} "here`) &&
         error.message.includes('for example'),
     );
+  }
+});
+
+test('raw tiles alone are taken unless a filter asks for a source, however it does', () => {
+  const raw = { op: '=', property: 'source', value: 'raw' };
+  assert.deepEqual(rawUnlessAsked(parseFilter({})), raw);
+  for (const params of [
+    { source: 'filled' },
+    { filter: "NOT (platform = 'x' OR source IN ('raw', 'filled'))" },
+  ]) {
+    const filter = parseFilter(params);
+    assert.deepEqual(rawUnlessAsked(filter), filter);
   }
 });

@@ -59,10 +59,15 @@ test('the SIMD kernel gives the same as the plain one, to the last bit', () => {
       fc.constantFrom(undefined, 0, 7, 255, 65_535, -128),
       fc.constantFrom(0, 0.0005, 0.01, 0.5, 1),
       fc.tuple(fc.integer({ min: 1, max: 110 }), fc.integer({ min: 1, max: 90 })),
-      fc.constantFrom(1, 2, 4, 8, 16, 32),
+      fc.constantFrom(1, 4, 8, 16, 32),
       fc.record({
-        turn: fc.oneof(fc.constant(0), fc.double({ min: -3.2, max: 3.2, noNaN: true })),
-        scale: fc.double({ min: 0.05, max: 2, noNaN: true }),
+        // None, little, so that most of the pixels side by side lie between the same rows, and any.
+        turn: fc.oneof(
+          fc.constant(0),
+          fc.double({ min: -0.06, max: 0.06, noNaN: true }),
+          fc.double({ min: -3.2, max: 3.2, noNaN: true }),
+        ),
+        scale: fc.double({ min: 0.05, max: 3, noNaN: true }),
         shear: fc.oneof(fc.constant(0), fc.double({ min: -1, max: 1, noNaN: true })),
         left: fc.double({ min: -20, max: 70, noNaN: true }),
         top: fc.double({ min: -20, max: 60, noNaN: true }),

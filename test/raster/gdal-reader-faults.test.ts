@@ -8,11 +8,19 @@ import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
 import { type GdalRun, gdalOutput } from '../../src/raster/gdal/process.js';
-import { encodeCog, openRaster, type RasterHeader, readRaster, readWindow } from '../../src/raster/index.js';
+import {
+  encodeCog,
+  openRaster,
+  type RasterHeader,
+  readAllRows,
+  readRaster,
+  readWindow,
+} from '../../src/raster/index.js';
 import { gdal, needsGdal, temporaryFolder } from './gdal.js';
 import { image } from './images.js';
 
 const originalPath = process.env.PATH;
+const CALL = { args: [], path: 'a.img', format: 'Erdas' };
 const api = new URL('../../src/raster/index.js', import.meta.url).href;
 
 function raster(folder: string, driver: string, size = 200): string {
@@ -26,7 +34,11 @@ function raster(folder: string, driver: string, size = 200): string {
 const whole = ({ width, height }: RasterHeader) => ({ column: 0, row: 0, width, height });
 
 /** Puts a program of that name before the real one on PATH; it leaves a folder named by its process id. */
-function fake(t: TestContext, name: 'gdalinfo' | 'gdal_translate', body: string): { pid(): Promise<number> } {
+function fake(
+  t: TestContext,
+  name: 'gdalinfo' | 'gdal_translate',
+  body: string,
+): { pid(): Promise<number>; pids(count: number): Promise<number[]> } {
   const folder = temporaryFolder(t);
   const pids = join(folder, 'pids');
   mkdirSync(pids);
@@ -37,15 +49,14 @@ function fake(t: TestContext, name: 'gdalinfo' | 'gdal_translate', body: string)
   t.after(() => {
     process.env.PATH = originalPath;
   });
-  return {
-    async pid() {
-      for (;;) {
-        const [first] = readdirSync(pids);
-        if (first !== undefined) return Number(first);
-        await sleep(10);
-      }
-    },
+  const started = async (count: number) => {
+    for (;;) {
+      const found = readdirSync(pids);
+      if (found.length >= count) return found.map(Number);
+      await sleep(10);
+    }
   };
+  return { pids: started, pid: async () => (await started(1))[0]! };
 }
 
 /** Waits until a process has ended; fails after a while. */
@@ -176,6 +187,67 @@ test('too few or too many pixels, or something else than pixels, is an error', n
   }
 });
 
+/** Two files that are read by one call. */
+async function twoFiles(t: TestContext) {
+  const headers = [
+    await openRaster(raster(temporaryFolder(t), 'HFA')),
+    await openRaster(raster(temporaryFolder(t), 'JP2OpenJPEG')),
+  ];
+  const read = (signal?: AbortSignal) =>
+    readAllRows(
+      headers.map((header) => ({
+        header,
+        bands: [0],
+        rowStart: 0,
+        rowEnd: 200,
+        into: [new Uint16Array(200 * 200)],
+        firstRow: 0,
+      })),
+      signal,
+    );
+  return { paths: headers.map(({ path }) => path), read };
+}
+
+test('of several files the one is named that is at fault', needsGdal, async (t) => {
+  const { paths, read } = await twoFiles(t);
+  const isSecond = 'case "$*" in *.jp2*)';
+  for (const [body, at, words] of [
+    ['exit 3', 0, /exit code 3/],
+    [`${isSecond} echo broken >&2; exit 3;; esac; gdal_translate "$@"`, 1, /exit code 3 and said: broken/],
+    [`${isSecond} kill -9 $$;; esac; gdal_translate "$@"`, 1, /signal SIGKILL/],
+    ['echo "ERROR 1: a tile is missing" >&2; gdal_translate "$@"', 0, /a tile is missing/],
+    [`gdal_translate "$@"; ${isSecond} echo "ERROR 1: a tile is missing" >&2;; esac`, 1, /a tile is missing/],
+    [`${isSecond} exit 0;; esac; gdal_translate "$@"`, 1, /0 of 200 rows/],
+    [`${isSecond} head -c 400 /dev/zero;; esac; gdal_translate "$@"`, 1, /something else than a TIFF/],
+  ] as const) {
+    fake(t, 'gdal_translate', body);
+    const error = await failure(read());
+    assert.equal(error.code, 'TW_RASTER_GDAL_FAILED');
+    assert.match(error.message, words, body);
+    assert.ok(error.message.includes(paths[at]!), `${body}: ${error.message}`);
+  }
+  process.env.PATH = originalPath;
+  await read();
+});
+
+test('an aborted read of several files leaves no process, whichever is read', needsGdal, async (t) => {
+  const { read } = await twoFiles(t);
+  for (const [hangs, count] of [
+    ['*.img*', 1],
+    ['*.jp2*', 2],
+  ] as const) {
+    const body = `case "$*" in ${hangs}) exec sleep 100;; esac; gdal_translate "$@"`;
+    const { pids } = fake(t, 'gdal_translate', body);
+    const controller = new AbortController();
+    const reading = read(controller.signal);
+    const children = await pids(count);
+    const reason = new Error('not needed any more');
+    controller.abort(reason);
+    await assert.rejects(reading, reason);
+    for (const child of children) await gone(child);
+  }
+});
+
 test('a process that is killed from outside fails its own call only', needsGdal, async (t) => {
   const header = await openRaster(raster(temporaryFolder(t), 'HFA'));
   const { pid } = fake(t, 'gdal_translate', 'exec sleep 100');
@@ -197,7 +269,7 @@ test('a process that hangs or never ends is killed at its limit', needsGdal, asy
   ] as const) {
     const { pid } = fake(t, 'gdalinfo', body);
     const drain = async () => {
-      const run: GdalRun = { program: 'gdalinfo', args: [], path: 'a.img', format: 'Erdas', limits };
+      const run: GdalRun = { program: 'gdalinfo', calls: [CALL], limits };
       for await (const _ of gdalOutput(run));
     };
     const { code, message } = await failure(drain());
@@ -252,7 +324,7 @@ test('a process sees no more of our environment than it needs', needsGdal, async
   });
   fake(t, 'gdalinfo', 'env');
   let text = '';
-  const run: GdalRun = { program: 'gdalinfo', args: [], path: 'a.img', format: 'Erdas' };
+  const run: GdalRun = { program: 'gdalinfo', calls: [CALL] };
   for await (const chunk of gdalOutput(run)) text += Buffer.from(chunk).toString();
   assert.doesNotMatch(text, /secret/);
   assert.match(text, /GDAL_PAM_ENABLED=NO/);

@@ -12,6 +12,7 @@ import {
   openContainer,
   openRaster,
   projector,
+  readAllRows,
   readRaster,
   readRows,
   readWindow,
@@ -124,6 +125,32 @@ test('rows go where a rolling window in shared memory wants them', needsGdal, as
   assertSamePixels(into.slice(10 * 300, 110 * 300), whole!.subarray(100 * 300) as Uint16Array);
   assert.ok(into.subarray(0, 3000).every((value) => value === 0));
   assert.ok(into.subarray(110 * 300).every((value) => value === 0));
+});
+
+test('rows of several rasters at once are those of each', needsGdal, async (t) => {
+  const folder = temporaryFolder(t);
+  const headers = await Promise.all([
+    openRaster(converted(folder, 'JP2OpenJPEG', 'uint16', 3, ...LOSSLESS)),
+    openRaster(converted(folder, 'HFA', 'float32', 2)),
+    openRaster(join(folder, 'a.tif')),
+  ]);
+  const reads = [
+    { at: 0, bands: [2], rowStart: 100, rowEnd: 200 },
+    { at: 1, bands: [1, 0], rowStart: 0, rowEnd: 7 },
+    { at: 2, bands: [0], rowStart: 3, rowEnd: 190 },
+    { at: 0, bands: [0, 1], rowStart: 50, rowEnd: 50 },
+    { at: 0, bands: [1, 0], rowStart: 199, rowEnd: 200 },
+  ].map(({ at, bands, rowStart, rowEnd }) => {
+    const header = headers[at]!;
+    const into = bands.map(() => newPixels(header.dataType, (rowEnd - rowStart + 1) * 300));
+    return { header, bands, rowStart, rowEnd, into, firstRow: rowStart - 1 };
+  });
+  await readAllRows(reads);
+  for (const { header, bands, rowStart, rowEnd, into } of reads) {
+    const whole = image(header.dataType, 300, 200, header.bands).bands;
+    for (const [i, band] of bands.entries())
+      assertSamePixels(into[i]!.subarray(300), whole[band]!.subarray(rowStart * 300, rowEnd * 300));
+  }
 });
 
 test('a wide image of small blocks is still copied by whole rows', needsGdal, async (t) => {

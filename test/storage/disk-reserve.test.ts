@@ -1,35 +1,16 @@
 /** On a small file system of its own, a tmpfs, which only root can mount. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdtemp, readdir, rm, statfs, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { DiskReserve } from '../../src/storage/disk-reserve.js';
 import { Storage } from '../../src/storage/index.js';
 import { tilewright } from '../support/command.js';
 import { faultsOf } from '../support/faults.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
+import { smallDisk } from '../support/small-disk.js';
 import { tempFolder } from '../support/temp.js';
 import { COLLECTION, cellsOf, stageTile, writeScene } from './sample-scenes.js';
-
-/** A disk of so many MB; undefined where none can be mounted, and the test is then skipped. */
-async function smallDisk(t: TestContext, megabytes: number): Promise<string | undefined> {
-  const disk = await mkdtemp(join(tmpdir(), 'tilewright-disk-'));
-  let mounted = false;
-  t.after(async () => {
-    if (mounted) execFileSync('umount', ['-l', disk]);
-    await rm(disk, { recursive: true });
-  });
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', disk], { stdio: 'pipe' });
-    mounted = true;
-    return disk;
-  } catch {
-    t.skip('a small file system cannot be mounted here');
-    return undefined;
-  }
-}
 
 const LOW = { code: 'TW_STORAGE_DISK_LOW', status: 507 };
 
@@ -39,13 +20,15 @@ test('what is announced counts, the reserve stays, and 0 switches it off', async
   const { bavail, blocks, bsize } = await statfs(disk);
   const free = bavail * bsize;
   const reserve = new DiskReserve(disk, 5e6);
-  assert.equal(await reserve.available(), free - 5e6);
+  await reserve.require(free - 5e6);
+  await assert.rejects(reserve.require(free - 5e6 + 1), LOW);
   await reserve.check(free - 6e6);
   await assert.rejects(reserve.check(2e6), LOW);
   await reserve.check(0.5e6);
 
   const byDefault = new DiskReserve(disk);
-  assert.equal(await byDefault.available(), free - 0.02 * blocks * bsize);
+  await byDefault.require(Math.floor(free - 0.02 * blocks * bsize));
+  await assert.rejects(byDefault.require(free - 0.02 * blocks * bsize + 1), LOW);
   await assert.rejects(byDefault.check(free), { ...LOW, message: /has 21 MB free, but 22 MB are needed/ });
   await new DiskReserve(disk, 0).check(1e15);
   const asked = new DiskReserve(disk, 1e6);
@@ -61,16 +44,14 @@ test('a scene on a low disk is refused and leaves no tile; with space again it i
   const write = await storage.beginScene(COLLECTION, 'b', cellsOf(7));
   await stageTile(write, 7, cellsOf(7)[0]!);
   await writeFile(join(disk, 'other'), Buffer.alloc(12e6));
-  await assert.rejects(
-    storage.reserve.available().then(() => write.publish([cellsOf(7)[0]!])),
-    LOW,
-  );
+  await assert.rejects(storage.reserve.require(0), LOW);
+  await assert.rejects(write.publish([cellsOf(7)[0]!]), LOW);
   await assert.rejects(write.stagingFolder(cellsOf(7)[1]!), LOW);
   await write.abort();
   assert.equal(storage.index.size, cellsOf(7).length);
   assert.deepEqual(await faultsOf(storage), []);
   await rm(join(disk, 'other'));
-  await storage.reserve.available();
+  await storage.reserve.require(0);
   await writeScene(storage, 'b', 7);
 });
 

@@ -14,15 +14,16 @@ export async function testNode(
   return node;
 }
 
-/** Ingests as the command does and gives the results. */
+/** Ingests as the command does and gives the results, also where every scene failed. */
 export async function ingest(node: TilewrightNode, inputs: object): Promise<IngestResults> {
   const headers = { authorization: `Bearer ${node.ownerSecret}` };
   const answer = await node.server.inject({ method: 'POST', url: '/ingest', headers, payload: inputs });
   if (answer.statusCode !== 201) throw new Error(answer.body);
   const { jobID } = answer.json();
   for (;;) {
-    const { status, error } = (await node.server.inject(`/jobs/${jobID}`)).json();
+    const { status, error, results } = (await node.server.inject(`/jobs/${jobID}`)).json();
     if (status === 'successful') return (await node.server.inject(`/jobs/${jobID}/results`)).json();
+    if (status === 'failed' && results) return results;
     if (status === 'failed') throw new Error(JSON.stringify(error));
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

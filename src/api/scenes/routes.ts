@@ -1,7 +1,9 @@
 /** What was ingested: scenes listed; tiles, scenes and collections deleted. */
 import type { FastifyInstance } from 'fastify';
-import type { SceneRecord } from '../../storage/index.js';
+import { type SceneRecord, toArray } from '../../storage/index.js';
+import { baseUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
+import { limitOf, nextPage, type Paging, paging } from '../paging.js';
 import type { Services } from '../services.js';
 
 const iso = (time: number) => new Date(time).toISOString();
@@ -30,16 +32,32 @@ export async function sceneRoutes(
   const describe = (text: string) => ({ schema: { summary: text, tags: ['scenes'] } });
   const write = (text: string) => ({ ...describe(text), config: { write: true } });
 
-  server.get<{ Params: { id: string } }>(
+  server.get<{ Params: { id: string }; Querystring: Paging }>(
     '/collections/:id/scenes',
-    describe('Scenes of a collection'),
+    {
+      schema: {
+        ...describe('Scenes of a collection, in the order of their ids').schema,
+        querystring: { type: 'object', additionalProperties: false, properties: paging },
+      },
+    },
     async (request) => {
       const { id } = request.params;
       if (!(await storage.getCollection(id))) throw notFound(`collection ${id}`);
-      const scenes: ReturnType<typeof summary>[] = [];
-      // Damaged records are passed over; `verify` names them.
-      for await (const { record } of storage.scanScenes(id)) if (record) scenes.push(summary(record));
-      return { scenes };
+      const limit = limitOf(request.query);
+      // One more tells whether there is a next page. Its token is the last id of this one.
+      const found = await toArray(storage.scanScenes(id, request.query.token, limit + 1));
+      const here = found.slice(0, limit);
+      const base = baseUrl(request);
+      const next = (token: string) => ({
+        rel: 'next',
+        type: 'application/json',
+        href: nextPage(request, base, token),
+      });
+      return {
+        // Damaged records are passed over; `verify` names them.
+        scenes: here.flatMap(({ record }) => (record ? [summary(record)] : [])),
+        links: found.length > limit ? [next(here[limit - 1].id)] : [],
+      };
     },
   );
 

@@ -12,36 +12,30 @@ import {
 import { toArray } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
+import { limitOf, nextPage, type Paging, paging } from '../paging.js';
 import type { Services } from '../services.js';
 import { requireCollection } from './collections.js';
 import { parseFields, selectFields } from './fields.js';
 
 const GEOJSON = 'application/geo+json';
-const DEFAULT_LIMIT = 10;
-/** More are clamped, as the STAC API asks. */
-const MAX_LIMIT = 10_000;
 
-interface SearchParams extends FilterParams {
-  limit?: number;
-  token?: string;
+interface SearchParams extends FilterParams, Paging {
   sortby?: unknown;
   fields?: unknown;
 }
 
-const limit = { type: 'integer', minimum: 1, default: DEFAULT_LIMIT };
 const text = { type: 'string' };
 const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
 const searchBody = object({
   ...filterBody,
-  limit,
-  token: text,
+  ...paging,
   sortby: { description: '[{"field": "properties.eo:cloud_cover", "direction": "asc"}]' },
   fields: {
     type: 'object',
     description: '{"include": ["properties.platform"], "exclude": ["assets"]}',
   },
 });
-const searchQuery = object({ ...filterQuery, limit, token: text, sortby: text, fields: text });
+const searchQuery = object({ ...filterQuery, ...paging, sortby: text, fields: text });
 const {
   ids: _ids,
   collections: _collections,
@@ -62,11 +56,11 @@ export async function searchRoutes(
     links: object[],
     next: (token: string) => object,
   ): Promise<object> => {
-    const { limit: wanted = DEFAULT_LIMIT, token, sortby, fields, ...filter } = params;
+    const { limit, token, sortby, fields, ...filter } = params;
     const selection = parseFields(fields);
     const found = searchTiles(storage.index, parseFilter(filter), {
       order: parseSort(sortby),
-      limit: Math.min(wanted, MAX_LIMIT),
+      limit: limitOf({ limit }),
       token,
     });
     const tiles = await storage.getTiles(found.ids);
@@ -92,11 +86,10 @@ export async function searchRoutes(
   const pageByGet = (request: FastifyRequest, params: SearchParams, links: object[] = []) => {
     const base = baseUrl(request);
     const self = { rel: 'self', type: GEOJSON, href: new URL(request.url, base).href };
-    return page(base, params, [self, ...links], (token) => {
-      const url = new URL(request.url, base);
-      url.searchParams.set('token', token);
-      return { method: 'GET', href: url.href };
-    });
+    return page(base, params, [self, ...links], (token) => ({
+      method: 'GET',
+      href: nextPage(request, base, token),
+    }));
   };
 
   server.get<{ Querystring: SearchParams }>(

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import type { Client, RunHooks } from '../../client/index.js';
+import { type Client, JobError, type RunHooks } from '../../client/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { findInputs, type IngestOptions, type IngestResults, notRecognised } from '../../ingest/index.js';
 import { notFolder } from '../errors.js';
@@ -196,7 +196,17 @@ async function ingestPaths(
   hooks: RunHooks,
 ): Promise<IngestResults> {
   const inputs = { ...options, paths: paths.map((path) => resolve(path)) };
-  return (await client.run<IngestResults>('ingest', inputs, hooks)).results;
+  return evenIfFailed(client.run('ingest', inputs, hooks));
+}
+
+/** The results of a job; also where every scene failed, so that each is told with its own reason. */
+async function evenIfFailed(run: Promise<{ results: IngestResults }>): Promise<IngestResults> {
+  try {
+    return (await run).results;
+  } catch (error) {
+    if (error instanceof JobError && error.results) return error.results as IngestResults;
+    throw error;
+  }
 }
 
 /** Sends one file after the other; one that fails is named, and the others go on. */
@@ -217,7 +227,7 @@ async function sendAll(
   for (const path of paths) {
     try {
       note(`sending ${path}`);
-      const { results } = await client.upload<IngestResults>(path, options, hooks);
+      const results = await evenIfFailed(client.upload(path, options, hooks));
       all.collection ??= results.collection;
       all.scenes.push(...results.scenes);
       all.tiles += results.tiles;

@@ -9,7 +9,7 @@ import {
   withFilter,
   withTarget,
 } from '../options.js';
-import { count, print, printJson, table } from '../output.js';
+import { count, note, print, printJson, table } from '../output.js';
 import { openTarget } from '../target.js';
 
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
@@ -32,6 +32,12 @@ export function searchCommand(): Command {
       const found = await collect(flags.limit, (limit, token) =>
         target.client.search({ ...filterOf(flags), sortby: flags.sort, limit, token }),
       );
+      const { collection } = flags;
+      if (found.numberMatched === 0 && collection !== undefined) {
+        const there = (await target.client.collections()).map(({ id }) => id);
+        const names = there.length > 0 ? `there are ${there.join(', ')}` : 'there is none yet';
+        if (!there.includes(collection)) note(`there is no collection ${collection}; ${names}`);
+      }
       if (flags.format === 'json') return printJson(found);
       for (const line of table([['tile', 'time', 'coverage %', 'cloud %'], ...found.features.map(row)]))
         print(line);

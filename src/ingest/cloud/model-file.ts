@@ -8,7 +8,9 @@ export async function readModelFile(path: string): Promise<Buffer> {
     throw cloudModelUnreadable.because(error, path, error);
   });
   try {
-    const { size } = await file.stat();
+    const status = await file.stat();
+    if (!status.isFile()) throw cloudModelUnreadable(path, 'it is a folder');
+    const { size } = status;
     if (size > MAX_MODEL_BYTES) throw badCloudModel(path, `${size} bytes are more than ${MAX_MODEL_BYTES}`);
     return await file.readFile();
   } finally {

@@ -5,7 +5,6 @@
 import { TilewrightError } from '../../errors.js';
 import {
   type Container,
-  openContainer,
   openRaster,
   openTimeAxis,
   type RasterHeader,
@@ -16,6 +15,7 @@ import { missingBand, noCollection, noDatetime, notRecognised } from '../errors.
 import { groundResolution } from '../resolution.js';
 import type { DescribeOptions, Resolution, Scene, SceneFormat } from '../scene.js';
 import { flaggedTime, parseSpan, stamp, type TimeSpan } from './acquisition-time.js';
+import { CLIMATOLOGY_LAB } from './providers.js';
 import { cleanId, stemOf } from './scene-id.js';
 
 /** A variable of the file with its place and its times. */
@@ -43,6 +43,7 @@ const GRIDMET: Product = {
     title: 'gridMET daily surface meteorology of the contiguous United States',
     license: 'CC0-1.0',
     attribution: 'Abatzoglou (2013), doi:10.1002/joc.3413',
+    providers: [CLIMATOLOGY_LAB],
   },
   // 1/24 of a degree on the equator.
   resolution: { x: 4638.3, y: 4638.3 },
@@ -56,8 +57,8 @@ export const cfGrid: SceneFormat = {
     return kind === 'hdf5';
   },
 
-  async describe({ path }, options) {
-    const container = await openContainer(path);
+  async describe({ path, container: open }, options) {
+    const container = await open();
     const product = productOf(container, options);
     const { variables, warnings } = await variablesOf(container);
     const axis = variables.find(({ time }) => time)?.time;

@@ -1,7 +1,6 @@
-import { open, readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { type FileKind, fileKind, SIGNATURE_BYTES } from '../../raster/index.js';
-import { notRecognised } from '../errors.js';
+import { dirname, join, resolve } from 'node:path';
+import { candidateAt } from '../candidate.js';
+import { noCollection, notRecognised, partOfProduct } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { cfGrid } from './cf-grid.js';
 import { landsat } from './landsat.js';
@@ -28,15 +27,61 @@ const FORMATS: SceneFormat[] = [
   rasterFile,
 ];
 
-/** The scenes in a file or product folder. */
+/** The scenes in a file or product folder. Flags that the product has no use for are a warning on the first. */
 export async function describeScenes(path: string, options: DescribeOptions): Promise<Scene[]> {
   const candidate = await candidateAt(path);
   const format = await formatOf(candidate);
-  if (format) return format.describe(candidate, options);
-  throw notRecognised(
-    path,
-    candidate.entries ? 'the folder holds no product that is known' : 'it is of no known format',
-  );
+  if (!format) {
+    throw notRecognised(
+      path,
+      candidate.entries ? 'the folder holds no product that is known' : 'it is of no known format',
+    );
+  }
+  const { watched, unread } = watchFlags(options);
+  const scenes = await format.describe(candidate, watched).catch(async (error) => {
+    const whole = noCollection.is(error) ? await productAround(candidate) : null;
+    throw whole ? partOfProduct.because(error, path, whole.format.name, whole.path) : error;
+  });
+  const flags = unread();
+  if (flags.length > 0)
+    scenes[0].warnings.push(`${flags.join(', ')} changed nothing: ${format.name} says it by itself`);
+  return scenes;
+}
+
+const FLAGS = {
+  id: '--id',
+  datetime: '--datetime',
+  bands: '--bands',
+  nodata: '--nodata',
+  scale: '--scale',
+  offset: '--offset',
+  platform: '--platform',
+  maskBand: '--mask-band',
+} as const;
+
+/** Options that remember which of them were looked at, so that no format has to list those that it uses. */
+function watchFlags(options: DescribeOptions) {
+  const read = new Set<PropertyKey>();
+  const watched = new Proxy(options, {
+    get(target, name, receiver) {
+      read.add(name);
+      return Reflect.get(target, name, receiver);
+    },
+  });
+  const given = (Object.keys(FLAGS) as (keyof typeof FLAGS)[]).filter((name) => options[name] !== undefined);
+  return { watched, unread: () => given.filter((name) => !read.has(name)).map((name) => FLAGS[name]) };
+}
+
+/** The product of which a lone file is one band: the folder that it is in, or a SAFE folder above. */
+async function productAround({ path, entries }: Candidate) {
+  if (entries) return null;
+  const own = dirname(resolve(path));
+  const safe = /^.*\.SAFE(?=\/|$)/i.exec(own)?.[0];
+  for (const folder of safe ? [safe, own] : [own]) {
+    const format = await formatOf(await candidateAt(folder));
+    if (format) return { format, path: folder };
+  }
+  return null;
 }
 
 export interface FoundInputs {
@@ -72,31 +117,6 @@ export async function isArchive(path: string): Promise<boolean> {
 
 /** Overviews and statistics beside a file are TIFF or Erdas files as well, and no scenes. */
 const isOverview = (name: string) => /\.(ovr|rrd|aux)$/i.test(name);
-
-async function candidateAt(path: string): Promise<Candidate> {
-  try {
-    const info = await stat(path);
-    if (!info.isDirectory() && !info.isFile()) throw new Error('it is a pipe or a device');
-    if (!info.isDirectory()) return { path, kind: await kindOf(path), entries: null };
-    const entries = await readdir(path, { withFileTypes: true });
-    const names = entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
-    return { path, kind: null, entries: names.sort() };
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw notRecognised.because(error, path, code === 'ENOENT' ? 'there is no such file or folder' : message);
-  }
-}
-
-async function kindOf(path: string): Promise<FileKind | null> {
-  const file = await open(path);
-  try {
-    const start = Buffer.alloc(SIGNATURE_BYTES);
-    const { bytesRead } = await file.read(start, 0, start.length, 0);
-    return fileKind(start.subarray(0, bytesRead));
-  } finally {
-    await file.close();
-  }
-}
 
 async function formatOf(candidate: Candidate): Promise<SceneFormat | null> {
   for (const format of FORMATS) if (await format.detect(candidate)) return format;

@@ -13,6 +13,7 @@ import type { Candidate, DescribeOptions, QualityBand, Scene, SceneFormat } from
 import { flaggedTime } from './acquisition-time.js';
 import { type LandsatLevel, type LandsatProduct, productOfMtl, productOfNames } from './landsat-product.js';
 import { findMtl } from './mtl.js';
+import { NASA, USGS } from './providers.js';
 import { bit, qualityBand } from './quality-band.js';
 
 const TITLES: Record<LandsatLevel, string> = {
@@ -102,6 +103,7 @@ async function describeProduct(
       title: TITLES[product.collection],
       license: 'PDDL-1.0',
       attribution: 'Landsat data courtesy of the U.S. Geological Survey',
+      providers: [NASA, USGS],
     },
     platform: options.platform ?? `landsat-${product.spacecraft}`,
     ...(flagged ?? { start: product.start, end: product.start }),

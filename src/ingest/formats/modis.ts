@@ -4,12 +4,13 @@
  */
 import { basename } from 'node:path';
 import { TilewrightError } from '../../errors.js';
-import { openContainer, openRaster, type RasterHeader } from '../../raster/index.js';
+import { type Container, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { noDatetime, notRecognised } from '../errors.js';
 import type { Candidate, QualityBand, Resolution, SceneFormat, SourceGroup } from '../scene.js';
 import { flaggedTime, spanOfInventory } from './acquisition-time.js';
 import { bandName, meaningOf, qualityLayerOf } from './modis-products.js';
+import { LP_DAAC, NASA, NSIDC } from './providers.js';
 import { qualityBand } from './quality-band.js';
 import { stemOf } from './scene-id.js';
 
@@ -35,7 +36,9 @@ export const modis: SceneFormat = {
     if (!shortName) throw notRecognised(path, 'its metadata name no MODIS product');
     const warnings: string[] = [];
     const layers =
-      candidate.kind === 'hdf4' ? await layersOf(path, warnings) : [await looseLayer(path, metadata)];
+      candidate.kind === 'hdf4'
+        ? await layersOf(await candidate.container(), warnings)
+        : [looseLayer(await candidate.header(), metadata)];
     const bands = layers.map(({ name, header }): UngroupedBand => {
       const band = bandName(name, shortName);
       const resolution = nominalResolution(header);
@@ -54,6 +57,8 @@ export const modis: SceneFormat = {
         // NASA ESDIS data use policy: data of missions that NASA leads are CC0 unless marked otherwise.
         license: 'CC0-1.0',
         attribution: 'MODIS data courtesy of NASA',
+        // Snow and sea ice are 10 and 29.
+        providers: [NASA, /^M..(10|29)/.test(shortName) ? NSIDC : LP_DAAC],
       },
       platform: options.platform ?? platformOf(shortName),
       ...span,
@@ -66,9 +71,9 @@ export const modis: SceneFormat = {
   },
 };
 
-async function metadataOf({ path, kind }: Candidate): Promise<Metadata> {
-  if (kind === 'hdf4') return (await openContainer(path)).metadata;
-  return kind === 'tiff' ? (await openRaster(path)).metadata : {};
+async function metadataOf({ kind, container, header }: Candidate): Promise<Metadata> {
+  if (kind === 'hdf4') return (await container()).metadata;
+  return kind === 'tiff' ? (await header()).metadata : {};
 }
 
 function shortNameOf(metadata: Metadata): string | undefined {
@@ -81,11 +86,11 @@ const platformOf = (shortName: string) =>
 // --- layers -----------------------------------------------------------------------------------------------------
 
 /** Layers without a place on the ground, such as tables, are left out. Throws where all are, as in a swath. */
-async function layersOf(path: string, warnings: string[]): Promise<ModisLayer[]> {
+async function layersOf({ path, layers }: Container, warnings: string[]): Promise<ModisLayer[]> {
   const found: ModisLayer[] = [];
   const left: string[] = [];
   let reason: unknown;
-  for (const { name, shape } of (await openContainer(path)).layers) {
+  for (const { name, shape } of layers) {
     if (shape.length === 2) {
       try {
         found.push({ name, header: await openRaster(path, name) });
@@ -103,11 +108,10 @@ async function layersOf(path: string, warnings: string[]): Promise<ModisLayer[]>
 }
 
 /** The file is named after its granule, then its layer; other names are taken for that of the layer. */
-async function looseLayer(path: string, metadata: Metadata): Promise<ModisLayer> {
-  const stem = stemOf(path);
+function looseLayer(header: RasterHeader, metadata: Metadata): ModisLayer {
+  const stem = stemOf(header.path);
   const granule = stemOf(metadata.LOCALGRANULEID ?? '');
   const name = granule && stem.startsWith(granule) ? stem.slice(granule.length) : stem;
-  const header = await openRaster(path);
   return { name: name.replace(/^[^A-Za-z0-9]+/, '') || basename(stem), header };
 }
 

@@ -6,12 +6,14 @@
  * images of three bands are too, because true and false colour cannot be told apart.
  */
 import { basename } from 'node:path';
-import { openRaster, type RasterHeader } from '../../raster/index.js';
+import type { RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
+import { isRaster } from '../candidate.js';
 import { notRecognised } from '../errors.js';
 import { gridResolution } from '../resolution.js';
 import type { Resolution, SceneFormat } from '../scene.js';
 import { flaggedTime, parseTime } from './acquisition-time.js';
+import { USDA } from './providers.js';
 
 const BANDS = ['red', 'green', 'blue', 'nir'];
 
@@ -27,18 +29,16 @@ interface NaipName {
 export const naip: SceneFormat = {
   name: 'NAIP',
 
-  async detect({ path, kind }) {
-    const name = parseName(basename(path));
-    if (!name || (kind !== 'tiff' && kind !== 'jp2')) return false;
-    // A file that cannot be opened is refused with its own reason as a plain raster.
-    const header = await openRaster(path).catch(() => null);
-    return header !== null && isNaip(header, name);
+  async detect(candidate) {
+    const name = parseName(basename(candidate.path));
+    if (!name || (candidate.kind !== 'tiff' && candidate.kind !== 'jp2')) return false;
+    return isRaster(candidate, (header) => isNaip(header, name));
   },
 
-  async describe({ path }, options) {
+  async describe({ path, header: open }, options) {
     const name = parseName(basename(path));
     if (!name) throw notRecognised(path, 'it is not named as NAIP images are');
-    const header = await openRaster(path);
+    const header = await open();
     const resolution = resolutionOf(header, name);
     const bands = BANDS.map((band, index): UngroupedBand => {
       const nodata = options.nodata ?? header.nodata ?? null;
@@ -54,6 +54,7 @@ export const naip: SceneFormat = {
         title: 'National Agriculture Imagery Program',
         license: 'PDDL-1.0',
         attribution: 'NAIP imagery courtesy of the U.S. Department of Agriculture',
+        providers: [USDA],
       },
       platform: options.platform ?? 'aircraft',
       start,

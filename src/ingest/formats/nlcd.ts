@@ -6,12 +6,14 @@
  * projection, with a colour table where it holds classes. A copy in another projection is a plain raster, and its colour table
  * keeps its codes whole.
  */
-import { openRaster, type RasterHeader } from '../../raster/index.js';
+import type { RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
+import { isRaster } from '../candidate.js';
 import { noDatetime } from '../errors.js';
 import { gridResolution } from '../resolution.js';
 import type { DescribeOptions, SceneFormat } from '../scene.js';
 import { flaggedTime } from './acquisition-time.js';
+import { MRLC, USGS } from './providers.js';
 import { cleanId, stemOf } from './scene-id.js';
 
 interface Layer {
@@ -34,16 +36,14 @@ const LAYERS: Layer[] = [
 export const nlcd: SceneFormat = {
   name: 'NLCD',
 
-  async detect({ path, kind }) {
-    const layer = layerOf(stemOf(path));
-    if (!layer || (kind !== 'tiff' && kind !== 'hfa')) return false;
-    // A file that cannot be opened is refused with its own reason as a plain raster.
-    const header = await openRaster(path).catch(() => null);
-    return header !== null && isNlcd(header, layer);
+  async detect(candidate) {
+    const layer = layerOf(stemOf(candidate.path));
+    if (!layer || (candidate.kind !== 'tiff' && candidate.kind !== 'hfa')) return false;
+    return isRaster(candidate, (header) => isNlcd(header, layer));
   },
 
-  async describe({ path }, options) {
-    const header = await openRaster(path);
+  async describe({ path, header: open }, options) {
+    const header = await open();
     const stem = stemOf(path);
     const layer = layerOf(stem) ?? LAYERS[LAYERS.length - 1];
     const { start, end, id } = yearOf(path, stem, options);
@@ -66,6 +66,7 @@ export const nlcd: SceneFormat = {
         title: 'National Land Cover Database',
         license: 'PDDL-1.0',
         attribution: 'NLCD courtesy of the U.S. Geological Survey and the MRLC Consortium',
+        providers: [USGS, MRLC],
       },
       platform: options.platform ?? null,
       start,

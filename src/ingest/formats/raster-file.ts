@@ -1,6 +1,6 @@
 /** Any single raster, its bands and time described by flags, by a STAC Item beside it, or by its own tags. */
 import { basename } from 'node:path';
-import { openContainer, openRaster, type RasterHeader } from '../../raster/index.js';
+import type { Container, RasterHeader } from '../../raster/index.js';
 import { groupBands } from '../band-groups.js';
 import { badSidecar, manyLayers, noCollection, noDatetime } from '../errors.js';
 import type { DescribeOptions, Scene, SceneFormat } from '../scene.js';
@@ -16,9 +16,9 @@ export const rasterFile: SceneFormat = {
     return entries === null;
   },
 
-  async describe({ path, kind }, options) {
-    if (kind === 'hdf4' || kind === 'netcdf') await refuseLayers(path);
-    const header = await openRaster(path);
+  async describe({ path, kind, header: open, container }, options) {
+    if (kind === 'hdf4' || kind === 'netcdf') refuseLayers(await container());
+    const header = await open();
     const item = await itemOfFile(path);
     const name = basename(path);
     const assets = item?.assets ?? [];
@@ -43,8 +43,7 @@ export const rasterFile: SceneFormat = {
 };
 
 /** A file of several layers does not say which of them belong together, and at what time. */
-async function refuseLayers(path: string): Promise<void> {
-  const { layers } = await openContainer(path);
+function refuseLayers({ path, layers }: Container): void {
   if (layers.length === 1) return;
   const names = layers.slice(0, 50).map(({ name }) => name);
   const more = layers.length > names.length ? ` and ${layers.length - names.length} more` : '';

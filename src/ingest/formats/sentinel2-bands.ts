@@ -7,6 +7,7 @@ import { badOption, missingBand } from '../errors.js';
 import { gridResolution } from '../resolution.js';
 import type { DescribeOptions, Scene } from '../scene.js';
 import { stamp, type TimeSpan } from './acquisition-time.js';
+import { COPERNICUS, ESA } from './providers.js';
 import { bit, qualityBand } from './quality-band.js';
 
 export type Sentinel2Level = 'L1C' | 'L2A';
@@ -57,6 +58,7 @@ export const sentinel2Collection = (level: Sentinel2Level) => ({
   licenseUrl: 'https://sentinel.esa.int/documents/247904/690755/Sentinel_Data_Legal_Notice',
   // The notice that the Copernicus Sentinel data licence asks for; the year is that of each scene.
   attribution: 'Contains modified Copernicus Sentinel data [year]',
+  providers: [ESA, COPERNICUS],
 });
 
 interface Acquisition {

@@ -3,12 +3,13 @@
  * platforms. Quality bits: VIIRS Surface Reflectance User's Guide 1.1 (QF1, QF2, state) and VIIRS Vegetation Index Product Suite
  * User Guide 2.1.2 (pixel reliability).
  */
-import { type Container, Mask, openContainer, openRaster, type RasterHeader } from '../../raster/index.js';
+import { type Container, Mask, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { noDatetime, notRecognised } from '../errors.js';
 import { groundResolution } from '../resolution.js';
 import type { Candidate, DescribeOptions, QualityBand, Resolution, Scene, SceneFormat } from '../scene.js';
 import { flaggedTime, spanOfInventory, stamp } from './acquisition-time.js';
+import { LP_DAAC, NASA } from './providers.js';
 import { bit, qualityBand } from './quality-band.js';
 
 const PRODUCT = /^V(NP|J1|J2)\d\w*$/;
@@ -43,11 +44,11 @@ export const viirs: SceneFormat = {
 };
 
 /** A file that cannot be read is left to the format of all HDF5 files, which says why. */
-async function productOf({ path, kind }: Candidate): Promise<Container | null> {
+async function productOf({ kind, container }: Candidate): Promise<Container | null> {
   if (kind !== 'hdf5') return null;
-  const container = await openContainer(path).catch(() => null);
-  const isProduct = PRODUCT.test(container?.metadata.ShortName ?? '') && container?.metadata.StructMetadata;
-  return isProduct ? container : null;
+  const found = await container().catch(() => null);
+  const isProduct = PRODUCT.test(found?.metadata.ShortName ?? '') && found?.metadata.StructMetadata;
+  return isProduct ? found : null;
 }
 
 async function describeProduct(container: Container, options: DescribeOptions): Promise<Scene> {
@@ -72,6 +73,7 @@ async function describeProduct(container: Container, options: DescribeOptions): 
       // NASA ESDIS data use policy, as for MODIS.
       license: 'CC0-1.0',
       attribution: 'NASA Land Processes Distributed Active Archive Center',
+      providers: [NASA, LP_DAAC],
     },
     platform: options.platform ?? PLATFORMS[PRODUCT.exec(product)?.[1] ?? ''] ?? null,
     ...span,

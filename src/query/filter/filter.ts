@@ -76,10 +76,15 @@ function logic(op: 'and' | 'or', filters: Filter[]): Filter {
 }
 
 /** Whether a filter asks for a property. */
-export function mentions(filter: Filter, property: PropertyName): boolean {
+function mentions(filter: Filter, property: PropertyName): boolean {
   if (filter.op === 'not') return mentions(filter.arg, property);
   if (filter.op === 'and' || filter.op === 'or') return filter.args.some((arg) => mentions(arg, property));
   return 'shape' in filter ? property === 'geometry' : filter.property === property;
+}
+
+/** Tiles that were made from others hold no new observation: they are taken only where the filter asks for a source. */
+export function rawUnlessAsked(filter: Filter): Filter {
+  return mentions(filter, 'source') ? filter : all([filter, { op: '=', property: 'source', value: 'raw' }]);
 }
 
 /** Each condition is asked of every row that is looked at, so these bound the work of a search. */

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { gdalFailed, noLayer, severalLayers, unsupported } from '../errors.js';
 import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../limits.js';
 import { bytesPerSample, parseNodata } from '../pixels.js';
-import type { BandTags, DataType, RasterHeader } from '../types.js';
+import type { BandTags, ColourTable, DataType, RasterHeader } from '../types.js';
 import { FORMATS, type GdalKind } from './drivers.js';
 import { type GdalBand, type GdalInfo, gdalInfo } from './info.js';
 import { layersOf } from './layers.js';
@@ -58,6 +58,7 @@ async function headerOf(
     transform: transformOf(info, path),
     nodata: nodataOf(bands, path),
     palette: bands.some((band) => band.palette),
+    colours: dataType === 'uint8' && bands.length === 1 ? coloursOf(bands[0]) : undefined,
     blocks: { reader: 'gdal', driver, dataset, width: blockWidth, height: blockHeight },
     bandTags: bands.map(bandTags),
     metadata: info.metadata,
@@ -90,6 +91,12 @@ function nodataOf(bands: GdalBand[], path: string): number | undefined {
   const values = new Set(bands.map(({ nodata }) => nodata));
   if (values.size > 1) throw unsupported(path, 'its bands have different nodata values');
   return parseNodata(bands[0].nodata);
+}
+
+/** In the order of TIFF's ColorMap; what has no colour is black. */
+function coloursOf({ palette, colours }: GdalBand): ColourTable | undefined {
+  if (!palette || colours.length === 0) return undefined;
+  return [0, 1, 2].flatMap((part) => Array.from({ length: 256 }, (_, i) => 257 * (colours[i]?.[part] ?? 0)));
 }
 
 function bandTags({ description, scale, offset }: GdalBand): BandTags {

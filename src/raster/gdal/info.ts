@@ -25,6 +25,8 @@ export interface GdalBand {
   signedByte: boolean;
   /** True where its values index a colour table. */
   palette: boolean;
+  /** Red, green, blue and alpha of each value, 0 to 255. */
+  colours: number[][];
   block: [width: number, height: number];
   /** As text, so that nan and inf survive. */
   nodata: string | undefined;
@@ -61,10 +63,10 @@ async function inSlot<T>(work: () => Promise<T>): Promise<T> {
 
 async function runInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
   const chunks: Uint8Array[] = [];
-  const args = ['-json', '-proj4', '-norat', '-noct', '-nogcp', '-if', driver, dataset];
+  const args = ['-json', '-proj4', '-norat', '-nogcp', '-if', driver, dataset];
   const limits = { totalMs: 120_000, outputBytes: MAX_JSON_BYTES };
   const format = formatOfDriver(driver);
-  for await (const chunk of gdalOutput({ program: 'gdalinfo', args, path, format, limits }))
+  for await (const chunk of gdalOutput({ program: 'gdalinfo', calls: [{ args, path, format }], limits }))
     chunks.push(chunk);
   const text = Buffer.concat(chunks).toString('utf8');
   try {
@@ -111,6 +113,7 @@ function parseBand(value: unknown): GdalBand {
     type: text(band.type) ?? '',
     signedByte: items(domains.IMAGE_STRUCTURE).PIXELTYPE === 'SIGNEDBYTE',
     palette: band.colorInterpretation === 'Palette',
+    colours: coloursOf(band.colorTable),
     block: [width, height],
     nodata: typeof nodata === 'number' ? String(nodata) : text(nodata),
     description: text(band.description) || undefined,
@@ -118,6 +121,12 @@ function parseBand(value: unknown): GdalBand {
     scale: finite(band.scale),
     offset: finite(band.offset),
   };
+}
+
+function coloursOf(table: unknown): number[][] {
+  if (table === undefined) return [];
+  const { entries } = object(table, 'colorTable');
+  return list(entries, 'the colours').map((entry) => numbers(entry, 4, 'a colour'));
 }
 
 function object(value: unknown, what: string): Json {

@@ -11,12 +11,18 @@ import { gdalFailed, gdalTimeout, noGdal } from '../errors.js';
 
 export type GdalProgram = 'gdalinfo' | 'gdal_translate';
 
-export interface GdalRun {
-  program: GdalProgram;
+/** One call of a program. */
+export interface GdalCall {
   args: string[];
   /** The file that is read and its format, for messages. */
   path: string;
   format: string;
+}
+
+export interface GdalRun {
+  program: GdalProgram;
+  /** One after another, as long as all goes well; at least one. */
+  calls: GdalCall[];
   /** Configuration options of GDAL besides those that every run has. */
   config?: Record<string, string>;
   signal?: AbortSignal | undefined;
@@ -39,10 +45,12 @@ const ADDRESS_SPACE_KIB = 4 * 1024 * 1024;
 /** CPU time of a process, in seconds: ends one that nobody waits for any more. */
 const CPU_SECONDS = 2 * 30 * 60;
 /** No core dumps, no files. macOS knows no limit of address space; then there is none. */
-const WITH_LIMITS = `ulimit -c 0; ulimit -f 0; ulimit -t ${CPU_SECONDS}; ulimit -v ${ADDRESS_SPACE_KIB} 2>/dev/null; exec "$@"`;
+const WITH_LIMITS = `ulimit -c 0; ulimit -f 0; ulimit -t ${CPU_SECONDS}; ulimit -v ${ADDRESS_SPACE_KIB} 2>/dev/null`;
+/** What the shell writes to stderr between two calls. */
+const BETWEEN = '\0';
 
-/** The end of what a program says on stderr that goes into an error. */
-const STDERR_BYTES = 4096;
+/** The end of what a program says on stderr that goes into an error, in characters. */
+const STDERR_LENGTH = 4096;
 
 const CONFIG = {
   GDAL_PAM_ENABLED: 'NO',
@@ -60,36 +68,40 @@ const CONFIG = {
 const PASSED_ON =
   /^(PATH|HOME|TMPDIR|LD_LIBRARY_PATH|DYLD_\w+|GDAL_DATA|GDAL_DRIVER_PATH|PROJ_LIB|PROJ_DATA|CONDA_PREFIX)$/;
 
+/** Those that have not ended: only these may be killed, because the system gives their ids to others later. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
+  for (const child of running) killGroup(child);
 });
 
 /**
- * What a program writes to stdout, as it comes; the program waits while the caller is busy. It is killed when the caller
- * stops early, when `signal` aborts (its reason is thrown) and at a limit.
+ * What the calls of a program write to stdout, as it comes; the program waits while the caller is busy. It is killed when the
+ * caller stops early, when `signal` aborts (its reason is thrown) and at a limit, which is one for all calls together.
+ * Several calls at once cost less than one at a time: to start a process, the system copies the table of our memory.
  * Throws TW_RASTER_NO_GDAL, TW_RASTER_GDAL_FAILED and TW_RASTER_GDAL_TIMEOUT.
  */
 export async function* gdalOutput(run: GdalRun): AsyncGenerator<Uint8Array, void, undefined> {
-  const { program, path, signal } = run;
+  const { program, calls, signal } = run;
   const { totalMs, stallMs, outputBytes } = { ...LIMITS, ...run.limits };
   signal?.throwIfAborted();
   const child = start(run);
   running.add(child);
-  const stderr = tailOf(child);
+  child.once('close', () => running.delete(child));
+  const stderr = tailsOf(child);
   const ended = endOf(child);
+  const path = (call = stderr.length - 1) => calls[Math.min(call, calls.length - 1)].path;
   /** Why it was killed; the first reason counts. */
   let reason: unknown;
   const kill = (why: unknown) => {
     reason ??= why;
-    child.kill('SIGKILL');
+    if (running.has(child)) killGroup(child);
     child.stdout?.destroy();
   };
   const onAbort = () => kill(signal?.reason);
   signal?.addEventListener('abort', onAbort);
-  const total = setTimeout(() => kill(gdalTimeout(path, program, `${totalMs / 1000} s`)), totalMs);
+  const total = setTimeout(() => kill(gdalTimeout(path(), program, `${totalMs / 1000} s`)), totalMs);
   const stall = setTimeout(
-    () => kill(gdalTimeout(path, program, `${stallMs / 1000} s without output`)),
+    () => kill(gdalTimeout(path(), program, `${stallMs / 1000} s without output`)),
     stallMs,
   );
   let bytes = 0;
@@ -97,7 +109,8 @@ export async function* gdalOutput(run: GdalRun): AsyncGenerator<Uint8Array, void
     try {
       for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
         bytes += chunk.length;
-        if (bytes > outputBytes) throw gdalFailed(path, program, `wrote more than ${outputBytes} bytes`, '');
+        if (bytes > outputBytes)
+          throw gdalFailed(path(), program, `wrote more than ${outputBytes} bytes`, '');
         yield chunk;
         stall.refresh();
       }
@@ -107,28 +120,46 @@ export async function* gdalOutput(run: GdalRun): AsyncGenerator<Uint8Array, void
     }
     const end = await ended;
     if (reason !== undefined) throw reason;
-    const said = stderr();
-    if (end !== 'exit code 0') throw gdalFailed(path, program, end, said);
+    if (end !== 'exit code 0') throw gdalFailed(path(), program, end, words(stderr.at(-1)));
     // The programs go on after some errors, and pixels are missing then; that a pipe holds no metadata is none.
-    if (/^ERROR \d+: (?!Read or update mode not supported on \/vsistdout)/m.test(said))
-      throw gdalFailed(path, program, 'an error', said);
+    for (const [i, said] of stderr.map(words).entries())
+      if (/^ERROR \d+: (?!Read or update mode not supported on \/vsistdout)/m.test(said))
+        throw gdalFailed(path(i), program, 'an error', said);
   } finally {
     clearTimeout(total);
     clearTimeout(stall);
     signal?.removeEventListener('abort', onAbort);
     kill(undefined);
-    running.delete(child);
   }
 }
 
-function start({ program, args, path, format, config }: GdalRun): ChildProcess {
+function start({ program, calls, config }: GdalRun): ChildProcess {
   const found = onPath(program);
-  if (found === undefined) throw noGdal(path, format, program);
+  if (found === undefined) throw noGdal(calls[0].path, calls[0].format, program);
   const passedOn = Object.entries(process.env).filter(([name]) => PASSED_ON.test(name));
-  return spawn('/bin/sh', ['-c', WITH_LIMITS, 'sh', found, ...args], {
+  return spawn('/bin/sh', ['-c', scriptOf(calls), found, ...calls.flatMap(({ args }) => args)], {
     env: { ...Object.fromEntries(passedOn), ...CONFIG, ...config },
     stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own: the shell is killed together with what it runs.
+    detached: true,
   });
+}
+
+/** For a shell that is given the program as $0 and the arguments of all calls after each other. */
+function scriptOf(calls: GdalCall[]): string {
+  let next = 1;
+  const commands = calls.map(({ args }) => ['"$0"', ...args.map(() => `"\${${next++}}"`)].join(' '));
+  const last = commands.pop();
+  const before = commands.map((command) => `${command} || exit; printf '\\0' >&2`);
+  return [WITH_LIMITS, ...before, `exec ${last}`].join('; ');
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All of it has ended.
+  }
 }
 
 function onPath(program: string): string | undefined {
@@ -153,10 +184,15 @@ function endOf(child: ChildProcess): Promise<string> {
   });
 }
 
-function tailOf(child: ChildProcess): () => string {
-  let tail = Buffer.alloc(0);
-  child.stderr?.on('data', (chunk: Buffer) => {
-    tail = Buffer.concat([tail, chunk]).subarray(-STDERR_BYTES);
+/** The end of what each call has said on stderr so far, up to the one that runs now. */
+function tailsOf(child: ChildProcess): string[] {
+  const tails = [''];
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    const [more, ...next] = text.split(BETWEEN);
+    tails.push(`${tails.pop()}${more}`, ...next);
+    for (const [i, tail] of tails.entries()) tails[i] = tail.slice(-STDERR_LENGTH);
   });
-  return () => tail.toString('utf8').trim().replace(/\.$/, '');
+  return tails;
 }
+
+const words = (tail = '') => tail.trim().replace(/\.$/, '');

@@ -2,32 +2,57 @@
 import { gdalFailed } from '../errors.js';
 import { kernels } from '../kernels-by-type.js';
 import { bytesPerSample, pixelsOf } from '../pixels.js';
-import type { ReadTarget } from '../read.js';
+import type { Read } from '../read.js';
 import type { GdalBlocks, RasterHeader, Window } from '../types.js';
 import { formatOfDriver } from './drivers.js';
 import { gdalOutput } from './process.js';
-import { TiffStream } from './tiff-stream.js';
+import { type StreamedImage, TiffStream } from './tiff-stream.js';
 
 /** A raster that this reader decodes. */
 type GdalHeader = RasterHeader & { blocks: GdalBlocks };
 
+export type GdalRead = Read & { header: GdalHeader };
+
 /** Decoded pixels that one process may hold. Bands beyond that are read by another. */
 const MAX_CACHE_BYTES = 2 ** 28;
 
-/** Decodes a window of some bands; both lie within the image. */
-export async function readWithGdal(
-  header: GdalHeader,
-  bands: number[],
-  window: Window,
-  target: ReadTarget,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const { cache } = memoryFor(header, 1, window);
-  const atOnce = Math.max(1, Math.floor(MAX_CACHE_BYTES / cache));
+/** Decodes windows of some rasters, one after another. The bands and windows lie within the images; there is at least one. */
+export async function readWithGdal(reads: GdalRead[], signal: AbortSignal | undefined): Promise<void> {
+  const parts = reads.flatMap(withinCache);
+  const memory = parts.map(({ header, bands, window }) => memoryFor(header, bands.length, window));
+  const stream = new TiffStream(parts.map(imageOf));
+  const output = gdalOutput({
+    program: 'gdal_translate',
+    calls: parts.map((part) => ({
+      args: translateArgs(part),
+      path: part.header.path,
+      format: formatOfDriver(part.header.blocks.driver),
+    })),
+    config: {
+      GDAL_SWATH_SIZE: String(Math.max(...memory.map(({ swath }) => swath))),
+      GDAL_CACHEMAX: String(Math.ceil(Math.max(...memory.map(({ cache }) => cache)) / 2 ** 20) + SPARE_MB),
+    },
+    signal,
+  });
+  for await (const chunk of output) {
+    const fault = stream.push(chunk);
+    if (fault) throw gdalFailed(parts[stream.image].header.path, 'gdal_translate', fault, '');
+  }
+  const { header, window } = parts[stream.image];
+  if (!stream.complete)
+    throw gdalFailed(header.path, 'gdal_translate', `${stream.rows} of ${window.height} rows`, '');
+}
+
+/** A read of many bands in several parts. */
+function withinCache(read: GdalRead): GdalRead[] {
+  const { header, bands, window, target } = read;
+  const atOnce = Math.max(1, Math.floor(MAX_CACHE_BYTES / memoryFor(header, 1, window).cache));
+  const parts: GdalRead[] = [];
   for (let i = 0; i < bands.length; i += atOnce) {
     const arrays = target.arrays.slice(i, i + atOnce);
-    await readBands(header, bands.slice(i, i + atOnce), window, { ...target, arrays }, signal);
+    parts.push({ ...read, bands: bands.slice(i, i + atOnce), target: { ...target, arrays } });
   }
+  return parts;
 }
 
 /** Rows that GDAL copies at once from a part of an image, at the least: the blocks of its VRT driver. */
@@ -54,42 +79,19 @@ function memoryFor(
   return { swath, cache: swath + (aligned ? 0 : rowBytes * blocks.height) };
 }
 
-async function readBands(
-  header: GdalHeader,
-  bands: number[],
-  window: Window,
-  { arrays, offset, stride }: ReadTarget,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const { path, dataType, blocks } = header;
-  const { width, height } = window;
-  const { swath, cache } = memoryFor(header, bands.length, window);
+function imageOf({ header: { dataType }, window: { width, height }, target }: GdalRead): StreamedImage {
+  const { arrays, offset, stride } = target;
   const put = kernels[dataType].pickSample;
-  const stream = new TiffStream(width * bands.length * bytesPerSample(dataType), height, (bytes, row) => {
-    const pixels = pixelsOf(dataType, bytes.buffer, bytes.byteOffset, width * bands.length);
+  const take = (bytes: Uint8Array, row: number) => {
+    const pixels = pixelsOf(dataType, bytes.buffer, bytes.byteOffset, width * arrays.length);
     const at = offset + row * stride;
     if (arrays.length === 1) arrays[0].set(pixels, at);
-    else for (const [i, out] of arrays.entries()) put(pixels, i, bands.length, out, at, width);
-  });
-  const output = gdalOutput({
-    program: 'gdal_translate',
-    args: translateArgs(header, bands, window),
-    path,
-    format: formatOfDriver(blocks.driver),
-    config: {
-      GDAL_SWATH_SIZE: String(swath),
-      GDAL_CACHEMAX: String(Math.ceil(cache / 2 ** 20) + SPARE_MB),
-    },
-    signal,
-  });
-  for await (const chunk of output) {
-    const fault = stream.push(chunk);
-    if (fault) throw gdalFailed(path, 'gdal_translate', fault, '');
-  }
-  if (stream.rows < height) throw gdalFailed(path, 'gdal_translate', `${stream.rows} of ${height} rows`, '');
+    else for (const [i, out] of arrays.entries()) put(pixels, i, arrays.length, out, at, width);
+  };
+  return { rowBytes: width * arrays.length * bytesPerSample(dataType), height, take };
 }
 
-function translateArgs({ blocks, dataType }: GdalHeader, bands: number[], window: Window): string[] {
+function translateArgs({ header: { blocks, dataType }, bands, window }: GdalRead): string[] {
   const { column, row, width, height } = window;
   const options = ['STREAMABLE_OUTPUT=YES', 'BIGTIFF=YES', 'ENDIANNESS=LITTLE', 'PROFILE=GeoTIFF'];
   // A strip must not be written in two goes, and the swaths end where the blocks of the file do.

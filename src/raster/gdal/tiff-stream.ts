@@ -1,60 +1,85 @@
-/** Takes an uncompressed TIFF apart as it comes through a pipe. */
+/** Takes uncompressed TIFFs apart as they come through a pipe. */
 
 /** Bytes within which the directory and the place of the first row must be found. */
 const HEAD_BYTES = 1 << 16;
 const STRIP_OFFSETS = 273;
 const LONG8 = 16;
 
+/** What is expected of one TIFF. */
+export interface StreamedImage {
+  rowBytes: number;
+  height: number;
+  /** Called with each row; the bytes are good until it returns, and aligned for any type. */
+  take(bytes: Uint8Array, row: number): void;
+}
+
 /**
- * A little-endian BigTIFF whose directory comes first and whose rows follow each other to its end, as GDAL writes it with
- * STREAMABLE_OUTPUT=YES.
+ * Little-endian BigTIFFs one after another, in each of which the directory comes first and rows follow each other to its end, as
+ * GDAL writes them with STREAMABLE_OUTPUT=YES.
  *
- * Invariant: `head` is kept until the place of the first row is known; then `skip` bytes are left before it, and `row` holds
- * the first `filled` bytes of row number `rows`.
+ * Invariant: all images before number `image` are complete, and it is not, unless it is the last. Of it, `head` is kept until the place of the first row is
+ * known; then `skip` bytes are left before it, and `row` holds the first `filled` bytes of row number `rows`.
  */
 export class TiffStream {
+  image = 0;
   rows = 0;
   private head = Buffer.alloc(0);
   private skip: number | undefined;
-  private readonly row: Uint8Array;
+  private row: Uint8Array;
   private filled = 0;
 
-  /** `take` is called with each row; the bytes are good until it returns, and aligned for any type. */
-  constructor(
-    rowBytes: number,
-    private readonly height: number,
-    private readonly take: (bytes: Uint8Array, row: number) => void,
-  ) {
-    this.row = new Uint8Array(rowBytes);
+  /** At least one image. */
+  constructor(private readonly images: StreamedImage[]) {
+    this.row = new Uint8Array(images[0].rowBytes);
+  }
+
+  /** Whether all rows of the last image have come. */
+  get complete(): boolean {
+    return this.rows === this.images[this.image].height;
   }
 
   /** Takes the next bytes; returns what is wrong with them. */
   push(chunk: Uint8Array): string | undefined {
-    if (this.skip !== undefined) return this.pixels(chunk);
-    this.head = Buffer.concat([this.head, chunk]);
-    const start = firstStrip(this.head);
-    if (typeof start === 'string') return start;
-    if (start === undefined) {
-      return this.head.length > HEAD_BYTES ? 'a TIFF without a directory at its start' : undefined;
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (this.complete) return `more than ${this.rows} rows`;
+      if (this.skip === undefined) {
+        this.head = Buffer.concat([this.head, rest]);
+        const start = firstStrip(this.head);
+        if (typeof start === 'string') return start;
+        if (start === undefined)
+          return this.head.length > HEAD_BYTES ? 'a TIFF without a directory at its start' : undefined;
+        this.skip = start;
+        rest = this.head;
+      }
+      rest = this.pixels(rest);
+      if (this.complete && this.image < this.images.length - 1) this.begin(this.image + 1);
     }
-    this.skip = start;
-    return this.pixels(this.head);
+    return undefined;
   }
 
-  private pixels(chunk: Uint8Array): string | undefined {
+  private begin(image: number): void {
+    this.image = image;
+    this.rows = 0;
+    this.head = Buffer.alloc(0);
+    this.skip = undefined;
+    this.row = new Uint8Array(this.images[image].rowBytes);
+  }
+
+  /** Takes what belongs to this image, and returns the rest. */
+  private pixels(chunk: Uint8Array): Uint8Array {
     let at = Math.min(chunk.length, this.skip ?? 0);
     this.skip = (this.skip ?? 0) - at;
-    while (at < chunk.length) {
-      if (this.rows === this.height) return `more than ${this.height} rows`;
+    while (at < chunk.length && !this.complete) {
       const end = Math.min(chunk.length, at + this.row.length - this.filled);
       this.row.set(chunk.subarray(at, end), this.filled);
       this.filled += end - at;
       at = end;
       if (this.filled < this.row.length) break;
-      this.take(this.row, this.rows++);
+      this.images[this.image].take(this.row, this.rows++);
       this.filled = 0;
     }
-    return undefined;
+    return chunk.subarray(at);
   }
 }
 

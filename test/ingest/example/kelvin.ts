@@ -1,25 +1,24 @@
 /** Temperature maps of the made-up satellite Kelvin-1: one GeoTIFF of two bands, and its own tags say the rest. */
 
 import { groupBands } from '../../../src/ingest/band-groups.js';
+import { isRaster } from '../../../src/ingest/candidate.js';
 import { noDatetime } from '../../../src/ingest/errors.js';
 import { parseTime } from '../../../src/ingest/formats/acquisition-time.js';
 import { bit, qualityBand } from '../../../src/ingest/formats/quality-band.js';
 import { gridResolution } from '../../../src/ingest/resolution.js';
 import type { SceneFormat } from '../../../src/ingest/scene.js';
-import { Mask, openRaster } from '../../../src/raster/index.js';
+import { Mask } from '../../../src/raster/index.js';
 
 export const kelvin: SceneFormat = {
   name: 'Kelvin-1',
 
-  async detect({ path, kind }) {
-    if (kind !== 'tiff') return false;
-    // A file that cannot be opened is refused with its own reason as a plain raster.
-    const header = await openRaster(path).catch(() => null);
-    return header?.metadata.MISSION === 'KELVIN-1';
+  async detect(candidate) {
+    if (candidate.kind !== 'tiff') return false;
+    return isRaster(candidate, ({ metadata }) => metadata.MISSION === 'KELVIN-1');
   },
 
-  async describe({ path }) {
-    const header = await openRaster(path);
+  async describe({ path, header: open }) {
+    const header = await open();
     const { ORBIT = '0', SENSED = '' } = header.metadata;
     const start = parseTime(SENSED);
     if (Number.isNaN(start)) throw noDatetime(path);

@@ -1,0 +1,56 @@
+/** Looks at an input before it is known what it is. */
+import { open, readdir, stat } from 'node:fs/promises';
+import {
+  type FileKind,
+  fileKind,
+  openContainer,
+  openRaster,
+  type RasterHeader,
+  SIGNATURE_BYTES,
+} from '../raster/index.js';
+import { notRecognised } from './errors.js';
+import type { Candidate } from './scene.js';
+
+/** Throws TW_INGEST_NOT_RECOGNISED where nothing is there, or what is no file and no folder. */
+export async function candidateAt(path: string): Promise<Candidate> {
+  const opened = { header: once(() => openRaster(path)), container: once(() => openContainer(path)) };
+  try {
+    const info = await stat(path);
+    if (!info.isDirectory() && !info.isFile()) throw new Error('it is a pipe or a device');
+    if (!info.isDirectory()) return { path, kind: await kindOf(path), entries: null, ...opened };
+    const entries = await readdir(path, { withFileTypes: true });
+    const names = entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
+    return { path, kind: null, entries: names.sort(), ...opened };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw notRecognised.because(error, path, code === 'ENOENT' ? 'there is no such file or folder' : message);
+  }
+}
+
+async function kindOf(path: string): Promise<FileKind | null> {
+  const file = await open(path);
+  try {
+    const start = Buffer.alloc(SIGNATURE_BYTES);
+    const { bytesRead } = await file.read(start, 0, start.length, 0);
+    return fileKind(start.subarray(0, bytesRead));
+  } finally {
+    await file.close();
+  }
+}
+
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined;
+  return () => {
+    result ??= work();
+    return result;
+  };
+}
+
+/** Whether a raster is what `test` asks for. One that cannot be opened is not: as a plain raster it is refused with its own reason. */
+export async function isRaster(
+  { header }: Candidate,
+  test: (header: RasterHeader) => boolean,
+): Promise<boolean> {
+  const found = await header().catch(() => null);
+  return found !== null && test(found);
+}
