@@ -21,34 +21,19 @@ export function coverShape(shape: Outline): Cover {
   const inside: KeyRange[] = [];
   const edge: KeyRange[] = [];
   for (const grid of grids) {
-    let cells = grid.cover(grid.extent, grid.minPrecision);
+    let cells = rootsOf(grid);
     for (let precision = grid.minPrecision; cells.length > 0; precision++) {
-      const onEdge: string[] = [];
+      const onEdge: Cell[] = [];
       for (const cell of cells) {
-        const box = knownBbox(grid, cell);
-        if (shape.covers(box)) inside.push(keysBelow(grid, cell));
-        else if (shape.meets(box)) onEdge.push(cell);
+        if (shape.covers(cell.bbox)) inside.push(cell.below);
+        else if (shape.meets(cell.bbox)) onEdge.push(cell);
       }
       const goOn = onEdge.length <= MAX_EDGE_CELLS && precision < grid.maxPrecision;
-      for (const cell of onEdge) edge.push(goOn ? keyOf(grid, cell) : keysBelow(grid, cell));
-      cells = goOn ? onEdge.flatMap((cell) => grid.children(cell)) : [];
+      for (const cell of onEdge) edge.push(goOn ? cell.itself : cell.below);
+      cells = goOn ? onEdge.flatMap((cell) => childrenOf(grid, cell)) : [];
     }
   }
   return { inside, edge };
-}
-
-/** Searches go down the same large cells again and again. */
-const boxes = new Map<string, Bbox>();
-const MAX_BOXES = 50_000;
-
-function knownBbox(grid: Grid, cell: string): Bbox {
-  const name = grid.letter + cell;
-  const known = boxes.get(name);
-  if (known) return known;
-  if (boxes.size === MAX_BOXES) boxes.clear();
-  const box = cellBbox(grid, cell);
-  boxes.set(name, box);
-  return box;
 }
 
 /** The keys of a cell and of all cells below it. */
@@ -61,4 +46,42 @@ export function keysBelow(grid: Grid, cell: string): KeyRange {
 export function keyOf(grid: Grid, cell: string): KeyRange {
   const { key } = grid.key(cell);
   return { grid: grid.name, from: key, to: key + 1 };
+}
+
+interface Cell {
+  geocode: string;
+  bbox: Bbox;
+  itself: KeyRange;
+  below: KeyRange;
+  children?: Cell[];
+}
+
+/** Searches go down the same large cells again and again, so these are kept: all below `roots`, at most so many. */
+const MAX_KEPT = 20_000;
+const roots = new Map<Grid, Cell[]>();
+let kept = 0;
+
+function rootsOf(grid: Grid): Cell[] {
+  if (kept > MAX_KEPT) {
+    roots.clear();
+    kept = 0;
+  }
+  const known = roots.get(grid) ?? cellsOf(grid, grid.cover(grid.extent, grid.minPrecision));
+  roots.set(grid, known);
+  return known;
+}
+
+function childrenOf(grid: Grid, cell: Cell): Cell[] {
+  cell.children ??= cellsOf(grid, grid.children(cell.geocode));
+  return cell.children;
+}
+
+function cellsOf(grid: Grid, geocodes: string[]): Cell[] {
+  kept += geocodes.length;
+  return geocodes.map((geocode) => ({
+    geocode,
+    bbox: cellBbox(grid, geocode),
+    itself: keyOf(grid, geocode),
+    below: keysBelow(grid, geocode),
+  }));
 }
