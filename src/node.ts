@@ -8,6 +8,7 @@ import { Jobs, verifyProcess } from './jobs/index.js';
 import { Storage } from './storage/index.js';
 import { trainProcess } from './training/index.js';
 import { version } from './version.js';
+import { fillProcess, WrangleWorkers } from './wrangle/index.js';
 
 export interface NodeConfig {
   /** Data folder; made where it is missing. */
@@ -51,9 +52,11 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data, { reserve });
   const workers = new IngestWorkers(cores, memory);
+  const wrangle = { storage, workers: new WrangleWorkers(cores) };
   const jobs = await Jobs.open(storage.catalogue);
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel }),
+    fillProcess(wrangle),
     trainProcess({ storage, cores }),
     verifyProcess(storage),
   ];
@@ -90,6 +93,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
         () => jobs.close(),
         () => closeServer(server),
         () => workers.close(),
+        () => wrangle.workers.close(),
         () => storage.close(),
       ];
       const errors: unknown[] = [];

@@ -5,6 +5,7 @@ import { messageOf, TilewrightError } from '../errors.js';
 import { version } from '../version.js';
 import { deleteCommand } from './commands/delete.js';
 import { demoCommand } from './commands/demo.js';
+import { fillCommand } from './commands/fill.js';
 import { infoCommand } from './commands/info.js';
 import { ingestCommand } from './commands/ingest.js';
 import { modelsCommand } from './commands/models.js';
@@ -25,6 +26,7 @@ function buildProgram(): Command {
     serveCommand,
     ingestCommand,
     searchCommand,
+    fillCommand,
     trainCommand,
     modelsCommand,
     infoCommand,

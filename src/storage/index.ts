@@ -1,13 +1,14 @@
 export { Catalogue } from './catalogue.js';
 export { ColumnIndex, type Position } from './column-index.js';
 export { DataFolder, readLock } from './data-folder.js';
+export { DerivedWrite } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';
 export { writeSynced } from './durable.js';
 export { asStorageError, storageLocked } from './errors.js';
 export { inLanes } from './in-lanes.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export type { NewModel } from './model-write.js';
-export { newVersion } from './names.js';
+export { derivedTileId, newVersion } from './names.js';
 export * from './records.js';
 export { SceneWrite } from './scene-write.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';

@@ -5,6 +5,7 @@ import { type Catalogue, type Scanned, sceneKey } from './catalogue.js';
 import { ColumnIndex } from './column-index.js';
 import { Commits } from './commits.js';
 import { DataFolder } from './data-folder.js';
+import { DerivedWrite } from './derived-write.js';
 import { DiskReserve } from './disk-reserve.js';
 import { sceneBusy } from './errors.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile } from './layout.js';
@@ -201,6 +202,11 @@ export class Storage {
     const tile = await this.getTile(id);
     if (tile?.source === 'raw') this.refuseBusy(tile.collection, tile.scene);
     return deleteTile(this.commits, id);
+  }
+
+  /** Begins to write tiles made from others. The caller ends it by `close`. */
+  beginDerived(): DerivedWrite {
+    return new DerivedWrite(this.dir, this.commits, this.reserve);
   }
 
   // Models

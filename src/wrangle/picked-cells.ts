@@ -1,0 +1,42 @@
+/** The cells in which a filter picks tiles. */
+import type { GridName } from '../geocode/index.js';
+import { searchTiles, type TileFilter } from '../query/index.js';
+import type { Storage, TileRecord } from '../storage/index.js';
+
+export interface PickedCell {
+  collection: string;
+  grid: GridName;
+  geocode: string;
+}
+
+/** Records read at once. */
+const PAGE = 1000;
+
+/** Cells of collections, in the order of their geocodes. The memory it takes grows with the cells, not with the tiles. */
+export async function pickedCells(storage: Storage, filter: TileFilter): Promise<PickedCell[]> {
+  const cells = new Map<string, PickedCell>();
+  for await (const { collection, grid, geocode } of pickedTiles(storage, filter))
+    cells.set(`${collection} ${grid} ${geocode}`, { collection, grid, geocode });
+  return [...cells.keys()].sort().map((key) => cells.get(key) as PickedCell);
+}
+
+/** All tiles that a filter picks, newest first, read a page at a time. */
+export async function* pickedTiles(storage: Storage, filter: TileFilter): AsyncGenerator<TileRecord> {
+  let token: string | undefined;
+  do {
+    const page = searchTiles(storage.index, filter, { limit: PAGE, token });
+    yield* await storage.getTiles(page.ids);
+    token = page.next;
+  } while (token !== undefined);
+}
+
+/** The tiles of one cell that a filter picks. */
+export async function tilesOfCell(
+  storage: Storage,
+  { collection, grid, geocode }: PickedCell,
+  { bbox, recurse, ...filter }: TileFilter,
+): Promise<TileRecord[]> {
+  const { ids } = searchTiles(storage.index, { ...filter, collections: [collection], geocode });
+  // A geocode of digits may be one of either grid.
+  return (await storage.getTiles(ids)).filter((tile) => tile.grid === grid);
+}

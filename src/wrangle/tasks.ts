@@ -1,0 +1,53 @@
+/** What the wrangling threads are asked to do. Plain data. */
+import type { GridName } from '../geocode/index.js';
+import type { CellFile } from '../ingest/index.js';
+import type { GroupRecord } from '../storage/index.js';
+
+/** A stored tile as a thread opens it. */
+export interface TileFiles {
+  grid: GridName;
+  geocode: string;
+  groups: (GroupRecord & { path: string })[];
+}
+
+/** What the files of a new tile say of it. */
+export interface NewTile {
+  grid: GridName;
+  geocode: string;
+  metadata: Record<string, string>;
+}
+
+/** Percent, 0 to 100. */
+export interface Targets {
+  /** Pixels of other dates are taken until so much of the cell holds data ... */
+  coverage: number;
+  /** ... and no more of it is cloud. */
+  cloud: number;
+}
+
+/** Fill the holes, clouds and shadows of `base` from `donors`, in their order. */
+export interface FillTask {
+  kind: 'fill';
+  tile: NewTile;
+  base: TileFiles;
+  donors: TileFiles[];
+  targets: Targets;
+}
+
+export type WrangleTask = FillTask;
+
+/** The files of a new tile, not yet written, and what follows from its pixels. */
+export interface MadeTile {
+  /** The mask comes last. */
+  files: CellFile[];
+  /** Percent of the pixels that hold data in every band, of the data group that has the least. */
+  coverage: number;
+  cloudCover: number | null;
+  /** Closed ring around the valid pixels, in grid coordinates. */
+  footprint: [x: number, y: number][];
+  /** Which of the inputs gave pixels: their numbers, in the order in which `derived_from` names them. */
+  used: number[];
+}
+
+/** Null where there is nothing to make. */
+export type WrangleResult = MadeTile | null;
