@@ -8,7 +8,7 @@ import { Jobs, verifyProcess } from './jobs/index.js';
 import { Storage } from './storage/index.js';
 import { trainProcess } from './training/index.js';
 import { version } from './version.js';
-import { fillProcess, WrangleWorkers } from './wrangle/index.js';
+import { coalesceProcess, fillProcess, splitProcess, WrangleWorkers } from './wrangle/index.js';
 
 export interface NodeConfig {
   /** Data folder; made where it is missing. */
@@ -57,6 +57,8 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel }),
     fillProcess(wrangle),
+    splitProcess(wrangle),
+    coalesceProcess(wrangle),
     trainProcess({ storage, cores }),
     verifyProcess(storage),
   ];

@@ -3,6 +3,7 @@
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { version } from '../version.js';
+import { coalesceCommand } from './commands/coalesce.js';
 import { deleteCommand } from './commands/delete.js';
 import { demoCommand } from './commands/demo.js';
 import { fillCommand } from './commands/fill.js';
@@ -11,6 +12,7 @@ import { ingestCommand } from './commands/ingest.js';
 import { modelsCommand } from './commands/models.js';
 import { searchCommand } from './commands/search.js';
 import { serveCommand } from './commands/serve.js';
+import { splitCommand } from './commands/split.js';
 import { trainCommand } from './commands/train.js';
 import { verifyCommand } from './commands/verify.js';
 import { applyConfigFile } from './options.js';
@@ -27,6 +29,8 @@ function buildProgram(): Command {
     ingestCommand,
     searchCommand,
     fillCommand,
+    splitCommand,
+    coalesceCommand,
     trainCommand,
     modelsCommand,
     infoCommand,

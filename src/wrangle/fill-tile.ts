@@ -41,7 +41,7 @@ export async function fillTile({ tile, donors, targets, ...task }: FillTask): Pr
     const image = await readGroup(group);
     const provenance = coarsen(splice.provenance, mask.group, group);
     for (const [i, donor] of used.entries()) await splicePixels(image, provenance, i + 1, donors[donor]);
-    const figures = validOf(image.bands, holeOf(group));
+    const figures = validOf(image.bands, holeOf(group), coarsen(splice.mask, mask.group, group));
     const pixels: GroupPixels = { bands: image.bands, ...figures, mask: null };
     files.push(encodeCell(cellGroup(tile, image), pixels).file);
     if (group.role === 'data') coverage = Math.min(coverage, figures.coverage);
@@ -103,7 +103,7 @@ async function splicePixels(
 }
 
 function provenanceFile(size: CellGroup, provenance: Uint8Array): CellFile {
-  const { validPercent, coverage } = validOf([provenance], NOWHERE);
+  const { validPercent, coverage } = validOf([provenance], NOWHERE, provenance);
   const cell: CellGroup = {
     ...size,
     name: PROVENANCE,

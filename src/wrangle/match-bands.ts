@@ -7,7 +7,7 @@ export interface GroupMatch<G> {
   bands: number[];
 }
 
-/** For each group of `base` but its mask, where `other` holds all of its bands at the same size; null where it lacks one. */
+/** For each group of `base` but its mask, the group of the same size in which `other` holds all of its bands; null where it lacks one. */
 export function matchGroups<G extends GroupRecord>(
   base: { groups: GroupRecord[] },
   other: { groups: G[] },

@@ -1,5 +1,5 @@
 /** What the wrangling threads are asked to do. Plain data. */
-import type { GridName } from '../geocode/index.js';
+import type { GridName, PixelGrid } from '../geocode/index.js';
 import type { CellFile } from '../ingest/index.js';
 import type { GroupRecord } from '../storage/index.js';
 
@@ -34,7 +34,16 @@ export interface FillTask {
   targets: Targets;
 }
 
-export type WrangleTask = FillTask;
+/** Cut a cell out of tiles of one scene, which do not overlap. */
+export interface CutTask {
+  kind: 'cut';
+  tile: NewTile;
+  sources: TileFiles[];
+  /** Pixels of each group of the first source, the mask included. */
+  sizes: PixelGrid[];
+}
+
+export type WrangleTask = FillTask | CutTask;
 
 /** The files of a new tile, not yet written, and what follows from its pixels. */
 export interface MadeTile {
