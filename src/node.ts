@@ -8,7 +8,13 @@ import { Jobs, verifyProcess } from './jobs/index.js';
 import { Storage } from './storage/index.js';
 import { trainProcess } from './training/index.js';
 import { version } from './version.js';
-import { coalesceProcess, fillProcess, splitProcess, WrangleWorkers } from './wrangle/index.js';
+import {
+  coalesceProcess,
+  fillProcess,
+  splitProcess,
+  tensorProcess,
+  WrangleWorkers,
+} from './wrangle/index.js';
 
 export interface NodeConfig {
   /** Data folder; made where it is missing. */
@@ -59,6 +65,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     fillProcess(wrangle),
     splitProcess(wrangle),
     coalesceProcess(wrangle),
+    tensorProcess(wrangle),
     trainProcess({ storage, cores }),
     verifyProcess(storage),
   ];

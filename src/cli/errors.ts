@@ -21,3 +21,11 @@ export const notFolder = defineError(
   '`ingest --watch` takes folders. Name the folder into which the files come.',
   (path: string) => `${path} is no folder that can be read; --watch takes the folder into which files come`,
 );
+
+export const oneFileOnly = defineError(
+  'TW_CLI_ONE_FILE',
+  400,
+  'A command made a file for each of several cells, and was told one file to write. Name a folder, or pick one cell.',
+  (path: string, files: number) =>
+    `there are ${files} files, one a cell, and ${path} is one file: name a folder, or pick one cell with --geocode`,
+);

@@ -13,6 +13,7 @@ import { modelsCommand } from './commands/models.js';
 import { searchCommand } from './commands/search.js';
 import { serveCommand } from './commands/serve.js';
 import { splitCommand } from './commands/split.js';
+import { tensorCommand } from './commands/tensor.js';
 import { trainCommand } from './commands/train.js';
 import { verifyCommand } from './commands/verify.js';
 import { applyConfigFile } from './options.js';
@@ -31,6 +32,7 @@ function buildProgram(): Command {
     fillCommand,
     splitCommand,
     coalesceCommand,
+    tensorCommand,
     trainCommand,
     modelsCommand,
     infoCommand,

@@ -1,6 +1,8 @@
-import { createReadStream, existsSync } from 'node:fs';
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Client, FileBody, httpTransport, type Transport } from '../client/index.js';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { type Answer, Client, FileBody, httpTransport, type Transport } from '../client/index.js';
 import type { TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
 import { noDataFolder } from './errors.js';
@@ -39,7 +41,8 @@ function remote(url: string, token: string | undefined): OpenTarget {
 
 /** Requests go straight into the node's routes, without a socket. */
 export function injected(node: TilewrightNode): Transport {
-  return async (method, path, body) => {
+  return async (method, path, body, into) => {
+    if (into !== undefined) return downloadInjected(node, path, into);
     const response = await node.server.inject({
       method: method as 'GET' | 'POST' | 'DELETE',
       url: path,
@@ -56,6 +59,17 @@ export function injected(node: TilewrightNode): Transport {
     await nameLocalFiles(node, answer);
     return { status: response.statusCode, body: answer, headers: response.headers as Record<string, string> };
   };
+}
+
+/** As over HTTP: a file goes from stream to stream. */
+async function downloadInjected(node: TilewrightNode, url: string, into: string): Promise<Answer> {
+  const headers = { host: 'localhost', authorization: `Bearer ${node.ownerSecret}` };
+  const response = await node.server.inject({ method: 'GET', url, headers, payloadAsStream: true });
+  const { statusCode: status } = response;
+  const answer = { status, headers: response.headers as Record<string, string> };
+  if (status >= 400) return { ...answer, body: JSON.parse(await text(response.stream())) };
+  await pipeline(response.stream(), createWriteStream(into));
+  return { ...answer, body: null };
 }
 
 interface Item {

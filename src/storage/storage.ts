@@ -12,6 +12,7 @@ import { type ModelVersion, modelFile, type TileVersion, tileFile } from './layo
 import { type NewModel, writeModel } from './model-write.js';
 import { checkedName, tileId } from './names.js';
 import type { CollectionRecord, ModelRecord, SceneRecord, TileRecord } from './records.js';
+import { makeResults, resultFile, sweepResults } from './results.js';
 import { isWhole } from './scene-check.js';
 import { deleteCollection, deleteScene, deleteTile, requireSameCells } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
@@ -69,6 +70,7 @@ export class Storage {
     const storage = new Storage(await DataFolder.open(dir), options);
     try {
       await sweepScratch(dir);
+      await sweepResults(dir);
       await storage.sweeper.start();
       await storage.loadIndex();
       return storage;
@@ -240,6 +242,16 @@ export class Storage {
    */
   scratchFolder(name = 'work'): Promise<string> {
     return makeScratch(this.dir, name);
+  }
+
+  /** Makes the folder for the files that a job answers with, and returns its absolute path. They are kept for a week. */
+  resultsFolder(job: string): Promise<string> {
+    return makeResults(this.dir, job);
+  }
+
+  /** Absolute path of a file that a job answered with. Throws TW_STORAGE_BAD_NAME. */
+  resultPath(job: string, name: string): string {
+    return resultFile(this.dir, job, name);
   }
 
   async stats(): Promise<StorageStats> {

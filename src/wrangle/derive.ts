@@ -13,7 +13,7 @@ import {
   writeSynced,
 } from '../storage/index.js';
 import { allFailed, wrangleFailed } from './errors.js';
-import type { MadeTile, NewTile, TileFiles, WrangleTask } from './tasks.js';
+import type { CutTask, FillTask, MadeTile, NewTile, TileFiles } from './tasks.js';
 import type { WrangleWorkers } from './workers.js';
 
 export interface WrangleContext {
@@ -47,7 +47,7 @@ export interface Derivation {
   inputs: TileRecord[];
   /** What shapes it beside the inputs. */
   parameters: object;
-  task: (tile: NewTile, inputs: TileFiles[]) => WrangleTask;
+  task: (tile: NewTile, inputs: TileFiles[]) => FillTask | CutTask;
 }
 
 /** A derivation, or why there is none. */

@@ -35,3 +35,27 @@ export const unknownCollection = defineError(
   'There is no collection of this name whose cells could be taken over. `tilewright info` lists those that exist.',
   (id: string) => `there is no collection ${JSON.stringify(id)} whose cells could be taken over`,
 );
+
+export const noBand = defineError(
+  'TW_WRANGLE_NO_BAND',
+  400,
+  'No picked cell has a tile with the named band. `tilewright info` with the id of a tile lists the bands that it has.',
+  (bands: string[]) =>
+    `no tile has the band ${bands.join(', ')}; "tilewright info" with the id of a tile lists its bands`,
+);
+
+export const tensorTypes = defineError(
+  'TW_WRANGLE_TYPES',
+  400,
+  'The stored numbers of the bands differ in their type or in their nodata value, so that one array cannot hold them. Ask for physical values.',
+  (geocode: string, kinds: string[]) =>
+    `the bands of cell ${geocode} are stored in several ways (${kinds.join('; ')}): leave out --stored`,
+);
+
+export const tensorTooLarge = defineError(
+  'TW_WRANGLE_TENSOR_SIZE',
+  400,
+  'A tensor is too large. Pick fewer dates or bands, give a coarser resolution, or ask for a NumPy file, which need not fit into memory.',
+  (geocode: string, shape: number[], format: string) =>
+    `the tensor of cell ${geocode} would be ${shape.join(' x ')}, too large for .${format}: pick fewer dates or bands, or a coarser --resolution${format === 'tif' ? ', or make a .npy' : ''}`,
+);

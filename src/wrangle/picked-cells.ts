@@ -30,13 +30,17 @@ export async function* pickedTiles(storage: Storage, filter: TileFilter): AsyncG
   } while (token !== undefined);
 }
 
-/** The tiles of one cell that a filter picks. */
+/** The tiles of one cell that a filter picks, of one collection or of those that the filter names. */
 export async function tilesOfCell(
   storage: Storage,
-  { collection, grid, geocode }: PickedCell,
+  { collection, grid, geocode }: Omit<PickedCell, 'collection'> & { collection?: string },
   { bbox, recurse, ...filter }: TileFilter,
 ): Promise<TileRecord[]> {
-  const { ids } = searchTiles(storage.index, { ...filter, collections: [collection], geocode });
+  const { ids } = searchTiles(storage.index, {
+    ...filter,
+    ...(collection !== undefined && { collections: [collection] }),
+    geocode,
+  });
   // A geocode of digits may be one of either grid.
   return (await storage.getTiles(ids)).filter((tile) => tile.grid === grid);
 }

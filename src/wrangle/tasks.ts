@@ -1,6 +1,7 @@
 /** What the wrangling threads are asked to do. Plain data. */
 import type { GridName, PixelGrid } from '../geocode/index.js';
 import type { CellFile } from '../ingest/index.js';
+import type { CogImage, DataType, PixelArray } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 
 /** A stored tile as a thread opens it. */
@@ -43,7 +44,30 @@ export interface CutTask {
   sizes: PixelGrid[];
 }
 
-export type WrangleTask = FillTask | CutTask;
+/** Where a band lies in a tile: numbers of its group and of the band in it. */
+export interface BandPlace {
+  group: number;
+  band: number;
+}
+
+/** Bring bands of a tile to one size. */
+export interface PlanesTask {
+  kind: 'planes';
+  tile: TileFiles;
+  /** Null for a band that the tile lacks. */
+  bands: (BandPlace | null)[];
+  size: PixelGrid;
+  /** Stored numbers of this type, `empty` where there is no data; null for physical values as float32 and NaN. */
+  stored: { dataType: DataType; empty: number } | null;
+}
+
+/** Make one GeoTIFF of planes. */
+export interface StackTask {
+  kind: 'stack';
+  image: CogImage;
+}
+
+export type WrangleTask = FillTask | CutTask | PlanesTask | StackTask;
 
 /** The files of a new tile, not yet written, and what follows from its pixels. */
 export interface MadeTile {
@@ -58,5 +82,5 @@ export interface MadeTile {
   used: number[];
 }
 
-/** Null where there is nothing to make. */
-export type WrangleResult = MadeTile | null;
+/** `files` of a tile; null where there is nothing to make; planes of a tile; the bytes of a stack. */
+export type WrangleResult = MadeTile | null | PixelArray[] | Uint8Array;

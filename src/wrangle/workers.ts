@@ -1,5 +1,13 @@
-import { WorkerPool } from '../raster/index.js';
-import type { WrangleResult, WrangleTask } from './tasks.js';
+import { type PixelArray, WorkerPool } from '../raster/index.js';
+import type {
+  CutTask,
+  FillTask,
+  MadeTile,
+  PlanesTask,
+  StackTask,
+  WrangleResult,
+  WrangleTask,
+} from './tasks.js';
 
 /** Threads that make tiles of tiles; started once and kept. */
 export class WrangleWorkers {
@@ -13,8 +21,19 @@ export class WrangleWorkers {
     return this.pool.size;
   }
 
-  make(task: WrangleTask, signal?: AbortSignal): Promise<WrangleResult> {
-    return this.pool.run(task, { signal });
+  /** Null where there is nothing to make. */
+  make(task: FillTask | CutTask, signal?: AbortSignal): Promise<MadeTile | null> {
+    return this.pool.run(task, { signal }) as Promise<MadeTile | null>;
+  }
+
+  planes(task: PlanesTask, signal?: AbortSignal): Promise<PixelArray[]> {
+    return this.pool.run(task, { signal }) as Promise<PixelArray[]>;
+  }
+
+  /** The bytes of a GeoTIFF. The pixels of the image move to the thread. */
+  stack(task: StackTask, signal?: AbortSignal): Promise<Uint8Array> {
+    const transfer = task.image.bands.map(({ buffer }) => buffer as ArrayBuffer);
+    return this.pool.run(task, { signal, transfer }) as Promise<Uint8Array>;
   }
 
   close(): Promise<void> {

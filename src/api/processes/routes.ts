@@ -1,4 +1,7 @@
 /** OGC API Processes, part 1: process list, execution as jobs, status and results. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { extname } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { TilewrightError } from '../../errors.js';
 import { type Process, startProcess } from '../../jobs/index.js';
@@ -141,11 +144,31 @@ export async function processRoutes(
     async (request) => resultsOf(await jobs.get(request.params.id)),
   );
 
+  server.get<{ Params: { id: string; name: string } }>(
+    '/jobs/:id/results/files/:name',
+    { schema: { summary: 'A file that a job answered with; kept for a week', tags: ['processes'] } },
+    async (request, reply) => {
+      const { id, name } = request.params;
+      const { status } = await jobs.get(id);
+      const path = services.storage.resultPath(id, name);
+      const size = status === 'successful' ? (await stat(path).catch(absent))?.size : undefined;
+      if (size === undefined) throw notFound(`file ${name} of job ${id}`);
+      const type = RESULT_TYPES[extname(name)] ?? 'application/octet-stream';
+      return reply.header('content-length', size).type(type).send(createReadStream(path));
+    },
+  );
+
   server.delete<{ Params: { id: string } }>(
     '/jobs/:id',
     { config: { write: true }, schema: { summary: 'Cancels a job', tags: ['processes'], ...ID } },
     async (request) => statusInfo(await jobs.cancel(request.params.id), baseUrl(request)),
   );
+}
+
+const RESULT_TYPES: Record<string, string> = { '.tif': 'image/tiff', '.json': 'application/json' };
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
 }
 
 function resultsOf(job: JobRecord): unknown {
