@@ -1,13 +1,6 @@
 /** Makes one filled tile: masks first, then only the pixels that are taken. */
 import { type CellFile, type CellGroup, encodeCell, encodeMask, type GroupPixels } from '../ingest/index.js';
-import {
-  cloudCoverOf,
-  coverageOf,
-  emptyPixel,
-  histogramOf,
-  openRaster,
-  readWindow,
-} from '../raster/index.js';
+import { cloudCoverOf, coverageOf, histogramOf, openRaster, readWindow } from '../raster/index.js';
 import { validOf } from './figures.js';
 import { matchGroups } from './match-bands.js';
 import { cellGroup, holeOf, imageGroups, readGroup, readMask } from './read-tile.js';
@@ -88,7 +81,6 @@ async function splicePixels(
   const match = matchGroups({ groups: [group] }, donor)?.[0];
   if (!window || !match) return;
   const header = await openRaster(match.group.path);
-  const empty = emptyPixel(group.dataType, group.nodata ?? undefined);
   const pixels = await readWindow(header, match.bands, window);
   const encoding = (of: typeof group, band: number) => ({
     dataType: of.dataType,
@@ -97,8 +89,10 @@ async function splicePixels(
     hole: holeOf(of),
   });
   for (const [b, band] of match.bands.entries()) {
-    const convert = conversion(encoding(match.group, band), encoding(group, b), empty);
-    placePixels(bands[b], provenance, group.width, number, pixels[b], window, convert);
+    const from = encoding(match.group, band);
+    const convert = conversion(from, encoding(group, b));
+    const to = { provenance, width: group.width, number };
+    placePixels(bands[b], to, { pixels: pixels[b], window, hole: from.hole }, convert);
   }
 }
 

@@ -81,17 +81,15 @@ export interface Encoding {
   hole: number | undefined;
 }
 
-/** From stored values of one band to those of another of the same quantity; null where they are the same numbers. */
-export function conversion(from: Encoding, to: Encoding, empty: number): ((stored: number) => number) | null {
-  const sameHole = from.hole === undefined || Object.is(from.hole, to.hole);
-  if (from.dataType === to.dataType && from.scale === to.scale && from.offset === to.offset && sameHole)
-    return null;
+/** From stored data of one band to that of another of the same quantity; null where they are the same numbers. */
+export function conversion(from: Encoding, to: Encoding): ((stored: number) => number) | null {
+  const sameNumbers = from.dataType === to.dataType && from.scale === to.scale && from.offset === to.offset;
+  if (sameNumbers && Object.is(from.hole, to.hole)) return null;
   const [low, high] = RANGES[to.dataType];
   const { hole } = to;
   // A value that would read as no data moves to its neighbour.
   const beside = hole === undefined ? 0 : hole === low ? hole + 1 : hole - 1;
   return (stored) => {
-    if (Object.is(stored, from.hole) || Number.isNaN(stored)) return empty;
     const exact = (stored * from.scale + from.offset - to.offset) / to.scale;
     if (to.dataType.startsWith('float')) return exact;
     const value = Math.min(high, Math.max(low, Math.round(exact)));
@@ -110,19 +108,22 @@ const RANGES: Record<DataType, [low: number, high: number]> = {
   float64: [-Infinity, Infinity],
 };
 
-/** Puts the pixels of input `number` into `out`; `pixels` are those of `window`, which holds them all. */
+/**
+ * Puts the pixels of input `number` into `out`; `pixels` are those of `window`, which holds them all. Where the input holds no
+ * data in this band, `out` stays as it is: its mask speaks for the bands of the finest group only.
+ */
 export function placePixels(
   out: PixelArray,
-  provenance: Uint8Array,
-  width: number,
-  number: number,
-  pixels: PixelArray,
-  window: Window,
+  { provenance, width, number }: { provenance: Uint8Array; width: number; number: number },
+  { pixels, window, hole }: { pixels: PixelArray; window: Window; hole: number | undefined },
   convert: ((stored: number) => number) | null,
 ): void {
   for (let row = 0, from = 0; row < window.height; row++) {
     let to = (window.row + row) * width + window.column;
-    for (let column = 0; column < window.width; column++, from++, to++)
-      if (provenance[to] === number) out[to] = convert === null ? pixels[from] : convert(pixels[from]);
+    for (let column = 0; column < window.width; column++, from++, to++) {
+      if (provenance[to] !== number) continue;
+      const value = pixels[from];
+      if (value !== hole && !Number.isNaN(value)) out[to] = convert === null ? value : convert(value);
+    }
   }
 }

@@ -29,7 +29,7 @@ function sceneOf(id: string, day: number, seed: number, weights: number[], codin
   });
   const pixels = (width: number, height: number, holes: boolean) =>
     Uint16Array.from({ length: width * height }, (_, i) =>
-      holes && mask[i] === Mask.nodata ? 0 : 2000 + Math.floor(random() * 5000),
+      (holes ? mask[i] === Mask.nodata : random() < 0.1) ? 0 : 2000 + Math.floor(random() * 5000),
     );
   const group = (name: string, width: number, height: number, bands: string[]) => ({
     name,
@@ -154,9 +154,12 @@ test('fill takes what a naive loop over pixels and dates takes', async (t) => {
               for (const [i, stored] of band.entries()) {
                 const [row, column] = [Math.floor(i / width), i % width];
                 const fine = (row * ratio + ratio / 2) * WIDTH + column * ratio + ratio / 2;
-                const at = from[ratio === 1 ? i : fine];
-                const given = bands.get(at ?? base.id)![g]![b]![i]!;
-                const coding = tiles.find(({ id }) => id === (at ?? base.id))!.groups[g]!.bands[b]!;
+                const pixelOf = (id: string) => bands.get(id)![g]![b]![i]!;
+                const chosen = from[ratio === 1 ? i : fine] ?? base.id;
+                // Data is never replaced by none.
+                const at = pixelOf(chosen) === 0 ? base.id : chosen;
+                const given = pixelOf(at);
+                const coding = tiles.find(({ id }) => id === at)!.groups[g]!.bands[b]!;
                 const physical = given * coding.scale + coding.offset;
                 const expected = given === 0 ? 0 : Math.round((physical - offset) / scale);
                 assert.ok(
@@ -165,7 +168,10 @@ test('fill takes what a naive loop over pixels and dates takes', async (t) => {
               }
           }
           assert.equal(tile.cloudCover, cloudOf(mask));
-          assert.equal(tile.coverage, coverageOf(mask));
+          const coarse = bands.get(tile.id)![1]![0]! as Uint16Array;
+          const valid = (100 * coarse.filter((value) => value !== 0).length) / coarse.length;
+          assert.equal(tile.coverage, Math.min(coverageOf(mask), valid));
+          assert.ok(tile.coverage >= base.coverage);
           assert.equal(tile.source, 'filled');
           assert.match(tile.id, new RegExp(`^${base.id}_filled-[0-9a-f]{10}$`));
           assert.equal(
