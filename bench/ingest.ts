@@ -1,8 +1,15 @@
-/** `ingest`: first the steps of it over one band, then a whole scene by the real command. */
-import type { BenchOptions, BenchResult } from './bench.js';
+/** `ingest`: first the steps of it over one band, then whole scenes by the real command, made up and real. */
+import { spawnSync } from 'node:child_process';
+import { type BenchOptions, type BenchResult, isInstalled } from './bench.js';
 import { benchSteps } from './raster.js';
-import { benchWholeScene } from './whole-scene.js';
+import { benchRealScenes } from './real-scenes.js';
+import { benchWholeScene, PYTHON } from './whole-scene.js';
 
 export async function benchIngest(options: BenchOptions): Promise<BenchResult[]> {
-  return [...(await benchSteps(options)), ...(await benchWholeScene(options))];
+  const steps = await benchSteps(options);
+  if (!isInstalled('gdalwarp') || spawnSync(PYTHON, ['-c', 'import osgeo.gdal']).status !== 0) {
+    options.log('GDAL or python3-gdal is not installed: no whole scenes, whose best peer needs them');
+    return steps;
+  }
+  return [...steps, ...(await benchRealScenes(options)), ...(await benchWholeScene(options))];
 }

@@ -6,7 +6,10 @@ import { type BenchOptions, type BenchResult, machine } from './bench.js';
 const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promise<BenchResult[]>>> = {
   ingest: async () => (await import('./ingest.js')).benchIngest,
   fill: async () => (await import('./fill.js')).benchFill,
+  xyz: async () => (await import('./xyz.js')).benchXyz,
+  series: async () => (await import('./series.js')).benchSeries,
   cloud: async () => (await import('./cloud.js')).benchCloud,
+  query: async () => (await import('./query.js')).benchQuery,
 };
 
 const usage = `npm run bench -- NAME [--short] [--threads N] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;

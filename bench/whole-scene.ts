@@ -11,16 +11,18 @@ import { writeSafe } from '../data-samples/index.js';
 import { describeScenes } from '../src/ingest/formats/index.js';
 import type { Scene } from '../src/ingest/scene.js';
 import { openRaster } from '../src/raster/index.js';
-import { type BenchOptions, type BenchResult, isInstalled, median, result } from './bench.js';
+import { type BenchOptions, type BenchResult, median, result } from './bench.js';
 import { measureTree, type TreeCost } from './measure-tree.js';
 import { BENCH_FOLDER, bandFile } from './scene.js';
 
 const COMMAND = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
 const ROWS_SCRIPT = fileURLToPath(new URL('../../bench/gdal_rows.py', import.meta.url));
 /** Debian's own, for which its package python3-gdal is. */
-const PYTHON = existsSync('/usr/bin/python3') ? '/usr/bin/python3' : 'python3';
+export const PYTHON = existsSync('/usr/bin/python3') ? '/usr/bin/python3' : 'python3';
 /** Tiles of which the cost of one gdalwarp each is measured. */
 const SAMPLE = 8;
+const PRECISION = ['--precision', '5'];
+const SMALL = [...PRECISION, '--cores', '2', '--memory', '256MB'];
 
 /** A tile as the store describes it. */
 interface Tile {
@@ -31,20 +33,13 @@ interface Tile {
   validPixels: number;
 }
 
+/** What an ingest cost and made. */
 interface Cut {
   cost: TreeCost;
   tiles: Tile[];
 }
 
 export async function benchWholeScene({ short, log }: BenchOptions): Promise<BenchResult[]> {
-  if (!isInstalled('gdalwarp')) {
-    log('GDAL is not installed: no whole scene, whose peers and JPEG 2000 need it');
-    return [];
-  }
-  if (spawnSync(PYTHON, ['-c', 'import osgeo.gdal']).status !== 0) {
-    log('python3-gdal is not installed: no whole scene, whose best peer needs it');
-    return [];
-  }
   const side = short ? 2196 : 10_980;
   const rounds = short ? 1 : 3;
   const tiff = await product(side, false, log);
@@ -59,19 +54,19 @@ export async function benchWholeScene({ short, log }: BenchOptions): Promise<Ben
     series[name] = [...(series[name] ?? []), value];
   };
   for (let round = 0; round < rounds; round++) {
-    const one = await ingest(tiff, ['--cores', '1']);
-    const two = await ingest(tiff, ['--cores', '2']);
-    const mpx = two.tiles.reduce((sum, { validPixels }) => sum + validPixels, 0) / 1e6;
+    const one = await ingest(tiff, [...PRECISION, '--cores', '1']);
+    const two = await ingest(tiff, [...PRECISION, '--cores', '2']);
+    const mpx = megapixels(two.tiles);
     note('ours', mpx / two.cost.cpuSeconds);
     note('speed-up', one.cost.wallSeconds / two.cost.wallSeconds);
     note('rows', mpx / (await gdalRows(scene, two.tiles)).cpuSeconds);
     note('each file', mpx / (await gdalEach(scene, two.tiles, { together: false })));
     note('each group', mpx / (await gdalEach(scene, two.tiles, { together: true })));
-    const decoded = await ingest(jpeg, ['--cores', '2', '--memory', '256MB']);
+    const decoded = await ingest(jpeg, SMALL);
     note('jpeg', sourceMpx / decoded.cost.cpuSeconds);
     note('decode', sourceMpx / (await decodeAll(jpeg)));
     note('memory', decoded.cost.peakMB);
-    note('tiff memory', (await ingest(tiff, ['--cores', '2', '--memory', '256MB'])).cost.peakMB);
+    note('tiff memory', (await ingest(tiff, SMALL)).cost.peakMB);
     log(
       `round ${round + 1}: ${JSON.stringify(Object.fromEntries(Object.entries(series).map(([k, v]) => [k, v.at(-1)])))}`,
     );
@@ -90,6 +85,11 @@ export async function benchWholeScene({ short, log }: BenchOptions): Promise<Ben
     result('peak memory, --memory 256MB', 'MB', of('tiff memory')),
     result('peak memory with GDAL, --memory 256MB', 'MB', of('memory')),
   ];
+}
+
+/** Pixels with data, in millions. */
+export function megapixels(tiles: Tile[]): number {
+  return tiles.reduce((sum, { validPixels }) => sum + validPixels, 0) / 1e6;
 }
 
 /** A Sentinel-2 L2A product; made once and kept in the system's folder for temporary files. */
@@ -126,19 +126,12 @@ const LOSSLESS = 'QUALITY=100 REVERSIBLE=YES YCBCR420=NO BLOCKXSIZE=1024 BLOCKYS
   .split(' ')
   .flatMap((option) => ['-co', option]);
 
-async function ingest(path: string, flags: string[]): Promise<Cut> {
+/** A product into a new data folder by the real command. */
+export async function ingest(path: string, flags: string[]): Promise<Cut> {
   const data = mkdtempSync(join(tmpdir(), 'tilewright-bench-'));
   try {
     const where = ['--data', data, '--format', 'json'];
-    const cost = await measureTree(process.execPath, [
-      COMMAND,
-      'ingest',
-      path,
-      '--precision',
-      '5',
-      ...flags,
-      ...where,
-    ]);
+    const cost = await measureTree(process.execPath, [COMMAND, 'ingest', path, ...flags, ...where]);
     const { stdout } = await measureTree(process.execPath, [COMMAND, 'search', '--limit', '10000', ...where]);
     return { cost, tiles: JSON.parse(stdout).features.map(tileOf) };
   } finally {
@@ -176,7 +169,7 @@ function peerGroups(scene: Scene) {
 }
 
 /** One warp a row of cells, then its tiles, in one process. */
-async function gdalRows(scene: Scene, tiles: Tile[]): Promise<TreeCost> {
+export async function gdalRows(scene: Scene, tiles: Tile[]): Promise<TreeCost> {
   const folder = mkdtempSync(join(tmpdir(), 'tilewright-bench-'));
   try {
     const rows = [...new Set(tiles.map(({ bbox }) => bbox[1]))].map((south) =>

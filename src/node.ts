@@ -3,6 +3,7 @@ import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
 import { messageOf } from './errors.js';
+import { Imagery } from './imagery/index.js';
 import { IngestWorkers, ingestProcess } from './ingest/index.js';
 import { Jobs, verifyProcess } from './jobs/index.js';
 import { Storage } from './storage/index.js';
@@ -29,12 +30,18 @@ export interface NodeConfig {
   reserve?: number;
   /** Token that writes and jobs must carry over HTTP. */
   token?: string;
+  /** Token that reads must carry; without one they are open. */
+  readToken?: string;
+  /** Requests a second that one address may make; 0 for any number. */
+  rateLimit?: number;
   /** Folders from which `POST /ingest` may read. */
   allowFolders?: string[];
   /** The most bytes of an uploaded file. */
   maxUpload?: number;
   /** Structured request log on stderr. */
   log?: boolean;
+  /** Takes up the jobs that an earlier process has left, and leaves its own to the next; servers do. */
+  resume?: boolean;
 }
 
 export interface TilewrightNode {
@@ -46,20 +53,20 @@ export interface TilewrightNode {
   ownerSecret: string;
   /** Starts to listen and returns the node's address. Refuses to go beyond loopback without a token. */
   listen(host: string, port: number): Promise<string>;
-  /** Stops running jobs, waits for what is being written, and frees the data folder. */
+  /** Stops running jobs, leaves them to the next process where this one was to resume them, waits for what is being written, and frees the data folder. */
   close(): Promise<void>;
 }
 
 const MAX_UPLOAD = 20e9;
 
 export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
-  const { data, memory, cores, reserve, cloudModel, token, allowFolders = [], log = false } = config;
-  const { maxUpload = MAX_UPLOAD } = config;
+  const { data, memory, cores, reserve, cloudModel, allowFolders = [], log = false, resume } = config;
+  const { token, readToken, rateLimit, maxUpload = MAX_UPLOAD } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data, { reserve });
   const workers = new IngestWorkers(cores, memory);
   const wrangle = { storage, workers: new WrangleWorkers(cores) };
-  const jobs = await Jobs.open(storage.catalogue);
+  const imagery = new Imagery({ storage, cores });
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel }),
     fillProcess(wrangle),
@@ -69,6 +76,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     trainProcess({ storage, cores }),
     verifyProcess(storage),
   ];
+  const jobs = await Jobs.open(storage, processes, { resume });
   const { id } = storage.folder.node;
   const ownerSecret = storage.folder.lock.secret;
   const server = await buildServer(
@@ -76,12 +84,13 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       version,
       nodeId: id,
       storage,
+      imagery,
       jobs,
       processes: new Map(processes.map((p) => [p.id, p])),
       allowedFolders,
       maxUpload,
     },
-    { token, ownerSecret, log },
+    { token, readToken, rateLimit, ownerSecret, log },
   );
   return {
     id,
@@ -89,7 +98,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     server,
     ownerSecret,
     async listen(host, port) {
-      requireSafeBinding(host, token);
+      requireSafeBinding(host, token ?? readToken);
       const url = await server.listen({ host, port }).catch((error) => {
         throw cannotListen.because(error, host, port, messageOf(error));
       });
@@ -103,6 +112,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
         () => closeServer(server),
         () => workers.close(),
         () => wrangle.workers.close(),
+        () => imagery.close(),
         () => storage.close(),
       ];
       const errors: unknown[] = [];

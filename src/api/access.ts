@@ -1,11 +1,20 @@
 /**
- * Who may do what. Reads are open to other origins; writes and jobs need the server's token where it has one. Without a
- * token the server is bound to loopback, and then only requests that name loopback are answered and pages of other origins
- * may not write, so that a web page in a browser on this machine cannot reach it by DNS rebinding or cross-site requests.
+ * Who may do what. A token of the scope `write` opens everything, one of the scope `read` the reads; reads are open to all
+ * where the server has no token for them. Reads are open to other origins too. Without any token the server is bound to
+ * loopback, and then only requests that name loopback are answered and pages of other origins may not write, so that a web
+ * page in a browser on this machine cannot reach it by DNS rebinding or cross-site requests.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { foreignHost, foreignOrigin, openBind, unauthorized } from './errors.js';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import {
+  foreignHost,
+  foreignOrigin,
+  insufficientScope,
+  openBind,
+  rateLimited,
+  unauthorized,
+} from './errors.js';
+import { RateLimit } from './rate-limit.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -19,12 +28,18 @@ declare module 'fastify' {
 }
 
 export interface AccessOptions {
+  /** Opens everything. */
   token?: string;
+  /** Opens reads, which then need it or `token`. */
+  readToken?: string;
   /** The secret in the data folder's lock file, readable by the user who runs the server only. */
   ownerSecret: string;
+  /** Requests a second that one address may make in the long run; 0 for any number. By default 200 where there is a token. */
+  rateLimit?: number;
 }
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
+const RATE = 200;
 
 /** Refuses to let other machines in without a token. */
 export function requireSafeBinding(host: string, token: string | undefined): void {
@@ -37,36 +52,76 @@ function bearer(request: FastifyRequest): string | undefined {
 }
 
 /** Compares digests, so that the time taken tells nothing of the secret. */
-function same(given: string | undefined, secret: string): boolean {
+function same(given: string | undefined, secret: string | undefined): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
-  return given !== undefined && timingSafeEqual(digest(given), digest(secret));
+  return given !== undefined && !!secret && timingSafeEqual(digest(given), digest(secret));
 }
 
-export function controlAccess(server: FastifyInstance, { token, ownerSecret }: AccessOptions): void {
+/** RFC 6750, section 3: what is missing, and where the token was no good, why. */
+function challenge(reply: FastifyReply, error?: string): void {
+  reply.header('www-authenticate', `Bearer realm="tilewright"${error ? `, ${error}` : ''}`);
+}
+
+export function controlAccess(server: FastifyInstance, options: AccessOptions): void {
+  const { token, readToken, ownerSecret } = options;
+  const guarded = Boolean(token || readToken);
+  const rate = new RateLimit(options.rateLimit ?? (guarded ? RATE : 0));
   server.decorateRequest('isOwner', false);
   server.addHook('onRequest', async (request, reply) => {
     const host = request.headers.host ?? '';
-    if (!token && !LOOPBACK.test(host)) throw foreignHost(host);
-    const { origin } = request.headers;
+    if (!guarded && !LOOPBACK.test(host)) throw foreignHost(host);
+    const given = bearer(request);
+    request.isOwner = same(given, ownerSecret);
+    const mayWrite = request.isOwner || same(given, token);
+    const mayRead = mayWrite || same(given, readToken) || !readToken;
     const write = request.routeOptions.config.write === true;
-    request.isOwner = same(bearer(request), ownerSecret);
-    if (write && !request.isOwner) {
-      if (token && !same(bearer(request), token)) throw unauthorized();
-      if (!token && origin !== undefined && !LOOPBACK.test(origin.replace(/^https?:\/\//, '')))
-        throw foreignOrigin(origin);
+    if (!write) {
+      reply
+        .header('access-control-allow-origin', '*')
+        .header('access-control-expose-headers', 'etag, link, x-request-id, retry-after');
     }
-    if (!write)
-      reply.header('access-control-allow-origin', '*').header('access-control-expose-headers', 'etag, link');
+    if (!request.isOwner) limitRate(rate, request, reply);
+    // Browsers ask before they send the token.
+    if (request.method === 'OPTIONS' || mayWrite) return;
+    if (write) {
+      if (guarded) refuse(reply, given, same(given, readToken));
+      const { origin } = request.headers;
+      if (origin !== undefined && !LOOPBACK.test(origin.replace(/^https?:\/\//, '')))
+        throw foreignOrigin(origin);
+    } else if (!mayRead) refuse(reply, given, false);
   });
   server.options('/*', { schema: { hide: true } }, async (request, reply) => {
     const wanted = request.headers['access-control-request-method'] ?? 'GET';
     const path = request.url.split('?')[0];
-    const readable = wanted === 'GET' || wanted === 'HEAD' || (wanted === 'POST' && path === '/search');
+    const readable =
+      wanted === 'GET' ||
+      wanted === 'HEAD' ||
+      (wanted === 'POST' && (path === '/search' || path === '/timeseries'));
     if (readable) {
       reply
         .header('access-control-allow-methods', 'GET, HEAD, POST')
-        .header('access-control-allow-headers', 'content-type, range, if-none-match');
+        .header(
+          'access-control-allow-headers',
+          'authorization, content-type, range, if-none-match, last-event-id, x-request-id',
+        );
     }
     return reply.code(204).send();
   });
+}
+
+/** 403 for a token that opens less, 401 for a wrong one or none. */
+function refuse(reply: FastifyReply, given: string | undefined, isReader: boolean): never {
+  if (isReader) {
+    challenge(reply, 'error="insufficient_scope", scope="write"');
+    throw insufficientScope();
+  }
+  challenge(reply, given === undefined ? undefined : 'error="invalid_token"');
+  throw unauthorized();
+}
+
+function limitRate(rate: RateLimit, request: FastifyRequest, reply: FastifyReply): void {
+  const wait = rate.take(request.ip);
+  if (wait === 0) return;
+  reply.header('retry-after', Math.ceil(wait));
+  throw rateLimited(rate.perSecond);
 }

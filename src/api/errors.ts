@@ -43,6 +43,21 @@ export const unauthorized = defineError(
   () => 'this needs the token of the server: send it in the header "Authorization: Bearer TOKEN"',
 );
 
+export const insufficientScope = defineError(
+  'TW_API_INSUFFICIENT_SCOPE',
+  403,
+  'The token opens reads only (`--read-token`), and the request writes or starts work. Use the token that `--token` gave.',
+  () => 'this token opens reads only; writes and jobs need the one that --token gave',
+);
+
+export const rateLimited = defineError(
+  'TW_API_RATE_LIMIT',
+  429,
+  'The client makes more requests than the server allows (`--rate-limit`). Wait as long as the header Retry-After says.',
+  (perSecond: number) =>
+    `more than ${perSecond} requests a second come from this address; wait as long as Retry-After says`,
+);
+
 export const foreignHost = defineError(
   'TW_API_FOREIGN_HOST',
   403,
@@ -63,6 +78,20 @@ export const notFound = defineError(
   404,
   'No route, collection, item, model or process has this name.',
   (what: string) => `there is no ${what}`,
+);
+
+export const noProcess = defineError(
+  'TW_API_NO_PROCESS',
+  404,
+  'No process has this id. `GET /processes` lists those that exist.',
+  (id: string) => `there is no process ${id}; GET /processes lists those that exist`,
+);
+
+export const tooManyListeners = defineError(
+  'TW_API_TOO_MANY_LISTENERS',
+  429,
+  'As many streams of events are open as the server takes. Ask for the status of the job now and then, or try again.',
+  (limit: number) => `${limit} event streams are open already; try again, or ask for the status now and then`,
 );
 
 export const openBind = defineError(

@@ -1,9 +1,12 @@
 /** Every error as `application/problem+json` (RFC 9457) with a stable code. */
+import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { messageOf, TilewrightError } from '../errors.js';
-import { badRequest, internal, notFound, stopping, tooLarge, tooSlow } from './errors.js';
+import { jobNotFound, jobNotReady } from '../jobs/index.js';
+import { badRequest, internal, noProcess, notFound, stopping, tooLarge, tooSlow } from './errors.js';
+import { REQUEST_ID } from './request-id.js';
 
 const TYPE = 'application/problem+json';
 
@@ -28,14 +31,32 @@ function reasonOf(error: unknown): string {
   return `${where} has the unknown parameter ${JSON.stringify(unknown)}`;
 }
 
-function documentOf({ code, status, message }: TilewrightError, instance?: string) {
-  return { type: 'about:blank', title: code, status, code, detail: message, instance };
+/** Where a standard has a name for the problem. */
+const OGC = 'http://www.opengis.net/def/exceptions/ogcapi-processes-1/1.0';
+const TYPES = new Map([
+  [noProcess.code, `${OGC}/no-such-process`],
+  [jobNotFound.code, `${OGC}/no-such-job`],
+  [jobNotReady.code, `${OGC}/result-not-ready`],
+]);
+
+function documentOf({ code, status, message }: TilewrightError, requestId: string, instance?: string) {
+  const type = TYPES.get(code) ?? 'about:blank';
+  return { type, title: code, status, code, detail: message, instance, requestId };
 }
+
+/** When who came too often, or met a full queue, may come again, in seconds. */
+const RETRY_AFTER = 10;
 
 function answer(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = problemOf(error);
   if (problem.status >= 500) request.log.error({ err: error }, problem.message);
-  return reply.code(problem.status).type(TYPE).send(documentOf(problem, request.url));
+  if (problem.status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER);
+  // Also where the error came before any hook.
+  reply.header(REQUEST_ID, request.id);
+  return reply
+    .code(problem.status)
+    .type(TYPE)
+    .send(documentOf(problem, request.id, request.url));
 }
 
 /** For `Fastify(options)`: errors that arise before a request has found its route. */
@@ -47,8 +68,9 @@ export const earlyErrors = {
   clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || socket.destroyed) return;
     const problem = malformed(error.code);
-    const body = JSON.stringify(documentOf(problem));
-    const head = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\ncontent-type: ${TYPE}\r\n`;
+    const id = randomUUID();
+    const body = JSON.stringify(documentOf(problem, id));
+    const head = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\ncontent-type: ${TYPE}\r\n${REQUEST_ID}: ${id}\r\n`;
     const end = `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`;
     if (socket.writable) socket.end(head + end);
     socket.destroySoon();

@@ -1,12 +1,15 @@
 import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { type AccessOptions, controlAccess } from './access.js';
+import { mapRoutes } from './imagery/map-routes.js';
+import { seriesRoutes } from './imagery/series-routes.js';
 import { ingestRoutes } from './ingest/routes.js';
 import { modelRoutes } from './models/routes.js';
 import { operationRoutes } from './operations/routes.js';
 import { paceBodies } from './pace.js';
 import { answerProblems, BODY_LIMIT, earlyErrors } from './problem.js';
 import { processRoutes } from './processes/routes.js';
+import { answerRequestIds, requestIds } from './request-id.js';
 import { sceneRoutes } from './scenes/routes.js';
 import type { Services } from './services.js';
 import { stacRoutes } from './stac/routes.js';
@@ -29,6 +32,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
     // Node's limit would cover the body too, and uploads take as long as they take.
     requestTimeout: 0,
     ...earlyErrors,
+    ...requestIds,
     return503OnClosing: false,
     // Longer than clients keep idle connections, so that none is closed under a request.
     keepAliveTimeout: 75_000,
@@ -36,6 +40,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
     logger: options.log ? { level: 'info', stream: process.stderr } : false,
     ajv: { customOptions: { removeAdditional: false, coerceTypes: 'array', allErrors: false } },
   });
+  answerRequestIds(server);
   answerProblems(server);
   paceBodies(server);
   controlAccess(server, options);
@@ -51,6 +56,8 @@ export async function buildServer(services: Services, options: ServerOptions): P
   });
   await server.register(stacRoutes, { services });
   await server.register(tileRoutes, { services });
+  await server.register(mapRoutes, { services });
+  await server.register(seriesRoutes, { services });
   await server.register(ingestRoutes, { services });
   await server.register(sceneRoutes, { services });
   await server.register(processRoutes, { services });

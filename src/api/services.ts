@@ -1,3 +1,4 @@
+import type { Imagery } from '../imagery/index.js';
 import type { Jobs, Process } from '../jobs/index.js';
 import type { Storage } from '../storage/index.js';
 
@@ -6,6 +7,7 @@ export interface Services {
   version: string;
   nodeId: string;
   storage: Storage;
+  imagery: Imagery;
   jobs: Jobs;
   processes: Map<string, Process>;
   /** Folders whose files `POST /ingest` may name, as real paths. */

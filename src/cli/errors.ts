@@ -22,6 +22,14 @@ export const notFolder = defineError(
   (path: string) => `${path} is no folder that can be read; --watch takes the folder into which files come`,
 );
 
+export const badPlace = defineError(
+  'TW_CLI_PLACE',
+  400,
+  'The place of a series is neither longitude,latitude nor GeoJSON, as a file or as text.',
+  (place: string, why: string) =>
+    `"${place}" is no place (${why}): give longitude,latitude, or GeoJSON as a file or as text`,
+);
+
 export const oneFileOnly = defineError(
   'TW_CLI_ONE_FILE',
   400,

@@ -9,8 +9,10 @@ import { demoCommand } from './commands/demo.js';
 import { fillCommand } from './commands/fill.js';
 import { infoCommand } from './commands/info.js';
 import { ingestCommand } from './commands/ingest.js';
+import { jobsCommand } from './commands/jobs.js';
 import { modelsCommand } from './commands/models.js';
 import { searchCommand } from './commands/search.js';
+import { seriesCommand } from './commands/series.js';
 import { serveCommand } from './commands/serve.js';
 import { splitCommand } from './commands/split.js';
 import { tensorCommand } from './commands/tensor.js';
@@ -29,12 +31,14 @@ function buildProgram(): Command {
     serveCommand,
     ingestCommand,
     searchCommand,
+    seriesCommand,
     fillCommand,
     splitCommand,
     coalesceCommand,
     tensorCommand,
     trainCommand,
     modelsCommand,
+    jobsCommand,
     infoCommand,
     deleteCommand,
     verifyCommand,
@@ -57,7 +61,7 @@ async function main(): Promise<void> {
     if (error.code !== 'EPIPE') throw error;
   });
   try {
-    await buildProgram().parseAsync();
+    await buildProgram().parseAsync(process.argv.map(placeWithMinus));
   } catch (error) {
     if (error instanceof CommanderError) {
       process.exitCode = error.exitCode === 0 ? 0 : 2;
@@ -70,11 +74,25 @@ async function main(): Promise<void> {
   }
 }
 
+/** A place in the west begins with a minus, and would be taken for a flag: `series -105.1,40.5`. */
+function placeWithMinus(argument: string): string {
+  return /^-[\d.]+,[-+.\d]+$/.test(argument) ? ` ${argument}` : argument;
+}
+
+/** Errors of other parts that are about what was typed. */
+const USAGE_CODES = [
+  'TW_API_BAD_REQUEST',
+  'TW_CLI_PLACE',
+  'TW_IMAGERY_BAND',
+  'TW_IMAGERY_EXPRESSION',
+  'TW_IMAGERY_REGION',
+];
+
 /** A parameter that cannot be used, found by the API and not by the parser of flags. */
 function isUsage(error: unknown): boolean {
   return (
     error instanceof TilewrightError &&
-    (error.code.startsWith('TW_QUERY_') || error.code === 'TW_API_BAD_REQUEST')
+    (error.code.startsWith('TW_QUERY_') || USAGE_CODES.includes(error.code))
   );
 }
 

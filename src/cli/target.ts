@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream, existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { type Answer, Client, FileBody, httpTransport, type Transport } from '../client/index.js';
+import { Client, decoded, FileBody, httpTransport, type Transport } from '../client/index.js';
 import type { TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
 import { noDataFolder } from './errors.js';
@@ -17,16 +17,20 @@ export interface OpenTarget {
 
 /**
  * Where a command works: the server it names, a node in this process over the data folder, or, where a server holds that
- * folder, that server. With `create`, a missing folder is made.
+ * folder, that server. With `create`, a missing folder is made; with `resume`, a node in this process goes on with the jobs
+ * that a server has left.
  */
-export async function openTarget(options: TargetOptions, { create = false } = {}): Promise<OpenTarget> {
+export async function openTarget(
+  options: TargetOptions,
+  { create = false, resume = false } = {},
+): Promise<OpenTarget> {
   const { data, server, token } = options;
   if (server) return remote(server, token);
   if (!create && !existsSync(join(data, 'node.json'))) throw noDataFolder(data);
   try {
     // Loaded here, so that a command that speaks to a server starts fast.
     const { openNode } = await import('../node.js');
-    const node = await openNode(options);
+    const node = await openNode({ ...options, resume });
     return { client: new Client(injected(node)), name: data, close: () => node.close() };
   } catch (error) {
     const lock = storageLocked.is(error) ? await readLock(data) : null;
@@ -41,14 +45,13 @@ function remote(url: string, token: string | undefined): OpenTarget {
 
 /** Requests go straight into the node's routes, without a socket. */
 export function injected(node: TilewrightNode): Transport {
-  return async (method, path, body, into) => {
-    if (into !== undefined) return downloadInjected(node, path, into);
+  const asOwner = { host: 'localhost', authorization: `Bearer ${node.ownerSecret}` };
+  const ask = async (method: string, path: string, body?: unknown) => {
     const response = await node.server.inject({
       method: method as 'GET' | 'POST' | 'DELETE',
       url: path,
       headers: {
-        host: 'localhost',
-        authorization: `Bearer ${node.ownerSecret}`,
+        ...asOwner,
         ...(body instanceof FileBody && { 'content-type': 'application/octet-stream' }),
       },
       ...(body !== undefined && {
@@ -59,17 +62,19 @@ export function injected(node: TilewrightNode): Transport {
     await nameLocalFiles(node, answer);
     return { status: response.statusCode, body: answer, headers: response.headers as Record<string, string> };
   };
-}
-
-/** As over HTTP: a file goes from stream to stream. */
-async function downloadInjected(node: TilewrightNode, url: string, into: string): Promise<Answer> {
-  const headers = { host: 'localhost', authorization: `Bearer ${node.ownerSecret}` };
-  const response = await node.server.inject({ method: 'GET', url, headers, payloadAsStream: true });
-  const { statusCode: status } = response;
-  const answer = { status, headers: response.headers as Record<string, string> };
-  if (status >= 400) return { ...answer, body: JSON.parse(await text(response.stream())) };
-  await pipeline(response.stream(), createWriteStream(into));
-  return { ...answer, body: null };
+  const open: Transport['open'] = async (path, headers, signal) => {
+    const request = { url: path, headers: { ...asOwner, ...headers }, payloadAsStream: true, signal };
+    const response = await node.server.inject(request);
+    return { status: response.statusCode, body: decoded(response.stream()) };
+  };
+  const download: Transport['download'] = async (url, into) => {
+    const response = await node.server.inject({ url, headers: asOwner, payloadAsStream: true });
+    const answer = { status: response.statusCode, headers: response.headers as Record<string, string> };
+    if (answer.status >= 400) return { ...answer, body: JSON.parse(await text(response.stream())) };
+    await pipeline(response.stream(), createWriteStream(into));
+    return { ...answer, body: null };
+  };
+  return Object.assign(ask, { open, download });
 }
 
 interface Item {

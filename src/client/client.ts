@@ -1,11 +1,11 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TilewrightError } from '../errors.js';
 import type { FilterParams } from '../query/index.js';
 import { badAnswer, JobError, noFile, stopped } from './errors.js';
+import { followEvents, hasEnded, type JobDocument, type JobEvent, type LogLine } from './job-events.js';
 import { FileBody } from './send-file.js';
-import type { Answer, Transport } from './transport.js';
+import { failure, type Transport } from './transport.js';
 
 export interface Progress {
   message: string;
@@ -32,12 +32,37 @@ export interface ItemCollection {
   links: { rel: string; href: string; body?: { token?: string } }[];
 }
 
-interface JobStatus extends Progress {
-  jobID: string;
-  status: 'accepted' | 'running' | 'successful' | 'failed' | 'dismissed';
-  error?: { code: string; message: string };
-  /** Of a failed job that has some. */
-  results?: unknown;
+export interface SeriesRequest extends FilterParams {
+  /** A GeoJSON Point, Polygon or MultiPolygon in degrees. */
+  geometry: object;
+  expression: string;
+}
+
+/** One date of a series. A point has a value, a polygon has statistics; null where no pixel is valid. */
+export interface SeriesEntry {
+  /** As in RFC 3339. */
+  datetime: string;
+  end_datetime?: string;
+  collection: string;
+  scenes: string[];
+  value?: number | null;
+  mean?: number | null;
+  std?: number | null;
+  min?: number | null;
+  max?: number | null;
+  median?: number | null;
+  /** Pixels that are clear and hold data, and all pixels of the place. */
+  valid: number;
+  pixels: number;
+}
+
+export interface SeriesDocument {
+  expression: string;
+  geometry: object;
+  /** From the earliest date on. */
+  series: SeriesEntry[];
+  /** Tiles that lack the bands of the expression. */
+  skipped: number;
 }
 
 /** A scene as the store holds it. Times as in RFC 3339. */
@@ -95,20 +120,54 @@ export class Client {
     for (const [name, value] of Object.entries(options))
       if (value !== undefined) query.set(name, queryText(value));
     const body = new FileBody(path, hooks.signal);
-    const job = await this.ask<JobStatus>('POST', `/ingest?${query}`, body).catch((error) => {
+    const job = await this.ask<JobDocument>('POST', `/ingest?${query}`, body).catch((error) => {
       throw hooks.signal?.aborted ? hooks.signal.reason : error;
     });
     return this.follow(job, hooks);
   }
 
-  private async follow<Results>(job: JobStatus, hooks: RunHooks): Promise<{ job: string; results: Results }> {
+  /** The newest jobs, the newest first. */
+  async jobs(limit = 100): Promise<JobDocument[]> {
+    return (await this.ask<{ jobs: JobDocument[] }>('GET', `/jobs?limit=${limit}`)).jobs;
+  }
+
+  /** Throws TW_JOB_NOT_FOUND, as the others do that take the id of a job. */
+  job(id: string): Promise<JobDocument> {
+    return this.ask('GET', jobPath(id));
+  }
+
+  /** Lines of a job's log, from after the line `after` on. */
+  async jobLog(id: string, { after = 0, limit = 1000 } = {}): Promise<LogLine[]> {
+    const path = `${jobPath(id)}/logs?after=${after}&limit=${limit}`;
+    return (await this.ask<{ lines: LogLine[] }>('GET', path)).lines;
+  }
+
+  /** The job's log and all that happens to it, until it has ended. A lost connection is made again. */
+  jobEvents(id: string, signal?: AbortSignal): AsyncGenerator<JobEvent> {
+    return followEvents(this.transport, id, signal);
+  }
+
+  /** Asks a job to stop; answers when it has. */
+  cancelJob(id: string): Promise<JobDocument> {
+    return this.ask('DELETE', jobPath(id));
+  }
+
+  /** Starts a job for what failed in one that has ended. Throws TW_JOB_NOTHING_FAILED, TW_JOB_NOT_ENDED. */
+  retryJob(id: string): Promise<JobDocument> {
+    return this.ask('POST', `${jobPath(id)}/retry`);
+  }
+
+  private async follow<Results>(
+    job: JobDocument,
+    hooks: RunHooks,
+  ): Promise<{ job: string; results: Results }> {
     let pause = FIRST_POLL;
     try {
-      while (job.status === 'accepted' || job.status === 'running') {
+      while (!hasEnded(job.status)) {
         hooks.onProgress?.(job);
         await sleep(pause, undefined, { signal: hooks.signal });
         pause = Math.min(LAST_POLL, pause * 1.5);
-        job = await this.ask<JobStatus>('GET', `/jobs/${job.jobID}`);
+        job = await this.ask<JobDocument>('GET', `/jobs/${job.jobID}`);
       }
     } catch (error) {
       if (!hooks.signal?.aborted) throw error;
@@ -123,7 +182,7 @@ export class Client {
     return { job: job.jobID, results: await this.ask<Results>('GET', `/jobs/${job.jobID}/results`) };
   }
 
-  private start(process: string, inputs: object): Promise<JobStatus> {
+  private start(process: string, inputs: object): Promise<JobDocument> {
     if (process !== 'ingest') return this.ask('POST', `/processes/${process}/execution`, { inputs });
     const { paths, ...options } = inputs as { paths: string[] };
     return this.ask('POST', '/ingest', { href: paths, ...options });
@@ -134,7 +193,7 @@ export class Client {
     const route = `/jobs/${encodeURIComponent(job)}/results/files/${encodeURIComponent(name)}`;
     const part = `${path}.part`;
     try {
-      const answer = await this.transport('GET', route, undefined, part);
+      const answer = await this.transport.download(route, part);
       if (answer.status !== 200) throw failure(route, answer);
       await rename(part, path);
     } catch (error) {
@@ -146,6 +205,11 @@ export class Client {
   /** One page of items. */
   search(request: SearchRequest): Promise<ItemCollection> {
     return this.ask('POST', '/search', request);
+  }
+
+  /** Values of an expression at a place, by date. Raw tiles unless `source` says otherwise. */
+  series(request: SeriesRequest): Promise<SeriesDocument> {
+    return this.ask('POST', '/timeseries', request);
   }
 
   async collections(): Promise<{ id: string }[]> {
@@ -219,17 +283,12 @@ export class Client {
   }
 }
 
+const jobPath = (id: string) => `/jobs/${encodeURIComponent(id)}`;
+
 /** "red=3,nir=4" for `{red: 3, nir: 4}`. */
 function queryText(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   return Object.entries(value)
     .map(([name, one]) => `${name}=${one}`)
     .join(',');
-}
-
-/** The server's error with its own code, or TW_CLIENT_BAD_ANSWER. */
-function failure(path: string, { status, body }: Answer): TilewrightError {
-  const problem = body as { code?: string; detail?: string } | null;
-  if (problem?.code) return new TilewrightError(problem.code, status, problem.detail ?? problem.code);
-  return badAnswer(path, status);
 }

@@ -1,6 +1,16 @@
-export type { ItemCollection, Progress, RunHooks, SceneSummary, SearchRequest } from './client.js';
+export type {
+  ItemCollection,
+  Progress,
+  RunHooks,
+  SceneSummary,
+  SearchRequest,
+  SeriesDocument,
+  SeriesEntry,
+  SeriesRequest,
+} from './client.js';
 export { Client } from './client.js';
 export { JobError } from './errors.js';
+export type { JobDocument, JobEvent, LogLine } from './job-events.js';
 export { FileBody } from './send-file.js';
 export type { Answer, Transport } from './transport.js';
-export { httpTransport } from './transport.js';
+export { decoded, httpTransport } from './transport.js';

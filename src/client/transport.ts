@@ -2,8 +2,8 @@ import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
-import { messageOf } from '../errors.js';
-import { unreachable } from './errors.js';
+import { messageOf, TilewrightError } from '../errors.js';
+import { badAnswer, unreachable } from './errors.js';
 import { FileBody, sendFile } from './send-file.js';
 
 export interface Answer {
@@ -16,19 +16,30 @@ export interface Answer {
 
 /**
  * Carries one request to a node: over HTTP, or straight into the routes of a node in this process. The body is sent as
- * JSON, a `FileBody` as it is. With `into`, the body of an answer without error becomes that file, and is null in the answer.
+ * JSON, a `FileBody` as it is.
  */
-export type Transport = (method: string, path: string, body?: unknown, into?: string) => Promise<Answer>;
+export interface Transport {
+  (method: string, path: string, body?: unknown): Promise<Answer>;
+  /** Asks for something whose body comes bit by bit. */
+  open(
+    path: string,
+    headers: Record<string, string>,
+    signal?: AbortSignal,
+  ): Promise<{ status: number; body: AsyncIterable<string> }>;
+  /** Writes the body to the file `into`, unless the answer is an error. */
+  download(path: string, into: string): Promise<Answer>;
+}
 
 /** Requests over HTTP. Errors: TW_CLIENT_UNREACHABLE. */
 export function httpTransport(url: string, token?: string): Transport {
   const base = url.replace(/\/+$/, '');
-  return async (method, path, body, into) => {
-    const headers: Record<string, string> = {};
-    if (token) headers.authorization = `Bearer ${token}`;
-    const fail = (error: Error) => {
-      throw unreachable.because(error, base, messageOf(error.cause ?? error));
-    };
+  const withToken = (headers: Record<string, string>) =>
+    token ? { ...headers, authorization: `Bearer ${token}` } : headers;
+  const fail = (error: Error) => {
+    throw unreachable.because(error, base, messageOf(error.cause ?? error));
+  };
+  const ask = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    const headers = withToken({});
     if (body instanceof FileBody) {
       const { status, text, headers: sent } = await sendFile(base + path, method, body, headers).catch(fail);
       return { status, body: parsed(text), headers: sent };
@@ -36,13 +47,38 @@ export function httpTransport(url: string, token?: string): Transport {
     if (body !== undefined) headers['content-type'] = 'application/json';
     const request = { method, headers, body: JSON.stringify(body) };
     const response = await fetch(base + path, request).catch(fail);
-    if (into !== undefined && response.ok && response.body) {
-      await pipeline(Readable.fromWeb(response.body as ReadableStream), createWriteStream(into)).catch(fail);
-      return { status: response.status, body: null, headers: Object.fromEntries(response.headers) };
-    }
     const answer = parsed(await response.text());
     return { status: response.status, body: answer, headers: Object.fromEntries(response.headers) };
   };
+  const open: Transport['open'] = async (path, headers, signal) => {
+    const response = await fetch(base + path, { headers: withToken(headers), signal: signal ?? null }).catch(
+      (error) => (signal?.aborted ? Promise.reject(error) : fail(error)),
+    );
+    return { status: response.status, body: decoded(response.body ?? []) };
+  };
+  const download: Transport['download'] = async (path, into) => {
+    const response = await fetch(base + path, { headers: withToken({}) }).catch(fail);
+    const answer = { status: response.status, headers: Object.fromEntries(response.headers) };
+    if (!response.ok || !response.body) return { ...answer, body: parsed(await response.text()) };
+    await pipeline(Readable.fromWeb(response.body as ReadableStream), createWriteStream(into));
+    return { ...answer, body: null };
+  };
+  return Object.assign(ask, { open, download });
+}
+
+/** The text of bytes that come in pieces. */
+export async function* decoded(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  for await (const bytes of body) yield decoder.decode(bytes, { stream: true });
+}
+
+/** The server's error with its own code, or TW_CLIENT_BAD_ANSWER. */
+export function failure(path: string, { status, body }: Pick<Answer, 'status' | 'body'>): TilewrightError {
+  const problem = body as { code?: string; detail?: string } | null;
+  if (problem?.code) return new TilewrightError(problem.code, status, problem.detail ?? problem.code);
+  return badAnswer(path, status);
 }
 
 /** A body that is no JSON is null; `Client` then says that this is no tilewright server. */

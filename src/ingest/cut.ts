@@ -5,6 +5,7 @@ import {
   type ControlGrid,
   controlGrid,
   coverageOf,
+  histogramOf,
   newPixels,
   type PixelArray,
   type Projection,
@@ -45,7 +46,7 @@ export function cutGroup(task: CutTask, projectionOf: ProjectionOf): GroupPixels
   if (counts.every((count) => count === 0)) return null;
   const validPercent = counts.map((count) => (100 * count) / size);
   // Most cells are full, and need no count of their own.
-  const coverage = counts.every((count) => count === size) ? 100 : coverageOf(valid);
+  const coverage = counts.every((count) => count === size) ? 100 : coverageOf(histogramOf(valid));
   const controlAt = (source: CutSource) =>
     source === own ? control : controlOf(bounds, cell, source, projectionOf(source));
   return { bands, validPercent, coverage, mask: mask && maskCodes(sources, mask, controlAt, valid) };

@@ -67,6 +67,7 @@ function encodeGroup(cell: CellGroup, { bands, validPercent }: GroupPixels): Cel
 /** Mask codes of the size of the cell's group. */
 export function encodeMask(cell: CellGroup, codes: Uint8Array): MaskResult {
   const { width, height } = cell;
+  const histogram = histogramOf(codes);
   const image = {
     width,
     height,
@@ -83,9 +84,9 @@ export function encodeMask(cell: CellGroup, codes: Uint8Array): MaskResult {
     width,
     height,
     nodata: Mask.nodata,
-    bands: [{ name: 'mask', scale: 1, offset: 0, validPercent: coverageOf(codes) }],
+    bands: [{ name: 'mask', scale: 1, offset: 0, validPercent: coverageOf(histogram) }],
   });
-  return { file, cloudCover: cloudCoverOf(histogramOf(codes)), footprint: footprintOf(cell, codes) };
+  return { file, cloudCover: cloudCoverOf(histogram), footprint: footprintOf(cell, codes) };
 }
 
 function footprintOf({ grid, geocode, width, height }: CellGroup, codes: Uint8Array): [number, number][] {

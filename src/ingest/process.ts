@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { messageOf, TilewrightError } from '../errors.js';
 import { FailedWithResults, type JobContext, type Process } from '../jobs/index.js';
@@ -60,6 +60,18 @@ const INPUTS = {
   },
 };
 
+const OUTPUTS = {
+  collection: { title: 'Collection of the first scene', schema: { type: 'string', nullable: true } },
+  scenes: { title: 'Scenes that are there now', schema: { type: 'array', items: { type: 'object' } } },
+  tiles: { title: 'Number of their tiles', schema: { type: 'integer' } },
+  failed: { title: 'Inputs that failed, and why', schema: { type: 'array', items: { type: 'object' } } },
+  passedOver: {
+    title: 'Folders that were not looked into',
+    schema: { type: 'array', items: { type: 'string' } },
+  },
+  seconds: { title: 'Time that it took', schema: { type: 'number' } },
+};
+
 export interface IngestProcessContext {
   storage: Storage;
   workers: IngestWorkers;
@@ -79,6 +91,10 @@ export function ingestProcess(context: IngestProcessContext): Process {
     title: 'Ingest scenes',
     description: 'Cuts scenes into tiles, with coverage, cloud cover and a mask.',
     inputs: INPUTS,
+    outputs: OUTPUTS,
+    // A scene that is there already is passed over.
+    resumable: true,
+    retryInputs: (inputs, results) => failedInputs(inputs as IngestInputs, results as IngestResults),
     run: (inputs, job) => new IngestRun(context, arena, inputs as IngestInputs, job).run(),
   };
 }
@@ -144,13 +160,17 @@ class IngestRun {
   }
 
   async run(): Promise<IngestResults> {
+    this.job.partial(() => this.soFar());
     const scenes = this.scenes();
     const lane = async () => {
       // The generator hands out one scene at a time, however many lanes ask.
       for (let next = await scenes.next(); !next.done; next = await scenes.next()) {
         const { place, scene, scratch } = next.value;
         const result = await this.attempt(scene.path, () => this.ingest(next.value));
-        if (result) this.results[place] = result;
+        if (result) {
+          this.results[place] = result;
+          this.logScene(result);
+        }
         this.share(place, 1);
         if (scratch && --scratch.scenes === 0) await this.remove(scratch);
       }
@@ -159,9 +179,16 @@ class IngestRun {
     const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
     for (const scratch of this.unpacked) await this.remove(scratch);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    const results = this.soFar();
+    this.job.message(summaryOf(results.scenes.length, this.failed));
+    if (results.scenes.length > 0 || this.failed.length === 0) return results;
+    const reasons = this.failed.slice(0, NAMED_REASONS).map(({ message }) => message);
+    throw new FailedWithResults(allFailed(this.failed.length, reasons), results);
+  }
+
+  private soFar(): IngestResults {
     const results = this.results.filter(Boolean);
-    this.job.message(summaryOf(results.length, this.failed));
-    const told: IngestResults = {
+    return {
       collection: results[0]?.collection ?? null,
       scenes: results,
       tiles: results.reduce((sum, { tiles }) => sum + tiles, 0),
@@ -169,9 +196,16 @@ class IngestRun {
       passedOver: this.passedOver,
       seconds: (performance.now() - this.started) / 1000,
     };
-    if (results.length > 0 || this.failed.length === 0) return told;
-    const reasons = this.failed.slice(0, NAMED_REASONS).map(({ message }) => message);
-    throw new FailedWithResults(allFailed(this.failed.length, reasons), told);
+  }
+
+  private logScene({ collection, id, tiles, unchanged, replaced, warnings }: SceneResult): void {
+    const what = unchanged ? 'already there' : `${tiles} tiles${replaced ? ', replaced' : ''}`;
+    this.job.log('info', `${collection}/${id}: ${what}`);
+    for (const warning of warnings) this.job.log('warning', `${collection}/${id}: ${warning}`);
+  }
+
+  private logFailure({ path, code, message }: IngestResults['failed'][number]): void {
+    this.job.log('error', `${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
   }
 
   private async *scenes(): AsyncGenerator<Found> {
@@ -306,10 +340,29 @@ class IngestRun {
       if (this.job.signal.aborted) throw error;
       const { code, message } =
         error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
-      this.failed.push({ path: this.nameOf(path), code, message: this.nameOf(message) });
+      const failure = { path: this.nameOf(path), code, message: this.nameOf(message) };
+      this.failed.push(failure);
+      this.logFailure(failure);
       return null;
     }
   }
+}
+
+/** The inputs of a run over what failed in another one; null where nothing did. */
+async function failedInputs(inputs: IngestInputs, { failed }: IngestResults): Promise<IngestInputs | null> {
+  const paths = new Set<string>();
+  for (const { path } of failed) paths.add(await archiveOf(path));
+  return paths.size === 0 ? null : { ...inputs, paths: [...paths] };
+}
+
+/** The archive that a path leads into; the path itself where it leads into none. */
+async function archiveOf(path: string): Promise<string> {
+  for (let above = dirname(path); above !== dirname(above); above = dirname(above)) {
+    // What is not there, or not to be seen, is no archive.
+    const info = await stat(above).catch(() => null);
+    if (info) return info.isFile() ? above : path;
+  }
+  return path;
 }
 
 /** One line for who only looks at the job. */

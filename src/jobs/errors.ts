@@ -17,7 +17,7 @@ export const jobLimit = defineError(
 export const jobInterrupted = defineError(
   'TW_JOB_INTERRUPTED',
   503,
-  'The node stopped while the job was waiting or running. What it had committed is kept; start the job again for the rest.',
+  'The process stopped while the job was waiting or running, and the job is none that a server takes up again. What it had committed is kept; start the job again for the rest.',
   (id: string) =>
     `job ${id} was interrupted because the node stopped; start it again, what it committed is kept`,
 );
@@ -41,6 +41,49 @@ export const jobsClosed = defineError(
   503,
   'The node is stopping and starts no further job.',
   (process: string) => `no ${process} job is started any more because the node is stopping`,
+);
+
+export const jobCrashes = defineError(
+  'TW_JOB_CRASHES',
+  500,
+  'The node died several times in a row while this job ran, so that it is not taken up once more. Its log tells how far it came; give the node more memory, or leave the input out that it worked on.',
+  (id: string, times: number) =>
+    `the node died ${times} times in a row while job ${id} ran, so it is not taken up again; its log tells how far it came`,
+);
+
+export const jobNotReady = defineError(
+  'TW_JOB_NOT_READY',
+  404,
+  'The job has no results yet. Ask for its status, or follow its events.',
+  (id: string, status: string) => `job ${id} is ${status} and has no results yet`,
+);
+
+export const jobNotEnded = defineError(
+  'TW_JOB_NOT_ENDED',
+  409,
+  'Only a job that has ended can be retried. Wait for its end, or cancel it.',
+  (id: string, status: string) => `job ${id} is ${status}; it can be retried when it has ended`,
+);
+
+export const nothingFailed = defineError(
+  'TW_JOB_NOTHING_FAILED',
+  409,
+  'The job has no failed inputs, so that there is nothing to retry.',
+  (id: string) => `nothing of job ${id} failed, so there is nothing to retry`,
+);
+
+export const uploadGone = defineError(
+  'TW_JOB_UPLOAD_GONE',
+  409,
+  'The file that was sent for the job is removed when the job ends, so that it cannot be retried. Send the file again.',
+  (id: string) => `the file that was sent for job ${id} is no longer here; send it again`,
+);
+
+export const keyReused = defineError(
+  'TW_JOB_KEY_REUSED',
+  422,
+  'The `Idempotency-Key` was used for another request within the last 24 hours. Take a new key for a new request.',
+  (job: string) => `the Idempotency-Key belongs to another request, which started job ${job}; take a new key`,
 );
 
 /** Thrown by work that has failed, but has results all the same: who reads the job sees what became of each part. */

@@ -1,6 +1,9 @@
-export { FailedWithResults } from './errors.js';
-export { type JobContext, Jobs } from './job-runner.js';
+export { FailedWithResults, jobNotFound, jobNotReady } from './errors.js';
+export { type EventOptions, type JobEvent, jobEvents } from './job-events.js';
+export type { LogLine } from './job-log.js';
+export { Jobs, type JobsOptions, type StartOptions } from './job-runner.js';
 export { hasEnded } from './job-store.js';
-export { type Process, startProcess } from './process.js';
+export type { JobContext, Process } from './process.js';
 export { Slots } from './slots.js';
+export type { RequestKey } from './started-requests.js';
 export { verifyProcess } from './verify-process.js';

@@ -1,56 +1,49 @@
-/** Runs jobs, a few at a time, and keeps their records. */
-import type { TilewrightError } from '../errors.js';
-import { type Catalogue, type JobRecord, newVersion } from '../storage/index.js';
+/** Runs jobs, a few at a time, and keeps their records and logs. */
+import { type JobRecord, newVersion, type Storage } from '../storage/index.js';
 import {
-  FailedWithResults,
   jobDismissed,
   jobInterrupted,
   jobLimit,
+  jobNotEnded,
   jobNotFound,
   jobsClosed,
+  nothingFailed,
+  uploadGone,
 } from './errors.js';
-import { hasEnded, JobStore, jobError } from './job-store.js';
+import { JobLog, type LogLine, readLog } from './job-log.js';
+import { hasEnded, leftJobs, listJobs, stateLine, WAITING } from './job-store.js';
+import { type JobListener, LiveJob } from './live-job.js';
+import type { Process } from './process.js';
 import { Slots } from './slots.js';
+import { type RequestKey, StartedRequests } from './started-requests.js';
 
 const WAITING_LIMIT = 100;
-/** Progress is written at most this often, ms. */
-const PROGRESS_INTERVAL = 1000;
 
-export type JobProgress = JobRecord['tiles'];
-export type JobListener = (job: JobRecord) => void;
-
-/** What the work of a job sees of it. */
-export interface JobContext {
-  readonly id: string;
-  /** Aborted when the job is cancelled or the node stops; the work should then throw `signal.reason` soon. */
-  readonly signal: AbortSignal;
+export interface JobsOptions {
+  /** Jobs that run at once. */
+  concurrency?: number;
   /**
-   * Counts of tiles so far, and the share of the work that is done, 0 to 1. Nothing goes down: lower numbers are passed over.
+   * Whether jobs belong to the folder and not to this process: those that a process has left are run, and those that this
+   * one leaves are taken up by the next. Without it they wait for a process that does so.
    */
-  progress(now: Partial<JobProgress> & { share?: number }): void;
-  /** One line for people: what the job is doing. */
-  message(text: string): void;
+  resume?: boolean;
 }
 
-export type JobWork = (context: JobContext) => Promise<unknown>;
-
-interface LiveJob {
-  /** The last record that is on disk. */
-  told: JobRecord;
-  /** The record to be written next. */
-  next: JobRecord;
-  readonly abort: AbortController;
-  readonly listeners: Set<JobListener>;
-  /** All writes of the record so far, one after another. */
-  writes: Promise<void>;
-  /** Set while progress waits to be written. */
-  timer: NodeJS.Timeout | undefined;
+export interface StartOptions {
+  /** What the process gets, where it must know more than `inputs`, which are what was asked for. */
+  given?: unknown;
+  /** Names of scratch folders with files that were sent for the job: removed when it has ended, and not before. They have been synced. */
+  uploads?: string[];
+  /** A job that has ended, and whose failed inputs this one does again. */
+  retryOf?: JobRecord;
+  request?: RequestKey;
 }
 
 /**
- * Invariants: nobody is told a state of a job (by `start`, `get`, `wait` or a listener) before it is on disk; the records
- * of a job are written in the order of its states, the last one is successful, failed or dismissed, and none follows it.
- * `live` and `ends` hold the jobs that have not ended; at most `concurrency` of them run and WAITING_LIMIT wait.
+ * Invariants: nobody is told a state of a job (by `start`, `get`, `wait` or a listener) before it is on disk, together with
+ * the line of its log that tells of it; the records of a job are written in the order of its states, the last one is
+ * successful, failed or dismissed, and none follows it. `live` and `ends` hold the jobs that have not ended; at most
+ * `concurrency` of them run and WAITING_LIMIT wait.
  */
 export class Jobs {
   private readonly live = new Map<string, LiveJob>();
@@ -59,80 +52,131 @@ export class Jobs {
   /** Ends that could not be written, so that who asks is not told that the job still runs. */
   private readonly unwritten = new Map<string, JobRecord>();
   private readonly slots: Slots;
+  private readonly catalogue: Storage['catalogue'];
   private closed = false;
+  private stopped = false;
 
   private constructor(
-    private readonly store: JobStore,
+    private readonly storage: Storage,
+    private readonly requests: StartedRequests,
+    private readonly resume: boolean,
     concurrency: number,
   ) {
     this.slots = new Slots(concurrency);
+    this.catalogue = storage.catalogue;
   }
 
-  /** Jobs that a dead process has left waiting or running are marked failed with TW_JOB_INTERRUPTED. */
-  static async open(catalogue: Catalogue, { concurrency = 1 } = {}): Promise<Jobs> {
-    const store = new JobStore(catalogue);
-    await store.failInterrupted();
-    return new Jobs(store, concurrency);
+  /** `processes` are all that there are: jobs of others cannot be taken up. */
+  static async open(
+    storage: Storage,
+    processes: Process[],
+    { concurrency = 1, resume = false }: JobsOptions = {},
+  ): Promise<Jobs> {
+    const left = await leftJobs(storage, processes);
+    const jobs = new Jobs(storage, await StartedRequests.open(storage.catalogue), resume, concurrency);
+    const slots = resume ? jobs.slots : new Slots(0);
+    for (const { record, process, log } of left)
+      jobs.admit(new LiveJob(storage, process, log, record, Promise.resolve()), slots);
+    return jobs;
+  }
+
+  /** After `close`: nothing happens to any job. */
+  get hasStopped(): boolean {
+    return this.stopped;
   }
 
   /**
-   * Accepts a job; its record is on disk when this resolves, and `work` runs when its turn comes. What `work` returns
-   * becomes `results` and must be JSON; what it throws becomes `error`, with results where it is FailedWithResults. Throws
-   * TW_JOB_LIMIT, TW_JOB_CLOSED.
+   * Accepts a job; its record is on disk when this resolves, and it runs when its turn comes. The inputs have been checked
+   * against the process's schema. What the process returns becomes `results` and must be JSON; what it throws becomes
+   * `error`, with results where it is FailedWithResults. Throws TW_JOB_LIMIT, TW_JOB_CLOSED.
    */
-  async start(process: string, inputs: unknown, work: JobWork): Promise<JobRecord> {
-    if (this.closed) throw jobsClosed(process);
-    const waiting = [...this.live.values()].filter((job) => job.next.status === 'accepted');
+  async start(process: Process, inputs: unknown, options: StartOptions = {}): Promise<JobRecord> {
+    const { given, uploads, retryOf, request } = options;
+    if (this.closed) throw jobsClosed(process.id);
+    const waiting = [...this.live.values()].filter((job) => job.waits);
     if (waiting.length >= WAITING_LIMIT) throw jobLimit(WAITING_LIMIT);
     const now = Date.now();
     const record: JobRecord = {
+      ...WAITING,
       id: newVersion(),
-      process,
-      status: 'accepted',
+      process: process.id,
       created: now,
       updated: now,
-      tiles: { total: 0, done: 0, failed: 0, skipped: 0 },
-      message: '',
       inputs,
+      lines: 1,
+      ...(this.resume && process.resumable && { resumable: true }),
+      ...(given !== undefined && { given }),
+      ...(uploads && { uploads }),
+      ...(retryOf && { retryOf: retryOf.id }),
     };
-    const accepted = this.store.put(record);
-    const job: LiveJob = {
-      told: record,
-      next: record,
-      abort: new AbortController(),
-      listeners: new Set(),
-      writes: accepted,
-      timer: undefined,
-    };
-    this.live.set(record.id, job);
-    const end = accepted.then(() => this.run(job, work)).finally(() => this.forget(record.id));
-    // An end that nobody waits for must not end the process; who waits sees the error.
-    end.catch(() => undefined);
-    this.ends.set(record.id, end);
+    const { jobs } = this.catalogue;
+    const log = JobLog.empty(this.catalogue, record.id);
+    log.add(stateLine(record));
+    const changes = [jobs.set(record.id, record), ...log.changes()];
+    if (retryOf) changes.push(jobs.set(retryOf.id, { ...retryOf, retriedBy: record.id }));
+    if (request) changes.push(...this.requests.add(request, record.id));
+    const accepted = this.catalogue.write(changes);
+    this.admit(new LiveJob(this.storage, process, log, record, accepted));
     await accepted;
     return record;
   }
 
+  /**
+   * As `start`, but a request that was made before gives the job that it has started then. Throws TW_JOB_KEY_REUSED.
+   */
+  async startOnce(
+    process: Process,
+    inputs: unknown,
+    options: StartOptions & { request: RequestKey },
+  ): Promise<{ job: JobRecord; repeated: boolean }> {
+    const known = this.requests.find(options.request);
+    if (known === undefined) return { job: await this.start(process, inputs, options), repeated: false };
+    await this.live.get(known)?.written;
+    return { job: await this.get(known), repeated: true };
+  }
+
+  /**
+   * Starts a job for the failed inputs of one that has ended. Throws TW_JOB_NOT_FOUND, TW_JOB_NOT_ENDED,
+   * TW_JOB_NOTHING_FAILED, TW_JOB_UPLOAD_GONE, and what `start` throws.
+   */
+  async retry(id: string, process: Process): Promise<JobRecord> {
+    const job = await this.get(id);
+    if (!hasEnded(job)) throw jobNotEnded(id, job.status);
+    const again = async (inputs: unknown) =>
+      job.status === 'successful' ? process.retryInputs?.(inputs, job.results) : inputs;
+    const inputs = await again(job.inputs);
+    if (inputs === null || inputs === undefined) throw nothingFailed(id);
+    if (job.uploads) throw uploadGone(id);
+    const given = job.given === undefined ? undefined : await again(job.given);
+    return this.start(process, inputs, { given, retryOf: job });
+  }
+
   /** Throws TW_JOB_NOT_FOUND. */
   async get(id: string): Promise<JobRecord> {
-    const job = this.live.get(id)?.told ?? this.unwritten.get(id) ?? (await this.store.get(id));
+    const job = this.live.get(id)?.told ?? this.unwritten.get(id) ?? (await this.catalogue.jobs.get(id));
     if (!job) throw jobNotFound(id);
     return job;
   }
 
   /** Newest first; the next page begins before the last id of this one. */
-  list(limit = 100, before?: string): Promise<JobRecord[]> {
-    return this.store.list(limit, before);
+  list(limit = 100, before?: string, wanted: (job: JobRecord) => boolean = () => true): Promise<JobRecord[]> {
+    return listJobs(this.catalogue, limit, before, wanted);
   }
 
-  /** The record when the job has ended. Throws TW_JOB_NOT_FOUND. */
+  /** Lines of a job's log that are on disk, from after the line `after` on. Throws TW_JOB_NOT_FOUND. */
+  async log(id: string, { after = 0, limit = 1000 } = {}): Promise<LogLine[]> {
+    await this.get(id);
+    return readLog(this.catalogue, id, after, limit);
+  }
+
+  /** The record when the job has ended, or when the node stops and leaves it to the next. Throws TW_JOB_NOT_FOUND. */
   async wait(id: string): Promise<JobRecord> {
     return this.ends.get(id) ?? this.get(id);
   }
 
   /**
-   * Calls `listener` with the job as it is now and after each change, until it has ended or the returned function is
-   * called. Throws TW_JOB_NOT_FOUND.
+   * Calls `listener` with the job as it is now, after each change, and when the node stops, until it has ended or the
+   * returned function is called. Throws TW_JOB_NOT_FOUND.
    */
   async subscribe(id: string, listener: JobListener): Promise<() => void> {
     const job = this.live.get(id);
@@ -150,85 +194,51 @@ export class Jobs {
     return this.wait(id);
   }
 
-  /** Starts no further job, and stops all that have not ended: failed with TW_JOB_INTERRUPTED. */
+  /** Starts no further job, and stops all that have not ended: they wait for the next process, or have failed with TW_JOB_INTERRUPTED. */
   async close(): Promise<void> {
     this.closed = true;
-    for (const [id, job] of this.live) job.abort.abort(jobInterrupted(id));
+    const live = [...this.live.values()];
+    for (const job of live) job.abort.abort(jobInterrupted(job.id));
     const ends = await Promise.allSettled(this.ends.values());
+    this.stopped = true;
+    for (const job of live) job.tell();
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
-  private async run(job: LiveJob, work: JobWork): Promise<JobRecord> {
+  private admit(job: LiveJob, slots = this.slots): void {
+    this.live.set(job.id, job);
+    const end = job.written.then(() => this.run(job, slots)).finally(() => this.forget(job.id));
+    // An end that nobody waits for must not end the process; who waits sees the error.
+    end.catch(() => undefined);
+    this.ends.set(job.id, end);
+  }
+
+  private async run(job: LiveJob, slots: Slots): Promise<JobRecord> {
+    const { signal } = job.abort;
     try {
-      const results = await this.slots.run(job.abort.signal, async () => {
-        await this.write(job, { status: 'running', started: Date.now() });
-        return work(this.contextOf(job));
-      });
-      await this.write(job, { status: 'successful', finished: Date.now(), results });
-    } catch (thrown) {
-      const { error, results } =
-        thrown instanceof FailedWithResults ? thrown : { error: thrown, results: undefined };
-      const end = outcome(error, job.abort.signal);
-      // Results that could not be written are what failed.
-      await this.write(job, { ...end, finished: Date.now(), results }).catch((failure) => {
-        this.unwritten.set(job.next.id, job.next);
-        throw failure;
-      });
+      await slots.run(signal, () => job.run());
+    } catch (error) {
+      const isAbort = error === signal.reason || (error instanceof Error && error.name === 'AbortError');
+      const reason = signal.aborted && isAbort ? signal.reason : error;
+      // Where the node stops, what else went wrong may come from that; if not, the next process meets it too.
+      if (jobInterrupted.is(signal.reason) && job.isResumable) await job.leave();
+      else await this.end(job, reason);
     }
+    if (hasEnded(job.told)) await job.removeUploads();
     return job.told;
   }
 
-  private contextOf(job: LiveJob): JobContext {
-    return {
-      id: job.next.id,
-      signal: job.abort.signal,
-      progress: ({ share, ...tiles }) => {
-        const now = { ...job.next.tiles };
-        for (const count of ['total', 'done', 'failed', 'skipped'] as const)
-          now[count] = Math.max(now[count], tiles[count] ?? 0);
-        this.writeLater(job, {
-          tiles: now,
-          ...(share !== undefined && { share: Math.max(job.next.share ?? 0, share) }),
-        });
-      },
-      message: (text) => this.writeLater(job, { message: text }),
-    };
-  }
-
-  private writeLater(job: LiveJob, change: Partial<JobRecord>): void {
-    if (hasEnded(job.next)) return;
-    job.next = { ...job.next, ...change };
-    // Where progress cannot be written the job goes on: the next record holds it too, and the end meets the error.
-    job.timer ??= setTimeout(() => this.write(job, {}).catch(() => undefined), PROGRESS_INTERVAL);
-  }
-
-  /** Puts the changed record on disk, after those before it, and tells the listeners. */
-  private write(job: LiveJob, change: Partial<JobRecord>): Promise<void> {
-    clearTimeout(job.timer);
-    job.timer = undefined;
-    const record: JobRecord = { ...job.next, ...change, updated: Date.now() };
-    job.next = record;
-    // Who asked for the earlier write has its error; this one only waits for it to be over.
-    const before = job.writes.catch(() => undefined);
-    job.writes = before.then(async () => {
-      await this.store.put(record);
-      job.told = record;
-      // A listener that throws is not the job's concern.
-      for (const listener of job.listeners) queueMicrotask(() => listener(record));
-    });
-    return job.writes;
+  private async end(job: LiveJob, reason: unknown): Promise<void> {
+    try {
+      await job.end(reason);
+    } catch (failure) {
+      this.unwritten.set(job.id, job.told);
+      throw failure;
+    }
   }
 
   private forget(id: string): void {
     this.live.delete(id);
     this.ends.delete(id);
   }
-}
-
-/** How a job ends whose work threw `error`. */
-function outcome(error: unknown, signal: AbortSignal): Pick<JobRecord, 'status' | 'error'> {
-  const isAbort = error === signal.reason || (error instanceof Error && error.name === 'AbortError');
-  if (!signal.aborted || !isAbort) return { status: 'failed', error: jobError(error) };
-  const reason: TilewrightError = signal.reason;
-  return { status: jobDismissed.is(reason) ? 'dismissed' : 'failed', error: jobError(reason) };
 }

@@ -1,9 +1,13 @@
 /** Job records on disk. */
 import { messageOf, TilewrightError } from '../errors.js';
-import type { Catalogue, JobRecord, JobStatus } from '../storage/index.js';
-import { jobFailed, jobInterrupted } from './errors.js';
+import type { Catalogue, JobRecord, JobStatus, LogRecord, Storage } from '../storage/index.js';
+import { jobCrashes, jobFailed, jobInterrupted } from './errors.js';
+import { JobLog } from './job-log.js';
+import type { Process } from './process.js';
 
 const ENDED: ReadonlySet<JobStatus> = new Set(['successful', 'failed', 'dismissed']);
+/** A job during whose runs the process has died so often in a row is taken for the reason. */
+const MOST_CRASHES = 3;
 
 export function hasEnded(job: JobRecord): boolean {
   return ENDED.has(job.status);
@@ -16,33 +20,81 @@ export function jobError(error: unknown): { code: string; message: string } {
   return { code, message };
 }
 
-/** Job ids sort in the order of their creation. A record is on disk when `put` resolves. */
-export class JobStore {
-  constructor(private readonly catalogue: Catalogue) {}
+/** What a record says of a job that waits, from its start or once more. */
+export const WAITING = {
+  status: 'accepted',
+  started: undefined,
+  tiles: { total: 0, done: 0, failed: 0, skipped: 0 },
+  share: undefined,
+  message: '',
+} as const satisfies Partial<JobRecord>;
 
-  put(job: JobRecord): Promise<void> {
-    return this.catalogue.write([this.catalogue.jobs.set(job.id, job)]);
+/** The line of a log that tells of a job's new state. */
+export function stateLine({ status, error, updated }: JobRecord, remark?: string): LogRecord {
+  const text = error ? `${status}: ${error.message} [${error.code}]` : status;
+  const level = status === 'failed' ? 'error' : status === 'dismissed' ? 'warning' : 'info';
+  return { time: updated, level, text: remark ? `${text}: ${remark}` : text, status };
+}
+
+/** Newest first, from before the job `before` on. Damaged records are passed over; `verify` names them. */
+export async function listJobs(
+  { jobs }: Catalogue,
+  limit: number,
+  before: string | undefined,
+  wanted: (job: JobRecord) => boolean,
+): Promise<JobRecord[]> {
+  const found: JobRecord[] = [];
+  for await (const { record } of jobs.scan({ before, reverse: true })) {
+    if (record && wanted(record)) found.push(record);
+    if (found.length === limit) break;
   }
+  return found;
+}
 
-  get(id: string): Promise<JobRecord | undefined> {
-    return this.catalogue.jobs.get(id);
-  }
+/** A job that a dead process has left, and that goes on. */
+export interface LeftJob {
+  record: JobRecord;
+  process: Process;
+  log: JobLog;
+}
 
-  /** Newest first, from before the job `before` on. Damaged records are passed over; `verify` names them. */
-  async list(limit: number, before?: string): Promise<JobRecord[]> {
-    const jobs: JobRecord[] = [];
-    for await (const { record } of this.catalogue.jobs.scan({ before, reverse: true, limit }))
-      if (record) jobs.push(record);
-    return jobs;
-  }
-
-  /** Marks the jobs as failed that a dead process has left waiting or running. */
-  async failInterrupted(): Promise<void> {
-    for await (const { record } of this.catalogue.jobs.scan()) {
-      if (!record || hasEnded(record)) continue;
-      const now = Date.now();
-      const error = jobError(jobInterrupted(record.id));
-      await this.put({ ...record, status: 'failed', finished: now, updated: now, error });
+/**
+ * The jobs that a dead process has left waiting or running: those that can be taken up again wait once more, in the order
+ * in which they were accepted; the others are marked as failed, with TW_JOB_INTERRUPTED or TW_JOB_CRASHES.
+ */
+export async function leftJobs(storage: Storage, processes: Process[]): Promise<LeftJob[]> {
+  const { catalogue } = storage;
+  const left: LeftJob[] = [];
+  for await (const { record } of catalogue.jobs.scan()) {
+    if (!record || hasEnded(record)) continue;
+    const process = processes.find(({ id }) => id === record.process);
+    const log = await JobLog.open(catalogue, record.id);
+    const next = afterDeath(record, process);
+    if (next.status !== record.status) {
+      log.add(stateLine(next, hasEnded(next) ? undefined : 'once more, because the node was stopped'));
+      next.lines = log.last;
+      await catalogue.write([catalogue.jobs.set(next.id, next), ...log.changes()]);
     }
+    if (process && !hasEnded(next)) left.push({ record: next, process, log });
+    else for (const name of next.uploads ?? []) await storage.removeScratch(name);
   }
+  return left;
+}
+
+/** The record of a job after the process died that had it. */
+function afterDeath(record: JobRecord, process: Process | undefined): JobRecord {
+  const now = Date.now();
+  const crashes = (record.crashes ?? 0) + (record.status === 'running' ? 1 : 0);
+  const failed = (error: TilewrightError): JobRecord => ({
+    ...record,
+    crashes,
+    status: 'failed',
+    finished: now,
+    updated: now,
+    error: jobError(error),
+    ...(record.uploads && { given: undefined }),
+  });
+  if (!record.resumable || !process) return failed(jobInterrupted(record.id));
+  if (crashes >= MOST_CRASHES) return failed(jobCrashes(record.id, crashes));
+  return record.status === 'accepted' ? record : { ...record, ...WAITING, crashes, updated: now };
 }

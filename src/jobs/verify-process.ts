@@ -8,6 +8,7 @@ export function verifyProcess(storage: Storage): Process {
     title: 'Verify the store',
     description: 'Checks that every record has its files, that every checksum fits, and lists orphans.',
     inputs: { type: 'object', additionalProperties: false, properties: {} },
+    resumable: true,
     run: (_inputs, job): Promise<VerifyReport> =>
       verify(storage, ({ tiles }) => {
         job.signal.throwIfAborted();

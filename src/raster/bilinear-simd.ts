@@ -1,17 +1,10 @@
 /** Runs bilinear.wat, WebAssembly SIMD, over those squares of a control grid that it can do. */
-import { readFileSync } from 'node:fs';
 import type { ControlGrid } from './control-grid.js';
 import type { KernelSource } from './kernels.js';
 import { bytesPerSample, dataTypeOf, isFloat, lowestPixel, pixelsOf } from './pixels.js';
+import { simdKernel } from './simd-kernel.js';
 import type { Squares } from './squares.js';
 import type { PixelArray } from './types.js';
-
-/** As much of it as is used: neither Node's types nor those of the language have it. */
-declare const WebAssembly: {
-  validate(code: Uint8Array): boolean;
-  Module: new (code: Uint8Array) => object;
-  Instance: new (module: object) => { exports: unknown };
-};
 
 /** What bilinear.wat exports. */
 interface Kernel {
@@ -36,19 +29,8 @@ interface Kernel {
   ): number;
 }
 
-/** A function that returns an empty 128-bit vector: valid only where there is SIMD. */
-const PROBE = new Uint8Array([
-  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 22, 1, 20, 0, 253, 12, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11,
-]);
-
 /** One for each thread; its memory holds a row of squares of the result, and after it the source of one band of one cell. */
-const kernel = WebAssembly.validate(PROBE) ? load() : undefined;
-
-function load(): Kernel {
-  const code = readFileSync(new URL('./bilinear.wasm', import.meta.url));
-  return new WebAssembly.Instance(new WebAssembly.Module(code)).exports as Kernel;
-}
+const kernel = simdKernel<Kernel>('bilinear');
 
 const PAGE = 65_536;
 /** Bytes that the source may have: more is for the plain kernel, so that a thread's memory stays small. */

@@ -90,14 +90,21 @@ export function halveByMean(
   round: boolean,
 ): void {
   for (let row = 0, to = 0; row < height; row += 2) {
-    const lastRow = Math.min(row + 1, height - 1);
+    const upper = row * width;
+    const lower = Math.min(row + 1, height - 1) * width;
     for (let column = 0; column < width; column += 2) {
-      const lastColumn = Math.min(column + 1, width - 1);
-      let sum = 0;
-      let count = 0;
-      for (let y = row; y <= lastRow; y++) {
-        for (let x = column; x <= lastColumn; x++) {
-          const value = source[y * width + x];
+      const right = Math.min(column + 1, width - 1);
+      const a = source[upper + column];
+      const b = source[upper + right];
+      const c = source[lower + column];
+      const d = source[lower + right];
+      // A pixel at the edge stands for its missing neighbour too, which leaves the mean as it is.
+      let sum = a + b + c + d;
+      let count = 4;
+      if (a === hole || b === hole || c === hole || d === hole || Number.isNaN(sum)) {
+        sum = 0;
+        count = 0;
+        for (const value of [a, b, c, d]) {
           if (value === hole || Number.isNaN(value)) continue;
           sum += value;
           count++;

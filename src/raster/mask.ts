@@ -36,12 +36,10 @@ export function histogramOf(mask: Uint8Array): Uint32Array {
   return histogram;
 }
 
-/** Percent of pixels that hold data: those that are not 0. */
-export function coverageOf(valid: Uint8Array): number {
-  if (valid.length === 0) return 0;
-  let count = 0;
-  for (let i = 0; i < valid.length; i++) if (valid[i] !== 0) count++;
-  return (100 * count) / valid.length;
+/** Percent of pixels that hold data: those that are not 0. 0 without pixels. */
+export function coverageOf(histogram: Uint32Array): number {
+  const size = histogram.reduce((sum, count) => sum + count, 0);
+  return size === 0 ? 0 : (100 * (size - histogram[0])) / size;
 }
 
 /** Percent of cloud (code 2) among the assessed pixels (codes 1 to 4); null where none is assessed. */

@@ -3,7 +3,15 @@ import { Level } from 'level';
 import { TilewrightError } from '../errors.js';
 import { asStorageError, onDisk } from './errors.js';
 import { decodeRecord, encodeRecord } from './record-codec.js';
-import type { CollectionRecord, JobRecord, ModelRecord, SceneRecord, TileRecord } from './records.js';
+import type {
+  CollectionRecord,
+  JobRecord,
+  LogRecord,
+  ModelRecord,
+  RequestRecord,
+  SceneRecord,
+  TileRecord,
+} from './records.js';
 
 /** One put or delete, to be handed to `Catalogue.write` together with others. */
 export type Change = { type: 'put'; key: string; value: Buffer } | { type: 'del'; key: string };
@@ -15,6 +23,14 @@ export interface KeyRange {
   before?: string | undefined;
   reverse?: boolean;
   limit?: number;
+}
+
+/** A commit that has changed tiles. */
+export interface CommitRecord {
+  /** Random: tells it from another commit that has its number after the folder was restored from a copy. */
+  tag: string;
+  /** The ids of the tiles that it added, changed or removed. */
+  tiles: string[];
 }
 
 export type Scanned<T> =
@@ -54,6 +70,14 @@ export class Table<T> {
     return this.onDisk(async () => {
       const values: (Buffer | undefined)[] = await this.db.getMany(keys.map((key) => this.prefix + key));
       return values.map((value, i) => value && decodeRecord<T>(this.name, keys[i], value));
+    });
+  }
+
+  /** Like `getMany`, but goes on after a damaged record. */
+  scanMany(keys: string[]): Promise<(Scanned<T> | undefined)[]> {
+    return this.onDisk(async () => {
+      const values: (Buffer | undefined)[] = await this.db.getMany(keys.map((key) => this.prefix + key));
+      return values.map((value, i) => value && this.scanned(keys[i], value));
     });
   }
 
@@ -117,8 +141,11 @@ export class Table<T> {
  * | tiles | tile id, which begins with `<collection>_<scene>_` |
  * | models | model id |
  * | jobs | job id |
+ * | logs | `<job>/<number of the line>`, ten digits |
+ * | requests | SHA-256 of the key that the client gave to the request |
  * | pending | folder of a tile or model version that is being written, relative to the data folder |
  * | superseded | folder of a version that no record names any more, and since when |
+ * | commits | number of a commit that has changed tiles, 12 digits; those that the index's snapshot holds are dropped |
  *
  * Invariants: a `write` is on disk as a whole when its promise resolves. After a failed `write` nobody knows whether its
  * log record is on disk (and what LevelDB appends behind a torn one is lost), so the catalogue takes no further write;
@@ -130,8 +157,11 @@ export class Catalogue {
   readonly tiles: Table<TileRecord>;
   readonly models: Table<ModelRecord>;
   readonly jobs: Table<JobRecord>;
+  readonly logs: Table<LogRecord>;
+  readonly requests: Table<RequestRecord>;
   readonly pending: Table<{ since: number }>;
   readonly superseded: Table<{ since: number }>;
+  readonly commits: Table<CommitRecord>;
   private failure: unknown;
 
   private constructor(
@@ -144,8 +174,11 @@ export class Catalogue {
     this.tiles = table('tiles');
     this.models = table('models');
     this.jobs = table('jobs');
+    this.logs = table('logs');
+    this.requests = table('requests');
     this.pending = table('pending');
     this.superseded = table('superseded');
+    this.commits = table('commits');
   }
 
   /** Throws TW_STORAGE_LOCKED where another process, or this one, has it open. */

@@ -1,240 +1,276 @@
 /** The columns of all tiles that searches read, in memory. */
-import { grids } from '../geocode/index.js';
-import { allocate, type Columns, columnNames, Dictionary, resize } from './columns.js';
-import { type CodedRange, gridCode, isWithin, type KeyRange, mergeRanges } from './key-range.js';
-import { NewestRows } from './newest-rows.js';
+import { setImmediate } from 'node:timers/promises';
+import type { Columns, Dictionary } from './columns.js';
+import { FirstRows } from './first-rows.js';
+import type { IndexPage, IndexQuery, Selection } from './index-query.js';
+import { isWithin, mergeRanges } from './key-range.js';
+import { type Merged, mergeRows } from './merge-rows.js';
 import type { TileRecord } from './records.js';
+import {
+  isNewestFirst,
+  type Position,
+  placeComparison,
+  positionOf,
+  type RowOrder,
+  rowComparison,
+} from './row-order.js';
+import { Rows, SharedNames } from './rows.js';
+import type { RowsImage } from './rows-image.js';
 
-/** A place in the order newest first: by start descending, then collection, then id. */
-export interface Position {
-  start: number;
-  collection: string;
-  id: string;
-}
-
-export interface IndexQuery {
-  /** Whether a row matches, from `columns`; called only for rows that are present. */
-  where(row: number): boolean;
-  /** Only rows in these ranges, which may overlap. All rows where undefined. */
-  ranges?: readonly KeyRange[];
-  /** Only these tiles. */
-  ids?: Iterable<string>;
-  /** The page begins after this place. */
-  after?: Position;
-  /** The most ids of a page; all where undefined. */
-  limit?: number;
-}
-
-export interface IndexPage {
-  /** Tile ids, newest first. */
-  ids: string[];
-  /** How many tiles match, before and after this page too. */
-  matched: number;
-  /** The place of the last id where more match after it. */
-  next?: Position;
-}
-
-/** The tail is merged when it is longer than an eighth of the sorted rows, within these limits. */
+const NEWEST_FIRST: RowOrder = [];
+/** A tail is worth a merge where it is longer than an eighth of the sorted rows, within these limits. */
 const SHORTEST_TAIL = 4_096;
-const LONGEST_TAIL = 65_536;
+const LONGEST_TAIL = 16_384;
+/** A longer tail is merged at once where it is more than what is sorted. */
+const OVERDUE = 65_536;
 
 /**
- * All tiles as columns. Rows are in the order in which they were added and keep their place, so a tile that changes gets
- * a new row and its old one is marked as removed.
+ * All tiles as columns: most of them sorted by cell and time, the latest ones in a tail behind them.
  *
- * Invariants: `rowOf` maps the id of every present tile to its one row with precision > 0, and `ids[row]` is that id.
- * `order` holds each of the rows 0 to order.length - 1 once, sorted by (grid, key, start); the rows from there to `used`
- * are the tail, in which ranges are searched row by row. Nothing here waits: a query sees one state of the index.
+ * Invariants: each present tile has one row that is not marked as removed. `rowsById` has the rows that are not found by
+ * their cell: those of the tail and those with an odd id. Queries do not wait and see one state of the index; a row number
+ * is good until the index changes or a merge ends, which is in a later turn of the event loop.
  */
 export class ColumnIndex {
-  columns: Columns = allocate(SHORTEST_TAIL);
-  readonly collections = new Dictionary(2 ** 16);
-  readonly platforms = new Dictionary(2 ** 16);
-  readonly sources = new Dictionary(2 ** 8);
-  private ids: string[] = [];
-  private rowOf = new Map<string, number>();
-  private order = new Uint32Array(0);
-  private used = 0;
+  private names = new SharedNames();
+  private rows = Rows.empty(this.names, 0);
+  private rowsById = new Map<string, number>();
+  private present = 0;
+  private merging: Generator<void, Merged> | undefined;
 
   /** Number of tiles. */
   get size(): number {
-    return this.rowOf.size;
+    return this.present;
+  }
+
+  get columns(): Columns {
+    return this.rows.columns;
+  }
+
+  get collections(): Dictionary {
+    return this.names.collections;
+  }
+
+  get platforms(): Dictionary {
+    return this.names.platforms;
+  }
+
+  get sources(): Dictionary {
+    return this.names.sources;
+  }
+
+  get scenes(): Dictionary {
+    return this.rows.scenes;
+  }
+
+  idOf(row: number): string {
+    return this.rows.idOf(row);
+  }
+
+  has(id: string): boolean {
+    return this.rowOf(id) !== undefined;
+  }
+
+  /** Whether it says of a tile what its record says. */
+  agrees(record: TileRecord): boolean {
+    const row = this.rowOf(record.id);
+    return row !== undefined && this.rows.agrees(row, record);
   }
 
   /** Replaces everything. */
   load(records: Iterable<TileRecord>): void {
-    this.columns = allocate(SHORTEST_TAIL);
-    this.ids = [];
-    this.rowOf = new Map();
-    this.order = new Uint32Array(0);
-    this.used = 0;
+    this.rows = Rows.empty(this.names, 0);
+    this.rowsById = new Map();
+    this.present = 0;
+    this.merging = undefined;
     for (const record of records) this.append(record);
-    this.mergeTail();
+    this.merge();
+  }
+
+  /** Replaces everything by what an index was when it gave this image; the image's arrays become its own. */
+  restore(image: RowsImage): void {
+    this.names = new SharedNames(image.names);
+    this.rows = new Rows(this.names, image);
+    this.rowsById = new Map();
+    this.present = 0;
+    this.merging = undefined;
+    const { removed, cells, columns, used } = this.rows;
+    for (let row = 0; row < used; row++) {
+      if (removed[row]) continue;
+      this.present++;
+      const isFoundByCell = row < cells.rows && (columns.suffix[row] === 0 || !this.rows.isOdd(row));
+      if (!isFoundByCell) this.rowsById.set(this.idOf(row), row);
+    }
+  }
+
+  /** All that it holds now, for `restore`. It stays as it is when the index changes. */
+  image(): RowsImage {
+    return this.rows.image();
   }
 
   /** Adds tiles; a tile of a known id takes the place of the former one. */
   add(records: Iterable<TileRecord>): void {
     for (const record of records) this.append(record);
-    this.tidy();
+    if (this.unsorted > Math.max(OVERDUE, this.rows.cells.rows)) this.merge();
   }
 
   /** Removes tiles by their ids; unknown ids are passed over. */
   remove(ids: Iterable<string>): void {
     for (const id of ids) this.drop(id);
-    this.tidy();
+  }
+
+  /** Calls `visit` for every row that is selected, in no promised order. Neither it nor `where` changes the index. */
+  forEach({ where, ranges, ids, time }: Selection, visit: (row: number) => void): void {
+    const { columns, removed, hasGaps, cells, used } = this.rows;
+    const { grid, key, start, end } = columns;
+    const disjoint = ranges && mergeRanges(ranges);
+    const isThere = (row: number) =>
+      (!disjoint || isWithin(disjoint, grid[row], key[row])) &&
+      (!time || (start[row] <= time.end && end[row] >= time.start));
+    const visitRun = (from: number, to: number) => {
+      for (let row = from; row < to; row++)
+        if (!(hasGaps && removed[row]) && (where === undefined || where(row))) visit(row);
+    };
+    if (ids) {
+      for (const id of new Set(ids)) {
+        const row = this.rowOf(id);
+        if (row !== undefined && isThere(row)) visitRun(row, row + 1);
+      }
+      return;
+    }
+    if (disjoint) cells.visit(disjoint, time, visitRun);
+    else cells.visitAll(time, visitRun);
+    for (let row = cells.rows; row < used; row++) if (isThere(row)) visitRun(row, row + 1);
   }
 
   /** The page of a query, and how many tiles match it in all. */
-  query({ where, ranges, ids, after, limit = Infinity }: IndexQuery): IndexPage {
-    const { precision } = this.columns;
-    const page = new NewestRows(limit, this.columns.start, (a, b) => this.compare(a, this.position(b)));
+  query({ order = NEWEST_FIRST, after, limit = Infinity, count = true, ...which }: IndexQuery): IndexPage {
+    const isEveryTile = !which.where && !which.time;
+    const canWalk = !which.ranges && !which.ids && isNewestFirst(order) && limit > 0;
+    if (canWalk && (isEveryTile || !count)) {
+      const rows = this.walk(which, limit + 1, after);
+      return this.page(order, rows, limit, isEveryTile ? this.size : rows.length);
+    }
+    const first = new FirstRows(limit > 0 ? limit + 1 : 0, rowComparison(this.rows, order));
+    const follows = after && this.rowsAfter(order, after);
     let matched = 0;
-    let following = 0;
-    const visit = (row: number) => {
-      if (precision[row] === 0 || !where(row)) return;
+    this.forEach(which, (row) => {
       matched++;
-      if (after && this.compare(row, after) <= 0) return;
-      following++;
-      page.offer(row);
-    };
-    if (ids) this.visitIds(ids, visit);
-    else if (ranges) this.visitRanges(ranges, visit);
-    else for (let row = 0; row < this.used; row++) visit(row);
-
-    const rows = page.rows();
-    const result: IndexPage = { ids: rows.map((row) => this.ids[row]), matched };
-    if (following > rows.length && rows.length > 0) result.next = this.position(rows.at(-1)!);
-    return result;
+      if (follows === undefined || follows(row)) first.offer(row);
+    });
+    return this.page(order, first.rows(), limit, matched);
   }
 
-  private visitIds(ids: Iterable<string>, visit: (row: number) => void): void {
-    for (const id of new Set(ids)) {
-      const row = this.rowOf.get(id);
-      if (row !== undefined) visit(row);
-    }
+  /** The page of the first rows, of which one more than the limit tells that others follow. */
+  private page(order: RowOrder, rows: number[], limit: number, matched: number): IndexPage {
+    const shown = rows.slice(0, limit);
+    const page: IndexPage = { ids: shown.map((row) => this.idOf(row)), matched };
+    if (rows.length > limit) page.next = positionOf(this.rows, order, shown.at(-1)!);
+    return page;
   }
 
-  private visitRanges(ranges: readonly KeyRange[], visit: (row: number) => void): void {
-    const { grid, key } = this.columns;
-    const disjoint = mergeRanges(ranges);
-    for (const range of disjoint) {
-      for (let i = this.firstAt(range); i < this.order.length; i++) {
-        const row = this.order[i];
-        if (grid[row] !== range.grid || key[row] >= range.to) break;
-        visit(row);
-      }
-    }
-    for (let row = this.order.length; row < this.used; row++) {
-      if (isWithin(disjoint, grid[row], key[row])) visit(row);
-    }
+  /** The first selected rows after a place in the order newest first, without a look at the others. */
+  private walk({ where, time }: Selection, limit: number, after: Position | undefined): number[] {
+    const { newest, removed, cells, used, columns } = this.rows;
+    const { start, end } = columns;
+    const follows = after ? this.rowsAfter(NEWEST_FIRST, after) : () => true;
+    const matches = (row: number) =>
+      removed[row] === 0 &&
+      (!time || (start[row] <= time.end && end[row] >= time.start)) &&
+      (!where || where(row));
+    const tail = new FirstRows(limit, (a, b) => this.rows.compareNewest(a, b));
+    for (let row = cells.rows; row < used; row++) if (follows(row) && matches(row)) tail.offer(row);
+    const first = tail.rows();
+    let place = after ? firstWhere(newest.length, (i) => follows(newest[i])) : 0;
+    for (const most = first.length + limit; place < newest.length && first.length < most; place++)
+      if (matches(newest[place])) first.push(newest[place]);
+    return first.sort((a, b) => this.rows.compareNewest(a, b)).slice(0, limit);
   }
 
-  /** Where a range begins in `order`. */
-  private firstAt(range: CodedRange): number {
-    const { grid, key } = this.columns;
-    let low = 0;
-    let high = this.order.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const row = this.order[middle];
-      if (grid[row] < range.grid || (grid[row] === range.grid && key[row] < range.from)) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+  private rowsAfter(order: RowOrder, after: Position): (row: number) => boolean {
+    const compare = placeComparison(this.rows, order);
+    return (row) => compare(row, after) > 0;
   }
 
-  private position(row: number): Position {
-    return {
-      start: this.columns.start[row],
-      collection: this.collections.names[this.columns.collection[row]]!,
-      id: this.ids[row],
-    };
-  }
-
-  /** Negative where a row comes before a place in the order newest first. */
-  private compare(row: number, place: Position): number {
-    const { start, collection } = this.columns;
-    return (
-      place.start - start[row] ||
-      compareText(this.collections.names[collection[row]]!, place.collection) ||
-      compareText(this.ids[row], place.id)
-    );
+  private rowOf(id: string): number | undefined {
+    return this.rowsById.get(id) ?? this.rows.find(id);
   }
 
   private append(record: TileRecord): void {
-    const grid = gridCode.get(record.grid)!;
-    const { key } = grids[grid].key(record.geocode);
+    const row = this.rows.append(record);
     this.drop(record.id);
-    if (this.used === this.columns.key.length) this.columns = resize(this.columns, this.used * 2);
-    const row = this.used++;
-    const columns = this.columns;
-    columns.grid[row] = grid;
-    columns.key[row] = key;
-    columns.precision[row] = record.geocode.length;
-    columns.start[row] = record.start;
-    columns.end[row] = record.end;
-    columns.cloud[row] = record.cloudCover ?? NaN;
-    columns.coverage[row] = record.coverage;
-    columns.collection[row] = this.collections.add(record.collection);
-    columns.platform[row] = this.platforms.add(record.platform);
-    columns.source[row] = this.sources.add(record.source);
-    this.ids[row] = record.id;
-    this.rowOf.set(record.id, row);
+    this.rowsById.set(record.id, row);
+    this.present++;
   }
 
   private drop(id: string): void {
-    const row = this.rowOf.get(id);
+    const row = this.rowOf(id);
     if (row === undefined) return;
-    this.columns.precision[row] = 0;
-    this.rowOf.delete(id);
+    this.rows.remove(row);
+    this.rowsById.delete(id);
+    this.present--;
   }
 
-  /** Keeps removed rows fewer than present ones, and the tail short. */
-  private tidy(): void {
-    if (this.used > 2 * this.size + SHORTEST_TAIL) this.compact();
-    const tailLimit = Math.min(Math.max(this.order.length / 8, SHORTEST_TAIL), LONGEST_TAIL);
-    if (this.used - this.order.length > tailLimit) this.mergeTail();
+  // Merging
+
+  /** Rows of the tail. */
+  private get unsorted(): number {
+    return this.rows.used - this.rows.cells.rows;
   }
 
-  private mergeTail(): void {
-    const { grid, key, start } = this.columns;
-    const compare = (a: number, b: number) => grid[a] - grid[b] || key[a] - key[b] || start[a] - start[b];
-    const sorted = this.order;
-    const tail = Uint32Array.from({ length: this.used - sorted.length }, (_, i) => sorted.length + i).sort(
-      compare,
-    );
-    const merged = new Uint32Array(this.used);
-    for (let i = 0, j = 0; i + j < merged.length; ) {
-      const takeSorted = j === tail.length || (i < sorted.length && compare(sorted[i], tail[j]) <= 0);
-      merged[i + j] = takeSorted ? sorted[i] : tail[j];
-      if (takeSorted) i++;
-      else j++;
+  private get longestTail(): number {
+    return Math.min(Math.max(this.rows.cells.rows / 8, SHORTEST_TAIL), LONGEST_TAIL);
+  }
+
+  /** Whether queries would gain from a merge: the tail is long, or most rows are of tiles that have gone. */
+  get isUntidy(): boolean {
+    return this.unsorted > this.longestTail || this.rows.used > 2 * this.size + SHORTEST_TAIL;
+  }
+
+  /** Sorts what was added at once. */
+  merge(): void {
+    while (this.unsorted > 0) {
+      const merging = this.merging ?? mergeRows(this.rows);
+      let step = merging.next();
+      while (!step.done) step = merging.next();
+      this.take(step.value);
     }
-    this.order = merged;
   }
 
-  /** Moves the present rows together. Their sequence stays, so `order` stays sorted, and the tail stays the tail. */
-  private compact(): void {
-    const old = this.columns;
-    const columns = allocate(Math.max(this.size, SHORTEST_TAIL));
-    const ids: string[] = [];
-    const moved = new Uint32Array(this.used);
-    for (let row = 0; row < this.used; row++) {
-      if (old.precision[row] === 0) continue;
-      const target = ids.length;
-      moved[row] = target;
-      for (const name of columnNames) columns[name][target] = old[name][row];
-      ids.push(this.ids[row]);
-      this.rowOf.set(this.ids[row], target);
+  /** Sorts what was added, where that is much, in steps between which others get their turn. */
+  async tidy(): Promise<void> {
+    while (!this.merging && this.isUntidy) {
+      const merging = mergeRows(this.rows);
+      this.merging = merging;
+      // It is another one's where `merge` has ended this one.
+      while (this.merging === merging) {
+        const step = merging.next();
+        if (step.done) this.take(step.value);
+        await setImmediate();
+      }
     }
-    this.order = this.order.filter((row) => old.precision[row] !== 0).map((row) => moved[row]);
-    this.columns = columns;
-    this.ids = ids;
-    this.used = ids.length;
+  }
+
+  private take({ rows, moved }: Merged): void {
+    const rowsById = new Map<string, number>();
+    for (const [id, row] of this.rowsById) {
+      const to = moved(row)!;
+      if (to >= rows.cells.rows || rows.isOdd(to)) rowsById.set(id, to);
+    }
+    this.rows = rows;
+    this.rowsById = rowsById;
+    this.merging = undefined;
   }
 }
 
-/** By code units: the same everywhere, whatever the locale. */
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+/** The first number below `count` for which `is` holds, where it holds for all that follow; else `count`. */
+function firstWhere(count: number, is: (i: number) => boolean): number {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (is(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }

@@ -1,6 +1,6 @@
 /** Typed arrays of equal length, one a field of a tile. */
 
-/** One array a field, indexed by row. A row whose precision is 0 is a removed one. */
+/** One array a field, indexed by row. */
 export interface Columns {
   /** Index of the grid in `grids`. */
   grid: Uint8Array;
@@ -10,6 +10,7 @@ export interface Columns {
   /** Milliseconds since 1970. */
   start: Float64Array;
   end: Float64Array;
+  created: Float64Array;
   /** Percent; NaN where unknown. */
   cloud: Float32Array;
   coverage: Float32Array;
@@ -17,6 +18,9 @@ export interface Columns {
   collection: Uint16Array;
   platform: Uint16Array;
   source: Uint8Array;
+  scene: Uint32Array;
+  /** Where the row's `TextHeap` has what the other columns do not say of the tile's id. */
+  suffix: Uint32Array;
 }
 
 /** Small numbers for strings that many rows share. `null` is a value as well. */
@@ -24,7 +28,13 @@ export class Dictionary {
   readonly names: (string | null)[] = [];
   private readonly codes = new Map<string | null, number>();
 
-  constructor(private readonly maxCodes: number) {}
+  /** `names` are all different. */
+  constructor(
+    private readonly maxCodes: number,
+    names: readonly (string | null)[] = [],
+  ) {
+    for (const name of names) this.add(name);
+  }
 
   /** The code of a name that rows have or had. */
   codeOf(name: string | null): number | undefined {
@@ -50,11 +60,14 @@ export function allocate(rows: number): Columns {
     precision: new Uint8Array(rows),
     start: new Float64Array(rows),
     end: new Float64Array(rows),
+    created: new Float64Array(rows),
     cloud: new Float32Array(rows),
     coverage: new Float32Array(rows),
     collection: new Uint16Array(rows),
     platform: new Uint16Array(rows),
     source: new Uint8Array(rows),
+    scene: new Uint32Array(rows),
+    suffix: new Uint32Array(rows),
   };
 }
 

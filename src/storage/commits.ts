@@ -1,6 +1,6 @@
 /** The one way in which tiles enter and leave the catalogue, the index and the disk. */
 import type { Catalogue, Change } from './catalogue.js';
-import type { ColumnIndex } from './column-index.js';
+import type { DurableIndex } from './durable-index.js';
 import { type TileVersion, tileFolder } from './layout.js';
 import type { TileRecord } from './records.js';
 import type { Sweeper } from './sweeper.js';
@@ -15,7 +15,7 @@ export class Commits {
 
   constructor(
     readonly catalogue: Catalogue,
-    readonly index: ColumnIndex,
+    private readonly index: DurableIndex,
     private readonly sweeper: Sweeper,
   ) {}
 
@@ -33,14 +33,16 @@ export class Commits {
    */
   async apply(removed: TileVersion[], added: TileRecord[], also: Change[]): Promise<void> {
     const { tiles } = this.catalogue;
+    const removedIds = removed.map((tile) => tile.id);
+    const changedIds = new Set([...removedIds, ...added.map((tile) => tile.id)]);
     await this.catalogue.write([
       ...removed.map((tile) => tiles.delete(tile.id)),
       ...this.superseding(removed.map(tileFolder)),
       ...added.map((tile) => tiles.set(tile.id, tile)),
       ...also,
+      ...(changedIds.size > 0 ? [this.index.logged(changedIds)] : []),
     ]);
-    this.index.remove(removed.map((tile) => tile.id));
-    this.index.add(added);
+    if (changedIds.size > 0) this.index.applied(removedIds, added);
     if (removed.length > 0) this.sweeper.schedule();
   }
 

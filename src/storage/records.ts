@@ -97,8 +97,40 @@ export interface JobRecord {
   share?: number;
   message: string;
   inputs: unknown;
+  /** What the work gets, where it must know more than who asked for it. */
+  given?: unknown;
+  /** Of a job that was cancelled or has failed: what it had made until then. */
   results?: unknown;
   error?: { code: string; message: string };
+  /** Number of the newest line of its log that belongs to this record. */
+  lines?: number;
+  /** The next process that opens the folder to work takes the job up again. */
+  resumable?: boolean;
+  /** How often in a row the process died while the job ran. */
+  crashes?: number;
+  /** Names of scratch folders with files that were sent for it; they go when it has ended. */
+  uploads?: string[];
+  /** The job whose failed inputs this one does again, and the newest one that does those of this. */
+  retryOf?: string;
+  retriedBy?: string;
+}
+
+export type LogLevel = 'info' | 'warning' | 'error';
+
+/** One line of a job's log. */
+export interface LogRecord {
+  time: number;
+  level: LogLevel;
+  text: string;
+  /** Set where the line tells that the job has come into this state. */
+  status?: JobStatus;
+}
+
+/** A request that must not start a second job: the job it has started, and a digest of what it asked for. */
+export interface RequestRecord {
+  job: string;
+  digest: string;
+  since: number;
 }
 
 /** A trained model; its weights and card are files under `models/`. */

@@ -1,6 +1,8 @@
-/** Folders below `<data>/scratch` for files on their way. No record names them, and none outlives the process. */
-import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+/** Folders below `<data>/scratch` for files on their way. None outlives the process, unless a job that goes on names it. */
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import type { Catalogue } from './catalogue.js';
+import { fsyncFolders } from './durable.js';
 import { onDisk } from './errors.js';
 import { checkedName, newVersion } from './names.js';
 
@@ -8,12 +10,31 @@ const SCRATCH = 'scratch';
 
 /** Makes an empty folder whose name begins with `name`, and returns its absolute path. */
 export async function makeScratch(dir: string, name: string): Promise<string> {
-  const folder = join(dir, SCRATCH, `${checkedName('file name', name)}-${newVersion()}`);
+  const folder = resolve(dir, SCRATCH, `${checkedName('file name', name)}-${newVersion()}`);
   await onDisk(dir, () => mkdir(folder, { recursive: true }));
   return folder;
 }
 
-/** Removes what a dead process has left. Called at open, when nobody uses it. */
-export function sweepScratch(dir: string): Promise<void> {
-  return onDisk(dir, () => rm(join(dir, SCRATCH), { recursive: true, force: true }));
+/** Makes the names in a scratch folder durable, and its own. Its files have been synced. */
+export function syncScratch(dir: string, name: string): Promise<void> {
+  return onDisk(dir, () => fsyncFolders([join(dir, SCRATCH, name), join(dir, SCRATCH), dir]));
+}
+
+export function removeScratch(dir: string, name: string): Promise<void> {
+  const folder = join(dir, SCRATCH, basename(name));
+  return onDisk(dir, () => rm(folder, { recursive: true, force: true }));
+}
+
+/** Removes what a dead process has left, but for what its jobs need to go on. Called at open, when nobody uses it. */
+export async function sweepScratch(dir: string, catalogue: Catalogue): Promise<void> {
+  const kept = new Set<string>();
+  for await (const { record } of catalogue.jobs.scan())
+    if (record?.resumable && record.finished === undefined)
+      for (const name of record.uploads ?? []) kept.add(name);
+  await onDisk(dir, async () => {
+    const folder = join(dir, SCRATCH);
+    await mkdir(folder, { recursive: true });
+    for (const name of await readdir(folder))
+      if (!kept.has(name)) await rm(join(folder, name), { recursive: true, force: true });
+  });
 }

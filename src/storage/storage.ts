@@ -2,11 +2,12 @@
 import { join } from 'node:path';
 import { messageOf, type TilewrightError } from '../errors.js';
 import { type Catalogue, type Scanned, sceneKey } from './catalogue.js';
-import { ColumnIndex } from './column-index.js';
+import type { ColumnIndex } from './column-index.js';
 import { Commits } from './commits.js';
 import { DataFolder } from './data-folder.js';
 import { DerivedWrite } from './derived-write.js';
 import { DiskReserve } from './disk-reserve.js';
+import { DurableIndex, type IndexLoad } from './durable-index.js';
 import { sceneBusy } from './errors.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile } from './layout.js';
 import { type NewModel, writeModel } from './model-write.js';
@@ -16,12 +17,11 @@ import { makeResults, resultFile, sweepResults } from './results.js';
 import { isWhole } from './scene-check.js';
 import { deleteCollection, deleteScene, deleteTile, requireSameCells } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
-import { makeScratch, sweepScratch } from './scratch.js';
+import { makeScratch, removeScratch, sweepScratch, syncScratch } from './scratch.js';
 import { Sweeper } from './sweeper.js';
 
 /** How long the files of a replaced version stay for those who have found them in a search, ms. */
 const SWEEP_DELAY = 10 * 60_000;
-const LOAD_CHUNK = 10_000;
 
 /** A collection as its first scene wants it. */
 export type NewCollection = Omit<CollectionRecord, 'createdAt'>;
@@ -33,6 +33,8 @@ export interface StorageStats {
   models: number;
   /** Why replaced files could not be removed at the last try; null where all is well. */
   sweepError: string | null;
+  /** Why the snapshot of the index could not be written at the last try; null where all is well. */
+  snapshotError: string | null;
 }
 
 export interface StorageOptions {
@@ -40,26 +42,27 @@ export interface StorageOptions {
   sweepDelay?: number;
   /** Bytes of the disk that writes leave free; 0 for none. By default 2 % of the disk, 2 GB at most. */
   reserve?: number;
+  /** A snapshot of the index is written when so many tiles have changed since the last one, and at the end. */
+  snapshotAfter?: number;
 }
 
 /** One open data folder. All changes go through `Commits`, which holds the invariants. */
 export class Storage {
-  /** Tile records that were found damaged at open: TW_STORAGE_CORRUPT, each naming its key. They are not searchable. */
-  readonly damaged: TilewrightError[] = [];
-  readonly index = new ColumnIndex();
   /** To be asked before much is written. Scene writes ask it themselves. */
   readonly reserve: DiskReserve;
+  private readonly durableIndex: DurableIndex;
   private readonly sweeper: Sweeper;
   private readonly commits: Commits;
   private readonly writing = new Set<string>();
 
   private constructor(
     readonly folder: DataFolder,
-    { sweepDelay = SWEEP_DELAY, reserve }: StorageOptions,
+    { sweepDelay = SWEEP_DELAY, reserve, snapshotAfter }: StorageOptions,
   ) {
     this.reserve = new DiskReserve(folder.dir, reserve);
     this.sweeper = new Sweeper(folder, sweepDelay);
-    this.commits = new Commits(folder.catalogue, this.index, this.sweeper);
+    this.durableIndex = new DurableIndex(folder.dir, folder.catalogue, this.reserve, snapshotAfter);
+    this.commits = new Commits(folder.catalogue, this.durableIndex, this.sweeper);
   }
 
   /**
@@ -69,10 +72,10 @@ export class Storage {
   static async open(dir: string, options: StorageOptions = {}): Promise<Storage> {
     const storage = new Storage(await DataFolder.open(dir), options);
     try {
-      await sweepScratch(dir);
+      await sweepScratch(dir, storage.catalogue);
       await sweepResults(dir);
       await storage.sweeper.start();
-      await storage.loadIndex();
+      await storage.durableIndex.open();
       return storage;
     } catch (error) {
       await storage.close();
@@ -82,6 +85,20 @@ export class Storage {
 
   get dir(): string {
     return this.folder.dir;
+  }
+
+  get index(): ColumnIndex {
+    return this.durableIndex.index;
+  }
+
+  /** How the index was loaded at open. */
+  get indexLoad(): IndexLoad {
+    return this.durableIndex.load;
+  }
+
+  /** Tile records that were found damaged so far: TW_STORAGE_CORRUPT, each naming its key. They are not searchable. */
+  get damaged(): TilewrightError[] {
+    return [...this.durableIndex.damaged.values()];
   }
 
   get catalogue(): Catalogue {
@@ -189,9 +206,32 @@ export class Storage {
     return this.catalogue.tiles.get(id);
   }
 
-  /** Records of these ids in this order; those that are gone meanwhile are left out. */
+  /** Records of these ids in this order; those that are gone meanwhile or `damaged` are left out. */
   async getTiles(ids: string[]): Promise<TileRecord[]> {
-    return (await this.catalogue.tiles.getMany(ids)).filter((tile) => tile !== undefined);
+    const found: TileRecord[] = [];
+    for (const scanned of await this.catalogue.tiles.scanMany(ids)) {
+      if (scanned?.error) await this.leaveOut(scanned.key);
+      else if (scanned) found.push(scanned.record);
+    }
+    return found;
+  }
+
+  /** Takes a tile out of the index if its record is still damaged. */
+  private leaveOut(id: string): Promise<void> {
+    return this.commits.inTurn(async () => {
+      const [scanned] = await this.catalogue.tiles.scanMany([id]);
+      if (scanned?.error) this.durableIndex.leaveOut(id, scanned.error);
+    });
+  }
+
+  /** Whether the index says of a tile what the catalogue says, at a moment at which nothing is half committed. */
+  isIndexed(id: string): Promise<boolean> {
+    return this.commits.inTurn(async () => {
+      const [scanned] = await this.catalogue.tiles.scanMany([id]);
+      return scanned?.record
+        ? this.index.agrees(scanned.record)
+        : scanned !== undefined || !this.index.has(id);
+    });
   }
 
   /** Absolute path of the file of one band group. Throws TW_STORAGE_BAD_NAME. */
@@ -238,10 +278,20 @@ export class Storage {
 
   /**
    * Makes an empty folder for files on their way, such as uploads, and returns its absolute path. Its name begins with
-   * `name`. The caller removes it; what a crash leaves is removed at the next open.
+   * `name`. The caller removes it; what a crash leaves is removed at the next open, unless the record of a job that goes on
+   * names it.
    */
   scratchFolder(name = 'work'): Promise<string> {
     return makeScratch(this.dir, name);
+  }
+
+  /** Makes what lies in a scratch folder durable; its files have been synced. `name` is the folder's own name. */
+  syncScratch(name: string): Promise<void> {
+    return syncScratch(this.dir, name);
+  }
+
+  removeScratch(name: string): Promise<void> {
+    return removeScratch(this.dir, name);
   }
 
   /** Makes the folder for the files that a job answers with, and returns its absolute path. They are kept for a week. */
@@ -262,6 +312,7 @@ export class Storage {
       tiles: this.index.size,
       models: await count(models.keys()),
       sweepError: this.sweeper.failure === undefined ? null : messageOf(this.sweeper.failure),
+      snapshotError: this.durableIndex.failure === undefined ? null : messageOf(this.durableIndex.failure),
     };
   }
 
@@ -272,22 +323,12 @@ export class Storage {
 
   /** Waits for changes under way. Scene writes that are open are undone at the next open. */
   async close(): Promise<void> {
-    await this.commits.inTurn(() => this.sweeper.stop());
-    await this.folder.close();
-  }
-
-  private async loadIndex(): Promise<void> {
-    this.index.load([]);
-    let chunk: TileRecord[] = [];
-    for await (const { record, error } of this.catalogue.tiles.scan()) {
-      if (error) this.damaged.push(error);
-      else chunk.push(record);
-      if (chunk.length === LOAD_CHUNK) {
-        this.index.add(chunk);
-        chunk = [];
-      }
+    try {
+      await this.commits.inTurn(() => this.sweeper.stop());
+      await this.durableIndex.close();
+    } finally {
+      await this.folder.close();
     }
-    this.index.add(chunk);
   }
 }
 

@@ -8,18 +8,21 @@ import { onDisk, storageCorrupt } from './errors.js';
 import { modelFile, modelFolder, tileFile, tileFolder } from './layout.js';
 import { modelId, tileId } from './names.js';
 import type { SceneRecord, TileRecord } from './records.js';
+import type { Position } from './row-order.js';
 import type { Storage } from './storage.js';
 import { stagingPath, VERSION_DEPTH } from './version-folder.js';
 
 /** At most this many problems and as many orphans are listed; all are counted. */
 const LISTED = 10_000;
+const INDEX_PAGE = 1000;
 
 export interface Problem {
   /**
    * `missing`: a record's file, or a scene's tile, is not there; `size`, `checksum`: a file is not what its record says;
-   * `corrupt-record`: a record's own checksum does not fit; `no-scene`: a raw tile that no scene names.
+   * `corrupt-record`: a record's own checksum does not fit; `no-scene`: a raw tile that no scene names; `index`: the
+   * index in memory does not say of a tile what its record says.
    */
-  kind: 'missing' | 'size' | 'checksum' | 'corrupt-record' | 'no-scene';
+  kind: 'missing' | 'size' | 'checksum' | 'corrupt-record' | 'no-scene' | 'index';
   /** Path relative to the data folder, or `<table> <key>`. */
   what: string;
 }
@@ -93,10 +96,11 @@ class Verification {
   }
 
   async all(): Promise<void> {
-    const { collections, scenes, tiles, models, jobs, pending, superseded } = this.storage.catalogue;
-    for (const table of [collections, jobs, pending, superseded])
+    const { collections, scenes, tiles, models, jobs, pending, superseded, commits } = this.storage.catalogue;
+    for (const table of [collections, jobs, pending, superseded, commits])
       await this.each<unknown>(table, async () => {});
     await this.each(tiles, (tile) => this.tile(tile));
+    await this.indexHasNoOther();
     await this.each(scenes, (scene) => this.sceneHasItsTiles(scene));
     await this.each(models, async (model) => {
       const files = model.files.map((file) => ({ ...file, path: modelFile(model, file.name) }));
@@ -120,9 +124,27 @@ class Verification {
       await this.file({ path: tileFile(tile, name), bytes, crc32 }, isCurrent);
     if (tile.source === 'raw' && !(await this.sceneNames(tile)) && (await isCurrent()))
       this.problem('no-scene', `tiles ${tile.id}`);
+    if (!this.storage.index.agrees(tile)) await this.indexed(tile.id);
     this.report.tiles++;
     const { tiles, files, bytes } = this.report;
     this.onProgress({ tiles, files, bytes });
+  }
+
+  /** Names a tile where the index differs, unless it only differed because a commit was under way. */
+  private async indexed(id: string): Promise<void> {
+    if (!(await this.storage.isIndexed(id))) this.problem('index', `tiles ${id}`);
+  }
+
+  /** Looks for tiles of the index that have no record. */
+  private async indexHasNoOther(): Promise<void> {
+    const { index, catalogue } = this.storage;
+    for (let after: Position | undefined; ; ) {
+      const page = index.query({ after, limit: INDEX_PAGE, count: false });
+      const records = await catalogue.tiles.scanMany(page.ids);
+      for (const [i, id] of page.ids.entries()) if (!records[i]) await this.indexed(id);
+      if (!page.next) return;
+      after = page.next;
+    }
   }
 
   /** Tiles come in the order of their ids, so scenes are read about once. */

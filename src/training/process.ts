@@ -30,6 +30,18 @@ export interface TrainInputs {
 
 const DEFAULT_SEED = 1;
 
+const OUTPUTS = {
+  engine: { title: 'Engine that trained', schema: { type: 'string' } },
+  mode: { title: 'How the work was shared out', schema: { type: 'string' } },
+  models: { title: 'Models with their metrics', schema: { type: 'array', items: { type: 'object' } } },
+  skipped: {
+    title: 'Places without a model, and why',
+    schema: { type: 'array', items: { type: 'object' } },
+  },
+  pooled: { title: 'Scores over all places', schema: { type: 'object', nullable: true } },
+  seconds: { title: 'Time that it took', schema: { type: 'number' } },
+};
+
 export function trainProcess(context: TrainContext): Process {
   return {
     id: 'train',
@@ -47,6 +59,9 @@ export function trainProcess(context: TrainContext): Process {
         engine: { enum: ENGINE_NAMES },
       },
     },
+    outputs: OUTPUTS,
+    // Models are stored one by one and whole; trained again with the same seed, each takes the place of its like.
+    resumable: true,
     run: (inputs, job) => train(context, inputs as TrainInputs, job),
   };
 }
@@ -73,6 +88,7 @@ async function train(
     pooled: null,
     seconds: 0,
   };
+  job.partial(() => results);
   const places = groupByPlace(await storage.getTiles(searchTiles(storage.index, filter).ids));
   const tasks = new Map<string, Place>();
   const work: PlaceTask[] = [];
@@ -94,16 +110,21 @@ async function train(
   const count = () => job.progress({ total, done: results.models.length, skipped: results.skipped.length });
   count();
   job.message(`training ${model} with ${engine.name}`);
+  job.log('info', `${places.length} places, engine ${engine.name}`);
+  for (const { geocode, reason } of results.skipped) job.log('warning', `${geocode}: ${reason}`);
   const trained: TrainedPlace[] = [];
   for await (const result of trainPlaces(work, { engine: engine.name, cores, signal: job.signal })) {
     const place = tasks.get(result.id) as Place;
     const { geocode } = place;
     if ('trained' in result) {
       trained.push(result.trained);
-      results.models.push(await store(storage, place, result.trained, { model, filter, engine, seed }));
+      const stored = await store(storage, place, result.trained, { model, filter, engine, seed });
+      results.models.push(stored);
+      job.log('info', `${geocode}: validation R2 ${stored.metrics.validation.r2.toFixed(3)}`);
     } else {
       const reason = 'skipped' in result ? result.skipped : `${result.error.message} [${result.error.code}]`;
       results.skipped.push({ geocode, reason });
+      job.log('skipped' in result ? 'warning' : 'error', `${geocode}: ${reason}`);
     }
     count();
   }

@@ -4,7 +4,14 @@ import type { JobContext, Process } from '../jobs/index.js';
 import { type FilterParams, filterBody, parseFilter, searchTiles, type TileFilter } from '../query/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
 import { cellSizes } from './cell-sizes.js';
-import { type Derivation, derive, type Planned, type WrangleContext, type WrangleResults } from './derive.js';
+import {
+  type Derivation,
+  derive,
+  type Planned,
+  REPEATABLE,
+  type WrangleContext,
+  type WrangleResults,
+} from './derive.js';
 import { unknownCollection } from './errors.js';
 import { DAY, DEFAULT_WINDOW, distance } from './fill-process.js';
 import { type PickedCell, pickedCells, tilesOfCell } from './picked-cells.js';
@@ -33,6 +40,7 @@ export function coalesceProcess(context: WrangleContext): Process {
         window: { type: 'number', minimum: 0, maximum: 36_500 },
       },
     },
+    ...REPEATABLE,
     run: (inputs, job) => coalesce(context, inputs as CoalesceInputs, job),
   };
 }

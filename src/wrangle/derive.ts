@@ -50,6 +50,13 @@ export interface Derivation {
   task: (tile: NewTile, inputs: TileFiles[]) => FillTask | CutTask;
 }
 
+/** Of the process of such a job: what is made is not made again, so that it may go on, or try again what failed. */
+export const REPEATABLE = {
+  resumable: true,
+  retryInputs: async (inputs: unknown, results: unknown) =>
+    (results as WrangleResults).failures > 0 ? inputs : null,
+};
+
 /** A derivation, or why there is none. */
 export type Planned = Derivation | { skipped: string };
 
@@ -96,6 +103,7 @@ class DeriveRun {
   ) {}
 
   async run(planned: AsyncIterable<Planned>): Promise<WrangleResults> {
+    this.job.partial(() => this.results);
     let batch: { id: string; derivation: Derivation }[] = [];
     const seen = new Set<string>();
     for await (const one of planned) {

@@ -2,7 +2,7 @@
 import type { JobContext, Process } from '../jobs/index.js';
 import { type FilterParams, filterBody, parseFilter, type TileFilter } from '../query/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
-import { derive, type Planned, type WrangleContext, type WrangleResults } from './derive.js';
+import { derive, type Planned, REPEATABLE, type WrangleContext, type WrangleResults } from './derive.js';
 import { pickedCells, tilesOfCell } from './picked-cells.js';
 import type { Targets } from './tasks.js';
 
@@ -34,6 +34,7 @@ export function fillProcess(context: WrangleContext): Process {
         toCloud: { type: 'number', minimum: 0, maximum: 100 },
       },
     },
+    ...REPEATABLE,
     run: (inputs, job) => fill(context, inputs as FillInputs, job),
   };
 }

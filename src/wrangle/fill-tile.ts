@@ -66,8 +66,9 @@ async function chooseDonors(
 }
 
 function meets(mask: Uint8Array, targets: Targets): boolean {
-  const cloud = cloudCoverOf(histogramOf(mask)) ?? 0;
-  return cloud <= targets.cloud && coverageOf(mask) >= targets.coverage;
+  const codes = histogramOf(mask);
+  const cloud = cloudCoverOf(codes) ?? 0;
+  return cloud <= targets.cloud && coverageOf(codes) >= targets.coverage;
 }
 
 /** Puts what input `number` gives into the bands of a group, as the base stores its values. */

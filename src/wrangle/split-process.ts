@@ -4,7 +4,14 @@ import type { JobContext, Process } from '../jobs/index.js';
 import { type FilterParams, filterBody, parseFilter, type TileFilter } from '../query/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
 import { cellSizes } from './cell-sizes.js';
-import { type Derivation, derive, type Planned, type WrangleContext, type WrangleResults } from './derive.js';
+import {
+  type Derivation,
+  derive,
+  type Planned,
+  REPEATABLE,
+  type WrangleContext,
+  type WrangleResults,
+} from './derive.js';
 import { splitTooFine } from './errors.js';
 import { pickedTiles } from './picked-cells.js';
 
@@ -31,6 +38,7 @@ export function splitProcess(context: WrangleContext): Process {
         precision: { type: 'integer', minimum: 1, maximum: 24 },
       },
     },
+    ...REPEATABLE,
     run: (inputs, job) => split(context, inputs as SplitInputs, job),
   };
 }

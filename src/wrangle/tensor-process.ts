@@ -68,6 +68,7 @@ export function tensorProcess(context: WrangleContext): Process {
         stored: { type: 'boolean' },
       },
     },
+    resumable: true,
     run: (inputs, job) => makeTensors(context, inputs as TensorInputs, job),
   };
 }

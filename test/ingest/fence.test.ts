@@ -27,7 +27,8 @@ async function setUp(t: TestContext) {
   const process = ingestProcess({ storage, workers, memory: 256e6 });
   const run = async (inputs: object, onMessage: (text: string) => void = () => undefined) => {
     const { signal } = new AbortController();
-    const job = { id: 'job', signal, progress: () => undefined, message: onMessage };
+    const nothing = () => undefined;
+    const job = { id: 'job', signal, progress: nothing, message: onMessage, log: nothing, partial: nothing };
     const results = await process.run({ ...inputs, within: [allowed] }, job).catch((error) => {
       if (error instanceof FailedWithResults) return error.results;
       throw error;

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { jobLimit } from '../../src/jobs/errors.js';
-import { FailedWithResults, hasEnded, type JobContext, Jobs } from '../../src/jobs/index.js';
-import { Catalogue, type JobRecord } from '../../src/storage/index.js';
-
-const CHILD = fileURLToPath(new URL('./job-child.js', import.meta.url));
+import { FailedWithResults, type JobContext, Jobs, type JobsOptions } from '../../src/jobs/index.js';
+import { type Catalogue, type JobRecord, Storage } from '../../src/storage/index.js';
+import { gate, startWork } from './process.js';
 
 async function tempFolder(t: TestContext): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'tilewright-jobs-'));
@@ -19,36 +15,23 @@ async function tempFolder(t: TestContext): Promise<string> {
   return dir;
 }
 
-async function openJobs(t: TestContext, concurrency = 1): Promise<{ jobs: Jobs; catalogue: Catalogue }> {
-  const catalogue = await Catalogue.open(await tempFolder(t));
-  const jobs = await Jobs.open(catalogue, { concurrency });
+async function openJobs(
+  t: TestContext,
+  options: JobsOptions = {},
+): Promise<{ jobs: Jobs; catalogue: Catalogue }> {
+  const storage = await Storage.open(await tempFolder(t));
+  const jobs = await Jobs.open(storage, [], options);
   t.after(async () => {
     await jobs.close();
-    await catalogue.close();
+    await storage.close();
   });
-  return { jobs, catalogue };
-}
-
-/** Work that ends when it is told to, or with the signal's reason. */
-function gate() {
-  let open = (_results: unknown) => {};
-  let started = () => {};
-  const running = new Promise<void>((resolve) => {
-    started = resolve;
-  });
-  const work = ({ signal }: JobContext) =>
-    new Promise<unknown>((resolve, reject) => {
-      open = resolve;
-      signal.addEventListener('abort', () => reject(signal.reason));
-      started();
-    });
-  return { work, running, open: (results: unknown) => open(results) };
+  return { jobs, catalogue: storage.catalogue };
 }
 
 test('a job is accepted, runs, and ends with its results; each state is on disk when it is told', async (t) => {
   const { jobs, catalogue } = await openJobs(t);
   const { work, running, open } = gate();
-  const accepted = await jobs.start('fill', { collection: 'x' }, work);
+  const accepted = await startWork(jobs, { collection: 'x' }, work);
   assert.equal(accepted.status, 'accepted');
   const told: Promise<void>[] = [];
   const states: string[] = [];
@@ -77,23 +60,23 @@ test('a job is accepted, runs, and ends with its results; each state is on disk 
 
 test('what the work throws is kept with its code', async (t) => {
   const { jobs } = await openJobs(t);
-  const plain = await jobs.start('fill', {}, async () => {
+  const plain = await startWork(jobs, {}, async () => {
     throw new Error('the disk is on fire');
   });
   const { status, error } = await jobs.wait(plain.id);
   assert.equal(status, 'failed');
   assert.deepEqual(error, { code: 'TW_JOB_FAILED', message: 'the disk is on fire' });
-  const coded = await jobs.start('fill', {}, () => jobs.get('nothing'));
+  const coded = await startWork(jobs, {}, () => jobs.get('nothing'));
   assert.equal((await jobs.wait(coded.id)).error?.code, 'TW_JOB_NOT_FOUND');
   const cause = jobLimit(2);
-  const partly = await jobs.start('fill', {}, async () => {
+  const partly = await startWork(jobs, {}, async () => {
     throw new FailedWithResults(cause, { tried: 2 });
   });
   const { results, ...ended } = await jobs.wait(partly.id);
   assert.deepEqual([ended.status, ended.error?.code, results], ['failed', cause.code, { tried: 2 }]);
   const circular: { self?: unknown } = {};
   circular.self = circular;
-  const unwritable = await jobs.start('fill', {}, async () => circular);
+  const unwritable = await startWork(jobs, {}, async () => circular);
   const end = await jobs.wait(unwritable.id);
   assert.equal(end.status, 'failed');
   assert.match(end.error!.message, /circular/);
@@ -101,7 +84,7 @@ test('what the work throws is kept with its code', async (t) => {
 
 test('progress is monotonic, and the last of it is in the record', async (t) => {
   const { jobs } = await openJobs(t);
-  const { id } = await jobs.start('fill', {}, async (context) => {
+  const { id } = await startWork(jobs, {}, async (context) => {
     context.progress({ total: 10, done: 4 });
     context.progress({ done: 2, failed: 1 });
     context.message('filling');
@@ -116,10 +99,10 @@ test('progress is told while the job runs, and nothing after its end changes it'
   const { jobs, catalogue } = await openJobs(t);
   const { work, open } = gate();
   let kept: JobContext | undefined;
-  const { id } = await jobs.start('fill', {}, (context) => {
+  const { id } = await startWork(jobs, {}, (context) => {
     kept = context;
     context.progress({ total: 5, done: 1 });
-    return work(context);
+    return work(context, {});
   });
   await new Promise<void>((resolve) => {
     jobs.subscribe(id, (job) => job.tiles.done === 1 && resolve());
@@ -135,14 +118,14 @@ test('progress is told while the job runs, and nothing after its end changes it'
 
 test('jobs run one at a time in their order, or as many as are allowed', async (t) => {
   for (const concurrency of [1, 3]) {
-    const { jobs } = await openJobs(t, concurrency);
+    const { jobs } = await openJobs(t, { concurrency });
     let running = 0;
     let most = 0;
     const order: number[] = [];
     const records: JobRecord[] = [];
     for (let i = 0; i < 7; i++)
       records.push(
-        await jobs.start('fill', { i }, async () => {
+        await startWork(jobs, { i }, async () => {
           order.push(i);
           most = Math.max(most, ++running);
           await delay(20);
@@ -163,18 +146,18 @@ test('jobs run one at a time in their order, or as many as are allowed', async (
 });
 
 test('as many jobs as are allowed run side by side', async (t) => {
-  const { jobs } = await openJobs(t, 2);
+  const { jobs } = await openJobs(t, { concurrency: 2 });
   const gates = [gate(), gate()];
-  for (const { work } of gates) await jobs.start('fill', {}, work);
+  for (const { work } of gates) await startWork(jobs, {}, work);
   await Promise.all(gates.map((one) => one.running));
 });
 
 test('a waiting and a running job can be cancelled, an ended one stays as it is', async (t) => {
   const { jobs } = await openJobs(t);
   const first = gate();
-  const running = await jobs.start('train', {}, first.work);
-  const waiting = await jobs.start('train', {}, async () => assert.fail('it must not run'));
-  const last = await jobs.start('train', {}, async () => 'last');
+  const running = await startWork(jobs, {}, first.work);
+  const waiting = await startWork(jobs, {}, async () => assert.fail('it must not run'));
+  const last = await startWork(jobs, {}, async () => 'last');
   await first.running;
   const dismissed = await jobs.cancel(waiting.id);
   assert.equal(dismissed.status, 'dismissed');
@@ -183,8 +166,8 @@ test('a waiting and a running job can be cancelled, an ended one stays as it is'
   assert.equal((await jobs.wait(last.id)).results, 'last', 'the place is free again');
   assert.equal((await jobs.cancel(last.id)).status, 'successful');
   const stubborn = gate();
-  const late = await jobs.start('train', {}, async (context) => {
-    await stubborn.work(context).catch(() => undefined);
+  const late = await startWork(jobs, {}, async (context) => {
+    await stubborn.work(context, {}).catch(() => undefined);
     return 'finished all the same';
   });
   await stubborn.running;
@@ -202,11 +185,11 @@ test('unknown jobs and a full queue are refused', async (t) => {
     unknown,
   );
   const first = gate();
-  await jobs.start('fill', {}, first.work);
+  await startWork(jobs, {}, first.work);
   await first.running;
-  for (let i = 0; i < 100; i++) await jobs.start('fill', {}, async () => i);
+  for (let i = 0; i < 100; i++) await startWork(jobs, {}, async () => i);
   await assert.rejects(
-    jobs.start('fill', {}, async () => 0),
+    startWork(jobs, {}, async () => 0),
     { code: 'TW_JOB_LIMIT', status: 429 },
   );
   first.open('done');
@@ -215,7 +198,7 @@ test('unknown jobs and a full queue are refused', async (t) => {
 test('closing interrupts what runs and what waits', async (t) => {
   const { jobs } = await openJobs(t);
   const { work, running } = gate();
-  const ids = [(await jobs.start('fill', {}, work)).id, (await jobs.start('fill', {}, work)).id];
+  const ids = [(await startWork(jobs, {}, work)).id, (await startWork(jobs, {}, work)).id];
   await running;
   const waits = ids.map((id) => jobs.wait(id));
   await jobs.close();
@@ -223,32 +206,27 @@ test('closing interrupts what runs and what waits', async (t) => {
     assert.equal(job.status, 'failed');
     assert.equal(job.error?.code, 'TW_JOB_INTERRUPTED');
   }
-  await assert.rejects(jobs.start('fill', {}, work), { code: 'TW_JOB_CLOSED' });
+  await assert.rejects(startWork(jobs, {}, work), { code: 'TW_JOB_CLOSED' });
 });
 
-test('after kill -9 every accepted job is known, and those that had not ended are interrupted', async (t) => {
-  const dir = await tempFolder(t);
-  const child = spawn(process.execPath, [CHILD, dir], { stdio: ['ignore', 'pipe', 'inherit'] });
-  let out = '';
-  for await (const text of child.stdout) {
-    out += text;
-    if (out.includes('running')) break;
-  }
-  child.kill('SIGKILL');
-  await once(child, 'close');
-  const ids = [...out.matchAll(/accepted (\w+)/g)].map((match) => match[1]!);
-  assert.equal(ids.length, 4);
-
-  const catalogue = await Catalogue.open(dir);
-  const jobs = await Jobs.open(catalogue);
-  t.after(async () => {
-    await jobs.close();
-    await catalogue.close();
+test('what a job had made is kept where it is cancelled or fails', async (t) => {
+  const { jobs } = await openJobs(t);
+  const { work, running } = gate();
+  const made: number[] = [];
+  const { id } = await startWork(jobs, {}, async (context) => {
+    context.partial(() => ({ made }));
+    made.push(1, 2);
+    return work(context, {});
   });
-  const found = await Promise.all(ids.map((id) => jobs.get(id)));
-  assert.deepEqual(
-    found.map((job) => job.error?.code ?? job.results),
-    ['done', 'TW_JOB_INTERRUPTED', 'TW_JOB_INTERRUPTED', 'TW_JOB_INTERRUPTED'],
-  );
-  assert.ok(found.every(hasEnded));
+  await running;
+  const { status, results } = await jobs.cancel(id);
+  assert.deepEqual([status, results], ['dismissed', { made: [1, 2] }]);
+  const broken = await startWork(jobs, {}, async ({ partial }) => {
+    partial(() => {
+      throw new Error('nor can this be told');
+    });
+    throw new Error('it broke');
+  });
+  const failed = await jobs.wait(broken.id);
+  assert.deepEqual([failed.error?.message, failed.results], ['it broke', undefined]);
 });

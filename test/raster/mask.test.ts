@@ -33,10 +33,10 @@ test('the first quality band that says something counts', () => {
 
 test('coverage and cloud cover', () => {
   const mask = Uint8Array.of(0, 0, 1, 2, 2, 3, 4, 255);
-  assert.equal(coverageOf(mask), 75);
+  assert.equal(coverageOf(histogramOf(mask)), 75);
   assert.equal(cloudCoverOf(histogramOf(mask)), 40);
   assert.equal(cloudCoverOf(histogramOf(Uint8Array.of(0, 255, 255))), null);
-  assert.equal(coverageOf(new Uint8Array(0)), 0);
+  assert.equal(coverageOf(histogramOf(new Uint8Array(0))), 0);
 });
 
 /** Twice the signed area of a triangle; x to the right, y down. */

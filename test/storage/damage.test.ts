@@ -102,6 +102,13 @@ test('a flipped byte in a record is found, the rest stays usable, and the scene 
 
   const storage = await Storage.open(dir);
   t.after(() => storage.close());
+  // The snapshot of the index knows nothing of it, until somebody wants the tile.
+  assert.equal(storage.indexLoad.from, 'snapshot');
+  const ids = [tileKey('a', 7), tileKey('a', 7, 1)];
+  assert.deepEqual(
+    (await storage.getTiles(ids)).map((tile) => tile.id),
+    [ids[1]],
+  );
   assert.equal(storage.damaged.length, 1);
   assert.match(storage.damaged[0]!.message, new RegExp(tileKey('a', 7)));
   assert.equal(storage.index.size, 2 * cellsOf(7).length - 1);
@@ -121,6 +128,7 @@ test('a flipped byte in a record is found, the rest stays usable, and the scene 
   await writeScene(storage, 'b', 8);
   assert.deepEqual(await faultsOf(storage), []);
   assert.equal(storage.index.size, 2 * cellsOf(8).length);
+  assert.deepEqual(storage.damaged, []);
 });
 
 test('no flipped byte in a table file of LevelDB comes back as a sound record', async (t) => {
@@ -192,6 +200,7 @@ test('verify names a lost folder, a lost record, a lost model file and a tile of
       `missing ${relative(storage.modelPath(model, 'weights.bin'))}`,
       ...a!.groups.map(({ name }) => `missing ${relative(storage.tilePath(a!, name))}`),
       `missing tiles ${b!.id}`,
+      `index tiles ${b!.id}`,
       ...cellsOf(7).map((_, i) => `no-scene tiles ${tileKey('c', 7, i)}`),
     ]),
   );

@@ -174,6 +174,26 @@ test('a full catalogue takes no further write until it is opened again, and lose
   await again.close();
 });
 
+test('a disk without room for a snapshot of the index costs nothing but time', async (t) => {
+  const dir = await smallDisk(t);
+  if (!dir) return t.skip('needs the right to mount a tmpfs');
+  const storage = await Storage.open(dir, { snapshotAfter: 1, reserve: 2_000_000 });
+  await writeScene(storage, 'a', 1);
+  const ballast = join(dir, 'ballast');
+  await writeFile(ballast, Buffer.alloc(1_500_000));
+  const warned = once(process, 'warning');
+  // Deleting goes on; the snapshot that it makes due does not.
+  await storage.deleteScene(COLLECTION.id, 'a');
+  await storage.close();
+  const [warning] = await warned;
+  assert.match(warning.message, /no snapshot of the index.*reserve/);
+  execFileSync('rm', [ballast]);
+  const again = await Storage.open(dir);
+  assert.equal(again.index.size, 0);
+  assert.deepEqual(await faultsOf(again), []);
+  await again.close();
+});
+
 test('a read-only file system is refused', async (t) => {
   const dir = await smallDisk(t);
   if (!dir) return t.skip('needs the right to mount a tmpfs');

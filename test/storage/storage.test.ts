@@ -50,6 +50,7 @@ test('opening twice in a row keeps the node and everything in it', async (t) => 
     tiles: cellsOf(3).length,
     models: 0,
     sweepError: null,
+    snapshotError: null,
   });
   assert.deepEqual(await faultsOf(second), []);
 });

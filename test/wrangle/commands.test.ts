@@ -124,9 +124,9 @@ test('a stopped fill keeps what it has made, and the next one makes the rest', a
   for (const day of [0, 1])
     await storeScene(storage, { id: `s${day}`, day, tiles: cells.map((cell) => tileOf(cell, day)) });
   const workers = new WrangleWorkers(1);
-  const jobs = await Jobs.open(storage.catalogue);
   const fill = fillProcess({ storage, workers });
-  const { id } = await jobs.start('fill', {}, (context) => fill.run({}, context));
+  const jobs = await Jobs.open(storage, [fill]);
+  const { id } = await jobs.start(fill, {});
   while ((await jobs.get(id)).status !== 'successful' && (await filesMade(dir)) < 5) await sleep(3);
   const stopped = await jobs.cancel(id);
   const kept = await derivedTiles(storage, 'filled');

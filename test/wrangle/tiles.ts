@@ -132,8 +132,8 @@ export async function runProcess<Results>(
   process: Process,
   inputs: object,
 ): Promise<Results> {
-  const jobs = await Jobs.open(storage.catalogue);
-  const { id } = await jobs.start(process.id, inputs, (context) => process.run(inputs, context));
+  const jobs = await Jobs.open(storage, [process]);
+  const { id } = await jobs.start(process, inputs);
   const job = await jobs.wait(id);
   if (job.status !== 'successful')
     throw Object.assign(new Error(job.error?.message), { code: job.error?.code });

@@ -1,13 +1,15 @@
+import { createHash } from 'node:crypto';
 import { isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fence, type IngestInputs, outsideFence } from '../../ingest/index.js';
-import { type Process, startProcess } from '../../jobs/index.js';
+import type { Process } from '../../jobs/index.js';
 import { badRequest, outsideFolder } from '../errors.js';
-import { answerJob } from '../processes/routes.js';
+import { executeBody } from '../processes/routes.js';
+import { answerJob, idempotencyKey, keyHeader, startJob } from '../processes/start-job.js';
 import type { Services } from '../services.js';
-import { admit, receive, type Upload } from './upload.js';
+import { admit, receive } from './upload.js';
 
 type Options = Omit<IngestInputs, 'paths' | 'within' | 'sentAs'>;
 
@@ -23,12 +25,14 @@ const FILE = 'application/octet-stream';
 
 /**
  * `POST /ingest` starts a job: with `{"href"}`, for a scene on the server's disk inside an allowed folder; with a file as
- * body (`application/octet-stream`), for that file, its options being query parameters.
+ * body (`application/octet-stream`), for that file, its options being query parameters. `POST /processes/ingest/execution`
+ * is the first of these in the words of the OGC.
  */
 export async function ingestRoutes(
   server: FastifyInstance,
   { services }: { services: Services },
 ): Promise<void> {
+  const { jobs, storage } = services;
   const ingest = services.processes.get('ingest');
   if (!ingest) throw new Error('the ingest process is not wired');
   const { paths: _paths, ...options } = ingest.inputs.properties as Record<string, unknown>;
@@ -45,6 +49,7 @@ export async function ingestRoutes(
       schema: {
         summary: 'Ingests a scene from a folder of the server, or a file that is sent',
         tags: ['ingest'],
+        headers: keyHeader,
         querystring: { ...object, properties: { filename: { type: 'string' }, ...options } },
         body: {
           content: {
@@ -68,40 +73,67 @@ export async function ingestRoutes(
       if (body instanceof Readable) {
         const { filename, ...rest } = query;
         if (!filename) throw badRequest('a file needs its name: POST /ingest?filename=scene.tif');
-        const upload = await receive(body, filename, services);
-        return answerJob(request, reply, await ingestUpload(request, upload, filename, rest));
+        return ingestUpload(request, reply, body, filename, rest);
       }
       if (body === undefined) throw badRequest(`send JSON with "href", or a file as ${FILE}`);
       if (Object.keys(query).length > 0) throw badRequest('options beside "href" belong into the JSON');
       const { href, ...rest } = body;
-      const paths = await Promise.all(
-        [href].flat().map((one) => allowedPath(one, request.isOwner, services)),
-      );
-      const inputs = { ...rest, paths };
-      const terms = request.isOwner ? {} : { within: services.allowedFolders };
-      const job = await startProcess(services.jobs, ingest, inputs, { ...inputs, ...terms });
-      return answerJob(request, reply, job);
+      return ingestPaths(request, reply, { ...rest, paths: [href].flat() });
     },
   );
 
+  server.post<{ Body: { inputs: IngestInputs } }>(
+    '/processes/ingest/execution',
+    {
+      config: { write: true },
+      schema: {
+        summary: 'Starts a job: ingest scenes',
+        tags: ['processes'],
+        headers: keyHeader,
+        body: executeBody(ingest),
+      },
+    },
+    (request, reply) => ingestPaths(request, reply, request.body.inputs),
+  );
+
+  async function ingestPaths(request: FastifyRequest, reply: FastifyReply, asked: IngestInputs) {
+    const paths = await Promise.all(asked.paths.map((path) => allowedPath(path, request.isOwner, services)));
+    const inputs = { ...asked, paths };
+    const terms = request.isOwner ? {} : { given: { ...inputs, within: services.allowedFolders } };
+    const started = await startJob(request, jobs, ingest as Process, inputs, { asked, ...terms });
+    return answerJob(request, reply, started);
+  }
+
   async function ingestUpload(
     request: FastifyRequest,
-    { path, remove: removeFile }: Upload,
-    sentAs: string,
+    reply: FastifyReply,
+    body: Readable,
+    filename: string,
     options: Options,
   ) {
-    const { jobs } = services;
-    const remove = () =>
-      removeFile().catch((err) => request.log.error({ err }, 'an uploaded file could not be removed'));
-    try {
-      const told = { ...options, paths: [sentAs] };
-      const job = await startProcess(jobs, ingest as Process, told, { ...options, paths: [path], sentAs });
-      jobs.wait(job.id).then(remove, remove);
-      return job;
-    } catch (error) {
-      await remove();
+    // Only a request that may be sent twice is compared with another one.
+    const digest = idempotencyKey(request) === undefined ? undefined : createHash('sha256');
+    const { path, scratch } = await receive(body, filename, services, digest);
+    const begin = async () => {
+      const started = await startJob(
+        request,
+        jobs,
+        ingest as Process,
+        { ...options, paths: [filename] },
+        {
+          given: { ...options, paths: [path], sentAs: filename },
+          uploads: [scratch],
+          asked: { ...options, filename, sha256: digest?.digest('hex') },
+        },
+      );
+      if (started.repeated) await storage.removeScratch(scratch);
+      return started;
+    };
+    const started = await begin().catch(async (error) => {
+      await storage.removeScratch(scratch);
       throw error;
-    }
+    });
+    return answerJob(request, reply, started);
   }
 }
 

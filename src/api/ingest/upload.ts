@@ -1,7 +1,7 @@
 /** Files in the bodies of requests: streamed to a scratch folder, ingested from there, removed after. */
+import type { Hash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TilewrightError } from '../../errors.js';
@@ -27,18 +27,25 @@ export async function admit(contentLength: string | undefined, services: Service
 
 export interface Upload {
   path: string;
-  remove(): Promise<void>;
+  /** Name of the scratch folder that holds it. */
+  scratch: string;
 }
 
 /**
- * Writes a body to a file in a scratch folder of its own. Nothing stays if it fails. Throws TW_API_TOO_LARGE,
+ * Writes a body to a file in a scratch folder of its own, so that it is there also after a power cut; `digest` hears of
+ * every byte. Nothing stays if it fails. Throws TW_API_TOO_LARGE,
  * TW_API_CUT_OFF, TW_STORAGE_DISK_LOW.
  */
-export async function receive(body: Readable, filename: string, services: Services): Promise<Upload> {
+export async function receive(
+  body: Readable,
+  filename: string,
+  services: Services,
+  digest?: Hash,
+): Promise<Upload> {
   const { storage, maxUpload } = services;
   const folder = await storage.scratchFolder('upload');
   const path = join(folder, safeName(filename));
-  const remove = () => rm(folder, { recursive: true, force: true });
+  const scratch = basename(folder);
   let bytes = 0;
   const chunks = async function* () {
     // The body is not destroyed when it is refused, for its socket carries the answer.
@@ -46,15 +53,17 @@ export async function receive(body: Readable, filename: string, services: Servic
       bytes += chunk.length;
       if (bytes > maxUpload) throw tooLarge(maxUpload);
       await storage.reserve.check(chunk.length);
+      digest?.update(chunk);
       yield chunk;
     }
   };
   try {
-    await pipeline(chunks, createWriteStream(path, { flags: 'wx', highWaterMark: 1 << 20 }));
+    await pipeline(chunks, createWriteStream(path, { flags: 'wx', highWaterMark: 1 << 20, flush: true }));
     if (bytes === 0) throw badRequest('the file is empty');
-    return { path, remove };
+    await storage.syncScratch(scratch);
+    return { path, scratch };
   } catch (error) {
-    await remove();
+    await storage.removeScratch(scratch);
     if (error instanceof TilewrightError) throw error;
     if (body.destroyed || body.errored) throw cutOff.because(error, filename);
     throw asStorageError(error, storage.dir);

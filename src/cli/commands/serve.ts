@@ -5,6 +5,7 @@ import {
   type CommonOptions,
   flag,
   integer,
+  number,
   type ResourceOptions,
   withCloudModel,
   withCommon,
@@ -19,6 +20,8 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
   host: string;
   port: number;
   token?: string;
+  readToken?: string;
+  rateLimit?: number;
   allowFolder: string[];
   maxUpload: number;
 }
@@ -32,7 +35,17 @@ export function serveCommand(): Command {
       flag('--host <host>', 'address to listen on; beyond loopback a token is needed').default('127.0.0.1'),
     )
     .addOption(flag('--port <port>', 'port to listen on; 0 takes a free one', integer).default(8080))
-    .addOption(flag('--token <token>', 'token that writes and jobs must carry'));
+    .addOption(flag('--token <token>', 'token that writes and jobs must carry'))
+    .addOption(
+      flag('--read-token <token>', 'token that reads must carry, if not --token; else they are open'),
+    )
+    .addOption(
+      flag(
+        '--rate-limit <n>',
+        'requests a second that one address may make, 0 for any number; 200 where there is a token',
+        number,
+      ),
+    );
   const allow = flag('--allow-folder <dir>', 'folder from which POST /ingest may read; may be given again');
   allow.argParser(append).default([], 'none');
   command.addOption(allow);
@@ -41,7 +54,7 @@ export function serveCommand(): Command {
   return command.action(async (flags: ServeFlags) => {
     const signal = interruptSignal();
     const { openNode } = await import('../../node.js');
-    const node = await openNode({ ...flags, allowFolders: flags.allowFolder, log: true });
+    const node = await openNode({ ...flags, allowFolders: flags.allowFolder, log: true, resume: true });
     try {
       const url = await node.listen(flags.host, flags.port);
       if (flags.format === 'json') printJson({ url, data: flags.data, node: node.id });

@@ -1,0 +1,154 @@
+/** Maps in the browser: XYZ map tiles of a collection, TileJSON, and previews of single tiles. */
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { PictureFormat } from '../../imagery/index.js';
+import { type FilterParams, parseFilter, type TileFilter } from '../../query/index.js';
+import type { CollectionRecord } from '../../storage/index.js';
+import { baseUrl } from '../base-url.js';
+import { notFound } from '../errors.js';
+import type { Services } from '../services.js';
+import { lookParams, lookQuery, type MapQuery, mapFilterQuery } from './look-query.js';
+
+const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
+
+const TYPES: Record<PictureFormat, string> = { png: 'image/png', webp: 'image/webp' };
+
+/** Pixels of a map tile's side. */
+const SIDE = 256;
+
+export async function mapRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  const { storage, imagery } = services;
+  const tags = ['maps'];
+
+  const collectionOf = async (id: string): Promise<CollectionRecord> => {
+    const found = await storage.getCollection(id);
+    if (!found) throw notFound(`collection ${id}`);
+    return found;
+  };
+
+  server.get<{
+    Params: { collection: string; z: string; x: string; y: string; format: string };
+    Querystring: MapQuery;
+  }>(
+    '/xyz/:collection/:z/:x/:y.:format',
+    {
+      schema: {
+        summary: 'A map tile (WebMercatorQuad) of a collection as png or webp; {y}@2x for twice the pixels',
+        tags,
+        querystring: object({ ...mapFilterQuery, ...lookQuery }),
+      },
+    },
+    async (request, reply) => {
+      const { z, x, y, format } = request.params;
+      const [, row, twice] = /^(.*?)(@2x)?$/.exec(y)!;
+      if (!isFormat(format)) throw notFound(`map tile as ${format}: ask for png or webp`);
+      const picture = await imagery.mapTile({
+        collection: await collectionOf(request.params.collection),
+        filter: filterOf(request.query),
+        look: lookParams(request.query),
+        tile: { z: wholeNumber(z), x: wholeNumber(x), y: wholeNumber(row) },
+        size: twice ? 2 * SIDE : SIDE,
+        format,
+      });
+      return sendPicture(request, reply, picture, format);
+    },
+  );
+
+  server.get<{
+    Params: { collection: string };
+    Querystring: MapQuery & { tile_format: PictureFormat; tile_scale: number };
+  }>(
+    '/xyz/:collection/tilejson.json',
+    {
+      schema: {
+        summary: 'TileJSON 3.0.0 of a collection; its parameters are those of the map tiles',
+        tags,
+        querystring: object({
+          ...mapFilterQuery,
+          ...lookQuery,
+          tile_format: { enum: ['png', 'webp'], default: 'png' },
+          tile_scale: { type: 'integer', minimum: 1, maximum: 2, default: 1 },
+        }),
+      },
+    },
+    async (request) => {
+      const { query } = request;
+      const collection = await collectionOf(request.params.collection);
+      const extent = await imagery.mapExtent({
+        collection,
+        filter: filterOf(query),
+        look: lookParams(query),
+      });
+      if (!extent) throw notFound(`tile in collection ${collection.id}`);
+      const [west, south, east, north] = extent.bounds;
+      const carried = new URL(request.url, baseUrl(request)).searchParams;
+      for (const name of ['tile_format', 'tile_scale']) carried.delete(name);
+      const tail = `${query.tile_scale === 2 ? '@2x' : ''}.${query.tile_format}`;
+      const search = carried.size > 0 ? `?${carried}` : '';
+      const address = `${baseUrl(request)}/xyz/${encodeURIComponent(collection.id)}`;
+      return {
+        tilejson: '3.0.0',
+        name: collection.title,
+        ...(collection.attribution && { attribution: collection.attribution }),
+        scheme: 'xyz',
+        tiles: [`${address}/{z}/{x}/{y}${tail}${search}`],
+        minzoom: extent.minZoom,
+        maxzoom: extent.maxZoom,
+        bounds: extent.bounds,
+        center: [(west + east) / 2, (south + north) / 2, extent.minZoom],
+      };
+    },
+  );
+
+  server.get<{ Params: { itemId: string; format: string }; Querystring: MapQuery }>(
+    '/preview/:itemId.:format',
+    {
+      schema: {
+        summary: 'A tile as a picture of its cell, at most 512 pixels wide or high, with its clouds',
+        tags,
+        querystring: object(lookQuery),
+      },
+    },
+    async (request, reply) => {
+      const { itemId, format } = request.params;
+      if (!isFormat(format)) throw notFound(`preview as ${format}: ask for png or webp`);
+      const tile = await storage.getTile(itemId);
+      if (!tile) throw notFound(`item ${itemId}`);
+      return sendPicture(
+        request,
+        reply,
+        await imagery.preview(tile, lookParams(request.query), format),
+        format,
+      );
+    },
+  );
+}
+
+const isFormat = (format: string): format is PictureFormat => Object.hasOwn(TYPES, format);
+
+/** NaN for what is no plain number: there is no such map tile. */
+const wholeNumber = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : NaN);
+
+/** Raw tiles unless told otherwise. Days may stand without a time. */
+function filterOf({
+  datetime,
+  minCloud,
+  maxCloud,
+  minCoverage,
+  source = 'raw',
+  platform,
+}: FilterParams): TileFilter {
+  return parseFilter({ datetime, minCloud, maxCloud, minCoverage, source, platform }, { plainDates: true });
+}
+
+/** What the tiles of a place show changes with each ingest, so the picture itself is its ETag. */
+function sendPicture(request: FastifyRequest, reply: FastifyReply, picture: Buffer, format: PictureFormat) {
+  const etag = `"${createHash('sha1').update(picture).digest('base64url')}"`;
+  reply.header('etag', etag).header('cache-control', 'public, max-age=60');
+  const known = request.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  if (known?.includes(etag) || known?.includes('*')) return reply.code(304).send();
+  return reply.type(TYPES[format]).send(picture);
+}

@@ -1,0 +1,68 @@
+/** Time series of a place. */
+import type { FastifyInstance } from 'fastify';
+import { parseExpression, parseRegion, type SeriesDate } from '../../imagery/index.js';
+import { type FilterParams, filterBody, parseFilter } from '../../query/index.js';
+import type { Services } from '../services.js';
+
+interface SeriesBody extends FilterParams {
+  geometry: { type: string };
+  expression: string;
+}
+
+const body = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['geometry', 'expression'],
+  properties: { geometry: { type: 'object' }, expression: { type: 'string' }, ...filterBody },
+};
+
+export async function seriesRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  server.post<{ Body: SeriesBody }>(
+    '/timeseries',
+    { schema: { summary: 'Values of an expression at a point or polygon, by date', tags: ['series'], body } },
+    async (request) => {
+      const { geometry, expression, ...params } = request.body;
+      const region = parseRegion(geometry);
+      const { dates, skipped } = await services.imagery.series({
+        region,
+        expression: parseExpression(expression),
+        filter: parseFilter({ source: 'raw', ...params }, { plainDates: true }),
+      });
+      return {
+        expression,
+        geometry,
+        series: dates.map((date) => documentOf(date, region.kind === 'point')),
+        skipped,
+      };
+    },
+  );
+}
+
+/** A point has a value; a polygon has statistics. Null where no pixel is valid. */
+function documentOf(
+  { start, end, collection, scenes, pixels, valid, ...values }: SeriesDate,
+  point: boolean,
+) {
+  const orNull = (value: number) => (Number.isNaN(value) ? null : value);
+  const { mean, std, min, max, median } = values;
+  return {
+    datetime: new Date(start).toISOString(),
+    ...(end !== start && { end_datetime: new Date(end).toISOString() }),
+    collection,
+    scenes,
+    ...(point
+      ? { value: orNull(mean) }
+      : {
+          mean: orNull(mean),
+          std: orNull(std),
+          min: orNull(min),
+          max: orNull(max),
+          median: orNull(median),
+        }),
+    valid,
+    pixels,
+  };
+}

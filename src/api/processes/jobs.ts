@@ -1,0 +1,199 @@
+/** Jobs: their list, status, results, logs and events; cancel and retry. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { TilewrightError } from '../../errors.js';
+import { hasEnded, jobNotReady } from '../../jobs/index.js';
+import type { JobRecord } from '../../storage/index.js';
+import { baseUrl } from '../base-url.js';
+import { noProcess, notFound, tooManyListeners } from '../errors.js';
+import type { Services } from '../services.js';
+import { eventText } from './events.js';
+import { type JobQuery, jobQuery, splitLists, wantedJobs } from './job-query.js';
+import { answerJob } from './start-job.js';
+import { hasResults, iso, statusInfo } from './status.js';
+
+const DEFAULT_LIMIT = 100;
+/** Event streams that are open at the same time. */
+const MOST_LISTENERS = 256;
+
+interface Id {
+  Params: { id: string };
+}
+
+export async function jobRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  const { jobs, processes } = services;
+  const tags = ['processes'];
+  const params = { type: 'object', properties: { id: { type: 'string' } } };
+  const number = { type: 'integer', minimum: 0 };
+  const query = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
+
+  server.get<{ Querystring: JobQuery }>(
+    '/jobs',
+    {
+      schema: { summary: 'Jobs, newest first', tags, querystring: query(jobQuery) },
+      preValidation: async (request) => splitLists(request.query),
+    },
+    async (request) => {
+      const { limit = DEFAULT_LIMIT, token } = request.query;
+      const found = await jobs.list(limit + 1, token, wantedJobs(request.query));
+      const page = found.slice(0, limit);
+      const base = baseUrl(request);
+      const link = (rel: string, href: string) => ({ rel, type: 'application/json', href });
+      const next = new URL(request.url, base);
+      next.searchParams.set('token', page.at(-1)?.id ?? '');
+      return {
+        jobs: page.map((job) => statusInfo(job, base)),
+        links: [
+          link('self', `${base}${request.url}`),
+          ...(found.length > limit ? [link('next', next.href)] : []),
+        ],
+      };
+    },
+  );
+
+  server.get<Id>(
+    '/jobs/:id',
+    {
+      schema: {
+        summary: 'Status of a job; of a failed one also the results, where it has some',
+        tags,
+        params,
+      },
+    },
+    async (request) => {
+      const job = await jobs.get(request.params.id);
+      const { status, results } = job;
+      return { ...statusInfo(job, baseUrl(request)), ...(status === 'failed' && { results }) };
+    },
+  );
+
+  server.get<Id>(
+    '/jobs/:id/results',
+    { schema: { summary: 'Results of a job; of a cancelled one what it had made', tags, params } },
+    async (request) => resultsOf(await jobs.get(request.params.id)),
+  );
+
+  server.get<{ Params: { id: string; name: string } }>(
+    '/jobs/:id/results/files/:name',
+    { schema: { summary: 'A file that a job answered with; kept for a week', tags } },
+    async (request, reply) => {
+      const { id, name } = request.params;
+      const { status } = await jobs.get(id);
+      if (status !== 'successful') throw jobNotReady(id, status);
+      const path = services.storage.resultPath(id, name);
+      const info = await stat(path).catch(absent);
+      if (!info) throw notFound(`file ${name} of job ${id}`);
+      const type = FILE_TYPES[extname(name)] ?? 'application/octet-stream';
+      return reply.header('content-length', info.size).type(type).send(createReadStream(path));
+    },
+  );
+
+  server.get<Id & { Querystring: { after?: number; limit?: number } }>(
+    '/jobs/:id/logs',
+    {
+      schema: {
+        summary: 'Log of a job, from after a line on',
+        tags,
+        params,
+        querystring: query({ after: number, limit: { type: 'integer', minimum: 1, maximum: 10_000 } }),
+      },
+    },
+    async (request) => {
+      const { id } = request.params;
+      const { after = 0, limit = 1000 } = request.query;
+      // Before its log: an ended job gets no further lines.
+      const job = await jobs.get(id);
+      const lines = await jobs.log(id, { after, limit });
+      const link = (rel: string, from: number) => ({
+        rel,
+        type: 'application/json',
+        href: `${baseUrl(request)}/jobs/${id}/logs?after=${from}&limit=${limit}`,
+      });
+      const goesOn = lines.length === limit || !hasEnded(job);
+      return {
+        lines: lines.map((line) => ({ ...line, time: iso(line.time) })),
+        links: [link('self', after), ...(goesOn ? [link('next', lines.at(-1)?.seq ?? after)] : [])],
+      };
+    },
+  );
+
+  let listeners = 0;
+  server.get<Id & { Querystring: { after?: number } }>(
+    '/jobs/:id/events',
+    {
+      // It would be a stream without an end and without a body.
+      exposeHeadRoute: false,
+      schema: {
+        summary: 'What happens to a job, as server-sent events',
+        tags,
+        params,
+        querystring: query({ after: number }),
+        headers: { type: 'object', properties: { 'last-event-id': { type: 'string' } } },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params;
+      const last = Number(request.headers['last-event-id'] || Number.NaN);
+      const known = Number.isSafeInteger(last) && last >= 0;
+      // A browser asks again after the end until it is told so by 204.
+      const job = await jobs.get(id);
+      if (known && hasEnded(job) && last >= (job.lines ?? 0)) return reply.code(204).send();
+      if (listeners >= MOST_LISTENERS) throw tooManyListeners(MOST_LISTENERS);
+      listeners++;
+      const abort = new AbortController();
+      reply.raw.once('close', () => {
+        listeners--;
+        abort.abort();
+      });
+      const after = known ? last : request.query.after;
+      const text = eventText(jobs, id, { after, signal: abort.signal }, baseUrl(request));
+      return (
+        reply
+          .header('content-type', 'text/event-stream; charset=utf-8')
+          .header('cache-control', 'no-store')
+          .header('x-accel-buffering', 'no')
+          // So that a server that stops need not wait for the client to let go.
+          .header('connection', 'close')
+          .send(Readable.from(text, { highWaterMark: 1 }))
+      );
+    },
+  );
+
+  server.delete<Id>(
+    '/jobs/:id',
+    { config: { write: true }, schema: { summary: 'Cancels a job', tags, params } },
+    async (request) => statusInfo(await jobs.cancel(request.params.id), baseUrl(request)),
+  );
+
+  server.post<Id>(
+    '/jobs/:id/retry',
+    {
+      config: { write: true },
+      schema: { summary: 'Starts a job for what failed in one that has ended', tags, params },
+    },
+    async (request, reply) => {
+      const { id, process } = await jobs.get(request.params.id);
+      const found = processes.get(process);
+      if (!found) throw noProcess(process);
+      return answerJob(request, reply, { job: await jobs.retry(id, found), repeated: false });
+    },
+  );
+}
+
+const FILE_TYPES: Record<string, string> = { '.tif': 'image/tiff', '.json': 'application/json' };
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}
+
+function resultsOf(job: JobRecord): unknown {
+  if (hasResults(job)) return job.results;
+  if (job.error) throw new TilewrightError(job.error.code, 500, job.error.message);
+  throw jobNotReady(job.id, job.status);
+}

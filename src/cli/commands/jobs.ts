@@ -1,0 +1,95 @@
+import { Command } from 'commander';
+import type { Client, JobDocument } from '../../client/index.js';
+import { interruptSignal } from '../interrupt.js';
+import { flag, type TargetOptions, withTarget } from '../options.js';
+import { duration, note, print, printJson, progressLine, table } from '../output.js';
+import { openTarget } from '../target.js';
+
+type JobsFlags = TargetOptions & { follow?: boolean; cancel?: boolean; retry?: boolean };
+
+export function jobsCommand(): Command {
+  const command = new Command('jobs')
+    .description('list jobs, the newest first; or show, follow, cancel or retry one')
+    .argument('[id]', 'id of a job')
+    .addOption(
+      flag('--follow', 'print its log and go on until it has ended; Ctrl-C leaves the job alone').conflicts([
+        'cancel',
+        'retry',
+      ]),
+    )
+    .addOption(flag('--cancel', 'stop it; what it has finished is kept').conflicts('retry'))
+    .addOption(flag('--retry', 'start a job for what failed in it, and follow that'));
+  return withTarget(command).action(async (id: string | undefined, flags: JobsFlags) => {
+    const { follow = false, cancel = false, retry = false } = flags;
+    if (id === undefined && (follow || cancel || retry))
+      command.error('error: --follow, --cancel and --retry need the id of a job');
+    // Where no server works on the folder, following a job that waits there is working on it.
+    const target = await openTarget(flags, { resume: follow });
+    const { client } = target;
+    try {
+      const show = flags.format === 'json' ? printJson : printJob;
+      if (id === undefined) {
+        const jobs = await client.jobs();
+        if (flags.format === 'json') printJson({ jobs });
+        else printList(jobs);
+        return;
+      }
+      if (cancel) return show(await client.cancelJob(id));
+      if (!follow && !retry) return show(await client.job(id));
+      const followed = retry ? (await client.retryJob(id)).jobID : id;
+      if (retry) note(`job ${followed} retries what failed in ${id}`);
+      const job = await followJob(client, followed);
+      show(job);
+      if (job.status !== 'successful') process.exitCode = 1;
+    } finally {
+      await target.close();
+    }
+  });
+}
+
+/** Prints the log and the progress of a job until it has ended. */
+async function followJob(client: Client, id: string): Promise<JobDocument> {
+  const line = progressLine('tiles');
+  const signal = interruptSignal();
+  try {
+    for await (const { event, data } of client.jobEvents(id, signal)) {
+      if (event === 'progress') line.update(data);
+      else {
+        line.end();
+        const [level, text] = event === 'log' ? [data.level, data.text] : ['state', data.status];
+        note(`${data.time} ${level.padEnd(7)} ${text}`);
+      }
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    note(`no longer following; "tilewright jobs ${id}" tells how far it is`);
+  } finally {
+    line.end();
+  }
+  return client.job(id);
+}
+
+function printList(jobs: JobDocument[]): void {
+  const rows = jobs.map((job) => [
+    job.jobID,
+    job.processID,
+    job.status,
+    `${job.progress} %`,
+    job.created,
+    job.error?.message ?? job.message,
+  ]);
+  for (const row of table([['job', 'process', 'state', 'done', 'created', 'message'], ...rows])) print(row);
+}
+
+function printJob(job: JobDocument): void {
+  const { jobID, processID, status, message, started, finished, updated, tiles, error } = job;
+  const seconds = started ? (Date.parse(finished ?? updated) - Date.parse(started)) / 1000 : 0;
+  print(`job ${jobID}: ${processID}, ${status}${message ? `, ${message}` : ''}`);
+  if (started)
+    print(
+      `${tiles.done} of ${tiles.total} done, ${tiles.failed} failed, ${tiles.skipped} skipped, ${duration(seconds)}`,
+    );
+  if (error) print(`${error.message} [${error.code}]`);
+  if (job.retryOf) print(`it retries what failed in job ${job.retryOf}`);
+  if (job.retriedBy) print(`what failed is retried by job ${job.retriedBy}`);
+}

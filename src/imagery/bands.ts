@@ -1,0 +1,134 @@
+/** Bands of a tile by the names that people know them by. */
+import { storedNodata } from '../raster/index.js';
+import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
+import { badLook, unknownBand } from './errors.js';
+import type { Expression } from './expression/ast.js';
+import { parseExpression } from './expression/parse.js';
+import { compile, type Program } from './expression/program.js';
+
+/** One band of a stored file, and what its numbers mean: physical value = stored * scale + offset. Plain data. */
+export interface BandFile {
+  path: string;
+  /** From 0. */
+  band: number;
+  /** Of the full image. */
+  width: number;
+  height: number;
+  /** The stored value without data; NaN where there is none. NaN is without data anyway. */
+  hole: number;
+  scale: number;
+  offset: number;
+}
+
+/** Group and number of a band, both from 0. */
+interface BandPlace {
+  group: number;
+  band: number;
+}
+
+/** Near infrared comes by two names, after the width of the band. */
+const OTHER_NAME: Record<string, string> = { nir: 'nir08', nir08: 'nir' };
+
+const PREDEFINED: Record<string, Expression> = {
+  ndvi: parseExpression('(nir - red) / (nir + red)'),
+  ndmi: parseExpression('(nir08 - swir16) / (nir08 + swir16)'),
+};
+
+/** What is no letter, digit or `_` is written as `_` in expressions. */
+const plainName = (name: string) => name.replace(/\W/g, '_');
+
+/** Every name of every band: its own, its common name, and `<group>_b<number from 1>`. The first of a name counts. */
+function bandPlaces(groups: GroupRecord[]): Map<string, BandPlace> {
+  const places = new Map<string, BandPlace>();
+  const add = (name: string | undefined, place: BandPlace) => {
+    if (name !== undefined && !places.has(name)) places.set(name, place);
+  };
+  for (const [group, { bands }] of groups.entries())
+    for (const [band, { name }] of bands.entries()) add(plainName(name), { group, band });
+  for (const [group, { name, bands }] of groups.entries()) {
+    for (const [band, { commonName }] of bands.entries()) {
+      add(commonName, { group, band });
+      add(`${plainName(name)}_b${band + 1}`, { group, band });
+    }
+  }
+  return places;
+}
+
+function bandFile(storage: Storage, tile: TileRecord, { group, band }: BandPlace, nodata?: number): BandFile {
+  const { name, bands, dataType, width, height, nodata: own } = tile.groups[group];
+  const { scale, offset } = bands[band];
+  const hole = storedNodata(dataType, nodata ?? own ?? undefined) ?? NaN;
+  return { path: storage.tilePath(tile, name), band, width, height, hole, scale, offset };
+}
+
+/** The mask of a tile; undefined where it has none, and then every pixel counts as not assessed. */
+export function maskFile(storage: Storage, tile: TileRecord): BandFile | undefined {
+  const group = tile.groups.findIndex(({ role }) => role === 'mask');
+  return group < 0 ? undefined : { ...bandFile(storage, tile, { group, band: 0 }), hole: NaN };
+}
+
+/** Expressions over the bands of tiles that have the same groups. */
+export interface Resolved {
+  programs: Program[];
+  /** The bands that the programs need, in the order in which they count them. */
+  places: BandPlace[];
+}
+
+/** Finds the bands of expressions. Throws TW_IMAGERY_BAND, naming the bands that there are. */
+export function resolveBands(expressions: Expression[], groups: GroupRecord[]): Resolved {
+  const places = bandPlaces(groups);
+  const used: string[] = [];
+  const bandOf = (name: string): number | Expression => {
+    const found = places.has(name) ? name : OTHER_NAME[name];
+    if (found === undefined || !places.has(found)) {
+      if (Object.hasOwn(PREDEFINED, name)) return PREDEFINED[name];
+      throw unknownBand(name, [...places.keys()]);
+    }
+    const known = used.indexOf(found);
+    return known >= 0 ? known : used.push(found) - 1;
+  };
+  const programs = expressions.map((expression) => compile(expression, bandOf));
+  return { programs, places: used.map((name) => places.get(name)!) };
+}
+
+/** Tiles of equal layouts have the same bands in the same places. */
+export function layoutOf(groups: GroupRecord[]): string {
+  return groups
+    .map(({ name, bands }) => `${name}:${bands.map((band) => `${band.name}=${band.commonName}`)}`)
+    .join(' ');
+}
+
+/** The files of resolved bands in one tile; `nodata` takes the place of the groups' own. */
+export function bandFiles(
+  storage: Storage,
+  tile: TileRecord,
+  places: BandPlace[],
+  nodata?: number,
+): BandFile[] {
+  return places.map((place) => bandFile(storage, tile, place, nodata));
+}
+
+/**
+ * The bands of assets as expressions. An asset is a band group or a band; `bidx` picks among all their bands, from 1.
+ * Without assets the first group is meant. Throws TW_IMAGERY_BAND, TW_IMAGERY_LOOK.
+ */
+export function assetBands(
+  groups: GroupRecord[],
+  assets: string[] | undefined,
+  bidx?: number[],
+): Expression[] {
+  const places = bandPlaces(groups);
+  const names = (assets ?? [groups[0].name]).flatMap((asset) => {
+    const group = groups.find(({ name }) => name === asset);
+    if (group) return group.bands.map((_, i) => `${plainName(asset)}_b${i + 1}`);
+    const name = plainName(asset);
+    if (!places.has(name)) throw unknownBand(asset, [...groups.map((one) => one.name), ...places.keys()]);
+    return [name];
+  });
+  const picked = bidx?.map((number) => {
+    const name = names[number - 1];
+    if (name === undefined) throw badLook('bidx', `${number} is not among the ${names.length} bands`);
+    return name;
+  });
+  return (picked ?? names).map((name) => ({ kind: 'band', name, position: 0 }));
+}

@@ -1,0 +1,88 @@
+/** Which part of a cell a picture shows, and where the pixels of the picture lie in it. */
+import { type Bounds, type Grid, quadtile } from '../geocode/index.js';
+
+/**
+ * Positions of the centres of a picture's columns and rows in a cell: 0 is its western or northern edge, 1 the eastern or
+ * southern. Both grids have cells with sides along meridians and parallels, as web maps do, so columns and rows are apart.
+ */
+export interface CellView {
+  /** Where the view begins in the picture. */
+  left: number;
+  top: number;
+  columns: Float64Array;
+  rows: Float64Array;
+  /** From one column or row to the next, roughly. */
+  columnStep: number;
+  rowStep: number;
+}
+
+/** A tile of WebMercatorQuad: zoom, column from the west, row from the north. */
+export interface MapTile {
+  z: number;
+  x: number;
+  y: number;
+}
+
+export const LARGEST_ZOOM = 24;
+
+/** Centres of the columns and rows of a map tile in the coordinates of a grid. */
+export interface MapPixels {
+  xs: Float64Array;
+  ys: Float64Array;
+}
+
+export function mapPixels({ z, x, y }: MapTile, size: number, grid: Grid): MapPixels {
+  const { west, east, north } = quadtile.extent;
+  const pixel = (east - west) / 2 ** z / size;
+  const xs = Float64Array.from({ length: size }, (_, i) => west + (x * size + i + 0.5) * pixel);
+  const ys = Float64Array.from({ length: size }, (_, i) => north - (y * size + i + 0.5) * pixel);
+  if (grid.epsg === 3857) return { xs, ys };
+  return {
+    xs: xs.map((value) => quadtile.toLonLat(value, 0)[0]),
+    ys: ys.map((value) => quadtile.toLonLat(0, value)[1]),
+  };
+}
+
+/** The part of a map tile that a cell fills: pixels whose centres are in it. Undefined for none. */
+export function viewOfCell(
+  { xs, ys }: MapPixels,
+  { west, south, east, north }: Bounds,
+): CellView | undefined {
+  const left = firstIndex(xs.length, (i) => xs[i] >= west);
+  const right = firstIndex(xs.length, (i) => xs[i] >= east);
+  const top = firstIndex(ys.length, (i) => ys[i] < north);
+  const bottom = firstIndex(ys.length, (i) => ys[i] < south);
+  if (left >= right || top >= bottom) return undefined;
+  return {
+    left,
+    top,
+    columns: xs.subarray(left, right).map((x) => (x - west) / (east - west)),
+    rows: ys.subarray(top, bottom).map((y) => (north - y) / (north - south)),
+    columnStep: (xs[1] - xs[0]) / (east - west),
+    rowStep: (ys[0] - ys[1]) / (north - south),
+  };
+}
+
+/** A whole cell as a picture of a size. */
+export function wholeCell(width: number, height: number): CellView {
+  return {
+    left: 0,
+    top: 0,
+    columns: Float64Array.from({ length: width }, (_, i) => (i + 0.5) / width),
+    rows: Float64Array.from({ length: height }, (_, i) => (i + 0.5) / height),
+    columnStep: 1 / width,
+    rowStep: 1 / height,
+  };
+}
+
+/** The first of `count` indexes that holds; those after it hold too. */
+function firstIndex(count: number, holds: (index: number) => boolean): number {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

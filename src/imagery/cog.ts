@@ -1,0 +1,219 @@
+/**
+ * Stored tile files, with their overviews. They are what `encodeCog` writes and nothing else: classic little-endian TIFF,
+ * tiled, one band after another, deflate with a predictor. Knowing this, one short read gives the whole structure, and a
+ * block can be decoded down to the row that is wanted and no further.
+ */
+import { readSync } from 'node:fs';
+import { constants, inflateSync } from 'node:zlib';
+import { bytesPerSample, DATA_TYPES, type DataType, type PixelArray, pixelsOf } from '../raster/index.js';
+
+/** The full image or an overview of it. */
+export interface Level {
+  width: number;
+  height: number;
+  blockWidth: number;
+  blockHeight: number;
+}
+
+interface StoredLevel extends Level {
+  /** Blocks of a row of blocks, and of a band. */
+  across: number;
+  perBand: number;
+  /** Band by band, rows of blocks from north to south. */
+  offsets: Uint32Array;
+  byteCounts: Uint32Array;
+}
+
+export interface Cog {
+  dataType: DataType;
+  bands: number;
+  /** From the full image to the smallest overview. */
+  levels: StoredLevel[];
+}
+
+/** Blocks of tiles have 512 x 512 pixels at most; a damaged file may say anything. */
+const LARGEST_BLOCK = 2 ** 22;
+/** Compressed bytes a pixel that no sound block has. */
+const WORST_PIXEL = 16;
+
+/** The directories of most tiles fit into this; larger ones take a second read. */
+const FIRST_READ = 4096;
+/** More is no head of a tile. */
+const LONGEST_HEAD = 2 ** 26;
+
+/** Reads the structure of an open tile file. Throws where it is not a tile file. */
+export function readCog(file: number): Cog {
+  for (let length = FIRST_READ; length <= LONGEST_HEAD; ) {
+    const bytes = Buffer.allocUnsafe(length);
+    const read = readSync(file, bytes, 0, length, 0);
+    const cog = parseCog(bytes.subarray(0, read));
+    if (typeof cog !== 'number') return cog;
+    if (read < length) throw new Error('its directory lies beyond its end');
+    length = Math.max(cog, 2 * length);
+  }
+  throw new Error('its directory is too long');
+}
+
+/** The structure, or how many bytes from the start of the file are needed to know it. */
+function parseCog(bytes: Buffer): Cog | number {
+  if (bytes.length < 8 || bytes.toString('latin1', 0, 4) !== 'II*\0') throw new Error('it is no tile file');
+  let cog: Cog | undefined;
+  for (let at = bytes.readUInt32LE(4); at !== 0; ) {
+    if (at + 2 > bytes.length) return at + 2;
+    const end = at + 6 + bytes.readUInt16LE(at) * 12;
+    if (end > bytes.length) return end;
+    const fields = new Map<number, Uint32Array>();
+    for (let entry = at + 2; entry < end - 4; entry += 12) {
+      const values = numbersAt(bytes, entry);
+      if (typeof values === 'number') return values;
+      fields.set(bytes.readUInt16LE(entry), values);
+    }
+    const level = levelOf(fields);
+    cog ??= { dataType: dataTypeOf(fields), bands: fields.get(277)?.[0] ?? 1, levels: [] };
+    cog.levels.push(level);
+    const next = bytes.readUInt32LE(end - 4);
+    if (next !== 0 && next <= at) throw new Error('its directories go in a circle');
+    at = next;
+  }
+  if (!cog) throw new Error('it has no image');
+  return cog;
+}
+
+const SHORT = 3;
+const LONG = 4;
+
+/** The whole numbers of an entry; none for other types. */
+function numbersAt(bytes: Buffer, entry: number): Uint32Array | number {
+  const type = bytes.readUInt16LE(entry + 2);
+  if (type !== SHORT && type !== LONG) return new Uint32Array(0);
+  const count = bytes.readUInt32LE(entry + 4);
+  const size = type === SHORT ? 2 : 4;
+  const start = count * size <= 4 ? entry + 8 : bytes.readUInt32LE(entry + 8);
+  if (start + count * size > bytes.length) return start + count * size;
+  const values = new Uint32Array(count);
+  for (let i = 0; i < count; i++)
+    values[i] = type === SHORT ? bytes.readUInt16LE(start + 2 * i) : bytes.readUInt32LE(start + 4 * i);
+  return values;
+}
+
+function levelOf(fields: Map<number, Uint32Array>): StoredLevel {
+  const one = (tag: number) => fields.get(tag)?.[0] ?? 0;
+  const [width, height, blockWidth, blockHeight] = [256, 257, 322, 323].map(one);
+  const offsets = fields.get(324) ?? new Uint32Array(0);
+  const byteCounts = fields.get(325) ?? new Uint32Array(0);
+  if (!(width && height && blockWidth && blockHeight)) throw new Error('its image has no size');
+  if (blockWidth * blockHeight > LARGEST_BLOCK) throw new Error('its blocks are too large');
+  if (one(259) !== 8) throw new Error('its pixels are not compressed as those of tiles are');
+  const across = Math.ceil(width / blockWidth);
+  const perBand = across * Math.ceil(height / blockHeight);
+  const blocks = perBand * (one(277) || 1);
+  if (offsets.length !== blocks || byteCounts.length !== blocks)
+    throw new Error(`it lists ${offsets.length} blocks where it has ${blocks}`);
+  return { width, height, blockWidth, blockHeight, across, perBand, offsets, byteCounts };
+}
+
+/** By sample format (1 unsigned, 2 signed, 3 floating) and bits. */
+function dataTypeOf(fields: Map<number, Uint32Array>): DataType {
+  const kind = ['', 'uint', 'int', 'float'][fields.get(339)?.[0] ?? 1];
+  const name = `${kind}${fields.get(258)?.[0]}`;
+  const dataType = DATA_TYPES.find((one) => one === name);
+  if (!dataType) throw new Error(`its pixels are of the unknown type ${name}`);
+  return dataType;
+}
+
+/** Compressed bytes are taken for a part of a block in proportion, and so much more; mostly that is enough. */
+const SPARE_SHARE = 1.15;
+const SPARE_BYTES = 1024;
+
+/**
+ * Rows [0, rows) of a block; those before `firstRow` are left as differences, since nobody asks for them. Rows are
+ * `blockWidth` pixels long.
+ */
+export function readBlock(
+  file: number,
+  cog: Cog,
+  { level, band, block }: { level: number; band: number; block: number },
+  rows: number,
+  firstRow = 0,
+): PixelArray {
+  const { blockWidth, blockHeight, perBand, offsets, byteCounts } = cog.levels[level];
+  const index = band * perBand + block;
+  if (!(block < perBand && band < cog.bands)) throw new Error(`it has no block ${block} of band ${band}`);
+  if (byteCounts[index] > blockWidth * blockHeight * WORST_PIXEL)
+    throw new Error(`block ${index} has ${byteCounts[index]} bytes`);
+  const size = bytesPerSample(cog.dataType);
+  const rowBytes = blockWidth * size;
+  const wanted = rows * rowBytes;
+  const share = rows / blockHeight;
+  const enough = Math.min(
+    byteCounts[index],
+    Math.ceil(byteCounts[index] * share * SPARE_SHARE) + SPARE_BYTES,
+  );
+  let bytes = inflateStart(readBytes(file, offsets[index], enough), wanted);
+  if (bytes.length < wanted && enough < byteCounts[index])
+    bytes = inflateStart(readBytes(file, offsets[index], byteCounts[index]), wanted);
+  if (bytes.length < wanted) throw new Error(`block ${index} holds ${bytes.length} bytes of ${wanted}`);
+  const pixels = pixelsOf(cog.dataType, bytes.buffer, bytes.byteOffset, rows * blockWidth);
+  undoPredictor(pixels, cog.dataType, blockWidth, rows, firstRow);
+  return pixels;
+}
+
+function readBytes(file: number, from: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(length);
+  const read = readSync(file, bytes, 0, length, from);
+  if (read < length) throw new Error(`it ends at byte ${from + read}, ${from + length} are needed`);
+  return bytes;
+}
+
+/** What the start of a deflate stream gives, in memory of its own: at least `wanted` bytes where it holds them. */
+function inflateStart(stored: Buffer, wanted: number): Uint8Array {
+  // One spare byte, so that zlib sees the end of the data without a second chunk.
+  const chunkSize = Math.max(64, Math.ceil(wanted * SPARE_SHARE) + 1);
+  const bytes = inflateSync(stored, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize });
+  return bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
+}
+
+function undoPredictor(
+  pixels: PixelArray,
+  dataType: DataType,
+  width: number,
+  rows: number,
+  firstRow: number,
+): void {
+  const { buffer, byteOffset, byteLength, BYTES_PER_ELEMENT: size } = pixels;
+  if (dataType.startsWith('float')) {
+    const bytes = new Uint8Array(buffer, byteOffset, byteLength);
+    for (let row = firstRow; row < rows; row++)
+      undoFloatRow(bytes.subarray(row * width * size, (row + 1) * width * size), width, size);
+    return;
+  }
+  // Differences wrap alike for signed numbers.
+  if (size === 1) undoDifferences(new Uint8Array(buffer, byteOffset, byteLength), width, rows, firstRow);
+  else if (size === 2)
+    undoDifferences(new Uint16Array(buffer, byteOffset, byteLength / 2), width, rows, firstRow);
+  else undoDifferences(new Uint32Array(buffer, byteOffset, byteLength / 4), width, rows, firstRow);
+}
+
+/** Horizontal differences: TIFF 6.0, section 14. */
+function undoDifferences(
+  values: Uint8Array | Uint16Array | Uint32Array,
+  width: number,
+  rows: number,
+  firstRow: number,
+): void {
+  for (let row = firstRow; row < rows; row++) {
+    let sum = 0;
+    for (let at = row * width; at < (row + 1) * width; at++) {
+      sum = (sum + values[at]) | 0;
+      values[at] = sum;
+    }
+  }
+}
+
+/** Floating point predictor: Adobe Photoshop TIFF technical note 3. */
+function undoFloatRow(row: Uint8Array, width: number, size: number): void {
+  for (let i = 1; i < row.length; i++) row[i] = row[i] + row[i - 1];
+  const planes = row.slice();
+  for (let plane = 0; plane < size; plane++)
+    for (let i = 0; i < width; i++) row[i * size + size - 1 - plane] = planes[plane * width + i];
+}

@@ -1,0 +1,63 @@
+/** Errors of maps and series. */
+import { defineError, messageOf } from '../errors.js';
+
+export const badExpression = defineError(
+  'TW_IMAGERY_EXPRESSION',
+  400,
+  'An expression cannot be read. The message says where and what was expected there.',
+  (position: number, why: string) => `the expression cannot be read at character ${position + 1}: ${why}`,
+);
+
+export const unknownBand = defineError(
+  'TW_IMAGERY_BAND',
+  400,
+  'An expression or a list of assets names a band that the tiles do not have. The message lists those they have.',
+  (name: string, known: string[]) => `there is no band "${name}"; there are ${known.join(', ')}`,
+);
+
+export const badLook = defineError(
+  'TW_IMAGERY_LOOK',
+  400,
+  'A parameter that says how a map looks (rescale, colormap_name, bidx, assets, nodata) cannot be used. The message names it.',
+  (parameter: string, why: string) => `${parameter} ${why}`,
+);
+
+export const noMapTile = defineError(
+  'TW_IMAGERY_NO_MAP_TILE',
+  404,
+  'The zoom, column or row of a map tile is outside of the map.',
+  (z: string, x: string, y: string) =>
+    `there is no map tile ${z}/${x}/${y}: zoom is 0 to 24, column and row are 0 to 2^zoom - 1`,
+);
+
+export const tooFarOut = defineError(
+  'TW_IMAGERY_ZOOM',
+  400,
+  'A map tile of this zoom would show too many cells to be drawn at once. Zoom in; tilejson.json has the smallest zoom.',
+  (collection: string, zoom: number, smallest: number) =>
+    `zoom ${zoom} shows too many cells of ${collection} at once: zoom in to ${smallest} or more`,
+);
+
+export const badRegion = defineError(
+  'TW_IMAGERY_REGION',
+  400,
+  'A place is no point or polygon in degrees. Give longitude,latitude or a GeoJSON Point, Polygon or MultiPolygon.',
+  (why: string) =>
+    `the place cannot be used: ${why}; give longitude,latitude or a GeoJSON Point, Polygon or MultiPolygon in degrees`,
+);
+
+export const tooMuch = defineError(
+  'TW_IMAGERY_TOO_MUCH',
+  413,
+  'A series would read more tiles or pixels than one request may. Give a smaller place or a shorter time.',
+  (what: string, most: number) =>
+    `the series would read ${what}, more than ${most}: give a smaller place or a shorter time`,
+);
+
+export const tileUnreadable = defineError(
+  'TW_IMAGERY_TILE_FILE',
+  500,
+  'A stored tile file cannot be read. `tilewright verify` lists everything that is damaged; ingest the scene again.',
+  (path: string, cause: unknown) =>
+    `${path} cannot be read: ${messageOf(cause)}; run "tilewright verify", then ingest again what it names`,
+);

@@ -1,0 +1,184 @@
+/** Maps, previews and time series of stored tiles. */
+import { availableParallelism } from 'node:os';
+import { type Bbox, type Grid, gridByName, quadtile } from '../geocode/index.js';
+import { collectionExtent, searchTiles, type TileFilter } from '../query/index.js';
+import { WorkerPool } from '../raster/index.js';
+import type { CollectionRecord, Storage, TileRecord, TileSource } from '../storage/index.js';
+import { BlockCache } from './block-cache.js';
+import { LARGEST_ZOOM, type MapTile, mapPixels, wholeCell } from './cell-view.js';
+import { noMapTile, tooFarOut } from './errors.js';
+import type { Expression } from './expression/ast.js';
+import { leastCloudy } from './least-cloudy.js';
+import { type Look, type LookParams, lookOf } from './look.js';
+import { mosaic, type Picture, planesOf, type Source } from './mosaic.js';
+import { encodePicture, type PictureFormat, paint } from './paint.js';
+import type { Region } from './region.js';
+import { readSeries, type Series } from './series.js';
+import type { Result, Task } from './tasks.js';
+import { TileReader } from './tile-reader.js';
+
+export interface ImageryOptions {
+  storage: Storage;
+  /** Threads that decode. */
+  cores?: number;
+  /** The most that decoded blocks may take in memory, bytes. */
+  cacheBytes?: number;
+}
+
+export interface MapRequest {
+  collection: CollectionRecord;
+  /** Which tiles may show; their collection and box are those of the map tile. */
+  filter: TileFilter;
+  look: LookParams;
+  tile: MapTile;
+  /** Pixels of a side: 256, or twice that. */
+  size: number;
+  format: PictureFormat;
+}
+
+/** Where a collection can be shown on a map. */
+export interface MapExtent {
+  bounds: Bbox;
+  minZoom: number;
+  /** Of the finest pixels; larger zooms show them larger. */
+  maxZoom: number;
+}
+
+const CACHE_BYTES = 128e6;
+/** Looks are remembered, with what they were made from; each takes a few hundred bytes. */
+const LOOKS_BYTES = 1e6;
+const LOOK_BYTES = 1000;
+/** Cells that a map tile may show: each takes at least one block of a file. */
+const MOST_CELLS = 256;
+/** Longest side of a preview, pixels. */
+const PREVIEW_SIDE = 512;
+
+/** Invariant: the threads live until `close`; all that is kept is what was read of file versions, which never change. */
+export class Imagery {
+  private readonly pool: WorkerPool<Task, Result>;
+  private readonly source: Source;
+  /** Ids of tiles. */
+  private readonly references = new Map<string, string>();
+  private readonly looks = new BlockCache<Look>(LOOKS_BYTES, () => LOOK_BYTES);
+
+  constructor({ storage, cores = availableParallelism(), cacheBytes = CACHE_BYTES }: ImageryOptions) {
+    this.pool = new WorkerPool(new URL('./worker.js', import.meta.url), cores);
+    this.source = { storage, reader: new TileReader(this.pool, cacheBytes) };
+  }
+
+  /**
+   * A map tile of a collection: for each pixel the first clear one, least cloudy tile first; transparent where there is none.
+   * Throws TW_IMAGERY_NO_MAP_TILE, _ZOOM, _EXPRESSION, _BAND, _LOOK, _TILE_FILE.
+   */
+  async mapTile({ collection, filter, look: params, tile, size, format }: MapRequest): Promise<Buffer> {
+    requireMapTile(tile);
+    const smallest = smallestZoom(collection);
+    if (tile.z < smallest) throw tooFarOut(collection.id, tile.z, smallest);
+    const reference = await this.reference(collection.id, filter.source);
+    if (!reference) return this.blank(size, format);
+    const look = await this.look(reference, params);
+    const grid = gridByName(collection.grid);
+    const pixels = mapPixels(tile, size, grid);
+    const bbox = pixelBbox(pixels, grid);
+    const groups = leastCloudy(this.source.storage, { ...filter, collections: [collection.id], bbox });
+    return this.encode(await mosaic(this.source, groups, pixels, look), look, format);
+  }
+
+  /** All that a tile holds, clear or not, in the pixels of its cell. Throws as `mapTile`. */
+  async preview(tile: TileRecord, params: LookParams, format: PictureFormat): Promise<Buffer> {
+    const look = await this.look(tile, params);
+    const [{ width, height }] = tile.groups;
+    const share = Math.min(1, PREVIEW_SIDE / Math.max(width, height));
+    const view = wholeCell(Math.max(1, Math.round(width * share)), Math.max(1, Math.round(height * share)));
+    const planes = await planesOf(this.source, tile, view, look);
+    const picture = { width: view.columns.length, height: view.rows.length, planes };
+    return this.encode(picture, look, format);
+  }
+
+  /** Where a look of a collection can be shown; undefined where it has no tiles. Throws what a map tile of it would. */
+  async mapExtent({
+    collection,
+    filter,
+    look,
+  }: Omit<MapRequest, 'tile' | 'size' | 'format'>): Promise<MapExtent | undefined> {
+    const reference = await this.reference(collection.id, filter.source);
+    const extent = collectionExtent(this.source.storage.index, collection.id);
+    if (!reference || !extent) return undefined;
+    await this.look(reference, look);
+    const minZoom = smallestZoom(collection);
+    return { bounds: extent.bbox, minZoom, maxZoom: Math.max(minZoom, finestZoom(reference)) };
+  }
+
+  /** Values of an expression at a place by date. Throws TW_IMAGERY_BAND, _TOO_MUCH, _TILE_FILE. */
+  series(request: { region: Region; expression: Expression; filter: TileFilter }): Promise<Series> {
+    return readSeries(this.source.storage, this.pool, request);
+  }
+
+  close(): Promise<void> {
+    return this.pool.close();
+  }
+
+  private look(reference: TileRecord, params: LookParams): Promise<Look> {
+    const key = JSON.stringify([reference.id, reference.version, params]);
+    return this.looks.get(key, () => lookOf(this.source, reference, params));
+  }
+
+  /**
+   * The tile that all map tiles of a collection take their look from: the newest when it was first needed, for as long as it is
+   * there, so that neighbouring map tiles look alike.
+   */
+  private async reference(collection: string, source?: TileSource): Promise<TileRecord | undefined> {
+    const { storage } = this.source;
+    const key = `${collection} ${source}`;
+    const known = this.references.get(key);
+    const tile = known === undefined ? undefined : await storage.getTile(known);
+    if (tile) return tile;
+    const filter = { collections: [collection], ...(source && { source }) };
+    const [id] = searchTiles(storage.index, filter, { limit: 1 }).ids;
+    if (id === undefined) return undefined;
+    this.references.set(key, id);
+    return storage.getTile(id);
+  }
+
+  private encode(picture: Picture, look: Look, format: PictureFormat): Promise<Buffer> {
+    return encodePicture(paint(picture, look), picture.width, picture.height, format);
+  }
+
+  private blank(size: number, format: PictureFormat): Promise<Buffer> {
+    return encodePicture(new Uint8Array(4 * size * size), size, size, format);
+  }
+}
+
+function requireMapTile({ z, x, y }: MapTile): void {
+  const inside = (value: number, count: number) => Number.isInteger(value) && value >= 0 && value < count;
+  if (!inside(z, LARGEST_ZOOM + 1) || !inside(x, 2 ** z) || !inside(y, 2 ** z))
+    throw noMapTile(String(z), String(x), String(y));
+}
+
+/** The box around the centres of a map tile's pixels: what only touches its edge does not count. */
+function pixelBbox({ xs, ys }: { xs: Float64Array; ys: Float64Array }, grid: Grid): Bbox {
+  const [west, north] = grid.toLonLat(xs[0], ys[0]);
+  const [east, south] = grid.toLonLat(xs[xs.length - 1], ys[ys.length - 1]);
+  return [west, south, east, north];
+}
+
+/** The smallest zoom whose tiles never show more than 256 cells. Cells are counted where they are the most: at the equator. */
+function smallestZoom({ grid: name, precision }: CollectionRecord): number {
+  const grid = gridByName(name);
+  const { width, height } = grid.cellSize(precision);
+  const across = (grid.extent.east - grid.extent.west) / width;
+  // A map tile at the equator is as high as it is wide; latitudes of the whole grid span half of its longitudes.
+  const down = grid.epsg === 3857 ? across : (2 * (grid.extent.north - grid.extent.south)) / height;
+  for (let zoom = 0; ; zoom++) if ((across / 2 ** zoom) * (down / 2 ** zoom) <= MOST_CELLS) return zoom;
+}
+
+/** The zoom whose pixels are as fine as a tile's finest ones. */
+function finestZoom({ grid: name, geocode, groups }: TileRecord): number {
+  const grid = gridByName(name);
+  const { west, south, east, north } = grid.bounds(geocode);
+  const toMap = (x: number, y: number) => quadtile.fromLonLat(...grid.toLonLat(x, y))[0];
+  const metres = toMap(east, south) - toMap(west, north);
+  const pixel = metres / Math.max(...groups.map((group) => group.width));
+  const world = quadtile.extent.east - quadtile.extent.west;
+  return Math.min(LARGEST_ZOOM, Math.max(0, Math.ceil(Math.log2(world / 256 / pixel) - 0.1)));
+}

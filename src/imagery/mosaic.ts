@@ -1,0 +1,147 @@
+/** Pictures put together from the tiles of a place: for each pixel the first tile, least cloudy first, that shows the ground. */
+import { type Bounds, gridByName } from '../geocode/index.js';
+import type { Resampling } from '../raster/index.js';
+import type { Storage, TileRecord } from '../storage/index.js';
+import { bandFiles, maskFile, resolveBands } from './bands.js';
+import { type CellView, type MapPixels, viewOfCell } from './cell-view.js';
+import { isClear } from './clear.js';
+import type { Expression } from './expression/ast.js';
+import { evaluate } from './expression/program.js';
+import { sampleBand } from './sample.js';
+import type { TileReader } from './tile-reader.js';
+
+/** What a picture shows. */
+export interface Subject {
+  /** One for each plane of the picture. */
+  expressions: Expression[];
+  resampling: Resampling;
+  /** Takes the place of the nodata values of the files. */
+  nodata?: number | undefined;
+}
+
+/** Planes of physical values, row by row; NaN in all planes where there is nothing to show. */
+export interface Picture {
+  width: number;
+  height: number;
+  planes: Float64Array[];
+}
+
+/** A picture of these many planes without anything in it. */
+function emptyPicture(width: number, height: number, planes: number): Picture {
+  const blank = () => new Float64Array(width * height).fill(NaN);
+  return { width, height, planes: Array.from({ length: planes }, blank) };
+}
+
+/** Where pictures come from. */
+export interface Source {
+  storage: Storage;
+  reader: TileReader;
+}
+
+/**
+ * Which pixels of a view of a tile show clear ground, of those that are still `open`; undefined where none does. The codes of
+ * a mask are never mixed.
+ */
+async function clearPixels(
+  { storage, reader }: Source,
+  tile: TileRecord,
+  view: CellView,
+  open: Uint8Array,
+): Promise<Uint8Array | undefined> {
+  const mask = maskFile(storage, tile);
+  if (!mask) return open;
+  const codes = await sampleBand(reader, mask, view, 'nearest');
+  const clear = open.map((wanted, i) => (wanted && isClear(codes[i]) ? 1 : 0));
+  return clear.includes(1) ? clear : undefined;
+}
+
+/** The planes of a view of one tile. Throws TW_IMAGERY_BAND, TW_IMAGERY_TILE_FILE. */
+export async function planesOf(
+  { storage, reader }: Source,
+  tile: TileRecord,
+  view: CellView,
+  { expressions, resampling, nodata }: Subject,
+): Promise<Float64Array[]> {
+  const { programs, places } = resolveBands(expressions, tile.groups);
+  const bands = bandFiles(storage, tile, places, nodata);
+  const values = await Promise.all(bands.map((band) => sampleBand(reader, band, view, resampling)));
+  const length = view.columns.length * view.rows.length;
+  return programs.map((program) => evaluate(program, values, length));
+}
+
+/** The pixels of a picture that one cell fills. */
+interface CellPart {
+  view: CellView;
+  /** 1 for those that nothing has been found for yet. */
+  open: Uint8Array;
+  /** How many these are. */
+  left: number;
+}
+
+/** More tiles than this are not looked at for one picture. */
+const MOST_TILES = 1024;
+
+/**
+ * The mosaic of a map tile. `groups` are tiles, least cloudy first; they are asked for as long as pixels are open, and no
+ * more than 1,024 tiles are looked at.
+ */
+export async function mosaic(
+  source: Source,
+  groups: AsyncIterable<TileRecord[]>,
+  pixels: MapPixels,
+  subject: Subject,
+): Promise<Picture> {
+  const picture = emptyPicture(pixels.xs.length, pixels.ys.length, subject.expressions.length);
+  const parts = new Map<string, CellPart | undefined>();
+  let open = picture.width * picture.height;
+  let seen = 0;
+  for await (const tiles of groups) {
+    // Cells share no pixel, so they are drawn side by side; the tiles of one come one after another.
+    const dates = new Map<CellPart, TileRecord[]>();
+    for (const tile of tiles.slice(0, MOST_TILES - seen)) {
+      if (!parts.has(tile.geocode))
+        parts.set(tile.geocode, newPart(pixels, gridByName(tile.grid).bounds(tile.geocode)));
+      const part = parts.get(tile.geocode);
+      if (part) dates.set(part, [...(dates.get(part) ?? []), tile]);
+    }
+    await Promise.all(
+      [...dates].map(async ([part, ofCell]) => {
+        const before = part.left;
+        for (const tile of ofCell) if (part.left > 0) await draw(source, tile, part, subject, picture);
+        open -= before - part.left;
+      }),
+    );
+    seen += tiles.length;
+    if (open === 0 || seen >= MOST_TILES) break;
+  }
+  return picture;
+}
+
+function newPart(pixels: MapPixels, bounds: Bounds): CellPart | undefined {
+  const view = viewOfCell(pixels, bounds);
+  if (!view) return undefined;
+  const left = view.columns.length * view.rows.length;
+  return { view, open: new Uint8Array(left).fill(1), left };
+}
+
+/** Fills the open pixels of a part for which a tile shows clear ground. */
+async function draw(
+  source: Source,
+  tile: TileRecord,
+  part: CellPart,
+  subject: Subject,
+  picture: Picture,
+): Promise<void> {
+  const { view, open } = part;
+  const clear = await clearPixels(source, tile, view, open);
+  if (!clear) return;
+  const planes = await planesOf(source, tile, view, subject);
+  const across = view.columns.length;
+  for (let i = 0; i < clear.length; i++) {
+    if (clear[i] === 0 || planes.some((plane) => Number.isNaN(plane[i]))) continue;
+    const to = (view.top + Math.floor(i / across)) * picture.width + view.left + (i % across);
+    for (let p = 0; p < planes.length; p++) picture.planes[p][to] = planes[p][i];
+    open[i] = 0;
+    part.left--;
+  }
+}

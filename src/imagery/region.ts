@@ -1,0 +1,161 @@
+/** Places of which series are made: a point, or the inside of polygons, in degrees. */
+import type { Bbox, Grid } from '../geocode/index.js';
+import { badRegion } from './errors.js';
+
+type Point = readonly [lon: number, lat: number];
+
+/** A straight line in degrees, from its southern end to its northern one. */
+interface Side {
+  south: Point;
+  north: Point;
+}
+
+/** A place is inside an area where a line from it to the east crosses an odd number of its sides. */
+export type Region = { kind: 'point'; point: Point } | { kind: 'area'; bbox: Bbox; sides: Side[] };
+
+/** The region of a GeoJSON geometry, or of a Feature's. Throws TW_IMAGERY_REGION. */
+export function parseRegion(given: unknown): Region {
+  const { type, geometry, coordinates } = (given ?? {}) as Record<string, unknown>;
+  if (type === 'Feature') return parseRegion(geometry);
+  switch (type) {
+    case 'Point':
+      return { kind: 'point', point: pointOf(coordinates) };
+    case 'Polygon':
+      return areaOf(listOf(coordinates, 'rings').map(ringOf));
+    case 'MultiPolygon':
+      return areaOf(
+        listOf(coordinates, 'polygons').flatMap((polygon) => listOf(polygon, 'rings').map(ringOf)),
+      );
+    default:
+      throw badRegion(`its type is ${JSON.stringify(type) ?? 'missing'}`);
+  }
+}
+
+function listOf(value: unknown, what: string): unknown[] {
+  if (!Array.isArray(value) || value.length === 0) throw badRegion(`it has no list of ${what}`);
+  return value;
+}
+
+function ringOf(value: unknown): Point[] {
+  const ring = listOf(value, 'points').map(pointOf);
+  if (ring.length < 4) throw badRegion('a ring has fewer than four points');
+  const [first, last] = [ring[0], ring[ring.length - 1]];
+  if (first[0] !== last[0] || first[1] !== last[1]) throw badRegion('a ring does not end where it begins');
+  return ring;
+}
+
+function pointOf(value: unknown): Point {
+  const [lon, lat] = Array.isArray(value) ? (value as unknown[]) : [];
+  if (typeof lon !== 'number' || typeof lat !== 'number' || !Number.isFinite(lon + lat))
+    throw badRegion(`${JSON.stringify(value)} is no point`);
+  if (Math.abs(lon) > 180 || Math.abs(lat) > 90) throw badRegion(`${lon},${lat} is beyond 180 or 90 degrees`);
+  return [lon, lat];
+}
+
+function areaOf(rings: Point[][]): Region {
+  const bbox: Bbox = [180, 90, -180, -90];
+  const sides: Side[] = [];
+  for (const ring of rings) {
+    for (const [i, point] of ring.entries()) {
+      bbox[0] = Math.min(bbox[0], point[0]);
+      bbox[1] = Math.min(bbox[1], point[1]);
+      bbox[2] = Math.max(bbox[2], point[0]);
+      bbox[3] = Math.max(bbox[3], point[1]);
+      const before = ring[i - 1];
+      // Sides along a parallel cross none.
+      if (!before || before[1] === point[1]) continue;
+      sides.push(before[1] < point[1] ? { south: before, north: point } : { south: point, north: before });
+    }
+  }
+  return { kind: 'area', bbox, sides };
+}
+
+export function bboxOf(region: Region): Bbox {
+  return region.kind === 'area' ? region.bbox : [...region.point, ...region.point];
+}
+
+/** Pixels of an image, row by row. In shared memory, so that threads need no copies. */
+export interface PixelList {
+  columns: Int32Array;
+  rows: Int32Array;
+}
+
+/**
+ * The pixels of a cell whose centres lie in a region; the one that holds a point. `spend` is told of the work before it is
+ * done, as sides of the region times rows of pixels, and of the pixels as they are found; it throws where these are too many.
+ */
+export function pixelsIn(
+  region: Region,
+  grid: Grid,
+  geocode: string,
+  { width, height }: { width: number; height: number },
+  spend: (work: number, pixels: number) => void,
+): PixelList {
+  const { west, south, east, north } = grid.bounds(geocode);
+  if (region.kind === 'point') {
+    const [x, y] = grid.fromLonLat(...region.point);
+    const { extent } = grid;
+    // Half-open, as cells are: a point on an edge is of one cell only.
+    const inColumn = x >= west && (x < east || (x === east && east === extent.east));
+    const inRow = y >= south && (y < north || (y === north && north === extent.north));
+    if (!inColumn || !inRow) return pixelList([], []);
+    const column = Math.min(width - 1, Math.floor(((x - west) / (east - west)) * width));
+    const row = Math.min(height - 1, Math.max(0, Math.ceil(((north - y) / (north - south)) * height) - 1));
+    return pixelList([column], [row]);
+  }
+  const columns: number[] = [];
+  const rows: number[] = [];
+  const [, lowest] = grid.toLonLat(west, south);
+  const [, highest] = grid.toLonLat(west, north);
+  const sides = region.sides.filter((side) => side.south[1] <= highest && side.north[1] >= lowest);
+  spend(sides.length * height, 0);
+  const lons = Float64Array.from(
+    { length: width },
+    (_, i) => grid.toLonLat(west + ((i + 0.5) / width) * (east - west), north)[0],
+  );
+  for (let row = 0; row < height; row++) {
+    const [, lat] = grid.toLonLat(west, north - ((row + 0.5) / height) * (north - south));
+    const crossings = crossingsAt(sides, lat);
+    const before = columns.length;
+    for (let i = 0; i + 1 < crossings.length; i += 2) {
+      for (let column = firstAfter(lons, crossings[i]); lons[column] < crossings[i + 1]; column++) {
+        columns.push(column);
+        rows.push(row);
+      }
+    }
+    spend(0, columns.length - before);
+  }
+  return pixelList(columns, rows);
+}
+
+/** Where sides cross a parallel, from west to east. A side holds its southern end. */
+function crossingsAt(sides: Side[], lat: number): Float64Array {
+  const crossings: number[] = [];
+  for (const { south, north } of sides) {
+    if (south[1] > lat || north[1] <= lat) continue;
+    const share = (lat - south[1]) / (north[1] - south[1]);
+    crossings.push(south[0] + share * (north[0] - south[0]));
+  }
+  return Float64Array.from(crossings).sort();
+}
+
+/** Index of the first of ascending values that is at least `from`. */
+function firstAfter(values: Float64Array, from: number): number {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (values[middle] >= from) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function pixelList(columns: number[], rows: number[]): PixelList {
+  const shared = (values: number[]) => {
+    const array = new Int32Array(new SharedArrayBuffer(4 * values.length));
+    array.set(values);
+    return array;
+  };
+  return { columns: shared(columns), rows: shared(rows) };
+}

@@ -1,0 +1,19 @@
+/** What worker threads do for maps and series, and what they answer. */
+import type { DataType, PixelArray } from '../raster/index.js';
+import type { Level } from './cog.js';
+import type { AcquisitionValues, TilePart } from './region-values.js';
+
+export interface Structure {
+  dataType: DataType;
+  levels: Level[];
+}
+
+export type Task =
+  | { kind: 'structure'; path: string }
+  | { kind: 'block'; path: string; level: number; band: number; block: number }
+  | { kind: 'series'; acquisitions: TilePart[][] };
+
+export type Result =
+  | { kind: 'structure'; structure: Structure }
+  | { kind: 'block'; pixels: PixelArray }
+  | { kind: 'series'; values: AcquisitionValues[] };

@@ -1,0 +1,17 @@
+/** Opens stored tile files, for a moment each: they are many, and opening one costs little. */
+import { closeSync, openSync } from 'node:fs';
+import { type Cog, readCog } from './cog.js';
+import { tileUnreadable } from './errors.js';
+
+/** Gives an open tile file and its structure to `read`. Throws TW_IMAGERY_TILE_FILE for whatever goes wrong. */
+export function withTileFile<T>(path: string, read: (file: number, cog: Cog) => T): T {
+  let file: number | undefined;
+  try {
+    file = openSync(path, 'r');
+    return read(file, readCog(file));
+  } catch (error) {
+    throw tileUnreadable.because(error, path, error);
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}

@@ -1,0 +1,39 @@
+/** A worker thread: decodes blocks of tile files, and reads series. */
+import { type PixelArray, serveTasks } from '../raster/index.js';
+import { readBlock } from './cog.js';
+import { acquisitionValues } from './region-values.js';
+import type { Result, Task } from './tasks.js';
+import { withTileFile } from './tile-file.js';
+
+serveTasks<Task, Result>(
+  (task) => {
+    switch (task.kind) {
+      case 'structure':
+        return withTileFile(task.path, (_, { dataType, levels }) => ({
+          kind: 'structure',
+          structure: {
+            dataType,
+            levels: levels.map(({ width, height, blockWidth, blockHeight }) => ({
+              width,
+              height,
+              blockWidth,
+              blockHeight,
+            })),
+          },
+        }));
+      case 'block':
+        return withTileFile(task.path, (file, cog) => ({
+          kind: 'block',
+          pixels: readBlock(file, cog, task, cog.levels[task.level].blockHeight),
+        }));
+      case 'series':
+        return { kind: 'series', values: task.acquisitions.map(acquisitionValues) };
+    }
+  },
+  (result) => (result.kind === 'block' ? movable(result.pixels) : []),
+);
+
+/** Small buffers lie in one that Node shares out, which cannot move to another thread. */
+function movable({ buffer, byteLength }: PixelArray): ArrayBuffer[] {
+  return buffer instanceof ArrayBuffer && byteLength >= Buffer.poolSize ? [buffer] : [];
+}

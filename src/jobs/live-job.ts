@@ -1,0 +1,157 @@
+/** A job that has not ended: its record and its log on their way to disk. */
+import type { JobRecord, Storage } from '../storage/index.js';
+import { FailedWithResults, jobDismissed } from './errors.js';
+import type { JobLog } from './job-log.js';
+import { hasEnded, jobError, stateLine, WAITING } from './job-store.js';
+import type { JobContext, Process } from './process.js';
+
+/** Progress and lines of the log are written at most this often, ms. */
+const WRITE_INTERVAL = 500;
+
+export type JobListener = (job: JobRecord) => void;
+
+/**
+ * Invariants: `told` is the last record that is on disk, together with the line of the log that tells of its state, and
+ * listeners hear of no other; records are written in the order of the job's states, and none changes one that has ended.
+ */
+export class LiveJob {
+  readonly listeners = new Set<JobListener>();
+  readonly abort = new AbortController();
+  /** The record to be written next. */
+  private next: JobRecord;
+  /** Set while progress or lines wait to be written. */
+  private timer: NodeJS.Timeout | undefined;
+  private partial: (() => unknown) | undefined;
+
+  /** `writes` are all writes of the record so far, one after another; the first accepts the job. */
+  constructor(
+    private readonly storage: Storage,
+    readonly process: Process,
+    private readonly log: JobLog,
+    public told: JobRecord,
+    private writes: Promise<void>,
+  ) {
+    this.next = told;
+  }
+
+  get id(): string {
+    return this.next.id;
+  }
+
+  get waits(): boolean {
+    return this.next.status === 'accepted';
+  }
+
+  /** When what has been written so far is on disk. */
+  get written(): Promise<void> {
+    return this.writes;
+  }
+
+  /** Does the work; what it returns is on disk when this resolves. */
+  async run(): Promise<void> {
+    await this.write({ status: 'running', started: Date.now() });
+    this.abort.signal.throwIfAborted();
+    const { inputs, given = inputs } = this.next;
+    const results = await this.process.run(given, this.context());
+    await this.write({ status: 'successful', finished: Date.now(), results });
+  }
+
+  /** Ends the job as cancelled or failed, with what it has made so far. `told` says so also where it cannot be written. */
+  async end(reason: unknown): Promise<void> {
+    const status = jobDismissed.is(reason) ? 'dismissed' : 'failed';
+    const { error, results } =
+      reason instanceof FailedWithResults ? reason : { error: reason, results: undefined };
+    const end = { status, finished: Date.now(), error: jobError(error) } as const;
+    const write = async (partial?: () => unknown) => this.write({ ...end, results: results ?? partial?.() });
+    try {
+      // Results that could not be written are what failed.
+      await write(this.partial).catch(() => this.write({ ...end, results: undefined }));
+    } catch (failure) {
+      this.told = { ...this.next, ...end, results: undefined };
+      throw failure;
+    }
+  }
+
+  /** Leaves the job to the process that comes next. Where it waits already, there is nothing to write. */
+  async leave(): Promise<void> {
+    if (!this.waits) await this.write({ ...WAITING, crashes: 0 }, 'the node is stopping');
+  }
+
+  get isResumable(): boolean {
+    return this.next.resumable === true;
+  }
+
+  /** Removes the files that were sent for a job that has ended. */
+  async removeUploads(): Promise<void> {
+    for (const name of this.told.uploads ?? [])
+      await this.storage.removeScratch(name).catch((error) => {
+        // The next open removes it.
+        const text = `the file that was sent could not be removed: ${jobError(error).message}`;
+        this.log.add({ time: Date.now(), level: 'warning', text });
+        return this.write({});
+      });
+  }
+
+  /** A listener that throws is not the job's concern. */
+  tell(): void {
+    for (const listener of this.listeners) queueMicrotask(() => listener(this.told));
+  }
+
+  private context(): JobContext {
+    return {
+      id: this.id,
+      signal: this.abort.signal,
+      progress: ({ share, ...tiles }) => {
+        const now = { ...this.next.tiles };
+        for (const count of ['total', 'done', 'failed', 'skipped'] as const)
+          now[count] = Math.max(now[count], tiles[count] ?? 0);
+        this.writeLater({
+          tiles: now,
+          ...(share !== undefined && { share: Math.max(this.next.share ?? 0, share) }),
+        });
+      },
+      message: (text) => this.writeLater({ message: text }),
+      log: (level, text) => {
+        if (this.next.status !== 'running') return;
+        this.log.add({ time: Date.now(), level, text });
+        this.writeLater({});
+      },
+      partial: (results) => {
+        this.partial = results;
+      },
+    };
+  }
+
+  private writeLater(change: Partial<JobRecord>): void {
+    // What late work still says, after the end or after the job was left to the next process.
+    if (this.next.status !== 'running') return;
+    this.next = { ...this.next, ...change };
+    // Where progress cannot be written the job goes on: the next record holds it too, and the end meets the error.
+    this.timer ??= setTimeout(() => this.write({}).catch(() => undefined), WRITE_INTERVAL);
+  }
+
+  /** Puts the changed record and the lines of its log on disk, after those before them, and tells the listeners. */
+  private async write(change: Partial<JobRecord>, remark?: string): Promise<void> {
+    const { catalogue } = this.storage;
+    const { status } = this.next;
+    const lines = this.log.last + (change.status !== undefined && change.status !== status ? 1 : 0);
+    const record: JobRecord = { ...this.next, ...change, lines, updated: Date.now() };
+    // What it says of files that were sent leads nowhere after the end.
+    if (hasEnded(record) && record.uploads) delete record.given;
+    // Throws where the results are no JSON: then nothing has changed.
+    const put = catalogue.jobs.set(record.id, record);
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (record.status !== status) this.log.add(stateLine(record, remark));
+    this.next = record;
+    const changes = [put, ...this.log.changes()];
+    // Who asked for the earlier write has its error; this one only waits for it to be over.
+    const before = this.writes.catch(() => undefined);
+    this.writes = before.then(async () => {
+      await catalogue.write(changes);
+      this.told = record;
+      this.tell();
+    });
+    return this.writes;
+  }
+}

@@ -1,0 +1,144 @@
+/** Which sorted rows are of which cell, and which of these can be of a time. */
+import type { Columns } from './columns.js';
+import type { CodedRange } from './key-range.js';
+
+/** Milliseconds since 1970, ends included; either end may be infinite. */
+export interface TimeBound {
+  start: number;
+  end: number;
+}
+
+/** Is told of the rows from one to before another. */
+type VisitRun = (from: number, to: number) => void;
+
+/**
+ * The cells of the first rows of some columns, which are sorted by (grid, key, precision, start).
+ * Invariants: cell `i` has the rows from `first[i]` to before `first[i + 1]` or, the last one, to before `rows`; all cells
+ * differ; a tile of cell `i` lasts `longest[i]` ms at most.
+ */
+export class CellDirectory {
+  rows = 0;
+  private cells = 0;
+  private first = new Uint32Array(1024);
+  private longest = new Float64Array(1024);
+
+  /** `columns` may be replaced by a copy that has the same rows. */
+  constructor(public columns: Columns) {}
+
+  /** Takes in the rows that follow those it has, up to before `to`. */
+  extend(to: number): void {
+    const { grid, key, precision, start, end } = this.columns;
+    for (let row = this.rows; row < to; row++) {
+      const before = row - 1;
+      const isNew =
+        row === 0 ||
+        key[row] !== key[before] ||
+        precision[row] !== precision[before] ||
+        grid[row] !== grid[before];
+      if (isNew) this.begin(row);
+      // A tile that ends before it begins makes all of its cell be looked at.
+      const length = end[row] < start[row] ? Infinity : end[row] - start[row];
+      if (length > this.longest[this.cells - 1]) this.longest[this.cells - 1] = length;
+    }
+    this.rows = to;
+  }
+
+  /** The rows of one cell. */
+  rowsOf(grid: number, key: number, precision: number): [from: number, to: number] {
+    const { columns } = this;
+    let cell = this.firstAt(grid, key);
+    for (; cell < this.cells; cell++) {
+      const row = this.first[cell];
+      if (columns.grid[row] !== grid || columns.key[row] !== key) break;
+      if (columns.precision[row] === precision) return [row, this.end(cell)];
+    }
+    return [0, 0];
+  }
+
+  /** Calls `visit` for the rows that are in a range and of the time, in their order: each run of them once. */
+  visit(ranges: readonly CodedRange[], time: TimeBound | undefined, visit: VisitRun): void {
+    for (const { grid, from, to } of ranges) {
+      const cell = this.firstAt(grid, from);
+      const end = this.firstAt(grid, to);
+      if (time) this.visitTime(cell, end, time, visit);
+      else visit(this.begins(cell), this.begins(end));
+    }
+  }
+
+  /** The same without ranges. */
+  visitAll(time: TimeBound | undefined, visit: VisitRun): void {
+    if (time) this.visitTime(0, this.cells, time, visit);
+    else visit(0, this.rows);
+  }
+
+  /** In each cell only the rows that begin neither too late nor so early that they must have ended. */
+  private visitTime(from: number, to: number, time: TimeBound, visit: VisitRun): void {
+    const { first, longest } = this;
+    const { start, end } = this.columns;
+    // Neighbours mostly have the same dates, so the place in one cell is the first guess in the next one.
+    let place = 0;
+    for (let cell = from; cell < to; cell++) {
+      const begin = first[cell];
+      const last = this.end(cell);
+      const since = time.start - longest[cell];
+      let row = begin + place;
+      const fits =
+        row <= last && (row === last || start[row] >= since) && (row === begin || start[row - 1] < since);
+      if (!fits) row = this.firstSince(begin, last, since);
+      place = row - begin;
+      let stop = row;
+      if (longest[cell] === 0) while (stop < last && start[stop] <= time.end) stop++;
+      for (; stop < last && start[stop] <= time.end; stop++) {
+        if (end[stop] >= time.start) continue;
+        visit(row, stop);
+        row = stop + 1;
+      }
+      if (row < stop) visit(row, stop);
+    }
+  }
+
+  /** The first row from `low` to before `high`, all of one cell, that begins at a time or later; else `high`. */
+  private firstSince(low: number, high: number, time: number): number {
+    const { start } = this.columns;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (start[middle] < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The first cell of this key or a later one. */
+  private firstAt(grid: number, key: number): number {
+    const { columns, first } = this;
+    let low = 0;
+    let high = this.cells;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const row = first[middle];
+      if (columns.grid[row] < grid || (columns.grid[row] === grid && columns.key[row] < key))
+        low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  private begins(cell: number): number {
+    return cell < this.cells ? this.first[cell] : this.rows;
+  }
+
+  private end(cell: number): number {
+    return this.begins(cell + 1);
+  }
+
+  private begin(row: number): void {
+    if (this.cells === this.first.length) {
+      const [first, longest] = [this.first, this.longest];
+      this.first = new Uint32Array(2 * this.cells);
+      this.first.set(first);
+      this.longest = new Float64Array(2 * this.cells);
+      this.longest.set(longest);
+    }
+    this.first[this.cells++] = row;
+  }
+}

@@ -1,0 +1,130 @@
+/** Server-sent events of jobs, over real sockets. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, httpTransport, type JobEvent } from '../../src/client/index.js';
+import { gate, process as processOf, type Work } from '../jobs/process.js';
+import { tempFolder } from '../support/temp.js';
+import { jobServer } from './job-server.js';
+
+async function served(t: TestContext, work: Work) {
+  const fill = processOf(work, { resumable: true });
+  const node = await jobServer(t, await tempFolder(t), [fill]);
+  const url = await node.server.listen({ port: 0, host: '127.0.0.1' });
+  return { ...node, fill, url, client: new Client(httpTransport(url)) };
+}
+
+interface Message {
+  event: string;
+  id: number | undefined;
+  data: Record<string, unknown>;
+}
+
+/** Messages until so many, or the end, have come. */
+async function messages(url: string, most: number, headers: Record<string, string> = {}): Promise<Message[]> {
+  const controller = new AbortController();
+  const response = await fetch(url, { headers, signal: controller.signal });
+  assert.equal(response.status, 200);
+  assert.match(response.headers.get('content-type') ?? '', /^text\/event-stream/);
+  const found: Message[] = [];
+  let text = '';
+  for await (const bytes of response.body!) {
+    text += Buffer.from(bytes).toString();
+    const blocks = text.split('\n\n');
+    text = blocks.pop()!;
+    for (const block of blocks) {
+      const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1];
+      const [event, id, data] = [field('event'), field('id'), field('data')];
+      if (event && data) found.push({ event, id: id ? Number(id) : undefined, data: JSON.parse(data) });
+    }
+    if (found.length >= most) break;
+  }
+  controller.abort();
+  return found;
+}
+
+test('a reader that comes again goes on where it stopped, and is sent away after the end', async (t) => {
+  const { work, open, running } = gate();
+  const { jobs, fill, url } = await served(t, async (context, inputs) => {
+    for (let i = 0; i < 5; i++) context.log('info', `before ${i}`);
+    await work(context, inputs);
+    for (let i = 0; i < 5; i++) context.log('warning', `after ${i}`);
+  });
+  const { id } = await jobs.start(fill, {});
+  await running;
+  const events = `${url}/jobs/${id}/events`;
+  const seen = (await messages(`${events}?after=0`, 5)).filter((one) => one.event !== 'progress');
+  assert.deepEqual([seen[0]!.event, seen[0]!.data['status']], ['state', 'running']);
+  open('done');
+  const last = seen.at(-1)!.id!;
+  const more = await messages(events, 1000, { 'last-event-id': String(last) });
+  assert.equal(more[0]!.event, 'state', 'the state as it is now comes first');
+  const ids = [...seen.slice(1), ...more.slice(1)]
+    .filter((one) => one.event !== 'progress')
+    .map((one) => one.id);
+  assert.deepEqual(
+    ids,
+    Array.from({ length: 13 }, (_, i) => i + 1),
+  );
+  const texts = more.flatMap(({ event, data }) => (event === 'log' ? [data['text']] : []));
+  assert.ok(texts.includes('after 4'));
+  const final = more.at(-1)!;
+  assert.deepEqual([final.event, final.data['status'], final.data['progress']], ['state', 'successful', 100]);
+  const again = await fetch(events, { headers: { 'last-event-id': String(final.id) } });
+  assert.equal(again.status, 204);
+  assert.equal((await fetch(`${url}/jobs/none/events`)).status, 404);
+});
+
+test('the client follows a job to its end, with its whole log', async (t) => {
+  const { work, open, running } = gate();
+  const { jobs, fill, client } = await served(t, async (context, inputs) => {
+    context.log('info', 'one');
+    context.progress({ total: 4, done: 1 });
+    await work(context, inputs);
+    context.log('error', 'two');
+  });
+  const { id } = await jobs.start(fill, {});
+  await running;
+  const seen: JobEvent[] = [];
+  for await (const event of client.jobEvents(id)) {
+    seen.push(event);
+    if (event.event === 'log') open('done');
+  }
+  const logs = seen.flatMap((event) =>
+    event.event === 'log' ? [`${event.data.level} ${event.data.text}`] : [],
+  );
+  assert.deepEqual(logs, ['info one', 'error two']);
+  const last = seen.at(-1)!;
+  assert.deepEqual([last.event, last.event === 'state' && last.data.status], ['state', 'successful']);
+  for await (const event of client.jobEvents(id)) seen.push(event);
+  assert.equal(seen.filter(({ event }) => event === 'log').length, 4, 'also after the end');
+  await assert.rejects(client.jobEvents('none').next(), { code: 'TW_JOB_NOT_FOUND' });
+});
+
+test('as many listeners as the server takes, each gets the end; readers that go leave their place', async (t) => {
+  const { work, open, running } = gate();
+  const { jobs, fill, url } = await served(t, work);
+  const { id } = await jobs.start(fill, {});
+  await running;
+  const events = `${url}/jobs/${id}/events`;
+  const first = new AbortController();
+  const connect = () => fetch(events);
+  const open256 = await Promise.all([
+    fetch(events, { signal: first.signal }),
+    ...Array.from({ length: 255 }, connect),
+  ]);
+  assert.ok(open256.every(({ status }) => status === 200));
+  const refused = await connect();
+  assert.equal(refused.status, 429);
+  assert.ok(Number(refused.headers.get('retry-after')) > 0);
+  assert.equal(((await refused.json()) as { code: string }).code, 'TW_API_TOO_MANY_LISTENERS');
+  first.abort();
+  let late = await connect();
+  while (late.status !== 200) {
+    await sleep(20);
+    late = await connect();
+  }
+  open('done');
+  const texts = await Promise.all([...open256.slice(1), late].map((response) => response.text()));
+  assert.ok(texts.every((text) => text.includes('"status":"successful"')));
+});

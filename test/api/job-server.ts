@@ -1,0 +1,48 @@
+/** A server whose processes are those of a test, beside ingest. */
+import type { FastifyInstance } from 'fastify';
+import { buildServer } from '../../src/api/index.js';
+import { Imagery } from '../../src/imagery/index.js';
+import { IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
+import { Jobs, type Process } from '../../src/jobs/index.js';
+import { Storage } from '../../src/storage/index.js';
+
+export interface JobServer {
+  server: FastifyInstance;
+  jobs: Jobs;
+  storage: Storage;
+}
+
+export async function jobServer(
+  t: { after(work: () => Promise<void>): void },
+  data: string,
+  processes: Process[],
+  access: { token?: string; readToken?: string; rateLimit?: number; log?: boolean } = {},
+): Promise<JobServer> {
+  const storage = await Storage.open(data);
+  const workers = new IngestWorkers(1, 128e6);
+  const imagery = new Imagery({ storage, cores: 1 });
+  const all = [...processes, ingestProcess({ storage, workers, memory: 128e6 })];
+  const jobs = await Jobs.open(storage, all, { resume: true });
+  const server = await buildServer(
+    {
+      version: '0',
+      nodeId: 'test',
+      storage,
+      imagery,
+      jobs,
+      processes: new Map(all.map((one) => [one.id, one])),
+      allowedFolders: [],
+      maxUpload: 1e8,
+    },
+    { log: false, ownerSecret: 'owner', ...access },
+  );
+  t.after(async () => {
+    await jobs.close();
+    server.server.closeAllConnections();
+    await server.close();
+    await workers.close();
+    await imagery.close();
+    await storage.close();
+  });
+  return { server, jobs, storage };
+}

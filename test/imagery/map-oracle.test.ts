@@ -1,0 +1,71 @@
+/** Map tiles against gdalwarp of the same stored file. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { cellBbox, gridByName } from '../../src/geocode/index.js';
+import { readRaster } from '../../src/raster/index.js';
+import { hasGdal } from '../support/gdal.js';
+import { tilesOf } from '../support/node.js';
+import { mapTileAt, nodeWithScenes, pictureOf } from './maps.js';
+
+const skip = hasGdal ? false : 'gdalwarp is not installed';
+
+/** Stored numbers that become 0 and 255. */
+const LOW = 300;
+const HIGH = 1100;
+
+for (const grid of ['geohash', 'quadtile'] as const) {
+  test(`map tiles of ${grid} cells show what gdalwarp shows`, { skip }, async (t) => {
+    // Cells of more than 1,024 pixels of 2.5 m, so that there are two overviews.
+    const scene = { datetime: '2024-06-01T10:00:00Z', width: 1300, height: 1200, pixel: 2.5, edge: 150 };
+    const precision = grid === 'geohash' ? 5 : 13;
+    const { node, folder } = await nodeWithScenes(t, [scene], { grid, precision });
+    const tiles = await tilesOf(node);
+    const tile = tiles.toSorted((a, b) => b.coverage - a.coverage)[0];
+    const group = tile.groups.find(({ role }) => role === 'data')!;
+    assert.ok(group.width > 1024, 'two overviews at least');
+    const file = node.storage.tilePath(tile, group.name);
+    const [west, south, east, north] = cellBbox(gridByName(grid), tile.geocode);
+    const place = [(west + east) / 2, (south + north) / 2] as const;
+    const metres = (2 * 20037508.342789244) / 256;
+
+    for (const [zoom, resampling, overview] of [
+      [19, 'nearest', 'NONE'],
+      [19, 'bilinear', 'NONE'],
+      [17, 'bilinear', 'NONE'],
+      [15, 'nearest', undefined],
+      [13, 'nearest', undefined],
+      [12, 'nearest', undefined],
+    ] as const) {
+      const map = mapTileAt(zoom, ...place);
+      const look = `assets=${group.name}&bidx=3&rescale=${LOW / 1e4},${HIGH / 1e4}&resampling=${resampling}`;
+      const { pixels } = await pictureOf(node, `/xyz/test/${zoom}/${map.x}/${map.y}.png?${look}`);
+      // Ours reads the smallest overview that is not coarser than the map, in both directions.
+      const ground = metres / 2 ** zoom;
+      const cellWidth = ((east - west) / 360) * 2 * 20037508.342789244;
+      const finest = (ground / cellWidth) * group.width;
+      const level = overview ?? (finest < 2 ? 'NONE' : String(Math.floor(Math.log2(finest)) - 1));
+      const out = join(folder, `${grid}-${zoom}-${resampling}.tif`);
+      const window = ['-te', map.west, map.south, map.east, map.north, '-ts', 256, 256].map(String);
+      const how = ['-et', '0', '-ovr', level, '-r', resampling === 'nearest' ? 'near' : 'bilinear'];
+      execFileSync('gdalwarp', ['-q', '-t_srs', 'EPSG:3857', ...window, ...how, file, out]);
+      const { bands } = await readRaster(out, [2]);
+      let data = 0;
+      let near = 0;
+      let clear = 0;
+      for (let i = 0; i < bands[0].length; i++) {
+        if (bands[0][i] === 0) continue;
+        data++;
+        const count = Math.min(255, Math.max(0, ((bands[0][i] - LOW) / (HIGH - LOW)) * 255));
+        if (pixels[4 * i + 3] === 255) clear++;
+        if (Math.abs(pixels[4 * i] - count) <= 1) near++;
+      }
+      const name = `${grid} ${zoom} ${resampling} -ovr ${level}: ${near} of ${data}`;
+      assert.ok(data > 1000, name);
+      // Overviews of data are means of what is valid, those of masks are single pixels: along edges these differ.
+      assert.ok(clear >= 0.95 * data, `${name}, ${clear} opaque`);
+      assert.ok(near >= 0.99 * clear, name);
+    }
+  });
+}

@@ -1,0 +1,91 @@
+/** The least cloudy mosaic against a choice made pixel by pixel from the files. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { gridByName } from '../../src/geocode/index.js';
+import type { TilewrightNode } from '../../src/node.js';
+import { readRaster } from '../../src/raster/index.js';
+import type { TileRecord } from '../../src/storage/index.js';
+import { tilesOf } from '../support/node.js';
+import { type DatedScene, mapTileAt, nodeWithScenes, pictureOf } from './maps.js';
+
+const HALF = 20037508.342789244;
+const LOW = 0.04;
+const HIGH = 0.13;
+
+/** Stored red and mask codes of a tile, whole. */
+async function pixelsOf(node: TilewrightNode, tile: TileRecord) {
+  const group = tile.groups.find(({ role }) => role === 'data')!;
+  const { bands } = await readRaster(node.storage.tilePath(tile, group.name), [2]);
+  const mask = await readRaster(node.storage.tilePath(tile, 'mask'));
+  return { tile, red: bands[0], width: group.width, height: group.height, mask: mask.bands[0] };
+}
+
+test('each pixel is that of the least cloudy tile that shows it clear', async (t) => {
+  const scenes: DatedScene[] = fc
+    .sample(
+      fc.record({
+        cloud: fc.constantFrom(0, 20, 30, 60, 90),
+        edge: fc.constantFrom(0, 60, 150, 240),
+        seed: fc.integer({ min: 1, max: 1e6 }),
+      }),
+      { seed: 42, numRuns: 6 },
+    )
+    .map((options, i) => ({ ...options, datetime: `2024-06-${10 + i}T10:00:00Z` }));
+  const { node } = await nodeWithScenes(t, scenes);
+  const tiles = await tilesOf(node);
+  const all = await Promise.all(tiles.map((tile) => pixelsOf(node, tile)));
+  const grid = gridByName('geohash');
+
+  for (const [z, lon, lat, filter, keep] of [
+    // More than 64 tiles, so that they are found step by step.
+    [13, 15.01, 47.845, '', () => true],
+    [13, 15.01, 47.845, '&minCloud=10', ({ cloudCover }: TileRecord) => cloudCover! >= 10],
+    [14, 15.01, 47.845, '', () => true],
+    [16, 15.02, 47.843, '', () => true],
+    [15, 15.015, 47.843, '&maxCloud=40', ({ cloudCover }: TileRecord) => cloudCover! <= 40],
+    [
+      15,
+      15.015,
+      47.843,
+      '&datetime=2024-06-12/2024-06-14',
+      ({ start }: TileRecord) => start >= Date.UTC(2024, 5, 12) && start < Date.UTC(2024, 5, 15),
+    ],
+  ] as const) {
+    const map = mapTileAt(z, lon, lat);
+    const look = `expression=red&rescale=${LOW},${HIGH}${filter}`;
+    const { pixels } = await pictureOf(node, `/xyz/test/${z}/${map.x}/${map.y}.png?${look}`);
+    const order = all
+      .filter(({ tile }) => keep(tile))
+      .toSorted((a, b) => a.tile.cloudCover! - b.tile.cloudCover! || b.tile.start - a.tile.start);
+    let drawn = 0;
+    let wrong = 0;
+    for (let i = 0; i < 256 * 256; i++) {
+      const x = map.west + (((i % 256) + 0.5) / 256) * (map.east - map.west);
+      const y = map.north - ((Math.floor(i / 256) + 0.5) / 256) * (map.north - map.south);
+      const pixelLon = (x / HALF) * 180;
+      const pixelLat = (Math.atan(Math.sinh((y / HALF) * Math.PI)) * 180) / Math.PI;
+      const geocode = grid.encode(pixelLon, pixelLat, 6);
+      const { west, south, east, north } = grid.bounds(geocode);
+      let expected = NaN;
+      for (const { tile, red, width, height, mask } of order) {
+        if (tile.geocode !== geocode) continue;
+        const column = Math.floor(((pixelLon - west) / (east - west)) * width);
+        const row = Math.floor(((north - pixelLat) / (north - south)) * height);
+        const at = row * width + column;
+        if (red[at] === 0 || (mask[at] !== 1 && mask[at] !== 255)) continue;
+        expected = red[at] * 0.0001;
+        break;
+      }
+      if (!Number.isNaN(expected)) drawn++;
+      const opaque = pixels[4 * i + 3] === 255;
+      const count = Math.min(255, Math.max(0, ((expected - LOW) / (HIGH - LOW)) * 255));
+      if (opaque === Number.isNaN(expected)) wrong++;
+      else if (opaque && Math.abs(pixels[4 * i] - count) > 1) wrong++;
+    }
+    const name = `${z} ${filter}: ${wrong} wrong of ${drawn} drawn`;
+    assert.ok(drawn > 3000, name);
+    // Rounding of a position on the edge between two pixels.
+    assert.ok(wrong <= 20, name);
+  }
+});

@@ -1,0 +1,163 @@
+/** Series against a naive reading of all pixels. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { gridByName } from '../../src/geocode/index.js';
+import type { TilewrightNode } from '../../src/node.js';
+import { readRaster } from '../../src/raster/index.js';
+import { tilesOf } from '../support/node.js';
+import { type DatedScene, nodeWithScenes } from './maps.js';
+
+const SCENES: DatedScene[] = [
+  { datetime: '2024-06-01T10:00:00Z', seed: 1, cloud: 0 },
+  { datetime: '2024-06-11T10:00:00Z', seed: 2, cloud: 60, edge: 50 },
+  { datetime: '2024-06-21T10:00:00Z', seed: 3, cloud: 100 },
+  { datetime: '2024-07-01T10:00:00Z', seed: 4, cloud: 20, edge: 200 },
+];
+
+interface Date {
+  datetime: string;
+  value?: number | null;
+  mean?: number | null;
+  std?: number | null;
+  min?: number | null;
+  max?: number | null;
+  median?: number | null;
+  valid: number;
+  pixels: number;
+}
+
+async function seriesOf(node: TilewrightNode, payload: object): Promise<Date[]> {
+  const answer = await node.server.inject({ method: 'POST', url: '/timeseries', payload });
+  assert.equal(answer.statusCode, 200, answer.body);
+  return answer.json().series;
+}
+
+/** NDVI of clear pixels whose centre is inside, by date, from whole files. */
+async function naive(node: TilewrightNode, inside: (lon: number, lat: number) => boolean) {
+  const dates = new Map<string, { values: number[]; pixels: number }>();
+  for (const tile of await tilesOf(node)) {
+    const group = tile.groups.find(({ role }) => role === 'data')!;
+    const { bands } = await readRaster(node.storage.tilePath(tile, group.name), [2, 3]);
+    const mask = await readRaster(node.storage.tilePath(tile, 'mask'));
+    const { west, south, east, north } = gridByName(tile.grid).bounds(tile.geocode);
+    const key = new globalThis.Date(tile.start).toISOString();
+    const date = dates.get(key) ?? { values: [], pixels: 0 };
+    dates.set(key, date);
+    for (let i = 0; i < group.width * group.height; i++) {
+      const x = west + (((i % group.width) + 0.5) / group.width) * (east - west);
+      const y = north - ((Math.floor(i / group.width) + 0.5) / group.height) * (north - south);
+      const [lon, lat] = gridByName(tile.grid).toLonLat(x, y);
+      if (!inside(lon, lat)) continue;
+      date.pixels++;
+      const [red, nir] = [bands[0][i] * 0.0001, bands[1][i] * 0.0001];
+      const code = mask.bands[0][i];
+      if (bands[0][i] !== 0 && bands[1][i] !== 0 && (code === 1 || code === 255))
+        date.values.push((nir - red) / (nir + red));
+    }
+  }
+  return [...dates].sort().map(([datetime, date]) => ({ datetime, ...date }));
+}
+
+const near = (a: number | null | undefined, b: number) =>
+  assert.ok(typeof a === 'number' && Math.abs(a - b) <= 1e-9, `${a} is not ${b}`);
+
+for (const grid of ['geohash', 'quadtile'] as const) {
+  test(`polygons and points over ${grid} cells`, async (t) => {
+    const precision = grid === 'geohash' ? 6 : 15;
+    const { node } = await nodeWithScenes(t, SCENES, { grid, precision });
+
+    await t.test('a polygon over several cells, with a hole', async () => {
+      const outer = [
+        [15.003, 47.835],
+        [15.031, 47.836],
+        [15.03, 47.849],
+        [15.012, 47.851],
+        [15.003, 47.835],
+      ];
+      const hole = [
+        [15.012, 47.84],
+        [15.018, 47.84],
+        [15.018, 47.844],
+        [15.012, 47.844],
+        [15.012, 47.84],
+      ];
+      const within = (ring: number[][], lon: number, lat: number) => {
+        let odd = false;
+        for (let i = 1; i < ring.length; i++) {
+          const [[x1, y1], [x2, y2]] = [ring[i - 1], ring[i]];
+          if (y1 > lat !== y2 > lat && lon < x1 + ((lat - y1) / (y2 - y1)) * (x2 - x1)) odd = !odd;
+        }
+        return odd;
+      };
+      const inside = (lon: number, lat: number) => within(outer, lon, lat) && !within(hole, lon, lat);
+      const geometry = { type: 'Polygon', coordinates: [outer, hole] };
+      const found = await seriesOf(node, { geometry, expression: 'ndvi' });
+      const expected = await naive(node, inside);
+      assert.equal(found.length, SCENES.length);
+      const total = Math.max(...expected.map(({ pixels }) => pixels));
+      assert.ok(total > 10_000);
+      for (const [i, { datetime, values }] of expected.entries()) {
+        assert.equal(found[i].datetime, datetime);
+        assert.equal(found[i].valid, values.length, datetime);
+        assert.equal(found[i].pixels, total);
+        if (values.length === 0) {
+          assert.equal(found[i].mean, null);
+          continue;
+        }
+        const sorted = values.toSorted((a, b) => a - b);
+        const mean = values.reduce((a, b) => a + b, 0) / values.length;
+        near(found[i].mean, mean);
+        near(found[i].std, Math.sqrt(values.reduce((a, b) => a + (b - mean) ** 2, 0) / values.length));
+        near(found[i].min, sorted[0]);
+        near(found[i].max, sorted[sorted.length - 1]);
+        const half = sorted.length / 2;
+        near(found[i].median, (sorted[Math.ceil(half) - 1] + sorted[Math.floor(half)]) / 2);
+      }
+      assert.equal(found[2].valid, 0, 'all cloud');
+    });
+
+    await t.test('points have the value of the pixel that holds them', async () => {
+      const [tile] = (await tilesOf(node)).filter(({ coverage }) => coverage === 100);
+      const cells = gridByName(grid);
+      const { west, south, east, north } = cells.bounds(tile.geocode);
+      const { width, height } = tile.groups[0];
+      for (const [column, row] of [
+        [0, 0],
+        [width - 1, height - 1],
+        [5, 40],
+      ]) {
+        const centre = (c: number, r: number) =>
+          cells.toLonLat(
+            west + ((c + 0.5) / width) * (east - west),
+            north - ((r + 0.5) / height) * (north - south),
+          );
+        const [lon, lat] = centre(column, row);
+        const found = await seriesOf(node, {
+          geometry: { type: 'Feature', geometry: { type: 'Point', coordinates: [lon, lat] } },
+          expression: '(nir - red) / (nir + red)',
+        });
+        const expected = await naive(node, (x, y) => Math.hypot(x - lon, y - lat) < 1e-9);
+        for (const [i, date] of found.entries()) {
+          const [value] = expected.find(({ datetime }) => datetime === date.datetime)!.values;
+          assert.equal(date.pixels, 1);
+          assert.equal(date.valid, value === undefined ? 0 : 1, `${i}`);
+          if (value === undefined) assert.equal(date.value, null);
+          else near(date.value, value);
+        }
+        assert.ok(found.some(({ valid }) => valid === 1));
+      }
+    });
+
+    await t.test('the filter picks the dates', async () => {
+      const geometry = { type: 'Point', coordinates: [15.02, 47.843] };
+      const series = await seriesOf(node, { geometry, expression: 'nir', datetime: '2024-06-05/2024-06-30' });
+      assert.deepEqual(
+        series.map(({ datetime }) => datetime),
+        ['2024-06-11T10:00:00.000Z', '2024-06-21T10:00:00.000Z'],
+      );
+      assert.deepEqual(await seriesOf(node, { geometry, expression: 'nir', collections: ['none'] }), []);
+      const nowhere = { type: 'Point', coordinates: [0, 0] };
+      assert.deepEqual(await seriesOf(node, { geometry: nowhere, expression: 'nir' }), []);
+    });
+  });
+}
