@@ -1,6 +1,7 @@
 /** How many pixels the groups of tiles have in another cell. */
 import { gridByName, groundSize, type PixelGrid, pixelGrids } from '../geocode/index.js';
-import type { TileRecord } from '../storage/index.js';
+import { bytesPerSample } from '../raster/index.js';
+import type { GroupRecord, TileRecord } from '../storage/index.js';
 
 type Cell = Pick<TileRecord, 'grid' | 'geocode'>;
 type Tile = Cell & { groups: PixelGrid[] };
@@ -15,6 +16,15 @@ const nominal = (metres: number) => Number(metres.toPrecision(3));
 export function cellSizes(cell: Cell, tiles: Tile[]): PixelGrid[] {
   const [first] = tiles;
   return nestedSizes(cell, tiles) ?? pixelGrids(gridByName(cell.grid), cell.geocode, pixelSizes(first));
+}
+
+/** Bytes of all bands of a tile whose groups have these sizes. */
+export function tileBytes(groups: GroupRecord[], sizes: PixelGrid[]): number {
+  return groups.reduce(
+    (sum, { bands, dataType }, g) =>
+      sum + sizes[g].width * sizes[g].height * bands.length * bytesPerSample(dataType),
+    0,
+  );
 }
 
 function nestedSizes({ grid, geocode }: Cell, tiles: Tile[]): PixelGrid[] | null {

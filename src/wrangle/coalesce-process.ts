@@ -3,7 +3,7 @@ import { type Bbox, cellBbox, gridByName } from '../geocode/index.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import { type FilterParams, filterBody, parseFilter, searchTiles, type TileFilter } from '../query/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
-import { cellSizes } from './cell-sizes.js';
+import { cellSizes, tileBytes } from './cell-sizes.js';
 import {
   type Derivation,
   derive,
@@ -115,16 +115,21 @@ function scenesAt(scenes: TileRecord[][], time: TileRecord, window: number): Til
   return scenes.filter(([tile]) => distance(tile, time) === nearest.get(tile.collection));
 }
 
+/** A thread holds all bands of a tile, and its files, at once. */
+const MOST_BYTES = 512e6;
+
 function planOne(cell: PickedCell, tiles: TileRecord[]): Planned {
   const [first] = tiles;
   if (first.grid === cell.grid && first.geocode === cell.geocode) return { skipped: 'has that cell already' };
   const { collection, scene, start, end, platform } = first;
   const { grid, geocode } = cell;
   const facts = { collection, scene, grid, geocode, source: 'coalesced' as const, start, end, platform };
+  const sizes = cellSizes(facts, tiles);
+  if (tileBytes(first.groups, sizes) > MOST_BYTES) return { skipped: 'its tile would be larger than 512 MB' };
   return {
     facts,
     inputs: tiles,
     parameters: {},
-    task: (tile, sources) => ({ kind: 'cut', tile, sources, sizes: cellSizes(facts, tiles) }),
+    task: (tile, sources) => ({ kind: 'cut', tile, sources, sizes }),
   } satisfies Derivation;
 }

@@ -67,7 +67,7 @@ const LISTED_FAILURES = 1000;
 const NAMED_REASONS = 3;
 
 /**
- * Makes all tiles that `planned` gives. A tile that is newer than all its inputs is left as it is. One that fails is named and
+ * Makes all tiles that `planned` gives, each once. A tile that is newer than all its inputs is left as it is. One that fails is named and
  * the others go on; the job fails where all do, and ends at once where the data folder cannot be written.
  */
 export function derive(
@@ -105,7 +105,6 @@ class DeriveRun {
   async run(planned: AsyncIterable<Planned>): Promise<WrangleResults> {
     this.job.partial(() => this.results);
     let batch: { id: string; derivation: Derivation }[] = [];
-    const seen = new Set<string>();
     for await (const one of planned) {
       this.job.signal.throwIfAborted();
       this.counts.total++;
@@ -114,9 +113,8 @@ class DeriveRun {
         continue;
       }
       const id = idOf(one);
-      if (seen.has(id) || (await this.isCurrent(id, one))) this.keep();
+      if (await this.isCurrent(id, one)) this.keep();
       else batch.push({ id, derivation: one });
-      seen.add(id);
       if (batch.length < BATCH) continue;
       await this.make(batch);
       batch = [];

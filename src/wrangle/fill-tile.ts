@@ -1,6 +1,6 @@
 /** Makes one filled tile: masks first, then only the pixels that are taken. */
 import { type CellFile, type CellGroup, encodeCell, encodeMask, type GroupPixels } from '../ingest/index.js';
-import { cloudCoverOf, coverageOf, histogramOf, openRaster, readWindow } from '../raster/index.js';
+import { cloudCoverOf, coverageOf, openRaster, readWindow } from '../raster/index.js';
 import { validOf } from './figures.js';
 import { matchGroups } from './match-bands.js';
 import { cellGroup, holeOf, imageGroups, readGroup, readMask } from './read-tile.js';
@@ -11,6 +11,7 @@ import {
   MOST_INPUTS,
   NOWHERE,
   placePixels,
+  positionsOf,
   type Splice,
   takeFrom,
   windowOf,
@@ -56,7 +57,7 @@ async function chooseDonors(
 ): Promise<number[]> {
   const used: number[] = [];
   for (const [number, donor] of donors.entries()) {
-    if (used.length + 1 === MOST_INPUTS || meets(splice.mask, targets)) break;
+    if (used.length + 1 === MOST_INPUTS || meets(splice, targets)) break;
     if (!matchGroups(base, donor)) continue;
     const { codes, header } = await readMask(donor);
     if (header.width !== size.width || header.height !== size.height) continue;
@@ -65,10 +66,8 @@ async function chooseDonors(
   return used;
 }
 
-function meets(mask: Uint8Array, targets: Targets): boolean {
-  const codes = histogramOf(mask);
-  const cloud = cloudCoverOf(codes) ?? 0;
-  return cloud <= targets.cloud && coverageOf(codes) >= targets.coverage;
+function meets({ codes }: Splice, targets: Targets): boolean {
+  return (cloudCoverOf(codes) ?? 0) <= targets.cloud && coverageOf(codes) >= targets.coverage;
 }
 
 /** Puts what input `number` gives into the bands of a group, as the base stores its values. */
@@ -78,9 +77,10 @@ async function splicePixels(
   number: number,
   donor: TileFiles,
 ): Promise<void> {
-  const window = windowOf(provenance, group, number);
+  const positions = positionsOf(provenance, number);
   const match = matchGroups({ groups: [group] }, donor)?.[0];
-  if (!window || !match) return;
+  if (positions.length === 0 || !match) return;
+  const window = windowOf(positions, group.width);
   const header = await openRaster(match.group.path);
   const pixels = await readWindow(header, match.bands, window);
   const encoding = (of: typeof group, band: number) => ({
@@ -92,7 +92,7 @@ async function splicePixels(
   for (const [b, band] of match.bands.entries()) {
     const from = encoding(match.group, band);
     const convert = conversion(from, encoding(group, b));
-    const to = { provenance, width: group.width, number };
+    const to = { positions, width: group.width };
     placePixels(bands[b], to, { pixels: pixels[b], window, hole: from.hole }, convert);
   }
 }

@@ -1,5 +1,5 @@
 /** Takes pixels of other dates where a date has none, or has cloud or shadow. Pure: masks and pixels in, the same out. */
-import { type DataType, Mask, type PixelArray, type Window } from '../raster/index.js';
+import { type DataType, histogramOf, Mask, type PixelArray, type Window } from '../raster/index.js';
 
 /** In `provenance`: the pixel holds no data. */
 export const NOWHERE = 255;
@@ -10,11 +10,17 @@ export const MOST_INPUTS = NOWHERE;
 export interface Splice {
   mask: Uint8Array;
   provenance: Uint8Array;
+  /** Number of pixels of each mask code. */
+  codes: Uint32Array;
 }
 
 /** The base alone is input 0. */
 export function beginSplice(base: Uint8Array): Splice {
-  return { mask: base.slice(), provenance: base.map((code) => (code === Mask.nodata ? NOWHERE : 0)) };
+  return {
+    mask: base.slice(),
+    codes: histogramOf(base),
+    provenance: base.map((code) => (code === Mask.nodata ? NOWHERE : 0)),
+  };
 }
 
 /** `GIVES[mine][theirs]`, flat: 1 where a pixel of code `theirs` takes the place of one of code `mine`. */
@@ -28,10 +34,12 @@ GIVES[Mask.nodata * 256 + Mask.notAssessed] = 1;
  * Takes what a donor has to give into the splice, as input `number`, and returns the number of pixels: clear and snow for
  * holes, cloud and shadow; pixels that nothing has assessed for holes alone.
  */
-export function takeFrom({ mask, provenance }: Splice, donor: Uint8Array, number: number): number {
+export function takeFrom({ mask, provenance, codes }: Splice, donor: Uint8Array, number: number): number {
   let taken = 0;
   for (let i = 0; i < mask.length; i++) {
     if (GIVES[mask[i] * 256 + donor[i]] === 0) continue;
+    codes[mask[i]]--;
+    codes[donor[i]]++;
     mask[i] = donor[i];
     provenance[i] = number;
     taken++;
@@ -56,20 +64,26 @@ export function coarsen(provenance: Uint8Array, fine: Size, coarse: Size): Uint8
   return out;
 }
 
-/** The smallest window that holds all pixels of input `number`; null where there are none. */
-export function windowOf(provenance: Uint8Array, { width, height }: Size, number: number): Window | null {
-  let [left, right, top, bottom] = [width, -1, height, -1];
-  for (let row = 0; row < height; row++) {
-    const line = provenance.subarray(row * width, (row + 1) * width);
-    const first = line.indexOf(number);
-    if (first < 0) continue;
-    if (top === height) top = row;
-    bottom = row;
-    if (first < left) left = first;
-    const last = line.lastIndexOf(number);
-    if (last > right) right = last;
+/** Where the pixels of input `number` are. */
+export function positionsOf(provenance: Uint8Array, number: number): Uint32Array {
+  let count = 0;
+  for (let i = 0; i < provenance.length; i++) if (provenance[i] === number) count++;
+  const positions = new Uint32Array(count);
+  for (let i = 0, n = 0; n < count; i++) if (provenance[i] === number) positions[n++] = i;
+  return positions;
+}
+
+/** The smallest window that holds all of these positions, of which there is at least one. */
+export function windowOf(positions: Uint32Array, width: number): Window {
+  let [left, right] = [width, 0];
+  for (let n = 0; n < positions.length; n++) {
+    const column = positions[n] % width;
+    if (column < left) left = column;
+    if (column > right) right = column;
   }
-  return right < 0 ? null : { column: left, row: top, width: right - left + 1, height: bottom - top + 1 };
+  const row = Math.floor(positions[0] / width);
+  const bottom = Math.floor(positions[positions.length - 1] / width);
+  return { column: left, row, width: right - left + 1, height: bottom - row + 1 };
 }
 
 /** How a band stores its values: physical value = stored * scale + offset; `hole` stands for no data. */
@@ -109,21 +123,20 @@ const RANGES: Record<DataType, [low: number, high: number]> = {
 };
 
 /**
- * Puts the pixels of input `number` into `out`; `pixels` are those of `window`, which holds them all. Where the input holds no
- * data in this band, `out` stays as it is: its mask speaks for the bands of the finest group only.
+ * Puts the pixels of an input at these positions into `out`, which is `width` pixels wide; `pixels` are those of `window`,
+ * which holds them all. Where the input holds no data in this band, `out` stays as it is: its mask speaks for the bands of the
+ * finest group only.
  */
 export function placePixels(
   out: PixelArray,
-  { provenance, width, number }: { provenance: Uint8Array; width: number; number: number },
+  { positions, width }: { positions: Uint32Array; width: number },
   { pixels, window, hole }: { pixels: PixelArray; window: Window; hole: number | undefined },
   convert: ((stored: number) => number) | null,
 ): void {
-  for (let row = 0, from = 0; row < window.height; row++) {
-    let to = (window.row + row) * width + window.column;
-    for (let column = 0; column < window.width; column++, from++, to++) {
-      if (provenance[to] !== number) continue;
-      const value = pixels[from];
-      if (value !== hole && !Number.isNaN(value)) out[to] = convert === null ? value : convert(value);
-    }
+  for (let n = 0; n < positions.length; n++) {
+    const to = positions[n];
+    const row = Math.floor(to / width);
+    const value = pixels[(row - window.row) * window.width + to - row * width - window.column];
+    if (value !== hole && !Number.isNaN(value)) out[to] = convert === null ? value : convert(value);
   }
 }

@@ -49,7 +49,7 @@ export interface TensorResults {
 /** A GeoTIFF is made in memory; a NumPy file grows on the disk. */
 const MOST_TIFF_BYTES = 512e6;
 /** One tile's planes in a thread. */
-const MOST_STEP_BYTES = 512e6;
+const MOST_STEP_BYTES = 256e6;
 
 export function tensorProcess(context: WrangleContext): Process {
   return {

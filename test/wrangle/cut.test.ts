@@ -280,5 +280,11 @@ test('what cannot be cut is refused by name', async (t) => {
   const { skipped } = await runProcess<WrangleResults>(storage, split, { precision: 5 });
   assert.deepEqual(skipped, { 'its cell is not coarser than precision 5': 1 });
   const coalesce = coalesceProcess({ storage, workers });
+  // A cell of thousands of times as many pixels as the tile has.
+  const large = { ...tileOf(CELL.slice(0, 2), 64, 64, 1), collection: 'large' };
+  await storeScene(storage, { id: 'l', day: 0, tiles: [large] });
+  assert.deepEqual((await runProcess<WrangleResults>(storage, coalesce, { to: 'large' })).skipped, {
+    'its tile would be larger than 512 MB': 1,
+  });
   await assert.rejects(runProcess(storage, coalesce, { to: 'absent' }), { code: 'TW_WRANGLE_NO_COLLECTION' });
 });
