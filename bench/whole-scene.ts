@@ -62,10 +62,10 @@ export async function benchWholeScene({ short, log }: BenchOptions): Promise<Ben
     note('rows', mpx / (await gdalRows(scene, two.tiles)).cpuSeconds);
     note('each file', mpx / (await gdalEach(scene, two.tiles, { together: false })));
     note('each group', mpx / (await gdalEach(scene, two.tiles, { together: true })));
-    const decoded = await ingest(jpeg, SMALL);
+    const decoded = await ingest(jpeg, [...PRECISION, '--cores', '2']);
     note('jpeg', sourceMpx / decoded.cost.cpuSeconds);
     note('decode', sourceMpx / (await decodeAll(jpeg)));
-    note('memory', decoded.cost.peakMB);
+    note('memory', (await ingest(jpeg, SMALL)).cost.peakMB);
     note('tiff memory', (await ingest(tiff, SMALL)).cost.peakMB);
     log(
       `round ${round + 1}: ${JSON.stringify(Object.fromEntries(Object.entries(series).map(([k, v]) => [k, v.at(-1)])))}`,

@@ -142,7 +142,8 @@ async function withoutCache(
       const started = performance.now();
       await imagery.mapTile({
         collection,
-        filter: { source: 'raw' },
+        filter: { op: '=', property: 'source', value: 'raw' },
+        source: 'raw',
         look,
         tile: { z, x, y },
         size: 256,

@@ -41,6 +41,9 @@ export interface AccessOptions {
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 const RATE = 200;
 
+/** Questions with a body. They change nothing. */
+const POST_READS = /^\/(search|timeseries|(collections\/[^/]+\/)?aggregate)$/;
+
 /** Refuses to let other machines in without a token. */
 export function requireSafeBinding(host: string, token: string | undefined): void {
   const loopback = host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
@@ -92,18 +95,16 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
   });
   server.options('/*', { schema: { hide: true } }, async (request, reply) => {
     const wanted = request.headers['access-control-request-method'] ?? 'GET';
-    const path = request.url.split('?')[0];
-    const readable =
-      wanted === 'GET' ||
-      wanted === 'HEAD' ||
-      (wanted === 'POST' && (path === '/search' || path === '/timeseries'));
+    const path = request.url.split('?')[0]!;
+    const readable = wanted === 'GET' || wanted === 'HEAD' || (wanted === 'POST' && POST_READS.test(path));
     if (readable) {
       reply
         .header('access-control-allow-methods', 'GET, HEAD, POST')
         .header(
           'access-control-allow-headers',
-          'authorization, content-type, range, if-none-match, last-event-id, x-request-id',
-        );
+          'accept, authorization, content-type, range, if-none-match, last-event-id, x-request-id',
+        )
+        .header('access-control-max-age', '86400');
     }
     return reply.code(204).send();
   });

@@ -105,8 +105,9 @@ export function withTarget(command: Command): Command {
   return withCommon(command);
 }
 
-export interface FilterOptions extends Omit<FilterParams, 'ids' | 'collections'> {
+export interface FilterOptions extends Omit<FilterParams, 'ids' | 'collections' | 'intersects' | 'query'> {
   collection?: string;
+  filter?: string;
 }
 
 export function withFilter(command: Command): Command {
@@ -122,7 +123,10 @@ export function withFilter(command: Command): Command {
     .addOption(flag('--max-cloud <percent>', 'at most this much cloud', number))
     .addOption(flag('--min-coverage <percent>', 'at least this much of the cell holds data', number))
     .addOption(flag('--source <source>', 'raw, split, filled, coalesced, predicted or cloud-free'))
-    .addOption(flag('--platform <name>', 'tiles of this platform'));
+    .addOption(flag('--platform <name>', 'tiles of this platform'))
+    .addOption(
+      flag('--filter <cql2>', `any other condition, for example "eo:cloud_cover < 5 OR scene LIKE 'LC08%'"`),
+    );
 }
 
 /** People write days; the API takes times only. */
@@ -134,9 +138,9 @@ function wholeDays(datetime: string): string {
 
 /** The filter of a command's options, as the API takes it. */
 export function filterOf(options: FilterOptions): FilterParams {
-  const { bbox, geocode, recurse, datetime, minCloud, maxCloud, minCoverage, source, platform, collection } =
+  const { bbox, datetime, collection, geocode, recurse, minCloud, maxCloud, minCoverage, source, platform } =
     options;
-  const filter: FilterParams = {
+  const params: FilterParams = {
     collections: collection === undefined ? undefined : [collection],
     bbox: bbox === undefined ? undefined : parseBbox(String(bbox)),
     datetime: datetime && wholeDays(datetime),
@@ -147,8 +151,9 @@ export function filterOf(options: FilterOptions): FilterParams {
     minCoverage,
     source,
     platform,
+    filter: options.filter,
   };
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
 }
 
 /**

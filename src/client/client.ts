@@ -20,6 +20,8 @@ export interface RunHooks {
 }
 
 export interface SearchRequest extends FilterParams {
+  /** `-eo:cloud_cover,datetime`; newest first where absent. */
+  sortby?: string;
   limit?: number;
   token?: string;
 }

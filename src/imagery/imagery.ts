@@ -1,7 +1,7 @@
 /** Maps, previews and time series of stored tiles. */
 import { availableParallelism } from 'node:os';
 import { type Bbox, type Grid, gridByName, quadtile } from '../geocode/index.js';
-import { collectionExtent, searchTiles, type TileFilter } from '../query/index.js';
+import { all, collectionExtents, type Filter, searchTiles } from '../query/index.js';
 import { WorkerPool } from '../raster/index.js';
 import type { CollectionRecord, Storage, TileRecord, TileSource } from '../storage/index.js';
 import { BlockCache } from './block-cache.js';
@@ -27,8 +27,10 @@ export interface ImageryOptions {
 
 export interface MapRequest {
   collection: CollectionRecord;
-  /** Which tiles may show; their collection and box are those of the map tile. */
-  filter: TileFilter;
+  /** Which tiles may show, of those of the collection and in the map tile. */
+  filter: Filter;
+  /** Of the tiles whose values the look is made to fit. */
+  source: TileSource;
   look: LookParams;
   tile: MapTile;
   /** Pixels of a side: 256, or twice that. */
@@ -70,17 +72,26 @@ export class Imagery {
    * A map tile of a collection: for each pixel the first clear one, least cloudy tile first; transparent where there is none.
    * Throws TW_IMAGERY_NO_MAP_TILE, _ZOOM, _EXPRESSION, _BAND, _LOOK, _TILE_FILE.
    */
-  async mapTile({ collection, filter, look: params, tile, size, format }: MapRequest): Promise<Buffer> {
+  async mapTile({
+    collection,
+    filter,
+    source,
+    look: params,
+    tile,
+    size,
+    format,
+  }: MapRequest): Promise<Buffer> {
     requireMapTile(tile);
     const smallest = smallestZoom(collection);
     if (tile.z < smallest) throw tooFarOut(collection.id, tile.z, smallest);
-    const reference = await this.reference(collection.id, filter.source);
+    const reference = await this.reference(collection.id, source);
     if (!reference) return this.blank(size, format);
     const look = await this.look(reference, params);
     const grid = gridByName(collection.grid);
     const pixels = mapPixels(tile, size, grid);
     const bbox = pixelBbox(pixels, grid);
-    const groups = leastCloudy(this.source.storage, { ...filter, collections: [collection.id], bbox });
+    const here = all([ofCollection(collection.id), { op: 's_intersects', shape: { bbox } }, filter]);
+    const groups = leastCloudy(this.source.storage, here);
     return this.encode(await mosaic(this.source, groups, pixels, look), look, format);
   }
 
@@ -98,11 +109,11 @@ export class Imagery {
   /** Where a look of a collection can be shown; undefined where it has no tiles. Throws what a map tile of it would. */
   async mapExtent({
     collection,
-    filter,
+    source,
     look,
-  }: Omit<MapRequest, 'tile' | 'size' | 'format'>): Promise<MapExtent | undefined> {
-    const reference = await this.reference(collection.id, filter.source);
-    const extent = collectionExtent(this.source.storage.index, collection.id);
+  }: Pick<MapRequest, 'collection' | 'source' | 'look'>): Promise<MapExtent | undefined> {
+    const reference = await this.reference(collection.id, source);
+    const extent = collectionExtents(this.source.storage.index).get(collection.id);
     if (!reference || !extent) return undefined;
     await this.look(reference, look);
     const minZoom = smallestZoom(collection);
@@ -110,7 +121,7 @@ export class Imagery {
   }
 
   /** Values of an expression at a place by date. Throws TW_IMAGERY_BAND, _TOO_MUCH, _TILE_FILE. */
-  series(request: { region: Region; expression: Expression; filter: TileFilter }): Promise<Series> {
+  series(request: { region: Region; expression: Expression; filter: Filter }): Promise<Series> {
     return readSeries(this.source.storage, this.pool, request);
   }
 
@@ -127,13 +138,13 @@ export class Imagery {
    * The tile that all map tiles of a collection take their look from: the newest when it was first needed, for as long as it is
    * there, so that neighbouring map tiles look alike.
    */
-  private async reference(collection: string, source?: TileSource): Promise<TileRecord | undefined> {
+  private async reference(collection: string, source: TileSource): Promise<TileRecord | undefined> {
     const { storage } = this.source;
     const key = `${collection} ${source}`;
     const known = this.references.get(key);
     const tile = known === undefined ? undefined : await storage.getTile(known);
     if (tile) return tile;
-    const filter = { collections: [collection], ...(source && { source }) };
+    const filter = all([ofCollection(collection), { op: '=', property: 'source', value: source }]);
     const [id] = searchTiles(storage.index, filter, { limit: 1 }).ids;
     if (id === undefined) return undefined;
     this.references.set(key, id);
@@ -148,6 +159,8 @@ export class Imagery {
     return encodePicture(new Uint8Array(4 * size * size), size, size, format);
   }
 }
+
+const ofCollection = (id: string): Filter => ({ op: '=', property: 'collection', value: id });
 
 function requireMapTile({ z, x, y }: MapTile): void {
   const inside = (value: number, count: number) => Number.isInteger(value) && value >= 0 && value < count;

@@ -1,6 +1,6 @@
 /** Values of an expression at a place, one for each date. */
 import { gridByName } from '../geocode/index.js';
-import { searchTiles, type TileFilter } from '../query/index.js';
+import { all, type Filter, searchTiles } from '../query/index.js';
 import type { WorkerPool } from '../raster/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
 import { type BandFile, bandFiles, layoutOf, maskFile, type Resolved, resolveBands } from './bands.js';
@@ -44,10 +44,10 @@ const MOST_CROSSINGS = 5_000_000;
 export async function readSeries(
   storage: Storage,
   pool: WorkerPool<Task, Result>,
-  request: { region: Region; expression: Expression; filter: TileFilter },
+  request: { region: Region; expression: Expression; filter: Filter },
 ): Promise<Series> {
   const { region, expression } = request;
-  const filter = { ...request.filter, bbox: request.filter.bbox ?? bboxOf(region) };
+  const filter = all([{ op: 's_intersects', shape: { bbox: bboxOf(region) } }, request.filter]);
   const found = searchTiles(storage.index, filter, { limit: MOST_TILES });
   if (found.next !== undefined) throw tooMuch(`${found.numberMatched} tiles`, MOST_TILES);
   const planner = new Planner(storage, region, expression);

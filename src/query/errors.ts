@@ -56,3 +56,111 @@ export const badToken = defineError(
   (given: string) =>
     `token "${given}" does not come from a search: use the token of the link "next" as it is, or start again without one`,
 );
+
+export const conflictingArea = defineError(
+  'TW_QUERY_BBOX_AND_INTERSECTS',
+  400,
+  'A search has both `bbox` and `intersects`. Give one of them, or say the other in `filter`.',
+  () => 'bbox and intersects are given both: give one of them, or S_INTERSECTS in filter for the other',
+);
+
+export const badGeometry = defineError(
+  'TW_QUERY_GEOMETRY',
+  400,
+  'A geometry is no GeoJSON or WKT geometry in degrees. Correct it.',
+  (why: string) =>
+    `the geometry cannot be used: ${why}. Give a GeoJSON geometry (or WKT in CQL2 text) in degrees, for example {"type": "Point", "coordinates": [-122.4, 37.8]}`,
+);
+
+export const badCql2Text = defineError(
+  'TW_QUERY_CQL2_SYNTAX',
+  400,
+  'A filter in CQL2 text breaks the grammar. The message names the position, counted from 1, and what is expected there.',
+  (position: number, expected: string, found: string) =>
+    `the filter cannot be read at character ${position}: expected ${expected}, found ${found}`,
+);
+
+export const badCql2 = defineError(
+  'TW_QUERY_CQL2',
+  400,
+  'A filter is no CQL2: an operator is unknown, or has arguments that it does not take. The message says where.',
+  (where: string, why: string) => `the filter cannot be used${where && ` (${where})`}: ${why}`,
+);
+
+export const unsupportedCql2 = defineError(
+  'TW_QUERY_CQL2_UNSUPPORTED',
+  400,
+  'A filter uses a part of CQL2 that this server does not offer: functions, arithmetic, arrays, case-insensitive comparison.',
+  (where: string, what: string) =>
+    `the filter uses ${what}${where && ` (${where})`}, which is not offered here: compare a property with literals`,
+);
+
+export const unknownProperty = defineError(
+  'TW_QUERY_UNKNOWN_PROPERTY',
+  400,
+  'A filter or an order names a property that Items do not have. Use one of those that /queryables lists.',
+  (name: string, where: string, known: string) =>
+    `there is no property "${name}"${where && ` (${where})`}: use one of ${known}`,
+);
+
+export const notQueryable = defineError(
+  'TW_QUERY_NOT_QUERYABLE',
+  400,
+  'A filter names a property that Items have but that searches cannot ask for. Use one of those that /queryables lists.',
+  (name: string, where: string, known: string) =>
+    `Items have "${name}", but searches cannot ask for it${where && ` (${where})`}: use one of ${known}`,
+);
+
+export const filterTooComplex = defineError(
+  'TW_QUERY_TOO_COMPLEX',
+  400,
+  'A filter has more conditions, points, values, characters or levels than a server answers. Ask in parts, or simplify it.',
+  (what: string, count: number, most: number) =>
+    `the filter has ${count} ${what}, more than ${most}: simplify it, or ask in parts`,
+);
+
+export const badFilterLanguage = defineError(
+  'TW_QUERY_FILTER_LANG',
+  400,
+  '`filter-lang` or `filter-crs` names a language or reference system that filters cannot be in.',
+  (parameter: string, given: string, allowed: string) =>
+    `${parameter} "${given}" is not known: leave it out, or give ${allowed}`,
+);
+
+export const badQueryExtension = defineError(
+  'TW_QUERY_QUERY',
+  400,
+  'The member `query` is not an object of properties, each with an object of comparisons.',
+  (why: string) => `query cannot be used: ${why}. Give for example {"eo:cloud_cover": {"lte": 10}}`,
+);
+
+export const badSort = defineError(
+  'TW_QUERY_SORT',
+  400,
+  'An order names a property that searches cannot be ordered by, or has a wrong form.',
+  (given: string, known: string) =>
+    `sortby "${given}" cannot be used: give one or more of ${known}, with - before it for descending, for example -datetime,+eo:cloud_cover`,
+);
+
+export const otherToken = defineError(
+  'TW_QUERY_TOKEN_OTHER_SEARCH',
+  400,
+  'A paging token comes from a search with another filter or another order. Start again without a token.',
+  () =>
+    'the token comes from a search with another filter or order: go on with the parameters that it came from, or start again without a token',
+);
+
+export const badAggregation = defineError(
+  'TW_QUERY_AGGREGATION',
+  400,
+  'An aggregation is not known, or its parameter is out of range. /aggregations lists them.',
+  (given: string, allowed: string) => `${given} cannot be used: give ${allowed}`,
+);
+
+export const tooSlow = defineError(
+  'TW_QUERY_TOO_SLOW',
+  400,
+  'A search was given up because its filter takes too long. Narrow it by place, time or collection, or ask in parts.',
+  (seconds: number) =>
+    `the search was given up after ${seconds} s: narrow it by place, time or collection, or ask in parts`,
+);

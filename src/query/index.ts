@@ -1,13 +1,17 @@
-export { collectionExtent } from './collection-extent.js';
-export type { TileFilter } from './filter.js';
-export { parseDatetime } from './parse-datetime.js';
 export {
-  checkBbox,
-  type FilterParams,
-  filterBody,
-  filterQuery,
-  parseBbox,
-  parseFilter,
-} from './parse-filter.js';
+  type AggregationParams,
+  aggregate,
+  aggregationBody,
+  aggregationQuery,
+  aggregations,
+} from './aggregate/aggregate.js';
+export { collectionExtents } from './collection-extents.js';
+export { toCql2Json } from './cql2/write-json.js';
+export { all, type Filter, rawUnlessAsked } from './filter/filter.js';
+export { parseBbox } from './parse-bbox.js';
+export { parseDatetime } from './parse-datetime.js';
+export { type FilterParams, filterBody, filterQuery, parseFilter, parseSource } from './parse-filter.js';
+export { queryablesSchema } from './queryables.js';
 export { searchTiles } from './search.js';
+export { parseSort } from './sort.js';
 export { toStacCollection, toStacItem } from './stac-item.js';

@@ -2,17 +2,33 @@
  * Filters as people and programs give them: parameters of a URL (text), a JSON body (numbers and lists), and command-line
  * flags. Messages name the parameter by its flag.
  */
-import { type Bbox, grids } from '../geocode/index.js';
+import { grids } from '../geocode/index.js';
 import type { TileSource } from '../storage/index.js';
-import { badBbox, badGeocode, badList, badPercent, badSource } from './errors.js';
-import type { TileFilter } from './filter.js';
+import { readCql2 } from './cql2/read-json.js';
+import {
+  badFilterLanguage,
+  badGeocode,
+  badGeometry,
+  badList,
+  badPercent,
+  badSource,
+  conflictingArea,
+} from './errors.js';
+import { all, checkSize, type Filter } from './filter/filter.js';
+import { literalPattern } from './filter/like.js';
+import { readGeometry } from './geometry/shape.js';
+import { checkBbox, parseBbox } from './parse-bbox.js';
 import { parseDatetime } from './parse-datetime.js';
+import { parseNumber } from './parse-number.js';
+import { parseQuery } from './parse-query.js';
 
-/** What a search asks for. In text, lists are separated by commas. */
+/** What a search asks for, all of it at once. In text, lists are separated by commas, and objects are JSON. */
 export interface FilterParams {
   ids?: string | string[];
   collections?: string | string[];
   bbox?: string | number[];
+  /** GeoJSON geometry. */
+  intersects?: unknown;
   geocode?: string;
   recurse?: boolean;
   datetime?: string;
@@ -21,6 +37,12 @@ export interface FilterParams {
   minCoverage?: string | number;
   source?: string;
   platform?: string;
+  /** CQL2, as text or as JSON. */
+  filter?: unknown;
+  'filter-lang'?: string;
+  'filter-crs'?: string;
+  /** Comparisons by property, as the `query` extension of STAC APIs has them. */
+  query?: unknown;
 }
 
 const text = { type: 'string' };
@@ -32,6 +54,7 @@ export const filterBody = {
   ids: list,
   collections: list,
   bbox: { type: 'array', items: { type: 'number' } },
+  intersects: { description: 'GeoJSON geometry' },
   geocode: text,
   recurse: { type: 'boolean' },
   datetime: text,
@@ -40,70 +63,98 @@ export const filterBody = {
   minCoverage: percent,
   source: text,
   platform: text,
+  filter: { description: 'CQL2 as JSON or as text' },
+  'filter-lang': text,
+  'filter-crs': text,
+  query: { description: 'Comparisons by property: {"eo:cloud_cover": {"lte": 10}}' },
 };
 
 /** JSON Schema of the filter in a URL. */
-export const filterQuery = { ...filterBody, ids: text, collections: text, bbox: text };
+export const filterQuery = {
+  ...filterBody,
+  ids: text,
+  collections: text,
+  bbox: text,
+  intersects: text,
+  filter: text,
+  query: text,
+};
+
+const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84';
 
 /**
  * The filter of some parameters. `plainDates` also takes dates without a time (whole days in UTC), which STAC APIs must
  * refuse. Throws TW_QUERY_*.
  */
-export function parseFilter(params: FilterParams, { plainDates = false } = {}): TileFilter {
-  const filter: TileFilter = {};
-  if (params.ids !== undefined) filter.ids = parseList('ids', params.ids);
-  if (params.collections !== undefined) filter.collections = parseList('collections', params.collections);
-  if (params.bbox !== undefined) {
-    filter.bbox = typeof params.bbox === 'string' ? parseBbox(params.bbox) : checkBbox(params.bbox);
+export function parseFilter(params: FilterParams, { plainDates = false } = {}): Filter {
+  const { ids, collections, datetime, minCloud, maxCloud, minCoverage, source, platform } = params;
+  const conditions: Filter[] = [];
+  if (ids !== undefined) conditions.push({ op: 'in', property: 'id', values: parseList('ids', ids) });
+  if (collections !== undefined) {
+    const values = parseList('collections', collections);
+    conditions.push({ op: 'in', property: 'collection', values });
   }
-  if (params.geocode !== undefined) filter.geocode = parseGeocode(params.geocode);
-  if (params.recurse) {
-    if (filter.geocode === undefined) throw badGeocode('');
-    filter.recurse = true;
+  conditions.push(...areaOf(params), ...geocodeOf(params));
+  if (datetime !== undefined) {
+    const { start = null, end = null } = parseDatetime(datetime, { plainDates });
+    conditions.push({ op: 't_intersects', property: 'datetime', period: [start, end] });
   }
-  if (params.datetime !== undefined) Object.assign(filter, parseDatetime(params.datetime, { plainDates }));
-  if (params.minCloud !== undefined) filter.minCloud = parsePercent('min-cloud', String(params.minCloud));
-  if (params.maxCloud !== undefined) filter.maxCloud = parsePercent('max-cloud', String(params.maxCloud));
-  if (params.minCoverage !== undefined) {
-    filter.minCoverage = parsePercent('min-coverage', String(params.minCoverage));
+  if (minCloud !== undefined) {
+    const value = parsePercent('min-cloud', minCloud);
+    conditions.push({ op: '>=', property: 'eo:cloud_cover', value });
   }
-  if (params.source !== undefined) filter.source = parseSource(params.source);
-  if (params.platform !== undefined) filter.platform = params.platform;
-  return filter;
+  if (maxCloud !== undefined) {
+    const value = parsePercent('max-cloud', maxCloud);
+    conditions.push({ op: '<=', property: 'eo:cloud_cover', value });
+  }
+  if (minCoverage !== undefined) {
+    const value = parsePercent('min-coverage', minCoverage);
+    conditions.push({ op: '>=', property: 'pixel_coverage', value });
+  }
+  if (source !== undefined) conditions.push({ op: '=', property: 'source', value: parseSource(source) });
+  if (platform !== undefined) conditions.push({ op: '=', property: 'platform', value: platform });
+  const crs = params['filter-crs'];
+  if (crs !== undefined && crs !== CRS84) throw badFilterLanguage('filter-crs', crs, CRS84);
+  if (params.filter !== undefined) conditions.push(readCql2(params.filter, params['filter-lang']));
+  if (params.query !== undefined) conditions.push(parseQuery(params.query));
+  return checkSize(all(conditions));
 }
 
-/** west,south,east,north in degrees; of six numbers, the heights are left out. West > east crosses the antimeridian. */
-export function parseBbox(text: string): Bbox {
-  return checkBbox(text.split(',').map(parseNumber), text);
+function areaOf({ bbox, intersects }: FilterParams): Filter[] {
+  if (bbox !== undefined && intersects !== undefined) throw conflictingArea();
+  if (intersects !== undefined) return [{ op: 's_intersects', shape: readGeometry(jsonOf(intersects)) }];
+  if (bbox === undefined) return [];
+  return [
+    { op: 's_intersects', shape: { bbox: typeof bbox === 'string' ? parseBbox(bbox) : checkBbox(bbox) } },
+  ];
 }
 
-/** The same from numbers, as they come in a JSON body. */
-export function checkBbox(numbers: readonly number[], given = numbers.join(',')): Bbox {
-  if (!numbers.every(Number.isFinite)) throw badBbox(given, 'has a part that is not a number');
-  if (numbers.length !== 4 && numbers.length !== 6) throw badBbox(given, `has ${numbers.length} numbers`);
-  const [west, south, east, north] = (
-    numbers.length === 4 ? numbers : [numbers[0], numbers[1], numbers[3], numbers[4]]
-  ) as Bbox;
-  if (numbers.length === 6 && numbers[2] > numbers[5])
-    throw badBbox(given, 'has its lower height above its upper one');
-  if (Math.abs(west) > 180 || Math.abs(east) > 180) throw badBbox(given, 'has a longitude beyond 180');
-  if (Math.abs(south) > 90 || Math.abs(north) > 90) throw badBbox(given, 'has a latitude beyond 90');
-  if (south > north) throw badBbox(given, 'has its south above its north');
-  return [west, south, east, north];
+function jsonOf(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value);
+  } catch (error) {
+    throw badGeometry.because(error, 'intersects is not JSON');
+  }
 }
 
-/** A geohash or a quadkey, in lower case. */
-function parseGeocode(text: string): string {
-  const geocode = text.toLowerCase();
-  if (!grids.some((grid) => grid.accepts(geocode))) throw badGeocode(text);
-  return geocode;
+/** A geohash or a quadkey, in lower case; with `recurse` also every cell below it. */
+function geocodeOf({ geocode, recurse }: FilterParams): Filter[] {
+  if (geocode === undefined) {
+    if (recurse) throw badGeocode('');
+    return [];
+  }
+  const value = geocode.toLowerCase();
+  if (!grids.some((grid) => grid.accepts(value))) throw badGeocode(geocode);
+  if (!recurse) return [{ op: '=', property: 'geocode', value }];
+  return [{ op: 'like', property: 'geocode', pattern: `${literalPattern(value)}%` }];
 }
 
 /** A number from 0 to 100. */
-function parsePercent(parameter: string, text: string): number {
-  const percent = parseNumber(text);
-  if (!(percent >= 0 && percent <= 100)) throw badPercent(parameter, text);
-  return percent;
+function parsePercent(parameter: string, given: string | number): number {
+  const value = parseNumber(String(given));
+  if (!(value >= 0 && value <= 100)) throw badPercent(parameter, String(given));
+  return value;
 }
 
 const SOURCES: Record<TileSource, true> = {
@@ -115,18 +166,17 @@ const SOURCES: Record<TileSource, true> = {
   'cloud-free': true,
 };
 
-function parseSource(text: string): TileSource {
-  if (!Object.hasOwn(SOURCES, text)) throw badSource(text, Object.keys(SOURCES).join(', '));
-  return text as TileSource;
+/** All sources that a tile may have. */
+export const tileSources = Object.keys(SOURCES) as TileSource[];
+
+/** Throws TW_QUERY_SOURCE. */
+export function parseSource(given: string): TileSource {
+  if (!Object.hasOwn(SOURCES, given)) throw badSource(given, tileSources.join(', '));
+  return given as TileSource;
 }
 
 function parseList(parameter: string, given: string | string[]): string[] {
   const names = (typeof given === 'string' ? given.split(',') : given).map((name) => name.trim());
   if (names.includes('')) throw badList(parameter, String(given));
   return names;
-}
-
-/** A plain decimal number, NaN for anything else: Number() also takes "", "0x10" and "Infinity". */
-function parseNumber(text: string): number {
-  return /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : NaN;
 }

@@ -221,6 +221,13 @@ export function toStacCollection(
       { rel: 'parent', href: url.root, type: 'application/json' },
       { rel: 'root', href: url.root, type: 'application/json' },
       { rel: 'items', href: `${self}/items`, type: 'application/geo+json' },
+      {
+        rel: 'http://www.opengis.net/def/rel/ogc/1.0/queryables',
+        href: `${self}/queryables`,
+        type: 'application/schema+json',
+      },
+      { rel: 'aggregate', href: `${self}/aggregate`, type: 'application/json' },
+      { rel: 'aggregations', href: `${self}/aggregations`, type: 'application/json' },
       ...licenseLinks(collection),
     ],
   };

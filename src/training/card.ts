@@ -1,6 +1,5 @@
 /** The model card: where a model comes from, how it was trained, and how good it is. */
 import type { GridName } from '../geocode/index.js';
-import type { TileFilter } from '../query/index.js';
 import type { SelectedEngine } from './engine/select-engine.js';
 import type { Metrics } from './metrics.js';
 import type { Baselines, EpochLoss } from './train-model.js';
@@ -20,8 +19,8 @@ export interface ModelCard {
   grid: GridName;
   geocode: string;
   version: string;
-  /** The filter that picked the data. */
-  filter: TileFilter;
+  /** The filter that picked the data, as CQL2 JSON. */
+  filter: unknown;
   data: CardTile[];
   /** Id of the model that its weights started from; null where it started fresh. */
   parent: string | null;

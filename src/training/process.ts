@@ -1,7 +1,15 @@
 /** Training as a job: tiles by filter, places, a model for each, stored as they come. */
 import { availableParallelism } from 'node:os';
 import type { JobContext, Process } from '../jobs/index.js';
-import { type FilterParams, filterBody, parseFilter, searchTiles, type TileFilter } from '../query/index.js';
+import {
+  type Filter,
+  type FilterParams,
+  filterBody,
+  parseFilter,
+  rawUnlessAsked,
+  searchTiles,
+  toCql2Json,
+} from '../query/index.js';
 import { newVersion, type Storage } from '../storage/index.js';
 import { version as softwareVersion } from '../version.js';
 import { modelCard } from './card.js';
@@ -73,8 +81,7 @@ async function train(
 ): Promise<TrainResults> {
   const started = performance.now();
   const { model, epochs, seed = DEFAULT_SEED } = inputs;
-  // Tiles that were made from others hold no new observation, so they are taken only when they are asked for.
-  const filter: TileFilter = { source: 'raw', ...parseFilter(inputs.filter ?? {}) };
+  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
   const engine = await selectEngine({ engine: inputs.engine });
 
@@ -148,16 +155,11 @@ async function store(
   storage: Storage,
   { collection, grid, geocode, tiles }: Place,
   trained: TrainedPlace,
-  {
-    model,
-    filter,
-    engine,
-    seed,
-  }: { model: string; filter: TileFilter; engine: SelectedEngine; seed: number },
+  { model, filter, engine, seed }: { model: string; filter: Filter; engine: SelectedEngine; seed: number },
 ): Promise<TrainResults['models'][number]> {
   const place = { model, collection, grid, geocode, version: newVersion() };
   const card = modelCard(
-    { ...place, filter, engine, seed, softwareVersion, tiles, createdAt: Date.now() },
+    { ...place, filter: toCql2Json(filter), engine, seed, softwareVersion, tiles, createdAt: Date.now() },
     trained,
   );
   const record = await storage.putModel(

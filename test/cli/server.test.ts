@@ -30,6 +30,19 @@ test('commands go through the server that holds the folder, and it stops cleanly
   assert.equal(JSON.parse(remote.stdout).numberMatched, JSON.parse(here.stdout).numberMatched);
   assert.equal((await tilewright('verify', '--data', data)).code, 0);
 
+  const half = ['--filter', 'pixel_coverage > 50', '--sort', '-pixel_coverage', '--format', 'json'];
+  const { features, numberMatched } = JSON.parse(
+    (await tilewright('search', '--server', url, ...half)).stdout,
+  );
+  const covers = features.map((one: { properties: object }) => Object(one.properties).pixel_coverage);
+  assert.ok(numberMatched < JSON.parse(here.stdout).numberMatched && covers.at(-1) > 50);
+  assert.deepEqual(
+    covers,
+    covers.toSorted((a: number, b: number) => b - a),
+  );
+  const wrong = await tilewright('search', '--server', url, '--filter', 'pixel_coverage >');
+  assert.match(wrong.stderr, /character 17: expected a value/);
+
   const stranger = await tilewright(...ingest, '--server', url);
   assert.equal(stranger.code, 1);
   assert.match(stranger.stderr, /\[TW_API_UNAUTHORIZED\]/);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { TilewrightError } from '../../src/errors.js';
-import { checkBbox, type FilterParams, parseDatetime, parseFilter } from '../../src/query/index.js';
+import { all, type FilterParams, parseDatetime, parseFilter, rawUnlessAsked } from '../../src/query/index.js';
 
 test('every parameter becomes its part of the filter', () => {
   const text: FilterParams = {
@@ -19,26 +19,38 @@ test('every parameter becomes its part of the filter', () => {
     platform: 'landsat-8',
   };
   assert.deepEqual(parseFilter(text), {
-    ids: ['x', 'y'],
-    collections: ['naip', 'nlcd'],
-    bbox: [-122.6, 37.6, -122.3, 37.9],
-    geocode: '9q8yy',
-    recurse: true,
-    start: Date.UTC(2018, 6, 10),
-    minCloud: 0,
-    maxCloud: 20.5,
-    minCoverage: 100,
-    source: 'cloud-free',
-    platform: 'landsat-8',
+    op: 'and',
+    args: [
+      { op: 'in', property: 'id', values: ['x', 'y'] },
+      { op: 'in', property: 'collection', values: ['naip', 'nlcd'] },
+      { op: 's_intersects', shape: { bbox: [-122.6, 37.6, -122.3, 37.9] } },
+      { op: 'like', property: 'geocode', pattern: '9q8yy%' },
+      { op: 't_intersects', property: 'datetime', period: [Date.UTC(2018, 6, 10), null] },
+      { op: '>=', property: 'eo:cloud_cover', value: 0 },
+      { op: '<=', property: 'eo:cloud_cover', value: 20.5 },
+      { op: '>=', property: 'pixel_coverage', value: 100 },
+      { op: '=', property: 'source', value: 'cloud-free' },
+      { op: '=', property: 'platform', value: 'landsat-8' },
+    ],
   });
-  assert.deepEqual(parseFilter({}), {});
+  assert.deepEqual(parseFilter({}), all([]));
+  assert.deepEqual(parseFilter({ filter: "source = 'raw'", maxCloud: 3, query: { id: { eq: 'x' } } }), {
+    op: 'and',
+    args: [
+      { op: '<=', property: 'eo:cloud_cover', value: 3 },
+      { op: '=', property: 'source', value: 'raw' },
+      { op: '=', property: 'id', value: 'x' },
+    ],
+  });
 });
 
 test('boxes', () => {
-  assert.deepEqual(parseFilter({ bbox: '170,-20,-170,-10' }).bbox, [170, -20, -170, -10]);
-  assert.deepEqual(parseFilter({ bbox: '1,2,-5,3,4,5' }).bbox, [1, 2, 3, 4]);
-  assert.deepEqual(parseFilter({ bbox: ' -1e1, .5 ,+3.,4' }).bbox, [-10, 0.5, 3, 4]);
-  assert.deepEqual(checkBbox([0, 0, 0, 0]), [0, 0, 0, 0]);
+  const box = (bbox: string | number[]) => parseFilter({ bbox });
+  const expected = (bbox: number[]) => ({ op: 's_intersects', shape: { bbox } });
+  assert.deepEqual(box('170,-20,-170,-10'), expected([170, -20, -170, -10]));
+  assert.deepEqual(box('1,2,-5,3,4,5'), expected([1, 2, 3, 4]));
+  assert.deepEqual(box(' -1e1, .5 ,+3.,4'), expected([-10, 0.5, 3, 4]));
+  assert.deepEqual(box([0, 0, 0, 0]), expected([0, 0, 0, 0]));
   for (const bbox of [
     '',
     '1,2,3',
@@ -129,11 +141,14 @@ test('datetimes that are none', () => {
 test('plain dates are whole days, where they are taken', () => {
   const first = Date.UTC(2018, 6, 10);
   const day = 86_400_000;
-  const parse = (datetime: string) => parseFilter({ datetime }, { plainDates: true });
-  assert.deepEqual(parse('2018-07-10'), { start: first, end: first + day - 1 });
-  assert.deepEqual(parse('2018-07-10/2018-07-11'), { start: first, end: first + 2 * day - 1 });
-  assert.deepEqual(parse('../2018-07-10'), { end: first + day - 1 });
-  assert.deepEqual(parse('2018-07-10/2018-07-10T06:00:00Z'), { start: first, end: first + day / 4 });
+  const parse = (datetime: string) => {
+    const filter = parseFilter({ datetime }, { plainDates: true });
+    return 'period' in filter && filter.period;
+  };
+  assert.deepEqual(parse('2018-07-10'), [first, first + day - 1]);
+  assert.deepEqual(parse('2018-07-10/2018-07-11'), [first, first + 2 * day - 1]);
+  assert.deepEqual(parse('../2018-07-10'), [null, first + day - 1]);
+  assert.deepEqual(parse('2018-07-10/2018-07-10T06:00:00Z'), [first, first + day / 4]);
   assert.throws(() => parse('2018-02-30'), { code: 'TW_QUERY_DATETIME' });
   assert.throws(() => parseFilter({ datetime: '2018-07-10' }), { code: 'TW_QUERY_DATETIME' });
 });
@@ -167,7 +182,11 @@ test('percentages, geocodes, sources and lists that are none', () => {
   }
   for (const geocode of ['', 'a', '9q8yy9q8yy', '9q8-y'])
     assert.throws(() => parseFilter({ geocode }), { code: 'TW_QUERY_GEOCODE' });
-  assert.equal(parseFilter({ geocode: '012301230123' }).geocode, '012301230123');
+  assert.deepEqual(parseFilter({ geocode: '012301230123' }), {
+    op: '=',
+    property: 'geocode',
+    value: '012301230123',
+  });
   assert.throws(() => parseFilter({ recurse: true }), { code: 'TW_QUERY_GEOCODE' });
   for (const source of ['', 'RAW', 'toString'])
     assert.throws(() => parseFilter({ source }), { code: 'TW_QUERY_SOURCE' });
@@ -194,5 +213,17 @@ test('a message names the parameter, what was given and a right example', () => 
         error.message.startsWith(`${parameter} "here`) &&
         error.message.includes('for example'),
     );
+  }
+});
+
+test('raw tiles alone are taken unless a filter asks for a source, however it does', () => {
+  const raw = { op: '=', property: 'source', value: 'raw' };
+  assert.deepEqual(rawUnlessAsked(parseFilter({})), raw);
+  for (const params of [
+    { source: 'filled' },
+    { filter: "NOT (platform = 'x' OR source IN ('raw', 'filled'))" },
+  ]) {
+    const filter = parseFilter(params);
+    assert.deepEqual(rawUnlessAsked(filter), filter);
   }
 });

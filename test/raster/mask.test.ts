@@ -39,6 +39,47 @@ test('coverage and cloud cover', () => {
   assert.equal(coverageOf(histogramOf(new Uint8Array(0))), 0);
 });
 
+test('four pixels at a time give what one at a time gives, wherever arrays begin and end', () => {
+  const table = Uint8Array.from({ length: 256 }, (_, code) => (code * 7) % 5 || Mask.notAssessed);
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 0, max: 3 }),
+      fc.array(
+        fc.record({
+          run: fc.integer({ min: 1, max: 9 }),
+          code: fc.integer({ min: 0, max: 255 }),
+          valid: fc.integer({ min: 0, max: 1 }),
+          known: fc.integer({ min: 0, max: 1 }),
+        }),
+        { maxLength: 20 },
+      ),
+      (start, runs) => {
+        const pixels = runs.flatMap(({ run, ...pixel }) => Array.from({ length: run }, () => pixel));
+        const bytes = (values: number[]) => {
+          const at = new Uint8Array(values.length + start).subarray(start);
+          at.set(values);
+          return at;
+        };
+        const mask = unassessedMask(bytes(pixels.map(({ valid }) => valid)));
+        assert.deepEqual(
+          [...mask],
+          pixels.map(({ valid }) => valid * 255),
+        );
+        const known = bytes(pixels.map((pixel) => pixel.known));
+        assessFrom(bytes(pixels.map(({ code }) => code)), known, table, mask);
+        const wanted = pixels.map((p) => (!p.valid ? 0 : p.known ? table[p.code] : 255));
+        assert.deepEqual([...mask], wanted);
+        const counts = histogramOf(bytes(wanted));
+        assert.deepEqual(
+          [...counts],
+          Array.from(counts, (_, code) => wanted.filter((w) => w === code).length),
+        );
+      },
+    ),
+    { seed: 42, numRuns: 300 },
+  );
+});
+
 /** Twice the signed area of a triangle; x to the right, y down. */
 const area = (a: PixelCorner, b: PixelCorner, c: PixelCorner) =>
   (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { PictureFormat } from '../../imagery/index.js';
-import { type FilterParams, parseFilter, type TileFilter } from '../../query/index.js';
+import { type Filter, type FilterParams, parseFilter, parseSource } from '../../query/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
@@ -48,6 +48,7 @@ export async function mapRoutes(
       const picture = await imagery.mapTile({
         collection: await collectionOf(request.params.collection),
         filter: filterOf(request.query),
+        source: sourceOf(request.query),
         look: lookParams(request.query),
         tile: { z: wholeNumber(z), x: wholeNumber(x), y: wholeNumber(row) },
         size: twice ? 2 * SIDE : SIDE,
@@ -79,7 +80,7 @@ export async function mapRoutes(
       const collection = await collectionOf(request.params.collection);
       const extent = await imagery.mapExtent({
         collection,
-        filter: filterOf(query),
+        source: sourceOf(query),
         look: lookParams(query),
       });
       if (!extent) throw notFound(`tile in collection ${collection.id}`);
@@ -132,16 +133,13 @@ const isFormat = (format: string): format is PictureFormat => Object.hasOwn(TYPE
 /** NaN for what is no plain number: there is no such map tile. */
 const wholeNumber = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : NaN);
 
-/** Raw tiles unless told otherwise. Days may stand without a time. */
-function filterOf({
-  datetime,
-  minCloud,
-  maxCloud,
-  minCoverage,
-  source = 'raw',
-  platform,
-}: FilterParams): TileFilter {
-  return parseFilter({ datetime, minCloud, maxCloud, minCoverage, source, platform }, { plainDates: true });
+/** Raw tiles unless told otherwise. */
+const sourceOf = ({ source = 'raw' }: FilterParams) => parseSource(source);
+
+/** Days may stand without a time. */
+function filterOf({ datetime, minCloud, maxCloud, minCoverage, platform, ...query }: FilterParams): Filter {
+  const params = { datetime, minCloud, maxCloud, minCoverage, source: sourceOf(query), platform };
+  return parseFilter(params, { plainDates: true });
 }
 
 /** What the tiles of a place show changes with each ingest, so the picture itself is its ETag. */

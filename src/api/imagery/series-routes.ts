@@ -1,7 +1,7 @@
 /** Time series of a place. */
 import type { FastifyInstance } from 'fastify';
 import { parseExpression, parseRegion, type SeriesDate } from '../../imagery/index.js';
-import { type FilterParams, filterBody, parseFilter } from '../../query/index.js';
+import { type FilterParams, filterBody, parseFilter, rawUnlessAsked } from '../../query/index.js';
 import type { Services } from '../services.js';
 
 interface SeriesBody extends FilterParams {
@@ -29,7 +29,7 @@ export async function seriesRoutes(
       const { dates, skipped } = await services.imagery.series({
         region,
         expression: parseExpression(expression),
-        filter: parseFilter({ source: 'raw', ...params }, { plainDates: true }),
+        filter: rawUnlessAsked(parseFilter(params, { plainDates: true })),
       });
       return {
         expression,

@@ -12,20 +12,25 @@ import {
 import { count, note, print, printJson, table } from '../output.js';
 import { openTarget } from '../target.js';
 
-type SearchFlags = TargetOptions & FilterOptions & { limit: number };
+type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
 
 /** Items asked for at once. */
 const PAGE = 1000;
 
 export function searchCommand(): Command {
   const command = new Command('search')
-    .description('find tiles, newest first')
+    .description('find tiles')
+    .addOption(
+      flag('--sort <properties>', 'for example -eo:cloud_cover,datetime; by default newest first').default(
+        '-datetime',
+      ),
+    )
     .addOption(flag('--limit <n>', 'print at most this many', positiveInteger).default(20));
   return withTarget(withFilter(command)).action(async (flags: SearchFlags) => {
     const target = await openTarget(flags);
     try {
       const found = await collect(flags.limit, (limit, token) =>
-        target.client.search({ ...filterOf(flags), limit, token }),
+        target.client.search({ ...filterOf(flags), sortby: flags.sort, limit, token }),
       );
       const { collection } = flags;
       if (found.numberMatched === 0 && collection !== undefined) {

@@ -1,0 +1,143 @@
+/** Items: one, those of a collection, and those that a search finds. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import {
+  type FilterParams,
+  filterBody,
+  filterQuery,
+  parseFilter,
+  parseSort,
+  searchTiles,
+  toStacItem,
+} from '../../query/index.js';
+import { toArray } from '../../storage/index.js';
+import { baseUrl } from '../base-url.js';
+import { notFound } from '../errors.js';
+import { limitOf, nextPage, type Paging, paging } from '../paging.js';
+import type { Services } from '../services.js';
+import { requireCollection } from './collections.js';
+import { parseFields, selectFields } from './fields.js';
+
+const GEOJSON = 'application/geo+json';
+
+interface SearchParams extends FilterParams, Paging {
+  sortby?: unknown;
+  fields?: unknown;
+}
+
+const text = { type: 'string' };
+const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
+const searchBody = object({
+  ...filterBody,
+  ...paging,
+  sortby: { description: '[{"field": "properties.eo:cloud_cover", "direction": "asc"}]' },
+  fields: {
+    type: 'object',
+    description: '{"include": ["properties.platform"], "exclude": ["assets"]}',
+  },
+});
+const searchQuery = object({ ...filterQuery, ...paging, sortby: text, fields: text });
+const {
+  ids: _ids,
+  collections: _collections,
+  ...itemsProperties
+} = searchQuery.properties as Record<string, object>;
+const itemsQuery = object(itemsProperties);
+
+export async function searchRoutes(
+  server: FastifyInstance,
+  { services: { storage } }: { services: Services },
+): Promise<void> {
+  const tags = ['stac'];
+
+  /** One page of items; `next` makes the link to the page after it from its token. */
+  const page = async (
+    base: string,
+    params: SearchParams,
+    links: object[],
+    next: (token: string) => object,
+  ): Promise<object> => {
+    const { limit, token, sortby, fields, ...filter } = params;
+    const selection = parseFields(fields);
+    const found = searchTiles(storage.index, parseFilter(filter), {
+      order: parseSort(sortby),
+      limit: limitOf({ limit }),
+      token,
+    });
+    const tiles = await storage.getTiles(found.ids);
+    const collections = new Map((await toArray(storage.collections())).map((record) => [record.id, record]));
+    const features = tiles.flatMap((tile) => {
+      // A collection may be deleted while its tiles are read.
+      const record = collections.get(tile.collection);
+      return record ? [selectFields(toStacItem(tile, record, base), selection)] : [];
+    });
+    return {
+      type: 'FeatureCollection',
+      features,
+      numberMatched: found.numberMatched,
+      numberReturned: features.length,
+      links: [
+        { rel: 'root', type: 'application/json', href: `${base}/` },
+        ...links,
+        ...(found.next ? [{ rel: 'next', type: GEOJSON, ...next(found.next) }] : []),
+      ],
+    };
+  };
+
+  const pageByGet = (request: FastifyRequest, params: SearchParams, links: object[] = []) => {
+    const base = baseUrl(request);
+    const self = { rel: 'self', type: GEOJSON, href: new URL(request.url, base).href };
+    return page(base, params, [self, ...links], (token) => ({
+      method: 'GET',
+      href: nextPage(request, base, token),
+    }));
+  };
+
+  server.get<{ Querystring: SearchParams }>(
+    '/search',
+    { schema: { summary: 'Search of tiles', tags, querystring: searchQuery } },
+    async (request, reply) => {
+      reply.type(GEOJSON);
+      return pageByGet(request, request.query);
+    },
+  );
+
+  server.post<{ Body: SearchParams }>(
+    '/search',
+    { schema: { summary: 'Search of tiles', tags, body: searchBody } },
+    async (request, reply) => {
+      const base = baseUrl(request);
+      const self = { rel: 'self', type: GEOJSON, method: 'POST', href: `${base}/search`, body: request.body };
+      reply.type(GEOJSON);
+      return page(base, request.body, [self], (token) => ({
+        method: 'POST',
+        href: `${base}/search`,
+        body: { ...request.body, token },
+      }));
+    },
+  );
+
+  server.get<{ Params: { id: string }; Querystring: SearchParams }>(
+    '/collections/:id/items',
+    { schema: { summary: 'Items of a collection', tags, querystring: itemsQuery } },
+    async (request, reply) => {
+      const { id } = await requireCollection(storage, request.params.id);
+      const href = `${baseUrl(request)}/collections/${encodeURIComponent(id)}`;
+      reply.type(GEOJSON);
+      return pageByGet(request, { ...request.query, collections: [id] }, [
+        { rel: 'collection', type: 'application/json', href },
+      ]);
+    },
+  );
+
+  server.get<{ Params: { id: string; itemId: string } }>(
+    '/collections/:id/items/:itemId',
+    { schema: { summary: 'One item', tags } },
+    async (request, reply) => {
+      const { id, itemId } = request.params;
+      const tile = await storage.getTile(itemId);
+      if (tile?.collection !== id) throw notFound(`item ${itemId} in collection ${id}`);
+      reply.type(GEOJSON);
+      return toStacItem(tile, await requireCollection(storage, id), baseUrl(request));
+    },
+  );
+}

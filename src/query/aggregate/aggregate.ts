@@ -1,0 +1,139 @@
+/** Counts over the tiles that a filter picks: the aggregation extension of STAC APIs, 0.3. */
+import { geohash } from '../../geocode/index.js';
+import type { ColumnIndex } from '../../storage/index.js';
+import { withDeadline } from '../deadline.js';
+import { badAggregation } from '../errors.js';
+import { compileFilter } from '../filter/compile.js';
+import type { Filter } from '../filter/filter.js';
+import {
+  type Counted,
+  type Counter,
+  cellCounter,
+  nameCounter,
+  percentCounter,
+  type TimeInterval,
+  timeCounter,
+} from './counts.js';
+
+export interface AggregationParams {
+  /** Separated by commas in text. */
+  aggregations?: string | string[];
+  /** Of `datetime_frequency`; by default what fits the times. */
+  datetime_frequency_interval?: string;
+  /** Length of the geohashes of `grid_geohash_frequency`. */
+  grid_geohash_frequency_precision?: number;
+}
+
+export type Aggregation = { name: string; data_type: string } & (
+  | { value: number | string | null }
+  | ({ data_type: 'frequency_distribution' } & Counted)
+);
+
+/** JSON Schema of the parameters in a URL. */
+export const aggregationQuery = {
+  aggregations: { type: 'string' },
+  datetime_frequency_interval: { type: 'string' },
+  grid_geohash_frequency_precision: { type: 'integer' },
+};
+
+/** JSON Schema of the parameters in a body. */
+export const aggregationBody = {
+  ...aggregationQuery,
+  aggregations: { type: 'array', items: { type: 'string' } },
+};
+
+const INTERVALS = ['day', 'month', 'year'];
+const DEFAULT_PRECISION = 3;
+
+/** What can be counted, and the type of the result. */
+const COUNTED: Record<string, string> = {
+  total_count: 'integer',
+  datetime_min: 'datetime',
+  datetime_max: 'datetime',
+  collection_frequency: 'frequency_distribution',
+  platform_frequency: 'frequency_distribution',
+  datetime_frequency: 'frequency_distribution',
+  cloud_cover_frequency: 'frequency_distribution',
+  pixel_coverage_frequency: 'frequency_distribution',
+  grid_geohash_frequency: 'frequency_distribution',
+};
+
+/** Every aggregation by its name and type. */
+export const aggregations = Object.entries(COUNTED).map(([name, data_type]) => ({ name, data_type }));
+
+/** The wanted aggregations over the tiles that a filter picks, in the order of their names given. Throws TW_QUERY_AGGREGATION. */
+export function aggregate(index: ColumnIndex, filter: Filter, params: AggregationParams): Aggregation[] {
+  const names = namesOf(params.aggregations);
+  const counters = new Map<string, Counter>();
+  for (const name of names) {
+    const counter = counterOf(index, name, params);
+    if (counter) counters.set(name, counter);
+  }
+  const { start, end } = index.columns;
+  const adders = [...counters.values()].map((counter) => counter.add);
+  let total = 0;
+  let first = Infinity;
+  let last = -Infinity;
+  const { test, ...bounds } = withDeadline(compileFilter(index, filter));
+  index.forEach({ where: test, ...bounds }, (row) => {
+    total++;
+    if (start[row] < first) first = start[row];
+    if (end[row] > last) last = end[row];
+    for (let i = 0; i < adders.length; i++) adders[i]!(row);
+  });
+  const iso = (time: number) => (total > 0 ? new Date(time).toISOString() : null);
+  const values: Record<string, number | string | null> = {
+    total_count: total,
+    datetime_min: iso(first),
+    datetime_max: iso(last),
+  };
+  return names.map((name): Aggregation => {
+    const counter = counters.get(name);
+    return counter
+      ? { name, data_type: 'frequency_distribution', ...counter.result() }
+      : { name, data_type: COUNTED[name]!, value: values[name]! };
+  });
+}
+
+function namesOf(given: string | string[] = []): string[] {
+  const names = typeof given === 'string' ? given.split(',').filter((name) => name !== '') : given;
+  for (const name of names) {
+    if (!Object.hasOwn(COUNTED, name))
+      throw badAggregation(`the aggregation "${name}"`, `one or more of ${Object.keys(COUNTED).join(', ')}`);
+  }
+  return [...new Set(names)];
+}
+
+/** Undefined for those that are one value. */
+function counterOf(index: ColumnIndex, name: string, params: AggregationParams): Counter | undefined {
+  const { columns, collections, platforms } = index;
+  switch (name) {
+    case 'collection_frequency':
+      return nameCounter(columns.collection, collections.names);
+    case 'platform_frequency':
+      return nameCounter(columns.platform, platforms.names);
+    case 'datetime_frequency':
+      return timeCounter(columns.start, intervalOf(params.datetime_frequency_interval));
+    case 'cloud_cover_frequency':
+      return percentCounter(columns.cloud);
+    case 'pixel_coverage_frequency':
+      return percentCounter(columns.coverage);
+    case 'grid_geohash_frequency':
+      return cellCounter(index, 'geohash', precisionOf(params.grid_geohash_frequency_precision));
+  }
+  return undefined;
+}
+
+function intervalOf(given: string | undefined): TimeInterval | undefined {
+  if (given === undefined || INTERVALS.includes(given)) return given as TimeInterval | undefined;
+  throw badAggregation(`datetime_frequency_interval "${given}"`, INTERVALS.join(', '));
+}
+
+function precisionOf(given = DEFAULT_PRECISION): number {
+  const { minPrecision, maxPrecision } = geohash;
+  if (Number.isInteger(given) && given >= minPrecision && given <= maxPrecision) return given;
+  throw badAggregation(
+    `grid_geohash_frequency_precision ${given}`,
+    `a whole number from ${minPrecision} to ${maxPrecision}`,
+  );
+}

@@ -1,0 +1,159 @@
+/** Counters that rows are shown to one by one, and the buckets that come of them. */
+import { type GridName, grids } from '../../geocode/index.js';
+import type { ColumnIndex } from '../../storage/index.js';
+
+export interface Bucket {
+  key: string;
+  data_type: 'string' | 'datetime' | 'numeric';
+  frequency: number;
+  /** Of ranges; the upper end is not part of it, except that of the last one. */
+  from?: number;
+  to?: number;
+}
+
+export interface Counted {
+  buckets: Bucket[];
+  /** Tiles that are in none of the buckets. */
+  overflow: number;
+}
+
+export interface Counter {
+  add(row: number): void;
+  result(): Counted;
+}
+
+export type TimeInterval = 'day' | 'month' | 'year';
+
+const DAY = 86_400_000;
+/** More days than this are counted by months, more than this times twelve by years, where nobody says otherwise. */
+const MANY_DAYS = 100;
+/** Buckets of cells that an answer has at most; the fullest are kept. */
+const MAX_CELLS = 10_000;
+
+/** By a name that rows have as a code. Rows without a name overflow. */
+export function nameCounter(codes: ArrayLike<number>, names: readonly (string | null)[]): Counter {
+  const counts = new Float64Array(names.length);
+  return {
+    add: (row) => {
+      counts[codes[row]!]!++;
+    },
+    result: () => {
+      const buckets: Bucket[] = [];
+      let overflow = 0;
+      for (const [code, name] of names.entries()) {
+        const frequency = counts[code]!;
+        if (name === null) overflow = frequency;
+        else if (frequency > 0) buckets.push({ key: name, data_type: 'string', frequency });
+      }
+      return { buckets: buckets.sort(byKey), overflow };
+    },
+  };
+}
+
+/** Ten ranges of ten percent each. Rows without a value overflow. */
+export function percentCounter(values: Float32Array): Counter {
+  const counts = new Float64Array(10);
+  let overflow = 0;
+  return {
+    add: (row) => {
+      const value = values[row]!;
+      if (Number.isNaN(value)) overflow++;
+      else counts[Math.min(9, Math.floor(value / 10))]!++;
+    },
+    result: () => ({
+      buckets: Array.from(counts, (frequency, i) => {
+        const [from, to] = [10 * i, 10 * i + 10];
+        return { key: `${from}-${to}`, data_type: 'numeric', frequency, from, to };
+      }),
+      overflow,
+    }),
+  };
+}
+
+/** Days before and after that of the first tile which are counted in an array: a hundred years. */
+const NEAR_DAYS = 36_525;
+
+/** By the day, month or year (in UTC) in which tiles start. */
+export function timeCounter(start: Float64Array, interval: TimeInterval | undefined): Counter {
+  const near = new Float64Array(2 * NEAR_DAYS);
+  const far = new Map<number, number>();
+  let firstDay = NaN;
+  return {
+    add: (row) => {
+      const day = Math.floor(start[row]! / DAY);
+      if (Number.isNaN(firstDay)) firstDay = day - NEAR_DAYS;
+      const place = day - firstDay;
+      if (place >= 0 && place < near.length) near[place]!++;
+      else far.set(day, (far.get(day) ?? 0) + 1);
+    },
+    result: () => {
+      const days = new Map(far);
+      for (const [place, count] of near.entries()) if (count > 0) days.set(firstDay + place, count);
+      const unit = interval ?? fittingInterval([...days.keys()]);
+      const counts = new Map<string, number>();
+      for (const [day, count] of days) {
+        const key = startOf(day, unit);
+        counts.set(key, (counts.get(key) ?? 0) + count);
+      }
+      const buckets = Array.from(
+        counts,
+        ([key, frequency]): Bucket => ({ key, data_type: 'datetime', frequency }),
+      );
+      return { buckets: buckets.sort(byKey), overflow: 0 };
+    },
+  };
+}
+
+function fittingInterval(days: number[]): TimeInterval {
+  const span = days.reduce((a, b) => Math.max(a, b), 0) - days.reduce((a, b) => Math.min(a, b), Infinity);
+  if (!(span > MANY_DAYS)) return 'day';
+  return span > 12 * MANY_DAYS ? 'year' : 'month';
+}
+
+function startOf(day: number, interval: TimeInterval): string {
+  const date = new Date(day * DAY);
+  if (interval !== 'day') date.setUTCDate(1);
+  if (interval === 'year') date.setUTCMonth(0);
+  return date.toISOString();
+}
+
+/** By the cells of one precision that hold the tiles' cells. Tiles of larger cells, or of another grid, overflow. */
+export function cellCounter({ columns }: ColumnIndex, name: GridName, precision: number): Counter {
+  const code = grids.findIndex((grid) => grid.name === name);
+  const grid = grids[code]!;
+  const { span } = grid.key(grid.geocode(0, precision));
+  const counts = new Map<number, number>();
+  let overflow = 0;
+  // Rows come cell by cell: those of one cell are counted together.
+  let cell = -1;
+  let run = 0;
+  const flush = () => {
+    if (run > 0) counts.set(cell, (counts.get(cell) ?? 0) + run);
+    run = 0;
+  };
+  return {
+    add: (row) => {
+      if (columns.grid[row] !== code || columns.precision[row]! < precision) {
+        overflow++;
+        return;
+      }
+      const key = columns.key[row]!;
+      if (key < cell * span || key >= (cell + 1) * span) {
+        flush();
+        cell = Math.floor(key / span);
+      }
+      run++;
+    },
+    result: () => {
+      flush();
+      const fullest = [...counts].sort(([a, n], [b, m]) => m - n || a - b);
+      for (const [, count] of fullest.slice(MAX_CELLS)) overflow += count;
+      const buckets = fullest.slice(0, MAX_CELLS).map(([place, frequency]): Bucket => {
+        return { key: grid.geocode(place * span, precision), data_type: 'string', frequency };
+      });
+      return { buckets: buckets.sort(byKey), overflow };
+    },
+  };
+}
+
+const byKey = (a: Bucket, b: Bucket) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);

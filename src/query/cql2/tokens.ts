@@ -1,0 +1,115 @@
+/** The words of CQL2 text (OGC 21-065r2, annex B). */
+import { badCql2Text, filterTooComplex, unsupportedCql2 } from '../errors.js';
+
+export interface Token {
+  kind: 'name' | 'quotedName' | 'text' | 'number' | 'sign' | 'end';
+  /** Names and texts without their quotes. */
+  text: string;
+  /** From 1. */
+  position: number;
+}
+
+/** Also long enough for the most points that a filter may have. */
+const MAX_LENGTH = 500_000;
+
+const PATTERNS: [Token['kind'], RegExp][] = [
+  ['number', /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/iuy],
+  ['name', /[\p{L}_:][\p{L}\p{M}\p{N}_:.]*/uy],
+  ['quotedName', /"(?:[^"]|"")+"/uy],
+  ['text', /'(?:[^'\\]|''|\\.)*'/suy],
+  ['sign', /<>|<=|>=|[-=<>(),+*/%^[\]]/uy],
+];
+
+/** The words of a text, ended by one of kind `end`. Throws TW_QUERY_CQL2_SYNTAX, TW_QUERY_TOO_COMPLEX. */
+export function tokenize(source: string): Token[] {
+  if (source.length > MAX_LENGTH) throw filterTooComplex('characters', source.length, MAX_LENGTH);
+  const tokens: Token[] = [];
+  const space = /\s*/uy;
+  for (let at = 0; ; ) {
+    space.lastIndex = at;
+    at += space.exec(source)![0].length;
+    if (at === source.length) break;
+    const token = tokenAt(source, at);
+    tokens.push(token);
+    at = token.end;
+  }
+  return [...tokens, { kind: 'end', text: '', position: source.length + 1 }];
+}
+
+function tokenAt(source: string, at: number): Token & { end: number } {
+  for (const [kind, pattern] of PATTERNS) {
+    pattern.lastIndex = at;
+    const raw = pattern.exec(source)?.[0];
+    if (raw !== undefined)
+      return { kind, text: contentOf(kind, raw), position: at + 1, end: at + raw.length };
+  }
+  if (source[at] === "'") throw badCql2Text(at + 1, 'a text that ends with a quote', 'one without an end');
+  throw badCql2Text(at + 1, 'a word of CQL2', `"${String.fromCodePoint(source.codePointAt(at)!)}"`);
+}
+
+function contentOf(kind: Token['kind'], raw: string): string {
+  if (kind === 'text') return raw.slice(1, -1).replace(/''|\\'/g, "'");
+  return kind === 'quotedName' ? raw.slice(1, -1).replaceAll('""', '"') : raw;
+}
+
+const shown = ({ kind, text }: Token) =>
+  kind === 'end' ? 'the end' : `"${text.length > 40 ? `${text.slice(0, 40)}...` : text}"`;
+
+/** Tokens with a place in them. */
+export class TokenStream {
+  private at = 0;
+
+  constructor(private readonly tokens: Token[]) {}
+
+  get position(): number {
+    return this.peek().position;
+  }
+
+  peek(ahead = 0): Token {
+    return this.tokens[Math.min(this.at + ahead, this.tokens.length - 1)]!;
+  }
+
+  next(): Token {
+    const token = this.peek();
+    if (token.kind !== 'end') this.at++;
+    return token;
+  }
+
+  /** Whether a word or sign comes next, in whatever case. */
+  sees(word: string, ahead = 0): boolean {
+    const { kind, text } = this.peek(ahead);
+    return (kind === 'name' || kind === 'sign') && text.toUpperCase() === word;
+  }
+
+  /** Goes past a word or sign if it comes next. */
+  take(word: string): boolean {
+    const seen = this.sees(word);
+    if (seen) this.at++;
+    return seen;
+  }
+
+  expect(word: string): void {
+    if (!this.take(word)) this.fail(/\w/.test(word) ? word : `"${word}"`);
+  }
+
+  expectKind(kind: 'text' | 'number', expected: string): string {
+    if (this.peek().kind !== kind) this.fail(expected);
+    return this.next().text;
+  }
+
+  /** A number with an optional sign. */
+  signedNumber(): number {
+    const negative = this.take('-');
+    if (!negative) this.take('+');
+    const value = Number(this.expectKind('number', 'a number'));
+    return negative ? -value : value;
+  }
+
+  fail(expected: string): never {
+    throw badCql2Text(this.position, expected, shown(this.peek()));
+  }
+
+  unsupported(what: string): never {
+    throw unsupportedCql2(`at character ${this.position}`, what);
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * What a search asks for. CQL2, STAC parameters, the `query` extension and flags of commands all become this tree, and it
+ * alone is compiled. It is plain JSON, so that equal searches have equal texts.
+ */
+import { filterTooComplex } from '../errors.js';
+import { type Shape, vertexCount } from '../geometry/shape.js';
+import type { SpatialOp } from '../geometry/spatial.js';
+import type { NumberProperty, PropertyName, TextProperty, TimeProperty } from './properties.js';
+import type { TemporalOp } from './temporal.js';
+
+export type ComparisonOp = '=' | '<>' | '<' | '<=' | '>' | '>=';
+
+/** Milliseconds since 1970, ends included; null for an open end. */
+export type OpenPeriod = [start: number | null, end: number | null];
+
+/** Every one, or at least one. Without arguments: always, never. */
+export type Logic = { op: 'and'; args: Filter[] } | { op: 'or'; args: Filter[] };
+
+export interface Not {
+  op: 'not';
+  arg: Filter;
+}
+
+/**
+ * A time is compared with a closed period, which for an instant has one end: `<` is before it, `=` within it, `<=` before
+ * its end.
+ */
+export type Comparison =
+  | { op: ComparisonOp; property: TextProperty; value: string }
+  | { op: ComparisonOp; property: NumberProperty; value: number }
+  | { op: ComparisonOp; property: TimeProperty; period: [start: number, end: number] };
+
+export type Membership =
+  | { op: 'in'; property: TextProperty; values: string[] }
+  | { op: 'in'; property: NumberProperty; values: number[] };
+
+/** `%` stands for any text, `_` for one character, a backslash takes their meaning away. */
+export interface Like {
+  op: 'like';
+  property: TextProperty;
+  pattern: string;
+}
+
+export interface IsNull {
+  op: 'isNull';
+  property: PropertyName;
+}
+
+/** Of the cell of the tile to the shape. */
+export interface Spatial {
+  op: SpatialOp;
+  shape: Shape;
+}
+
+/** Of the property, in case of `datetime` the whole time of the tile, to the period. */
+export interface Temporal {
+  op: TemporalOp;
+  property: TimeProperty;
+  period: OpenPeriod;
+}
+
+/** Conditions on one property. Where an Item does not have it they are unknown, as their negation is. */
+export type Condition = Comparison | Membership | Like | IsNull | Spatial | Temporal;
+
+export type Filter = Logic | Not | Condition;
+
+/** The conjunction of some filters, with those that are conjunctions themselves taken apart. */
+export const all = (filters: Filter[]): Filter => logic('and', filters);
+
+/** The disjunction of some filters. */
+export const any = (filters: Filter[]): Filter => logic('or', filters);
+
+function logic(op: 'and' | 'or', filters: Filter[]): Filter {
+  const args = filters.flatMap((filter) => (filter.op === op ? filter.args : [filter]));
+  return args.length === 1 ? args[0]! : { op, args };
+}
+
+/** Whether a filter asks for a property. */
+function mentions(filter: Filter, property: PropertyName): boolean {
+  if (filter.op === 'not') return mentions(filter.arg, property);
+  if (filter.op === 'and' || filter.op === 'or') return filter.args.some((arg) => mentions(arg, property));
+  return 'shape' in filter ? property === 'geometry' : filter.property === property;
+}
+
+/** Tiles that were made from others hold no new observation: they are taken only where the filter asks for a source. */
+export function rawUnlessAsked(filter: Filter): Filter {
+  return mentions(filter, 'source') ? filter : all([filter, { op: '=', property: 'source', value: 'raw' }]);
+}
+
+/** Each condition is asked of every row that is looked at, so these bound the work of a search. */
+const MAX_CONDITIONS = 100;
+const MAX_VERTICES = 10_000;
+const MAX_VALUES = 10_000;
+const MAX_PATTERNS = 1_000;
+/** Levels of brackets or of operators in operators, for those who read filters. */
+export const MAX_DEPTH = 100;
+
+/** Throws TW_QUERY_TOO_COMPLEX. The nesting is bounded by those who read filters. */
+export function checkSize(filter: Filter): Filter {
+  const conditions = conditionsOf(filter);
+  const sum = (count: (one: Condition) => number) => conditions.reduce((total, one) => total + count(one), 0);
+  const limit = (what: string, count: number, most: number) => {
+    if (count > most) throw filterTooComplex(what, count, most);
+  };
+  limit('conditions', conditions.length, MAX_CONDITIONS);
+  limit(
+    'points in its geometries',
+    sum((one) => ('shape' in one ? vertexCount(one.shape) : 0)),
+    MAX_VERTICES,
+  );
+  limit(
+    'values in its lists',
+    sum((one) => (one.op === 'in' ? one.values.length : 0)),
+    MAX_VALUES,
+  );
+  limit(
+    'characters in its patterns',
+    sum((one) => (one.op === 'like' ? one.pattern.length : 0)),
+    MAX_PATTERNS,
+  );
+  return filter;
+}
+
+function conditionsOf(filter: Filter): Condition[] {
+  if (filter.op === 'not') return conditionsOf(filter.arg);
+  if (filter.op === 'and' || filter.op === 'or') return filter.args.flatMap(conditionsOf);
+  return [filter];
+}

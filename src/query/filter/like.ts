@@ -1,0 +1,54 @@
+/** Patterns of LIKE: `%` for any text, `_` for one character, a backslash before a character that stands for itself. */
+
+const ANY = Symbol('%');
+const ONE = Symbol('_');
+
+/** A text matches as a whole, case and all. The work grows with the length of the text times that of the pattern. */
+export function likeMatcher(pattern: string): (text: string) => boolean {
+  const parts = partsOf(pattern);
+  return (text) => {
+    // Characters beyond the first 65,536 take two places of a string.
+    const characters: ArrayLike<string> = /[\ud800-\udfff]/.test(text) ? Array.from(text) : text;
+    let at = 0;
+    let part = 0;
+    // Where the last % stands, and what it takes so far: it alone has to give way, because those before it took the least.
+    let anyPart = -1;
+    let anyEnd = 0;
+    while (at < characters.length) {
+      if (parts[part] === ANY) {
+        anyPart = part++;
+        anyEnd = at;
+      } else if (part < parts.length && (parts[part] === ONE || parts[part] === characters[at])) {
+        part++;
+        at++;
+      } else if (anyPart >= 0) {
+        part = anyPart + 1;
+        at = ++anyEnd;
+      } else {
+        return false;
+      }
+    }
+    while (parts[part] === ANY) part++;
+    return part === parts.length;
+  };
+}
+
+/** What every text that matches begins with, and whether everything that begins with it matches. */
+export function likePrefix(pattern: string): { prefix: string; isAll: boolean } {
+  const parts = partsOf(pattern);
+  const end = parts.findIndex((part) => typeof part === 'symbol');
+  const prefix = parts.slice(0, end < 0 ? undefined : end).join('');
+  return { prefix, isAll: end >= 0 && end === parts.length - 1 && parts[end] === ANY };
+}
+
+/** The pattern of all texts with this in it as it is. */
+export function literalPattern(text: string): string {
+  return text.replace(/[\\%_]/g, '\\$&');
+}
+
+function partsOf(pattern: string): (string | symbol)[] {
+  return Array.from(pattern.matchAll(/\\(.)|./gsu), ([all, escaped]) => {
+    if (escaped !== undefined) return escaped;
+    return all === '%' ? ANY : all === '_' ? ONE : all;
+  });
+}

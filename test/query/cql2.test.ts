@@ -1,0 +1,390 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { TilewrightError } from '../../src/errors.js';
+import { readCql2, readCql2Json, readCql2Text } from '../../src/query/cql2/read-json.js';
+import { any } from '../../src/query/filter/filter.js';
+import { all, type Filter, toCql2Json } from '../../src/query/index.js';
+import { parseFilter } from '../../src/query/parse-filter.js';
+import { printCql2 } from './print-cql2.js';
+import { filters } from './trees.js';
+
+/** A tree as the constructors make it: chains flat, empty lists as never. */
+function normal(filter: Filter): Filter {
+  if (filter.op === 'not') return { op: 'not', arg: normal(filter.arg) };
+  if (filter.op === 'and') return all(filter.args.map(normal));
+  if (filter.op === 'or') return any(filter.args.map(normal));
+  return filter.op === 'in' && filter.values.length === 0 ? any([]) : filter;
+}
+
+/** Without the odd prototypes of generated objects. */
+const plain = (filter: Filter): Filter => JSON.parse(JSON.stringify(normal(filter)));
+
+const runs = { seed: 42, numRuns: 500 };
+
+test('a filter comes back from CQL2 JSON as it was', () => {
+  fc.assert(
+    fc.property(filters, (filter) => {
+      const json = JSON.parse(JSON.stringify(toCql2Json(filter)));
+      assert.deepEqual(readCql2Json(json), plain(filter));
+    }),
+    runs,
+  );
+});
+
+test('a filter comes back from CQL2 text as it was', () => {
+  fc.assert(
+    fc.property(filters, fc.boolean(), (filter, lower) => {
+      const text = printCql2(filter, lower);
+      assert.deepEqual(readCql2Text(text), plain(filter), text);
+    }),
+    runs,
+  );
+});
+
+const cloud = (op: '<' | '<=' | '>=' | '=', value: number): Filter => ({
+  op,
+  property: 'eo:cloud_cover',
+  value,
+});
+const minute = Date.UTC(2021, 3, 8, 4, 39, 23);
+
+test('text as people write it', () => {
+  const same: [string, Filter][] = [
+    ['eo:cloud_cover<=10', cloud('<=', 10)],
+    ['"eo:cloud_cover" <= 1e1', cloud('<=', 10)],
+    ['properties.eo:cloud_cover <= +10.', cloud('<=', 10)],
+    ['10 >= eo:cloud_cover', cloud('<=', 10)],
+    ['(((eo:cloud_cover < .5)))', cloud('<', 0.5)],
+    [
+      'eo:cloud_cover BETWEEN -1 AND 5 or eo:cloud_cover=7',
+      any([all([cloud('>=', -1), cloud('<=', 5)]), cloud('=', 7)]),
+    ],
+    [
+      'not eo:cloud_cover < 1 and eo:cloud_cover < 2',
+      all([{ op: 'not', arg: cloud('<', 1) }, cloud('<', 2)]),
+    ],
+    [
+      'NOT (eo:cloud_cover < 1 AND eo:cloud_cover < 2)',
+      { op: 'not', arg: all([cloud('<', 1), cloud('<', 2)]) },
+    ],
+    [
+      'eo:cloud_cover<1 OR eo:cloud_cover<2 AND eo:cloud_cover<3',
+      any([cloud('<', 1), all([cloud('<', 2), cloud('<', 3)])]),
+    ],
+    ["scene = 'O''Brien'", { op: '=', property: 'scene', value: "O'Brien" }],
+    ["scene = 'O\\'Brien'", { op: '=', property: 'scene', value: "O'Brien" }],
+    ["scene LIKE '50\\%%'", { op: 'like', property: 'scene', pattern: '50\\%%' }],
+    [
+      "platform NOT IN ('a', 'b')",
+      { op: 'not', arg: { op: 'in', property: 'platform', values: ['a', 'b'] } },
+    ],
+    ['platform IS NOT NULL', { op: 'not', arg: { op: 'isNull', property: 'platform' } }],
+    [
+      "datetime >= TIMESTAMP('2021-04-08T04:39:23Z')",
+      { op: '>=', property: 'datetime', period: [minute, minute] },
+    ],
+    ["datetime >= '2021-04-08T04:39:23Z'", { op: '>=', property: 'datetime', period: [minute, minute] }],
+    [
+      "datetime = DATE('2021-04-08')",
+      { op: '=', property: 'datetime', period: [Date.UTC(2021, 3, 8), Date.UTC(2021, 3, 9) - 1] },
+    ],
+    [
+      "T_INTERSECTS(datetime, INTERVAL('2021-04-08T04:39:23Z', '..'))",
+      { op: 't_intersects', property: 'datetime', period: [minute, null] },
+    ],
+    [
+      "T_DURING(INTERVAL('..','2021-04-08T04:39:23Z'), created)",
+      { op: 't_contains', property: 'created', period: [null, minute] },
+    ],
+    ['S_INTERSECTS(geometry, BBOX(1,2,3,4))', { op: 's_intersects', shape: { bbox: [1, 2, 3, 4] } }],
+    ['S_WITHIN(POINT(1 -2), geometry)', { op: 's_contains', shape: { type: 'Point', coordinates: [1, -2] } }],
+    [
+      'S_CROSSES(geometry, LINESTRING Z (0 0 5, 1 1 5))',
+      {
+        op: 's_crosses',
+        shape: {
+          type: 'LineString',
+          coordinates: [
+            [0, 0],
+            [1, 1],
+          ],
+        },
+      },
+    ],
+    [
+      'S_DISJOINT(geometry, GEOMETRYCOLLECTION(POINT(1 2), MULTIPOINT((3 4), 5 6)))',
+      {
+        op: 's_disjoint',
+        shape: {
+          type: 'GeometryCollection',
+          geometries: [
+            { type: 'Point', coordinates: [1, 2] },
+            {
+              type: 'MultiPoint',
+              coordinates: [
+                [3, 4],
+                [5, 6],
+              ],
+            },
+          ],
+        },
+      },
+    ],
+    ['TRUE', all([])],
+    ['NOT false', { op: 'not', arg: any([]) }],
+  ];
+  for (const [text, filter] of same) assert.deepEqual(readCql2Text(text), filter, text);
+});
+
+test('broken text is refused with the position and what is expected there', () => {
+  const wrong: [string, number, RegExp][] = [
+    ['', 1, /expected a property, NOT or "\(", found the end/],
+    ['eo:cloud_cover', 15, /expected a comparison/],
+    ['eo:cloud_cover <', 17, /expected a value, found the end/],
+    ['eo:cloud_cover < < 5', 18, /expected a value, found "<"/],
+    ['eo:cloud_cover < 5 5', 20, /expected AND, OR or the end, found "5"/],
+    ['(eo:cloud_cover < 5', 20, /expected "\)"/],
+    ['eo:cloud_cover < 5)', 19, /expected AND, OR or the end/],
+    ["scene = 'open", 9, /ends with a quote/],
+    ['scene = § 5', 9, /expected a word of CQL2, found "§"/],
+    ['eo:cloud_cover IS 5', 19, /expected NULL/],
+    ['eo:cloud_cover NOT 5', 20, /expected a comparison/],
+    ['eo:cloud_cover BETWEEN 1 OR 2', 26, /expected AND/],
+    ['eo:cloud_cover IN 1', 19, /expected "\("/],
+    ['scene LIKE 5', 12, /pattern in quotes/],
+    ['AND eo:cloud_cover < 5', 1, /expected a property/],
+    ['S_INTERSECTS(geometry)', 22, /expected ","/],
+    ['S_INTERSECTS(geometry, POINT(1,2))', 31, /expected a number/],
+    ['S_INTERSECTS(geometry, POLYGON((1 2, 3 4))', 43, /expected "\)"/],
+    ['S_INTERSECTS(geometry, POINT EMPTY)', 30, /expected "\)", found "EMPTY"/],
+    ["datetime = TIMESTAMP '2020-01-01T00:00:00Z'", 22, /expected AND, OR or the end/],
+    ['datetime = TIMESTAMP(2020)', 22, /time in quotes/],
+  ];
+  for (const [text, position, message] of wrong) {
+    assert.throws(
+      () => readCql2Text(text),
+      (error: TilewrightError) =>
+        error.code === 'TW_QUERY_CQL2_SYNTAX' &&
+        error.message.includes(`at character ${position}:`) &&
+        message.test(error.message),
+      `${text} ${(() => {
+        try {
+          readCql2Text(text);
+          return 'is read';
+        } catch (error) {
+          return String(error);
+        }
+      })()}`,
+    );
+  }
+});
+
+test('what has no meaning is refused by name, and with its place', () => {
+  const wrong: [unknown, string, RegExp][] = [
+    [
+      'cloud < 5',
+      'TW_QUERY_UNKNOWN_PROPERTY',
+      /"cloud" \(at character 1\): use one of id, collection, geometry/,
+    ],
+    ['eo:cloud_cover < 5 AND proj:epsg = 4326', 'TW_QUERY_NOT_QUERYABLE', /"proj:epsg".*at character 24/],
+    ['properties.license = 1', 'TW_QUERY_NOT_QUERYABLE', /use one of id/],
+    ["eo:cloud_cover < 'x'", 'TW_QUERY_CQL2', /eo:cloud_cover is compared with a number, not with "x"/],
+    ['scene = 5', 'TW_QUERY_CQL2', /scene is compared with a text/],
+    ['scene = TRUE', 'TW_QUERY_CQL2', /scene is compared with a text, not with true/],
+    ["eo:cloud_cover LIKE '5'", 'TW_QUERY_CQL2', /no text/],
+    ['geometry = 5', 'TW_QUERY_CQL2', /spatial function/],
+    ['1 = 1', 'TW_QUERY_CQL2', /needs a property/],
+    ['S_INTERSECTS(scene, POINT(1 2))', 'TW_QUERY_CQL2', /scene is no geometry/],
+    ['S_INTERSECTS(geometry, 5)', 'TW_QUERY_CQL2', /takes a property and a geometry/],
+    ['S_INTERSECTS(geometry, POINT(181 2))', 'TW_QUERY_GEOMETRY', /beyond 180/],
+    ['S_INTERSECTS(geometry, POLYGON((0 0, 1 0, 1 1, 0 1)))', 'TW_QUERY_GEOMETRY', /does not end/],
+    ['S_INTERSECTS(geometry, BBOX(0,0,1))', 'TW_QUERY_BBOX', /3 numbers/],
+    ["T_AFTER(scene, DATE('2020-01-01'))", 'TW_QUERY_CQL2', /scene is no time/],
+    ["T_AFTER(datetime, INTERVAL('2020-01-02','2020-01-01'))", 'TW_QUERY_DATETIME', /ends before it starts/],
+    ["datetime > INTERVAL('2020-01-01','2020-01-02')", 'TW_QUERY_CQL2', /compared with a time/],
+    ["datetime > TIMESTAMP('2020-13-01T00:00:00Z')", 'TW_QUERY_DATETIME', /2020-13-01/],
+    ["CASEI(scene) = 'a'", 'TW_QUERY_CQL2_UNSUPPORTED', /the function CASEI \(at character 1\)/],
+    ['eo:cloud_cover + 1 < 5', 'TW_QUERY_CQL2_UNSUPPORTED', /arithmetic \(at character 16\)/],
+    ['eo:cloud_cover < pixel_coverage', 'TW_QUERY_CQL2_UNSUPPORTED', /two properties/],
+    ['S_DWITHIN(geometry, POINT(1 2))', 'TW_QUERY_CQL2_UNSUPPORTED', /s_dwithin/],
+    [
+      "T_AFTER(INTERVAL(start_datetime, end_datetime), DATE('2020-01-01'))",
+      'TW_QUERY_CQL2_UNSUPPORTED',
+      /interval/,
+    ],
+    [5, 'TW_QUERY_CQL2', /no condition/],
+    [null, 'TW_QUERY_CQL2', /no condition/],
+    [[], 'TW_QUERY_CQL2', /no condition/],
+    [{}, 'TW_QUERY_CQL2', /"op" and "args"/],
+    [{ op: 'and', args: [] }, 'TW_QUERY_CQL2', /no arguments/],
+    [{ op: 'and', args: [{ op: 'x', args: [] }] }, 'TW_QUERY_CQL2_UNSUPPORTED', /"x" \(at args\[0\]\)/],
+    [{ op: '<', args: [{ property: 'eo:cloud_cover' }] }, 'TW_QUERY_CQL2', /takes 2 arguments, not 1/],
+    [{ op: '<', args: [{ property: 5 }, 5] }, 'TW_QUERY_CQL2', /needs a property/],
+    [{ op: 'in', args: [{ property: 'id' }, []] }, 'TW_QUERY_CQL2', /list of values/],
+    [{ op: '=', args: [{ property: 'toString' }, 5] }, 'TW_QUERY_UNKNOWN_PROPERTY', /at args\[0\]/],
+    [
+      { op: '=', args: [{ op: 'casei', args: [{ property: 'id' }] }, 'x'] },
+      'TW_QUERY_CQL2_UNSUPPORTED',
+      /"casei"/,
+    ],
+  ];
+  for (const [filter, code, message] of wrong)
+    assert.throws(() => readCql2(filter), { code, message }, JSON.stringify(filter));
+  assert.throws(() => readCql2('{', 'cql2-json'), { code: 'TW_QUERY_CQL2', message: /not JSON/ });
+  assert.throws(() => readCql2('', 'sql'), { code: 'TW_QUERY_FILTER_LANG' });
+  assert.throws(() => readCql2({}, 'cql2-text'), { code: 'TW_QUERY_CQL2' });
+});
+
+test('filters that are too deep, too long or too large are refused', () => {
+  const refused = (filter: unknown, what: string) =>
+    assert.throws(() => parseFilter({ filter }), { code: 'TW_QUERY_TOO_COMPLEX', message: new RegExp(what) });
+  refused(`${'('.repeat(200_000)}`, 'levels');
+  refused(`${'NOT '.repeat(100_000)}TRUE`, 'levels');
+  refused('x'.repeat(500_001), 'characters');
+  let deep: unknown = true;
+  for (let i = 0; i < 50_000; i++) deep = { op: 'not', args: [deep] };
+  refused(deep, 'levels');
+  refused(Array.from({ length: 101 }, (_, i) => `eo:cloud_cover = ${i}`).join(' OR '), 'conditions');
+  const ring = Array.from({ length: 10_000 }, (_, i) => [i / 100, Math.sin(i)]);
+  const polygon = { type: 'Polygon', coordinates: [[...ring, ring[0]]] };
+  refused({ op: 's_intersects', args: [{ property: 'geometry' }, polygon] }, 'points');
+  assert.throws(() => parseFilter({ intersects: polygon }), { code: 'TW_QUERY_TOO_COMPLEX' });
+  refused({ op: 'in', args: [{ property: 'id' }, Array.from({ length: 10_001 }, String)] }, 'values');
+  refused(`scene LIKE '${'%a'.repeat(600)}'`, 'patterns');
+});
+
+test('no text and no JSON ends otherwise than in a filter or an error with a code', () => {
+  const words = fc.constantFrom(
+    ...[
+      '(',
+      ')',
+      ',',
+      '=',
+      '<>',
+      '<',
+      "'a'",
+      "'",
+      '"',
+      '5',
+      '-',
+      '.',
+      'AND',
+      'OR',
+      'NOT',
+      'IN',
+      'LIKE',
+      'IS',
+      'NULL',
+    ],
+    ...[
+      'BETWEEN',
+      'eo:cloud_cover',
+      'scene',
+      'datetime',
+      'geometry',
+      'S_INTERSECTS',
+      'T_AFTER',
+      'POINT',
+      'POLYGON',
+    ],
+    ...['BBOX', 'DATE', 'INTERVAL', 'TIMESTAMP', 'TRUE', 'A_EQUALS', 'CASEI', '[', '\\', '\u{1f600}', '\0'],
+  );
+  const json = fc.letrec<{ node: unknown }>((tie) => ({
+    node: fc.oneof(
+      { maxDepth: 4 },
+      fc.jsonValue({ maxDepth: 1 }),
+      fc.constantFrom({ property: 'scene' }, { property: 'geometry' }, { timestamp: '2020-01-01T00:00:00Z' }),
+      fc.record({
+        op: fc.constantFrom(
+          'and',
+          'or',
+          'not',
+          '=',
+          'in',
+          'like',
+          'between',
+          's_within',
+          't_during',
+          'isNull',
+          'x',
+        ),
+        args: fc.oneof(fc.array(tie('node'), { maxLength: 3 }), tie('node')),
+      }),
+    ),
+  })).node;
+  const ends = (filter: unknown) => {
+    try {
+      readCql2(filter);
+    } catch (error) {
+      assert.ok(error instanceof TilewrightError && error.status === 400, String(error));
+    }
+  };
+  fc.assert(
+    fc.property(fc.array(words, { maxLength: 12 }), (some) => ends(some.join(' '))),
+    { ...runs, numRuns: 3000 },
+  );
+  fc.assert(fc.property(fc.string(), ends), runs);
+  fc.assert(fc.property(json, ends), { ...runs, numRuns: 2000 });
+});
+
+test('the query extension says the same in its own words', () => {
+  const filter = (query: unknown) => parseFilter({ query });
+  assert.deepEqual(filter({ 'eo:cloud_cover': { gte: 1, lt: 10 } }), all([cloud('>=', 1), cloud('<', 10)]));
+  assert.deepEqual(filter('{"eo:cloud_cover": {"eq": 3}}'), cloud('=', 3));
+  assert.deepEqual(filter('{"eo:cloud_cover": {"eq": "3"}}'), cloud('=', 3));
+  assert.deepEqual(filter({ 'properties.scene': { startsWith: 'a_' } }), {
+    op: 'like',
+    property: 'scene',
+    pattern: 'a\\_%',
+  });
+  assert.deepEqual(filter({ platform: { in: ['a', 'b'] } }), {
+    op: 'in',
+    property: 'platform',
+    values: ['a', 'b'],
+  });
+  assert.deepEqual(filter({ datetime: { gt: '2021-04-08T04:39:23Z' } }), {
+    op: '>',
+    property: 'datetime',
+    period: [minute, minute],
+  });
+  for (const query of ['{', '5', 5, [], { scene: 5 }, { scene: { is: 5 } }, { scene: { contains: 5 } }])
+    assert.throws(() => filter(query), { code: 'TW_QUERY_QUERY' }, JSON.stringify(query));
+  assert.throws(() => filter({ cloud: { eq: 5 } }), { code: 'TW_QUERY_UNKNOWN_PROPERTY' });
+  assert.throws(() => filter({ scene: { eq: 5 } }), { code: 'TW_QUERY_CQL2' });
+});
+
+test('bbox and intersects exclude each other, and a geometry is checked', () => {
+  const point = { type: 'Point', coordinates: [1, 2] };
+  assert.throws(() => parseFilter({ bbox: '0,0,1,1', intersects: point }), {
+    code: 'TW_QUERY_BBOX_AND_INTERSECTS',
+  });
+  assert.deepEqual(parseFilter({ intersects: JSON.stringify(point) }), { op: 's_intersects', shape: point });
+  for (const intersects of [
+    '{',
+    5,
+    {},
+    { type: 'Circle', coordinates: [1, 2] },
+    { type: 'Point' },
+    { type: 'Point', coordinates: ['1', 2] },
+    { type: 'Point', coordinates: [1] },
+    { type: 'LineString', coordinates: [[1, 2]] },
+    {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [1, 2],
+          [1, 2],
+        ],
+      ],
+    },
+    { type: 'MultiPolygon', coordinates: [] },
+    { type: 'GeometryCollection', geometries: [] },
+    { type: 'GeometryCollection', geometries: [{ type: 'GeometryCollection', geometries: [point] }] },
+  ])
+    assert.throws(
+      () => parseFilter({ intersects }),
+      { code: 'TW_QUERY_GEOMETRY' },
+      JSON.stringify(intersects),
+    );
+});

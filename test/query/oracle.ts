@@ -1,0 +1,128 @@
+/** What a filter means, read off a record: searches must give what a scan over all records gives. */
+import { cellBbox, gridByName } from '../../src/geocode/index.js';
+import type { Filter } from '../../src/query/index.js';
+import type { TileRecord } from '../../src/storage/index.js';
+import { relates } from './spatial-oracle.js';
+
+/** As in SQL: null is unknown. */
+type Truth = boolean | null;
+
+/** The properties of a tile's Item; null where it has none. Percentages as float32, which is how the index keeps them. */
+function propertiesOf(tile: TileRecord): Record<string, string | number | null> {
+  const isPeriod = tile.start !== tile.end;
+  return {
+    id: tile.id,
+    collection: tile.collection,
+    datetime: tile.start,
+    start_datetime: isPeriod ? tile.start : null,
+    end_datetime: isPeriod ? tile.end : null,
+    created: tile.createdAt,
+    'eo:cloud_cover': tile.cloudCover === null ? null : Math.fround(tile.cloudCover),
+    pixel_coverage: Math.fround(tile.coverage),
+    platform: tile.platform,
+    source: tile.source,
+    geocode: tile.geocode,
+    'grid:code': `${tile.grid.toUpperCase()}-${tile.geocode}`,
+    scene: tile.scene,
+  };
+}
+
+/** Whether a tile is what a filter asks for. */
+export function matches(filter: Filter, tile: TileRecord): boolean {
+  return truthOf(filter, tile) === true;
+}
+
+function truthOf(filter: Filter, tile: TileRecord): Truth {
+  switch (filter.op) {
+    case 'and': {
+      const truths = filter.args.map((arg) => truthOf(arg, tile));
+      return truths.includes(false) ? false : truths.includes(null) ? null : true;
+    }
+    case 'or': {
+      const truths = filter.args.map((arg) => truthOf(arg, tile));
+      return truths.includes(true) ? true : truths.includes(null) ? null : false;
+    }
+    case 'not': {
+      const truth = truthOf(filter.arg, tile);
+      return truth === null ? null : !truth;
+    }
+  }
+  if ('shape' in filter)
+    return relates(filter.op, cellBbox(gridByName(tile.grid), tile.geocode), filter.shape);
+  const value = filter.property === 'geometry' ? 0 : propertiesOf(tile)[filter.property]!;
+  if (filter.op === 'isNull') return value === null;
+  if (value === null) return null;
+  if (filter.op === 'in')
+    return filter.values.some((one) => (typeof one === 'number' ? Math.fround(one) : one) === value);
+  if (filter.op === 'like') return regexOf(filter.pattern).test(String(value));
+  if ('value' in filter) {
+    const bound = typeof filter.value === 'number' ? Math.fround(filter.value) : filter.value;
+    return compared(filter.op, value, bound, bound);
+  }
+  const from = filter.period[0] ?? -Infinity;
+  const to = filter.period[1] ?? Infinity;
+  if (!filter.op.startsWith('t_')) return compared(filter.op, value, from, to);
+  const end = filter.property === 'datetime' ? tile.end : Number(value);
+  return allen(filter.op, Number(value), end, from, to);
+}
+
+/** Against a bound that may be a period. */
+function compared<T extends string | number>(op: string, value: T, from: T, to: T): boolean {
+  const [before, after] = [value < from, value > to];
+  if (op === '=') return !before && !after;
+  if (op === '<>') return before || after;
+  if (op === '<') return before;
+  if (op === '<=') return !after;
+  return op === '>' ? after : !before;
+}
+
+function regexOf(pattern: string): RegExp {
+  const source = pattern.replace(/\\(.)|./gs, (part, escaped) => {
+    if (escaped === undefined && part === '%') return '.*';
+    if (escaped === undefined && part === '_') return '.';
+    return (escaped ?? part).replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  });
+  return new RegExp(`^${source}$`, 's');
+}
+
+/** By the signs of the four differences of ends, as Allen drew them. */
+export function allen(op: string, a: number, aEnd: number, b: number, bEnd: number): boolean {
+  const starts = Math.sign(a - b) || 0;
+  const ends = Math.sign(aEnd - bEnd) || 0;
+  const apart = aEnd < b ? -1 : a > bEnd ? 1 : 0;
+  const is = (s: number, e: number) => starts === s && ends === e;
+  switch (op) {
+    case 't_before':
+      return apart < 0;
+    case 't_after':
+      return apart > 0;
+    case 't_disjoint':
+      return apart !== 0;
+    case 't_intersects':
+      return apart === 0;
+    case 't_equals':
+      return is(0, 0);
+    case 't_contains':
+      return is(-1, 1);
+    case 't_during':
+      return is(1, -1);
+    case 't_finishedBy':
+      return is(-1, 0);
+    case 't_finishes':
+      return is(1, 0);
+    case 't_startedBy':
+      return is(0, 1);
+    case 't_starts':
+      return is(0, -1);
+    case 't_meets':
+      return aEnd === b;
+    case 't_metBy':
+      return a === bEnd;
+    case 't_overlaps':
+      return is(-1, -1) && apart === 0 && aEnd !== b;
+    case 't_overlappedBy':
+      return is(1, 1) && apart === 0 && a !== bEnd;
+    default:
+      throw new Error(`no relation ${op}`);
+  }
+}

@@ -1,0 +1,66 @@
+/** Filters as CQL2 text, by another way than the reader's. */
+
+import type { Geometry, Shape } from '../../src/query/geometry/shape.js';
+import type { Filter } from '../../src/query/index.js';
+
+const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
+const iso = (time: number | null) => (time === null ? '..' : new Date(time).toISOString());
+
+/** With `lower`, the words of the language in lower case. */
+export function printCql2(filter: Filter, lower: boolean): string {
+  const word = (text: string) => (lower ? text.toLowerCase() : text.toUpperCase());
+  const print = (one: Filter) => printCql2(one, lower);
+  switch (filter.op) {
+    case 'and':
+    case 'or': {
+      if (filter.args.length === 0) return word(filter.op === 'and' ? 'true' : 'false');
+      return `(${filter.args.map(print).join(` ${word(filter.op)} `)})`;
+    }
+    case 'not':
+      return `${word('not')} ${print(filter.arg)}`;
+    case 'isNull':
+      return `${filter.property} ${word('is null')}`;
+    case 'like':
+      return `"${filter.property}" ${word('like')} ${quoted(filter.pattern)}`;
+    case 'in': {
+      if (filter.values.length === 0) return word('false');
+      const values = filter.values.map((value) => (typeof value === 'number' ? `${value}` : quoted(value)));
+      return `${filter.property} ${word('in')}(${values.join(',')})`;
+    }
+  }
+  if ('shape' in filter) return `${word(filter.op)}(geometry, ${printShape(filter.shape, word)})`;
+  if ('value' in filter) {
+    const { value } = filter;
+    return `${filter.property}${filter.op}${typeof value === 'number' ? value : quoted(value)}`;
+  }
+  const [start, end] = filter.period;
+  if (filter.op.startsWith('t_')) {
+    const interval = `${word('interval')}(${quoted(iso(start))}, ${quoted(iso(end))})`;
+    return `${word(filter.op)}(${filter.property}, ${interval})`;
+  }
+  const literal =
+    start === end
+      ? `${word('timestamp')}(${quoted(iso(start))})`
+      : `${word('date')}('${iso(start).slice(0, 10)}')`;
+  return `${filter.property} ${filter.op} ${literal}`;
+}
+
+function printShape(shape: Shape, word: (text: string) => string): string {
+  if ('bbox' in shape) return `${word('bbox')}(${shape.bbox.join(', ')})`;
+  return printGeometry(shape, word);
+}
+
+function printGeometry(geometry: Geometry, word: (text: string) => string): string {
+  if (geometry.type === 'GeometryCollection') {
+    const parts = geometry.geometries.map((one) => printGeometry(one, word));
+    return `${word('GEOMETRYCOLLECTION')}(${parts.join(',')})`;
+  }
+  const body = printCoordinates(geometry.coordinates);
+  return `${word(geometry.type)}${geometry.type === 'Point' ? `(${body})` : body}`;
+}
+
+function printCoordinates(coordinates: unknown): string {
+  const list = coordinates as unknown[];
+  if (typeof list[0] === 'number') return list.join(' ');
+  return `(${list.map(printCoordinates).join(', ')})`;
+}

@@ -1,0 +1,180 @@
+/** Spatial relations by a second implementation, the topology library jsts, and shapes that are valid to it. */
+import fc from 'fast-check';
+import GeoJSONReader from 'jsts/org/locationtech/jts/io/GeoJSONReader.js';
+import RelateOp, { type IntersectionMatrix } from 'jsts/org/locationtech/jts/operation/relate/RelateOp.js';
+import IsValidOp from 'jsts/org/locationtech/jts/operation/valid/IsValidOp.js';
+import type { Bbox } from '../../src/geocode/index.js';
+import type { Geometry, Point, Shape } from '../../src/query/geometry/shape.js';
+
+const reader = new GeoJSONReader();
+
+const dimensions = {
+  Point: 0,
+  MultiPoint: 0,
+  LineString: 1,
+  MultiLineString: 1,
+  Polygon: 2,
+  MultiPolygon: 2,
+};
+
+const ring = ([w, s, e, n]: Bbox): Point[] => [
+  [w, s],
+  [e, s],
+  [e, n],
+  [w, n],
+  [w, s],
+];
+
+/** A box as GeoJSON; those across the antimeridian are two polygons. */
+function geometryOf(shape: Shape): Exclude<Geometry, { type: 'GeometryCollection' }> {
+  if (!('bbox' in shape)) {
+    if (shape.type === 'GeometryCollection') throw new Error('jsts does not relate collections');
+    return shape;
+  }
+  const [w, s, e, n] = shape.bbox;
+  if (w > e) return { type: 'MultiPolygon', coordinates: [[ring([w, s, 180, n])], [ring([-180, s, e, n])]] };
+  if (w === e && s === n) return { type: 'Point', coordinates: [w, s] };
+  if (w === e || s === n)
+    return {
+      type: 'LineString',
+      coordinates: [
+        [w, s],
+        [e, n],
+      ],
+    };
+  return { type: 'Polygon', coordinates: [ring(shape.bbox)] };
+}
+
+const matrices = new WeakMap<Shape, Map<string, IntersectionMatrix>>();
+
+function matrixOf(cell: Bbox, shape: Shape): IntersectionMatrix {
+  const known = matrices.get(shape) ?? new Map<string, IntersectionMatrix>();
+  matrices.set(shape, known);
+  const matrix =
+    known.get(cell.join()) ??
+    RelateOp.relate(
+      reader.read({ type: 'Polygon', coordinates: [ring(cell)] }),
+      reader.read(geometryOf(shape)),
+    );
+  known.set(cell.join(), matrix);
+  return matrix;
+}
+
+/** Whether a function of CQL2 holds for a cell and a shape that is no collection. */
+export function relates(op: string, cell: Bbox, shape: Shape): boolean {
+  const matrix = matrixOf(cell, shape);
+  const dimension = dimensions[geometryOf(shape).type];
+  switch (op) {
+    case 's_intersects':
+      return matrix.isIntersects();
+    case 's_disjoint':
+      return matrix.isDisjoint();
+    case 's_within':
+      return matrix.isWithin();
+    case 's_contains':
+      return matrix.isContains();
+    case 's_equals':
+      return matrix.isEquals(2, dimension);
+    case 's_touches':
+      return matrix.isTouches(2, dimension);
+    case 's_crosses':
+      return matrix.isCrosses(2, dimension);
+    default:
+      return matrix.isOverlaps(2, dimension);
+  }
+}
+
+/** Multiples of a quarter of 5.625 degrees, where edges of geohash cells often lie, and other places. */
+const STEP = 5.625 / 4;
+const longitude = fc.oneof(
+  fc.integer({ min: -128, max: 128 }).map((steps) => steps * STEP),
+  fc.integer({ min: -8, max: 8 }).map((steps) => steps * STEP),
+);
+const latitude = fc.oneof(
+  fc.integer({ min: -60, max: 60 }).map((steps) => steps * STEP),
+  fc.integer({ min: -8, max: 8 }).map((steps) => steps * STEP),
+);
+const free = fc
+  .tuple(fc.integer({ min: -180e6, max: 180e6 }), fc.integer({ min: -85e6, max: 85e6 }))
+  .map(([x, y]): Point => [x / 1e6, y / 1e6]);
+const point = fc.oneof(
+  { weight: 4, arbitrary: fc.tuple(longitude, latitude) },
+  { weight: 1, arbitrary: free },
+);
+
+const line = fc.array(point, { minLength: 2, maxLength: 4 });
+
+/** A polygon around a centre, its corners by angle, and perhaps a hole of the same form. */
+const polygon = fc
+  .record({
+    centre: point,
+    corners: fc.array(fc.tuple(fc.integer({ min: 0, max: 23 }), fc.integer({ min: 1, max: 30 })), {
+      minLength: 3,
+      maxLength: 9,
+    }),
+    hole: fc.boolean(),
+  })
+  .map(({ centre: [x, y], corners, hole }): Point[][] => {
+    const sorted = [...new Map(corners).entries()].sort(([a], [b]) => a - b);
+    const snap = (value: number, most: number) =>
+      Math.max(-most, Math.min(most, Math.round(value / STEP) * STEP));
+    const around = (scale: number) => {
+      const points = sorted.map(([hour, radius]): Point => {
+        const angle = (hour / 24) * 2 * Math.PI;
+        const r = radius * STEP * scale;
+        return [snap(x + r * Math.cos(angle), 180), snap(y + r * Math.sin(angle), 85)];
+      });
+      return [...points, points[0]!];
+    };
+    return hole ? [around(1), around(0.4)] : [around(1)];
+  });
+
+const isValid = (geometry: Geometry) => {
+  try {
+    return IsValidOp.isValid(reader.read(geometry));
+  } catch {
+    // Rings of too few points.
+    return false;
+  }
+};
+
+const boxes = fc
+  .tuple(point, point)
+  .map(([[w, s], [e, n]]): Shape => ({ bbox: [w, Math.min(s, n), e, Math.max(s, n)] }))
+  .filter((shape) => {
+    const [w, s, e, n] = (shape as { bbox: Bbox }).bbox;
+    return w <= e || (w < 180 && e > -180 && s < n);
+  });
+
+export const shapes: fc.Arbitrary<Shape> = fc.oneof(
+  { weight: 3, arbitrary: boxes },
+  { weight: 1, arbitrary: point.map((coordinates): Geometry => ({ type: 'Point', coordinates })) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .array(point, { minLength: 1, maxLength: 3 })
+      .map((coordinates): Geometry => ({ type: 'MultiPoint', coordinates })),
+  },
+  {
+    weight: 2,
+    arbitrary: line.map((coordinates): Geometry => ({ type: 'LineString', coordinates })).filter(isValid),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .array(line, { minLength: 1, maxLength: 2 })
+      .map((coordinates): Geometry => ({ type: 'MultiLineString', coordinates }))
+      .filter(isValid),
+  },
+  {
+    weight: 5,
+    arbitrary: polygon.map((coordinates): Geometry => ({ type: 'Polygon', coordinates })).filter(isValid),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .array(polygon, { minLength: 1, maxLength: 2 })
+      .map((coordinates): Geometry => ({ type: 'MultiPolygon', coordinates }))
+      .filter(isValid),
+  },
+);

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type Bbox, cellBbox, grids } from '../../src/geocode/index.js';
+import { coverShape } from '../../src/query/geometry/cover-shape.js';
+import { Outline } from '../../src/query/geometry/outline.js';
+import type { Geometry, Point, Shape } from '../../src/query/geometry/shape.js';
+import { type SpatialOp, spatialRelations } from '../../src/query/geometry/spatial.js';
+import { isWithin, mergeRanges } from '../../src/storage/index.js';
+import { relates, shapes } from './spatial-oracle.js';
+import { cells } from './tiles.js';
+
+const ops = Object.keys(spatialRelations) as SpatialOp[];
+const cellOf = (grid: string, geocode: string): Bbox =>
+  cellBbox(grids.find((one) => one.name === grid)!, geocode);
+
+test('every spatial function says what a topology library says', () => {
+  const held = new Map<string, number>();
+  fc.assert(
+    fc.property(shapes, fc.array(cells, { minLength: 20, maxLength: 20 }), (shape, some) => {
+      const outline = new Outline(shape);
+      for (const { grid, geocode } of some) {
+        const cell = cellOf(grid, geocode);
+        for (const op of ops) {
+          const holds = spatialRelations[op](cell, outline);
+          if (holds) held.set(op, (held.get(op) ?? 0) + 1);
+          assert.equal(holds, relates(op, cell, shape), `${op} ${geocode} ${JSON.stringify(shape)}`);
+        }
+      }
+    }),
+    { seed: 42, numRuns: 300 },
+  );
+  for (const op of ops.filter((one) => one !== 's_equals'))
+    assert.ok(held.get(op)! > 5, `${op} held too seldom`);
+});
+
+test('a cell equals its own rectangle, however it is given', () => {
+  const cell = cellOf('geohash', '9q8');
+  const [w, s, e, n] = cell;
+  const middle: Point = [(w + e) / 2, s];
+  const ring: Point[] = [[w, s], middle, [e, s], [e, n], [w, n], [w, s]];
+  for (const shape of [{ bbox: cell }, { type: 'Polygon', coordinates: [ring] }] satisfies Shape[])
+    assert.ok(spatialRelations.s_equals(cell, new Outline(shape)));
+});
+
+test('a cover holds the key of every cell that meets the shape, and all below its inside do', () => {
+  fc.assert(
+    fc.property(shapes, fc.array(cells, { minLength: 30, maxLength: 30 }), (shape, some) => {
+      const outline = new Outline(shape);
+      const { inside, edge } = coverShape(outline);
+      const [sure, maybe] = [mergeRanges(inside), mergeRanges([...inside, ...edge])];
+      for (const { grid: name, geocode } of some) {
+        const code = grids.findIndex((grid) => grid.name === name);
+        const { key } = grids[code]!.key(geocode);
+        const meets = relates('s_intersects', cellOf(name, geocode), shape);
+        if (meets) assert.ok(isWithin(maybe, code, key), geocode);
+        if (isWithin(sure, code, key)) assert.ok(meets, geocode);
+      }
+    }),
+    { seed: 42, numRuns: 100 },
+  );
+});
+
+test('the parts of a collection are taken together', () => {
+  const cell = cellOf('geohash', 's0');
+  const [w, s, e, n] = cell;
+  const far: Geometry = { type: 'Point', coordinates: [100, 50] };
+  const near: Geometry = { type: 'Point', coordinates: [(w + e) / 2, (s + n) / 2] };
+  const collection = (...geometries: (typeof near)[]) =>
+    new Outline({ type: 'GeometryCollection', geometries } as Geometry);
+  assert.ok(spatialRelations.s_intersects(cell, collection(far, near)));
+  assert.ok(spatialRelations.s_crosses(cell, collection(far, near)));
+  assert.ok(!spatialRelations.s_contains(cell, collection(far, near)));
+  assert.ok(spatialRelations.s_contains(cell, collection(near)));
+  assert.ok(spatialRelations.s_disjoint(cell, collection(far)));
+});
+
+test('an outline of many points is asked as fast as few, and says the same', () => {
+  const circle = (count: number): Shape => {
+    const ring = Array.from({ length: count }, (_, i): Point => {
+      const angle = (i / count) * 2 * Math.PI;
+      return [30 * Math.cos(angle), 30 * Math.sin(angle)];
+    });
+    return { type: 'Polygon', coordinates: [[...ring, ring[0]!]] };
+  };
+  const many = circle(5000);
+  const outline = new Outline(many);
+  fc.assert(
+    fc.property(cells, ({ grid, geocode }) => {
+      const cell = cellOf(grid, geocode);
+      for (const op of ['s_intersects', 's_within'] as const)
+        assert.equal(spatialRelations[op](cell, outline), relates(op, cell, many));
+    }),
+    { seed: 42, numRuns: 60 },
+  );
+});
+
+test('what only passes a corner touches, and goes through nothing', () => {
+  const cell = cellOf('geohash', 's0');
+  const [, , east, north] = cell;
+  const outline = (coordinates: Point[]) => new Outline({ type: 'LineString', coordinates });
+  const past = outline([
+    [east - 1, north + 1],
+    [east + 1, north - 1],
+  ]);
+  assert.ok(spatialRelations.s_touches(cell, past));
+  assert.ok(!spatialRelations.s_crosses(cell, past));
+  const through = outline([
+    [east - 1, north + 0.999],
+    [east + 1, north - 1.001],
+  ]);
+  assert.ok(!spatialRelations.s_touches(cell, through));
+  assert.ok(spatialRelations.s_crosses(cell, through));
+});
