@@ -1,7 +1,15 @@
 /** Coalesce as a job: tiles of one dataset are cut to the cells and times of another. */
 import { type Bbox, cellBbox, gridByName } from '../geocode/index.js';
 import type { JobContext, Process } from '../jobs/index.js';
-import { type FilterParams, filterBody, parseFilter, searchTiles, type TileFilter } from '../query/index.js';
+import {
+  all,
+  type Filter,
+  type FilterParams,
+  filterBody,
+  parseFilter,
+  rawUnlessAsked,
+  searchTiles,
+} from '../query/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
 import { cellSizes, tileBytes } from './cell-sizes.js';
 import {
@@ -52,16 +60,17 @@ async function coalesce(
 ): Promise<WrangleResults> {
   const { storage } = context;
   if (!(await storage.getCollection(to))) throw unknownCollection(to);
-  const { bbox, geocode, recurse, start, end, ...what } = parseFilter(filter);
-  const where: TileFilter = { bbox, geocode, recurse, start, end, collections: [to], source: 'raw' };
-  const planned = planCoalesce(storage, where, { source: 'raw', ...what }, window * DAY);
+  const { bbox, intersects, geocode, recurse, datetime, ...what } = filter;
+  const given = { bbox, intersects, geocode, recurse, datetime, collections: [to], source: 'raw' };
+  const where = parseFilter(given);
+  const planned = planCoalesce(storage, where, rawUnlessAsked(parseFilter(what)), window * DAY);
   return derive(context, planned, job, 'holds no data');
 }
 
 async function* planCoalesce(
   storage: Storage,
-  where: TileFilter,
-  what: TileFilter,
+  where: Filter,
+  what: Filter,
   window: number,
 ): AsyncGenerator<Planned> {
   for (const cell of await pickedCells(storage, where)) {
@@ -76,9 +85,9 @@ async function* planCoalesce(
 }
 
 /** Tiles that share ground with a cell, whichever grid they are in. */
-async function tilesOver(storage: Storage, cell: PickedCell, what: TileFilter): Promise<TileRecord[]> {
+async function tilesOver(storage: Storage, cell: PickedCell, what: Filter): Promise<TileRecord[]> {
   const box = cellBbox(gridByName(cell.grid), cell.geocode);
-  const { ids } = searchTiles(storage.index, { ...what, bbox: box });
+  const { ids } = searchTiles(storage.index, all([{ op: 's_intersects', shape: { bbox: box } }, what]));
   const tiles = await storage.getTiles(ids);
   return tiles.filter(({ grid, geocode }) => overlap(box, cellBbox(gridByName(grid), geocode)));
 }

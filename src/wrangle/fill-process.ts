@@ -1,9 +1,9 @@
 /** Fill as a job: in each cell, dates are completed from those near them in time. */
 import type { JobContext, Process } from '../jobs/index.js';
-import { type FilterParams, filterBody, parseFilter, type TileFilter } from '../query/index.js';
+import { type Filter, type FilterParams, filterBody, parseFilter, rawUnlessAsked } from '../query/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
 import { derive, type Planned, REPEATABLE, type WrangleContext, type WrangleResults } from './derive.js';
-import { pickedCells, tilesOfCell } from './picked-cells.js';
+import { ofSource, pickedCells, tilesOfCell } from './picked-cells.js';
 import type { Targets } from './tasks.js';
 
 export interface FillInputs {
@@ -41,7 +41,7 @@ export function fillProcess(context: WrangleContext): Process {
 
 function fill(context: WrangleContext, inputs: FillInputs, job: JobContext): Promise<WrangleResults> {
   const { window = DEFAULT_WINDOW, toCoverage = 100, toCloud = 0 } = inputs;
-  const filter: TileFilter = { source: 'raw', ...parseFilter(inputs.filter ?? {}) };
+  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   const targets = { coverage: toCoverage, cloud: toCloud };
   const planned = planFill(context.storage, filter, window * DAY, targets);
   return derive(context, planned, job, 'no date near it has a pixel to give');
@@ -53,13 +53,13 @@ function fill(context: WrangleContext, inputs: FillInputs, job: JobContext): Pro
  */
 async function* planFill(
   storage: Storage,
-  filter: TileFilter,
+  filter: Filter,
   window: number,
   targets: Targets,
 ): AsyncGenerator<Planned> {
   for (const cell of await pickedCells(storage, filter)) {
     const picked = await tilesOfCell(storage, cell, filter);
-    const raw = await tilesOfCell(storage, cell, { source: 'raw' });
+    const raw = await tilesOfCell(storage, cell, ofSource('raw'));
     for (const base of basesOf(picked, window)) yield planOne(base, raw, window, targets);
   }
 }

@@ -1,7 +1,7 @@
 /** Split as a job: tiles become the tiles of their finer cells. */
 import { gridByName } from '../geocode/index.js';
 import type { JobContext, Process } from '../jobs/index.js';
-import { type FilterParams, filterBody, parseFilter, type TileFilter } from '../query/index.js';
+import { type Filter, type FilterParams, filterBody, parseFilter, rawUnlessAsked } from '../query/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
 import { cellSizes } from './cell-sizes.js';
 import {
@@ -44,13 +44,13 @@ export function splitProcess(context: WrangleContext): Process {
 }
 
 function split(context: WrangleContext, inputs: SplitInputs, job: JobContext): Promise<WrangleResults> {
-  const filter: TileFilter = { source: 'raw', ...parseFilter(inputs.filter ?? {}) };
+  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   const planned = planSplit(context.storage, filter, inputs.precision);
   return derive(context, planned, job, 'holds no data');
 }
 
 /** Throws TW_WRANGLE_TOO_FINE, before anything is written. */
-async function* planSplit(storage: Storage, filter: TileFilter, precision: number): AsyncGenerator<Planned> {
+async function* planSplit(storage: Storage, filter: Filter, precision: number): AsyncGenerator<Planned> {
   for await (const tile of pickedTiles(storage, filter)) {
     if (tile.geocode.length >= precision)
       yield { skipped: `its cell is not coarser than precision ${precision}` };

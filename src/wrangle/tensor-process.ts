@@ -3,7 +3,14 @@ import { open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type GridName, gridByName, type PixelGrid, pixelGrids } from '../geocode/index.js';
 import type { JobContext, Process } from '../jobs/index.js';
-import { type FilterParams, filterBody, parseFilter, type TileFilter } from '../query/index.js';
+import {
+  all,
+  type Filter,
+  type FilterParams,
+  filterBody,
+  parseFilter,
+  rawUnlessAsked,
+} from '../query/index.js';
 import { bytesPerSample, type DataType, type PixelArray } from '../raster/index.js';
 import { asStorageError, type Storage, type TileRecord } from '../storage/index.js';
 import { filesOf, type WrangleContext } from './derive.js';
@@ -80,7 +87,7 @@ async function makeTensors(
 ): Promise<TensorResults> {
   const started = performance.now();
   const { storage } = context;
-  const filter = parseFilter(inputs.filter ?? {});
+  const filter = observations(parseFilter(inputs.filter ?? {}));
   const folder = await storage.resultsFolder(job.id);
   const results: TensorResults = { files: [], skipped: {}, seconds: 0 };
   const cells = await cellsOf(storage, filter);
@@ -92,7 +99,7 @@ async function makeTensors(
   };
   for (const cell of cells) {
     job.signal.throwIfAborted();
-    const tiles = (await tilesOfCell(storage, cell, filter)).filter((tile) => isWanted(tile, filter));
+    const tiles = await tilesOfCell(storage, cell, filter);
     const missing = inputs.bands.find((band) => tiles.every((tile) => !placeOfBand(tile, band)));
     if (missing === undefined)
       results.files.push(await makeTensor(context, cell, tiles, inputs, folder, job));
@@ -108,9 +115,10 @@ async function makeTensors(
   return results;
 }
 
-/** Observations, and those cut to other cells: what is filled or split holds the same pixels once more. */
-function isWanted({ source }: TileRecord, filter: TileFilter): boolean {
-  return filter.source !== undefined || source === 'raw' || source === 'coalesced';
+/** Raw and coalesced tiles, unless the filter asks for sources: those filled or split hold the same pixels once more. */
+function observations(filter: Filter): Filter {
+  if (rawUnlessAsked(filter) === filter) return filter;
+  return all([filter, { op: 'in', property: 'source', values: ['raw', 'coalesced'] }]);
 }
 
 interface Cell {
@@ -118,11 +126,10 @@ interface Cell {
   geocode: string;
 }
 
-async function cellsOf(storage: Storage, filter: TileFilter): Promise<Cell[]> {
+async function cellsOf(storage: Storage, filter: Filter): Promise<Cell[]> {
   const cells = new Map<string, Cell>();
   for await (const tile of pickedTiles(storage, filter))
-    if (isWanted(tile, filter))
-      cells.set(`${tile.grid} ${tile.geocode}`, { grid: tile.grid, geocode: tile.geocode });
+    cells.set(`${tile.grid} ${tile.geocode}`, { grid: tile.grid, geocode: tile.geocode });
   return [...cells.keys()].sort().map((key) => cells.get(key) as Cell);
 }
 
