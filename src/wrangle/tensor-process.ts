@@ -1,5 +1,5 @@
 /** Tensors as a job: bands of all tiles of a cell at one size, as one file a cell. */
-import { open, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type GridName, gridByName, type PixelGrid, pixelGrids } from '../geocode/index.js';
 import type { JobContext, Process } from '../jobs/index.js';
@@ -11,14 +11,14 @@ import {
   parseFilter,
   rawUnlessAsked,
 } from '../query/index.js';
-import { bytesPerSample, type DataType, type PixelArray } from '../raster/index.js';
+import { bytesPerSample } from '../raster/index.js';
 import { asStorageError, type Storage, type TileRecord } from '../storage/index.js';
 import { filesOf, type WrangleContext } from './derive.js';
 import { noBand, tensorTooLarge, tensorTypes } from './errors.js';
-import { npyHead } from './npy.js';
 import { pickedTiles, tilesOfCell } from './picked-cells.js';
 import { emptyOf } from './planes.js';
 import type { BandPlace, PlanesTask } from './tasks.js';
+import { type TensorFile, writeNpy, writeTiff } from './tensor-file.js';
 
 export interface TensorInputs {
   filter?: FilterParams;
@@ -29,21 +29,6 @@ export interface TensorInputs {
   format?: 'npy' | 'tif';
   /** Stored numbers in place of physical values. */
   stored?: boolean;
-}
-
-export interface TensorFile {
-  name: string;
-  bytes: number;
-  grid: GridName;
-  geocode: string;
-  dataType: DataType;
-  /** Null: NaN. */
-  nodata: number | null;
-  /** Of time, band, row and column. */
-  shape: [number, number, number, number];
-  bands: string[];
-  /** The steps of the first axis. */
-  times: { datetime: string; collection: string; tile: string }[];
 }
 
 export interface TensorResults {
@@ -196,8 +181,8 @@ async function makeTensor(
     await context.storage.reserve.require(step * tiles.length);
     const bytes =
       format === 'npy'
-        ? await writeNpy(context, path, tasks, about, job.signal)
-        : await writeTiff(context, path, tasks, about, job.signal);
+        ? await writeNpy(context.workers, path, tasks, about, job.signal)
+        : await writeTiff(context.workers, path, tasks, about, job.signal);
     if (format === 'npy') await writeFile(path.replace(/npy$/, 'json'), JSON.stringify(about, null, 2));
     return { name, bytes, ...about };
   } catch (error) {
@@ -205,8 +190,6 @@ async function makeTensor(
     throw asStorageError(error, path);
   }
 }
-
-type About = Omit<TensorFile, 'name' | 'bytes'>;
 
 /** The pixel grid of the cell at a pixel size, or that of the finest band. */
 function sizeOf(
@@ -234,87 +217,4 @@ function storedType(cell: Cell, tiles: TileRecord[], places: (BandPlace | null)[
   const kinds = new Set(groups.map(({ dataType, nodata }) => `${dataType}, nodata ${nodata ?? 'none'}`));
   if (kinds.size > 1) throw tensorTypes(cell.geocode, [...kinds]);
   return { dataType: groups[0].dataType, empty: emptyOf(groups[0]) };
-}
-
-/** Step by step, a few of them in memory. The bytes written. */
-async function writeNpy(
-  { workers }: WrangleContext,
-  path: string,
-  tasks: PlanesTask[],
-  { dataType, shape }: About,
-  signal: AbortSignal,
-): Promise<number> {
-  const file = await open(path, 'w');
-  try {
-    const head = npyHead(dataType, shape);
-    await file.write(head);
-    let bytes = head.length;
-    for await (const planes of inOrder(tasks, workers.threads, (task) => workers.planes(task, signal))) {
-      for (const plane of planes) {
-        await file.write(new Uint8Array(plane.buffer, plane.byteOffset, plane.byteLength));
-        bytes += plane.byteLength;
-      }
-    }
-    return bytes;
-  } finally {
-    await file.close();
-  }
-}
-
-async function writeTiff(
-  { workers }: WrangleContext,
-  path: string,
-  tasks: PlanesTask[],
-  { grid, geocode, dataType, nodata, shape, bands: names, times }: About,
-  signal: AbortSignal,
-): Promise<number> {
-  const bands: PixelArray[] = [];
-  for await (const planes of inOrder(tasks, workers.threads, (task) => workers.planes(task, signal)))
-    bands.push(...planes);
-  const cells = gridByName(grid);
-  const { west, south, east, north } = cells.bounds(geocode);
-  const [, , height, width] = shape;
-  const image = {
-    width,
-    height,
-    dataType,
-    bands,
-    transform: {
-      originX: west,
-      originY: north,
-      pixelWidth: (east - west) / width,
-      pixelHeight: (north - south) / height,
-    },
-    epsg: cells.epsg,
-    nodata: nodata ?? NaN,
-    bandTags: times.flatMap(({ collection, datetime }) =>
-      names.map((name) => ({ description: `${collection} ${datetime} ${name.split('/').at(-1)}` })),
-    ),
-    metadata: { GRID: grid, GEOCODE: geocode },
-    overviews: 'nearest' as const,
-  };
-  const bytes = await workers.stack({ kind: 'stack', image }, signal);
-  await writeFile(path, bytes);
-  return bytes.length;
-}
-
-/** Results in the order of the items, with at most `lanes` under way or waiting. */
-async function* inOrder<Item, Result>(
-  items: Item[],
-  lanes: number,
-  work: (item: Item) => Promise<Result>,
-): AsyncGenerator<Result> {
-  const under: Promise<Result>[] = [];
-  try {
-    for (const item of items) {
-      if (under.length === lanes) yield await (under.shift() as Promise<Result>);
-      const next = work(item);
-      // Who reads the results meets its error in turn.
-      next.catch(() => undefined);
-      under.push(next);
-    }
-    while (under.length > 0) yield await (under.shift() as Promise<Result>);
-  } finally {
-    await Promise.allSettled(under);
-  }
 }
