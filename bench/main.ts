@@ -5,6 +5,7 @@ import { type BenchOptions, type BenchResult, machine } from './bench.js';
 /** Each is loaded only when it runs. */
 const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promise<BenchResult[]>>> = {
   ingest: async () => (await import('./ingest.js')).benchIngest,
+  fill: async () => (await import('./fill.js')).benchFill,
   xyz: async () => (await import('./xyz.js')).benchXyz,
   series: async () => (await import('./series.js')).benchSeries,
   cloud: async () => (await import('./cloud.js')).benchCloud,

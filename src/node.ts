@@ -9,6 +9,13 @@ import { Jobs, verifyProcess } from './jobs/index.js';
 import { Storage } from './storage/index.js';
 import { trainProcess } from './training/index.js';
 import { version } from './version.js';
+import {
+  coalesceProcess,
+  fillProcess,
+  splitProcess,
+  tensorProcess,
+  WrangleWorkers,
+} from './wrangle/index.js';
 
 export interface NodeConfig {
   /** Data folder; made where it is missing. */
@@ -58,9 +65,14 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data, { reserve });
   const workers = new IngestWorkers(cores, memory);
+  const wrangle = { storage, workers: new WrangleWorkers(cores) };
   const imagery = new Imagery({ storage, cores });
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel }),
+    fillProcess(wrangle),
+    splitProcess(wrangle),
+    coalesceProcess(wrangle),
+    tensorProcess(wrangle),
     trainProcess({ storage, cores }),
     verifyProcess(storage),
   ];
@@ -99,6 +111,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
         () => jobs.close(),
         () => closeServer(server),
         () => workers.close(),
+        () => wrangle.workers.close(),
         () => imagery.close(),
         () => storage.close(),
       ];

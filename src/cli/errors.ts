@@ -29,3 +29,11 @@ export const badPlace = defineError(
   (place: string, why: string) =>
     `"${place}" is no place (${why}): give longitude,latitude, or GeoJSON as a file or as text`,
 );
+
+export const oneFileOnly = defineError(
+  'TW_CLI_ONE_FILE',
+  400,
+  'A command made a file for each of several cells, and was told one file to write. Name a folder, or pick one cell.',
+  (path: string, files: number) =>
+    `there are ${files} files, one a cell, and ${path} is one file: name a folder, or pick one cell with --geocode`,
+);

@@ -3,8 +3,10 @@
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { version } from '../version.js';
+import { coalesceCommand } from './commands/coalesce.js';
 import { deleteCommand } from './commands/delete.js';
 import { demoCommand } from './commands/demo.js';
+import { fillCommand } from './commands/fill.js';
 import { infoCommand } from './commands/info.js';
 import { ingestCommand } from './commands/ingest.js';
 import { jobsCommand } from './commands/jobs.js';
@@ -12,6 +14,8 @@ import { modelsCommand } from './commands/models.js';
 import { searchCommand } from './commands/search.js';
 import { seriesCommand } from './commands/series.js';
 import { serveCommand } from './commands/serve.js';
+import { splitCommand } from './commands/split.js';
+import { tensorCommand } from './commands/tensor.js';
 import { trainCommand } from './commands/train.js';
 import { verifyCommand } from './commands/verify.js';
 import { applyConfigFile } from './options.js';
@@ -28,6 +32,10 @@ function buildProgram(): Command {
     ingestCommand,
     searchCommand,
     seriesCommand,
+    fillCommand,
+    splitCommand,
+    coalesceCommand,
+    tensorCommand,
     trainCommand,
     modelsCommand,
     jobsCommand,

@@ -1,5 +1,7 @@
-import { createReadStream, existsSync } from 'node:fs';
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { Client, decoded, FileBody, httpTransport, type Transport } from '../client/index.js';
 import type { TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
@@ -65,7 +67,14 @@ export function injected(node: TilewrightNode): Transport {
     const response = await node.server.inject(request);
     return { status: response.statusCode, body: decoded(response.stream()) };
   };
-  return Object.assign(ask, { open });
+  const download: Transport['download'] = async (url, into) => {
+    const response = await node.server.inject({ url, headers: asOwner, payloadAsStream: true });
+    const answer = { status: response.statusCode, headers: response.headers as Record<string, string> };
+    if (answer.status >= 400) return { ...answer, body: JSON.parse(await text(response.stream())) };
+    await pipeline(response.stream(), createWriteStream(into));
+    return { ...answer, body: null };
+  };
+  return Object.assign(ask, { open, download });
 }
 
 interface Item {

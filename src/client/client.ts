@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FilterParams } from '../query/index.js';
@@ -188,6 +188,20 @@ export class Client {
     if (process !== 'ingest') return this.ask('POST', `/processes/${process}/execution`, { inputs });
     const { paths, ...options } = inputs as { paths: string[] };
     return this.ask('POST', '/ingest', { href: paths, ...options });
+  }
+
+  /** Writes a file that a job answered with to `path`, which is there as a whole or not at all. */
+  async download(job: string, name: string, path: string): Promise<void> {
+    const route = `/jobs/${encodeURIComponent(job)}/results/files/${encodeURIComponent(name)}`;
+    const part = `${path}.part`;
+    try {
+      const answer = await this.transport.download(route, part);
+      if (answer.status !== 200) throw failure(route, answer);
+      await rename(part, path);
+    } catch (error) {
+      await rm(part, { force: true });
+      throw error;
+    }
   }
 
   /** One page of items. */

@@ -1,3 +1,7 @@
+import { createWriteStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ReadableStream } from 'node:stream/web';
 import { messageOf, TilewrightError } from '../errors.js';
 import { badAnswer, unreachable } from './errors.js';
 import { FileBody, sendFile } from './send-file.js';
@@ -22,6 +26,8 @@ export interface Transport {
     headers: Record<string, string>,
     signal?: AbortSignal,
   ): Promise<{ status: number; body: AsyncIterable<string> }>;
+  /** Writes the body to the file `into`, unless the answer is an error. */
+  download(path: string, into: string): Promise<Answer>;
 }
 
 /** Requests over HTTP. Errors: TW_CLIENT_UNREACHABLE. */
@@ -50,7 +56,14 @@ export function httpTransport(url: string, token?: string): Transport {
     );
     return { status: response.status, body: decoded(response.body ?? []) };
   };
-  return Object.assign(ask, { open });
+  const download: Transport['download'] = async (path, into) => {
+    const response = await fetch(base + path, { headers: withToken({}) }).catch(fail);
+    const answer = { status: response.status, headers: Object.fromEntries(response.headers) };
+    if (!response.ok || !response.body) return { ...answer, body: parsed(await response.text()) };
+    await pipeline(Readable.fromWeb(response.body as ReadableStream), createWriteStream(into));
+    return { ...answer, body: null };
+  };
+  return Object.assign(ask, { open, download });
 }
 
 /** The text of bytes that come in pieces. */

@@ -53,6 +53,7 @@ function encodeGroup(cell: CellGroup, { bands, validPercent }: GroupPixels): Cel
     width,
     height,
     nodata,
+    ...(role === 'data' && cell.resampling === 'nearest' && { codes: true as const }),
     bands: cell.bands.map(({ name, commonName, scale, offset }, i) => ({
       name,
       ...(commonName && { commonName }),

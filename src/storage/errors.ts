@@ -88,6 +88,13 @@ export const sceneWriteMisuse = defineError(
   (scene: string, detail: string) => `the write of scene ${scene} is out of order: ${detail}`,
 );
 
+export const derivedWriteMisuse = defineError(
+  'TW_STORAGE_DERIVED_ORDER',
+  500,
+  'A tile made from others was written out of order. This is a fault in the program, not in the data; nothing became visible.',
+  (tile: string, detail: string) => `the write of tile ${tile} is out of order: ${detail}`,
+);
+
 export const noCollection = defineError(
   'TW_STORAGE_NO_COLLECTION',
   404,

@@ -1,6 +1,7 @@
 export { Catalogue, type Change } from './catalogue.js';
 export { ColumnIndex } from './column-index.js';
 export { DataFolder, readLock } from './data-folder.js';
+export { DerivedWrite } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';
 export { writeSynced } from './durable.js';
 export { asStorageError, storageLocked } from './errors.js';
@@ -8,7 +9,7 @@ export { inLanes } from './in-lanes.js';
 export type { IndexPage, IndexQuery, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export type { NewModel } from './model-write.js';
-export { newVersion } from './names.js';
+export { derivedTileId, newVersion } from './names.js';
 export * from './records.js';
 export type { Position, RowOrder, SortColumn, SortValue } from './row-order.js';
 export { SceneWrite } from './scene-write.js';

@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { type GridName, gridByName } from '../geocode/index.js';
 import { storageBadName } from './errors.js';
+import type { TileRecord } from './records.js';
 
 const WORD = '[A-Za-z0-9][A-Za-z0-9._+-]*';
 /** A file name has at most 255 bytes; a tile id is collection + scene + geocode + the suffix of a derived tile. */
@@ -34,6 +35,16 @@ function cellName(grid: GridName, geocode: string): string {
 export function tileId(collection: string, scene: string, grid: GridName, geocode: string): string {
   return `${collection}_${scene}_${cellName(grid, geocode)}`;
 }
+
+/** A tile made from others: `<collection>_<scene>_<g or q><geocode>_<source>-<digest>` */
+export function derivedTileId(
+  { collection, scene, grid, geocode, source }: DerivedName,
+  digest: string,
+): string {
+  return checkedName('tile id', `${tileId(collection, scene, grid, geocode)}_${source}-${digest}`);
+}
+
+type DerivedName = Pick<TileRecord, 'collection' | 'scene' | 'grid' | 'geocode' | 'source'>;
 
 /** `<model>_<collection>_<g or q><geocode>` */
 export function modelId(model: string, collection: string, grid: GridName, geocode: string): string {

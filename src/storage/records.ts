@@ -53,6 +53,8 @@ export interface GroupRecord {
   width: number;
   height: number;
   nodata: number | null;
+  /** True where the values of a `data` group are codes, which must not be averaged. */
+  codes?: true;
   bands: BandRecord[];
   bytes: number;
   crc32: number;

@@ -5,6 +5,7 @@ import { type Catalogue, type Scanned, sceneKey } from './catalogue.js';
 import type { ColumnIndex } from './column-index.js';
 import { Commits } from './commits.js';
 import { DataFolder } from './data-folder.js';
+import { DerivedWrite } from './derived-write.js';
 import { DiskReserve } from './disk-reserve.js';
 import { DurableIndex, type IndexLoad } from './durable-index.js';
 import { sceneBusy } from './errors.js';
@@ -12,6 +13,7 @@ import { type ModelVersion, modelFile, type TileVersion, tileFile } from './layo
 import { type NewModel, writeModel } from './model-write.js';
 import { checkedName, tileId } from './names.js';
 import type { CollectionRecord, ModelRecord, SceneRecord, TileRecord } from './records.js';
+import { makeResults, resultFile, sweepResults } from './results.js';
 import { isWhole } from './scene-check.js';
 import { deleteCollection, deleteScene, deleteTile, requireSameCells } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
@@ -71,6 +73,7 @@ export class Storage {
     const storage = new Storage(await DataFolder.open(dir), options);
     try {
       await sweepScratch(dir, storage.catalogue);
+      await sweepResults(dir);
       await storage.sweeper.start();
       await storage.durableIndex.open();
       return storage;
@@ -243,6 +246,11 @@ export class Storage {
     return deleteTile(this.commits, id);
   }
 
+  /** Begins to write tiles made from others. The caller ends it by `close`. */
+  beginDerived(): DerivedWrite {
+    return new DerivedWrite(this.dir, this.commits, this.reserve);
+  }
+
   // Models
 
   getModel(id: string): Promise<ModelRecord | undefined> {
@@ -284,6 +292,16 @@ export class Storage {
 
   removeScratch(name: string): Promise<void> {
     return removeScratch(this.dir, name);
+  }
+
+  /** Makes the folder for the files that a job answers with, and returns its absolute path. They are kept for a week. */
+  resultsFolder(job: string): Promise<string> {
+    return makeResults(this.dir, job);
+  }
+
+  /** Absolute path of a file that a job answered with. Throws TW_STORAGE_BAD_NAME. */
+  resultPath(job: string, name: string): string {
+    return resultFile(this.dir, job, name);
   }
 
   async stats(): Promise<StorageStats> {

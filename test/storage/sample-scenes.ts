@@ -104,3 +104,39 @@ export async function writeScene(
     cells.map((geocode) => tileRecord(write, n, geocode)),
   );
 }
+
+/** The derived tiles of batch `n`: they take the place of those of the batches before it, and have the cells of scene 0. */
+export function derivedIds(n: number): string[] {
+  return cellsOf(n).map((geocode) => `${COLLECTION.id}_scene-0_g${geocode}_filled-${n % 3}`);
+}
+
+/** Writes batch `n`, which scene-0 must have been written for; the last cell in a commit of its own. */
+export async function writeDerived(
+  storage: Storage,
+  n: number,
+  before: (step: string) => void = () => {},
+): Promise<void> {
+  const cells = cellsOf(n);
+  const ids = derivedIds(n);
+  before('plan');
+  const write = storage.beginDerived();
+  const tiles = cells.map((geocode, i) => ({ id: ids[i]!, grid: COLLECTION.grid, geocode }));
+  await write.plan([...tiles, { ...tiles[0]!, id: `${tiles[0]!.id}0` }]);
+  const records: TileRecord[] = [];
+  for (const { id, geocode } of tiles) {
+    const folder = await write.stagingFolder(id);
+    for (const group of GROUPS) await writeSynced(join(folder, `${group}.tif`), bytesOf(n, geocode, group));
+    const like = { version: write.version, collection: COLLECTION, scene: 'scene-0', tileId: () => id };
+    records.push({
+      ...tileRecord(like as unknown as SceneWrite, n, geocode),
+      source: 'filled',
+      derivedFrom: [`${n}`],
+    });
+  }
+  before('commit');
+  await write.commit(records.slice(0, -1));
+  before('commit');
+  await write.commit(records.slice(-1));
+  before('close');
+  await write.close();
+}

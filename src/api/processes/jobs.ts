@@ -1,11 +1,14 @@
 /** Jobs: their list, status, results, logs and events; cancel and retry. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { TilewrightError } from '../../errors.js';
 import { hasEnded, jobNotReady } from '../../jobs/index.js';
 import type { JobRecord } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
-import { noProcess, tooManyListeners } from '../errors.js';
+import { noProcess, notFound, tooManyListeners } from '../errors.js';
 import type { Services } from '../services.js';
 import { eventText } from './events.js';
 import { type JobQuery, jobQuery, splitLists, wantedJobs } from './job-query.js';
@@ -74,6 +77,21 @@ export async function jobRoutes(
     '/jobs/:id/results',
     { schema: { summary: 'Results of a job; of a cancelled one what it had made', tags, params } },
     async (request) => resultsOf(await jobs.get(request.params.id)),
+  );
+
+  server.get<{ Params: { id: string; name: string } }>(
+    '/jobs/:id/results/files/:name',
+    { schema: { summary: 'A file that a job answered with; kept for a week', tags } },
+    async (request, reply) => {
+      const { id, name } = request.params;
+      const { status } = await jobs.get(id);
+      if (status !== 'successful') throw jobNotReady(id, status);
+      const path = services.storage.resultPath(id, name);
+      const info = await stat(path).catch(absent);
+      if (!info) throw notFound(`file ${name} of job ${id}`);
+      const type = FILE_TYPES[extname(name)] ?? 'application/octet-stream';
+      return reply.header('content-length', info.size).type(type).send(createReadStream(path));
+    },
   );
 
   server.get<Id & { Querystring: { after?: number; limit?: number } }>(
@@ -166,6 +184,12 @@ export async function jobRoutes(
       return answerJob(request, reply, { job: await jobs.retry(id, found), repeated: false });
     },
   );
+}
+
+const FILE_TYPES: Record<string, string> = { '.tif': 'image/tiff', '.json': 'application/json' };
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
 }
 
 function resultsOf(job: JobRecord): unknown {

@@ -1,0 +1,28 @@
+import { Command } from 'commander';
+import {
+  type FilterOptions,
+  filterOf,
+  flag,
+  positiveInteger,
+  type TargetOptions,
+  withFilter,
+  withTarget,
+} from '../options.js';
+import { runWrangle } from './wrangle.js';
+
+type SplitFlags = TargetOptions & FilterOptions & { precision: number };
+
+export function splitCommand(): Command {
+  const command = new Command('split')
+    .description('cut tiles into those of their finer cells')
+    .addOption(
+      flag(
+        '--precision <n>',
+        'length of the geocodes of the new cells',
+        positiveInteger,
+      ).makeOptionMandatory(),
+    );
+  return withTarget(withFilter(command)).action(async (flags: SplitFlags) => {
+    await runWrangle('split', { filter: filterOf(flags), precision: flags.precision }, flags);
+  });
+}

@@ -1,0 +1,83 @@
+import { mkdir } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { Command } from 'commander';
+import type { Client } from '../../client/index.js';
+import type { TensorFile, TensorResults } from '../../wrangle/index.js';
+import { oneFileOnly } from '../errors.js';
+import { interruptSignal } from '../interrupt.js';
+import {
+  type FilterOptions,
+  filterOf,
+  flag,
+  number,
+  type TargetOptions,
+  withFilter,
+  withTarget,
+} from '../options.js';
+import { count, duration, note, print, printJson, progressLine } from '../output.js';
+import { openTarget } from '../target.js';
+
+type TensorFlags = TargetOptions &
+  FilterOptions & {
+    bands: string;
+    resolution?: number;
+    as?: 'npy' | 'tif';
+    stored?: boolean;
+    output: string;
+  };
+
+export function tensorCommand(): Command {
+  const command = new Command('tensor')
+    .description('stack bands of all dates of a cell at one size, as a NumPy file or a GeoTIFF')
+    .addOption(
+      flag(
+        '--bands <list>',
+        'names or common names such as red,nir,mask; <collection>/<name> takes it from that collection alone',
+      ).makeOptionMandatory(),
+    )
+    .addOption(flag('--output <path>', 'a file ending in .npy or .tif, or a folder').makeOptionMandatory())
+    .addOption(flag('--as <kind>', 'what goes into a folder; default npy').choices(['npy', 'tif']))
+    .addOption(flag('--resolution <metres>', 'size of a pixel; by default that of the finest band', number))
+    .addOption(flag('--stored', 'stored numbers in place of physical values'));
+  return withTarget(withFilter(command)).action(async (flags: TensorFlags) => {
+    const target = await openTarget(flags);
+    const line = progressLine('cells');
+    try {
+      const { resolution, stored, output } = flags;
+      const single = /\.(npy|tif)$/.test(output);
+      const format = single ? (extname(output).slice(1) as 'npy' | 'tif') : (flags.as ?? 'npy');
+      const { job, results } = await target.client.run<TensorResults>(
+        'tensor',
+        { filter: filterOf(flags), bands: flags.bands.split(','), resolution, format, stored },
+        { signal: interruptSignal(), onProgress: line.update },
+      );
+      line.end();
+      if (single && results.files.length > 1) throw oneFileOnly(output, results.files.length);
+      if (!single) await mkdir(output, { recursive: true });
+      for (const file of results.files)
+        await download(target.client, job, file, single ? output : join(output, file.name));
+      if (flags.format === 'json') printJson({ job, ...results });
+      else printResults(results);
+      if (results.files.length > 0) return;
+      note('error: no tile fits the filter');
+      process.exitCode = 1;
+    } finally {
+      line.end();
+      await target.close();
+    }
+  });
+}
+
+/** A NumPy file says nothing of its axes: what they mean lies beside it. */
+async function download(client: Client, job: string, { name }: TensorFile, path: string): Promise<void> {
+  await client.download(job, name, path);
+  const beside = (file: string) => file.replace(/\.npy$/, '.json');
+  if (name.endsWith('.npy')) await client.download(job, beside(name), beside(path));
+}
+
+function printResults({ files, skipped, seconds }: TensorResults): void {
+  for (const { name, dataType, shape } of files) print(`${name}: ${dataType}, ${shape.join(' x ')}`);
+  for (const [reason, number] of Object.entries(skipped))
+    print(`${count(number, 'cell')} skipped: ${reason}`);
+  print(`${count(files.length, 'file')}, ${duration(seconds)}`);
+}

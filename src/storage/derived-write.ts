@@ -1,0 +1,95 @@
+/** Writing tiles that are made from others: each is whole or absent, and those that are committed stay. */
+import type { Commits } from './commits.js';
+import type { DiskReserve } from './disk-reserve.js';
+import { derivedWriteMisuse, noCollection } from './errors.js';
+import { type TileVersion, tileFolder } from './layout.js';
+import { newVersion } from './names.js';
+import type { TileRecord } from './records.js';
+import { publishVersions, removeVersions, stageVersion } from './version-folder.js';
+
+/**
+ * Invariants, at every moment and after a kill at any moment: a version folder that this write has made is named by
+ * `pending` from before it exists until the batch that puts its tile's record in place of the former one; a commit names
+ * published folders only, and these were made durable before. So every tile of a commit is there as a whole, and what has
+ * none is removed by `close` or by the next open.
+ */
+export class DerivedWrite {
+  /** Version of all its tiles. */
+  readonly version = newVersion();
+  /** Folders of the tiles that are planned and not committed, by tile id. */
+  private readonly folders = new Map<string, string>();
+  private readonly staged = new Set<string>();
+
+  constructor(
+    private readonly dir: string,
+    private readonly commits: Commits,
+    private readonly reserve: DiskReserve,
+  ) {}
+
+  /** Records durably which tiles are about to be written. Best called with many. */
+  async plan(tiles: Omit<TileVersion, 'version'>[]): Promise<void> {
+    const { pending } = this.commits.catalogue;
+    const since = Date.now();
+    const folders = tiles.map((tile) => tileFolder({ ...tile, version: this.version }));
+    await this.commits.catalogue.write(folders.map((folder) => pending.set(folder, { since })));
+    for (const [i, { id }] of tiles.entries()) this.folders.set(id, folders[i]);
+  }
+
+  /**
+   * Makes the folder for the files of a planned tile and returns its absolute path. The files are `<group>.tif`; who writes
+   * them syncs them before `commit`. Throws TW_STORAGE_DISK_LOW.
+   */
+  async stagingFolder(id: string): Promise<string> {
+    const folder = this.folderOf(id);
+    if (this.staged.has(id)) throw derivedWriteMisuse(id, 'it is staged twice');
+    this.staged.add(id);
+    await this.reserve.check();
+    return stageVersion(this.dir, folder);
+  }
+
+  /**
+   * Publishes staged tiles and makes them visible in one synced batch, each in place of its former version. Throws
+   * TW_STORAGE_DISK_LOW, TW_STORAGE_NO_COLLECTION.
+   */
+  async commit(tiles: TileRecord[]): Promise<void> {
+    if (tiles.length === 0) return;
+    for (const { id, version } of tiles)
+      if (!this.staged.has(id) || version !== this.version)
+        throw derivedWriteMisuse(id, 'it is committed unstaged or twice');
+    const folders = tiles.map(({ id }) => this.folderOf(id));
+    await this.reserve.check();
+    await publishVersions(this.dir, folders);
+    const { catalogue } = this.commits;
+    await this.commits.inTurn(async () => {
+      for (const collection of new Set(tiles.map((tile) => tile.collection)))
+        if (!(await catalogue.collections.has(collection))) throw noCollection(collection);
+      const former = (await catalogue.tiles.getMany(tiles.map(({ id }) => id))).filter((tile) => !!tile);
+      const done = folders.map((folder) => catalogue.pending.delete(folder));
+      await this.commits.apply(former, tiles, done);
+    });
+    for (const { id } of tiles) {
+      this.folders.delete(id);
+      this.staged.delete(id);
+    }
+  }
+
+  /** Removes what is planned or staged and was not committed. Who writes into staging folders must have stopped before. */
+  async close(): Promise<void> {
+    // After a failed batch only the next open can tell what is committed: its files must stay until then.
+    if (this.commits.catalogue.failed || this.folders.size === 0) return;
+    await removeVersions(
+      this.dir,
+      [...this.staged].map((id) => this.folderOf(id)),
+    );
+    const { pending } = this.commits.catalogue;
+    await this.commits.catalogue.write([...this.folders.values()].map((folder) => pending.delete(folder)));
+    this.folders.clear();
+    this.staged.clear();
+  }
+
+  private folderOf(id: string): string {
+    const folder = this.folders.get(id);
+    if (folder === undefined) throw derivedWriteMisuse(id, 'it was not planned, or is committed already');
+    return folder;
+  }
+}

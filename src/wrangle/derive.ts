@@ -1,0 +1,259 @@
+/** Makes tiles of tiles as a job: skips what is there, writes in batches, keeps what is done when it is stopped. */
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { messageOf, TilewrightError } from '../errors.js';
+import { FailedWithResults, type JobContext } from '../jobs/index.js';
+import {
+  asStorageError,
+  type DerivedWrite,
+  derivedTileId,
+  inLanes,
+  type Storage,
+  type TileRecord,
+  writeSynced,
+} from '../storage/index.js';
+import { allFailed, wrangleFailed } from './errors.js';
+import type { CutTask, FillTask, MadeTile, NewTile, TileFiles } from './tasks.js';
+import type { WrangleWorkers } from './workers.js';
+
+export interface WrangleContext {
+  storage: Storage;
+  workers: WrangleWorkers;
+}
+
+export interface WrangleResults {
+  /** Tiles made. */
+  tiles: number;
+  /** Tiles that were there already, made of the same inputs. */
+  unchanged: number;
+  /** Inputs that made no tile, by the reason. */
+  skipped: Record<string, number>;
+  /** The first of those that failed. */
+  failed: { tile: string; code: string; message: string }[];
+  failures: number;
+  seconds: number;
+}
+
+/** What a new tile is before its pixels are known. */
+export type Facts = Pick<
+  TileRecord,
+  'collection' | 'scene' | 'grid' | 'geocode' | 'source' | 'start' | 'end' | 'platform'
+>;
+
+/** A tile to make. */
+export interface Derivation {
+  facts: Facts;
+  /** Tiles that it may take pixels from, in the order of their numbers. */
+  inputs: TileRecord[];
+  /** What shapes it beside the inputs. */
+  parameters: object;
+  task: (tile: NewTile, inputs: TileFiles[]) => FillTask | CutTask;
+}
+
+/** Of the process of such a job: what is made is not made again, so that it may go on, or try again what failed. */
+export const REPEATABLE = {
+  resumable: true,
+  retryInputs: async (inputs: unknown, results: unknown) =>
+    (results as WrangleResults).failures > 0 ? inputs : null,
+};
+
+/** A derivation, or why there is none. */
+export type Planned = Derivation | { skipped: string };
+
+/** Tiles of one durable plan, and the longest time between two commits, ms. */
+const BATCH = 1000;
+const COMMIT_INTERVAL = 5000;
+const LISTED_FAILURES = 1000;
+const NAMED_REASONS = 3;
+
+/**
+ * Makes all tiles that `planned` gives, each once. A tile that is newer than all its inputs is left as it is. One that fails is named and
+ * the others go on; the job fails where all do, and ends at once where the data folder cannot be written.
+ */
+export function derive(
+  context: WrangleContext,
+  planned: AsyncIterable<Planned>,
+  job: JobContext,
+  /** What a task that makes no tile means. */
+  nothing: string,
+): Promise<WrangleResults> {
+  return new DeriveRun(context, job, nothing).run(planned);
+}
+
+/** One run. Invariant: what is in `ready` is staged in `write`, whole and synced, and not committed. */
+class DeriveRun {
+  private readonly started = performance.now();
+  private readonly counts = { total: 0, done: 0, failed: 0, skipped: 0 };
+  private readonly results: WrangleResults = {
+    tiles: 0,
+    unchanged: 0,
+    skipped: {},
+    failed: [],
+    failures: 0,
+    seconds: 0,
+  };
+  private ready: TileRecord[] = [];
+  private committedAt = performance.now();
+  private committing: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly context: WrangleContext,
+    private readonly job: JobContext,
+    private readonly nothing: string,
+  ) {}
+
+  async run(planned: AsyncIterable<Planned>): Promise<WrangleResults> {
+    this.job.partial(() => this.results);
+    let batch: { id: string; derivation: Derivation }[] = [];
+    for await (const one of planned) {
+      this.job.signal.throwIfAborted();
+      this.counts.total++;
+      if ('skipped' in one) {
+        this.skip(one.skipped);
+        continue;
+      }
+      const id = idOf(one);
+      if (await this.isCurrent(id, one)) this.keep();
+      else batch.push({ id, derivation: one });
+      if (batch.length < BATCH) continue;
+      await this.make(batch);
+      batch = [];
+    }
+    await this.make(batch);
+    const { results, counts } = this;
+    results.seconds = (performance.now() - this.started) / 1000;
+    this.job.message(`${results.tiles} made, ${results.unchanged} unchanged, ${counts.failed} failed`);
+    if (counts.failed === 0 || counts.failed < counts.total) return results;
+    const reasons = results.failed.slice(0, NAMED_REASONS).map(({ message }) => message);
+    throw new FailedWithResults(allFailed(counts.failed, reasons), results);
+  }
+
+  /** Versions sort by the time that they were made at. */
+  private async isCurrent(id: string, { inputs }: Derivation): Promise<boolean> {
+    const made = await this.context.storage.getTile(id);
+    return made !== undefined && inputs.every(({ version }) => version < made.version);
+  }
+
+  private async make(batch: { id: string; derivation: Derivation }[]): Promise<void> {
+    if (batch.length === 0) return;
+    const { storage, workers } = this.context;
+    const write = storage.beginDerived();
+    try {
+      await write.plan(batch.map(({ id, derivation }) => ({ ...derivation.facts, id })));
+      try {
+        await inLanes(batch, 2 + workers.threads, async ({ id, derivation }) => {
+          this.job.signal.throwIfAborted();
+          await this.makeOne(write, id, derivation);
+          if (performance.now() - this.committedAt > COMMIT_INTERVAL) await this.commit(write);
+        });
+      } finally {
+        // Also where the job was stopped: what is made stays.
+        await this.commit(write);
+      }
+    } finally {
+      await write.close();
+    }
+  }
+
+  private async makeOne(write: DerivedWrite, id: string, derivation: Derivation): Promise<void> {
+    const { storage, workers } = this.context;
+    const { facts, inputs } = derivation;
+    const files = inputs.map((tile) => filesOf(storage, tile));
+    const task = derivation.task({ ...facts, metadata: metadataOf(facts) }, files);
+    let made: MadeTile | null;
+    try {
+      made = await workers.make(task, this.job.signal);
+    } catch (error) {
+      if (this.job.signal.aborted) throw error;
+      return this.fail(id, error);
+    }
+    if (!made) return this.skip(this.nothing);
+    const folder = await write.stagingFolder(id);
+    for (const { record, bytes } of made.files) {
+      const path = join(folder, `${record.name}.tif`);
+      await writeSynced(path, bytes).catch((error) => {
+        throw asStorageError(error, path);
+      });
+    }
+    const { coverage, cloudCover, footprint, used } = made;
+    this.ready.push({
+      ...facts,
+      id,
+      version: write.version,
+      coverage,
+      cloudCover,
+      groups: made.files.map(({ record }) => record),
+      footprint,
+      derivedFrom: used.map((input) => inputs[input].id),
+      createdAt: Date.now(),
+    });
+  }
+
+  /** One after another, each with all that is ready. */
+  private commit(write: DerivedWrite): Promise<void> {
+    this.committedAt = performance.now();
+    const done = this.committing.then(async () => {
+      const tiles = this.ready.splice(0);
+      await write.commit(tiles);
+      this.results.tiles += tiles.length;
+      this.counts.done += tiles.length;
+      this.tell();
+    });
+    // Who asked has the error; the next only waits for the end.
+    this.committing = done.catch(() => undefined);
+    return done;
+  }
+
+  private keep(): void {
+    this.results.unchanged++;
+    this.counts.skipped++;
+    this.tell();
+  }
+
+  private skip(reason: string): void {
+    const { skipped } = this.results;
+    skipped[reason] = (skipped[reason] ?? 0) + 1;
+    this.counts.skipped++;
+    this.tell();
+  }
+
+  private fail(tile: string, error: unknown): void {
+    const { code, message } =
+      error instanceof TilewrightError ? error : wrangleFailed.because(error, tile, messageOf(error));
+    this.results.failures++;
+    if (this.results.failed.length < LISTED_FAILURES) this.results.failed.push({ tile, code, message });
+    this.counts.failed++;
+    this.tell();
+  }
+
+  private tell(): void {
+    this.job.progress(this.counts);
+  }
+}
+
+/** The same for the same parameters and inputs, whichever order these come in. */
+function idOf({ facts, inputs, parameters }: Derivation): string {
+  const text = JSON.stringify([parameters, inputs.map(({ id }) => id).sort()]);
+  return derivedTileId(facts, createHash('sha256').update(text).digest('hex').slice(0, 10));
+}
+
+export function filesOf(storage: Storage, tile: TileRecord): TileFiles {
+  const { grid, geocode } = tile;
+  return {
+    grid,
+    geocode,
+    groups: tile.groups.map((group) => ({ ...group, path: storage.tilePath(tile, group.name) })),
+  };
+}
+
+function metadataOf({ collection, scene, grid, geocode, source, start, platform }: Facts) {
+  return {
+    COLLECTION: collection,
+    SCENE: scene,
+    GRID: grid,
+    GEOCODE: geocode,
+    SOURCE: source,
+    DATETIME: new Date(start).toISOString(),
+    ...(platform && { PLATFORM: platform }),
+  };
+}

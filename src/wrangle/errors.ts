@@ -1,0 +1,61 @@
+import { defineError } from '../errors.js';
+
+export const noMask = defineError(
+  'TW_WRANGLE_NO_MASK',
+  500,
+  'A tile has no mask, so its pixels cannot be told apart. Ingest its scene again.',
+  (geocode: string) => `a tile of cell ${geocode} has no mask; ingest its scene again`,
+);
+
+export const wrangleFailed = defineError(
+  'TW_WRANGLE_FAILED',
+  500,
+  'A tile could not be made; the message names what is wrong with its inputs. The other tiles are made.',
+  (tile: string, detail: string) => `${tile} could not be made: ${detail}`,
+);
+
+export const allFailed = defineError(
+  'TW_WRANGLE_ALL_FAILED',
+  500,
+  'None of the tiles could be made; the message names the first reasons.',
+  (count: number, reasons: string[]) => `all ${count} tiles failed: ${reasons.join('; ')}`,
+);
+
+export const splitTooFine = defineError(
+  'TW_WRANGLE_TOO_FINE',
+  400,
+  'A tile would be split into too many cells, or into cells that its grid does not have. Give a smaller precision.',
+  (grid: string, geocode: string, precision: number, most: number) =>
+    `cell ${geocode} cannot be split into ${grid} cells of precision ${precision}: give a smaller --precision, for at most ${most} cells a tile`,
+);
+
+export const unknownCollection = defineError(
+  'TW_WRANGLE_NO_COLLECTION',
+  404,
+  'There is no collection of this name whose cells could be taken over. `tilewright info` lists those that exist.',
+  (id: string) => `there is no collection ${JSON.stringify(id)} whose cells could be taken over`,
+);
+
+export const noBand = defineError(
+  'TW_WRANGLE_NO_BAND',
+  400,
+  'No picked cell has a tile with the named band. `tilewright info` with the id of a tile lists the bands that it has.',
+  (bands: string[]) =>
+    `no tile has the band ${bands.join(', ')}; "tilewright info" with the id of a tile lists its bands`,
+);
+
+export const tensorTypes = defineError(
+  'TW_WRANGLE_TYPES',
+  400,
+  'The stored numbers of the bands differ in their type or in their nodata value, so that one array cannot hold them. Ask for physical values.',
+  (geocode: string, kinds: string[]) =>
+    `the bands of cell ${geocode} are stored in several ways (${kinds.join('; ')}): leave out --stored`,
+);
+
+export const tensorTooLarge = defineError(
+  'TW_WRANGLE_TENSOR_SIZE',
+  400,
+  'A tensor is too large. Pick fewer dates or bands, give a coarser resolution, or ask for a NumPy file, which need not fit into memory.',
+  (geocode: string, shape: number[], format: string) =>
+    `the tensor of cell ${geocode} would be ${shape.join(' x ')}, too large for .${format}: pick fewer dates or bands, or a coarser --resolution${format === 'tif' ? ', or make a .npy' : ''}`,
+);

@@ -1,0 +1,86 @@
+/** What the wrangling threads are asked to do. Plain data. */
+import type { GridName, PixelGrid } from '../geocode/index.js';
+import type { CellFile } from '../ingest/index.js';
+import type { CogImage, DataType, PixelArray } from '../raster/index.js';
+import type { GroupRecord } from '../storage/index.js';
+
+/** A stored tile as a thread opens it. */
+export interface TileFiles {
+  grid: GridName;
+  geocode: string;
+  groups: (GroupRecord & { path: string })[];
+}
+
+/** What the files of a new tile say of it. */
+export interface NewTile {
+  grid: GridName;
+  geocode: string;
+  metadata: Record<string, string>;
+}
+
+/** Percent, 0 to 100. */
+export interface Targets {
+  /** Pixels of other dates are taken until so much of the cell holds data ... */
+  coverage: number;
+  /** ... and no more of it is cloud. */
+  cloud: number;
+}
+
+/** Fill the holes, clouds and shadows of `base` from `donors`, in their order. */
+export interface FillTask {
+  kind: 'fill';
+  tile: NewTile;
+  base: TileFiles;
+  donors: TileFiles[];
+  targets: Targets;
+}
+
+/** Cut a cell out of tiles of one scene, which do not overlap. */
+export interface CutTask {
+  kind: 'cut';
+  tile: NewTile;
+  sources: TileFiles[];
+  /** Pixels of each group of the first source, the mask included. */
+  sizes: PixelGrid[];
+}
+
+/** Where a band lies in a tile: numbers of its group and of the band in it. */
+export interface BandPlace {
+  group: number;
+  band: number;
+}
+
+/** Bring bands of a tile to one size. */
+export interface PlanesTask {
+  kind: 'planes';
+  tile: TileFiles;
+  /** Null for a band that the tile lacks. */
+  bands: (BandPlace | null)[];
+  size: PixelGrid;
+  /** Stored numbers of this type, `empty` where there is no data; null for physical values as float32 and NaN. */
+  stored: { dataType: DataType; empty: number } | null;
+}
+
+/** Make one GeoTIFF of planes. */
+export interface StackTask {
+  kind: 'stack';
+  image: CogImage;
+}
+
+export type WrangleTask = FillTask | CutTask | PlanesTask | StackTask;
+
+/** The files of a new tile, not yet written, and what follows from its pixels. */
+export interface MadeTile {
+  /** The mask comes last. */
+  files: CellFile[];
+  /** Percent of the pixels that hold data in every band, of the data group that has the least. */
+  coverage: number;
+  cloudCover: number | null;
+  /** Closed ring around the valid pixels, in grid coordinates. */
+  footprint: [x: number, y: number][];
+  /** Which of the inputs gave pixels: their numbers, in the order in which `derived_from` names them. */
+  used: number[];
+}
+
+/** `files` of a tile; null where there is nothing to make; planes of a tile; the bytes of a stack. */
+export type WrangleResult = MadeTile | null | PixelArray[] | Uint8Array;

@@ -1,0 +1,27 @@
+/** A wrangling thread: reads tiles, makes new ones or arrays of them, and encodes their files. */
+import { encodeCog, serveTasks } from '../raster/index.js';
+import { cutTile } from './cut-tile.js';
+import { fillTile } from './fill-tile.js';
+import { planesOf } from './planes.js';
+import type { WrangleResult, WrangleTask } from './tasks.js';
+
+serveTasks<WrangleTask, WrangleResult>(
+  (task) => {
+    switch (task.kind) {
+      case 'fill':
+        return fillTile(task);
+      case 'cut':
+        return cutTile(task);
+      case 'planes':
+        return planesOf(task);
+      case 'stack':
+        return Uint8Array.from(encodeCog(task.image));
+    }
+  },
+  (result) => {
+    if (result === null) return [];
+    if (result instanceof Uint8Array) return [result.buffer as ArrayBuffer];
+    const arrays = 'files' in result ? result.files.map(({ bytes }) => bytes) : result;
+    return arrays.map(({ buffer }) => buffer as ArrayBuffer);
+  },
+);

@@ -1,0 +1,162 @@
+/** Stores tiles of chosen pixels, as an ingest of a made-up product would, and reads them back. */
+import { join } from 'node:path';
+import { type GridName, gridByName } from '../../src/geocode/index.js';
+import { type CellGroup, encodeCell, encodeMask } from '../../src/ingest/index.js';
+import { Jobs, type Process } from '../../src/jobs/index.js';
+import { type DataType, type PixelArray, readRaster } from '../../src/raster/index.js';
+import { type Storage, type TileRecord, writeSynced } from '../../src/storage/index.js';
+
+export interface GivenGroup {
+  name?: string;
+  role?: 'data' | 'qa';
+  dataType?: DataType;
+  nodata?: number | null;
+  width: number;
+  height: number;
+  codes?: boolean;
+  bands: { name: string; commonName?: string; scale?: number; offset?: number; pixels: PixelArray }[];
+}
+
+export interface GivenTile {
+  collection?: string;
+  grid?: GridName;
+  geocode: string;
+  groups: GivenGroup[];
+  /** Of the size of the first group. */
+  mask: Uint8Array;
+}
+
+export interface GivenScene {
+  id: string;
+  /** Days since 2024-06-01. */
+  day: number;
+  days?: number;
+  tiles: GivenTile[];
+}
+
+export const DAY = 86_400_000;
+export const START = Date.UTC(2024, 5, 1, 10);
+
+const percent = (pixels: ArrayLike<number>, hole: number | null) => {
+  let valid = 0;
+  for (let i = 0; i < pixels.length; i++) if (pixels[i] !== hole) valid++;
+  return (100 * valid) / pixels.length;
+};
+
+export async function storeScene(
+  storage: Storage,
+  { id, day, days = 0, tiles }: GivenScene,
+): Promise<TileRecord[]> {
+  const [{ collection = 'test', grid = 'geohash', geocode: first }] = tiles;
+  const precision = first.length;
+  const facts = { start: START + day * DAY, end: START + (day + days) * DAY, platform: 'made-up' };
+  const write = await storage.beginScene(
+    { id: collection, title: collection, grid, precision, license: 'CC-BY-4.0', attribution: 'Made [year]' },
+    id,
+    tiles.map(({ geocode }) => geocode),
+  );
+  const records: TileRecord[] = [];
+  for (const { geocode, groups, mask } of tiles) {
+    const folder = await write.stagingFolder(geocode);
+    const coverages: number[] = [];
+    const files = groups.map((group) => {
+      const cell = cellOf(grid, geocode, group);
+      const bands = group.bands.map(({ pixels }) => pixels);
+      const whole = bands[0].map((_, i) =>
+        bands.some((band) => band[i] === cell.nodata) ? 0 : 1,
+      ) as Uint8Array;
+      const coverage = percent(whole, 0);
+      if (cell.role === 'data') coverages.push(coverage);
+      const validPercent = bands.map((band) => percent(band, cell.nodata));
+      return encodeCell(cell, { bands, validPercent, coverage, mask: null }).file;
+    });
+    const made = encodeMask(cellOf(grid, geocode, groups[0]), mask);
+    for (const { record, bytes } of [...files, made.file])
+      await writeSynced(join(folder, `${record.name}.tif`), bytes);
+    records.push({
+      id: write.tileId(geocode),
+      collection,
+      scene: id,
+      grid,
+      geocode,
+      version: write.version,
+      source: 'raw',
+      ...facts,
+      coverage: Math.min(...coverages),
+      cloudCover: made.cloudCover,
+      groups: [...files.map(({ record }) => record), made.file.record],
+      footprint: made.footprint,
+      derivedFrom: [],
+      createdAt: Date.now(),
+    });
+  }
+  await write.publish(tiles.map(({ geocode }) => geocode));
+  await write.commit({ fingerprint: id, warnings: [], ...facts }, records);
+  return records;
+}
+
+function cellOf(grid: GridName, geocode: string, group: GivenGroup): CellGroup {
+  const {
+    name = '10m',
+    role = 'data',
+    dataType = 'uint16',
+    nodata = 0,
+    width,
+    height,
+    codes = false,
+  } = group;
+  return {
+    grid,
+    geocode,
+    width,
+    height,
+    name,
+    role,
+    resampling: role === 'qa' || codes ? 'nearest' : 'bilinear',
+    dataType,
+    nodata,
+    colours: undefined,
+    bands: group.bands.map(({ name, commonName, scale = 1, offset = 0 }) => ({
+      name,
+      commonName,
+      scale,
+      offset,
+    })),
+    metadata: {},
+  };
+}
+
+/** Runs a process as a job; its results, or the code of its error. */
+export async function runProcess<Results>(
+  storage: Storage,
+  process: Process,
+  inputs: object,
+): Promise<Results> {
+  const jobs = await Jobs.open(storage, [process]);
+  const { id } = await jobs.start(process, inputs);
+  const job = await jobs.wait(id);
+  if (job.status !== 'successful')
+    throw Object.assign(new Error(job.error?.message), { code: job.error?.code });
+  return job.results as Results;
+}
+
+export async function pixelsOf(storage: Storage, tile: TileRecord, group: string): Promise<PixelArray[]> {
+  return (await readRaster(storage.tilePath(tile, group))).bands;
+}
+
+export async function derivedTiles(storage: Storage, source: TileRecord['source']): Promise<TileRecord[]> {
+  const tiles: TileRecord[] = [];
+  for await (const tile of storage.catalogue.tiles.values()) if (tile.source === source) tiles.push(tile);
+  return tiles;
+}
+
+/** Numbers from 0 to 1, the same for the same seed. */
+export function randomly(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 16807) % 2147483647;
+    return state / 2147483647;
+  };
+}
+
+export const boundsOf = (tile: TileRecord) => gridByName(tile.grid).bounds(tile.geocode);
