@@ -68,7 +68,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const wrangle = { storage, workers: new WrangleWorkers(cores) };
   const imagery = new Imagery({ storage, cores });
   const processes = [
-    ingestProcess({ storage, workers, memory, cloudModel }),
+    ingestProcess({ storage, workers, memory, cloudModel, allowedFolders }),
     fillProcess(wrangle),
     splitProcess(wrangle),
     coalesceProcess(wrangle),

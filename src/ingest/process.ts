@@ -22,8 +22,8 @@ import type { IngestWorkers } from './workers.js';
 export interface IngestInputs extends IngestOptions {
   /** Files or folders on the disk of the node. */
   paths: string[];
-  /** Real paths of the only folders that may be read; all may where it is missing. For the server to say, not for its users. */
-  within?: string[];
+  /** Reads only what lies in the allowed folders, as they are when it runs. For the server to say, not for its users. */
+  fenced?: boolean;
   /** What the sender calls the only path, an uploaded file. Also for the server to say. */
   sentAs?: string;
 }
@@ -78,6 +78,8 @@ export interface IngestProcessContext {
   /** Bytes that ingest may take beside what the program itself does. */
   memory: number;
   cloudModel?: string | undefined;
+  /** Real paths of the folders that those may have read who do not own the node; none by default. */
+  allowedFolders?: string[];
 }
 
 /** Share of the memory that holds source rows; the rest is for what threads and GDAL's processes work on. */
@@ -141,7 +143,7 @@ class IngestRun {
   private inputsDescribed = 0;
 
   constructor(
-    { storage, workers, cloudModel }: IngestProcessContext,
+    { storage, workers, cloudModel, allowedFolders = [] }: IngestProcessContext,
     arena: Arena,
     private readonly options: IngestInputs,
     private readonly job: JobContext,
@@ -154,8 +156,8 @@ class IngestRun {
       digests: new Map(),
     };
     this.turns = new SceneTurns(storage);
-    const { within, sentAs, paths } = options;
-    if (within) this.fence = new Fence(within);
+    const { fenced, sentAs, paths } = options;
+    if (fenced) this.fence = new Fence(allowedFolders);
     if (sentAs !== undefined) this.called.push([paths[0], sentAs], [dirname(paths[0]), sentAs]);
   }
 

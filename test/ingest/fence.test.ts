@@ -24,12 +24,16 @@ async function setUp(t: TestContext) {
     await workers.close();
     await storage.close();
   });
-  const process = ingestProcess({ storage, workers, memory: 256e6 });
-  const run = async (inputs: object, onMessage: (text: string) => void = () => undefined) => {
+  const run = async (
+    inputs: object,
+    onMessage: (text: string) => void = () => undefined,
+    allowedFolders = [allowed],
+  ) => {
+    const process = ingestProcess({ storage, workers, memory: 256e6, allowedFolders });
     const { signal } = new AbortController();
     const nothing = () => undefined;
     const job = { id: 'job', signal, progress: nothing, message: onMessage, log: nothing, partial: nothing };
-    const results = await process.run({ ...inputs, within: [allowed] }, job).catch((error) => {
+    const results = await process.run({ ...inputs, fenced: true }, job).catch((error) => {
       if (error instanceof FailedWithResults) return error.results;
       throw error;
     });
@@ -50,6 +54,13 @@ test('a file that became a link since it was checked is not read', async (t) => 
   await rm(path);
   await symlink(secret, path);
   const results = await run({ ...AT, id: 'other', paths });
+  assert.deepEqual([results.scenes, codes(results)], [[], ['TW_INGEST_OUTSIDE']]);
+});
+
+test('a job that goes on under a server with other folders keeps to those', async (t) => {
+  const { folder, allowed, run } = await setUp(t);
+  const paths = [await writeTestScene(join(allowed, 'scene.tif'))];
+  const results = await run({ ...AT, paths }, undefined, [join(folder, 'other')]);
   assert.deepEqual([results.scenes, codes(results)], [[], ['TW_INGEST_OUTSIDE']]);
 });
 

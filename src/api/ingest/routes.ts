@@ -11,7 +11,7 @@ import { answerJob, idempotencyKey, keyHeader, startJob } from '../processes/sta
 import type { Services } from '../services.js';
 import { admit, receive } from './upload.js';
 
-type Options = Omit<IngestInputs, 'paths' | 'within' | 'sentAs'>;
+type Options = Omit<IngestInputs, 'paths' | 'fenced' | 'sentAs'>;
 
 interface IngestBody extends Options {
   href: string | string[];
@@ -99,7 +99,7 @@ export async function ingestRoutes(
   async function ingestPaths(request: FastifyRequest, reply: FastifyReply, asked: IngestInputs) {
     const paths = await Promise.all(asked.paths.map((path) => allowedPath(path, request.isOwner, services)));
     const inputs = { ...asked, paths };
-    const terms = request.isOwner ? {} : { given: { ...inputs, within: services.allowedFolders } };
+    const terms = request.isOwner ? {} : { given: { ...inputs, fenced: true } };
     const started = await startJob(request, jobs, ingest as Process, inputs, { asked, ...terms });
     return answerJob(request, reply, started);
   }
