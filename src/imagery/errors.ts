@@ -43,7 +43,7 @@ export const badRegion = defineError(
   400,
   'A place is no point or polygon in degrees. Give longitude,latitude or a GeoJSON Point, Polygon or MultiPolygon.',
   (why: string) =>
-    `the place cannot be used: ${why}; give longitude,latitude or a GeoJSON Point, Polygon or MultiPolygon in degrees`,
+    `the place cannot be used: ${why}; give longitude,latitude or a GeoJSON Point, Polygon or MultiPolygon in degrees, also as the only Feature of a file`,
 );
 
 export const tooMuch = defineError(

@@ -13,10 +13,9 @@ interface Side {
 /** A place is inside an area where a line from it to the east crosses an odd number of its sides. */
 export type Region = { kind: 'point'; point: Point } | { kind: 'area'; bbox: Bbox; sides: Side[] };
 
-/** The region of a GeoJSON geometry, or of a Feature's. Throws TW_IMAGERY_REGION. */
+/** The region of a GeoJSON geometry, of a Feature, or of the only Feature of a collection. Throws TW_IMAGERY_REGION. */
 export function parseRegion(given: unknown): Region {
-  const { type, geometry, coordinates } = (given ?? {}) as Record<string, unknown>;
-  if (type === 'Feature') return parseRegion(geometry);
+  const { type, coordinates } = geometryOf(featureOf(given));
   switch (type) {
     case 'Point':
       return { kind: 'point', point: pointOf(coordinates) };
@@ -29,6 +28,20 @@ export function parseRegion(given: unknown): Region {
     default:
       throw badRegion(`its type is ${JSON.stringify(type) ?? 'missing'}`);
   }
+}
+
+type Json = Record<string, unknown>;
+
+function featureOf(given: unknown): Json {
+  const document = (given ?? {}) as Json;
+  if (document['type'] !== 'FeatureCollection') return document;
+  const features = listOf(document['features'], 'features');
+  if (features.length > 1) throw badRegion(`it has ${features.length} features`);
+  return (features[0] ?? {}) as Json;
+}
+
+function geometryOf(feature: Json): Json {
+  return feature['type'] === 'Feature' ? ((feature['geometry'] ?? {}) as Json) : feature;
 }
 
 function listOf(value: unknown, what: string): unknown[] {

@@ -182,7 +182,7 @@ class IngestRun {
     for (const scratch of this.unpacked) await this.remove(scratch);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     const results = this.soFar();
-    this.job.message(summaryOf(results.scenes.length, this.failed));
+    this.job.message(summaryOf(results.scenes.length, this.failed, this.options.dryRun));
     if (results.scenes.length > 0 || this.failed.length === 0) return results;
     const reasons = this.failed.slice(0, NAMED_REASONS).map(({ message }) => message);
     throw new FailedWithResults(allFailed(this.failed.length, reasons), results);
@@ -368,7 +368,7 @@ async function archiveOf(path: string): Promise<string> {
 }
 
 /** One line for who only looks at the job. */
-function summaryOf(ingested: number, failed: IngestResults['failed']): string {
-  if (failed.length === 0) return `${ingested} ingested`;
-  return `${ingested} ingested, ${failed.length} failed: ${failed[0].message}`;
+function summaryOf(scenes: number, failed: IngestResults['failed'], dryRun = false): string {
+  const done = `${scenes} ${dryRun ? 'looked at, none ingested' : 'ingested'}`;
+  return failed.length === 0 ? done : `${done}, ${failed.length} failed: ${failed[0].message}`;
 }

@@ -148,6 +148,7 @@ async function train(
     };
   }
   results.seconds = (performance.now() - started) / 1000;
+  job.message(`${results.models.length} models trained, ${results.skipped.length} places skipped`);
   return results;
 }
 

@@ -54,10 +54,10 @@ export function tensorCommand(): Command {
       line.end();
       if (single && results.files.length > 1) throw oneFileOnly(output, results.files.length);
       if (!single) await mkdir(output, { recursive: true });
-      for (const file of results.files)
-        await download(target.client, job, file, single ? output : join(output, file.name));
+      const pathOf = ({ name }: TensorFile) => (single ? output : join(output, name));
+      for (const file of results.files) await download(target.client, job, file, pathOf(file));
       if (flags.format === 'json') printJson({ job, ...results });
-      else printResults(results);
+      else printResults(results, pathOf);
       if (results.files.length > 0) return;
       note('error: no tile fits the filter');
       process.exitCode = 1;
@@ -75,8 +75,11 @@ async function download(client: Client, job: string, { name }: TensorFile, path:
   if (name.endsWith('.npy')) await client.download(job, beside(name), beside(path));
 }
 
-function printResults({ files, skipped, seconds }: TensorResults): void {
-  for (const { name, dataType, shape } of files) print(`${name}: ${dataType}, ${shape.join(' x ')}`);
+function printResults(
+  { files, skipped, seconds }: TensorResults,
+  pathOf: (file: TensorFile) => string,
+): void {
+  for (const file of files) print(`${pathOf(file)}: ${file.dataType}, ${file.shape.join(' x ')}`);
   for (const [reason, number] of Object.entries(skipped))
     print(`${count(number, 'cell')} skipped: ${reason}`);
   print(`${count(files.length, 'file')}, ${duration(seconds)}`);

@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseRegion } from '../../src/imagery/index.js';
+
+test('a place is a geometry, a Feature, or the only Feature of a file as QGIS and ogr2ogr write it', () => {
+  const geometry = { type: 'Point', coordinates: [15, 48] };
+  const feature = { type: 'Feature', properties: {}, geometry };
+  const file = (...features: object[]) => ({ type: 'FeatureCollection', features });
+  const point = { kind: 'point', point: [15, 48] };
+  for (const given of [geometry, feature, file(feature)]) assert.deepEqual(parseRegion(given), point);
+  for (const given of [
+    file(),
+    file(feature, feature),
+    file(file(file({}))),
+    { type: 'FeatureCollection' },
+    null,
+  ])
+    assert.throws(() => parseRegion(given), { code: 'TW_IMAGERY_REGION' });
+});
