@@ -131,3 +131,10 @@ export const cannotListen = defineError(
   (host: string, port: number, reason: string) =>
     `cannot listen on ${host} port ${port} (${reason}); take another --port, 0 for any free one`,
 );
+
+export const tileDamaged = defineError(
+  'TW_API_TILE_FILE',
+  500,
+  'A stored tile file is missing or not as long as it was written. `tilewright verify` lists everything that is damaged; ingest the scene again.',
+  (name: string) => `${name} is missing or damaged; run "tilewright verify", then ingest again what it names`,
+);

@@ -1,5 +1,5 @@
 /** Errors of maps and series. */
-import { defineError, messageOf } from '../errors.js';
+import { defineError } from '../errors.js';
 
 export const badExpression = defineError(
   'TW_IMAGERY_EXPRESSION',
@@ -58,6 +58,6 @@ export const tileUnreadable = defineError(
   'TW_IMAGERY_TILE_FILE',
   500,
   'A stored tile file cannot be read. `tilewright verify` lists everything that is damaged; ingest the scene again.',
-  (path: string, cause: unknown) =>
-    `${path} cannot be read: ${messageOf(cause)}; run "tilewright verify", then ingest again what it names`,
+  (path: string, cause: string) =>
+    `${path} cannot be read: ${cause}; run "tilewright verify", then ingest again what it names`,
 );

@@ -1,5 +1,6 @@
 /** Opens stored tile files, for a moment each: they are many, and opening one costs little. */
 import { closeSync, openSync } from 'node:fs';
+import { messageOf } from '../errors.js';
 import { type Cog, readCog } from './cog.js';
 import { tileUnreadable } from './errors.js';
 
@@ -10,7 +11,9 @@ export function withTileFile<T>(path: string, read: (file: number, cog: Cog) => 
     file = openSync(path, 'r');
     return read(file, readCog(file));
   } catch (error) {
-    throw tileUnreadable.because(error, path, error);
+    // People who look at maps need not know where the data folder is.
+    const name = path.slice(path.lastIndexOf('/tiles/') + 1);
+    throw tileUnreadable.because(error, name, messageOf(error).replaceAll(path, name));
   } finally {
     if (file !== undefined) closeSync(file);
   }

@@ -136,10 +136,14 @@ export class Jobs {
   }
 
   /**
-   * Starts a job for the failed inputs of one that has ended. Throws TW_JOB_NOT_FOUND, TW_JOB_NOT_ENDED,
+   * Starts a job for the failed inputs of one that has ended; `terms` may change what the process is given. Throws TW_JOB_NOT_FOUND, TW_JOB_NOT_ENDED,
    * TW_JOB_NOTHING_FAILED, TW_JOB_UPLOAD_GONE, and what `start` throws.
    */
-  async retry(id: string, process: Process): Promise<JobRecord> {
+  async retry(
+    id: string,
+    process: Process,
+    terms: (given: unknown) => unknown = (given) => given,
+  ): Promise<JobRecord> {
     const job = await this.get(id);
     if (!hasEnded(job)) throw jobNotEnded(id, job.status);
     const again = async (inputs: unknown) =>
@@ -147,8 +151,8 @@ export class Jobs {
     const inputs = await again(job.inputs);
     if (inputs === null || inputs === undefined) throw nothingFailed(id);
     if (job.uploads) throw uploadGone(id);
-    const given = job.given === undefined ? undefined : await again(job.given);
-    return this.start(process, inputs, { given, retryOf: job });
+    const given = terms(job.given === undefined ? inputs : await again(job.given));
+    return this.start(process, inputs, { given: given === inputs ? undefined : given, retryOf: job });
   }
 
   /** Throws TW_JOB_NOT_FOUND. */

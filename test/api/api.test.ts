@@ -292,5 +292,5 @@ test('an ingest of which nothing came is a failed job that says why of each inpu
   await writeTestScene(sound);
   const some = await post('/ingest', { href: [broken[0], sound], ...at, dryRun: true });
   const { status, message } = await ended(some.json().jobID);
-  assert.deepEqual([status, message.slice(0, 22)], ['successful', '1 ingested, 1 failed: ']);
+  assert.deepEqual([status, message.slice(0, 38)], ['successful', '1 looked at, none ingested, 1 failed: ']);
 });

@@ -181,7 +181,10 @@ export async function jobRoutes(
       const { id, process } = await jobs.get(request.params.id);
       const found = processes.get(process);
       if (!found) throw noProcess(process);
-      return answerJob(request, reply, { job: await jobs.retry(id, found), repeated: false });
+      // What the owner of the node may read, others may not have read for them.
+      const fence = process === 'ingest' && !request.isOwner;
+      const terms = (given: unknown) => (fence ? { ...(given as object), fenced: true } : given);
+      return answerJob(request, reply, { job: await jobs.retry(id, found, terms), repeated: false });
     },
   );
 }

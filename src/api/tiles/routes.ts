@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { notFound, rangeNotSatisfiable } from '../errors.js';
+import { notFound, rangeNotSatisfiable, tileDamaged } from '../errors.js';
 import type { Services } from '../services.js';
 
 /** Tile files, with ranges so that GDAL, QGIS and others read them in place. A version never changes, so it is the ETag. */
@@ -26,6 +27,12 @@ export async function tileRoutes(
         .header('cache-control', 'public, max-age=60');
       if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send();
 
+      const path = storage.tilePath(tile, name);
+      const size = await stat(path).then(
+        (file) => file.size,
+        () => undefined,
+      );
+      if (size !== group.bytes) throw tileDamaged(`the file ${itemId}/${name}.tif`);
       reply.type('image/tiff; application=geotiff; profile=cloud-optimized');
       const ifRange = request.headers['if-range'];
       const range =
@@ -39,7 +46,7 @@ export async function tileRoutes(
       reply.header('content-length', end - start + 1);
       // An empty stream: for no body at all, fastify would say that the length is 0.
       if (request.method === 'HEAD') return reply.send(Readable.from([]));
-      return reply.send(createReadStream(storage.tilePath(tile, name), { start, end }));
+      return reply.send(createReadStream(path, { start, end }));
     },
   );
 }

@@ -1,6 +1,7 @@
 /** What `gdalinfo -json` says of a dataset, checked. */
 import { gdalFailed } from '../errors.js';
 import { formatOfDriver } from './drivers.js';
+import { refuseOutsideFiles } from './outside-files.js';
 import { gdalOutput } from './process.js';
 
 export interface GdalInfo {
@@ -62,6 +63,7 @@ async function inSlot<T>(work: () => Promise<T>): Promise<T> {
 }
 
 async function runInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
+  await refuseOutsideFiles(path, driver);
   const chunks: Uint8Array[] = [];
   const args = ['-json', '-proj4', '-norat', '-nogcp', '-if', driver, dataset];
   const limits = { totalMs: 120_000, outputBytes: MAX_JSON_BYTES };

@@ -1,0 +1,84 @@
+/** Files that make GDAL's libraries open another file, wherever it lies: whoever sends one could read the server's disk by it. */
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { corrupt, unsupported } from '../errors.js';
+
+/** Throws TW_RASTER_UNSUPPORTED where a file that `driver` opens names a file elsewhere, TW_RASTER_CORRUPT. */
+export async function refuseOutsideFiles(path: string, driver: string): Promise<void> {
+  if (driver.startsWith('HDF4')) await withFile(path, refuseExternalElements);
+  if (driver === 'HFA') await withFile(path, refuseExternalRasters);
+}
+
+async function withFile(
+  path: string,
+  check: (file: FileHandle, path: string) => Promise<void>,
+): Promise<void> {
+  const file = await open(path);
+  try {
+    await check(file, path);
+  } finally {
+    await file.close();
+  }
+}
+
+async function bytesAt(file: FileHandle, position: number, size: number): Promise<Buffer> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(size), 0, size, position);
+  return buffer.subarray(0, bytesRead);
+}
+
+const BLOCK_HEADER = 6;
+const DESCRIPTOR = 12;
+/** Set in the tag of an element that is stored in a special way; tags of users have `USER` as well, and are never special. */
+const SPECIAL = 0x4000;
+const USER = 0x8000;
+const EXTERNAL = 2;
+const MOST_DESCRIPTORS = 1_000_000;
+
+/**
+ * HDF4 (HDF Specification and Developer's Guide, chapters 2 and 8): blocks of data descriptors, each a tag, a reference, an
+ * offset and a length. Data of a special tag begin with a code: 2 is an element in another file.
+ */
+async function refuseExternalElements(file: FileHandle, path: string): Promise<void> {
+  let seen = 0;
+  for (let block = 4; block !== 0; ) {
+    const header = await bytesAt(file, block, BLOCK_HEADER);
+    // GDAL says what is wrong with a file that ends here.
+    if (header.length < BLOCK_HEADER) return;
+    const descriptors = await bytesAt(file, block + BLOCK_HEADER, header.readUInt16BE(0) * DESCRIPTOR);
+    seen += 1 + descriptors.length / DESCRIPTOR;
+    if (seen > MOST_DESCRIPTORS) throw corrupt(path, 'its directory does not end');
+    for (let at = 0; at + DESCRIPTOR <= descriptors.length; at += DESCRIPTOR) {
+      const tag = descriptors.readUInt16BE(at);
+      if (!(tag & SPECIAL) || tag & USER) continue;
+      const code = await bytesAt(file, descriptors.readUInt32BE(at + 4), 2);
+      if (code.length === 2 && code.readUInt16BE(0) === EXTERNAL)
+        throw unsupported(path, 'part of its data lies in another file (an HDF4 external element)');
+    }
+    block = header.readUInt32BE(2);
+  }
+}
+
+const EXTERNAL_RASTER = 'externalrasterdms\0';
+/** An entry of an Erdas Imagine file holds place and size of its data here, and its name there. */
+const DATA_IN_ENTRY = 16;
+const NAME_IN_ENTRY = 24;
+const MOST_NAMES = 65_536;
+
+/** Erdas Imagine: an entry of this name says in which file the pixels are; only one beside it may be named. */
+async function refuseExternalRasters(file: FileHandle, path: string): Promise<void> {
+  let start = 0;
+  let text = '';
+  for await (const chunk of createReadStream(path)) {
+    text += (chunk as Buffer).toString('latin1').toLowerCase();
+    for (let at = text.indexOf(EXTERNAL_RASTER); at >= 0; at = text.indexOf(EXTERNAL_RASTER, at + 1)) {
+      const place = await bytesAt(file, Math.max(0, start + at - NAME_IN_ENTRY + DATA_IN_ENTRY), 8);
+      if (place.length < 8) continue;
+      const names = await bytesAt(file, place.readUInt32LE(0), Math.min(place.readUInt32LE(4), MOST_NAMES));
+      if (/[/\\]/.test(names.toString('latin1')))
+        throw unsupported(path, 'its pixels lie in a file of another folder (an Erdas external raster)');
+    }
+    const kept = Math.min(text.length, EXTERNAL_RASTER.length - 1);
+    start += text.length - kept;
+    text = text.slice(text.length - kept);
+  }
+}
