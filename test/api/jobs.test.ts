@@ -155,6 +155,24 @@ test('a retry does what failed, and both jobs name each other', async (t) => {
   assert.equal((await post('/jobs/none/retry')).json().code, 'TW_JOB_NOT_FOUND');
 });
 
+test('who retries an ingest of the owner has only read what lies in the allowed folders', async (t) => {
+  const { post, get, jobs } = await fillServer(t, done);
+  const path = join(await tempFolder(t), 'secret.tif');
+  const owner = { authorization: 'Bearer owner' };
+  await writeFile(path, 'not there yet');
+  const inputs = { paths: [path], collection: 'x', datetime: '2024-06-01T10:00:00Z', precision: 6 };
+  const first = await post('/processes/ingest/execution', { inputs }, owner);
+  assert.equal((await jobs.wait(first.json().jobID)).status, 'failed');
+  await writeTestScene(path);
+  const ended = async (headers: Record<string, string>) => {
+    const { jobID } = (await post(`/jobs/${first.json().jobID}/retry`, undefined, headers)).json();
+    await jobs.wait(jobID);
+    return get(`/jobs/${jobID}/results`);
+  };
+  assert.match(JSON.stringify(await ended({})), /TW_INGEST_ALL_FAILED.*leads out of the folders/);
+  assert.ok((await ended(owner)).tiles > 0);
+});
+
 test('a job that has not ended cannot be retried', async (t) => {
   const { post } = await fillServer(t, gate().work);
   const { jobID } = (await post(EXECUTE, { inputs: { n: 1 } })).json();

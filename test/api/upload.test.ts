@@ -1,7 +1,7 @@
 /** Files that are sent to `POST /ingest`, sound and broken senders alike, over real sockets. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -42,6 +42,27 @@ async function scratchIsEmpty(data: string): Promise<void> {
 }
 
 const tiles = async (node: TilewrightNode) => (await node.server.inject('/search')).json().numberMatched;
+
+test('a tile file that is cut off or gone is told, not waited for, and no folder of the server is named', async (t) => {
+  const { node, data, client, scene } = await served(t);
+  await client.upload(scene, OPTIONS);
+  const { features } = (await node.server.inject('/search?limit=1')).json();
+  const { pathname } = new URL(features[0].assets['10m'].href);
+  const stored = (await readdir(data, { recursive: true })).find(
+    (file) => file.includes(features[0].id) && file.endsWith('10m.tif'),
+  );
+  assert.ok(stored);
+  const refused = async (url: string, code: string) => {
+    const { statusCode, body } = await node.server.inject(url);
+    assert.deepEqual([statusCode, JSON.parse(body).code], [500, code]);
+    assert.ok(!body.includes(data), body);
+  };
+  for (const harm of [() => writeFile(join(data, stored), 'xx'), () => rm(join(data, stored))]) {
+    await harm();
+    await refused(pathname, 'TW_API_TILE_FILE');
+    await refused(`/preview/${features[0].id}.png`, 'TW_IMAGERY_TILE_FILE');
+  }
+});
 
 test('a file that is sent becomes tiles, with its options, and does not stay', async (t) => {
   const { node, data, client, scene } = await served(t);
