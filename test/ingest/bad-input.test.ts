@@ -1,12 +1,12 @@
 /** Bad input gets one clear line that names the file, and leaves the store as it was. */
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { spawnSync } from 'node:child_process';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { finished, MAIN, start, tilewright } from '../support/command.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
+import { smallDisk } from '../support/small-disk.js';
 import { tempFolder } from '../support/temp.js';
 
 const AT = ['--datetime', '2024-06-01T10:00:00Z'];
@@ -127,18 +127,8 @@ test('good inputs beside a bad one are ingested, and the exit code says so', asy
 });
 
 test('a full disk fails the ingest and the store stays as it was', async (t) => {
-  const disk = await mkdtemp(join(tmpdir(), 'tilewright-disk-'));
-  let mounted = false;
-  t.after(async () => {
-    if (mounted) execFileSync('umount', [disk]);
-    await rm(disk, { recursive: true });
-  });
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', disk], { stdio: 'pipe' });
-    mounted = true;
-  } catch {
-    return t.skip('a small file system cannot be mounted here');
-  }
+  const disk = await smallDisk(t, 3);
+  if (!disk) return;
   const folder = await tempFolder(t);
   const data = join(disk, 'data');
   const small = await writeTestScene(join(folder, 'small.tif'), { width: 120, height: 120 });

@@ -57,6 +57,7 @@ test('an Erdas file whose pixels lie in another folder is refused, not one with 
   for (const before of [1000, 65_536 - 30]) {
     await assert.rejects(check(hfa('ExternalRasterDMS', '../../secret.ige', before)), REFUSED);
     await assert.rejects(check(hfa('eXTERNALrASTERdms', '/etc/secret', before)), REFUSED);
+    await assert.rejects(check(hfa('ExternalRasterDMS', `${'a'.repeat(70_000)}/secret`, before)), REFUSED);
     await check(hfa('ExternalRasterDMS', 'a.ige', before));
     await check(hfa('RasterDMS', '../a', before));
   }

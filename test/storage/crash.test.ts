@@ -1,35 +1,16 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Storage, verify } from '../../src/storage/index.js';
 import { assertIndexed } from './index-oracle.js';
+import { runAndKill } from './kill-writer.js';
 import { bytesOf, COLLECTION, cellsOf, tempFolder } from './sample-scenes.js';
 
 const CHILD = fileURLToPath(new URL('./crash-child.js', import.meta.url));
 const KILLS = 25;
-
-/**
- * Runs the writer from delivery `first` on and kills it a few milliseconds after it began a random step for a random
- * time. Returns the last delivery that it acknowledged, or `first` - 1.
- */
-async function runAndKill(dir: string, first: number): Promise<number> {
-  const child = spawn(process.execPath, [CHILD, dir, `${first}`], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const step = ['begin', 'publish', 'commit', 'commit', 'acknowledged'][randomInt(5)]!;
-  let steps = randomInt(1, 5);
-  let acknowledged = first - 1;
-  createInterface(child.stdout).on('line', (line) => {
-    if (line.startsWith('acknowledged')) acknowledged = Number(line.split(' ')[1]);
-    if (line.startsWith(step) && --steps === 0) setTimeout(() => child.kill('SIGKILL'), randomInt(8));
-  });
-  const signal = await new Promise((done) => child.on('close', (_, by) => done(by)));
-  assert.equal(signal, 'SIGKILL', 'the writer must not end by itself');
-  return acknowledged;
-}
+const STEPS = ['begin', 'publish', 'commit', 'commit', 'acknowledged'];
 
 async function assertWhole(storage: Storage, scene: string, acknowledged: number): Promise<void> {
   const record = await storage.getScene(COLLECTION.id, scene);
@@ -70,7 +51,7 @@ test('after kill -9 at any moment every acknowledged scene is whole and nothing 
   const loads = { snapshot: 0, catalogue: 0 };
   for (let kill = 0; kill < KILLS; kill++) {
     const first = acknowledged + 1;
-    acknowledged = await runAndKill(dir, first);
+    acknowledged = await runAndKill(CHILD, STEPS, dir, first);
     const storage = await Storage.open(dir, { sweepDelay: 20 });
     try {
       let tiles = 0;

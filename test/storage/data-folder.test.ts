@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { DataFolder, type NewCollection, readLock, Storage } from '../../src/storage/index.js';
 import { faultsOf } from '../support/faults.js';
+import { smallDisk } from '../support/small-disk.js';
 import { COLLECTION, cellsOf, stageTile, tempFolder, writeScene } from './sample-scenes.js';
 
 const CHILD = fileURLToPath(new URL('./open-child.js', import.meta.url));
@@ -99,26 +99,9 @@ test('a folder that this user may not write is refused', async (t) => {
   assert.equal(await readLock(dir), undefined);
 });
 
-/** A file system of its own for one test; undefined where this user may not mount one. */
-async function smallDisk(t: TestContext): Promise<string | undefined> {
-  if (!isRoot || process.platform !== 'linux') return undefined;
-  const dir = await mkdtemp(join(tmpdir(), 'tilewright-disk-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', dir], { stdio: 'ignore' });
-    t.after(() => {
-      execFileSync('umount', ['-l', dir]);
-      return rmdir(dir);
-    });
-    return dir;
-  } catch {
-    await rmdir(dir);
-    return undefined;
-  }
-}
-
 test('a full disk fails the scene, keeps what was there, and goes on when space is free', async (t) => {
-  const dir = await smallDisk(t);
-  if (!dir) return t.skip('needs the right to mount a tmpfs');
+  const dir = await smallDisk(t, 3);
+  if (!dir) return;
   const storage = await Storage.open(dir);
   await writeScene(storage, 'a', 1);
   const full = { code: 'TW_STORAGE_FULL', status: 507, message: new RegExp(dir) };
@@ -149,8 +132,8 @@ test('a full disk fails the scene, keeps what was there, and goes on when space 
 });
 
 test('a full catalogue takes no further write until it is opened again, and loses nothing', async (t) => {
-  const dir = await smallDisk(t);
-  if (!dir) return t.skip('needs the right to mount a tmpfs');
+  const dir = await smallDisk(t, 3);
+  if (!dir) return;
   const storage = await Storage.open(dir);
   const big = (n: number) => ({ ...COLLECTION, id: `c${n}`, title: 'x'.repeat(20_000) });
   const full = { code: 'TW_STORAGE_FULL', status: 507 };
@@ -175,8 +158,8 @@ test('a full catalogue takes no further write until it is opened again, and lose
 });
 
 test('a disk without room for a snapshot of the index costs nothing but time', async (t) => {
-  const dir = await smallDisk(t);
-  if (!dir) return t.skip('needs the right to mount a tmpfs');
+  const dir = await smallDisk(t, 3);
+  if (!dir) return;
   const storage = await Storage.open(dir, { snapshotAfter: 1, reserve: 2_000_000 });
   await writeScene(storage, 'a', 1);
   const ballast = join(dir, 'ballast');
@@ -195,8 +178,8 @@ test('a disk without room for a snapshot of the index costs nothing but time', a
 });
 
 test('a read-only file system is refused', async (t) => {
-  const dir = await smallDisk(t);
-  if (!dir) return t.skip('needs the right to mount a tmpfs');
+  const dir = await smallDisk(t, 3);
+  if (!dir) return;
   await (await Storage.open(dir)).close();
   execFileSync('mount', ['-o', 'remount,ro', dir]);
   await assert.rejects(Storage.open(dir), { code: 'TW_STORAGE_READ_ONLY' });

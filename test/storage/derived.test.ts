@@ -1,31 +1,15 @@
 /** Tiles made from others: whole or absent after kill -9, replaced as a whole, refused without their collection. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Storage, verify } from '../../src/storage/index.js';
+import { runAndKill } from './kill-writer.js';
 import { bytesOf, COLLECTION, derivedIds, tempFolder, writeDerived, writeScene } from './sample-scenes.js';
 
 const CHILD = fileURLToPath(new URL('./derived-child.js', import.meta.url));
 const KILLS = 12;
-
-/** Kills the writer a few milliseconds after it began a random step; the last batch that it acknowledged. */
-async function runAndKill(dir: string, first: number): Promise<number> {
-  const child = spawn(process.execPath, [CHILD, dir, `${first}`], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const step = ['plan', 'commit', 'commit', 'close', 'acknowledged'][randomInt(5)]!;
-  let steps = randomInt(1, 5);
-  let acknowledged = first - 1;
-  createInterface(child.stdout).on('line', (line) => {
-    if (line.startsWith('acknowledged')) acknowledged = Number(line.split(' ')[1]);
-    if (line.startsWith(step) && --steps === 0) setTimeout(() => child.kill('SIGKILL'), randomInt(8));
-  });
-  const signal = await new Promise((done) => child.on('close', (_, by) => done(by)));
-  assert.equal(signal, 'SIGKILL', 'the writer must not end by itself');
-  return acknowledged;
-}
+const STEPS = ['plan', 'commit', 'commit', 'close', 'acknowledged'];
 
 test('after kill -9 every derived tile is whole or absent, and what was acknowledged is there', async (t) => {
   const dir = await tempFolder(t);
@@ -34,7 +18,7 @@ test('after kill -9 every derived tile is whole or absent, and what was acknowle
   await first.close();
   let acknowledged = 0;
   for (let kill = 0; kill < KILLS; kill++) {
-    acknowledged = await runAndKill(dir, acknowledged + 1);
+    acknowledged = await runAndKill(CHILD, STEPS, dir, acknowledged + 1);
     const storage = await Storage.open(dir, { sweepDelay: 20 });
     try {
       for await (const tile of storage.catalogue.tiles.values()) {

@@ -73,8 +73,9 @@ async function refuseExternalRasters(file: FileHandle, path: string): Promise<vo
     for (let at = text.indexOf(EXTERNAL_RASTER); at >= 0; at = text.indexOf(EXTERNAL_RASTER, at + 1)) {
       const place = await bytesAt(file, Math.max(0, start + at - NAME_IN_ENTRY + DATA_IN_ENTRY), 8);
       if (place.length < 8) continue;
-      const names = await bytesAt(file, place.readUInt32LE(0), Math.min(place.readUInt32LE(4), MOST_NAMES));
-      if (/[/\\]/.test(names.toString('latin1')))
+      const size = place.readUInt32LE(4);
+      const names = await bytesAt(file, place.readUInt32LE(0), Math.min(size, MOST_NAMES));
+      if (size > MOST_NAMES || /[/\\]/.test(names.toString('latin1')))
         throw unsupported(path, 'its pixels lie in a file of another folder (an Erdas external raster)');
     }
     const kept = Math.min(text.length, EXTERNAL_RASTER.length - 1);
