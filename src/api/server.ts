@@ -11,6 +11,7 @@ import { answerProblems, BODY_LIMIT, earlyErrors } from './problem.js';
 import { processRoutes } from './processes/routes.js';
 import { answerRequestIds, requestIds } from './request-id.js';
 import { sceneRoutes } from './scenes/routes.js';
+import { schemaCompilers } from './schema-compilers.js';
 import type { Services } from './services.js';
 import { stacRoutes } from './stac/routes.js';
 import { tileRoutes } from './tiles/routes.js';
@@ -38,7 +39,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
     keepAliveTimeout: 75_000,
     forceCloseConnections: 'idle',
     logger: options.log ? { level: 'info', stream: process.stderr } : false,
-    ajv: { customOptions: { removeAdditional: false, coerceTypes: 'array', allErrors: false } },
+    schemaController: schemaCompilers,
   });
   answerRequestIds(server);
   answerProblems(server);
