@@ -80,6 +80,28 @@ export const notFound = defineError(
   (what: string) => `there is no ${what}`,
 );
 
+export const methodNotAllowed = defineError(
+  'TW_API_METHOD',
+  405,
+  'The path is known, but not with this method. The header Allow lists those that it takes.',
+  (method: string, path: string, allow: string) => `${path} does not take ${method}; it takes ${allow}`,
+);
+
+export const badPage = defineError(
+  'TW_API_TOKEN',
+  400,
+  'The paging token is none that the server gave for this list. Begin again without one.',
+  (token: string) =>
+    `${JSON.stringify(token.slice(0, 40))} is no token of this list; begin again without one`,
+);
+
+export const noHost = defineError(
+  'TW_API_NO_HOST',
+  400,
+  'A request of HTTP/1.1 must have one Host header.',
+  () => 'the request has no Host header',
+);
+
 export const noProcess = defineError(
   'TW_API_NO_PROCESS',
   404,

@@ -10,8 +10,9 @@ const LEAST = 64_000;
 const LINGER = 5000;
 
 export function paceBodies(server: FastifyInstance, { window = WINDOW, least = LEAST } = {}): void {
-  server.addHook('onRequest', async ({ raw }) => {
-    if (raw.complete === false) cutOffWhenSlow(raw, window, least);
+  server.addHook('onRequest', async ({ raw }, reply) => {
+    if (raw.complete !== false) return;
+    cutOffWhenSlow(raw, window, least, () => reply.header('connection', 'close'));
   });
   // `Expect: 100-continue`: after `onRequest`, where a request is refused for what its head says.
   server.addHook('preParsing', async (request, reply) => {
@@ -28,12 +29,20 @@ export function paceBodies(server: FastifyInstance, { window = WINDOW, least = L
   });
 }
 
-function cutOffWhenSlow(raw: IncomingMessage, window: number, least: number): void {
+/** Whoever reads the body meets TW_API_TOO_SLOW, which is then the answer; where nobody does, the connection ends. */
+function cutOffWhenSlow(raw: IncomingMessage, window: number, least: number, before408: () => void): void {
   let before = raw.socket.bytesRead;
   const timer = setInterval(() => {
     const { bytesRead } = raw.socket;
     if (raw.complete) clearInterval(timer);
-    else if (bytesRead - before < least) raw.destroy(tooSlow());
+    else if (bytesRead - before < least) {
+      clearInterval(timer);
+      if (raw.listenerCount('error') === 0) raw.destroy();
+      else {
+        before408();
+        raw.emit('error', tooSlow());
+      }
+    }
     before = bytesRead;
   }, window).unref();
   raw.once('close', () => clearInterval(timer));

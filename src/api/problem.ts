@@ -5,7 +5,8 @@ import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { messageOf, TilewrightError } from '../errors.js';
 import { jobNotFound, jobNotReady } from '../jobs/index.js';
-import { badRequest, internal, noProcess, notFound, stopping, tooLarge, tooSlow } from './errors.js';
+import { badRequest, internal, noHost, noProcess, stopping, tooLarge, tooSlow } from './errors.js';
+import { answerUnknown } from './methods.js';
 import { REQUEST_ID } from './request-id.js';
 
 const TYPE = 'application/problem+json';
@@ -50,6 +51,7 @@ const RETRY_AFTER = 10;
 function answer(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = problemOf(error);
   if (problem.status >= 500) request.log.error({ err: error }, problem.message);
+  else request.log.info({ code: problem.code }, problem.message);
   if (problem.status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER);
   // Also where the error came before any hook.
   reply.header(REQUEST_ID, request.id);
@@ -85,15 +87,14 @@ function malformed(code = ''): TilewrightError {
 
 export function answerProblems(server: FastifyInstance): void {
   server.setErrorHandler(answer);
-  server.setNotFoundHandler((request) => {
-    throw notFound(`route ${request.method} ${request.url.split('?')[0]}`);
-  });
+  answerUnknown(server);
   // Requests that come on open connections while the server stops.
   let closing = false;
   server.addHook('preClose', async () => {
     closing = true;
   });
-  server.addHook('onRequest', async () => {
+  server.addHook('onRequest', async ({ headers, raw }) => {
     if (closing) throw stopping();
+    if (headers.host === undefined && raw.httpVersion === '1.1') throw noHost();
   });
 }

@@ -11,10 +11,10 @@ import { answerProblems, BODY_LIMIT, earlyErrors } from './problem.js';
 import { processRoutes } from './processes/routes.js';
 import { answerRequestIds, requestIds } from './request-id.js';
 import { sceneRoutes } from './scenes/routes.js';
-import { schemaCompilers } from './schema-compilers.js';
 import type { Services } from './services.js';
 import { stacRoutes } from './stac/routes.js';
 import { tileRoutes } from './tiles/routes.js';
+import { schemaController } from './validation.js';
 
 export interface ServerOptions extends AccessOptions {
   /** Structured request log on stderr. */
@@ -29,7 +29,8 @@ export async function buildServer(services: Services, options: ServerOptions): P
   const server = Fastify({
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 500 },
-    http: { headersTimeout: HEADERS_TIMEOUT },
+    // A missing Host is answered as every other fault, by `answerProblems`.
+    http: { headersTimeout: HEADERS_TIMEOUT, requireHostHeader: false },
     // Node's limit would cover the body too, and uploads take as long as they take.
     requestTimeout: 0,
     ...earlyErrors,
@@ -39,7 +40,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
     keepAliveTimeout: 75_000,
     forceCloseConnections: 'idle',
     logger: options.log ? { level: 'info', stream: process.stderr } : false,
-    schemaController: schemaCompilers,
+    schemaController,
   });
   answerRequestIds(server);
   answerProblems(server);

@@ -27,8 +27,10 @@ test('malformed requests are answered with problem documents', async (t) => {
   const cases: [request: string, status: number, code: string][] = [
     [`GET /collections/%ff HTTP/1.1\r\n${HOST}\r\n`, 400, 'TW_API_BAD_REQUEST'],
     [`GET /collections/${'x'.repeat(600)} HTTP/1.1\r\n${HOST}\r\n`, 414, 'TW_API_BAD_REQUEST'],
-    [`PATCH /collections HTTP/1.1\r\n${HOST}\r\n`, 404, 'TW_API_NOT_FOUND'],
-    [`PROPFIND / HTTP/1.1\r\n${HOST}\r\n`, 404, 'TW_API_NOT_FOUND'],
+    [`PATCH /collections HTTP/1.1\r\n${HOST}\r\n`, 405, 'TW_API_METHOD'],
+    [`PROPFIND / HTTP/1.1\r\n${HOST}\r\n`, 405, 'TW_API_METHOD'],
+    [`PATCH /nowhere HTTP/1.1\r\n${HOST}\r\n`, 404, 'TW_API_NOT_FOUND'],
+    ['GET / HTTP/1.1\r\nconnection: close\r\n\r\n', 400, 'TW_API_NO_HOST'],
     [`BREW / HTTP/1.1\r\n${HOST}\r\n`, 400, 'TW_API_BAD_REQUEST'],
     ['what is this\r\n\r\n', 400, 'TW_API_BAD_REQUEST'],
     [`GET / HTTP/1.1\r\n${HOST}x: ${'y'.repeat(70_000)}\r\n\r\n`, 431, 'TW_API_BAD_REQUEST'],

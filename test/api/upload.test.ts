@@ -4,12 +4,14 @@ import { once } from 'node:events';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import Fastify from 'fastify';
 import { safeName } from '../../src/api/ingest/upload.js';
 import { paceBodies } from '../../src/api/pace.js';
+import { answerProblems } from '../../src/api/problem.js';
 import { Client, httpTransport, JobError } from '../../src/client/index.js';
 import type { IngestInputs, IngestResults } from '../../src/ingest/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
@@ -263,16 +265,29 @@ test('the token is asked for before a byte of the file is read', async (t) => {
   await scratchIsEmpty(data);
 });
 
-test('a body that stalls is cut off, one that comes in time is not', async (t) => {
+test('a body that stalls is told so, one that comes in time is heard', async (t) => {
   const server = Fastify({ requestTimeout: 0 });
+  answerProblems(server);
   paceBodies(server, { window: 200, least: 10 });
   server.post('/', async () => 'heard');
+  server.addContentTypeParser('application/octet-stream', (_request, payload, done) => done(null, payload));
+  server.post<{ Body: Readable }>('/file', async ({ body }) => {
+    let bytes = 0;
+    for await (const chunk of body.iterator({ destroyOnReturn: false })) bytes += chunk.length;
+    return `${bytes}`;
+  });
   t.after(() => server.close());
   const url = await server.listen({ port: 0 });
   const head =
     'POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n';
-  const stalled = speak(url, `${head}content-length: 100\r\n\r\n{`);
-  assert.doesNotMatch(await stalled.answer, /heard/);
+  const file = 'POST /file HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/octet-stream\r\n';
+  for (const start of [head, file]) {
+    const stalled = speak(url, `${start}content-length: 100\r\n\r\n{`);
+    const answer = await stalled.answer;
+    assert.match(answer, /^HTTP\/1.1 408 /);
+    assert.match(answer, /connection: close\r\n/i);
+    assert.match(answer, /application\/problem\+json[\s\S]*TW_API_TOO_SLOW/);
+  }
   const steady = speak(url, `${head}content-length: 102\r\n\r\n"`);
   for (let i = 0; i < 10; i++) {
     await sleep(60);

@@ -37,7 +37,8 @@ export async function ingestRoutes(
   if (!ingest) throw new Error('the ingest process is not wired');
   const { paths: _paths, ...options } = ingest.inputs.properties as Record<string, unknown>;
   const object = { type: 'object', additionalProperties: false };
-  const href = { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 10_000 };
+  const hrefs = { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 10_000 };
+  const href = { anyOf: [{ type: 'string' }, hrefs] };
 
   server.removeContentTypeParser('text/plain');
   server.addContentTypeParser(FILE, (_request, payload, done) => done(null, payload));

@@ -5,10 +5,10 @@ import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { TilewrightError } from '../../errors.js';
-import { hasEnded, jobNotReady } from '../../jobs/index.js';
+import { hasEnded, type Jobs, jobNotFound, jobNotReady } from '../../jobs/index.js';
 import type { JobRecord } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
-import { noProcess, notFound, tooManyListeners } from '../errors.js';
+import { badPage, noProcess, notFound, tooManyListeners } from '../errors.js';
 import type { Services } from '../services.js';
 import { eventText } from './events.js';
 import { type JobQuery, jobQuery, splitLists, wantedJobs } from './job-query.js';
@@ -30,7 +30,7 @@ export async function jobRoutes(
   const { jobs, processes } = services;
   const tags = ['processes'];
   const params = { type: 'object', properties: { id: { type: 'string' } } };
-  const number = { type: 'integer', minimum: 0 };
+  const number = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
   const query = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
 
   server.get<{ Querystring: JobQuery }>(
@@ -41,6 +41,7 @@ export async function jobRoutes(
     },
     async (request) => {
       const { limit = DEFAULT_LIMIT, token } = request.query;
+      if (token !== undefined) await requireJob(jobs, token);
       const found = await jobs.list(limit + 1, token, wantedJobs(request.query));
       const page = found.slice(0, limit);
       const base = baseUrl(request);
@@ -187,6 +188,13 @@ export async function jobRoutes(
       return answerJob(request, reply, { job: await jobs.retry(id, found, terms), repeated: false });
     },
   );
+}
+
+/** A page begins after a job that is there. Throws TW_API_TOKEN. */
+async function requireJob(jobs: Jobs, token: string): Promise<void> {
+  await jobs.get(token).catch((error) => {
+    throw jobNotFound.is(error) ? badPage.because(error, token) : error;
+  });
 }
 
 const FILE_TYPES: Record<string, string> = { '.tif': 'image/tiff', '.json': 'application/json' };

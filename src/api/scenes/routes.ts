@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type SceneRecord, toArray } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
-import { notFound } from '../errors.js';
+import { badPage, notFound } from '../errors.js';
 import { limitOf, nextPage, type Paging, paging } from '../paging.js';
 import type { Services } from '../services.js';
 
@@ -20,6 +20,9 @@ function summary({ id, collection, start, end, platform, geocodes, warnings, com
     committed: iso(committedAt),
   };
 }
+
+/** A paging token is the id of a scene; that one may be deleted meanwhile. */
+const SCENE_ID = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,119}$/;
 
 /** Says how many tiles were deleted; 204 has no body. */
 const DELETED_TILES = 'tilewright-deleted-tiles';
@@ -43,9 +46,11 @@ export async function sceneRoutes(
     async (request) => {
       const { id } = request.params;
       if (!(await storage.getCollection(id))) throw notFound(`collection ${id}`);
+      const { token } = request.query;
+      if (token !== undefined && !SCENE_ID.test(token)) throw badPage(token);
       const limit = limitOf(request.query);
       // One more tells whether there is a next page. Its token is the last id of this one.
-      const found = await toArray(storage.scanScenes(id, request.query.token, limit + 1));
+      const found = await toArray(storage.scanScenes(id, token, limit + 1));
       const here = found.slice(0, limit);
       const base = baseUrl(request);
       const next = (token: string) => ({

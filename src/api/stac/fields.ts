@@ -52,10 +52,13 @@ export function selectFields(item: object, fields: Fields | undefined): object {
   const selected: Members = {};
   for (const name of base) copy(item as Members, selected, pathOf(name));
   const rules = [
-    ...fields.exclude.map((name) => ({
-      path: pathOf(name),
-      apply: (path: string[]) => remove(selected, path),
-    })),
+    // Without its `type` it would be no GeoJSON.
+    ...fields.exclude
+      .filter((name) => name !== 'type')
+      .map((name) => ({
+        path: pathOf(name),
+        apply: (path: string[]) => remove(selected, path),
+      })),
     ...fields.include.map((name) => ({
       path: pathOf(name),
       apply: (path: string[]) => copy(item as Members, selected, path),

@@ -1,0 +1,193 @@
+/** Requests that are nearly right are refused with a reason, and nothing is guessed of them. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { finished, start } from '../support/command.js';
+import { ingest, testNode } from '../support/node.js';
+import { writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+
+const OPTIONS = {
+  collection: 'test',
+  datetime: '2024-06-01T10:00:00Z',
+  scale: 0.0001,
+  maskBand: 5,
+  precision: 6,
+};
+
+async function withTiles(t: TestContext) {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const scene = await writeTestScene(join(folder, 'scene.tif'));
+  assert.ok((await ingest(node, { href: scene, ...OPTIONS })).tiles > 2);
+  const asOwner = { authorization: `Bearer ${node.ownerSecret}` };
+  const refused = async (request: object, code: string, status = 400) => {
+    const answer = await node.server.inject({ headers: asOwner, ...request });
+    const what = `${JSON.stringify(request).slice(0, 200)} -> ${answer.body}`;
+    assert.equal(answer.statusCode, status, what);
+    assert.match(String(answer.headers['content-type']), /^application\/problem\+json/);
+    assert.equal(answer.json().code, code, what);
+    return answer;
+  };
+  return { node, asOwner, refused, folder };
+}
+
+test('a path tells which methods it takes', async (t) => {
+  const { refused, node } = await withTiles(t);
+  const cases: [method: string, url: string, allow: string][] = [
+    ['PUT', '/search?limit=1', 'GET, HEAD, OPTIONS, POST'],
+    ['PATCH', '/collections/test', 'DELETE, GET, HEAD, OPTIONS'],
+    ['DELETE', '/tiles/a/b.tif', 'GET, HEAD, OPTIONS'],
+    ['GET', '/timeseries', 'OPTIONS, POST'],
+    ['GET', '/jobs/1/retry', 'OPTIONS, POST'],
+  ];
+  for (const [method, url, allow] of cases)
+    assert.equal((await refused({ method, url }, 'TW_API_METHOD', 405)).headers['allow'], allow);
+  await refused({ method: 'PUT', url: '/no/where' }, 'TW_API_NOT_FOUND', 404);
+  await refused({ method: 'DELETE', url: '/tiles/a/b/c.tif' }, 'TW_API_NOT_FOUND', 404);
+  assert.equal((await node.server.inject({ method: 'OPTIONS', url: '/search' })).statusCode, 204);
+});
+
+test('JSON is taken as it stands, text of a URL as what it means', async (t) => {
+  const { refused, node } = await withTiles(t);
+  const bodies = [
+    { bbox: [null, 0, 20, 60] },
+    { bbox: ['10', '40', '20', '60'] },
+    { limit: '5' },
+    { recurse: 'true', geocode: 'u2' },
+    { minCloud: '5' },
+    { ids: 'one' },
+    { datetime: 2024 },
+    { collections: null },
+  ];
+  for (const payload of bodies)
+    await refused({ method: 'POST', url: '/search', payload }, 'TW_API_BAD_REQUEST');
+  const inputs = { model: 'ndvi', epochs: '3' };
+  await refused(
+    { method: 'POST', url: '/processes/train/execution', payload: { inputs } },
+    'TW_API_BAD_REQUEST',
+  );
+  const found = await node.server.inject('/search?limit=1&recurse=true&geocode=u&minCoverage=0');
+  assert.equal(found.statusCode, 200, found.body);
+  assert.ok(found.json().numberMatched > 2);
+});
+
+test('a paging token is one that was given', async (t) => {
+  const { refused, node, asOwner } = await withTiles(t);
+  for (let i = 0; i < 2; i++)
+    await node.server.inject({
+      method: 'POST',
+      url: '/processes/verify/execution',
+      headers: asOwner,
+      payload: {},
+    });
+  const { links } = (await node.server.inject('/jobs?limit=1')).json();
+  const { href } = links.find(({ rel }: { rel: string }) => rel === 'next');
+  const token = new URL(href).searchParams.get('token');
+  assert.equal((await node.server.inject(`/jobs?token=${token}`)).json().jobs.length, 2);
+  for (const forged of ['zzzzzzzzz', '0', '../..', '', token?.replace(/.$/, '_')])
+    await refused({ url: `/jobs?token=${forged}` }, 'TW_API_TOKEN');
+  await refused({ url: '/jobs?token=a&token=b' }, 'TW_API_BAD_REQUEST');
+  await refused({ url: '/collections/test/scenes?token=%2e%2e%2f' }, 'TW_API_TOKEN');
+  await refused({ url: '/search?token=abc' }, 'TW_QUERY_TOKEN');
+});
+
+test('an Item stays GeoJSON whatever is left out of it', async (t) => {
+  const { node } = await withTiles(t);
+  const first = async (request: object) => (await node.server.inject(request)).json().features[0];
+  for (const fields of ['-type', '-type,-assets', 'id,-type'])
+    assert.equal((await first({ url: `/search?limit=1&fields=${fields}` })).type, 'Feature', fields);
+  const payload = { limit: 1, fields: { exclude: ['type', 'bbox'] } };
+  const item = await first({ method: 'POST', url: '/search', payload });
+  assert.deepEqual([item.type, 'bbox' in item], ['Feature', false]);
+});
+
+test('numbers beyond all lines of a log are refused', async (t) => {
+  const { node, refused, asOwner } = await withTiles(t);
+  const url = '/processes/verify/execution';
+  const { jobID } = (await node.server.inject({ method: 'POST', url, headers: asOwner, payload: {} })).json();
+  for (const after of ['1e99', '-1', '0.5', 'NaN', 'Infinity'])
+    for (const what of ['events', 'logs'])
+      await refused({ url: `/jobs/${jobID}/${what}?after=${after}` }, 'TW_API_BAD_REQUEST');
+});
+
+test('options that no scene can have are refused before a job is started', async (t) => {
+  const { refused, node, folder } = await withTiles(t);
+  const before = (await node.server.inject('/jobs')).json().jobs.length;
+  const long = 'x'.repeat(10_000);
+  const odd = [
+    'scale=0',
+    'scale=NaN',
+    'scale=Infinity',
+    'offset=-Infinity',
+    'nodata=NaN',
+    'scale=',
+    'precision=0',
+    'precision=99',
+    'maskBand=0',
+    'platform=',
+    `platform=${long}`,
+    `datetime=${long}`,
+    'bands=red%3Dx',
+    'bands=red',
+    `bands=${'r'.repeat(100)}%3D1`,
+    'grid=hexagons',
+    'collection=A_B',
+    'dryRun=perhaps',
+  ];
+  for (const query of odd) {
+    const url = `/ingest?filename=a.tif&${query}${query.startsWith('dryRun') ? '' : '&dryRun=true'}`;
+    const headers = { 'content-type': 'application/octet-stream' };
+    await refused({ method: 'POST', url, headers, payload: 'II*' }, 'TW_API_BAD_REQUEST');
+  }
+  for (const options of [{ scale: 0 }, { scale: '1' }, { platform: long }, { bands: { red: 1.5 } }])
+    await refused(
+      { method: 'POST', url: '/ingest', payload: { href: folder, ...options } },
+      'TW_API_BAD_REQUEST',
+    );
+  assert.equal((await node.server.inject('/jobs')).json().jobs.length, before);
+});
+
+test('what a client does wrong is no error in the log of the server', async (t) => {
+  const folder = await tempFolder(t);
+  const server = start([
+    'serve',
+    '--data',
+    join(folder, 'data'),
+    '--port',
+    '0',
+    '--format',
+    'json',
+    '--max-upload',
+    '1MB',
+  ]);
+  const ended = finished(server);
+  const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
+  const { url } = JSON.parse(first);
+  const json = { 'content-type': 'application/json' };
+  const file = { 'content-type': 'application/octet-stream' };
+  await writeFile(join(folder, 'none.tif'), 'none');
+  const requests: [path: string, status: number, request?: RequestInit][] = [
+    ['/nowhere', 404],
+    ['/search', 405, { method: 'DELETE' }],
+    ['/search?limit=x', 400],
+    ['/collections/%ff', 400],
+    [`/collections/${'x'.repeat(600)}`, 414],
+    ['/search', 400, { method: 'POST', headers: json, body: '{' }],
+    ['/search', 415, { method: 'POST', headers: { 'content-type': 'a/b' }, body: 'x' }],
+    ['/ingest?filename=a.tif', 413, { method: 'POST', headers: file, body: 'x'.repeat(2_000_000) }],
+    ['/ingest', 403, { method: 'POST', headers: json, body: JSON.stringify({ href: folder }) }],
+  ];
+  for (const [path, status, request] of requests)
+    assert.equal((await fetch(url + path, request)).status, status, path);
+  server.kill('SIGTERM');
+  const lines = (await ended).stderr.split('\n').filter((line) => line.startsWith('{'));
+  const entries = lines.map((line) => JSON.parse(line) as { level: number; code?: string });
+  assert.deepEqual(
+    entries.filter(({ level }) => level >= 50),
+    [],
+  );
+  assert.equal(entries.filter(({ code }) => code?.startsWith('TW_')).length, requests.length);
+});
