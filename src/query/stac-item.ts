@@ -58,6 +58,8 @@ export interface StacCollection {
   summaries: Record<string, unknown[]>;
   grid: string;
   precision: number;
+  /** Ground metres of the longer side of a pixel, of each size that its scenes have. */
+  pixel_sizes?: number[];
   links: StacLink[];
 }
 
@@ -255,9 +257,13 @@ export function toStacCollection(
   };
   const attribution = attributionOf(collection, start, end);
   if (attribution !== undefined) document.attribution = attribution;
+  if (collection.pixelSizes) document.pixel_sizes = sizesOf(collection.pixelSizes);
   if (collection.providers) document.providers = collection.providers;
   return document;
 }
+
+const sizesOf = (lists: NonNullable<CollectionRecord['pixelSizes']>) =>
+  [...new Set(lists.flat().map(({ x, y }) => Math.max(x, y)))].sort((a, b) => a - b);
 
 /** A collection's notice with the years of what it stands on: "2022", or "2015-2022"; as it is where no time is known. */
 export function attributionOf(
