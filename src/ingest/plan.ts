@@ -126,6 +126,6 @@ function notesOf(scene: Scene, collection: CollectionRecord, grid: Grid): SceneP
   const { width } = groupGrids(plan, middleCell(scene, grid, precision))[scene.groups.indexOf(group)];
   if (width >= SMALL_TILE) return [];
   const metres = sizeName(Math.max(group.resolution.x, group.resolution.y));
-  const text = `pixels of ${metres} m are coarse for the cells of collection ${id} (${grid.name}, precision ${precision}): tiles are less than ${SMALL_TILE} px wide; put such scenes into a collection of their own`;
+  const text = `pixels of ${metres} m are coarse for the cells of collection ${id} (${grid.name}, precision ${precision}): tiles are less than ${SMALL_TILE} px wide; put such scenes into a collection of their own, with a lower --precision`;
   return [{ level: 'warning', text }];
 }

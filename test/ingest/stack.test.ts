@@ -1,10 +1,14 @@
 /** Tiles of a place stack: scenes of one collection share cells, pixel grids and names. */
 import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { writeSafe } from '../../data-samples/index.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
+import { IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
 import { planScene } from '../../src/ingest/plan.js';
-import { toArray } from '../../src/storage/index.js';
+import { Jobs } from '../../src/jobs/index.js';
+import { Storage, toArray } from '../../src/storage/index.js';
 import { tilewright } from '../support/command.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { type RasterOptions, writeRaster } from '../support/rasters.js';
@@ -40,35 +44,57 @@ test('scenes of nearly equal pixels have one name and one pixel grid, whichever 
   }
 });
 
-test('two jobs that make a collection at once make it with one grid, one precision and one name', async (t) => {
+test('jobs that make a collection at once make it with one grid, one precision and one name', async (t) => {
   const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
-  const runs = [3020, 3030, 3050, 2990].map(async (pixel, i) => {
-    const href = await scene(folder, `s${i}`, pixel, { x: 400_000, width: 90 - i, height: 90 });
-    return ingest(node, { href, collection: 'coarse', datetime: day(i + 1) });
-  });
-  for (const { failed } of await Promise.all(runs)) assert.deepEqual(failed, []);
-  const [{ pixelSizes }] = await toArray(node.storage.collections());
-  assert.equal(pixelSizes?.flat().length, 1);
-  const names = new Set((await tilesOf(node)).map(({ groups }) => groups[0].name));
-  assert.equal(names.size, 1, [...names].join());
+  const storage = await Storage.open(join(folder, 'data'));
+  const workers = new IngestWorkers(2, 512e6);
+  const process = ingestProcess({ storage, workers, memory: 512e6 });
+  const jobs = await Jobs.open(storage, [process], { concurrency: 4 });
+  try {
+    // By itself each would have another precision or another size.
+    const runs = [3190, 3020, 3030, 1500].map(async (pixel, i) => {
+      const path = await scene(folder, `s${i}`, pixel, { x: 400_000, width: 90 - i, height: 90 });
+      const { id } = await jobs.start(process, { paths: [path], collection: 'coarse', datetime: day(i + 1) });
+      return jobs.wait(id);
+    });
+    for (const { status, error } of await Promise.all(runs))
+      assert.equal(status, 'successful', error?.message);
+    const [{ pixelSizes, precision }] = await toArray(storage.collections());
+    const sizes = pixelSizes?.flat().map(({ x }) => x) ?? [];
+    for (const [i, size] of sizes.entries())
+      for (const other of sizes.slice(i + 1))
+        assert.ok(Math.abs(Math.log(size / other)) > 0.05, sizes.join());
+    const tiles = await toArray(storage.catalogue.tiles.values());
+    assert.deepEqual([...new Set(tiles.map(({ geocode }) => geocode.length))], [precision]);
+    const names = new Set(tiles.map(({ groups }) => groups[0].name));
+    assert.deepEqual([...names].sort(), sizes.map((size) => `${Math.round(size)}m`).sort());
+  } finally {
+    await jobs.close();
+    await workers.close();
+    await storage.close();
+  }
 });
 
-test('bands of a known product stack with the whole product that comes later', async (t) => {
+test('some bands of a known product stack with the whole product that comes later', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
-  const [plain] = await describeScenes(await scene(folder, 'part', 10), {
-    collection: 'x',
-    datetime: day(1),
-  });
-  const pixelSizes = [[60, 20, 10].map((size) => ({ x: size, y: size }))];
-  const product = { ...plain, collection: { ...plain.collection, pixelSizes } };
-  const { collection, notes } = await planScene(node.storage, product, { precision: 5 });
-  assert.deepEqual(collection.pixelSizes, pixelSizes);
-  assert.match(
-    notes[0].text,
-    /^collection x is new: this scene fixes its cells, geohash of precision 5 \(about 3\.3 km x 4\.9 km\)$/,
-  );
+  for (const [name, date] of [
+    ['part', '2023-07-07'],
+    ['whole', '2023-07-12'],
+  ]) {
+    const product = await writeSafe(join(folder, name), { level: 'L1C', size: { width: 300, height: 300 } });
+    const others = Object.entries(product.bandPaths).filter(([band]) => !/^B0[2348]$/.test(band));
+    if (name === 'part') for (const [, path] of others) await rm(path);
+    const { failed } = await ingest(node, { href: product.path, id: name, datetime: date });
+    assert.deepEqual(failed, []);
+  }
+  const shapes = new Map<string, Set<string>>();
+  for (const { geocode, groups } of await tilesOf(node)) {
+    const { width, height } = groups.find(({ name }) => name === '10m')!;
+    shapes.set(geocode, (shapes.get(geocode) ?? new Set()).add(`${width} x ${height}`));
+  }
+  for (const [geocode, sizes] of shapes) assert.equal(sizes.size, 1, `${geocode}: ${[...sizes].join()}`);
+  assert.deepEqual((await node.storage.getCollection('sentinel-2-l1c'))?.pixelSizes?.[0]?.length, 3);
 });
 
 test('a collection of an older version keeps the sizes of its tiles', async (t) => {

@@ -5,8 +5,17 @@ import type { TargetOptions } from '../options.js';
 import { count, duration, note, print, printJson, progressLine } from '../output.js';
 import { openTarget } from '../target.js';
 
+/** What the tiles are that a process makes. */
+const SOURCES = { fill: 'filled', split: 'split', coalesce: 'coalesced' } as const;
+
 /** Runs a process and prints what it made. Exit code 3 where some tiles failed, 1 where nothing fits the filter. */
-export async function runWrangle(process_: string, inputs: object, flags: TargetOptions): Promise<void> {
+export async function runWrangle(
+  process_: keyof typeof SOURCES,
+  inputs: object,
+  flags: TargetOptions,
+): Promise<void> {
+  const source = SOURCES[process_];
+  const hint = `they lie beside the raw tiles: "search --source ${source}" finds them alone, "--source raw" leaves them out`;
   const target = await openTarget(flags);
   const line = progressLine('tiles');
   try {
@@ -17,6 +26,7 @@ export async function runWrangle(process_: string, inputs: object, flags: Target
     line.end();
     if (flags.format === 'json') printJson({ job, ...results });
     else printResults(results);
+    if (results.tiles > 0) note(hint);
     if (results.failures > 0) process.exitCode = 3;
     const { tiles, unchanged, skipped } = results;
     if (tiles + unchanged + results.failures > 0 || Object.keys(skipped).length > 0) return;
