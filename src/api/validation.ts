@@ -14,8 +14,11 @@ const buildValidator = ((schemas: Parameters<Factory>[0]) => {
   const build = AjvCompiler();
   const ofText = build(schemas, { customOptions: { ...OPTIONS, coerceTypes: 'array' } });
   const ofJson = build(schemas, { customOptions: { ...OPTIONS, coerceTypes: false } });
-  return (route: Parameters<typeof ofText>[0] & { httpPart?: string }) =>
-    route.httpPart === 'body' ? ofJson(route) : finite(ofText(route) as Validator);
+  return (route: Parameters<typeof ofText>[0] & { httpPart?: string; schema: { format?: string } }) => {
+    if (route.httpPart !== 'body') return finite(ofText(route) as Validator);
+    // A file that is sent is a stream, and no text that could be looked at.
+    return route.schema.format === 'binary' ? () => true : ofJson(route);
+  };
 }) as Factory;
 
 interface Validator {
