@@ -93,7 +93,7 @@ export const stacSchemas = {
       temporal: object({ interval: listOf(listOf(orNull(time))) }),
     }),
     summaries: { type: 'object' },
-    'item_assets?': mapOf(object({ type: text, title: text, roles: listOf(text) })),
+    'item_assets?': mapOf(object({ type: text, 'title?': text, roles: listOf(text) })),
     grid: oneOf('geohash', 'quadtile'),
     precision: count,
     ...links,
