@@ -1,5 +1,5 @@
 /** Which methods each path knows, so that a request with another one is told them (RFC 9110, section 15.5.6). */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { methodNotAllowed, notFound } from './errors.js';
 
 interface Path {
@@ -16,7 +16,7 @@ export function answerUnknown(server: FastifyInstance): void {
     for (const one of [method].flat()) path.methods.add(one);
     paths.set(url, path);
   });
-  server.setNotFoundHandler((request, reply) => {
+  const refuse = (request: FastifyRequest, reply: FastifyReply): never => {
     const [asked] = request.url.split('?');
     const methods = new Set<string>();
     for (const path of paths.values())
@@ -25,7 +25,12 @@ export function answerUnknown(server: FastifyInstance): void {
     const allow = [...methods].sort().join(', ');
     reply.header('allow', allow);
     throw methodNotAllowed(request.method, asked, allow);
+  };
+  // Before a body is looked for, which some methods must have.
+  server.addHook('preParsing', async (request, reply) => {
+    if (request.is404) refuse(request, reply);
   });
+  server.setNotFoundHandler(refuse);
 }
 
 /** `/tiles/:itemId/:group.tif` as a regular expression. */

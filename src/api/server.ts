@@ -11,6 +11,7 @@ import { answerProblems, BODY_LIMIT, earlyErrors } from './problem.js';
 import { processRoutes } from './processes/routes.js';
 import { answerRequestIds, requestIds } from './request-id.js';
 import { sceneRoutes } from './scenes/routes.js';
+import { describeAnswers } from './schemas/answers.js';
 import type { Services } from './services.js';
 import { stacRoutes } from './stac/routes.js';
 import { tileRoutes } from './tiles/routes.js';
@@ -46,7 +47,9 @@ export async function buildServer(services: Services, options: ServerOptions): P
   answerProblems(server);
   paceBodies(server);
   controlAccess(server, options);
+  describeAnswers(server);
   await server.register(swagger, {
+    refResolver: { buildLocalReference: (json) => String(json.$id) },
     openapi: {
       openapi: '3.0.3',
       info: {

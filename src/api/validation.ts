@@ -10,7 +10,7 @@ type Factories = NonNullable<SchemaController['compilersFactory']>;
 
 /** A schema as Fastify hands it over, and the part of a request that it is for: body, querystring, params or headers. */
 interface RouteSchema {
-  schema: object;
+  schema: { format?: string };
   httpPart?: string;
 }
 
@@ -19,10 +19,11 @@ const OPTIONS = { strict: false, useDefaults: true, validateFormats: false } as 
 function buildValidator() {
   const ofText = new Ajv({ ...OPTIONS, coerceTypes: 'array' });
   const ofJson = new Ajv({ ...OPTIONS, coerceTypes: false });
-  return ({ schema, httpPart }: RouteSchema) =>
-    httpPart === 'body'
-      ? validator(() => ofJson.compile(schema))
-      : validator(() => ofText.compile(schema), infiniteNumber);
+  return ({ schema, httpPart }: RouteSchema) => {
+    if (httpPart !== 'body') return validator(() => ofText.compile(schema), infiniteNumber);
+    // A file that is sent is a stream, and no text that could be looked at.
+    return schema.format === 'binary' ? () => true : validator(() => ofJson.compile(schema));
+  };
 }
 
 interface Fault {

@@ -5,6 +5,7 @@ export {
   aggregationQuery,
   aggregations,
 } from './aggregate/aggregate.js';
+export { collectionContents, withContent } from './collection-content.js';
 export { collectionExtents } from './collection-extents.js';
 export { toCql2Json } from './cql2/write-json.js';
 export { all, type Filter, rawUnlessAsked } from './filter/filter.js';

@@ -185,11 +185,16 @@ function groupAsset(group: GroupRecord, tile: TileRecord, grid: Grid, href: stri
     roles: ASSET_ROLES[group.role],
     'proj:shape': [group.height, group.width],
     'proj:transform': [(east - west) / group.width, 0, west, 0, (south - north) / group.height, north],
-    'eo:bands': group.bands.map(({ name, commonName }) =>
-      commonName === undefined ? { name } : { name, common_name: commonName },
-    ),
+    'eo:bands': group.bands.map(eoBand),
     'raster:bands': group.bands.map((band) => rasterBand(band, group)),
   };
+}
+
+/** The three red edges have names of their own only since version 2 of the extension. */
+function eoBand({ name, commonName }: BandRecord): Record<string, unknown> {
+  return commonName === undefined
+    ? { name }
+    : { name, common_name: commonName.replace(/^(rededge)\d+$/, '$1') };
 }
 
 function rasterBand(band: BandRecord, group: GroupRecord): Record<string, unknown> {

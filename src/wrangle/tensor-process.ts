@@ -57,7 +57,7 @@ export function tensorProcess(context: WrangleContext): Process {
       properties: {
         filter: { type: 'object', additionalProperties: false, properties: filterBody },
         bands: { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, maxItems: 1000 },
-        resolution: { type: 'number', exclusiveMinimum: 0 },
+        resolution: { type: 'number', minimum: 0.001 },
         format: { enum: ['npy', 'tif'] },
         stored: { type: 'boolean' },
       },

@@ -12,6 +12,7 @@ import {
 import type { CollectionRecord } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
+import { answers, bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { lookParams, lookQuery, type MapQuery, mapFilterQuery } from './look-query.js';
 
@@ -28,6 +29,10 @@ export async function mapRoutes(
 ): Promise<void> {
   const { storage, imagery } = services;
   const tags = ['maps'];
+  const picture = {
+    200: bytes('The picture', ...Object.values(TYPES)),
+    304: empty('The client has this picture'),
+  };
 
   const collectionOf = async (id: string): Promise<CollectionRecord> => {
     const found = await storage.getCollection(id);
@@ -44,6 +49,7 @@ export async function mapRoutes(
       schema: {
         summary: 'A map tile (WebMercatorQuad) of a collection as png or webp; {y}@2x for twice the pixels',
         tags,
+        response: picture,
         querystring: object({ ...mapFilterQuery, ...lookQuery }),
       },
     },
@@ -73,6 +79,7 @@ export async function mapRoutes(
       schema: {
         summary: 'TileJSON 3.0.0 of a collection; its parameters are those of the map tiles',
         tags,
+        response: { 200: answers('TileJson', 'Where the map tiles are') },
         querystring: object({
           ...mapFilterQuery,
           ...lookQuery,
@@ -115,6 +122,7 @@ export async function mapRoutes(
       schema: {
         summary: 'A tile as a picture of its cell, at most 512 pixels wide or high, with its clouds',
         tags,
+        response: picture,
         querystring: object(lookQuery),
       },
     },

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { parseExpression, parseRegion, type SeriesDate } from '../../imagery/index.js';
 import { type FilterParams, filterBody, parseFilter, rawUnlessAsked } from '../../query/index.js';
+import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 
 interface SeriesBody extends FilterParams {
@@ -22,7 +23,14 @@ export async function seriesRoutes(
 ): Promise<void> {
   server.post<{ Body: SeriesBody }>(
     '/timeseries',
-    { schema: { summary: 'Values of an expression at a point or polygon, by date', tags: ['series'], body } },
+    {
+      schema: {
+        summary: 'Values of an expression at a point or polygon, by date',
+        tags: ['series'],
+        body,
+        response: { 200: answers('Series', 'Dates, the earliest first') },
+      },
+    },
     async (request) => {
       const { geometry, expression, ...params } = request.body;
       const region = parseRegion(geometry);

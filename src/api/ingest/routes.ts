@@ -7,7 +7,7 @@ import { Fence, type IngestInputs, outsideFence } from '../../ingest/index.js';
 import type { Process } from '../../jobs/index.js';
 import { badRequest, outsideFolder } from '../errors.js';
 import { executeBody } from '../processes/routes.js';
-import { answerJob, idempotencyKey, keyHeader, startJob } from '../processes/start-job.js';
+import { answerJob, idempotencyKey, keyHeader, startAnswers, startJob } from '../processes/start-job.js';
 import type { Services } from '../services.js';
 import { admit, receive } from './upload.js';
 
@@ -51,13 +51,14 @@ export async function ingestRoutes(
         summary: 'Ingests a scene from a folder of the server, or a file that is sent',
         tags: ['ingest'],
         headers: keyHeader,
+        response: startAnswers,
         querystring: { ...object, properties: { filename: { type: 'string' }, ...options } },
         body: {
           content: {
             'application/json': {
               schema: { ...object, required: ['href'], properties: { href, ...options } },
             },
-            [FILE]: { schema: {} },
+            [FILE]: { schema: { type: 'string', format: 'binary' } },
           },
         },
       },
@@ -91,6 +92,7 @@ export async function ingestRoutes(
         summary: 'Starts a job: ingest scenes',
         tags: ['processes'],
         headers: keyHeader,
+        response: startAnswers,
         body: executeBody(ingest),
       },
     },

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { type ModelRecord, toArray } from '../../storage/index.js';
 import type { ModelCard } from '../../training/index.js';
 import { notFound } from '../errors.js';
+import { answers, bytes } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 
 /** What the list says of a model; losses, predictions and data are in its card alone. */
@@ -23,13 +24,29 @@ export async function modelRoutes(
     return model;
   };
 
-  server.get('/models', { schema: { summary: 'All models', tags: ['models'] } }, async () => ({
-    models: (await toArray(storage.models())).map(listed),
-  }));
+  server.get(
+    '/models',
+    {
+      schema: {
+        summary: 'All models',
+        tags: ['models'],
+        response: { 200: answers('Models', 'All of them') },
+      },
+    },
+    async () => ({
+      models: (await toArray(storage.models())).map(listed),
+    }),
+  );
 
   server.get<{ Params: { id: string } }>(
     '/models/:id',
-    { schema: { summary: 'A model and its card', tags: ['models'] } },
+    {
+      schema: {
+        summary: 'A model and its card',
+        tags: ['models'],
+        response: { 200: answers('Model', 'The model') },
+      },
+    },
     async (request) => find(request.params.id),
   );
 
@@ -39,6 +56,7 @@ export async function modelRoutes(
       schema: {
         summary: 'A file of a model',
         tags: ['models'],
+        response: { 200: bytes('The file', 'application/json', 'application/octet-stream') },
         params: {
           type: 'object',
           properties: { id: { type: 'string' }, file: { enum: ['model.json', 'weights.bin', 'card.json'] } },

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 
 /** `/health` and `/openapi.json`. */
@@ -8,7 +9,13 @@ export async function operationRoutes(
 ): Promise<void> {
   server.get(
     '/health',
-    { schema: { summary: 'Is the node up, and what does it hold', tags: ['operations'] } },
+    {
+      schema: {
+        summary: 'Is the node up, and what does it hold',
+        tags: ['operations'],
+        response: { 200: answers('Health', 'It is') },
+      },
+    },
     async () => ({
       status: 'ok',
       node: services.nodeId,

@@ -16,14 +16,14 @@ export interface JobQuery {
   token?: string;
 }
 
-const STATES = ['accepted', 'running', 'successful', 'failed', 'dismissed'];
+export const JOB_STATES = ['accepted', 'running', 'successful', 'failed', 'dismissed'];
 const list = (items: object) => ({ type: 'array', items });
 const seconds = { type: 'number', minimum: 0 };
 
 export const jobQuery = {
   type: list({ enum: ['process'] }),
   processID: list({ type: 'string' }),
-  status: list({ enum: STATES }),
+  status: list({ enum: JOB_STATES }),
   datetime: { type: 'string' },
   minDuration: seconds,
   maxDuration: seconds,

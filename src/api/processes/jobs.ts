@@ -4,15 +4,16 @@ import { stat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { TilewrightError } from '../../errors.js';
+import { errorCatalogue, TilewrightError } from '../../errors.js';
 import { hasEnded, type Jobs, jobNotFound, jobNotReady } from '../../jobs/index.js';
 import type { JobRecord } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { badPage, noProcess, notFound, tooManyListeners } from '../errors.js';
+import { answers, bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { eventText } from './events.js';
 import { type JobQuery, jobQuery, splitLists, wantedJobs } from './job-query.js';
-import { answerJob } from './start-job.js';
+import { answerJob, startAnswers } from './start-job.js';
 import { hasResults, iso, statusInfo } from './status.js';
 
 const DEFAULT_LIMIT = 100;
@@ -29,6 +30,7 @@ export async function jobRoutes(
 ): Promise<void> {
   const { jobs, processes } = services;
   const tags = ['processes'];
+  const status = { 200: answers('Job', 'The job as it is now') };
   const params = { type: 'object', properties: { id: { type: 'string' } } };
   const number = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
   const query = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
@@ -36,7 +38,12 @@ export async function jobRoutes(
   server.get<{ Querystring: JobQuery }>(
     '/jobs',
     {
-      schema: { summary: 'Jobs, newest first', tags, querystring: query(jobQuery) },
+      schema: {
+        summary: 'Jobs, newest first',
+        tags,
+        response: { 200: answers('Jobs', 'A page of jobs') },
+        querystring: query(jobQuery),
+      },
       preValidation: async (request) => splitLists(request.query),
     },
     async (request) => {
@@ -64,6 +71,7 @@ export async function jobRoutes(
       schema: {
         summary: 'Status of a job; of a failed one also the results, where it has some',
         tags,
+        response: status,
         params,
       },
     },
@@ -76,13 +84,26 @@ export async function jobRoutes(
 
   server.get<Id>(
     '/jobs/:id/results',
-    { schema: { summary: 'Results of a job; of a cancelled one what it had made', tags, params } },
+    {
+      schema: {
+        summary: 'Results of a job; of a cancelled one what it had made',
+        tags,
+        params,
+        response: { 200: answers('Results', 'What the process says of its outputs') },
+      },
+    },
     async (request) => resultsOf(await jobs.get(request.params.id)),
   );
 
   server.get<{ Params: { id: string; name: string } }>(
     '/jobs/:id/results/files/:name',
-    { schema: { summary: 'A file that a job answered with; kept for a week', tags } },
+    {
+      schema: {
+        summary: 'A file that a job answered with; kept for a week',
+        tags,
+        response: { 200: bytes('The file', ...Object.values(FILE_TYPES), OTHER) },
+      },
+    },
     async (request, reply) => {
       const { id, name } = request.params;
       const { status } = await jobs.get(id);
@@ -90,7 +111,7 @@ export async function jobRoutes(
       const path = services.storage.resultPath(id, name);
       const info = await stat(path).catch(absent);
       if (!info) throw notFound(`file ${name} of job ${id}`);
-      const type = FILE_TYPES[extname(name)] ?? 'application/octet-stream';
+      const type = FILE_TYPES[extname(name)] ?? OTHER;
       return reply.header('content-length', info.size).type(type).send(createReadStream(path));
     },
   );
@@ -101,6 +122,7 @@ export async function jobRoutes(
       schema: {
         summary: 'Log of a job, from after a line on',
         tags,
+        response: { 200: answers('JobLog', 'Lines of the log') },
         params,
         querystring: query({ after: number, limit: { type: 'integer', minimum: 1, maximum: 10_000 } }),
       },
@@ -133,6 +155,10 @@ export async function jobRoutes(
       schema: {
         summary: 'What happens to a job, as server-sent events',
         tags,
+        response: {
+          200: answers('JobEvent', 'The events', 'text/event-stream'),
+          204: empty('There will be no more'),
+        },
         params,
         querystring: query({ after: number }),
         headers: { type: 'object', properties: { 'last-event-id': { type: 'string' } } },
@@ -168,7 +194,7 @@ export async function jobRoutes(
 
   server.delete<Id>(
     '/jobs/:id',
-    { config: { write: true }, schema: { summary: 'Cancels a job', tags, params } },
+    { config: { write: true }, schema: { summary: 'Cancels a job', tags, params, response: status } },
     async (request) => statusInfo(await jobs.cancel(request.params.id), baseUrl(request)),
   );
 
@@ -176,7 +202,12 @@ export async function jobRoutes(
     '/jobs/:id/retry',
     {
       config: { write: true },
-      schema: { summary: 'Starts a job for what failed in one that has ended', tags, params },
+      schema: {
+        summary: 'Starts a job for what failed in one that has ended',
+        tags,
+        params,
+        response: startAnswers,
+      },
     },
     async (request, reply) => {
       const { id, process } = await jobs.get(request.params.id);
@@ -197,14 +228,21 @@ async function requireJob(jobs: Jobs, token: string): Promise<void> {
   });
 }
 
+const OTHER = 'application/octet-stream';
 const FILE_TYPES: Record<string, string> = { '.tif': 'image/tiff', '.json': 'application/json' };
 
 function absent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }
 
+/** With the status of its code: who asked for what cannot be done is told so, also by the results. */
+function errorOf({ code, message }: { code: string; message: string }): TilewrightError {
+  const status = errorCatalogue().find((known) => known.code === code)?.status ?? 500;
+  return new TilewrightError(code, status, message);
+}
+
 function resultsOf(job: JobRecord): unknown {
   if (hasResults(job)) return job.results;
-  if (job.error) throw new TilewrightError(job.error.code, 500, job.error.message);
+  if (job.error) throw errorOf(job.error);
   throw jobNotReady(job.id, job.status);
 }

@@ -3,9 +3,10 @@ import type { FastifyInstance } from 'fastify';
 import type { Process } from '../../jobs/index.js';
 import { baseUrl } from '../base-url.js';
 import { noProcess } from '../errors.js';
+import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { jobRoutes } from './jobs.js';
-import { answerJob, keyHeader, startJob } from './start-job.js';
+import { answerJob, keyHeader, startAnswers, startJob } from './start-job.js';
 
 const EXECUTE = 'http://www.opengis.net/def/rel/ogc/1.0/execute';
 
@@ -56,17 +57,27 @@ export async function processRoutes(
     params: { type: 'object', properties: { id: { type: 'string' } } },
   };
 
-  server.get('/processes', { schema: { summary: 'What can be run', tags } }, async (request) => {
-    const base = baseUrl(request);
-    return {
-      processes: [...processes.values()].map((one) => summary(one, base)),
-      links: [{ rel: 'self', type: 'application/json', href: `${base}/processes` }],
-    };
-  });
+  server.get(
+    '/processes',
+    { schema: { summary: 'What can be run', tags, response: { 200: answers('Processes', 'All of them') } } },
+    async (request) => {
+      const base = baseUrl(request);
+      return {
+        processes: [...processes.values()].map((one) => summary(one, base)),
+        links: [{ rel: 'self', type: 'application/json', href: `${base}/processes` }],
+      };
+    },
+  );
 
   server.get<{ Params: { id: string } }>(
     '/processes/:id',
-    { schema: { summary: 'A process, its inputs and its outputs', ...byId } },
+    {
+      schema: {
+        summary: 'A process, its inputs and its outputs',
+        ...byId,
+        response: { 200: answers('Process', 'The process') },
+      },
+    },
     async (request) => {
       const found = processes.get(request.params.id);
       if (!found) throw noProcess(request.params.id);
@@ -85,6 +96,7 @@ export async function processRoutes(
           summary: `Starts a job: ${process.title.toLowerCase()}`,
           tags,
           headers: keyHeader,
+          response: startAnswers,
           body: executeBody(process),
         },
       },

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Jobs, Process, RequestKey, StartOptions } from '../../jobs/index.js';
 import type { JobRecord } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
+import { answers } from '../schemas/answers.js';
 import { statusInfo } from './status.js';
 
 /** JSON Schema of the headers of such a request. */
@@ -16,6 +17,12 @@ export const keyHeader = {
       description: 'The same key with the same request gives the same job, for 24 hours.',
     },
   },
+};
+
+/** The answers to such a request. */
+export const startAnswers = {
+  200: answers('Job', 'The job that the same request has started before'),
+  201: answers('Job', 'The job that was started'),
 };
 
 /** The key that the client gave to the request; undefined where it gave none. */

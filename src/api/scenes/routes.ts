@@ -4,6 +4,7 @@ import { type SceneRecord, toArray } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { badPage, notFound } from '../errors.js';
 import { limitOf, nextPage, type Paging, paging } from '../paging.js';
+import { answers, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 
 const iso = (time: number) => new Date(time).toISOString();
@@ -26,6 +27,7 @@ const SCENE_ID = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,119}$/;
 
 /** Says how many tiles were deleted; 204 has no body. */
 const DELETED_TILES = 'tilewright-deleted-tiles';
+const DELETED = { ...empty('It is deleted'), headers: { [DELETED_TILES]: { type: 'integer' } } };
 
 export async function sceneRoutes(
   server: FastifyInstance,
@@ -33,7 +35,10 @@ export async function sceneRoutes(
 ): Promise<void> {
   const { storage } = services;
   const describe = (text: string) => ({ schema: { summary: text, tags: ['scenes'] } });
-  const write = (text: string) => ({ ...describe(text), config: { write: true } });
+  const write = (text: string) => ({
+    schema: { ...describe(text).schema, response: { 204: DELETED } },
+    config: { write: true },
+  });
 
   server.get<{ Params: { id: string }; Querystring: Paging }>(
     '/collections/:id/scenes',
@@ -41,6 +46,7 @@ export async function sceneRoutes(
       schema: {
         ...describe('Scenes of a collection, in the order of their ids').schema,
         querystring: { type: 'object', additionalProperties: false, properties: paging },
+        response: { 200: answers('Scenes', 'A page of scenes') },
       },
     },
     async (request) => {
@@ -68,7 +74,12 @@ export async function sceneRoutes(
 
   server.get<{ Params: { id: string; sceneId: string } }>(
     '/collections/:id/scenes/:sceneId',
-    describe('A scene and its cells'),
+    {
+      schema: {
+        ...describe('A scene and its cells').schema,
+        response: { 200: answers('Scene', 'The scene') },
+      },
+    },
     async (request) => {
       const { id, sceneId } = request.params;
       const scene = await storage.getScene(id, sceneId);

@@ -12,6 +12,7 @@ import {
   parseFilter,
 } from '../../query/index.js';
 import { baseUrl } from '../base-url.js';
+import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { requireCollection } from './collections.js';
 
@@ -26,6 +27,7 @@ export async function aggregateRoutes(
   { services: { storage } }: { services: Services },
 ): Promise<void> {
   const tags = ['stac'];
+  const response = { 200: answers('Aggregations', 'Counts') };
 
   const linksOf = (request: FastifyRequest) => {
     const base = baseUrl(request);
@@ -62,25 +64,27 @@ export async function aggregateRoutes(
     return { ...params, collections: [id] };
   };
 
-  server.get('/aggregations', { schema: { summary: 'What can be counted', tags } }, async (request) =>
-    list(request),
+  server.get(
+    '/aggregations',
+    { schema: { summary: 'What can be counted', tags, response } },
+    async (request) => list(request),
   );
 
   server.get<{ Querystring: Params }>(
     '/aggregate',
-    { schema: { summary: 'Counts over tiles', tags, querystring: query } },
+    { schema: { summary: 'Counts over tiles', tags, response, querystring: query } },
     async (request) => answer(request, request.query),
   );
 
   server.post<{ Body: Params }>(
     '/aggregate',
-    { schema: { summary: 'Counts over tiles', tags, body } },
+    { schema: { summary: 'Counts over tiles', tags, response, body } },
     async (request) => answer(request, request.body),
   );
 
   server.get<{ Params: { id: string } }>(
     '/collections/:id/aggregations',
-    { schema: { summary: 'What can be counted in a collection', tags } },
+    { schema: { summary: 'What can be counted in a collection', tags, response } },
     async (request) => {
       await requireCollection(storage, request.params.id);
       return list(request);
@@ -89,13 +93,13 @@ export async function aggregateRoutes(
 
   server.get<{ Params: { id: string }; Querystring: Params }>(
     '/collections/:id/aggregate',
-    { schema: { summary: 'Counts over tiles of a collection', tags, querystring: query } },
+    { schema: { summary: 'Counts over tiles of a collection', tags, response, querystring: query } },
     async (request) => answer(request, await within(request.params.id, request.query)),
   );
 
   server.post<{ Params: { id: string }; Body: Params }>(
     '/collections/:id/aggregate',
-    { schema: { summary: 'Counts over tiles of a collection', tags, body } },
+    { schema: { summary: 'Counts over tiles of a collection', tags, response, body } },
     async (request) => answer(request, await within(request.params.id, request.body)),
   );
 }

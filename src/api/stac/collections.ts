@@ -1,9 +1,16 @@
 /** STAC collections, and what is asked of one collection elsewhere. */
 import type { FastifyInstance } from 'fastify';
-import { collectionExtents, toStacCollection } from '../../query/index.js';
+import {
+  collectionContents,
+  collectionExtents,
+  toStacCollection,
+  toStacItem,
+  withContent,
+} from '../../query/index.js';
 import { type CollectionRecord, type Storage, toArray } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
+import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 
 /** Throws TW_API_NOT_FOUND. */
@@ -20,27 +27,49 @@ export async function collectionRoutes(
   const tags = ['stac'];
   const describe = (records: CollectionRecord[], base: string) => {
     const extents = collectionExtents(storage.index);
-    return records.map((record) => toStacCollection(record, extents.get(record.id), base));
+    const contents = collectionContents(storage.index);
+    return Promise.all(
+      records.map(async (record) => {
+        const document = toStacCollection(record, extents.get(record.id), base);
+        const content = contents.get(record.id);
+        if (!content) return document;
+        const samples = await storage.getTiles(content.samples);
+        return withContent(
+          document,
+          content,
+          samples.map((tile) => toStacItem(tile, record, base)),
+        );
+      }),
+    );
   };
 
-  server.get('/collections', { schema: { summary: 'All collections', tags } }, async (request) => {
-    const base = baseUrl(request);
-    return {
-      collections: describe(await toArray(storage.collections()), base),
-      links: [
-        { rel: 'root', type: 'application/json', href: `${base}/` },
-        { rel: 'parent', type: 'application/json', href: `${base}/` },
-        { rel: 'self', type: 'application/json', href: `${base}/collections` },
-      ],
-    };
-  });
+  server.get(
+    '/collections',
+    {
+      schema: { summary: 'All collections', tags, response: { 200: answers('Collections', 'All of them') } },
+    },
+    async (request) => {
+      const base = baseUrl(request);
+      return {
+        collections: await describe(await toArray(storage.collections()), base),
+        links: [
+          { rel: 'root', type: 'application/json', href: `${base}/` },
+          { rel: 'parent', type: 'application/json', href: `${base}/` },
+          { rel: 'self', type: 'application/json', href: `${base}/collections` },
+        ],
+      };
+    },
+  );
 
   server.get<{ Params: { id: string } }>(
     '/collections/:id',
-    { schema: { summary: 'One collection', tags } },
+    {
+      schema: { summary: 'One collection', tags, response: { 200: answers('Collection', 'The collection') } },
+    },
     async (request) => {
       const record = await requireCollection(storage, request.params.id);
-      return describe([record], baseUrl(request))[0];
+      const [document] = await describe([record], baseUrl(request));
+      return document;
     },
   );
 }

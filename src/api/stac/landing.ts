@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
+import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { conformsTo } from './conformance.js';
 
@@ -14,53 +15,73 @@ export async function landingRoutes(
 ): Promise<void> {
   const tags = ['stac'];
 
-  server.get('/', { schema: { summary: 'STAC landing page', tags } }, async (request) => {
-    const base = baseUrl(request);
-    const collections = await toArray(storage.collections());
-    return {
-      type: 'Catalog',
-      stac_version: '1.0.0',
-      id: 'tilewright',
-      title: 'tilewright',
-      description: 'Geohash tiles of satellite scenes',
-      conformsTo,
-      links: [
-        { rel: 'self', type: JSON_TYPE, href: `${base}/` },
-        { rel: 'root', type: JSON_TYPE, href: `${base}/` },
-        { rel: 'conformance', type: JSON_TYPE, href: `${base}/conformance` },
-        { rel: 'data', type: JSON_TYPE, href: `${base}/collections` },
-        { rel: 'search', type: GEOJSON, method: 'GET', href: `${base}/search` },
-        { rel: 'search', type: GEOJSON, method: 'POST', href: `${base}/search` },
-        {
-          rel: 'http://www.opengis.net/def/rel/ogc/1.0/queryables',
-          type: 'application/schema+json',
-          href: `${base}/queryables`,
-        },
-        { rel: 'aggregate', type: JSON_TYPE, method: 'GET', href: `${base}/aggregate` },
-        { rel: 'aggregate', type: JSON_TYPE, method: 'POST', href: `${base}/aggregate` },
-        { rel: 'aggregations', type: JSON_TYPE, href: `${base}/aggregations` },
-        {
-          rel: 'service-desc',
-          type: 'application/vnd.oai.openapi+json;version=3.0',
-          href: `${base}/openapi.json`,
-        },
-        { rel: 'service-doc', type: 'text/html', href: `${base}/docs` },
-        {
-          rel: 'http://www.opengis.net/def/rel/ogc/1.0/processes',
-          type: JSON_TYPE,
-          href: `${base}/processes`,
-        },
-        ...collections.map(({ id, title }) => ({
-          rel: 'child',
-          type: JSON_TYPE,
-          title,
-          href: `${base}/collections/${encodeURIComponent(id)}`,
-        })),
-      ],
-    };
-  });
+  server.get(
+    '/',
+    {
+      schema: {
+        summary: 'STAC landing page',
+        tags,
+        response: { 200: answers('Catalog', 'The root of all') },
+      },
+    },
+    async (request) => {
+      const base = baseUrl(request);
+      const collections = await toArray(storage.collections());
+      return {
+        type: 'Catalog',
+        stac_version: '1.0.0',
+        id: 'tilewright',
+        title: 'tilewright',
+        description: 'Geohash tiles of satellite scenes',
+        conformsTo,
+        links: [
+          { rel: 'self', type: JSON_TYPE, href: `${base}/` },
+          { rel: 'root', type: JSON_TYPE, href: `${base}/` },
+          { rel: 'conformance', type: JSON_TYPE, href: `${base}/conformance` },
+          { rel: 'data', type: JSON_TYPE, href: `${base}/collections` },
+          { rel: 'search', type: GEOJSON, method: 'GET', href: `${base}/search` },
+          { rel: 'search', type: GEOJSON, method: 'POST', href: `${base}/search` },
+          {
+            rel: 'http://www.opengis.net/def/rel/ogc/1.0/queryables',
+            type: 'application/schema+json',
+            href: `${base}/queryables`,
+          },
+          { rel: 'aggregate', type: JSON_TYPE, method: 'GET', href: `${base}/aggregate` },
+          { rel: 'aggregate', type: JSON_TYPE, method: 'POST', href: `${base}/aggregate` },
+          { rel: 'aggregations', type: JSON_TYPE, href: `${base}/aggregations` },
+          {
+            rel: 'service-desc',
+            type: 'application/vnd.oai.openapi+json;version=3.0',
+            href: `${base}/openapi.json`,
+          },
+          { rel: 'service-doc', type: 'text/html', href: `${base}/docs` },
+          {
+            rel: 'http://www.opengis.net/def/rel/ogc/1.0/processes',
+            type: JSON_TYPE,
+            href: `${base}/processes`,
+          },
+          ...collections.map(({ id, title }) => ({
+            rel: 'child',
+            type: JSON_TYPE,
+            title,
+            href: `${base}/collections/${encodeURIComponent(id)}`,
+          })),
+        ],
+      };
+    },
+  );
 
-  server.get('/conformance', { schema: { summary: 'Conformance classes', tags } }, async () => ({
-    conformsTo,
-  }));
+  server.get(
+    '/conformance',
+    {
+      schema: {
+        summary: 'Conformance classes',
+        tags,
+        response: { 200: answers('Conformance', 'What this API conforms to') },
+      },
+    },
+    async () => ({
+      conformsTo,
+    }),
+  );
 }

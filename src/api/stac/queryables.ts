@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { queryablesSchema } from '../../query/index.js';
 import { toArray } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
+import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { requireCollection } from './collections.js';
 
@@ -13,10 +14,11 @@ export async function queryableRoutes(
   { services: { storage } }: { services: Services },
 ): Promise<void> {
   const tags = ['stac'];
+  const response = { 200: answers('Queryables', 'A JSON Schema', SCHEMA_TYPE) };
 
   server.get(
     '/queryables',
-    { schema: { summary: 'What filters can ask for', tags } },
+    { schema: { summary: 'What filters can ask for', tags, response } },
     async (request, reply) => {
       const collection = (await toArray(storage.collections())).map(({ id }) => id);
       reply.type(SCHEMA_TYPE);
@@ -26,7 +28,7 @@ export async function queryableRoutes(
 
   server.get<{ Params: { id: string } }>(
     '/collections/:id/queryables',
-    { schema: { summary: 'What filters can ask for in a collection', tags } },
+    { schema: { summary: 'What filters can ask for in a collection', tags, response } },
     async (request, reply) => {
       const { id, title } = await requireCollection(storage, request.params.id);
       const url = `${baseUrl(request)}/collections/${encodeURIComponent(id)}/queryables`;

@@ -13,11 +13,10 @@ import { toArray } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
 import { limitOf, nextPage, type Paging, paging } from '../paging.js';
+import { answers, GEOJSON } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { requireCollection } from './collections.js';
 import { parseFields, selectFields } from './fields.js';
-
-const GEOJSON = 'application/geo+json';
 
 interface SearchParams extends FilterParams, Paging {
   sortby?: unknown;
@@ -48,6 +47,7 @@ export async function searchRoutes(
   { services: { storage } }: { services: Services },
 ): Promise<void> {
   const tags = ['stac'];
+  const response = { 200: answers('FeatureCollection', 'A page of Items', GEOJSON) };
 
   /** One page of items; `next` makes the link to the page after it from its token. */
   const page = async (
@@ -94,7 +94,7 @@ export async function searchRoutes(
 
   server.get<{ Querystring: SearchParams }>(
     '/search',
-    { schema: { summary: 'Search of tiles', tags, querystring: searchQuery } },
+    { schema: { summary: 'Search of tiles', tags, response, querystring: searchQuery } },
     async (request, reply) => {
       reply.type(GEOJSON);
       return pageByGet(request, request.query);
@@ -103,7 +103,7 @@ export async function searchRoutes(
 
   server.post<{ Body: SearchParams }>(
     '/search',
-    { schema: { summary: 'Search of tiles', tags, body: searchBody } },
+    { schema: { summary: 'Search of tiles', tags, response, body: searchBody } },
     async (request, reply) => {
       const base = baseUrl(request);
       const self = { rel: 'self', type: GEOJSON, method: 'POST', href: `${base}/search`, body: request.body };
@@ -118,7 +118,7 @@ export async function searchRoutes(
 
   server.get<{ Params: { id: string }; Querystring: SearchParams }>(
     '/collections/:id/items',
-    { schema: { summary: 'Items of a collection', tags, querystring: itemsQuery } },
+    { schema: { summary: 'Items of a collection', tags, response, querystring: itemsQuery } },
     async (request, reply) => {
       const { id } = await requireCollection(storage, request.params.id);
       const href = `${baseUrl(request)}/collections/${encodeURIComponent(id)}`;
@@ -131,7 +131,7 @@ export async function searchRoutes(
 
   server.get<{ Params: { id: string; itemId: string } }>(
     '/collections/:id/items/:itemId',
-    { schema: { summary: 'One item', tags } },
+    { schema: { summary: 'One item', tags, response: { 200: answers('Item', 'The Item', GEOJSON) } } },
     async (request, reply) => {
       const { id, itemId } = request.params;
       const tile = await storage.getTile(itemId);

@@ -1,5 +1,6 @@
 /** The API's description as a page for people, made of its OpenAPI document. */
 import type { FastifyInstance } from 'fastify';
+import { bytes } from '../schemas/answers.js';
 
 interface Operation {
   summary?: string;
@@ -12,7 +13,13 @@ const METHODS = ['get', 'post', 'put', 'delete'] as const;
 export async function serviceDocRoutes(server: FastifyInstance): Promise<void> {
   server.get(
     '/docs',
-    { schema: { summary: 'This API, for people', tags: ['operations'] } },
+    {
+      schema: {
+        summary: 'This API, for people',
+        tags: ['operations'],
+        response: { 200: bytes('A page', 'text/html') },
+      },
+    },
     async (_, reply) => {
       reply.type('text/html; charset=utf-8');
       return page(server.swagger().paths as Record<string, Record<string, Operation>>);

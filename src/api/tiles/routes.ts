@@ -3,7 +3,10 @@ import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { notFound, rangeNotSatisfiable, tileDamaged } from '../errors.js';
+import { bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
+
+const TIFF = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
 /** Tile files, with ranges so that GDAL, QGIS and others read them in place. A version never changes, so it is the ETag. */
 export async function tileRoutes(
@@ -14,7 +17,17 @@ export async function tileRoutes(
 
   server.get<{ Params: { itemId: string; group: string } }>(
     '/tiles/:itemId/:group.tif',
-    { schema: { summary: 'A band group of a tile as Cloud Optimized GeoTIFF', tags: ['tiles'] } },
+    {
+      schema: {
+        summary: 'A band group of a tile as Cloud Optimized GeoTIFF',
+        tags: ['tiles'],
+        response: {
+          200: bytes('The file', TIFF),
+          206: bytes('The range that was asked for', TIFF),
+          304: empty('The client has this version'),
+        },
+      },
+    },
     async (request, reply) => {
       const { itemId, group: name } = request.params;
       const tile = await storage.getTile(itemId);
@@ -33,7 +46,7 @@ export async function tileRoutes(
         () => undefined,
       );
       if (size !== group.bytes) throw tileDamaged(`the file ${itemId}/${name}.tif`);
-      reply.type('image/tiff; application=geotiff; profile=cloud-optimized');
+      reply.type(TIFF);
       const ifRange = request.headers['if-range'];
       const range =
         ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, group.bytes) : null;

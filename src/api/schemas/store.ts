@@ -1,0 +1,90 @@
+/** Documents about what the store holds beside STAC: scenes, models, maps, series, health. */
+import { count, links, listOf, number, object, oneOf, orNull, ref, text, time } from './shapes.js';
+
+const scene = {
+  id: text,
+  collection: text,
+  datetime: time,
+  end_datetime: time,
+  platform: orNull(text),
+  tiles: count,
+  warnings: listOf(text),
+  committed: time,
+};
+
+const model = {
+  id: text,
+  model: text,
+  collection: text,
+  grid: oneOf('geohash', 'quadtile'),
+  geocode: text,
+  version: text,
+  createdAt: number,
+};
+
+const value = orNull(number);
+
+export const storeSchemas = {
+  SceneSummary: object(scene),
+  Scenes: object({ scenes: listOf(ref('SceneSummary')), ...links }),
+  Scene: object({ ...scene, geocodes: listOf(text) }),
+  Models: object({
+    models: listOf(
+      object({
+        ...model,
+        epochs: count,
+        metrics: { type: 'object' },
+        baseline: { type: 'object' },
+        seconds: number,
+      }),
+    ),
+  }),
+  Model: object({
+    ...model,
+    files: listOf(object({ name: text, bytes: count, crc32: count })),
+    card: { type: 'object' },
+  }),
+  TileJson: object({
+    tilejson: oneOf('3.0.0'),
+    name: text,
+    'attribution?': text,
+    scheme: oneOf('xyz'),
+    tiles: listOf(text),
+    minzoom: count,
+    maxzoom: count,
+    bounds: { type: 'array', items: number, minItems: 4, maxItems: 4 },
+    center: { type: 'array', items: number, minItems: 3, maxItems: 3 },
+  }),
+  Series: object({
+    expression: text,
+    geometry: { type: 'object' },
+    series: listOf(
+      object({
+        datetime: time,
+        'end_datetime?': time,
+        collection: text,
+        scenes: listOf(text),
+        'value?': value,
+        'mean?': value,
+        'std?': value,
+        'min?': value,
+        'max?': value,
+        'median?': value,
+        valid: count,
+        pixels: count,
+      }),
+    ),
+    skipped: count,
+  }),
+  Health: object({
+    status: oneOf('ok'),
+    node: text,
+    version: text,
+    collections: count,
+    scenes: count,
+    tiles: count,
+    models: count,
+    sweepError: orNull(text),
+    snapshotError: orNull(text),
+  }),
+};

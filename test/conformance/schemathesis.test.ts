@@ -1,0 +1,209 @@
+/**
+ * schemathesis from PyPI makes requests of the OpenAPI document, sound and broken ones, and holds every answer against it.
+ * Skipped where PyPI cannot be reached.
+ */
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openNode, type TilewrightNode } from '../../src/node.js';
+import { finished, start } from '../support/command.js';
+import { ingest } from '../support/node.js';
+import { writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+import { installPython, outputOf } from './python.js';
+
+interface Parameter {
+  in: string;
+  name: string;
+  schema: object;
+}
+
+interface Document {
+  paths: Record<string, Record<string, { parameters?: Parameter[]; responses: Record<string, object> }>>;
+}
+
+const CHECKS = [
+  'not_a_server_error',
+  'status_code_conformance',
+  'content_type_conformance',
+  'response_schema_conformance',
+  'response_headers_conformance',
+  'unsupported_method',
+  'allow_header_conformance',
+];
+
+/** What needs more than names of what is there: a geometry that fits, a path that exists, a job that has failed. */
+const UNLIKELY = new Set([
+  'delete /collections/{id}/items/{itemId}',
+  'delete /collections/{id}/scenes/{sceneId}',
+  'post /timeseries',
+  'post /ingest',
+  'post /processes/ingest/execution',
+  'post /jobs/{id}/retry',
+]);
+
+let folder: string;
+let server: ChildProcess;
+let log: Promise<string>;
+let url: string;
+let python: Awaited<ReturnType<typeof installPython>>;
+const cleanUp: (() => Promise<void>)[] = [];
+
+before(async () => {
+  folder = await tempFolder({ after: (work) => void cleanUp.push(work as () => Promise<void>) });
+  [python] = await Promise.all([
+    installPython(join(folder, 'python'), ['schemathesis==4.32.5']),
+    serveSamples(join(folder, 'data')),
+  ]);
+});
+
+/** Two dates, tiles made of them, a model, and a collection to delete from. */
+async function serveSamples(data: string): Promise<void> {
+  const node = await openNode({ data, memory: 256e6, cores: 2 });
+  const options = { scale: 0.0001, maskBand: 5 };
+  for (const [i, cloud] of [0, 20].entries()) {
+    const href = await writeTestScene(join(folder, `s${i}.tif`), { seed: i + 1, cloud });
+    const when = { id: `s${i}`, datetime: `2024-06-0${i + 1}T10:00:00Z` };
+    await ingest(node, { href, collection: 'test', precision: 6, ...when, ...options });
+    if (i > 0) continue;
+    for (const collection of ['wide', 'doomed'])
+      await ingest(node, { href, collection, precision: 5, ...when, ...options });
+  }
+  const filter = (collection: string) => ({ filter: { collections: [collection] } });
+  await job(node, 'fill', filter('test'));
+  await job(node, 'train', { model: 'ndvi', epochs: 1, ...filter('wide') });
+  await job(node, 'tensor', { bands: ['red'], ...filter('wide') });
+  await node.close();
+  server = start(['serve', '--data', data, '--port', '0', '--format', 'json', '--max-upload', '1MB']);
+  log = finished(server).then(({ stderr }) => stderr);
+  const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
+  url = JSON.parse(first).url;
+}
+
+async function job(node: TilewrightNode, process: string, inputs: object): Promise<void> {
+  const headers = { authorization: `Bearer ${node.ownerSecret}` };
+  const request = {
+    method: 'POST' as const,
+    url: `/processes/${process}/execution`,
+    headers,
+    payload: { inputs },
+  };
+  const { jobID } = (await node.server.inject(request)).json();
+  for (let status = ''; status !== 'successful'; await sleep(50)) {
+    status = (await node.server.inject(`/jobs/${jobID}`)).json().status;
+    assert.notEqual(status, 'failed', process);
+  }
+}
+
+after(async () => {
+  server.kill('SIGTERM');
+  await log;
+  for (const work of cleanUp) await work();
+});
+
+const ask = async <T>(path: string) => (await (await fetch(url + path)).json()) as T;
+
+/** The document, with names of what is there in the place of any text, so that not every answer is 404. */
+async function withRealNames(): Promise<Document> {
+  const document = await ask<Document>('/openapi.json');
+  const { features } = await ask<{ features: { id: string }[] }>(
+    '/search?collections=test&source=raw&minCoverage=60&limit=1',
+  );
+  const { jobs } = await ask<{ jobs: { jobID: string; processID: string }[] }>('/jobs');
+  const { models } = await ask<{ models: { id: string }[] }>('/models');
+  const [x, y] = [2219, 1423];
+  const names: Record<string, Record<string, string[]>> = {
+    '/collections': { id: ['test'], itemId: [features[0]!.id], sceneId: ['s0'] },
+    '/jobs': { id: [jobs[0]!.jobID], name: ['gu2d8j.npy', 'gu2d8j.json'] },
+    '/models': { id: [models[0]!.id], file: ['model.json', 'weights.bin', 'card.json'] },
+    '/tiles': { itemId: [features[0]!.id], group: ['10m', 'mask'] },
+    '/preview': { itemId: [features[0]!.id], format: ['png', 'webp'] },
+    '/xyz': { collection: ['test'], z: ['12'], x: [`${x}`], y: [`${y}`, `${y}@2x`], format: ['png'] },
+    '/processes': { id: ['fill', 'ingest'] },
+  };
+  const doomed: Record<string, string[]> = { id: ['doomed'], itemId: ['doomed_s0_gu2d8j'], sceneId: ['s0'] };
+  for (const [path, operations] of Object.entries(document.paths))
+    for (const [method, { parameters = [] }] of Object.entries(operations))
+      for (const parameter of parameters) {
+        const known =
+          method === 'delete' && path.startsWith('/collections') ? doomed : names[`/${path.split('/')[1]}`];
+        const choice = known?.[parameter.name];
+        if (parameter.in === 'path' && choice) parameter.schema = { type: 'string', enum: choice };
+      }
+  return document;
+}
+
+test('every operation describes what it answers', async () => {
+  const { paths } = await ask<Document>('/openapi.json');
+  assert.ok(Object.keys(paths).length > 30);
+  for (const [path, operations] of Object.entries(paths))
+    for (const [method, { responses }] of Object.entries(operations)) {
+      const text = JSON.stringify(responses);
+      assert.ok(!text.includes('Default Response'), `${method} ${path}`);
+      assert.ok(!/"schema":\{\}/.test(text), `${method} ${path}`);
+      assert.ok(responses['4XX'] && responses['5XX'], `${method} ${path}`);
+    }
+});
+
+test('schemathesis finds no server error, and no answer that is not described', async (t) => {
+  if (python.reason !== undefined) return t.skip(python.reason);
+  const file = join(folder, 'openapi.json');
+  const report = join(folder, 'report.json');
+  await writeFile(file, JSON.stringify(await withRealNames()));
+  const output = await outputOf(join(python.bin, 'schemathesis'), [
+    ...['--config-file', await emptyConfig(), 'run', file, '--url', url, '--checks', CHECKS.join(',')],
+    ...[
+      '--phases',
+      'coverage,fuzzing',
+      '--max-examples',
+      '4',
+      '--seed',
+      '42',
+      '--workers',
+      '1',
+      '--no-shrink',
+    ],
+    ...['--request-timeout', '20', '--continue-on-failure', '--no-color', '--warnings', 'off'],
+    ...['--report', 'json', '--report-json-path', report],
+  ]);
+  const { failures, operations, test_cases } = JSON.parse(await readFile(report, 'utf8'));
+  assert.deepEqual(failures, [], output);
+  assert.ok(operations.tested > 40 && test_cases.generated > 500, output);
+  assert.doesNotMatch(output, /Schema Error/);
+});
+
+test('each operation was answered as asked at least once', async (t) => {
+  if (python.reason !== undefined) return t.skip(python.reason);
+  const { paths } = await ask<Document>('/openapi.json');
+  server.kill('SIGTERM');
+  const asked = new Map<string, string>();
+  const answered = new Set<string>();
+  for (const line of (await log).split('\n').filter((text) => text.startsWith('{'))) {
+    const { reqId, req, res, level } = JSON.parse(line);
+    assert.ok(level < 50, line);
+    if (req) asked.set(reqId, `${req.method} ${req.url.split('?')[0]}`);
+    if (res?.statusCode < 300) answered.add(asked.get(reqId) ?? '');
+  }
+  const missing: string[] = [];
+  for (const [path, operations] of Object.entries(paths))
+    for (const method of Object.keys(operations)) {
+      const pattern = new RegExp(
+        `^${method.toUpperCase()} ${path.replace(/\./g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`,
+      );
+      if (![...answered].some((one) => pattern.test(one))) missing.push(`${method} ${path}`);
+    }
+  assert.deepEqual(
+    missing.filter((one) => !UNLIKELY.has(one)),
+    [],
+  );
+});
+
+async function emptyConfig(): Promise<string> {
+  const path = join(folder, 'schemathesis.toml');
+  await writeFile(path, '');
+  return path;
+}
