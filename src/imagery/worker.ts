@@ -24,7 +24,8 @@ serveTasks<Task, Result>(
       case 'block':
         return withTileFile(task.path, (file, cog) => ({
           kind: 'block',
-          pixels: readBlock(file, cog, task, cog.levels[task.level].blockHeight),
+          // The thread's next block will lie at the same place.
+          pixels: readBlock(file, cog, task, cog.levels[task.level].blockHeight).slice(),
         }));
       case 'series':
         return { kind: 'series', values: task.acquisitions.map(acquisitionValues) };
