@@ -13,7 +13,7 @@ export { type OdlNode, odlList, odlNodes, parseOdl } from './odl.js';
 export { openFile } from './open-file.js';
 export { bytesPerSample, DATA_TYPES, emptyPixel, newPixels, pixelsOf, storedNodata } from './pixels.js';
 export { undoDifferences, undoFloatPredictor } from './predictor.js';
-export { readAllRows, readRaster, readRows, readWindow } from './read.js';
+export { readAllRows, readRaster, readRows, readWindow, readWindowInto } from './read.js';
 export { type FileKind, fileKind, SIGNATURE_BYTES } from './recognise.js';
 export * from './types.js';
 export { sourceExtent, type WarpSource, warp } from './warp.js';
