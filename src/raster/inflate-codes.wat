@@ -204,59 +204,54 @@
         (i32.shl (local.get $base) (i32.const 15)))))
 
   ;; Gives literals those that follow them within the 12 bits, up to three together, where at least half of the entries would have
-  ;; two: else that takes longer than it saves. From the last entry on, as what follows is at an earlier one, which still stands for
-  ;; itself alone.
+  ;; two: else that takes longer than it saves.
   (func $join
-    (local $at i32) (local $pairs i32)
-    (loop $sample
-      (local.set $pairs
-        (i32.add
-          (local.get $pairs)
-          (i32.gt_u (call $joined (local.get $at)) (i32.const 0x7fffffff))))
-      (local.set $at (i32.add (local.get $at) (i32.const 252)))
-      (br_if $sample (i32.lt_u (local.get $at) (i32.const 0x4000))))
-    (if (i32.lt_u (local.get $pairs) (i32.const 33)) (then (return)))
+    (if (i32.gt_u (call $joinEvery (i32.const 252) (i32.const 0)) (i32.const 32))
+      (then (drop (call $joinEvery (i32.const 4) (i32.const 1))))))
+
+  ;; Does so for one entry in $step bytes, or only counts those that would have two or three literals. From the last on, as what
+  ;; follows is at an earlier one, which still stands for itself alone.
+  (func $joinEvery (param $step i32) (param $writes i32) (result i32)
+    (local $at i32) (local $first i32) (local $second i32) (local $third i32) (local $used i32) (local $two i32)
+    (local $three i32) (local $count i32)
     (local.set $at (i32.const 0x4000))
     (loop $next
-      (local.set $at (i32.sub (local.get $at) (i32.const 4)))
-      (i32.store (local.get $at) (call $joined (local.get $at)))
-      (br_if $next (local.get $at))))
-
-  (func $joined (param $at i32) (result i32)
-    (local $first i32) (local $second i32) (local $third i32) (local $used i32) (local $two i32) (local $three i32)
-    (local.set $first (i32.load (local.get $at)))
-    (local.set $second
-      (i32.load (i32.and (i32.shr_u (local.get $at) (local.get $first)) (i32.const 0x3ffc))))
-    (local.set $used
-      (i32.and (i32.add (local.get $first) (local.get $second)) (i32.const 63)))
-    (local.set $two
-      (i32.and
-        (i32.shr_u (i32.and (local.get $first) (local.get $second)) (i32.const 30))
-        (i32.le_u (local.get $used) (i32.const 12))))
-    (local.set $third
-      (i32.load (i32.and (i32.shr_u (local.get $at) (local.get $used)) (i32.const 0x3ffc))))
-    (local.set $three
-      (i32.and
-        (i32.and (local.get $two) (i32.shr_u (local.get $third) (i32.const 30)))
-        (i32.le_u
-          (i32.add (local.get $used) (i32.and (local.get $third) (i32.const 63)))
-          (i32.const 12))))
-    ;; How many they are, and their bits, are added up; bytes go one after another.
-    (local.set $first
-      (i32.add
-        (local.get $first)
-        (i32.mul
-          (local.get $two)
-          (i32.add
-            (i32.and (local.get $second) (i32.const 0xc000003f))
-            (i32.shl (i32.and (local.get $second) (i32.const 0x3fc0)) (i32.const 8))))))
-    (i32.add
-      (local.get $first)
-      (i32.mul
-        (local.get $three)
-        (i32.add
-          (i32.and (local.get $third) (i32.const 0xc000003f))
-          (i32.shl (i32.and (local.get $third) (i32.const 0x3fc0)) (i32.const 16))))))
+      (local.set $at (i32.sub (local.get $at) (local.get $step)))
+      (local.set $first (i32.load (local.get $at)))
+      (local.set $second (i32.load (i32.and (i32.shr_u (local.get $at) (local.get $first)) (i32.const 0x3ffc))))
+      (local.set $used (i32.and (i32.add (local.get $first) (local.get $second)) (i32.const 63)))
+      (local.set $two
+        (i32.and
+          (i32.shr_u (i32.and (local.get $first) (local.get $second)) (i32.const 30))
+          (i32.le_u (local.get $used) (i32.const 12))))
+      (local.set $count (i32.add (local.get $count) (local.get $two)))
+      (if (local.get $writes)
+        (then
+          (local.set $third (i32.load (i32.and (i32.shr_u (local.get $at) (local.get $used)) (i32.const 0x3ffc))))
+          (local.set $three
+            (i32.and
+              (i32.and (local.get $two) (i32.shr_u (local.get $third) (i32.const 30)))
+              (i32.le_u
+                (i32.add (local.get $used) (i32.and (local.get $third) (i32.const 63)))
+                (i32.const 12))))
+          ;; How many they are, and their bits, are added up; bytes go one after another.
+          (i32.store
+            (local.get $at)
+            (i32.add
+              (i32.add
+                (local.get $first)
+                (i32.and
+                  (i32.sub (i32.const 0) (local.get $two))
+                  (i32.add
+                    (i32.and (local.get $second) (i32.const 0xc000003f))
+                    (i32.shl (i32.and (local.get $second) (i32.const 0x3fc0)) (i32.const 8)))))
+              (i32.and
+                (i32.sub (i32.const 0) (local.get $three))
+                (i32.add
+                  (i32.and (local.get $third) (i32.const 0xc000003f))
+                  (i32.shl (i32.and (local.get $third) (i32.const 0x3fc0)) (i32.const 16))))))))
+      (br_if $next (i32.ge_u (local.get $at) (local.get $step))))
+    (local.get $count))
 
   ;; The entries of codes that no table has, with which $bits begin; 0 where there is none.
   (func (export "longLiteral") (param $bits i32) (result i32)
