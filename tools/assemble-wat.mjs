@@ -9,7 +9,7 @@ const { parseWat } = await wabt();
 
 for (const path of readdirSync(join(root, 'src'), { recursive: true })) {
   if (!path.endsWith('.wat')) continue;
-  const parsed = parseWat(path, readFileSync(join(root, 'src', path)), { simd: true });
+  const parsed = parseWat(path, readFileSync(join(root, 'src', path), 'utf8'), { simd: true });
   parsed.validate();
   const out = join(root, 'dist/src', path.replace(/\.wat$/, '.wasm'));
   mkdirSync(dirname(out), { recursive: true });

@@ -5,8 +5,16 @@
  * wanted and no further.
  */
 import { readSync } from 'node:fs';
-import { constants, inflateSync } from 'node:zlib';
-import { bytesPerSample, DATA_TYPES, type DataType, type PixelArray, pixelsOf } from '../raster/index.js';
+import {
+  bytesPerSample,
+  DATA_TYPES,
+  type DataType,
+  inflateStart,
+  type PixelArray,
+  pixelsOf,
+  undoDifferences,
+  undoFloatPredictor,
+} from '../raster/index.js';
 
 /** The full image or an overview of it. */
 export interface Level {
@@ -146,8 +154,8 @@ const SPARE_SHARE = 1.15;
 const SPARE_BYTES = 1024;
 
 /**
- * Rows [0, rows) of a block; those before `firstRow` are left as differences, since nobody asks for them. Rows are
- * `blockWidth` pixels long.
+ * Rows [0, rows) of a block, good until the next one is read; those before `firstRow` are left as differences, since nobody asks
+ * for them. Rows are `blockWidth` pixels long.
  */
 export function readBlock(
   file: number,
@@ -161,7 +169,7 @@ export function readBlock(
   if (!(block < perBand && band < cog.bands)) throw new Error(`it has no block ${block} of band ${band}`);
   const bytes = inflateRows(file, cog.levels[level], index, rows, blockWidth * bytesPerSample(cog.dataType));
   const pixels = pixelsOf(cog.dataType, bytes.buffer, bytes.byteOffset, rows * blockWidth);
-  undoPredictor(pixels, cog.dataType, blockWidth, rows, firstRow);
+  undoPredictor(pixels, cog.dataType, blockWidth, firstRow);
   return pixels;
 }
 
@@ -178,7 +186,7 @@ export function readMaskBlock(
   return Uint8Array.from({ length: rows * blockWidth }, (_, i) => (bits[i >> 3] >> (7 - (i & 7))) & 1);
 }
 
-/** The bytes of the first rows of a block, as long as its stream holds them. */
+/** The bytes of the first rows of a block, good until the next one is read. */
 function inflateRows(
   file: number,
   { blockWidth, blockHeight, offsets, byteCounts }: StoredLevel,
@@ -194,69 +202,30 @@ function inflateRows(
     byteCounts[index],
     Math.ceil(byteCounts[index] * share * SPARE_SHARE) + SPARE_BYTES,
   );
-  let bytes = inflateStart(readBytes(file, offsets[index], enough), wanted);
-  if (bytes.length < wanted && enough < byteCounts[index])
-    bytes = inflateStart(readBytes(file, offsets[index], byteCounts[index]), wanted);
-  if (bytes.length < wanted) throw new Error(`block ${index} holds ${bytes.length} bytes of ${wanted}`);
+  const start = (length: number) =>
+    inflateStart(length, wanted, (into) => readBytes(file, into, offsets[index]));
+  const bytes = start(enough) ?? start(byteCounts[index]);
+  if (!bytes) throw new Error(`block ${index} holds less than ${wanted} bytes`);
   return bytes;
 }
 
-function readBytes(file: number, from: number, length: number): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(length);
-  const read = readSync(file, bytes, 0, length, from);
-  if (read < length) throw new Error(`it ends at byte ${from + read}, ${from + length} are needed`);
-  return bytes;
-}
-
-/** What the start of a deflate stream gives, in memory of its own: at least `wanted` bytes where it holds them. */
-function inflateStart(stored: Buffer, wanted: number): Uint8Array {
-  // One spare byte, so that zlib sees the end of the data without a second chunk.
-  const chunkSize = Math.max(64, Math.ceil(wanted * SPARE_SHARE) + 1);
-  const bytes = inflateSync(stored, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize });
-  return bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
+function readBytes(file: number, into: Uint8Array, from: number): void {
+  const read = readSync(file, into, 0, into.length, from);
+  if (read < into.length) throw new Error(`it ends at byte ${from + read}, ${from + into.length} are needed`);
 }
 
 function undoPredictor(
-  pixels: PixelArray,
+  { buffer, byteOffset, length, BYTES_PER_ELEMENT: size }: PixelArray,
   dataType: DataType,
   width: number,
-  rows: number,
   firstRow: number,
 ): void {
-  const { buffer, byteOffset, byteLength, BYTES_PER_ELEMENT: size } = pixels;
-  if (dataType.startsWith('float')) {
-    const bytes = new Uint8Array(buffer, byteOffset, byteLength);
-    for (let row = firstRow; row < rows; row++)
-      undoFloatRow(bytes.subarray(row * width * size, (row + 1) * width * size), width, size);
-    return;
-  }
-  // Differences wrap alike for signed numbers.
-  if (size === 1) undoDifferences(new Uint8Array(buffer, byteOffset, byteLength), width, rows, firstRow);
-  else if (size === 2)
-    undoDifferences(new Uint16Array(buffer, byteOffset, byteLength / 2), width, rows, firstRow);
-  else undoDifferences(new Uint32Array(buffer, byteOffset, byteLength / 4), width, rows, firstRow);
-}
-
-/** Horizontal differences: TIFF 6.0, section 14. */
-function undoDifferences(
-  values: Uint8Array | Uint16Array | Uint32Array,
-  width: number,
-  rows: number,
-  firstRow: number,
-): void {
-  for (let row = firstRow; row < rows; row++) {
-    let sum = 0;
-    for (let at = row * width; at < (row + 1) * width; at++) {
-      sum = (sum + values[at]) | 0;
-      values[at] = sum;
-    }
-  }
-}
-
-/** Floating point predictor: Adobe Photoshop TIFF technical note 3. */
-function undoFloatRow(row: Uint8Array, width: number, size: number): void {
-  for (let i = 1; i < row.length; i++) row[i] = row[i] + row[i - 1];
-  const planes = row.slice();
-  for (let plane = 0; plane < size; plane++)
-    for (let i = 0; i < width; i++) row[i * size + size - 1 - plane] = planes[plane * width + i];
+  const rows = length / width - firstRow;
+  const at = byteOffset + firstRow * width * size;
+  const count = rows * width;
+  if (dataType.startsWith('float'))
+    undoFloatPredictor(new Uint8Array(buffer, at, count * size), width, rows, 1, size);
+  else if (size === 1) undoDifferences(new Uint8Array(buffer, at, count), width, rows, 1);
+  else if (size === 2) undoDifferences(new Uint16Array(buffer, at, count), width, rows, 1);
+  else undoDifferences(new Uint32Array(buffer, at, count), width, rows, 1);
 }

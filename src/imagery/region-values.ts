@@ -86,24 +86,18 @@ function physicalAt(files: BandFile[], pixels: PixelList, width: number, height:
  */
 function storedAt(files: BandFile[], pixels: PixelList, width: number, height: number): Float64Array[] {
   const [{ path, width: fileWidth, height: fileHeight }] = files;
-  const columns = pixels.columns.map((column) => Math.floor(((column + 0.5) * fileWidth) / width));
-  const rows = pixels.rows.map((row) => Math.floor(((row + 0.5) * fileHeight) / height));
+  const columns = alongAxis(pixels.columns, width, fileWidth);
+  const rows = alongAxis(pixels.rows, height, fileHeight);
   return withTileFile(path, (handle, cog) => {
-    const { across, blockWidth, blockHeight } = cog.levels[0];
-    const blocks = rowsOfBlocks(columns, rows, cog);
+    const blocks = pixelsByBlock(columns, rows, cog);
     return files.map(({ band }) => {
       const out = new Float64Array(columns.length);
-      for (const [block, { first, last }] of blocks) {
-        const values = readBlock(handle, cog, { level: 0, band, block }, last + 1, first);
+      for (const { block, first, last, order, places } of blocks) {
+        // The mask is a copy; the values are good until the next block is read.
         const mask = cog.masks[0] && readMaskBlock(handle, cog, { level: 0, block }, last + 1);
-        const left = (block % across) * blockWidth;
-        const top = Math.floor(block / across) * blockHeight;
-        for (let i = 0; i < out.length; i++) {
-          const column = columns[i] - left;
-          const row = rows[i] - top;
-          if (column < 0 || column >= blockWidth || row < 0 || row >= blockHeight) continue;
-          const at = row * blockWidth + column;
-          out[i] = mask?.[at] === 0 ? NaN : values[at];
+        const values = readBlock(handle, cog, { level: 0, band, block }, last + 1, first);
+        for (const [n, place] of places.entries()) {
+          out[order[n]] = mask?.[place] === 0 ? NaN : values[place];
         }
       }
       return out;
@@ -111,23 +105,53 @@ function storedAt(files: BandFile[], pixels: PixelList, width: number, height: n
   });
 }
 
-/** The first and last row that are needed of each block, counted within it. */
-function rowsOfBlocks(
-  columns: Int32Array,
-  rows: Int32Array,
-  cog: Cog,
-): Map<number, { first: number; last: number }> {
-  const { across, blockWidth, blockHeight } = cog.levels[0];
-  const blocks = new Map<number, { first: number; last: number }>();
-  for (let i = 0; i < columns.length; i++) {
-    const block = Math.floor(rows[i] / blockHeight) * across + Math.floor(columns[i] / blockWidth);
-    const row = rows[i] % blockHeight;
-    const known = blocks.get(block);
-    if (!known) blocks.set(block, { first: row, last: row });
-    else if (row < known.first) known.first = row;
-    else if (row > known.last) known.last = row;
+/** Positions in an image of `from` pixels along an axis as those of one of `to` pixels. */
+function alongAxis(positions: Int32Array, from: number, to: number): Int32Array {
+  return from === to ? positions : positions.map((position) => Math.floor(((position + 0.5) * to) / from));
+}
+
+/** The pixels that lie in one block. */
+interface BlockPixels {
+  block: number;
+  /** The first and the last row that are needed, counted within the block. */
+  first: number;
+  last: number;
+  /** Which of all the pixels these are, and where they lie in the block. */
+  order: Int32Array;
+  places: Int32Array;
+}
+
+function pixelsByBlock(columns: Int32Array, rows: Int32Array, cog: Cog): BlockPixels[] {
+  const { across, perBand, blockWidth, blockHeight } = cog.levels[0];
+  const blocks = new Int32Array(columns.length);
+  const ends = new Int32Array(perBand + 1);
+  for (let i = 0; i < blocks.length; i++) {
+    blocks[i] = Math.floor(rows[i] / blockHeight) * across + Math.floor(columns[i] / blockWidth);
+    ends[blocks[i] + 1]++;
   }
-  return blocks;
+  for (let block = 0; block < perBand; block++) ends[block + 1] += ends[block];
+  const next = ends.slice();
+  const order = new Int32Array(columns.length);
+  const places = new Int32Array(columns.length);
+  for (let i = 0; i < blocks.length; i++) {
+    const n = next[blocks[i]]++;
+    order[n] = i;
+    places[n] = (rows[i] % blockHeight) * blockWidth + (columns[i] % blockWidth);
+  }
+  const found: BlockPixels[] = [];
+  for (let block = 0; block < perBand; block++) {
+    const [start, end] = [ends[block], ends[block + 1]];
+    if (start === end) continue;
+    const here = places.subarray(start, end);
+    let [first, last] = [blockHeight, 0];
+    for (let n = 0; n < here.length; n++) {
+      const row = Math.floor(here[n] / blockWidth);
+      if (row < first) first = row;
+      if (row > last) last = row;
+    }
+    found.push({ block, first, last, order: order.subarray(start, end), places: here });
+  }
+  return found;
 }
 
 function statisticsOf(parts: Float64Array[]): AcquisitionValues {
@@ -137,12 +161,47 @@ function statisticsOf(parts: Float64Array[]): AcquisitionValues {
     values.set(part, at);
     at += part.length;
   }
-  values.sort();
   const valid = values.length;
   if (valid === 0) return { valid, mean: NaN, std: NaN, min: NaN, max: NaN, median: NaN };
-  const mean = values.reduce((sum, value) => sum + value, 0) / valid;
-  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / valid;
-  const middle = valid >> 1;
-  const median = valid % 2 === 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-  return { valid, mean, std: Math.sqrt(variance), min: values[0], max: values[valid - 1], median };
+  let [sum, min, max] = [0, Infinity, -Infinity];
+  for (let i = 0; i < valid; i++) {
+    const value = values[i];
+    sum += value;
+    if (value < min) min = value;
+    if (value > max) max = value;
+  }
+  const mean = sum / valid;
+  let squares = 0;
+  for (let i = 0; i < valid; i++) squares += (values[i] - mean) ** 2;
+  return { valid, mean, std: Math.sqrt(squares / valid), min, max, median: medianOf(values) };
+}
+
+/** Of at least one value; they are put into another order. */
+function medianOf(values: Float64Array): number {
+  const middle = values.length >> 1;
+  const upper = select(values, middle);
+  if (values.length % 2 === 1) return upper;
+  let lower = -Infinity;
+  for (let i = 0; i < middle; i++) if (values[i] > lower) lower = values[i];
+  return (lower + upper) / 2;
+}
+
+/** What would be at `place` if the values were sorted; none before it is larger then (Hoare 1961, FIND). */
+function select(values: Float64Array, place: number): number {
+  for (let left = 0, right = values.length - 1; left < right; ) {
+    const pivot = values[(left + right) >> 1];
+    let [i, j] = [left, right];
+    while (i <= j) {
+      while (values[i] < pivot) i++;
+      while (values[j] > pivot) j--;
+      if (i > j) break;
+      const value = values[i];
+      values[i++] = values[j];
+      values[j--] = value;
+    }
+    if (place <= j) right = j;
+    else if (place >= i) left = i;
+    else break;
+  }
+  return values[place];
 }

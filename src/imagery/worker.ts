@@ -29,7 +29,8 @@ serveTasks<Task, Result>(
           const pixels =
             band === 'mask'
               ? readMaskBlock(file, cog, { level, block }, rows)
-              : readBlock(file, cog, { level, band, block }, rows);
+              : // The thread's next block will lie at the same place.
+                readBlock(file, cog, { level, band, block }, rows).slice();
           return { kind: 'block', pixels };
         });
       case 'series':

@@ -1,6 +1,6 @@
 /** What the tiles of a collection are: `summaries` and `item_assets` of its STAC document. */
 import type { ColumnIndex } from '../storage/index.js';
-import type { StacAsset, StacCollection, StacItem } from './stac-item.js';
+import type { GroupAsset, StacAsset, StacCollection, StacItem } from './stac-item.js';
 
 /** Percent, both included. */
 interface Range {
@@ -114,17 +114,19 @@ export function withContent(
   };
 }
 
-type Bands = Pick<StacAsset, 'eo:bands' | 'raster:bands'>;
+type Bands = Pick<GroupAsset, 'eo:bands' | 'raster:bands'>;
 
 /** What the assets of some Items have in common; a band that any of them has is named. */
 function itemAssets(items: StacItem[]): Record<string, object> {
-  const common: Record<string, Partial<StacAsset>> = {};
+  const common: Record<string, Partial<GroupAsset>> = {};
   for (const { assets } of items)
-    for (const [key, { type, title, roles, ...asset }] of Object.entries(assets)) {
+    for (const [key, { type, title, roles, ...asset }] of Object.entries<StacAsset & Partial<Bands>>(
+      assets,
+    )) {
       const bands = withoutFigures(asset);
       const known = common[key];
       if (!known) common[key] = { type, title, roles, ...bands };
-      else if (bands['eo:bands'] && known['eo:bands']) addBands(known as Partial<StacAsset> & Bands, bands);
+      else if (bands['eo:bands'] && known['eo:bands']) addBands(known as Partial<GroupAsset> & Bands, bands);
     }
   return common;
 }
@@ -140,7 +142,7 @@ function withoutFigures(asset: Partial<Bands>): Partial<Bands> {
   };
 }
 
-function addBands(known: Partial<StacAsset> & Bands, more: Partial<Bands>): void {
+function addBands(known: Partial<GroupAsset> & Bands, more: Partial<Bands>): void {
   const names = new Set(known['eo:bands'].map(({ name }) => name));
   for (const [i, band] of more['eo:bands']!.entries()) {
     if (names.has(band['name'])) continue;

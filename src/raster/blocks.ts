@@ -1,11 +1,11 @@
 /** Reads and decodes single blocks (tiles or strips) of a TIFF: no compression, deflate and LZW. */
 import { readSync } from 'node:fs';
-import { inflateSync } from 'node:zlib';
+import { TilewrightError } from '../errors.js';
 import { corrupt, truncated, unsupported } from './errors.js';
-import { kernels } from './kernels-by-type.js';
+import { inflate } from './inflate.js';
 import { decodeLzw } from './lzw.js';
-import { bytesPerSample, pixelsOf, UNSIGNED } from './pixels.js';
-import { undoFloatPredictor, undoWideDifferences } from './predictor.js';
+import { bytesPerSample, pixelsOf } from './pixels.js';
+import { undoDifferences, undoFloatPredictor, undoWideDifferences } from './predictor.js';
 import type { PixelArray, RasterHeader, TiffBlocks } from './types.js';
 
 /** A raster that this reader decodes. */
@@ -66,13 +66,14 @@ export function decodeBlock(
   if (count === 0) return undefined;
   const name = () => `block ${index} (column ${column}, row ${row})`;
 
-  const stored = room(count);
-  let filled = 0;
-  while (filled < count) {
-    const read = readSync(file, stored, filled, count - filled, blocks.offsets[index] + filled);
-    if (read === 0) throw truncated(path, `${name()} ends after ${filled} of ${count} bytes`);
-    filled += read;
-  }
+  const read = (stored: Uint8Array) => {
+    let filled = 0;
+    while (filled < count) {
+      const read = readSync(file, stored, filled, count - filled, blocks.offsets[index] + filled);
+      if (read === 0) throw truncated(path, `${name()} ends after ${filled} of ${count} bytes`);
+      filled += read;
+    }
+  };
 
   const samples = samplesPerBlock(header);
   const size = bytesPerSample(dataType);
@@ -80,8 +81,9 @@ export function decodeBlock(
   const rows = Math.min(blocks.height, header.height - row * blocks.height);
   let bytes: Uint8Array;
   try {
-    bytes = decompress(stored, blocks.compression, rowBytes * blocks.height);
+    bytes = decompress(count, read, blocks.compression, rowBytes * blocks.height);
   } catch (error) {
+    if (error instanceof TilewrightError) throw error;
     throw corrupt.because(error, path, `${name()} cannot be decompressed`);
   }
   if (bytes.length < rowBytes * rows) {
@@ -92,14 +94,18 @@ export function decodeBlock(
   return pixelsOf(dataType, aligned.buffer, aligned.byteOffset, blocks.width * samples * rows);
 }
 
-function decompress(stored: Buffer, compression: number, limit: number): Uint8Array {
+function decompress(
+  count: number,
+  read: (stored: Uint8Array) => void,
+  compression: number,
+  limit: number,
+): Uint8Array {
+  if (compression !== 1 && compression !== 5) return inflate(count, limit, read);
+  const stored = room(count);
+  read(stored);
   if (compression === 1) return stored;
-  if (compression === 5) {
-    const out = Buffer.allocUnsafeSlow(limit);
-    return out.subarray(0, decodeLzw(stored, out));
-  }
-  // One spare byte, so that zlib sees the end of the data without a second chunk.
-  return inflateSync(stored, { maxOutputLength: limit, chunkSize: Math.max(64, limit + 1) });
+  const out = Buffer.allocUnsafeSlow(limit);
+  return out.subarray(0, decodeLzw(stored, out));
 }
 
 /** Turns stored bytes into pixels in the byte order of this machine, in place. */
@@ -123,7 +129,7 @@ function undoPredictor(
   if (predictor !== 2) throw unsupported(header.path, `its predictor ${predictor} is not known`);
   const values = integerView(used, size);
   if (values instanceof BigUint64Array) undoWideDifferences(values, width, rows, samples);
-  else kernels[UNSIGNED[size]].undoDifferences(values, width, rows, samples);
+  else undoDifferences(values, width, rows, samples);
 }
 
 function integerView(bytes: Buffer, size: number): Uint8Array | Uint16Array | Uint32Array | BigUint64Array {

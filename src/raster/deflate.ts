@@ -4,6 +4,7 @@
  * on each byte is done by deflate.wat in WebAssembly SIMD; where there is none, by zlib.
  */
 import { constants, deflateSync } from 'node:zlib';
+import { type Adler, adlerOver } from './adler.js';
 import { canonicalCodes, codeLengths } from './huffman.js';
 import { kernels } from './kernels-by-type.js';
 import { pixelsOf, UNSIGNED } from './pixels.js';
@@ -89,7 +90,6 @@ interface Kernel {
   /** Where the next byte goes. */
   out: { value: number };
   difference(size: number, length: number): void;
-  adler(sums: number, length: number): number;
   count(length: number): number;
   pair(): void;
   emit(length: number): void;
@@ -137,7 +137,10 @@ class Encoder {
   private readonly powers: Uint32Array;
   private readonly runs: Uint32Array;
 
-  constructor(readonly kernel: Kernel) {
+  constructor(
+    readonly kernel: Kernel,
+    private readonly adler: Adler,
+  ) {
     const { buffer } = kernel.memory;
     this.memory = new Uint8Array(buffer);
     this.input = kernel.input.value;
@@ -149,7 +152,7 @@ class Encoder {
 
   /** The stream of `size` bytes, of which `place` puts up to `step` at a time, from `from` on, into `input`. */
   encode(size: number, step: number, place: (input: Uint8Array, from: number) => void): Buffer {
-    const { out, put, align, adler } = this.kernel;
+    const { out, put, align } = this.kernel;
     const parts: Buffer[] = [];
     let sums = 1;
     align();
@@ -159,7 +162,7 @@ class Encoder {
       const length = Math.min(step, size - from);
       last = from + length === size;
       place(this.memory.subarray(this.input, this.input + length), from);
-      sums = adler(sums, length);
+      sums = this.adler(sums, this.input, length);
       this.encodeBlock(length, last);
       if (last) this.finish(sums);
       if (last || out.value + LARGEST_OUTPUT > this.memory.length) {
@@ -264,4 +267,4 @@ function packLengths(lengths: number[]): { symbol: number; extra: number; extraB
 
 const kernel = simdKernel<Kernel>('deflate');
 /** One for each thread. */
-const encoder = kernel && new Encoder(kernel);
+const encoder = kernel && new Encoder(kernel, adlerOver(kernel));

@@ -4,6 +4,20 @@
  * Photoshop TIFF note 3).
  * Values are in the byte order of this machine, which is little-endian wherever Node runs on common hardware.
  */
+import { sumRows } from './inflate.js';
+import { kernels } from './kernels-by-type.js';
+import { UNSIGNED } from './pixels.js';
+
+/** Undoes horizontal differences in place: `samples` interleaved values a pixel, `width` pixels a row. Signed ones wrap alike. */
+export function undoDifferences(
+  values: Uint8Array | Uint16Array | Uint32Array,
+  width: number,
+  height: number,
+  samples: number,
+): void {
+  if (samples === 1 && sumRows(values, width)) return;
+  kernels[UNSIGNED[values.BYTES_PER_ELEMENT]].undoDifferences(values, width, height, samples);
+}
 
 /** Undoes horizontal differences of 64-bit values in place: `samples` interleaved values a pixel, `width` pixels a row. */
 export function undoWideDifferences(

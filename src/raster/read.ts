@@ -70,9 +70,20 @@ export async function readWindow(
   signal?: AbortSignal,
 ): Promise<PixelArray[]> {
   const arrays = bands.map(() => newPixels(header.dataType, window.width * window.height));
-  const target = { arrays, offset: 0, stride: window.width };
-  await readInto([{ header, bands, window, target }], signal);
+  await readWindowInto(header, bands, window, arrays, signal);
   return arrays;
+}
+
+/** `readWindow` to the start of arrays that are there; they may be longer. */
+export async function readWindowInto(
+  header: RasterHeader,
+  bands: number[],
+  window: Window,
+  into: PixelArray[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const target = { arrays: into, offset: 0, stride: window.width };
+  await readInto([{ header, bands, window, target }], signal);
 }
 
 /** A whole image; by default all of its bands. */

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 declare const WebAssembly: {
   validate(code: Uint8Array): boolean;
   Module: new (code: Uint8Array) => object;
-  Instance: new (module: object) => { exports: unknown };
+  Instance: new (module: object, imports: object) => { exports: unknown };
 };
 
 /** A function that returns an empty 128-bit vector: valid only where there is SIMD. */
@@ -14,9 +14,9 @@ const PROBE = new Uint8Array([
   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11,
 ]);
 
-/** The exports of `name`.wasm, with a memory of this thread's own; undefined without SIMD. */
-export function simdKernel<Exports>(name: string): Exports | undefined {
+/** The exports of `name`.wasm, with a memory of this thread's own or one among the imports; undefined without SIMD. */
+export function simdKernel<Exports>(name: string, imports: object = {}): Exports | undefined {
   if (!WebAssembly.validate(PROBE)) return undefined;
   const code = readFileSync(new URL(`./${name}.wasm`, import.meta.url));
-  return new WebAssembly.Instance(new WebAssembly.Module(code)).exports as Exports;
+  return new WebAssembly.Instance(new WebAssembly.Module(code), imports).exports as Exports;
 }

@@ -11,23 +11,31 @@ export interface Figures {
 /** `hole` is the stored value for no data; where there is none, a pixel holds data where `seen` is not 0. */
 export function validOf(bands: PixelArray[], hole: number | undefined, seen: Uint8Array): Figures {
   const size = seen.length;
-  const isHole =
-    hole === undefined
-      ? (_: PixelArray, i: number) => seen[i] === 0
-      : (band: PixelArray, i: number) => band[i] === hole || Number.isNaN(band[i]);
-  const holes = bands.map((band) => {
-    let count = 0;
-    for (let i = 0; i < size; i++) if (isHole(band, i)) count++;
-    return count;
-  });
-  const some = bands.filter((_, b) => holes[b] > 0);
-  let missing = Math.max(...holes);
-  if (some.length > 1) {
-    missing = 0;
-    for (let i = 0; i < size; i++) if (some.some((band) => isHole(band, i))) missing++;
+  const percent = (holes: number) => (100 * (size - holes)) / size;
+  if (hole === undefined) {
+    const valid = percent(holesOf(seen, 0));
+    return { validPercent: bands.map(() => valid), coverage: valid };
   }
-  return {
-    validPercent: holes.map((count) => (100 * (size - count)) / size),
-    coverage: (100 * (size - missing)) / size,
-  };
+  const holes = bands.map((band) => holesOf(band, hole));
+  const some = bands.filter((_, b) => holes[b] > 0);
+  const missing = some.length > 1 ? holesInSome(some, hole) : Math.max(...holes);
+  return { validPercent: holes.map(percent), coverage: percent(missing) };
+}
+
+function holesOf(band: PixelArray, hole: number): number {
+  // Most bands of whole numbers have none, which is found out faster so.
+  const floats = band instanceof Float32Array || band instanceof Float64Array;
+  const first = floats ? 0 : band.indexOf(hole);
+  if (first < 0) return 0;
+  let count = 0;
+  for (let i = first; i < band.length; i++) if (band[i] === hole || Number.isNaN(band[i])) count++;
+  return count;
+}
+
+/** Pixels that hold no data in one band or another. */
+function holesInSome(bands: PixelArray[], hole: number): number {
+  const missing = new Uint8Array(bands[0].length);
+  for (const band of bands)
+    for (let i = 0; i < band.length; i++) if (band[i] === hole || Number.isNaN(band[i])) missing[i] = 1;
+  return holesOf(missing, 1);
 }

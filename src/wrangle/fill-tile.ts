@@ -1,6 +1,14 @@
 /** Makes one filled tile: masks first, then only the pixels that are taken. */
 import { type CellFile, type CellGroup, encodeCell, encodeMask, type GroupPixels } from '../ingest/index.js';
-import { cloudCoverOf, coverageOf, openRaster, readWindow } from '../raster/index.js';
+import {
+  cloudCoverOf,
+  coverageOf,
+  type DataType,
+  newPixels,
+  openRaster,
+  type PixelArray,
+  readWindowInto,
+} from '../raster/index.js';
 import { validOf } from './figures.js';
 import { matchGroups } from './match-bands.js';
 import { cellGroup, holeOf, imageGroups, readGroup, readMask } from './read-tile.js';
@@ -33,8 +41,10 @@ export async function fillTile({ tile, donors, targets, ...task }: FillTask): Pr
   let coverage = 100;
   for (const group of imageGroups(base)) {
     const image = await readGroup(group);
-    const provenance = coarsen(splice.provenance, mask.group, group);
-    for (const [i, donor] of used.entries()) await splicePixels(image, provenance, i + 1, donors[donor]);
+    const positions = positionsOf(coarsen(splice.provenance, mask.group, group));
+    const rooms: Rooms = new Map();
+    for (const [i, donor] of used.entries())
+      await splicePixels(image, positions[i + 1], donors[donor], rooms);
     const valid = coarsen(splice.mask, mask.group, group);
     const figures = validOf(image.bands, holeOf(group), valid);
     const pixels: GroupPixels = { bands: image.bands, ...figures, valid, mask: null };
@@ -71,19 +81,24 @@ function meets({ codes }: Splice, targets: Targets): boolean {
   return (cloudCoverOf(codes) ?? 0) <= targets.cloud && coverageOf(codes) >= targets.coverage;
 }
 
-/** Puts what input `number` gives into the bands of a group, as the base stores its values. */
+/** Where pixels of donors are read to: a band each, for all of a type the same. */
+type Rooms = Map<DataType, PixelArray[]>;
+
+/** Puts what a donor gives at these positions into the bands of a group, as the base stores its values. */
 async function splicePixels(
   { group, bands }: Awaited<ReturnType<typeof readGroup>>,
-  provenance: Uint8Array,
-  number: number,
+  positions: Uint32Array,
   donor: TileFiles,
+  rooms: Rooms,
 ): Promise<void> {
-  const positions = positionsOf(provenance, number);
   const match = matchGroups({ groups: [group] }, donor)?.[0];
   if (positions.length === 0 || !match) return;
   const window = windowOf(positions, group.width);
   const header = await openRaster(match.group.path);
-  const pixels = await readWindow(header, match.bands, window);
+  const { dataType } = header;
+  const pixels = rooms.get(dataType) ?? bands.map((band) => newPixels(dataType, band.length));
+  rooms.set(dataType, pixels);
+  await readWindowInto(header, match.bands, window, pixels);
   const encoding = (of: typeof group, band: number) => ({
     dataType: of.dataType,
     scale: of.bands[band].scale,

@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { constants, deflateRawSync, deflateSync, inflateSync } from 'node:zlib';
+import fc from 'fast-check';
+import { deflate } from '../../src/raster/deflate.js';
+import { inflate, inflateStart, sumRows } from '../../src/raster/inflate.js';
+import { kernels } from '../../src/raster/kernels-by-type.js';
+import { pixelsOf, UNSIGNED } from '../../src/raster/pixels.js';
+import { random } from './images.js';
+
+/** What is decoded here and not by zlib has at least room for this many bytes. */
+const LEAST = 2 ** 14;
+
+type Make = (out: Uint8Array, next: () => number) => void;
+const each =
+  (value: (next: () => number, at: number) => number): Make =>
+  (out, next) => {
+    for (let at = 0; at < out.length; at++) out[at] = value(next, at);
+  };
+
+/** Repeats what was `distance` bytes before, mostly, so that matches of every length and distance come up. */
+const repeats =
+  (farthest: number): Make =>
+  (out, next) => {
+    for (let at = 0; at < out.length; ) {
+      const distance = 1 + Math.floor(next() * farthest);
+      if (next() < 0.3 || distance > at) {
+        out[at++] = next() * 256;
+        continue;
+      }
+      const length = Math.min(out.length - at, 3 + Math.floor(next() * (next() < 0.5 ? 10 : 400)));
+      for (let i = 0; i < length; i++, at++) out[at] = out[at - distance];
+    }
+  };
+
+const KINDS: Record<string, Make> = {
+  noise: each((next) => next() * 256),
+  'one value': each(() => 77),
+  'few values': each((next) => [0, 1, 2, 255][Math.floor(next() * 4)]),
+  'differences of 16 bits': each((next, at) => (at % 2 ? (next() < 0.5 ? 0 : 255) : (next() - 0.5) * 60)),
+  'rare values': each((next) => Math.floor(-Math.log2(next() + 1e-6) * 9)),
+  'near repeats': repeats(20),
+  'far repeats': repeats(32_768),
+};
+
+const someBytes = fc
+  .record({
+    kind: fc.constantFrom(...Object.keys(KINDS)),
+    size: fc.oneof(fc.integer({ min: 0, max: 600 }), fc.integer({ min: 0, max: 120_000 })),
+    seed: fc.integer({ min: 1, max: 1e9 }),
+  })
+  .map(({ kind, size, seed }) => {
+    const bytes = new Uint8Array(size);
+    KINDS[kind](bytes, random(seed));
+    return bytes;
+  });
+
+const someOptions = fc.record({
+  level: fc.integer({ min: 0, max: 9 }),
+  memLevel: fc.integer({ min: 1, max: 9 }),
+  windowBits: fc.integer({ min: 9, max: 15 }),
+  strategy: fc.constantFrom(
+    constants.Z_DEFAULT_STRATEGY,
+    constants.Z_FILTERED,
+    constants.Z_HUFFMAN_ONLY,
+    constants.Z_RLE,
+    constants.Z_FIXED,
+  ),
+});
+
+const from = (stream: Uint8Array) => (into: Uint8Array) => into.set(stream.subarray(0, into.length));
+
+function inflated(stream: Uint8Array, limit: number): Uint8Array {
+  return inflate(stream.length, Math.max(limit, LEAST), from(stream));
+}
+
+function assertSame(found: Uint8Array | undefined, bytes: Uint8Array, what = 'bytes'): void {
+  assert.ok(found && Buffer.compare(found, bytes) === 0, `${what} became others`);
+}
+
+test('streams of zlib at all levels, and our own, give their bytes', () => {
+  fc.assert(
+    fc.property(someBytes, someOptions, (bytes, options) => {
+      assertSame(inflated(deflateSync(bytes, options), bytes.length), bytes, JSON.stringify(options));
+      assertSame(inflated(deflate(bytes), bytes.length), bytes, 'our own');
+    }),
+    { seed: 42, numRuns: 400 },
+  );
+});
+
+test('what follows a stream does not matter', () => {
+  const bytes = new Uint8Array(30_000).fill(5);
+  const stream = Buffer.concat([deflateSync(bytes), Buffer.from('more')]);
+  assertSame(inflated(stream, bytes.length), bytes);
+});
+
+test('a stream may fill its limit, and no more', () => {
+  for (const level of [0, 1, 6]) {
+    const bytes = new Uint8Array(70_000);
+    KINDS['near repeats'](bytes, random(9));
+    const stream = deflateSync(bytes, { level });
+    assertSame(inflate(stream.length, bytes.length, from(stream)), bytes);
+    for (const limit of [LEAST, 65_536, bytes.length - 1])
+      assert.throws(() => inflate(stream.length, limit, from(stream)), /more than/);
+  }
+});
+
+test('blocks too small or too large for the kernel are read too', () => {
+  const small = Buffer.from('a few bytes');
+  const stream = deflateSync(small);
+  assertSame(inflate(stream.length, small.length, from(stream)), small);
+  const large = new Uint8Array(2 ** 24 + 8).fill(3);
+  const other = deflateSync(large);
+  assertSame(inflate(other.length, large.length, from(other)), large);
+  assertSame(inflateStart(other.length, large.length - 4, from(other)), large.subarray(4));
+});
+
+test('the start of a stream gives the first bytes, or says that it is too short', () => {
+  fc.assert(
+    fc.property(someBytes, someOptions, fc.double(UNIT), (bytes, options, share) => {
+      const stream = deflateSync(bytes, options);
+      const wanted = 1 + Math.round(bytes.length * share);
+      const start = (length: number) => {
+        // What lies behind the part must not count.
+        assert.throws(() => inflate(stream.length, LEAST + bytes.length, noise));
+        return inflateStart(length, wanted, from(stream));
+      };
+      const whole = start(stream.length);
+      if (wanted > bytes.length) return assert.equal(whole, undefined);
+      assertSame(whole, bytes.subarray(0, wanted));
+      // Towards the shortest part that is enough.
+      for (let [tooShort, enough] = [0, stream.length]; enough - tooShort > 1; ) {
+        const length = Math.floor((tooShort + enough) / 2);
+        const found = start(length);
+        if (found) assertSame(found, bytes.subarray(0, wanted), `${length} of ${stream.length} bytes`);
+        if (found) enough = length;
+        else tooShort = length;
+      }
+    }),
+    { seed: 42, numRuns: 150 },
+  );
+});
+const noise = (into: Uint8Array) => KINDS['noise'](into, random(into.length + 1));
+const UNIT = { min: 0, max: 1, noNaN: true };
+
+/** What zlib makes of a stream; undefined where it refuses. */
+function byZlib(stream: Uint8Array, limit: number): Uint8Array | undefined {
+  try {
+    return inflateSync(stream, { maxOutputLength: limit });
+  } catch {
+    return undefined;
+  }
+}
+
+test('damaged streams are refused exactly where zlib refuses them, and nothing else is written', () => {
+  const limit = 40_000;
+  const big = new Uint8Array(200_000);
+  const { buffer } = inflated(deflateSync(big), big.length);
+  const seen = new Map<string, number>();
+  const change = fc.tuple(fc.oneof(fc.nat(40), fc.nat(1e6)), fc.nat(255));
+  fc.assert(
+    fc.property(
+      someBytes,
+      someOptions,
+      fc.array(change, { minLength: 1, maxLength: 4 }),
+      fc.option(fc.double(UNIT)),
+      (bytes, options, changes, cut) => {
+        const stream = Buffer.from(deflateSync(bytes, options));
+        for (const [at, value] of changes) stream[at % stream.length] = value;
+        const damaged = stream.subarray(0, cut === null ? stream.length : Math.round(stream.length * cut));
+        // The output ends before this: all that comes after must stay.
+        const after = new Uint8Array(buffer, 0x6000 + damaged.length + 1024 + 16 + limit + 1024, 4096).fill(
+          0xa5,
+        );
+        const wanted = byZlib(damaged, limit);
+        let found: Uint8Array | undefined;
+        try {
+          found = inflate(damaged.length, limit, from(damaged));
+        } catch (error) {
+          const { message, name } = error as Error;
+          assert.equal(name, 'Error', message);
+          seen.set(message, (seen.get(message) ?? 0) + 1);
+        }
+        if (wanted) assertSame(found, wanted);
+        else assert.equal(found, undefined, 'zlib refuses it');
+        assert.ok(after.every((byte) => byte === 0xa5));
+      },
+    ),
+    { seed: 42, numRuns: 800 },
+  );
+  assert.ok(seen.size >= 10, [...seen.keys()].join('; '));
+});
+
+/** Numbers as DEFLATE has them: each with so many bits, the lowest first. */
+function bitStream(...numbers: [number: number, bits: number][]): Buffer {
+  const bits = numbers.flatMap(([number, count]) =>
+    Array.from({ length: count }, (_, i) => (number >> i) & 1),
+  );
+  const bytes = Buffer.alloc(Math.ceil(bits.length / 8));
+  for (const [i, bit] of bits.entries()) bytes[i >> 3] |= bit << (i & 7);
+  return Buffer.concat([Buffer.from([0x78, 0x01]), bytes]);
+}
+
+/** A block that says it has two literals of one bit, then gives these bits. */
+const dynamic = (literals: number, distances: number, ...rest: [number, number][]) =>
+  bitStream([1, 1], [2, 2], [literals - 257, 5], [distances - 1, 5], ...rest);
+
+test('each fault of a stream is told', () => {
+  const faults: [stream: Buffer, message: RegExp][] = [
+    [bitStream([1, 1], [3, 2]), /no known kind/],
+    [bitStream([1, 1], [0, 2], [0, 5], [5, 16], [5, 16]), /two lengths/],
+    [bitStream([1, 1], [0, 2], [0, 5], [5, 16], [0xfffa, 16], [1, 8]), /end early/],
+    [dynamic(288, 1, [15, 4], [0, 30], [0, 30]), /make no code/],
+    [dynamic(257, 32, [15, 4], [0, 30], [0, 30]), /make no code/],
+    // All lengths of the code of lengths are 1.
+    [dynamic(257, 1, [15, 4], ...Array<[number, number]>(19).fill([1, 3])), /make no code/],
+    // The first symbol repeats a length where there is none.
+    [dynamic(257, 1, [0, 4], [1, 3], [1, 3], [0, 3], [0, 3], [0, 30]), /make no code/],
+    // With the fixed codes: a length, then distance 5 at the start; the symbols 286 and distance 30.
+    [bitStream([1, 1], [1, 2], [0b1000000, 7], [0b00100, 5], [0, 30]), /before its start/],
+    [bitStream([1, 1], [1, 2], [0b01100011, 8], [0, 30]), /no code/],
+    [bitStream([1, 1], [1, 2], [0b00001100, 8], [0b1000000, 7], [0b01111, 5], [0, 30]), /no code/],
+    [Buffer.from([0x79, 0x01, 3, 0, 0, 0, 0, 1]), /does not begin/],
+    [Buffer.from([0x78, 0x20 + 27, 3, 0, 0, 0, 0, 1]), /does not begin|dictionary/],
+    [Buffer.from([0x78]), /end early/],
+    [Buffer.from([0x78, 0x01, 3, 0, 0, 0, 1]), /end early/],
+    [Buffer.from([0x78, 0x01, 3, 0, 0, 0, 0, 2]), /checksum/],
+  ];
+  for (const [stream, message] of faults) {
+    assert.throws(() => inflated(stream, LEAST), message, stream.toString('hex'));
+    assert.equal(byZlib(stream, LEAST), undefined, stream.toString('hex'));
+  }
+});
+
+test('a stream of many blocks, stored, fixed and with codes of their own', () => {
+  const parts: Buffer[] = [];
+  const streams: Buffer[] = [Buffer.from([0x78, 0x01])];
+  for (const [i, kind] of ['noise', 'few values', 'near repeats', 'rare values', 'one value'].entries()) {
+    for (const options of [{ level: 0 }, { strategy: constants.Z_FIXED }, { level: 9 }]) {
+      const bytes = Buffer.alloc(3000 + i);
+      KINDS[kind](bytes, random(i + 1));
+      parts.push(bytes);
+      streams.push(deflateRawSync(bytes, { ...options, finishFlush: constants.Z_FULL_FLUSH }));
+    }
+  }
+  const whole = Buffer.concat(parts);
+  const checksum = deflateSync(whole).subarray(-4);
+  // The last block: an empty one with fixed codes.
+  const stream = Buffer.concat([...streams, Buffer.from([3, 0]), checksum]);
+  assertSame(byZlib(stream, whole.length), whole, 'the test');
+  assertSame(inflated(stream, whole.length), whole);
+});
+
+test('rows are summed up as the plain kernel does it', () => {
+  const shape = fc.record({
+    size: fc.constantFrom(1 as const, 2 as const, 4 as const),
+    width: fc.integer({ min: 1, max: 300 }),
+    height: fc.integer({ min: 1, max: 20 }),
+    seed: fc.integer({ min: 1, max: 1e9 }),
+  });
+  fc.assert(
+    fc.property(shape, ({ size, width, height, seed }) => {
+      const bytes = new Uint8Array(width * height * size);
+      KINDS['noise'](bytes, random(seed));
+      const found = inflated(deflateSync(bytes, { level: 1 }), bytes.length);
+      const type = UNSIGNED[size];
+      const wanted = pixelsOf(type, bytes.buffer, 0, width * height);
+      kernels[type].undoDifferences(wanted, width, height, 1);
+      const view = pixelsOf(type, found.buffer, found.byteOffset, width * height) as Uint8Array;
+      assert.equal(sumRows(view, width), true);
+      assertSame(found, bytes);
+      assert.equal(sumRows(wanted as Uint8Array, width), false, 'these lie elsewhere');
+    }),
+    { seed: 42, numRuns: 200 },
+  );
+});
+
+/** A second copy of the module, which looks for SIMD anew. */
+async function importAgain(): Promise<{ inflate: typeof inflate; inflateStart: typeof inflateStart }> {
+  return await import(`../../src/raster/inflate.js?${'again'}`);
+}
+
+test('without SIMD zlib gives the same', async () => {
+  const engine = (globalThis as unknown as { WebAssembly: { validate: () => boolean } }).WebAssembly;
+  const { validate } = engine;
+  engine.validate = () => false;
+  const plain = await importAgain();
+  engine.validate = validate;
+  const bytes = new Uint8Array(50_000);
+  KINDS['differences of 16 bits'](bytes, random(2));
+  const stream = deflate(bytes);
+  assertSame(plain.inflate(stream.length, bytes.length, from(stream)), bytes);
+  assertSame(plain.inflateStart(stream.length, 20_000, from(stream)), bytes.subarray(0, 20_000));
+  assert.equal(plain.inflateStart(200, 20_000, from(stream)), undefined);
+  assert.throws(() => plain.inflate(stream.length, 40_000, from(stream)));
+  const found = plain.inflate(stream.length, bytes.length, from(stream));
+  assert.equal(sumRows(found, 10), false);
+});
