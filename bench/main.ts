@@ -1,4 +1,4 @@
-/** npm run bench -- NAME [--short] [--threads N] [--format json]: runs a benchmark; without a name, lists them. */
+/** npm run bench -- NAME [--short] [--threads N] [--rows N] [--format json]: runs a benchmark; without a name, lists them. */
 import { parseArgs } from 'node:util';
 import { type BenchOptions, type BenchResult, machine } from './bench.js';
 
@@ -10,9 +10,10 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   series: async () => (await import('./series.js')).benchSeries,
   cloud: async () => (await import('./cloud.js')).benchCloud,
   query: async () => (await import('./query.js')).benchQuery,
+  search: async () => (await import('./search.js')).benchSearch,
 };
 
-const usage = `npm run bench -- NAME [--short] [--threads N] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;
+const usage = `npm run bench -- NAME [--short] [--threads N] [--rows N] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;
 
 function wrongUsage(message: string): never {
   console.error(`${message}\n${usage}`);
@@ -26,6 +27,7 @@ function readArguments() {
       options: {
         short: { type: 'boolean', default: false },
         threads: { type: 'string', default: '1' },
+        rows: { type: 'string' },
         format: { type: 'string', default: 'text' },
       },
     });
@@ -45,12 +47,16 @@ if (!load) wrongUsage(`there is no benchmark ${name}`);
 if (rest.length > 0) wrongUsage('one benchmark at a time');
 if (values.format !== 'text' && values.format !== 'json') wrongUsage(`there is no format ${values.format}`);
 
-const threads = Number(values.threads);
-if (!Number.isInteger(threads) || threads < 1)
-  wrongUsage(`--threads ${values.threads} is no number of threads`);
+const count = (flag: string, text: string): number => {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) wrongUsage(`--${flag} ${text} is no number of ${flag}`);
+  return value;
+};
+const threads = count('threads', values.threads);
+const rows = values.rows === undefined ? undefined : count('rows', values.rows);
 
 const run = await load();
-const results = await run({ short: values.short, threads, log: (line) => console.error(line) });
+const results = await run({ short: values.short, threads, rows, log: (line) => console.error(line) });
 if (values.format === 'json') {
   console.log(JSON.stringify({ machine: machine(), results }, null, 2));
 } else {

@@ -52,25 +52,44 @@ export async function measureTree(program: string, args: string[], input = ''): 
  * never smaller than the proportional one, for which the system looks at every page: some milliseconds.
  */
 function heldMB(root: number, known: number): number {
+  const tree = treeOf(root);
+  const sum = (mb: (pid: number) => number) => [...tree.keys()].reduce((total, pid) => total + mb(pid), 0);
+  const residentMB = (pid: number) => (Number(tree.get(pid)![21]) * 4096) / 1e6;
+  return sum(residentMB) <= known ? 0 : sum((pid) => proportionalMB(pid) ?? residentMB(pid));
+}
+
+/**
+ * A process and all below it, with what the system tells of each: the fields after the program's name in brackets, which are
+ * state, parent, ...; the 12th to 15th are CPU time of its own and of its ended children, the 22nd is the resident set in pages.
+ */
+function treeOf(root: number): Map<number, string[]> {
+  const all = new Map<number, string[]>();
   const children = new Map<number, number[]>();
-  const resident = new Map<number, number>();
   for (const name of proc()) {
     const pid = Number(name);
     try {
-      // Fields after the program's name in brackets: state, parent, ...; the 22nd is the resident set in pages.
-      const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? [];
+      const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)!.split(' ');
       const parent = Number(fields[1]);
+      all.set(pid, fields);
       children.set(parent, [...(children.get(parent) ?? []), pid]);
-      resident.set(pid, (Number(fields[21]) * 4096) / 1e6);
     } catch {
       // The process has ended since it was listed.
     }
   }
   const below = (pid: number): number[] => [pid, ...(children.get(pid) ?? []).flatMap(below)];
-  const tree = below(root);
-  const sum = (mb: (pid: number) => number) => tree.reduce((total, pid) => total + mb(pid), 0);
-  const residentMB = (pid: number) => resident.get(pid) ?? 0;
-  return sum(residentMB) <= known ? 0 : sum((pid) => proportionalMB(pid) ?? residentMB(pid));
+  return new Map(below(root).flatMap((pid) => (all.has(pid) ? [[pid, all.get(pid)!]] : [])));
+}
+
+/** Ticks of Linux's clocks a second. */
+const TICKS = 100;
+
+/** CPU time of running processes and all that they have started, until now; 0 where the system has no /proc. */
+export function treeCpuSeconds(roots: number[]): number {
+  const ticks = roots
+    .flatMap((root) => [...treeOf(root).values()])
+    .flatMap((fields) => fields.slice(11, 15))
+    .reduce((sum, field) => sum + Number(field), 0);
+  return ticks / TICKS;
 }
 
 /** Undefined where the system does not tell. */

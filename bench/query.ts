@@ -1,26 +1,14 @@
-/** `query`: a million tiles in the column index, in this process. Times: less is better. */
+/** `query`: a million tiles in the column index, in this process, then over HTTP. Times: less is better. */
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { type Grid, gridByName } from '../src/geocode/index.js';
-import { ColumnIndex, type IndexQuery, type TileRecord } from '../src/storage/index.js';
+import { ColumnIndex, type IndexQuery } from '../src/storage/index.js';
 import { readSnapshot, writeSnapshot } from '../src/storage/snapshot.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from './bench.js';
-
-const DAY = 86_400_000;
-const FIRST_DAY = Date.UTC(2018, 0, 1);
-const MONTH = 30 * DAY;
-
-/** Cells of precision 5 in some cells of precision 3, each with some dates. */
-interface Tiles {
-  name: string;
-  regions: number;
-  cellsOfRegion: number;
-  dates: number;
-  daysBetween: number;
-}
+import { benchSearch } from './search.js';
+import { DAY, FIRST_DAY, MONTH, records, regionKey, type Tiles } from './tile-rows.js';
 
 const SETS: Tiles[] = [
   { name: '20,000 cells x 50 dates', regions: 250, cellsOfRegion: 80, dates: 50, daysBetween: 10 },
@@ -34,15 +22,15 @@ const SETS: Tiles[] = [
   },
 ];
 
-export async function benchQuery({ short, log }: BenchOptions): Promise<BenchResult[]> {
+export async function benchQuery(options: BenchOptions): Promise<BenchResult[]> {
+  const { short, log } = options;
   const results: BenchResult[] = [];
   for (const tiles of SETS) {
     log(`${tiles.name} ...`);
     const set = short ? { ...tiles, dates: Math.ceil(tiles.dates / 20) } : tiles;
     results.push(...(await benchIndex(set)));
   }
-  // Peers over HTTP and PostgreSQL come here.
-  return results;
+  return [...results, ...(await benchSearch(options))];
 }
 
 async function benchIndex(tiles: Tiles): Promise<BenchResult[]> {
@@ -117,46 +105,6 @@ async function loadSnapshot(path: string): Promise<ColumnIndex> {
   const index = new ColumnIndex();
   index.restore(found.image);
   return index;
-}
-
-/** The same tiles in every run; `round` tells later ones from them. */
-function* records({ regions, cellsOfRegion, dates, daysBetween }: Tiles, round = 0): Generator<TileRecord> {
-  const grid = gridByName('geohash');
-  const random = randomNumbers(42);
-  for (let date = 0; date < dates; date++) {
-    for (let region = 0; region < regions; region++) {
-      const start = FIRST_DAY + (date + round * dates) * daysBetween * DAY + region * 1000;
-      const stamp = new Date(start).toISOString().replace(/[-:]|\.\d+Z/g, '');
-      const scene = `S2A_${stamp}_L2A_T${10 + (region % 50)}SEG_R${100 + region}`;
-      for (const geocode of cellsOf(grid, region, cellsOfRegion)) {
-        const unknown = random() < 0.05;
-        yield {
-          id: `sentinel-2-l2a_${scene}_g${geocode}`,
-          collection: 'sentinel-2-l2a',
-          scene,
-          grid: 'geohash',
-          geocode,
-          version: '',
-          source: 'raw',
-          start,
-          end: start,
-          platform: region % 2 ? 'sentinel-2a' : 'sentinel-2b',
-          coverage: random() < 0.7 ? 100 : 100 * random(),
-          cloudCover: unknown ? null : 100 * random() ** 2,
-          groups: [],
-          footprint: [],
-          derivedFrom: [],
-          createdAt: start + DAY,
-        };
-      }
-    }
-  }
-}
-
-const regionKey = (region: number) => ((region * 127) % 32768) * 32 ** 6;
-
-function cellsOf(grid: Grid, region: number, count: number): string[] {
-  return Array.from({ length: count }, (_, i) => grid.geocode(regionKey(region) + i * 32 ** 4, 5));
 }
 
 /** Each region in two months, in a mixed order. */
@@ -245,14 +193,3 @@ function memory(): number {
 }
 
 const repeat = <T>(count: number, value: T): T[] => new Array(count).fill(value);
-
-/** The same numbers from 0 to 1 for a seed (mulberry32). */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}

@@ -1,13 +1,11 @@
 /** titiler as a peer: installed into a folder of its own, and run for the time of a benchmark. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { freePort, until } from './peer-process.js';
 import { BENCH_FOLDER } from './scene.js';
 
 const FOLDER = join(BENCH_FOLDER, 'titiler');
-/** Of a start, ms. */
-const PATIENCE = 60_000;
 
 export interface Titiler {
   url: string;
@@ -41,7 +39,12 @@ export async function startTitiler(log: (line: string) => void): Promise<Titiler
   const env = { ...process.env, GDAL_CACHEMAX: '200', GDAL_DISABLE_READDIR_ON_OPEN: 'EMPTY_DIR' };
   const child = spawn(python, args, { stdio: 'ignore', env });
   const url = `http://127.0.0.1:${port}`;
-  if (!(await answers(url, child))) {
+  const answers = () =>
+    fetch(`${url}/healthz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  if (!(await until(answers, child))) {
     child.kill();
     log('no titiler beside ours: it does not start');
     return undefined;
@@ -50,26 +53,4 @@ export async function startTitiler(log: (line: string) => void): Promise<Titiler
     encoding: 'utf8',
   });
   return { url, version: stdout.trim(), stop: () => child.kill() };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject).listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
-}
-
-async function answers(url: string, child: ChildProcess): Promise<boolean> {
-  for (const end = performance.now() + PATIENCE; performance.now() < end && child.exitCode === null; ) {
-    const healthy = await fetch(`${url}/healthz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (healthy) return true;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-  }
-  return false;
 }

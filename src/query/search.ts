@@ -34,9 +34,9 @@ export function searchTiles(
   { order = [], limit, token }: SearchOptions = {},
 ): SearchPage {
   const digest = () => searchDigest(filter, order);
-  const { test, ranges, ids, time } = withDeadline(compileFilter(index, filter));
+  const { test, ranges, ids, time, isTime } = withDeadline(compileFilter(index, filter));
   const page = index.query({
-    where: test,
+    where: isTime ? undefined : test,
     ranges,
     ids,
     time,

@@ -1,5 +1,5 @@
 /** Tiles and collections as STAC 1.0.0 documents. */
-import { type Bbox, cellBbox, type Grid, gridByName } from '../geocode/index.js';
+import { type Bbox, type Bounds, cellBbox, type Grid, gridByName } from '../geocode/index.js';
 import type { BandRecord, CollectionRecord, GroupRecord, TileRecord } from '../storage/index.js';
 
 export interface StacLink {
@@ -99,7 +99,14 @@ const ASSET_ROLES: Record<GroupRecord['role'], string[]> = {
 export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseUrl: string): StacItem {
   const grid = gridByName(tile.grid);
   const url = urls(baseUrl);
+  const bounds = grid.bounds(tile.geocode);
   const bbox = cellBbox(grid, tile.geocode);
+  const assets: Record<string, StacAsset> = {};
+  for (const group of tile.groups)
+    assets[group.name] = groupAsset(group, bounds, url.tile(tile.id, group.name));
+  // Made when it is asked for.
+  const thumbnail = { href: url.preview(tile.id), type: 'image/png', title: 'preview', roles: ['thumbnail'] };
+  assets['thumbnail'] = thumbnail;
   return {
     type: 'Feature',
     stac_version: '1.0.0',
@@ -108,7 +115,7 @@ export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseU
     collection: tile.collection,
     geometry: rectangle(bbox),
     bbox,
-    properties: itemProperties(tile, collection, grid),
+    properties: itemProperties(tile, collection, grid, bounds),
     links: [
       { rel: 'self', href: url.item(tile.collection, tile.id), type: 'application/geo+json' },
       {
@@ -131,26 +138,16 @@ export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseU
         type: 'application/geo+json',
       })),
     ],
-    assets: {
-      ...Object.fromEntries(
-        tile.groups.map((group) => [
-          group.name,
-          groupAsset(group, tile, grid, url.tile(tile.id, group.name)),
-        ]),
-      ),
-      // Made when it is asked for.
-      thumbnail: {
-        href: url.preview(tile.id),
-        type: 'image/png',
-        title: 'preview',
-        roles: ['thumbnail'],
-      },
-    },
+    assets,
   };
 }
 
-function itemProperties(tile: TileRecord, collection: CollectionRecord, grid: Grid): Record<string, unknown> {
-  const { west, south, east, north } = grid.bounds(tile.geocode);
+function itemProperties(
+  tile: TileRecord,
+  collection: CollectionRecord,
+  grid: Grid,
+  { west, south, east, north }: Bounds,
+): Record<string, unknown> {
   const properties: Record<string, unknown> = { datetime: isoTime(tile.start) };
   if (tile.start !== tile.end) {
     properties['start_datetime'] = isoTime(tile.start);
@@ -176,8 +173,7 @@ function itemProperties(tile: TileRecord, collection: CollectionRecord, grid: Gr
   return properties;
 }
 
-function groupAsset(group: GroupRecord, tile: TileRecord, grid: Grid, href: string): GroupAsset {
-  const { west, south, east, north } = grid.bounds(tile.geocode);
+function groupAsset(group: GroupRecord, { west, south, east, north }: Bounds, href: string): GroupAsset {
   return {
     href,
     type: COG_TYPE,
@@ -197,15 +193,20 @@ function eoBand({ name, commonName }: BandRecord): Record<string, unknown> {
     : { name, common_name: commonName.replace(/^(rededge)\d+$/, '$1') };
 }
 
-function rasterBand(band: BandRecord, group: GroupRecord): Record<string, unknown> {
-  return {
-    ...(group.nodata === null ? {} : { nodata: jsonNumber(group.nodata) }),
-    data_type: group.dataType,
-    scale: band.scale,
-    offset: band.offset,
-    valid_percent: band.validPercent,
-    statistics: { valid_percent: band.validPercent },
+/** Answers hold thousands of these: an object of one shape is several times as fast to make and to write as one put together. */
+function rasterBand(
+  { scale, offset, validPercent }: BandRecord,
+  { dataType, nodata }: GroupRecord,
+): Record<string, unknown> {
+  const band: Record<string, unknown> = {
+    data_type: dataType,
+    scale,
+    offset,
+    valid_percent: validPercent,
+    statistics: { valid_percent: validPercent },
   };
+  if (nodata !== null) band['nodata'] = jsonNumber(nodata);
+  return band;
 }
 
 /** The raster extension's words for the numbers that JSON lacks. */

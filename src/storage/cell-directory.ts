@@ -18,6 +18,8 @@ type VisitRun = (from: number, to: number) => void;
  */
 export class CellDirectory {
   rows = 0;
+  /** No tile lasts longer, ms. */
+  longestOfAll = 0;
   private cells = 0;
   private first = new Uint32Array(1024);
   private longest = new Float64Array(1024);
@@ -39,6 +41,7 @@ export class CellDirectory {
       // A tile that ends before it begins makes all of its cell be looked at.
       const length = end[row] < start[row] ? Infinity : end[row] - start[row];
       if (length > this.longest[this.cells - 1]) this.longest[this.cells - 1] = length;
+      if (length > this.longestOfAll) this.longestOfAll = length;
     }
     this.rows = to;
   }

@@ -1,5 +1,6 @@
 /** The columns of all tiles that searches read, in memory. */
 import { setImmediate } from 'node:timers/promises';
+import type { TimeBound } from './cell-directory.js';
 import type { Columns, Dictionary } from './columns.js';
 import { FirstRows } from './first-rows.js';
 import type { IndexPage, IndexQuery, Selection } from './index-query.js';
@@ -145,11 +146,10 @@ export class ColumnIndex {
 
   /** The page of a query, and how many tiles match it in all. */
   query({ order = NEWEST_FIRST, after, limit = Infinity, count = true, ...which }: IndexQuery): IndexPage {
-    const isEveryTile = !which.where && !which.time;
     const canWalk = !which.ranges && !which.ids && isNewestFirst(order) && limit > 0;
-    if (canWalk && (isEveryTile || !count)) {
+    if (canWalk && (!which.where || !count)) {
       const rows = this.walk(which, limit + 1, after);
-      return this.page(order, rows, limit, isEveryTile ? this.size : rows.length);
+      return this.page(order, rows, limit, count ? this.countOf(which.time) : rows.length);
     }
     const first = new FirstRows(limit > 0 ? limit + 1 : 0, rowComparison(this.rows, order));
     const follows = after && this.rowsAfter(order, after);
@@ -169,11 +169,27 @@ export class ColumnIndex {
     return page;
   }
 
+  /** How many tiles are of a time. */
+  private countOf(time: TimeBound | undefined): number {
+    if (!time) return this.size;
+    const { columns, removed, hasGaps, cells, used } = this.rows;
+    const { start, end } = columns;
+    let count = 0;
+    cells.visitAll(time, (from, to) => {
+      count += to - from;
+      if (hasGaps) for (let row = from; row < to; row++) count -= removed[row];
+    });
+    for (let row = cells.rows; row < used; row++)
+      if (!removed[row] && start[row] <= time.end && end[row] >= time.start) count++;
+    return count;
+  }
+
   /** The first selected rows after a place in the order newest first, without a look at the others. */
   private walk({ where, time }: Selection, limit: number, after: Position | undefined): number[] {
     const { newest, removed, cells, used, columns } = this.rows;
     const { start, end } = columns;
     const follows = after ? this.rowsAfter(NEWEST_FIRST, after) : () => true;
+    const [since, until] = time ? [time.start - cells.longestOfAll, time.end] : [-Infinity, Infinity];
     const matches = (row: number) =>
       removed[row] === 0 &&
       (!time || (start[row] <= time.end && end[row] >= time.start)) &&
@@ -181,9 +197,14 @@ export class ColumnIndex {
     const tail = new FirstRows(limit, (a, b) => this.rows.compareNewest(a, b));
     for (let row = cells.rows; row < used; row++) if (follows(row) && matches(row)) tail.offer(row);
     const first = tail.rows();
-    let place = after ? firstWhere(newest.length, (i) => follows(newest[i])) : 0;
-    for (const most = first.length + limit; place < newest.length && first.length < most; place++)
-      if (matches(newest[place])) first.push(newest[place]);
+    const from = firstWhere(newest.length, (i) => start[newest[i]] <= until && follows(newest[i]));
+    const most = first.length + limit;
+    for (let place = from; place < newest.length && first.length < most; place++) {
+      const row = newest[place];
+      // What began earlier has ended before the time.
+      if (start[row] < since) break;
+      if (matches(row)) first.push(row);
+    }
     return first.sort((a, b) => this.rows.compareNewest(a, b)).slice(0, limit);
   }
 

@@ -22,7 +22,7 @@ export interface IndexQuery extends Selection {
   after?: Position;
   /** The most ids of a page; all where undefined. */
   limit?: number;
-  /** False where `matched` is not needed, which saves time on newest-first pages without ranges and ids. */
+  /** False where `matched` is not needed, which saves time on newest-first pages with `where` and without ranges and ids. */
   count?: boolean;
 }
 

@@ -49,13 +49,16 @@ export async function searchRoutes(
   const tags = ['stac'];
   const response = { 200: answers('FeatureCollection', 'A page of Items', GEOJSON) };
 
-  /** One page of items; `next` makes the link to the page after it from its token. */
+  /**
+   * One page of items; `next` makes the link to the page after it from its token. As bytes: Node takes long to send a long
+   * text.
+   */
   const page = async (
     base: string,
     params: SearchParams,
     links: object[],
     next: (token: string) => object,
-  ): Promise<object> => {
+  ): Promise<Buffer> => {
     const { limit, token, sortby, fields, ...filter } = params;
     const selection = parseFields(fields);
     const found = searchTiles(storage.index, parseFilter(filter), {
@@ -63,14 +66,14 @@ export async function searchRoutes(
       limit: limitOf({ limit }),
       token,
     });
-    const tiles = await storage.getTiles(found.ids);
-    const collections = new Map((await toArray(storage.collections())).map((record) => [record.id, record]));
+    const [tiles, records] = await Promise.all([storage.getTiles(found.ids), toArray(storage.collections())]);
+    const collections = new Map(records.map((record) => [record.id, record]));
     const features = tiles.flatMap((tile) => {
       // A collection may be deleted while its tiles are read.
       const record = collections.get(tile.collection);
       return record ? [selectFields(toStacItem(tile, record, base), selection)] : [];
     });
-    return {
+    const answer = {
       type: 'FeatureCollection',
       features,
       numberMatched: found.numberMatched,
@@ -81,6 +84,7 @@ export async function searchRoutes(
         ...(found.next ? [{ rel: 'next', type: GEOJSON, ...next(found.next) }] : []),
       ],
     };
+    return Buffer.from(JSON.stringify(answer));
   };
 
   const pageByGet = (request: FastifyRequest, params: SearchParams, links: object[] = []) => {

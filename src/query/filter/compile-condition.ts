@@ -243,7 +243,8 @@ function temporal(index: ColumnIndex, { op, property, period }: Temporal, negate
       ? (row) => (first[row] <= end && last[row] >= start) !== negated
       : (row) => relation(first[row], last[row], start, end) !== negated;
   const hull = negated || property === 'created' ? undefined : hullOf(op, [start, end]);
-  return { test: withKnown(test, known), time: hull && rangeOf(hull) };
+  const isTime = op === 't_intersects' && property === 'datetime' && !negated;
+  return { test: withKnown(test, known), time: hull && rangeOf(hull), isTime };
 }
 
 type TimeComparison = Extract<Comparison, { period: unknown }>;

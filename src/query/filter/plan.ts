@@ -14,6 +14,8 @@ export interface Plan {
   ids?: Set<string>;
   /** What the time of a tile that fits overlaps, ends included. */
   time?: { start: number; end: number };
+  /** The test says what `time` says, and no more. */
+  isTime?: boolean;
 }
 
 /** Nothing fits. */

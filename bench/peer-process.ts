@@ -1,0 +1,25 @@
+/** Starting the servers of other programs. */
+import type { ChildProcess } from 'node:child_process';
+import { createServer } from 'node:net';
+
+/** Of a start, ms. */
+const PATIENCE = 60_000;
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject).listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
+
+/** Whether a child is ready within a minute; false as soon as it has ended. */
+export async function until(isReady: () => Promise<boolean>, child: ChildProcess): Promise<boolean> {
+  for (const end = performance.now() + PATIENCE; performance.now() < end && child.exitCode === null; ) {
+    if (await isReady()) return true;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+  return false;
+}
