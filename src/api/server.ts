@@ -4,6 +4,7 @@ import { type AccessOptions, controlAccess } from './access.js';
 import { mapRoutes } from './imagery/map-routes.js';
 import { seriesRoutes } from './imagery/series-routes.js';
 import { ingestRoutes } from './ingest/routes.js';
+import { mapPageRoutes } from './map-page/routes.js';
 import { modelRoutes } from './models/routes.js';
 import { operationRoutes } from './operations/routes.js';
 import { paceBodies } from './pace.js';
@@ -62,6 +63,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   await server.register(stacRoutes, { services });
   await server.register(tileRoutes, { services });
   await server.register(mapRoutes, { services });
+  await server.register(mapPageRoutes);
   await server.register(seriesRoutes, { services });
   await server.register(ingestRoutes, { services });
   await server.register(sceneRoutes, { services });

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { type Bbox, cellBbox, type Grid, gridByName, quadtile } from '../geocode/index.js';
 import { all, collectionExtents, type Filter, searchTiles } from '../query/index.js';
 import { WorkerPool } from '../raster/index.js';
-import type { CollectionRecord, Storage, TileRecord, TileSource } from '../storage/index.js';
+import type { CollectionRecord, RowOrder, Storage, TileRecord, TileSource } from '../storage/index.js';
 import { BlockCache } from './block-cache.js';
 import { LARGEST_ZOOM, type MapTile, mapPixels, wholeCell } from './cell-view.js';
 import { noMapTile, tooFarOut } from './errors.js';
@@ -59,6 +59,8 @@ const LOOK_BYTES = 1000;
 const MOST_CELLS = 256;
 /** Web maps end here, degrees. */
 const LARGEST_LATITUDE = 85.0511;
+/** The most of their pixels first, then the newest. */
+const FULLEST: RowOrder = [{ column: 'coverage', descending: true }];
 /** Longest side of a preview, pixels. */
 const PREVIEW_SIDE = 512;
 
@@ -127,9 +129,9 @@ export class Imagery {
     const minZoom = smallestZoom(collection);
     const maxZoom = Math.max(minZoom, finestZoom(reference));
     const fit = zoomOf(bounds);
-    const [west, south, east, north] =
-      fit < minZoom ? cellBbox(gridByName(reference.grid), reference.geocode) : bounds;
-    const zoom = Math.min(maxZoom, Math.max(minZoom, fit));
+    const shown = fit < minZoom ? cellBbox(gridByName(reference.grid), reference.geocode) : bounds;
+    const [west, south, east, north] = shown;
+    const zoom = Math.min(maxZoom, Math.max(minZoom, zoomOf(shown)));
     return { bounds, minZoom, maxZoom, center: [(west + east) / 2, (south + north) / 2, zoom], start, end };
   }
 
@@ -148,8 +150,8 @@ export class Imagery {
   }
 
   /**
-   * The tile that all map tiles of a collection take their look from: the newest when it was first needed, for as long as it is
-   * there, so that neighbouring map tiles look alike.
+   * The tile that all map tiles of a collection take their look from: the newest of the fullest when it was first needed, for as
+   * long as it is there, so that neighbouring map tiles look alike.
    */
   private async reference(collection: string, source: TileSource): Promise<TileRecord | undefined> {
     const { storage } = this.source;
@@ -158,7 +160,7 @@ export class Imagery {
     const tile = known === undefined ? undefined : await storage.getTile(known);
     if (tile) return tile;
     const filter = all([ofCollection(collection), { op: '=', property: 'source', value: source }]);
-    const [id] = searchTiles(storage.index, filter, { limit: 1 }).ids;
+    const [id] = searchTiles(storage.index, filter, { order: FULLEST, limit: 1 }).ids;
     if (id === undefined) return undefined;
     this.references.set(key, id);
     return storage.getTile(id);

@@ -1,6 +1,7 @@
 /** What the tiles of a collection are: `summaries` and `item_assets` of its STAC document. */
 import type { ColumnIndex } from '../storage/index.js';
-import type { GroupAsset, StacAsset, StacCollection, StacItem } from './stac-item.js';
+import type { StacCollection } from './stac-collection.js';
+import type { GroupAsset, StacAsset, StacItem } from './stac-item.js';
 
 /** Percent, both included. */
 interface Range {

@@ -1,6 +1,6 @@
 import { type Bbox, cellBbox, grids } from '../geocode/index.js';
 import type { ColumnIndex } from '../storage/index.js';
-import type { CollectionExtent } from './stac-item.js';
+import type { CollectionExtent } from './stac-collection.js';
 
 interface Extent {
   bbox: Bbox;

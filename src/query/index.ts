@@ -15,4 +15,6 @@ export { type FilterParams, filterBody, filterQuery, parseFilter, parseSource } 
 export { queryablesSchema } from './queryables.js';
 export { searchTiles } from './search.js';
 export { parseSort } from './sort.js';
-export { attributionOf, toStacCollection, toStacItem } from './stac-item.js';
+export { toStacCollection } from './stac-collection.js';
+export { attributionOf } from './stac-common.js';
+export { toStacItem } from './stac-item.js';

@@ -1,13 +1,7 @@
-/** Tiles and collections as STAC 1.0.0 documents. */
+/** Tiles as STAC 1.0.0 Items. */
 import { type Bbox, type Bounds, cellBbox, type Grid, gridByName } from '../geocode/index.js';
 import type { BandRecord, CollectionRecord, GroupRecord, TileRecord } from '../storage/index.js';
-
-export interface StacLink {
-  rel: string;
-  href: string;
-  type?: string;
-  title?: string;
-}
+import { attributionOf, extension, isoTime, licenseLinks, type StacLink, urls } from './stac-common.js';
 
 export interface StacAsset {
   href: string;
@@ -44,34 +38,6 @@ export interface StacItem {
   assets: Record<string, StacAsset | GroupAsset>;
 }
 
-export interface StacCollection {
-  type: 'Collection';
-  stac_version: '1.0.0';
-  stac_extensions: string[];
-  id: string;
-  title: string;
-  description: string;
-  license: string;
-  attribution?: string;
-  providers?: CollectionRecord['providers'];
-  extent: { spatial: { bbox: Bbox[] }; temporal: { interval: [string | null, string | null][] } };
-  summaries: Record<string, unknown[]>;
-  grid: string;
-  precision: number;
-  /** Ground metres of the longer side of a pixel, of each size that its scenes have. */
-  pixel_sizes?: number[];
-  links: StacLink[];
-}
-
-/** Where and when a collection has tiles; null times where it has none. */
-export interface CollectionExtent {
-  bbox: Bbox;
-  start: number | null;
-  end: number | null;
-}
-
-const extension = (name: string) => `https://stac-extensions.github.io/${name}/schema.json`;
-
 const ITEM_EXTENSIONS = [
   'eo/v1.1.0',
   'raster/v1.1.0',
@@ -79,9 +45,6 @@ const ITEM_EXTENSIONS = [
   'grid/v1.1.0',
   'version/v1.2.0',
 ].map(extension);
-
-/** Links to web maps: relations `tilejson` and `xyz`. */
-const WEB_MAP_LINKS = extension('web-map-links/v1.2.0');
 
 const COG_TYPE = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
@@ -216,97 +179,6 @@ function jsonNumber(value: number): number | string {
   return value > 0 ? 'inf' : '-inf';
 }
 
-/** A collection as a STAC Collection. An extent without tiles is the whole world, open at both ends. */
-export function toStacCollection(
-  collection: CollectionRecord,
-  extent: CollectionExtent | undefined,
-  baseUrl: string,
-): StacCollection {
-  const url = urls(baseUrl);
-  const self = url.collection(collection.id);
-  const { bbox, start, end } = extent ?? {
-    bbox: [-180, -90, 180, 90] satisfies Bbox,
-    start: null,
-    end: null,
-  };
-  const document: StacCollection = {
-    type: 'Collection',
-    stac_version: '1.0.0',
-    stac_extensions: extent ? [WEB_MAP_LINKS] : [],
-    id: collection.id,
-    title: collection.title,
-    description: `${collection.title}, as tiles of ${collection.grid} precision ${collection.precision}`,
-    license: collection.license,
-    extent: {
-      spatial: { bbox: [bbox] },
-      temporal: { interval: [[start === null ? null : isoTime(start), end === null ? null : isoTime(end)]] },
-    },
-    summaries: { 'proj:epsg': [gridByName(collection.grid).epsg] },
-    grid: collection.grid,
-    precision: collection.precision,
-    links: [
-      { rel: 'self', href: self, type: 'application/json' },
-      { rel: 'parent', href: url.root, type: 'application/json' },
-      { rel: 'root', href: url.root, type: 'application/json' },
-      { rel: 'items', href: `${self}/items`, type: 'application/geo+json' },
-      {
-        rel: 'http://www.opengis.net/def/rel/ogc/1.0/queryables',
-        href: `${self}/queryables`,
-        type: 'application/schema+json',
-      },
-      { rel: 'aggregate', href: `${self}/aggregate`, type: 'application/json' },
-      { rel: 'aggregations', href: `${self}/aggregations`, type: 'application/json' },
-      // What holds no tiles is on no map.
-      ...(extent ? mapLinks(url.xyz(collection.id)) : []),
-      ...licenseLinks(collection),
-    ],
-  };
-  const attribution = attributionOf(collection, start, end);
-  if (attribution !== undefined) document.attribution = attribution;
-  if (collection.pixelSizes) document.pixel_sizes = sizesOf(collection.pixelSizes);
-  if (collection.providers) document.providers = collection.providers;
-  return document;
-}
-
-const sizesOf = (lists: NonNullable<CollectionRecord['pixelSizes']>) =>
-  [...new Set(lists.flat().map(({ x, y }) => Math.max(x, y)))].sort((a, b) => a - b);
-
-/** A collection's notice with the years of what it stands on: "2022", or "2015-2022"; as it is where no time is known. */
-export function attributionOf(
-  { attribution }: CollectionRecord,
-  start: number | null,
-  end: number | null,
-): string | undefined {
-  if (start === null || end === null) return attribution;
-  const [from, to] = [start, end].map((time) => new Date(time).getUTCFullYear());
-  return attribution?.replaceAll('[year]', from === to ? `${from}` : `${from}-${to}`);
-}
-
-function mapLinks(xyz: string): StacLink[] {
-  return [
-    { rel: 'tilejson', href: `${xyz}/tilejson.json`, type: 'application/json', title: 'TileJSON' },
-    { rel: 'xyz', href: `${xyz}/{z}/{x}/{y}.png`, type: 'image/png', title: 'map tiles' },
-  ];
-}
-
-function licenseLinks({ license, licenseUrl }: CollectionRecord): StacLink[] {
-  return licenseUrl === undefined ? [] : [{ rel: 'license', href: licenseUrl, title: license }];
-}
-
-function urls(baseUrl: string) {
-  const base = baseUrl.replace(/\/+$/, '');
-  const collection = (id: string) => `${base}/collections/${encodeURIComponent(id)}`;
-  return {
-    root: `${base}/`,
-    collection,
-    item: (collectionId: string, id: string) => `${collection(collectionId)}/items/${encodeURIComponent(id)}`,
-    xyz: (id: string) => `${base}/xyz/${encodeURIComponent(id)}`,
-    preview: (id: string) => `${base}/preview/${encodeURIComponent(id)}.png`,
-    tile: (id: string, group: string) =>
-      `${base}/tiles/${encodeURIComponent(id)}/${encodeURIComponent(group)}.tif`,
-  };
-}
-
 /** Counterclockwise and closed, as GeoJSON wants it. */
 function rectangle([west, south, east, north]: Bbox): StacPolygon {
   return {
@@ -321,8 +193,4 @@ function rectangle([west, south, east, north]: Bbox): StacPolygon {
       ],
     ],
   };
-}
-
-function isoTime(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
 }

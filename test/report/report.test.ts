@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { type DemoReport, renderReport, shownTiles } from '../../src/cli/report/index.js';
+import { chromium, needsChromium } from '../support/chromium.js';
 import { tempFolder } from '../support/temp.js';
 import { fakeReport } from './fake-report.js';
 import { assertWellFormed, elementsOf } from './markup.js';
@@ -218,14 +218,7 @@ test('a cell of unknown cloud shows a dash, never 0', () => {
   assert.match(page, /cloud not assessed/);
 });
 
-const chromium = (process.env['PATH'] ?? '')
-  .split(delimiter)
-  .flatMap((folder) => ['chromium', 'chromium-browser', 'google-chrome'].map((name) => join(folder, name)))
-  .find((file) => existsSync(file));
-
-test('a browser shows it without a complaint, and runs its script', {
-  skip: chromium ? false : 'no chromium on PATH',
-}, async (t) => {
+test('a browser shows it without a complaint, and runs its script', needsChromium, async (t) => {
   const folder = await tempFolder(t);
   const file = join(folder, 'report.html');
   // The probe hovers over a place and over a loss curve, and leaves what it saw in the page.

@@ -55,6 +55,7 @@ export async function landingRoutes(
             href: `${base}/openapi.json`,
           },
           { rel: 'service-doc', type: 'text/html', href: `${base}/docs` },
+          { rel: 'alternate', type: 'text/html', title: 'Map', href: `${base}/map` },
           {
             rel: 'http://www.opengis.net/def/rel/ogc/1.0/processes',
             type: JSON_TYPE,

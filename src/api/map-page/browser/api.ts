@@ -1,0 +1,58 @@
+/// <reference lib="dom" />
+/** What the page asks the server for. Addresses are relative, so that it works behind a path of a proxy. */
+
+export interface Collection {
+  id: string;
+  title: string;
+  extent: { temporal: { interval: [[string | null, string | null]] } };
+  links: { rel: string }[];
+}
+
+export interface Item {
+  id: string;
+  geometry: object;
+  properties: Record<string, unknown>;
+  assets: Record<string, { roles: string[]; 'eo:bands'?: { name: string; common_name?: string }[] }>;
+}
+
+export interface Found {
+  features: Item[];
+  numberMatched?: number;
+}
+
+export interface TileJson {
+  attribution?: string;
+  bounds: [west: number, south: number, east: number, north: number];
+  center: [lon: number, lat: number, zoom: number];
+  minzoom: number;
+  maxzoom: number;
+}
+
+export interface Series {
+  series: { datetime: string; value: number | null }[];
+}
+
+/** Which tiles, as the parameters of a search name it. */
+export type Filter = { datetime?: string; maxCloud?: number };
+
+/** The answer to a question, with a body or without. Throws what the server says is wrong. */
+export async function ask<T>(path: string, signal: AbortSignal, body?: object): Promise<T> {
+  const post = body && {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  };
+  const response = await fetch(path, { signal, ...post });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.detail ?? `${path} answers ${response.status}`);
+  return answer as T;
+}
+
+/** A filter for searches, which want times with their days. */
+export function inSearch({ datetime, ...others }: Filter): Filter {
+  if (!datetime) return others;
+  const [from, to] = datetime.split('/');
+  const start = from === '..' ? from : `${from}T00:00:00Z`;
+  const end = to === '..' ? to : `${to}T23:59:59.999Z`;
+  return { ...others, datetime: `${start}/${end}` };
+}

@@ -1,0 +1,187 @@
+/// <reference lib="dom" />
+/** The map page: a collection as a map, with the choices of its form; a click shows what is there. */
+import { ask, type Collection, type Filter, type Found, inSearch, type TileJson } from './api.js';
+import { addGraticule } from './graticule.js';
+import { L, type Layer } from './leaflet-global.js';
+import { type Band, bandsOf, type Look, looksOf } from './looks.js';
+import { type Place, showPlace } from './place.js';
+
+const byId = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
+const collection = byId<HTMLSelectElement>('collection');
+const look = byId<HTMLSelectElement>('look');
+const band = byId<HTMLSelectElement>('band');
+const field = (id: string) => byId<HTMLInputElement>(id).value;
+
+// Outlines are there at zooms that have no map tiles.
+const map = L.map('map', { minZoom: 2, maxZoom: 22, worldCopyJump: true, zoomControl: false }).setView(
+  [20, 0],
+  2,
+);
+map.attributionControl.setPrefix('Leaflet');
+L.control.zoom({ position: 'topright' }).addTo(map);
+L.control.scale({ imperial: false }).addTo(map);
+addGraticule(map);
+const cells = L.layerGroup().addTo(map);
+const pin = L.layerGroup().addTo(map);
+
+let bands: Band[] = [];
+let looks: Look[] = [];
+let tiles: Layer | undefined;
+let smallest = 0;
+let place: Place | undefined;
+
+/** Work of one kind at a time: what is begun anew ends what went on. */
+function lastOnly(work: (signal: AbortSignal) => Promise<void>): () => void {
+  let current = new AbortController();
+  return () => {
+    current.abort();
+    current = new AbortController();
+    const { signal } = current;
+    work(signal).catch((error) => {
+      if (!signal.aborted) tell(error.message);
+    });
+  };
+}
+
+const tell = (message: string) => {
+  byId('message').textContent = message;
+};
+
+function filter(): Filter {
+  const [from, to, cloud] = [field('from'), field('to'), Number(field('cloud'))];
+  return {
+    ...((from || to) && { datetime: `${from || '..'}/${to || '..'}` }),
+    ...(cloud < 100 && { maxCloud: cloud }),
+  };
+}
+
+/** The look that is chosen: one that fits the bands, or a band alone. */
+function chosen(): Look {
+  const known = looks[Number(look.value)];
+  if (known) return known;
+  const [low, high, colours] = [field('low'), field('high'), field('colours')];
+  const params = {
+    expression: band.value,
+    ...(low && high && { rescale: `${low},${high}` }),
+    ...(colours && { colormap_name: colours }),
+  };
+  const label = band.selectedOptions[0]?.label ?? '';
+  return { label, params, expression: band.value, values: label };
+}
+
+const address = (id: string) => `xyz/${encodeURIComponent(id)}`;
+
+const drawMap = lastOnly(async (signal) => {
+  byId('bands').hidden = look.value !== 'band';
+  byId('most-cloud').textContent = field('cloud') === '100' ? 'any' : `${field('cloud')} %, where known`;
+  const texts = Object.entries(filter()).map(([name, value]) => [name, String(value)]);
+  const params = new URLSearchParams([...texts, ...Object.entries(chosen().params)]);
+  const json = await ask<TileJson>(`${address(collection.value)}/tilejson.json?${params}`, signal);
+  tiles?.remove();
+  tiles = L.tileLayer(`${address(collection.value)}/{z}/{x}/{y}{r}.png?${params}`, {
+    attribution: escaped(json.attribution ?? ''),
+    minZoom: json.minzoom,
+    maxZoom: 22,
+    maxNativeZoom: json.maxzoom,
+  }).addTo(map);
+  smallest = json.minzoom;
+  tellZoom();
+});
+
+const tellZoom = () => tell(map.getZoom() < smallest ? 'Zoom in to see the map.' : '');
+
+const drawCells = lastOnly(async (signal) => {
+  const view = map.getBounds();
+  const west = Math.max(-180, view.getWest());
+  const east = Math.min(180, view.getEast());
+  if (!byId<HTMLInputElement>('outlines').checked || west >= east) return void cells.clearLayers();
+  const bbox = [west, Math.max(-90, view.getSouth()), east, Math.min(90, view.getNorth())];
+  const found = await ask<Found>('search', signal, {
+    ...inSearch(filter()),
+    collections: [collection.value],
+    bbox,
+    source: 'raw',
+    limit: 1000,
+    fields: { include: ['geometry', 'properties.geocode'] },
+  });
+  const once = new Map(found.features.map((item) => [item.properties['geocode'], item.geometry]));
+  cells.clearLayers();
+  L.geoJSON([...once.values()], { interactive: false, style: { className: 'cell', weight: 1 } }).addTo(cells);
+});
+
+const drawPlace = lastOnly(async (signal) => {
+  if (!place) return;
+  await showPlace(byId('place'), place, {
+    collection: collection.value,
+    filter: filter(),
+    look: chosen(),
+    signal,
+  });
+});
+
+const choose = lastOnly(async (signal) => {
+  const id = encodeURIComponent(collection.value);
+  const [{ features }, json] = await Promise.all([
+    ask<Found>(`collections/${id}/items?limit=1&source=raw`, signal),
+    ask<TileJson>(`${address(collection.value)}/tilejson.json`, signal),
+  ]);
+  bands = features.flatMap(bandsOf);
+  looks = looksOf(bands);
+  look.replaceChildren(
+    ...looks.map(({ label }, i) => new Option(label, String(i))),
+    new Option('One band', 'band'),
+  );
+  band.replaceChildren(...bands.map(({ label, expression }) => new Option(label, expression)));
+  const [west, south, east, north] = json.bounds;
+  const [lon, lat, zoom] = json.center;
+  if (
+    map.getBoundsZoom([
+      [south, west],
+      [north, east],
+    ]) < json.minzoom
+  )
+    map.setView([lat, lon], zoom);
+  else
+    map.fitBounds([
+      [south, west],
+      [north, east],
+    ]);
+  drawAll();
+});
+
+function drawAll(): void {
+  drawMap();
+  drawCells();
+  drawPlace();
+}
+
+/** Leaflet shows attributions as HTML. */
+function escaped(text: string): string {
+  const node = document.createElement('span');
+  node.textContent = text;
+  return node.innerHTML;
+}
+
+collection.addEventListener('change', choose);
+byId('controls').addEventListener('change', (event) => {
+  if (event.target !== collection) drawAll();
+});
+map.on('moveend', () => {
+  drawCells();
+  tellZoom();
+});
+map.on('click', ({ latlng: { lat, lng } }) => {
+  place = { lon: ((((lng + 180) % 360) + 360) % 360) - 180, lat };
+  pin.clearLayers();
+  L.circleMarker([lat, lng], { className: 'pin', radius: 7, interactive: false }).addTo(pin);
+  drawPlace();
+});
+
+if (window.innerWidth < 700) byId<HTMLDetailsElement>('settings').open = false;
+lastOnly(async (signal) => {
+  const { collections } = await ask<{ collections: Collection[] }>('collections', signal);
+  const shown = collections.filter(({ links }) => links.some(({ rel }) => rel === 'xyz'));
+  if (shown.length === 0) return tell('There are no tiles yet. Ingest a scene, then come back.');
+  collection.replaceChildren(...shown.map(({ id, title }) => new Option(title, id)));
+  choose();
+})();

@@ -1,0 +1,45 @@
+/** The map page as HTML; what it does is in `browser/`. */
+
+const COLOURS = ['viridis', 'magma', 'inferno', 'plasma', 'cividis', 'rdylgn', 'terrain'];
+
+export const document = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>tilewright map</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="map/leaflet.css">
+<link rel="stylesheet" href="map/page.css">
+<script src="map/leaflet.js" defer></script>
+<script src="map/page.js" type="module"></script>
+<aside>
+  <details id="settings" open>
+    <summary>tilewright map</summary>
+    <form id="controls">
+      <label>Collection <select id="collection"></select></label>
+      <div class="pair">
+        <label>From <input type="date" id="from"></label>
+        <label>To <input type="date" id="to"></label>
+      </div>
+      <label>Cloud at most: <output id="most-cloud">any</output>
+        <input type="range" id="cloud" min="0" max="100" step="5" value="100"></label>
+      <label>Look <select id="look"></select></label>
+      <div id="bands" hidden>
+        <label>Band <select id="band"></select></label>
+        <div class="pair">
+          <label>Darkest <input type="number" id="low" step="any" placeholder="auto"></label>
+          <label>Brightest <input type="number" id="high" step="any" placeholder="auto"></label>
+        </div>
+        <label>Colours <select id="colours"><option value="">as they are</option>
+          ${COLOURS.map((name) => `<option>${name}</option>`).join('')}</select></label>
+      </div>
+      <label class="check"><input type="checkbox" id="outlines" checked> Outlines of tiles</label>
+    </form>
+  </details>
+  <p id="message" role="status"></p>
+  <section id="place" aria-live="polite"><p>Click the map to see the dates of a place.</p></section>
+</aside>
+<main id="map"></main>
+</html>
+`;

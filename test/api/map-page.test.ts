@@ -1,0 +1,163 @@
+/** The map page: its files, and what people see of it in a real browser. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type Locator, type Page, chromium as program } from 'playwright-core';
+import { nodeWithScenes, pictureOf } from '../imagery/maps.js';
+import { chromium, needsChromium } from '../support/chromium.js';
+
+const SCENES = [
+  { datetime: '2024-06-01T10:00:00Z', cloud: 40, seed: 1 },
+  { datetime: '2024-06-11T10:00:00Z', cloud: 0, seed: 2 },
+  { datetime: '2024-07-01T10:00:00Z', cloud: 0, seed: 3 },
+];
+
+test('everything that the page names is served, and nothing from elsewhere is allowed', async (t) => {
+  const { node } = await nodeWithScenes(t, []);
+  const get = (url: string, headers = {}) => node.server.inject({ url, headers });
+  const page = await get('/map');
+  assert.match(String(page.headers['content-type']), /text\/html/);
+  const policy = String(page.headers['content-security-policy']);
+  assert.match(policy, /default-src 'none'/);
+  assert.doesNotMatch(policy, /http|\*|unsafe/);
+  assert.doesNotMatch(page.body, /https?:|<style|<script>|style=/);
+  const wanted = [...page.body.matchAll(/(?:src|href)="(map\/[^"]+)"/g)].map(([, path]) => `/${path}`);
+  assert.equal(wanted.length, 4);
+  const seen = new Set<string>();
+  for (const path of wanted) {
+    if (seen.has(path)) continue;
+    seen.add(path);
+    const answer = await get(path);
+    assert.equal(answer.statusCode, 200, path);
+    assert.match(String(answer.headers['content-type']), path.endsWith('.css') ? /text\/css/ : /javascript/);
+    assert.equal((await get(path, { 'if-none-match': answer.headers.etag })).statusCode, 304);
+    if (!path.endsWith('leaflet.js'))
+      for (const [, name] of answer.body.matchAll(/from '\.\/(.*?)'/g)) wanted.push(`/map/${name}`);
+  }
+  assert.ok(seen.size > 8);
+});
+
+/** Waits that end, even on a machine that is busy with other things. */
+const PATIENCE = 120_000;
+
+/**
+ * Opens the page of a server in a browser of its own and closes it after `look`. Fails where a script failed, something was
+ * written to the console, an answer was an error, or another host was asked.
+ */
+async function inBrowser(url: string, width: number, look: (page: Page) => Promise<void>): Promise<void> {
+  const profile = await mkdtemp(join(tmpdir(), 'tilewright-test-'));
+  const quiet = ['background-networking', 'component-update', 'sync'].map((name) => `--disable-${name}`);
+  const context = await program.launchPersistentContext(profile, {
+    executablePath: chromium!,
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', ...quiet],
+    viewport: { width, height: 760 },
+    timeout: PATIENCE,
+  });
+  try {
+    const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE);
+    const complaints: string[] = [];
+    page.on('console', (message) => complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('response', (answer) => {
+      if (answer.status() >= 400) complaints.push(`${answer.status()} ${answer.url()}`);
+    });
+    page.on('request', (request) => {
+      const { protocol, origin } = new URL(request.url());
+      if (protocol !== 'data:' && origin !== new URL(url).origin) complaints.push(`asks ${request.url()}`);
+    });
+    await page.goto(`${url}/map`);
+    await look(page);
+    assert.deepEqual(complaints, []);
+  } finally {
+    await context.close();
+    // Its processes may still write for a moment.
+    await rm(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  }
+}
+
+/** Pixels of a picture as the browser shows it, red, green, blue and opacity. */
+function drawn(picture: Locator): Promise<{ src: string; pixels: number[] }> {
+  return picture.evaluate((node) => {
+    const image = node as HTMLImageElement;
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+    const context = canvas.getContext('2d')!;
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+    return { src: image.src, pixels: [...data] };
+  });
+}
+
+test('a browser shows the map, and the dates and values of a place', needsChromium, async (t) => {
+  const { node } = await nodeWithScenes(t, SCENES);
+  await inBrowser(await node.listen('127.0.0.1', 0), 1200, async (page) => {
+    const box = (await page.locator('#map').boundingBox())!;
+    const middle = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+
+    /** The map tile in the middle of the map shows what the server answers for it. */
+    const sameAsServer = async (query: RegExp) => {
+      await page.waitForFunction((pattern) => {
+        const shown = [...document.querySelectorAll<HTMLImageElement>('.leaflet-tile')];
+        const right = (one: HTMLImageElement) => new RegExp(pattern).test(one.src);
+        return shown.length > 0 && shown.every((one) => right(one) && one.matches('.leaflet-tile-loaded'));
+      }, query.source);
+      const index = await page.evaluate(({ x, y }) => {
+        const holds = ({ left, right, top, bottom }: DOMRect) =>
+          left <= x && x < right && top <= y && y < bottom;
+        return [...document.querySelectorAll('.leaflet-tile')].findIndex((one) =>
+          holds(one.getBoundingClientRect()),
+        );
+      }, middle);
+      const { src, pixels } = await drawn(page.locator('.leaflet-tile').nth(index));
+      const { pathname, search } = new URL(src);
+      const answer = await pictureOf(node, pathname + search);
+      const opaque = answer.pixels.filter((value, i) => i % 4 === 3 && value === 255).length;
+      assert.ok(opaque > 1000, `${opaque} pixels of ${src} show something`);
+      // What is transparent has no colour of its own.
+      for (let i = 0; i < pixels.length; i += 4)
+        if (answer.pixels[i + 3] === 255)
+          assert.deepEqual(pixels.slice(i, i + 4), [...answer.pixels.subarray(i, i + 4)], `pixel ${i / 4}`);
+    };
+
+    await sameAsServer(/\.png\?$/);
+    assert.equal((await page.locator('path.cell').count()) > 0, true, 'outlines of tiles');
+    await page.selectOption('#look', { label: 'NDVI' });
+    await sameAsServer(/expression=ndvi/);
+    await page.selectOption('#look', { label: 'One band' });
+    await page.selectOption('#band', { index: 3 });
+    await page.selectOption('#colours', 'viridis');
+    await sameAsServer(/expression=10m_b4&colormap_name=viridis/);
+
+    // Beside the middle, which is on the edge of cells.
+    await page.mouse.click(middle.x + 40, middle.y + 30);
+    await page.waitForSelector('#place .chart');
+    const dates = await page.locator('#place li a').allTextContents();
+    assert.deepEqual(dates, ['2024-07-01 10:00', '2024-06-11 10:00', '2024-06-01 10:00']);
+    const geometry = await page.locator('#place h2').textContent();
+    assert.match(geometry!, /^47\.8\d+°N, 15\.0\d+°E$/);
+    assert.equal(await page.locator('figcaption').textContent(), 'nir, 3 of 3 dates are clear');
+    assert.equal(await page.locator('#place .dot').count(), 3, 'all dates are clear in the middle');
+
+    await page.fill('#from', '2024-06-05');
+    await page.fill('#to', '2024-06-30');
+    await page.waitForFunction(() => document.querySelectorAll('#place li').length === 1);
+    assert.deepEqual(await page.locator('#place li a').allTextContents(), ['2024-06-11 10:00']);
+    assert.equal(await page.locator('#message').textContent(), '');
+  });
+});
+
+test('the page fits a phone', needsChromium, async (t) => {
+  const { node } = await nodeWithScenes(t, SCENES.slice(1, 2));
+  await inBrowser(await node.listen('127.0.0.1', 0), 390, async (page) => {
+    await page.waitForSelector('.leaflet-tile-loaded');
+    const map = (await page.locator('#map').boundingBox())!;
+    assert.ok(map.width === 390 && map.height > 300, 'the map has the width');
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, 'nothing is wider');
+    await page.click('summary');
+    await page.selectOption('#look', { label: 'NDVI' });
+    await page.waitForSelector('.leaflet-tile-loaded[src*=ndvi]');
+  });
+});
