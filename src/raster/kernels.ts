@@ -126,19 +126,27 @@ export function halveByMeanInside(
   round: boolean,
 ): void {
   for (let row = 0, to = 0; row < height; row += 2) {
-    const lastRow = Math.min(row + 2, height);
+    const upper = row * width;
+    const lower = Math.min(row + 1, height - 1) * width;
     for (let column = 0; column < width; column += 2, to++) {
-      const lastColumn = Math.min(column + 2, width);
-      let sum = 0;
-      let count = 0;
-      for (let y = row; y < lastRow; y++) {
-        for (let at = y * width + column; at < y * width + lastColumn; at++) {
+      const right = Math.min(column + 1, width - 1);
+      const a = upper + column;
+      const b = upper + right;
+      const c = lower + column;
+      const d = lower + right;
+      if ((mask[a] | mask[b] | mask[c] | mask[d]) === 0) continue;
+      let sum = source[a] + source[b] + source[c] + source[d];
+      let count = 4;
+      if (mask[a] === 0 || mask[b] === 0 || mask[c] === 0 || mask[d] === 0) {
+        sum = 0;
+        count = 0;
+        for (const at of [a, b, c, d]) {
           if (mask[at] === 0) continue;
           sum += source[at];
           count++;
         }
       }
-      if (count > 0) out[to] = round ? Math.floor(sum / count + 0.5) : sum / count;
+      out[to] = round ? Math.floor(sum / count + 0.5) : sum / count;
     }
   }
 }
