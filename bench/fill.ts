@@ -91,7 +91,7 @@ function writeDate(folder: string, date: number, share: number): TileFiles {
   };
   const validPercent = bands.map(() => 100);
   const files = [
-    encodeCell(cell, { bands, validPercent, coverage: 100, mask: null }).file,
+    encodeCell(cell, { bands, validPercent, coverage: 100, valid: mask, mask: null }).file,
     encodeMask(cell, mask).file,
   ];
   const groups = files.map(({ record, bytes }) => {

@@ -168,14 +168,14 @@ function peerGroups(scene: Scene) {
   }));
 }
 
-/** One warp a row of cells, then its tiles, in one process. */
-export async function gdalRows(scene: Scene, tiles: Tile[]): Promise<TreeCost> {
+/** One warp a row of cells, then its tiles, in one process, which may do it several times. */
+export async function gdalRows(scene: Scene, tiles: Tile[], repeat = 1): Promise<TreeCost> {
   const folder = mkdtempSync(join(tmpdir(), 'tilewright-bench-'));
   try {
     const rows = [...new Set(tiles.map(({ bbox }) => bbox[1]))].map((south) =>
       tiles.filter(({ bbox }) => bbox[1] === south),
     );
-    const job = { folder, groups: peerGroups(scene), rows };
+    const job = { folder, groups: peerGroups(scene), rows, repeat };
     return await measureTree(PYTHON, [ROWS_SCRIPT], JSON.stringify(job));
   } finally {
     rmSync(folder, { recursive: true });

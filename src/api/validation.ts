@@ -2,39 +2,56 @@
  * Requests are held against the schemas of their routes. What comes in a URL or a header is text, and becomes the number or
  * list that the schema asks for; JSON says itself what it is, and is taken as it stands.
  */
-import AjvCompiler from '@fastify/ajv-compiler';
+import { Ajv, type ValidateFunction } from 'ajv';
 import type { FastifyServerOptions } from 'fastify';
 
 type SchemaController = NonNullable<FastifyServerOptions['schemaController']>;
-type Factory = NonNullable<NonNullable<SchemaController['compilersFactory']>['buildValidator']>;
+type Factories = NonNullable<SchemaController['compilersFactory']>;
 
-const OPTIONS = { removeAdditional: false, allErrors: false } as const;
+/** A schema as Fastify hands it over, and the part of a request that it is for: body, querystring, params or headers. */
+interface RouteSchema {
+  schema: { format?: string };
+  httpPart?: string;
+}
 
-const buildValidator = ((schemas: Parameters<Factory>[0]) => {
-  const build = AjvCompiler();
-  const ofText = build(schemas, { customOptions: { ...OPTIONS, coerceTypes: 'array' } });
-  const ofJson = build(schemas, { customOptions: { ...OPTIONS, coerceTypes: false } });
-  return (route: Parameters<typeof ofText>[0] & { httpPart?: string; schema: { format?: string } }) => {
-    if (route.httpPart !== 'body') return finite(ofText(route) as Validator);
+const OPTIONS = { strict: false, useDefaults: true, validateFormats: false } as const;
+
+function buildValidator() {
+  const ofText = new Ajv({ ...OPTIONS, coerceTypes: 'array' });
+  const ofJson = new Ajv({ ...OPTIONS, coerceTypes: false });
+  return ({ schema, httpPart }: RouteSchema) => {
+    if (httpPart !== 'body') return validator(() => ofText.compile(schema), infiniteNumber);
     // A file that is sent is a stream, and no text that could be looked at.
-    return route.schema.format === 'binary' ? () => true : ofJson(route);
+    return schema.format === 'binary' ? () => true : validator(() => ofJson.compile(schema));
   };
-}) as Factory;
+}
 
-interface Validator {
-  (data: unknown): unknown;
-  errors?: object[] | null;
+interface Fault {
+  instancePath: string;
+  message?: string;
+  params: object;
+}
+
+/** A schema is compiled at the first request of its route, not at the start: compiling all takes longer than most commands. */
+function validator(compile: () => ValidateFunction, alsoFaulty?: (data: object) => Fault | undefined) {
+  let validate: ValidateFunction | undefined;
+  return (data: object | null) => {
+    validate ??= compile();
+    if (!validate(data)) return { error: validate.errors };
+    const fault = alsoFaulty?.(data ?? {});
+    return fault ? { error: [fault] } : true;
+  };
 }
 
 /** The text `Infinity` is made a number, which no bound of a schema then holds: it is refused. */
-function finite(validate: Validator) {
-  return (data: Record<string, unknown> | null) => {
-    if (!validate(data)) return { error: validate.errors };
-    for (const [name, value] of Object.entries(data ?? {}))
-      if ([value].flat().some((one) => one === Infinity || one === -Infinity))
-        return { error: [{ instancePath: `/${name}`, message: 'must be a finite number', params: {} }] };
-    return true;
-  };
+function infiniteNumber(data: object): Fault | undefined {
+  const [name] =
+    Object.entries(data).find(([, value]) =>
+      [value].flat().some((one) => one === Infinity || one === -Infinity),
+    ) ?? [];
+  return name === undefined
+    ? undefined
+    : { instancePath: `/${name}`, message: 'must be a finite number', params: {} };
 }
 
 /**
@@ -42,5 +59,9 @@ function finite(validate: Validator) {
  * they do not name, and would be no faster on documents that are mostly text.
  */
 export const schemaController: SchemaController = {
-  compilersFactory: { buildValidator, buildSerializer: () => () => (document) => JSON.stringify(document) },
+  compilersFactory: {
+    // Fastify gives a compiler an object with the schema; its types say the schema itself.
+    buildValidator: buildValidator as unknown as Factories['buildValidator'],
+    buildSerializer: () => () => (document) => JSON.stringify(document),
+  },
 };

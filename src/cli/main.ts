@@ -3,48 +3,37 @@
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { version } from '../version.js';
-import { coalesceCommand } from './commands/coalesce.js';
-import { deleteCommand } from './commands/delete.js';
-import { demoCommand } from './commands/demo.js';
-import { fillCommand } from './commands/fill.js';
-import { infoCommand } from './commands/info.js';
-import { ingestCommand } from './commands/ingest.js';
-import { jobsCommand } from './commands/jobs.js';
-import { modelsCommand } from './commands/models.js';
-import { searchCommand } from './commands/search.js';
-import { seriesCommand } from './commands/series.js';
-import { serveCommand } from './commands/serve.js';
-import { splitCommand } from './commands/split.js';
-import { tensorCommand } from './commands/tensor.js';
-import { trainCommand } from './commands/train.js';
-import { verifyCommand } from './commands/verify.js';
 import { applyConfigFile } from './options.js';
 
-function buildProgram(): Command {
+/** Loaded by name, so that a command does not wait for the code of the others. */
+const COMMANDS: Record<string, () => Promise<Command>> = {
+  demo: async () => (await import('./commands/demo.js')).demoCommand(),
+  serve: async () => (await import('./commands/serve.js')).serveCommand(),
+  ingest: async () => (await import('./commands/ingest.js')).ingestCommand(),
+  search: async () => (await import('./commands/search.js')).searchCommand(),
+  series: async () => (await import('./commands/series.js')).seriesCommand(),
+  fill: async () => (await import('./commands/fill.js')).fillCommand(),
+  split: async () => (await import('./commands/split.js')).splitCommand(),
+  coalesce: async () => (await import('./commands/coalesce.js')).coalesceCommand(),
+  tensor: async () => (await import('./commands/tensor.js')).tensorCommand(),
+  train: async () => (await import('./commands/train.js')).trainCommand(),
+  models: async () => (await import('./commands/models.js')).modelsCommand(),
+  jobs: async () => (await import('./commands/jobs.js')).jobsCommand(),
+  info: async () => (await import('./commands/info.js')).infoCommand(),
+  delete: async () => (await import('./commands/delete.js')).deleteCommand(),
+  verify: async () => (await import('./commands/verify.js')).verifyCommand(),
+};
+
+/** With the command that `argv` begins with, or with all where it names none, for help and hints. */
+async function buildProgram(argv: string[]): Promise<Command> {
   const program = new Command('tilewright')
     .description('Geohash tiles, space-time queries and a small model for each place, from satellite scenes.')
     .version(version)
     .showHelpAfterError('(add --help for the flags)')
     .exitOverride();
-  const commands = [
-    demoCommand,
-    serveCommand,
-    ingestCommand,
-    searchCommand,
-    seriesCommand,
-    fillCommand,
-    splitCommand,
-    coalesceCommand,
-    tensorCommand,
-    trainCommand,
-    modelsCommand,
-    jobsCommand,
-    infoCommand,
-    deleteCommand,
-    verifyCommand,
-  ];
-  for (const make of commands) {
-    const command = make().copyInheritedSettings(program);
+  const named = Object.hasOwn(COMMANDS, argv[0]) ? [COMMANDS[argv[0]]] : Object.values(COMMANDS);
+  for (const make of named) {
+    const command = (await make()).copyInheritedSettings(program);
     program.addCommand(command.hook('preAction', (_, action) => applyConfigFile(action)));
   }
   return program;
@@ -61,7 +50,8 @@ async function main(): Promise<void> {
     if (error.code !== 'EPIPE') throw error;
   });
   try {
-    await buildProgram().parseAsync(process.argv.map(placeWithMinus));
+    const argv = process.argv.slice(2).map(placeWithMinus);
+    await (await buildProgram(argv)).parseAsync(argv, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) {
       process.exitCode = error.exitCode === 0 ? 0 : 2;

@@ -83,7 +83,10 @@ interface Item {
   assets: Record<string, { href: string }>;
 }
 
-/** No server answers the addresses of assets here, so that they become the files' own paths: GDAL and QGIS open these. */
+/**
+ * No server answers the addresses of assets here, so that they become the files' own paths: GDAL and QGIS open these. Of a
+ * picture there is no file.
+ */
 async function nameLocalFiles(
   node: TilewrightNode,
   answer: (Partial<Item> & { features?: Item[] }) | null,
@@ -92,7 +95,10 @@ async function nameLocalFiles(
   for (const { id, assets } of items) {
     const tile = await node.storage.getTile(id);
     if (!tile) continue;
-    for (const [group, asset] of Object.entries(assets))
-      asset.href = resolve(node.storage.tilePath(tile, group));
+    for (const [name, asset] of Object.entries(assets)) {
+      if (tile.groups.some((group) => group.name === name))
+        asset.href = resolve(node.storage.tilePath(tile, name));
+      else delete assets[name];
+    }
   }
 }

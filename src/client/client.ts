@@ -17,6 +17,8 @@ export interface Progress {
 export interface RunHooks {
   signal?: AbortSignal;
   onProgress?(progress: Progress): void;
+  /** Each line of the job's log, once. */
+  onLog?(line: LogLine): void;
 }
 
 export interface SearchRequest extends FilterParams {
@@ -164,9 +166,11 @@ export class Client {
     hooks: RunHooks,
   ): Promise<{ job: string; results: Results }> {
     let pause = FIRST_POLL;
+    const tellLog = this.logTeller(job.jobID, hooks);
     try {
       while (!hasEnded(job.status)) {
         hooks.onProgress?.(job);
+        await tellLog();
         await sleep(pause, undefined, { signal: hooks.signal });
         pause = Math.min(LAST_POLL, pause * 1.5);
         job = await this.ask<JobDocument>('GET', `/jobs/${job.jobID}`);
@@ -177,11 +181,25 @@ export class Client {
       throw stopped.because(error, job.jobID);
     }
     hooks.onProgress?.(job);
+    await tellLog();
     if (job.status !== 'successful') {
       if (!job.error) throw badAnswer(`/jobs/${job.jobID}`, 200);
       throw new JobError(job.error, job.results);
     }
     return { job: job.jobID, results: await this.ask<Results>('GET', `/jobs/${job.jobID}/results`) };
+  }
+
+  /** Tells the lines that have come since it was called last. */
+  private logTeller(job: string, { onLog }: RunHooks): () => Promise<void> {
+    let after = 0;
+    return async () => {
+      if (!onLog) return;
+      const next = () => this.jobLog(job, { after });
+      for (let lines = await next(); lines.length > 0; lines = await next()) {
+        for (const line of lines) onLog(line);
+        after = lines.at(-1)?.seq ?? after;
+      }
+    };
   }
 
   private start(process: string, inputs: object): Promise<JobDocument> {

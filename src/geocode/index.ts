@@ -5,5 +5,6 @@ export type { Bbox, Bounds, Grid, GridName } from './grid.js';
 export { gridByName, grids } from './grids.js';
 export { groundDistance, groundSize, metresPerDegree } from './ground.js';
 export { type PixelGrid, pixelGrids } from './pixel-grid.js';
+export { fitPixelSizes, type PixelSize, type PixelSizes, pixelGridsOf } from './pixel-sizes.js';
 export { defaultPrecision } from './precision.js';
 export { quadtile } from './quadtile.js';

@@ -21,7 +21,7 @@ export interface BandFile {
 }
 
 /** Group and number of a band, both from 0. */
-interface BandPlace {
+export interface BandPlace {
   group: number;
   band: number;
 }
@@ -72,23 +72,39 @@ export interface Resolved {
   programs: Program[];
   /** The bands that the programs need, in the order in which they count them. */
   places: BandPlace[];
+  /** Bands that stand for others that are not there: near infrared by its other name. */
+  instead: { asked: string; taken: string }[];
 }
 
 /** Finds the bands of expressions. Throws TW_IMAGERY_BAND, naming the bands that there are. */
 export function resolveBands(expressions: Expression[], groups: GroupRecord[]): Resolved {
   const places = bandPlaces(groups);
   const used: string[] = [];
+  const instead = new Map<string, string>();
   const bandOf = (name: string): number | Expression => {
     const found = places.has(name) ? name : OTHER_NAME[name];
     if (found === undefined || !places.has(found)) {
       if (Object.hasOwn(PREDEFINED, name)) return PREDEFINED[name];
       throw unknownBand(name, [...places.keys()]);
     }
+    if (found !== name) instead.set(name, found);
     const known = used.indexOf(found);
     return known >= 0 ? known : used.push(found) - 1;
   };
   const programs = expressions.map((expression) => compile(expression, bandOf));
-  return { programs, places: used.map((name) => places.get(name)!) };
+  return {
+    programs,
+    places: used.map((name) => places.get(name)!),
+    instead: [...instead].map(([asked, taken]) => ({ asked, taken })),
+  };
+}
+
+/** The band that is called so in these groups, however its name is written; else an expression. Throws TW_IMAGERY_EXPRESSION. */
+export function bandOrExpression(text: string, groups: GroupRecord[]): Expression {
+  const isBand = groups.some(({ bands }) =>
+    bands.some(({ name, commonName }) => name === text || commonName === text),
+  );
+  return isBand ? { kind: 'band', name: plainName(text), position: 0 } : parseExpression(text);
 }
 
 /** Tiles of equal layouts have the same bands in the same places. */

@@ -1,7 +1,8 @@
 /**
  * Stored tile files, with their overviews. They are what `encodeCog` writes and nothing else: classic little-endian TIFF,
- * tiled, one band after another, deflate with a predictor. Knowing this, one short read gives the whole structure, and a
- * block can be decoded down to the row that is wanted and no further.
+ * tiled, one band after another, deflate with a predictor; where a mask says which pixels hold data, each level is followed
+ * by its mask. Knowing this, one short read gives the whole structure, and a block can be decoded down to the row that is
+ * wanted and no further.
  */
 import { readSync } from 'node:fs';
 import { constants, inflateSync } from 'node:zlib';
@@ -29,6 +30,8 @@ export interface Cog {
   bands: number;
   /** From the full image to the smallest overview. */
   levels: StoredLevel[];
+  /** Of each level, one bit a pixel; empty where the values tell by themselves what holds data. */
+  masks: StoredLevel[];
 }
 
 /** Blocks of tiles have 512 x 512 pixels at most; a damaged file may say anything. */
@@ -69,18 +72,35 @@ function parseCog(bytes: Buffer): Cog | number {
       fields.set(bytes.readUInt16LE(entry), values);
     }
     const level = levelOf(fields);
-    cog ??= { dataType: dataTypeOf(fields), bands: fields.get(277)?.[0] ?? 1, levels: [] };
-    cog.levels.push(level);
+    if (cog && (fields.get(254)?.[0] ?? 0) & MASK) cog.masks.push(level);
+    else {
+      cog ??= { dataType: dataTypeOf(fields), bands: fields.get(277)?.[0] ?? 1, levels: [], masks: [] };
+      cog.levels.push(level);
+    }
     const next = bytes.readUInt32LE(end - 4);
     if (next !== 0 && next <= at) throw new Error('its directories go in a circle');
     at = next;
   }
   if (!cog) throw new Error('it has no image');
+  requireMasks(cog);
   return cog;
+}
+
+/** All levels have a mask of their size and blocks, or none has. */
+function requireMasks({ levels, masks }: Cog): void {
+  const alike = (a: Level, b: Level | undefined) =>
+    a.width === b?.width &&
+    a.height === b.height &&
+    a.blockWidth === b.blockWidth &&
+    a.blockHeight === b.blockHeight;
+  if (masks.length > 0 && !levels.every((level, i) => alike(level, masks[i])))
+    throw new Error('its masks are not of the size of its images');
 }
 
 const SHORT = 3;
 const LONG = 4;
+/** NewSubfileType. */
+const MASK = 4;
 
 /** The whole numbers of an entry; none for other types. */
 function numbersAt(bytes: Buffer, entry: number): Uint32Array | number {
@@ -136,13 +156,38 @@ export function readBlock(
   rows: number,
   firstRow = 0,
 ): PixelArray {
-  const { blockWidth, blockHeight, perBand, offsets, byteCounts } = cog.levels[level];
+  const { blockWidth, perBand } = cog.levels[level];
   const index = band * perBand + block;
   if (!(block < perBand && band < cog.bands)) throw new Error(`it has no block ${block} of band ${band}`);
+  const bytes = inflateRows(file, cog.levels[level], index, rows, blockWidth * bytesPerSample(cog.dataType));
+  const pixels = pixelsOf(cog.dataType, bytes.buffer, bytes.byteOffset, rows * blockWidth);
+  undoPredictor(pixels, cog.dataType, blockWidth, rows, firstRow);
+  return pixels;
+}
+
+/** Rows [0, rows) of a block of the mask of a file that has one: 1 where there is data, else 0. */
+export function readMaskBlock(
+  file: number,
+  { masks }: Cog,
+  { level, block }: { level: number; block: number },
+  rows: number,
+): Uint8Array {
+  const { blockWidth, perBand } = masks[level];
+  if (block >= perBand) throw new Error(`its mask has no block ${block}`);
+  const bits = inflateRows(file, masks[level], block, rows, blockWidth / 8);
+  return Uint8Array.from({ length: rows * blockWidth }, (_, i) => (bits[i >> 3] >> (7 - (i & 7))) & 1);
+}
+
+/** The bytes of the first rows of a block, as long as its stream holds them. */
+function inflateRows(
+  file: number,
+  { blockWidth, blockHeight, offsets, byteCounts }: StoredLevel,
+  index: number,
+  rows: number,
+  rowBytes: number,
+): Uint8Array {
   if (byteCounts[index] > blockWidth * blockHeight * WORST_PIXEL)
     throw new Error(`block ${index} has ${byteCounts[index]} bytes`);
-  const size = bytesPerSample(cog.dataType);
-  const rowBytes = blockWidth * size;
   const wanted = rows * rowBytes;
   const share = rows / blockHeight;
   const enough = Math.min(
@@ -153,9 +198,7 @@ export function readBlock(
   if (bytes.length < wanted && enough < byteCounts[index])
     bytes = inflateStart(readBytes(file, offsets[index], byteCounts[index]), wanted);
   if (bytes.length < wanted) throw new Error(`block ${index} holds ${bytes.length} bytes of ${wanted}`);
-  const pixels = pixelsOf(cog.dataType, bytes.buffer, bytes.byteOffset, rows * blockWidth);
-  undoPredictor(pixels, cog.dataType, blockWidth, rows, firstRow);
-  return pixels;
+  return bytes;
 }
 
 function readBytes(file: number, from: number, length: number): Buffer {

@@ -1,6 +1,6 @@
 /** Maps, previews and time series of stored tiles. */
 import { availableParallelism } from 'node:os';
-import { type Bbox, type Grid, gridByName, quadtile } from '../geocode/index.js';
+import { type Bbox, cellBbox, type Grid, gridByName, quadtile } from '../geocode/index.js';
 import { all, collectionExtents, type Filter, searchTiles } from '../query/index.js';
 import { WorkerPool } from '../raster/index.js';
 import type { CollectionRecord, Storage, TileRecord, TileSource } from '../storage/index.js';
@@ -44,6 +44,11 @@ export interface MapExtent {
   minZoom: number;
   /** Of the finest pixels; larger zooms show them larger. */
   maxZoom: number;
+  /** Where and how large to look at first: all that there is, or where that is too much for a map, one tile of it. */
+  center: [lon: number, lat: number, zoom: number];
+  /** Milliseconds since 1970 of all that it has. */
+  start: number | null;
+  end: number | null;
 }
 
 const CACHE_BYTES = 128e6;
@@ -52,6 +57,8 @@ const LOOKS_BYTES = 1e6;
 const LOOK_BYTES = 1000;
 /** Cells that a map tile may show: each takes at least one block of a file. */
 const MOST_CELLS = 256;
+/** Web maps end here, degrees. */
+const LARGEST_LATITUDE = 85.0511;
 /** Longest side of a preview, pixels. */
 const PREVIEW_SIDE = 512;
 
@@ -116,8 +123,14 @@ export class Imagery {
     const extent = collectionExtents(this.source.storage.index).get(collection.id);
     if (!reference || !extent) return undefined;
     await this.look(reference, look);
+    const { bbox: bounds, start, end } = extent;
     const minZoom = smallestZoom(collection);
-    return { bounds: extent.bbox, minZoom, maxZoom: Math.max(minZoom, finestZoom(reference)) };
+    const maxZoom = Math.max(minZoom, finestZoom(reference));
+    const fit = zoomOf(bounds);
+    const [west, south, east, north] =
+      fit < minZoom ? cellBbox(gridByName(reference.grid), reference.geocode) : bounds;
+    const zoom = Math.min(maxZoom, Math.max(minZoom, fit));
+    return { bounds, minZoom, maxZoom, center: [(west + east) / 2, (south + north) / 2, zoom], start, end };
   }
 
   /** Values of an expression at a place by date. Throws TW_IMAGERY_BAND, _TOO_MUCH, _TILE_FILE. */
@@ -183,6 +196,18 @@ function smallestZoom({ grid: name, precision }: CollectionRecord): number {
   // A map tile at the equator is as high as it is wide; latitudes of the whole grid span half of its longitudes.
   const down = grid.epsg === 3857 ? across : (2 * (grid.extent.north - grid.extent.south)) / height;
   for (let zoom = 0; ; zoom++) if ((across / 2 ** zoom) * (down / 2 ** zoom) <= MOST_CELLS) return zoom;
+}
+
+/** Pixels that a whole extent shall fit into. */
+const VIEW_SIDE = 512;
+
+/** The largest zoom at which an extent fits into a view. */
+function zoomOf([west, south, east, north]: Bbox): number {
+  const [left, bottom] = quadtile.fromLonLat(west, Math.max(south, -LARGEST_LATITUDE));
+  const [right, top] = quadtile.fromLonLat(east, Math.min(north, LARGEST_LATITUDE));
+  const world = quadtile.extent.east - quadtile.extent.west;
+  const side = Math.max(right - left, top - bottom);
+  return Math.max(0, Math.floor(Math.log2((world / side) * (VIEW_SIDE / 256))));
 }
 
 /** The zoom whose pixels are as fine as a tile's finest ones. */

@@ -1,5 +1,8 @@
+export { type BandPlace, bandOrExpression, resolveBands } from './bands.js';
 export { COLORMAPS } from './colormaps.js';
+export { unknownBand } from './errors.js';
 export { parseExpression } from './expression/parse.js';
+export { evaluate, type Program } from './expression/program.js';
 export { Imagery, type ImageryOptions, type MapExtent, type MapRequest } from './imagery.js';
 export type { LookParams } from './look.js';
 export type { PictureFormat } from './paint.js';

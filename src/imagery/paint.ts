@@ -1,5 +1,4 @@
 /** Pictures as PNG and WebP. */
-import sharp from 'sharp';
 import type { Look } from './look.js';
 import type { Picture } from './mosaic.js';
 
@@ -43,12 +42,14 @@ function stretched(plane: Float64Array, [low, high]: readonly [number, number]):
 const PNG = { compressionLevel: 3, adaptiveFiltering: false };
 const WEBP = { quality: 80, effort: 2 };
 
-export function encodePicture(
+export async function encodePicture(
   pixels: Uint8Array,
   width: number,
   height: number,
   format: PictureFormat,
 ): Promise<Buffer> {
+  // Loaded at the first picture: a fifth of a second that most commands do not need.
+  const { default: sharp } = await import('sharp');
   const image = sharp(pixels, { raw: { width, height, channels: 4 } });
   return (format === 'png' ? image.png(PNG) : image.webp(WEBP)).toBuffer();
 }

@@ -4,7 +4,7 @@
  */
 import type { BandFile } from './bands.js';
 import { isClear } from './clear.js';
-import { type Cog, readBlock } from './cog.js';
+import { type Cog, readBlock, readMaskBlock } from './cog.js';
 import { evaluate, type Program } from './expression/program.js';
 import type { PixelList } from './region.js';
 import { withTileFile } from './tile-file.js';
@@ -80,7 +80,10 @@ function physicalAt(files: BandFile[], pixels: PixelList, width: number, height:
   return bands;
 }
 
-/** Stored values of bands of one file at the centres of pixels of an image of `width` x `height` over the same cell. */
+/**
+ * Stored values of bands of one file at the centres of pixels of an image of `width` x `height` over the same cell; NaN where
+ * the file's mask says that there is no data.
+ */
 function storedAt(files: BandFile[], pixels: PixelList, width: number, height: number): Float64Array[] {
   const [{ path, width: fileWidth, height: fileHeight }] = files;
   const columns = pixels.columns.map((column) => Math.floor(((column + 0.5) * fileWidth) / width));
@@ -92,13 +95,15 @@ function storedAt(files: BandFile[], pixels: PixelList, width: number, height: n
       const out = new Float64Array(columns.length);
       for (const [block, { first, last }] of blocks) {
         const values = readBlock(handle, cog, { level: 0, band, block }, last + 1, first);
+        const mask = cog.masks[0] && readMaskBlock(handle, cog, { level: 0, block }, last + 1);
         const left = (block % across) * blockWidth;
         const top = Math.floor(block / across) * blockHeight;
         for (let i = 0; i < out.length; i++) {
           const column = columns[i] - left;
           const row = rows[i] - top;
-          if (column >= 0 && column < blockWidth && row >= 0 && row < blockHeight)
-            out[i] = values[row * blockWidth + column];
+          if (column < 0 || column >= blockWidth || row < 0 || row >= blockHeight) continue;
+          const at = row * blockWidth + column;
+          out[i] = mask?.[at] === 0 ? NaN : values[at];
         }
       }
       return out;

@@ -6,11 +6,13 @@ import type { AcquisitionValues, TilePart } from './region-values.js';
 export interface Structure {
   dataType: DataType;
   levels: Level[];
+  /** A mask says which pixels hold data. */
+  masked: boolean;
 }
 
 export type Task =
   | { kind: 'structure'; path: string }
-  | { kind: 'block'; path: string; level: number; band: number; block: number }
+  | { kind: 'block'; path: string; level: number; band: number | 'mask'; block: number }
   | { kind: 'series'; acquisitions: TilePart[][] };
 
 export type Result =

@@ -28,14 +28,34 @@ export class TileReader {
     });
   }
 
-  /** Stored values of a window of one band (from 0) of one level. Throws TW_IMAGERY_TILE_FILE. */
+  /**
+   * Stored values of a window of one band (from 0) of one level; as floating point with NaN where the file's mask says that
+   * there is no data. Throws TW_IMAGERY_TILE_FILE.
+   */
   async window(path: string, band: number, level: number, window: Window): Promise<PixelArray> {
+    const { masked } = await this.structure(path);
+    if (!masked) return this.plainWindow(path, band, level, window);
+    const [pixels, mask] = await Promise.all([
+      this.plainWindow(path, band, level, window),
+      this.plainWindow(path, 'mask', level, window),
+    ]);
+    const out = Float64Array.from(pixels);
+    for (let i = 0; i < out.length; i++) if (mask[i] === 0) out[i] = NaN;
+    return out;
+  }
+
+  private async plainWindow(
+    path: string,
+    band: number | 'mask',
+    level: number,
+    window: Window,
+  ): Promise<PixelArray> {
     const { dataType, levels } = await this.structure(path);
     const { width, blockWidth, blockHeight } = levels[level];
     const across = Math.ceil(width / blockWidth);
     const right = window.column + window.width;
     const bottom = window.row + window.height;
-    const out = newPixels(dataType, window.width * window.height);
+    const out = newPixels(band === 'mask' ? 'uint8' : dataType, window.width * window.height);
     const copies: Promise<void>[] = [];
     for (let top = window.row - (window.row % blockHeight); top < bottom; top += blockHeight) {
       for (let left = window.column - (window.column % blockWidth); left < right; left += blockWidth) {
@@ -49,7 +69,7 @@ export class TileReader {
     return out;
   }
 
-  private block(path: string, band: number, level: number, block: number): Promise<PixelArray> {
+  private block(path: string, band: number | 'mask', level: number, block: number): Promise<PixelArray> {
     return this.blocks.get(`${path} ${level} ${band} ${block}`, async () => {
       const result = await this.pool.run({ kind: 'block', path, level, band, block });
       return (result as Extract<Result, { kind: 'block' }>).pixels;

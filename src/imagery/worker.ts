@@ -1,6 +1,6 @@
 /** A worker thread: decodes blocks of tile files, and reads series. */
 import { type PixelArray, serveTasks } from '../raster/index.js';
-import { readBlock } from './cog.js';
+import { readBlock, readMaskBlock } from './cog.js';
 import { acquisitionValues } from './region-values.js';
 import type { Result, Task } from './tasks.js';
 import { withTileFile } from './tile-file.js';
@@ -9,10 +9,11 @@ serveTasks<Task, Result>(
   (task) => {
     switch (task.kind) {
       case 'structure':
-        return withTileFile(task.path, (_, { dataType, levels }) => ({
+        return withTileFile(task.path, (_, { dataType, levels, masks }) => ({
           kind: 'structure',
           structure: {
             dataType,
+            masked: masks.length > 0,
             levels: levels.map(({ width, height, blockWidth, blockHeight }) => ({
               width,
               height,
@@ -22,10 +23,15 @@ serveTasks<Task, Result>(
           },
         }));
       case 'block':
-        return withTileFile(task.path, (file, cog) => ({
-          kind: 'block',
-          pixels: readBlock(file, cog, task, cog.levels[task.level].blockHeight),
-        }));
+        return withTileFile(task.path, (file, cog) => {
+          const { level, band, block } = task;
+          const rows = cog.levels[level].blockHeight;
+          const pixels =
+            band === 'mask'
+              ? readMaskBlock(file, cog, { level, block }, rows)
+              : readBlock(file, cog, { level, band, block }, rows);
+          return { kind: 'block', pixels };
+        });
       case 'series':
         return { kind: 'series', values: task.acquisitions.map(acquisitionValues) };
     }

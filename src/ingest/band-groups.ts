@@ -34,14 +34,10 @@ function requireOneCrs(bands: UngroupedBand[]): void {
   }
 }
 
-/**
- * Groups, finest first, data before qa. Names are `<size>m`, `<size>m-qa`, with `-<type>` where two differ in it, and codes
- * marked where the type is alike. A file has one nodata value, so bands that differ in it are two groups, the later one named
- * by it.
- */
+/** Groups, finest first, data before qa. */
 export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
   requireOneCrs(bands);
-  const groups: (SourceGroup & { type: string })[] = [];
+  const groups: SourceGroup[] = [];
   for (const given of bands) {
     const { role, nodata, resolution, ...rest } = given;
     const { resampling = role === 'qa' ? 'nearest' : 'bilinear', ...band } = rest;
@@ -49,7 +45,7 @@ export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
       (g) =>
         g.role === role &&
         g.resampling === resampling &&
-        g.type === band.header.dataType &&
+        typeOf(g) === band.header.dataType &&
         Object.is(g.nodata, nodata) &&
         sameSize(g.resolution.x, resolution.x) &&
         sameSize(g.resolution.y, resolution.y),
@@ -58,29 +54,37 @@ export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
       throw bandsDiffer(band.header.path, found.bands[0].header.path);
     }
     if (found) found.bands.push(band);
-    else {
-      const type = band.header.dataType;
-      groups.push({ name: '', role, resampling, resolution, nodata, bands: [band], type });
-    }
+    else groups.push({ name: '', role, resampling, resolution, nodata, bands: [band] });
   }
-  const size = (g: SourceGroup) => Math.max(g.resolution.x, g.resolution.y);
-  groups.sort((a, b) => size(a) - size(b) || (a.role === b.role ? 0 : a.role === 'data' ? -1 : 1));
-  const base = (g: SourceGroup) => `${sizeName(size(g))}m${g.role === 'qa' ? '-qa' : ''}`;
+  groups.sort((a, b) => sizeOf(a) - sizeOf(b) || (a.role === b.role ? 0 : a.role === 'data' ? -1 : 1));
+  return nameGroups(groups).map((group) => ({ ...group, ...coloursOf(group) }));
+}
+
+const typeOf = ({ bands }: SourceGroup) => bands[0].header.dataType;
+const sizeOf = ({ resolution }: SourceGroup) => Math.max(resolution.x, resolution.y);
+
+/**
+ * Names are `<size>m`, `<size>m-qa`, with `-<type>` where two differ in it, and codes marked where the type is alike. A file has
+ * one nodata value, so bands that differ in it are two groups, the later one named by it.
+ */
+export function nameGroups(groups: SourceGroup[]): SourceGroup[] {
+  const base = (g: SourceGroup) => `${sizeName(sizeOf(g))}m${g.role === 'qa' ? '-qa' : ''}`;
   const names = new Set<string>();
-  return groups.map(({ type, ...group }) => {
+  return groups.map((group) => {
+    const type = typeOf(group);
     const alike = groups.filter((other) => base(other) === base(group));
-    const sameType = alike.filter((other) => other.type === type);
+    const sameType = alike.filter((other) => typeOf(other) === type);
     const codes =
       group.resampling === 'nearest' && sameType.some((other) => other.resampling !== group.resampling);
     const suffix = codes ? `${type}-codes` : type;
-    const differ = alike.some((other) => other.type !== type || other.resampling !== group.resampling);
+    const differ = alike.some((other) => typeOf(other) !== type || other.resampling !== group.resampling);
     const name = differ ? `${base(group)}-${suffix}` : base(group);
     const named = names.has(name) ? `${name}-nodata${group.nodata ?? '-none'}` : name;
     // Pixel sizes can differ and still round to one name.
     let unique = named;
     for (let count = 2; names.has(unique); count++) unique = `${named}-${count}`;
     names.add(unique);
-    return { ...group, name: unique, ...coloursOf(group) };
+    return { ...group, name: unique };
   });
 }
 
@@ -92,6 +96,6 @@ function coloursOf({ bands, resampling }: SourceGroup): Pick<SourceGroup, 'colou
 }
 
 /** 10 -> "10", 0.6 -> "0.6", 3011.58 -> "3012". */
-function sizeName(metres: number): string {
+export function sizeName(metres: number): string {
   return metres >= 10 ? String(Math.round(metres)) : String(Number(metres.toPrecision(2)));
 }

@@ -1,8 +1,8 @@
 /** Which cells a scene covers. */
-import { type Bounds, coverRegion, defaultPrecision, type Grid, type Relation } from '../geocode/index.js';
+import { type Bounds, coverRegion, type Grid, type Relation } from '../geocode/index.js';
 import { pixelToMap, projector } from '../raster/index.js';
 import { imageOf, type RectImage } from './cell-image.js';
-import { type EarthSample, isBeyondReach, middleOnEarth, sampleEarth } from './earth.js';
+import { type EarthSample, isBeyondReach, sampleEarth } from './earth.js';
 import { offEarth, outsideGrid, tooManyTiles } from './errors.js';
 import type { Scene, SourceGroup } from './scene.js';
 import { type Position, sourceLocator } from './source-projection.js';
@@ -13,13 +13,6 @@ const MAX_TILES = 200_000;
 /** The finest data group: it sets the default precision and the size of the mask. */
 export function finestGroup(scene: Scene): SourceGroup {
   return scene.groups.find((group) => group.role === 'data') ?? scene.groups[0];
-}
-
-/** The finest precision whose cell at the scene's centre is at least 128 px of the finest data group wide. */
-export function scenePrecision(scene: Scene, grid: Grid): number {
-  const group = finestGroup(scene);
-  const { lon, lat } = middleOnEarth(group.bands[0].header);
-  return defaultPrecision(grid, lon, lat, Math.max(group.resolution.x, group.resolution.y));
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Cuts the cells of a scene into staged tiles: pass by pass, chunk by chunk. */
 import { join } from 'node:path';
-import { type Grid, type PixelGrid, pixelGrids } from '../geocode/index.js';
+import type { Grid, PixelGrid } from '../geocode/index.js';
 import type { RasterHeader } from '../raster/index.js';
 import {
   asStorageError,
@@ -17,6 +17,7 @@ import { bandBytes, planChunks, windowBytes, windowHeights } from './chunks.js';
 import type { SceneTest } from './cloud-test.js';
 import type { IngestContext, IngestHooks } from './ingest.js';
 import { type Pass, passesOf } from './passes.js';
+import { groupGrids, type ScenePlan } from './plan.js';
 import { RowWindow } from './row-window.js';
 import type { Scene, SourceGroup } from './scene.js';
 import {
@@ -65,18 +66,16 @@ interface Work {
 /** The tiles of the scene, published but not committed. Cells in which no data band holds a valid pixel make none. */
 export async function cutScene(
   context: IngestContext,
-  scene: Scene,
-  grid: Grid,
+  plan: ScenePlan,
   geocodes: string[],
   write: SceneWrite,
   test: SceneTest | null,
   hooks: IngestHooks,
 ): Promise<TileRecord[]> {
-  const resolutions = scene.groups.map((group) => group.resolution);
+  const { scene, grid } = plan;
   const cells = new Map<string, Cell>();
   for (const geocode of geocodes) {
-    const sizes = pixelGrids(grid, geocode, resolutions);
-    cells.set(geocode, { geocode, sizes, results: [], folder: undefined });
+    cells.set(geocode, { geocode, sizes: groupGrids(plan, geocode), results: [], folder: undefined });
   }
   let steps = 0;
   const step = () => hooks.onShare?.(++steps / (geocodes.length * scene.groups.length));

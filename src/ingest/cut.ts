@@ -22,6 +22,8 @@ export interface GroupPixels {
   validPercent: number[];
   /** Percent of the pixels that hold data in every band. */
   coverage: number;
+  /** 0 where a band holds no data. */
+  valid: Uint8Array;
   /** Mask codes of the group's size, where the task wants a mask. */
   mask: Uint8Array | null;
 }
@@ -49,7 +51,7 @@ export function cutGroup(task: CutTask, projectionOf: ProjectionOf): GroupPixels
   const coverage = counts.every((count) => count === size) ? 100 : coverageOf(histogramOf(valid));
   const controlAt = (source: CutSource) =>
     source === own ? control : controlOf(bounds, cell, source, projectionOf(source));
-  return { bands, validPercent, coverage, mask: mask && maskCodes(sources, mask, controlAt, valid) };
+  return { bands, validPercent, coverage, valid, mask: mask && maskCodes(sources, mask, controlAt, valid) };
 }
 
 function controlOf(

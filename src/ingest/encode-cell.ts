@@ -31,10 +31,11 @@ export function encodeBlank(cell: CellGroup, withMask: boolean): CutResult {
   const empty = emptyPixel(cell.dataType, cell.nodata ?? undefined);
   const bands = cell.bands.map(() => newPixels(cell.dataType, size).fill(empty));
   const validPercent = cell.bands.map(() => 0);
-  return encodeCell(cell, { bands, validPercent, coverage: 0, mask: withMask ? new Uint8Array(size) : null });
+  const valid = new Uint8Array(size);
+  return encodeCell(cell, { bands, validPercent, coverage: 0, valid, mask: withMask ? valid : null });
 }
 
-function encodeGroup(cell: CellGroup, { bands, validPercent }: GroupPixels): CellFile {
+function encodeGroup(cell: CellGroup, { bands, validPercent, coverage, valid }: GroupPixels): CellFile {
   const { name, role, dataType, width, height, nodata } = cell;
   const image = {
     width,
@@ -42,6 +43,8 @@ function encodeGroup(cell: CellGroup, { bands, validPercent }: GroupPixels): Cel
     dataType,
     bands,
     nodata: nodata ?? undefined,
+    // Where every value means something, none says "no data"; floating point has NaN for it.
+    mask: nodata === null && coverage < 100 && !dataType.startsWith('float') ? valid : undefined,
     colours: cell.colours,
     bandTags: cell.bands.map((band) => ({ description: band.name, scale: band.scale, offset: band.offset })),
     overviews: cell.resampling === 'bilinear' ? ('mean' as const) : ('nearest' as const),

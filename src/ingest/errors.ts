@@ -18,8 +18,11 @@ export const missingBand = defineError(
 export const noDatetime = defineError(
   'TW_INGEST_NO_DATETIME',
   400,
-  'Neither the file nor the flags say when the scene was taken.',
-  (path: string) => `${path}: the file does not say when it was taken. Add --datetime 2024-06-01T10:30:00Z.`,
+  'Neither the file nor the flags say when the scene was taken, or only its name does, and holds several dates.',
+  (path: string, dates: string[] = []) => {
+    const which = dates.length > 0 ? `, and its name holds ${dates.join(' and ')}` : '';
+    return `${path}: the file does not say when it was taken${which}. Add --datetime 2024-06-01T10:30:00Z.`;
+  },
 );
 
 export const noCollection = defineError(

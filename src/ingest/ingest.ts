@@ -2,16 +2,17 @@
  * A scene on disk becomes tiles: find its cells, decode its rows through rolling windows, cut every cell in worker threads, and
  * commit all tiles together.
  */
-import { type Grid, type GridName, gridByName, pixelGrids } from '../geocode/index.js';
+import type { GridName } from '../geocode/index.js';
 import { bytesPerSample } from '../raster/index.js';
-import type { CollectionRecord, Storage } from '../storage/index.js';
+import type { Storage } from '../storage/index.js';
 import type { Arena } from './arena.js';
-import { finestGroup, sceneCells, scenePrecision } from './cells.js';
+import { finestGroup, sceneCells } from './cells.js';
 import { cloudTestOf } from './cloud-test.js';
 import { cutScene } from './cut-scene.js';
 import { noValidPixels, tileTooLarge } from './errors.js';
 import { type FileDigests, fingerprintOf } from './fingerprint.js';
-import type { DescribeOptions, Scene } from './scene.js';
+import { groupGrids, type ScenePlan } from './plan.js';
+import type { DescribeOptions } from './scene.js';
 import type { IngestWorkers } from './workers.js';
 
 export interface IngestContext {
@@ -58,34 +59,15 @@ export interface SceneResult {
   geocodes?: string[];
 }
 
-/** Where the tiles of a scene go. */
-export interface ScenePlan {
-  scene: Scene;
-  collection: CollectionRecord;
-  grid: Grid;
-}
-
-/**
- * The collection of a scene: the one that is there, or the one that its first scene will make. Throws
- * TW_STORAGE_COLLECTION_FIXED where the options want other cells than the collection has.
- */
-export async function planScene(storage: Storage, scene: Scene, options: IngestOptions): Promise<ScenePlan> {
-  const id = options.collection ?? scene.collection.id;
-  const existing = await storage.getCollection(id);
-  const grid = gridByName(options.grid ?? existing?.grid ?? 'geohash');
-  const precision = options.precision ?? existing?.precision ?? scenePrecision(scene, grid);
-  const collection = await storage.collectionFor({ ...scene.collection, id, grid: grid.name, precision });
-  return { scene, collection, grid };
-}
-
 /** Ingests one scene. All of its tiles become visible together, or none. */
 export async function ingestScene(
   context: IngestContext,
-  { scene, collection, grid }: ScenePlan,
+  plan: ScenePlan,
   { dryRun = false, cloudTest = false }: IngestOptions,
   hooks: IngestHooks = {},
 ): Promise<SceneResult> {
   const { storage } = context;
+  const { scene, collection, grid } = plan;
   const { precision } = collection;
   const result = { id: scene.id, collection: collection.id, unchanged: false, replaced: false };
   const previous = await storage.getScene(collection.id, scene.id);
@@ -98,15 +80,14 @@ export async function ingestScene(
   }
 
   const cells = sceneCells(scene, grid, precision);
-  warnOfSmallTiles(scene, grid, cells);
-  refuseLargeTiles(scene, grid, cells);
+  refuseLargeTiles(plan, cells);
   const { start, end, platform, warnings } = scene;
   const replaced = previous !== undefined;
   if (dryRun) return { ...result, tiles: cells.length, replaced, warnings, geocodes: cells };
   hooks.onCells?.(cells.length);
   const write = await storage.beginScene(collection, scene.id, cells);
   try {
-    const tiles = await cutScene(context, scene, grid, cells, write, test, hooks);
+    const tiles = await cutScene(context, plan, cells, write, test, hooks);
     await hooks.onRead?.();
     if (tiles.length === 0) throw noValidPixels(scene.path);
     await write.commit({ fingerprint, start, end, platform, warnings }, tiles);
@@ -117,26 +98,13 @@ export async function ingestScene(
   }
 }
 
-/** The first scene of a collection fixes its cells; scenes with much coarser pixels then make tiles of a few pixels. */
-const SMALL_TILE = 32;
-
-function warnOfSmallTiles(scene: Scene, grid: Grid, cells: string[]): void {
-  if (cells.length === 0) return;
-  const [{ width }] = pixelGrids(grid, cells[0], [finestGroup(scene).resolution]);
-  if (width < SMALL_TILE) {
-    scene.warnings.push(
-      `its tiles are only ${width} px wide; put scenes with such pixels into a collection of their own`,
-    );
-  }
-}
-
 /** A thread holds all bands of a tile, and its files, at once. */
 const MAX_TILE_BYTES = 512e6;
 
-function refuseLargeTiles(scene: Scene, grid: Grid, cells: string[]): void {
-  const resolutions = scene.groups.map((group) => group.resolution);
+function refuseLargeTiles(plan: ScenePlan, cells: string[]): void {
+  const { scene } = plan;
   for (const geocode of cells) {
-    const sizes = pixelGrids(grid, geocode, resolutions);
+    const sizes = groupGrids(plan, geocode);
     const bytes = scene.groups.reduce((sum, group, g) => {
       const { width, height } = sizes[g];
       return sum + width * height * group.bands.length * bytesPerSample(group.bands[0].header.dataType);

@@ -8,13 +8,9 @@ import { Arena } from './arena.js';
 import { allFailed, ingestFailed } from './errors.js';
 import { Fence } from './fence.js';
 import { describeScenes, findInputs, isArchive } from './formats/index.js';
-import {
-  type IngestContext,
-  type IngestOptions,
-  ingestScene,
-  planScene,
-  type SceneResult,
-} from './ingest.js';
+import { Founders } from './founders.js';
+import { type IngestContext, type IngestOptions, ingestScene, type SceneResult } from './ingest.js';
+import { planScene, type ScenePlan } from './plan.js';
 import { type Scene, sourceFiles } from './scene.js';
 import { SceneTurns } from './scene-turns.js';
 import type { IngestWorkers } from './workers.js';
@@ -94,6 +90,7 @@ const ROWS_SHARE = 0.6;
 /** Ingests every scene below the given paths. One that fails is named with its reason; the others go on. The job fails if all do. */
 export function ingestProcess(context: IngestProcessContext): Process {
   const arena = new Arena(ROWS_SHARE * context.memory);
+  const founders = new Founders(context.storage);
   return {
     id: 'ingest',
     title: 'Ingest scenes',
@@ -103,9 +100,12 @@ export function ingestProcess(context: IngestProcessContext): Process {
     // A scene that is there already is passed over.
     resumable: true,
     retryInputs: (inputs, results) => failedInputs(inputs as IngestInputs, results as IngestResults),
-    run: (inputs, job) => new IngestRun(context, arena, inputs as IngestInputs, job).run(),
+    run: (inputs, job) => new IngestRun(context, arena, founders, inputs as IngestInputs, job).run(),
   };
 }
+
+/** How the lines of the log begin that are told before a scene is cut. */
+export const PLAN_NOTE = 'plan: ';
 
 /** How many failures the error of a job names where all scenes failed. */
 const NAMED_REASONS = 3;
@@ -140,6 +140,7 @@ class IngestRun {
   private readonly tiles = { total: 0, done: 0, failed: 0, skipped: 0 };
   private readonly turns: SceneTurns;
   private readonly unpacked = new Set<Scratch>();
+  private readonly noted = new Set<string>();
   private readonly fence: Fence | undefined;
   /** What users call files and folders that only the server knows, innermost first. */
   private readonly called: [path: string, name: string][] = [];
@@ -151,6 +152,7 @@ class IngestRun {
   constructor(
     { storage, workers, cloudModel, allowedFolders = [] }: IngestProcessContext,
     arena: Arena,
+    founders: Founders,
     private readonly options: IngestInputs,
     private readonly job: JobContext,
   ) {
@@ -161,7 +163,7 @@ class IngestRun {
       cloudModel,
       digests: new Map(),
     };
-    this.turns = new SceneTurns(storage);
+    this.turns = new SceneTurns(founders, job.signal);
     const { fenced, sentAs, paths } = options;
     if (fenced) this.fence = new Fence(allowedFolders);
     if (sentAs !== undefined) this.called.push([paths[0], sentAs], [dirname(paths[0]), sentAs]);
@@ -204,6 +206,14 @@ class IngestRun {
       passedOver: this.passedOver,
       seconds: (performance.now() - this.started) / 1000,
     };
+  }
+
+  /** What is true of many scenes is told once, before the first of them is cut. */
+  private logNotes({ notes }: ScenePlan): void {
+    for (const { level, text } of notes) {
+      if (!this.noted.has(text)) this.job.log(level, `${PLAN_NOTE}${text}`);
+      this.noted.add(text);
+    }
   }
 
   private logScene({ collection, id, tiles, unchanged, replaced, warnings }: SceneResult): void {
@@ -303,6 +313,7 @@ class IngestRun {
     const id = options.collection ?? scene.collection.id;
     const cut = async () => {
       const plan = await planScene(context.storage, scene, options);
+      this.logNotes(plan);
       let cells = 0;
       let made = 0;
       try {

@@ -15,4 +15,4 @@ export { type FilterParams, filterBody, filterQuery, parseFilter, parseSource } 
 export { queryablesSchema } from './queryables.js';
 export { searchTiles } from './search.js';
 export { parseSort } from './sort.js';
-export { toStacCollection, toStacItem } from './stac-item.js';
+export { attributionOf, toStacCollection, toStacItem } from './stac-item.js';

@@ -14,6 +14,10 @@ export interface StacAsset {
   type: string;
   title: string;
   roles: string[];
+}
+
+/** A band group's file. */
+export interface GroupAsset extends StacAsset {
   'proj:shape': [height: number, width: number];
   /** x = t0 * column + t1 * row + t2, y = t3 * column + t4 * row + t5, from the outer corner of the upper left pixel. */
   'proj:transform': number[];
@@ -36,7 +40,8 @@ export interface StacItem {
   bbox: Bbox;
   properties: Record<string, unknown>;
   links: StacLink[];
-  assets: Record<string, StacAsset>;
+  /** The band groups by name, and last a picture of the tile. */
+  assets: Record<string, StacAsset | GroupAsset>;
 }
 
 export interface StacCollection {
@@ -53,6 +58,8 @@ export interface StacCollection {
   summaries: Record<string, unknown[]>;
   grid: string;
   precision: number;
+  /** Ground metres of the longer side of a pixel, of each size that its scenes have. */
+  pixel_sizes?: number[];
   links: StacLink[];
 }
 
@@ -72,6 +79,9 @@ const ITEM_EXTENSIONS = [
   'grid/v1.1.0',
   'version/v1.2.0',
 ].map(extension);
+
+/** Links to web maps: relations `tilejson` and `xyz`. */
+const WEB_MAP_LINKS = extension('web-map-links/v1.2.0');
 
 const COG_TYPE = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
@@ -121,9 +131,21 @@ export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseU
         type: 'application/geo+json',
       })),
     ],
-    assets: Object.fromEntries(
-      tile.groups.map((group) => [group.name, groupAsset(group, tile, grid, url.tile(tile.id, group.name))]),
-    ),
+    assets: {
+      ...Object.fromEntries(
+        tile.groups.map((group) => [
+          group.name,
+          groupAsset(group, tile, grid, url.tile(tile.id, group.name)),
+        ]),
+      ),
+      // Made when it is asked for.
+      thumbnail: {
+        href: url.preview(tile.id),
+        type: 'image/png',
+        title: 'preview',
+        roles: ['thumbnail'],
+      },
+    },
   };
 }
 
@@ -154,7 +176,7 @@ function itemProperties(tile: TileRecord, collection: CollectionRecord, grid: Gr
   return properties;
 }
 
-function groupAsset(group: GroupRecord, tile: TileRecord, grid: Grid, href: string): StacAsset {
+function groupAsset(group: GroupRecord, tile: TileRecord, grid: Grid, href: string): GroupAsset {
   const { west, south, east, north } = grid.bounds(tile.geocode);
   return {
     href,
@@ -209,7 +231,7 @@ export function toStacCollection(
   const document: StacCollection = {
     type: 'Collection',
     stac_version: '1.0.0',
-    stac_extensions: [],
+    stac_extensions: extent ? [WEB_MAP_LINKS] : [],
     id: collection.id,
     title: collection.title,
     description: `${collection.title}, as tiles of ${collection.grid} precision ${collection.precision}`,
@@ -233,20 +255,37 @@ export function toStacCollection(
       },
       { rel: 'aggregate', href: `${self}/aggregate`, type: 'application/json' },
       { rel: 'aggregations', href: `${self}/aggregations`, type: 'application/json' },
+      // What holds no tiles is on no map.
+      ...(extent ? mapLinks(url.xyz(collection.id)) : []),
       ...licenseLinks(collection),
     ],
   };
   const attribution = attributionOf(collection, start, end);
   if (attribution !== undefined) document.attribution = attribution;
+  if (collection.pixelSizes) document.pixel_sizes = sizesOf(collection.pixelSizes);
   if (collection.providers) document.providers = collection.providers;
   return document;
 }
 
-/** The notice with the years of what it stands on: "2022", or "2015-2022"; as it is where no time is known. */
-function attributionOf({ attribution }: CollectionRecord, start: number | null, end: number | null) {
+const sizesOf = (lists: NonNullable<CollectionRecord['pixelSizes']>) =>
+  [...new Set(lists.flat().map(({ x, y }) => Math.max(x, y)))].sort((a, b) => a - b);
+
+/** A collection's notice with the years of what it stands on: "2022", or "2015-2022"; as it is where no time is known. */
+export function attributionOf(
+  { attribution }: CollectionRecord,
+  start: number | null,
+  end: number | null,
+): string | undefined {
   if (start === null || end === null) return attribution;
   const [from, to] = [start, end].map((time) => new Date(time).getUTCFullYear());
   return attribution?.replaceAll('[year]', from === to ? `${from}` : `${from}-${to}`);
+}
+
+function mapLinks(xyz: string): StacLink[] {
+  return [
+    { rel: 'tilejson', href: `${xyz}/tilejson.json`, type: 'application/json', title: 'TileJSON' },
+    { rel: 'xyz', href: `${xyz}/{z}/{x}/{y}.png`, type: 'image/png', title: 'map tiles' },
+  ];
 }
 
 function licenseLinks({ license, licenseUrl }: CollectionRecord): StacLink[] {
@@ -260,6 +299,8 @@ function urls(baseUrl: string) {
     root: `${base}/`,
     collection,
     item: (collectionId: string, id: string) => `${collection(collectionId)}/items/${encodeURIComponent(id)}`,
+    xyz: (id: string) => `${base}/xyz/${encodeURIComponent(id)}`,
+    preview: (id: string) => `${base}/preview/${encodeURIComponent(id)}.png`,
     tile: (id: string, group: string) =>
       `${base}/tiles/${encodeURIComponent(id)}/${encodeURIComponent(group)}.tif`,
   };

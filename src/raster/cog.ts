@@ -1,6 +1,7 @@
 /**
  * Writes Cloud Optimized GeoTIFFs: classic little-endian TIFF, tiled, deflate with a predictor, one band after another
- * (PlanarConfiguration 2), directories first, then pixels from the smallest overview to the full image.
+ * (PlanarConfiguration 2), directories first, then pixels from the smallest overview to the full image. A mask is an image of
+ * one bit a pixel beside each level, which GDAL knows as PER_DATASET.
  * Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026 (COG); GDAL's tags 42112 and 42113.
  */
 import { isGeographicEpsg } from './crs.js';
@@ -10,6 +11,7 @@ import { gdalMetadataXml } from './gdal-metadata.js';
 import { type ImageLevel, type OverviewResampling, pyramid } from './overviews.js';
 import { bytesPerSample, dataTypeOf, isFloat } from './pixels.js';
 import { predictFloatRow } from './predictor.js';
+import { directoryBytes, type Entry, writeDirectory } from './tiff-directory.js';
 import type { BandTags, ColourTable, DataType, PixelArray } from './types.js';
 
 export interface CogImage {
@@ -22,6 +24,8 @@ export interface CogImage {
   transform: { originX: number; originY: number; pixelWidth: number; pixelHeight: number };
   epsg: number;
   nodata?: number | undefined;
+  /** 0 for pixels without data, of images whose values all mean something. */
+  mask?: Uint8Array | undefined;
   /** Of the codes of a single band of uint8. */
   colours?: ColourTable | undefined;
   bandTags?: BandTags[];
@@ -37,8 +41,16 @@ const MAX_BYTES = 2 ** 32 - 1;
 export function encodeCog(image: CogImage): Buffer {
   checkImage(image);
   const levels = pyramid(image, image.dataType, image.nodata, image.overviews, BLOCK_SIDE);
-  const encoded = levels.map((level) => encodeBlocks(level, image.dataType));
-  const directories = levels.map((level, i) => directoryOf(image, level, encoded[i], i > 0));
+  // Each level is followed by its mask.
+  const encoded = levels.flatMap((level) => [
+    encodeBlocks(level, image.dataType),
+    ...(level.mask ? [encodeMask(level, level.mask)] : []),
+  ]);
+  const directories = levels.flatMap((level, i) => {
+    const at = image.mask ? 2 * i : i;
+    const own = directoryOf(image, level, encoded[at], i > 0);
+    return image.mask ? [own, maskDirectoryOf(level, encoded[at + 1], i > 0)] : [own];
+  });
 
   let position = 8;
   const starts = directories.map((entries) => {
@@ -48,9 +60,9 @@ export function encodeCog(image: CogImage): Buffer {
   });
   const headBytes = position;
   const parts: Buffer[] = [];
-  for (let i = levels.length - 1; i >= 0; i--) {
-    for (const [k, block] of encoded[i].blocks.entries()) {
-      encoded[i].offsets[k] = position;
+  for (const { blocks, offsets } of encoded.toReversed()) {
+    for (const [k, block] of blocks.entries()) {
+      offsets[k] = position;
       position += block.length;
       parts.push(block);
     }
@@ -65,7 +77,8 @@ export function encodeCog(image: CogImage): Buffer {
   return Buffer.concat([head, ...parts], position);
 }
 
-function checkImage({ width, height, bands, dataType, transform, bandTags, colours }: CogImage): void {
+function checkImage({ width, height, bands, dataType, transform, mask, ...tags }: CogImage): void {
+  const { bandTags, colours } = tags;
   if (!(Number.isInteger(width) && Number.isInteger(height) && width > 0 && height > 0)) {
     throw invalidImage(`it is ${width} x ${height} pixels`);
   }
@@ -77,6 +90,8 @@ function checkImage({ width, height, bands, dataType, transform, bandTags, colou
       throw invalidImage(`a band of ${band.length} pixels in an image of ${width} x ${height}`);
     }
   }
+  if (mask && mask.length !== width * height)
+    throw invalidImage(`a mask of ${mask.length} pixels in an image of ${width} x ${height}`);
   if (bandTags && bandTags.length > bands.length) throw invalidImage('it has more band tags than bands');
   if (colours && (bands.length > 1 || dataType !== 'uint8' || colours.length !== 768))
     throw invalidImage('only one band of uint8 can have colours, 256 of them');
@@ -120,6 +135,27 @@ function encodeBlocks(level: ImageLevel, dataType: DataType): EncodedLevel {
   return { blockWidth, blockHeight, blocks, offsets: new Uint32Array(blocks.length) };
 }
 
+/** One bit a pixel, the leftmost in the highest bit; rows of blocks begin at whole bytes. */
+function encodeMask({ width, height }: ImageLevel, mask: Uint8Array): EncodedLevel {
+  const blockWidth = blockSide(width);
+  const blockHeight = blockSide(height);
+  const blocks: Buffer[] = [];
+  for (let top = 0; top < height; top += blockHeight) {
+    for (let left = 0; left < width; left += blockWidth) {
+      const bits = new Uint8Array((blockWidth * blockHeight) / 8);
+      const right = Math.min(blockWidth, width - left);
+      for (let row = 0; row < Math.min(blockHeight, height - top); row++) {
+        const from = (top + row) * width + left;
+        const to = row * blockWidth;
+        for (let i = 0; i < right; i++)
+          if (mask[from + i] !== 0) bits[(to + i) >> 3] |= 128 >> ((to + i) & 7);
+      }
+      blocks.push(deflate(bits));
+    }
+  }
+  return { blockWidth, blockHeight, blocks, offsets: new Uint32Array(blocks.length) };
+}
+
 /** At most 512, and a multiple of 16 as TIFF asks. */
 function blockSide(side: number): number {
   return Math.min(BLOCK_SIDE, Math.ceil(side / 16) * 16);
@@ -153,20 +189,14 @@ function predictFloatBlock(
   }
 }
 
-type Entry =
-  | { tag: number; type: 'ascii'; value: string }
-  | { tag: number; type: 'short' | 'long' | 'double'; value: ArrayLike<number> };
-
-const TYPE = {
-  ascii: { code: 2, bytes: 1 },
-  short: { code: 3, bytes: 2 },
-  long: { code: 4, bytes: 4 },
-  double: { code: 12, bytes: 8 },
-} as const;
-
 /** PhotometricInterpretation. */
 const BLACK_IS_ZERO = 1;
 const PALETTE_COLOUR = 3;
+const TRANSPARENCY_MASK = 4;
+
+/** NewSubfileType. */
+const REDUCED = 1;
+const MASK = 4;
 
 /** Tags in ascending order, as TIFF asks. */
 function directoryOf(image: CogImage, level: ImageLevel, encoded: EncodedLevel, overview: boolean): Entry[] {
@@ -174,7 +204,7 @@ function directoryOf(image: CogImage, level: ImageLevel, encoded: EncodedLevel, 
   const each = <T>(value: T) => bands.map(() => value);
   const sampleFormat = isFloat(dataType) ? 3 : dataType.startsWith('u') ? 1 : 2;
   const entries: (Entry | false)[] = [
-    { tag: 254, type: 'long', value: [overview ? 1 : 0] },
+    { tag: 254, type: 'long', value: [overview ? REDUCED : 0] },
     { tag: 256, type: 'long', value: [level.width] },
     { tag: 257, type: 'long', value: [level.height] },
     { tag: 258, type: 'short', value: each(bytesPerSample(dataType) * 8) },
@@ -204,6 +234,23 @@ function directoryOf(image: CogImage, level: ImageLevel, encoded: EncodedLevel, 
   return entries.filter((entry) => entry !== false);
 }
 
+function maskDirectoryOf(level: ImageLevel, encoded: EncodedLevel, overview: boolean): Entry[] {
+  return [
+    { tag: 254, type: 'long', value: [overview ? MASK | REDUCED : MASK] },
+    { tag: 256, type: 'long', value: [level.width] },
+    { tag: 257, type: 'long', value: [level.height] },
+    { tag: 258, type: 'short', value: [1] },
+    { tag: 259, type: 'short', value: [8] },
+    { tag: 262, type: 'short', value: [TRANSPARENCY_MASK] },
+    { tag: 277, type: 'short', value: [1] },
+    { tag: 284, type: 'short', value: [1] },
+    { tag: 322, type: 'long', value: [encoded.blockWidth] },
+    { tag: 323, type: 'long', value: [encoded.blockHeight] },
+    { tag: 324, type: 'long', value: encoded.offsets },
+    { tag: 325, type: 'long', value: encoded.blocks.map((block) => block.length) },
+  ];
+}
+
 function nodataText(nodata: number): string {
   if (Number.isNaN(nodata)) return 'nan';
   if (!Number.isFinite(nodata)) return nodata > 0 ? 'inf' : '-inf';
@@ -219,55 +266,4 @@ function geoKeys(epsg: number): number[] {
     [geographic ? 2048 : 3072, epsg],
   ];
   return [1, 1, 0, keys.length, ...keys.flatMap(([key, value]) => [key, 0, 1, value])];
-}
-
-function valueBytes(entry: Entry): number {
-  if (entry.type === 'ascii') return Buffer.byteLength(entry.value) + 1;
-  return entry.value.length * TYPE[entry.type].bytes;
-}
-
-/** Length of a directory with the values that do not fit into its entries, each on an even offset. */
-function directoryBytes(entries: Entry[]): number {
-  let bytes = 2 + entries.length * 12 + 4;
-  for (const entry of entries) {
-    const length = valueBytes(entry);
-    if (length > 4) bytes += length + (length % 2);
-  }
-  return bytes;
-}
-
-function writeDirectory(out: Buffer, start: number, entries: Entry[], next: number): void {
-  out.writeUInt16LE(entries.length, start);
-  let at = start + 2;
-  let values = at + entries.length * 12 + 4;
-  for (const entry of entries) {
-    const length = valueBytes(entry);
-    const { code, bytes } = TYPE[entry.type];
-    out.writeUInt16LE(entry.tag, at);
-    out.writeUInt16LE(code, at + 2);
-    out.writeUInt32LE(length / bytes, at + 4);
-    let to = at + 8;
-    if (length > 4) {
-      out.writeUInt32LE(values, to);
-      to = values;
-      values += length + (length % 2);
-    }
-    if (entry.type === 'ascii') out.write(entry.value, to);
-    else writeNumbers(out, to, entry.type, entry.value);
-    at += 12;
-  }
-  out.writeUInt32LE(next, at);
-}
-
-function writeNumbers(
-  out: Buffer,
-  at: number,
-  type: 'short' | 'long' | 'double',
-  value: ArrayLike<number>,
-): void {
-  for (let i = 0; i < value.length; i++) {
-    if (type === 'short') out.writeUInt16LE(value[i], at + i * 2);
-    else if (type === 'long') out.writeUInt32LE(value[i], at + i * 4);
-    else out.writeDoubleLE(value[i], at + i * 8);
-  }
 }

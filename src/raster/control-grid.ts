@@ -30,16 +30,15 @@ export interface Destination {
 }
 
 const LARGEST_STEP = 32;
-/** The largest error of interpolation, in source pixels: one nearest pixel in some thousands goes to its neighbour. */
-const TOLERANCE = 2.5e-4;
+/** The largest error of interpolation, in source pixels: no more than one nearest pixel in two thousand goes to its neighbour. */
+const TOLERANCE = 5e-4;
 
 /** `project` converts from the destination's system to the source's; `transform` is the position of the source image. */
 export function controlGrid(destination: Destination, project: Projection, transform: Affine): ControlGrid {
   const locate = sourceLocator(destination, project, transform);
-  for (let step = LARGEST_STEP; ; step /= 2) {
-    const grid = gridOf(destination, locate, step);
-    if (step === 1 || !(interpolationError(grid, locate) > TOLERANCE)) return grid;
-  }
+  let step = LARGEST_STEP;
+  while (step > 1 && interpolationError(destination, locate, step) > TOLERANCE) step /= 2;
+  return gridOf(destination, locate, step);
 }
 
 /** Source position of the point (column, row) of the destination, in pixels. */
@@ -69,17 +68,19 @@ function gridOf({ width, height }: Destination, locate: Locator, step: number): 
   return { width, height, step, columns, rows, x, y };
 }
 
-/** The largest distance of interpolated from exact positions in the middle of nine squares of the grid. */
-function interpolationError({ step, columns, rows, x, y }: ControlGrid, locate: Locator): number {
-  const middle = step / 2;
+/** The largest distance of interpolated from exact positions in the middle of nine squares of a grid with this step. */
+function interpolationError({ width, height }: Destination, locate: Locator, step: number): number {
+  const lastColumn = Math.ceil(width / step) - 1;
+  const lastRow = Math.ceil(height / step) - 1;
   let worst = 0;
-  for (const j of [0, (rows - 2) >> 1, rows - 2]) {
-    for (const i of [0, (columns - 2) >> 1, columns - 2]) {
-      const node = j * columns + i;
-      const mean = (values: Float64Array) =>
-        (values[node] + values[node + 1] + values[node + columns] + values[node + columns + 1]) / 4;
-      const [u, v] = locate(i * step + middle + 0.5, j * step + middle + 0.5);
-      const error = Math.hypot(u - mean(x), v - mean(y));
+  for (const j of new Set([0, lastRow >> 1, lastRow])) {
+    for (const i of new Set([0, lastColumn >> 1, lastColumn])) {
+      const corners = [i, i + 1].flatMap((column) =>
+        [j, j + 1].map((row) => locate(column * step + 0.5, row * step + 0.5)),
+      );
+      const mean = (axis: 0 | 1) => corners.reduce((sum, corner) => sum + corner[axis], 0) / 4;
+      const [u, v] = locate((i + 0.5) * step + 0.5, (j + 0.5) * step + 0.5);
+      const error = Math.hypot(u - mean(0), v - mean(1));
       // Some nodes have no counterpart in the source, but the middle has: smaller squares lose less of it.
       if (Number.isNaN(error) && !Number.isNaN(u + v)) return Infinity;
       if (error > worst) worst = error;

@@ -1,7 +1,10 @@
 /** Coordinate systems by EPSG code, as proj4 strings, and conversion of points between them. */
-import proj4 from 'proj4';
+import { createRequire } from 'node:module';
 import { unknownCrs } from './errors.js';
 import type { Crs } from './types.js';
+
+/** Every thread needs it; an `import` of so large a CommonJS file first looks for its exports, for longer than it takes to run. */
+const proj4: typeof import('proj4') = createRequire(import.meta.url)('proj4');
 
 const NAD83 = '+datum=NAD83';
 /** Systems that agree with WGS 84 within a few metres (most within one) and are used as if equal. */

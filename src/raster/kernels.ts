@@ -116,6 +116,33 @@ export function halveByMean(
   }
 }
 
+/** As `halveByMean`, where a mask tells which pixels hold data; 0 where none of the four does. */
+export function halveByMeanInside(
+  source: PixelArray,
+  mask: Uint8Array,
+  width: number,
+  height: number,
+  out: PixelArray,
+  round: boolean,
+): void {
+  for (let row = 0, to = 0; row < height; row += 2) {
+    const lastRow = Math.min(row + 2, height);
+    for (let column = 0; column < width; column += 2, to++) {
+      const lastColumn = Math.min(column + 2, width);
+      let sum = 0;
+      let count = 0;
+      for (let y = row; y < lastRow; y++) {
+        for (let at = y * width + column; at < y * width + lastColumn; at++) {
+          if (mask[at] === 0) continue;
+          sum += source[at];
+          count++;
+        }
+      }
+      if (count > 0) out[to] = round ? Math.floor(sum / count + 0.5) : sum / count;
+    }
+  }
+}
+
 /** One sample of each of `count` pixels of `samples` interleaved values. */
 export function pickSample(
   source: PixelArray,

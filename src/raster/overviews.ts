@@ -10,6 +10,8 @@ export interface ImageLevel {
   width: number;
   height: number;
   bands: PixelArray[];
+  /** 0 for pixels without data. */
+  mask?: Uint8Array | undefined;
 }
 
 /** The image itself and its halvings, until both sides are at most `largest` pixels. */
@@ -22,15 +24,17 @@ export function pyramid(
 ): ImageLevel[] {
   const levels = [full];
   for (let level = full; level.width > largest || level.height > largest; ) {
-    const { width, height } = level;
+    const { width, height, mask } = level;
     level = {
       width: Math.ceil(width / 2),
       height: Math.ceil(height / 2),
-      bands: level.bands.map((band) =>
-        resampling === 'mean'
-          ? halveByMean(band, width, height, dataType, nodata)
-          : halveByNearest(band, width, height, dataType),
-      ),
+      bands: level.bands.map((band) => {
+        if (resampling === 'nearest') return halveByNearest(band, width, height, dataType);
+        return mask
+          ? halveByMeanInside(band, mask, width, height, dataType)
+          : halveByMean(band, width, height, dataType, nodata);
+      }),
+      mask: mask && halveMask(mask, width, height, resampling),
     };
     levels.push(level);
   }
@@ -57,5 +61,37 @@ function halveByMean(
   const hole = storedNodata(dataType, nodata) ?? NaN;
   const empty = emptyPixel(dataType, nodata);
   kernels[dataType].halveByMean(source, width, height, hole, out, empty, !isFloat(dataType));
+  return out;
+}
+
+function halveByMeanInside(
+  source: PixelArray,
+  mask: Uint8Array,
+  width: number,
+  height: number,
+  dataType: DataType,
+): PixelArray {
+  const out = newPixels(dataType, Math.ceil(width / 2) * Math.ceil(height / 2));
+  kernels[dataType].halveByMeanInside(source, mask, width, height, out, !isFloat(dataType));
+  return out;
+}
+
+/** Where the halved image holds data: in the pixel that was picked, or in any that the mean is made of. */
+function halveMask(
+  mask: Uint8Array,
+  width: number,
+  height: number,
+  resampling: OverviewResampling,
+): Uint8Array {
+  if (resampling === 'nearest') return halveByNearest(mask, width, height, 'uint8') as Uint8Array;
+  const out = new Uint8Array(Math.ceil(width / 2) * Math.ceil(height / 2));
+  for (let row = 0, to = 0; row < height; row += 2) {
+    const upper = row * width;
+    const lower = Math.min(row + 1, height - 1) * width;
+    for (let column = 0; column < width; column += 2) {
+      const right = Math.min(column + 1, width - 1);
+      out[to++] = mask[upper + column] | mask[upper + right] | mask[lower + column] | mask[lower + right];
+    }
+  }
   return out;
 }

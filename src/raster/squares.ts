@@ -31,6 +31,11 @@ export const LONGEST = 2000;
 /** More than what rounding does to positions. */
 export const MARGIN = 0.01;
 
+/** The same squares, of which the kernels may change what is blank and to do. */
+export function workOn(squares: Squares): Squares {
+  return { ...squares, blank: squares.blank.slice(), todo: squares.todo.slice() };
+}
+
 /** Squares beyond the window are blank, all rows of others are yet to do. */
 export function squaresOf(grid: ControlGrid, { column, row, width, height }: Window): Squares {
   const { step, columns } = grid;
@@ -39,15 +44,19 @@ export function squaresOf(grid: ControlGrid, { column, row, width, height }: Win
   const blank = new Int32Array(size);
   const todo = new Int32Array(size);
   const needed = { left: width, top: height, right: 0, bottom: 0 };
+  const across: Span = { low: 0, high: 0 };
+  const down: Span = { low: 0, high: 0 };
   for (let j = 0, square = 0; j < grid.rows - 1; j++) {
-    const down = (Math.min(step, grid.height - j * step) - 1) / step;
+    const partDown = (Math.min(step, grid.height - j * step) - 1) / step;
     for (let i = 0; i < columns - 1; i++, square++) {
-      const across = (Math.min(step, grid.width - i * step) - 1) / step;
+      const partAcross = (Math.min(step, grid.width - i * step) - 1) / step;
       const node = j * columns + i;
-      const left = corner(Math.min, grid.x, node, columns, across, down) - column - 0.5;
-      const right = corner(Math.max, grid.x, node, columns, across, down) - column - 0.5;
-      const top = corner(Math.min, grid.y, node, columns, across, down) - row - 0.5;
-      const bottom = corner(Math.max, grid.y, node, columns, across, down) - row - 0.5;
+      spanOf(grid.x, node, columns, partAcross, partDown, across);
+      spanOf(grid.y, node, columns, partAcross, partDown, down);
+      const left = across.low - column - 0.5;
+      const right = across.high - column - 0.5;
+      const top = down.low - row - 0.5;
+      const bottom = down.high - row - 0.5;
       if (right < -1 || bottom < -1 || left > width || top > height) blank[square] = -1;
       else todo[square] = -1;
       const inside =
@@ -65,20 +74,27 @@ export function squaresOf(grid: ControlGrid, { column, row, width, height }: Win
   return { interior, blank, todo, x, y, needed };
 }
 
-/** The lowest or highest position of a square's four corner pixels; NaN where a node is. */
-function corner(
-  extreme: (...values: number[]) => number,
+interface Span {
+  low: number;
+  high: number;
+}
+
+/** Puts the lowest and the highest position of a square's four corner pixels into `into`; NaN where a node is. */
+function spanOf(
   nodes: Float64Array,
   node: number,
   columns: number,
   across: number,
   down: number,
-): number {
+  into: Span,
+): void {
+  const start = nodes[node];
+  const upper = start + (nodes[node + 1] - start) * across;
   const left = between(nodes, node, columns, down);
   const right = between(nodes, node + 1, columns, down);
-  const upper = nodes[node] + (nodes[node + 1] - nodes[node]) * across;
   const lower = left + (right - left) * across;
-  return extreme(nodes[node], upper, left, lower);
+  into.low = Math.min(start, upper, left, lower);
+  into.high = Math.max(start, upper, left, lower);
 }
 
 /** Between a node and the one below it. */

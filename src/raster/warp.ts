@@ -4,7 +4,7 @@ import type { ControlGrid } from './control-grid.js';
 import { invalidImage, windowOutside } from './errors.js';
 import { kernels } from './kernels-by-type.js';
 import { dataTypeOf, emptyPixel, isFloat, lowestPixel, storedNodata } from './pixels.js';
-import { squaresOf } from './squares.js';
+import { type Squares, squaresOf, workOn } from './squares.js';
 import type { PixelArray, Resampling, Window } from './types.js';
 
 /** A window of a scene, of which all pixels are in memory. */
@@ -46,17 +46,40 @@ export function warp(
   if (pixels.length < window.width * window.height) {
     throw invalidImage(`a window of ${window.width} x ${window.height} from ${pixels.length} pixels`);
   }
-  const extent = sourceExtent(grid);
+  const { extent, squares } = geometryOf(grid, window);
   checkWindow(source, extent, resampling === 'bilinear' ? 0.5 : 0);
   const hole = storedNodata(dataType, nodata) ?? NaN;
   const empty = emptyPixel(dataType, nodata);
   const kernelSource = { pixels, ...window, hole };
   if (resampling === 'nearest') return kernels[dataType].nearest(kernelSource, grid, out, valid, empty);
   const notHole = hole === lowestPixel(dataType) ? hole + 1 : hole - 1;
-  const squares = squaresOf(grid, window);
-  if (simd) bilinearSimd(kernelSource, grid, squares, out, notHole);
+  const work = workOn(squares());
+  if (simd) bilinearSimd(kernelSource, grid, work, out, notHole);
   const round = !isFloat(dataType);
-  return kernels[dataType].bilinear(kernelSource, grid, squares, out, valid, empty, round, notHole);
+  return kernels[dataType].bilinear(kernelSource, grid, work, out, valid, empty, round, notHole);
+}
+
+/** What depends on the grid and the window alone. */
+interface Geometry {
+  grid: ControlGrid;
+  window: Window;
+  extent: SourceExtent;
+  squares: () => Squares;
+}
+
+/** Of the last call: the bands of a group follow each other over one grid and one window. */
+let recent: Geometry | undefined;
+
+function geometryOf(grid: ControlGrid, window: Window): Geometry {
+  if (recent?.grid === grid && sameWindow(recent.window, window)) return recent;
+  let squares: Squares | undefined;
+  const found = () => (squares ??= squaresOf(grid, window));
+  recent = { grid, window: { ...window }, extent: sourceExtent(grid), squares: found };
+  return recent;
+}
+
+function sameWindow(a: Window, b: Window): boolean {
+  return a.column === b.column && a.row === b.row && a.width === b.width && a.height === b.height;
 }
 
 /** Checks that no pixel needed lies in the scene but not in the window. `margin`: how far neighbours are used, in pixels. */
@@ -99,28 +122,33 @@ export function sourceExtent({ width, height, step, columns, rows, x, y }: Contr
     bottom: -Infinity,
   };
   // Positions are bilinear between nodes, so the extremes are at nodes, or where the last pixels cut the last squares.
-  const at = (values: Float64Array, i: number, j: number) => {
-    const column = Math.min(i, (width - 1) / step);
-    const row = Math.min(j, (height - 1) / step);
-    const node = Math.min(Math.floor(row), rows - 2) * columns + Math.min(Math.floor(column), columns - 2);
-    const across = (start: number) => between(values[start], values[start + 1], column % 1);
-    return row % 1 === 0 ? across(node) : between(across(node), across(node + columns), row % 1);
-  };
   for (let j = 0; j < rows; j++) {
+    const row = Math.min(j, (height - 1) / step);
+    const above = Math.min(Math.floor(row), rows - 2);
     for (let i = 0; i < columns; i++) {
-      const u = at(x, i, j);
-      const v = at(y, i, j);
+      const column = Math.min(i, (width - 1) / step);
+      const before = Math.min(Math.floor(column), columns - 2);
+      const node = above * columns + before;
+      const u = within(x, node, columns, column - before, row - above);
+      const v = within(y, node, columns, column - before, row - above);
       if (Number.isNaN(u) || Number.isNaN(v)) continue;
-      extent.left = Math.min(extent.left, u);
-      extent.right = Math.max(extent.right, u);
-      extent.top = Math.min(extent.top, v);
-      extent.bottom = Math.max(extent.bottom, v);
+      if (u < extent.left) extent.left = u;
+      if (u > extent.right) extent.right = u;
+      if (v < extent.top) extent.top = v;
+      if (v > extent.bottom) extent.bottom = v;
     }
   }
   return extent;
 }
 
-/** Without touching the second value where it has no part: it may be NaN. */
+/** The position in the square that begins at a node. Nodes that have no part in it are not touched: they may be NaN. */
+function within(nodes: Float64Array, node: number, columns: number, across: number, down: number): number {
+  const upper = between(nodes[node], nodes[node + 1], across);
+  return down === 0
+    ? upper
+    : between(upper, between(nodes[node + columns], nodes[node + columns + 1], across), down);
+}
+
 function between(a: number, b: number, part: number): number {
   return part === 0 ? a : a + (b - a) * part;
 }

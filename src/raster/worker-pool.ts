@@ -50,20 +50,26 @@ const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 4 };
  * one, which is shorter.
  */
 const TIME_LIMIT = 35 * 60_000;
+/** A thread takes about as long to load its code and to get it compiled, ms; short work is done sooner and cheaper by fewer. */
+const WARM_UP = 500;
 /** How long a task may go on after it was told that it is not wanted, ms. */
 const ABORT_GRACE = 30_000;
 
 /**
  * Runs tasks on up to `size` threads, each of which loads the module at `module` (it calls `serveTasks`).
  *
- * Invariants: a thread has at most one task; tasks wait in the order they came, and only while `size` threads are busy; a
- * thread that has been started is kept until `close`, and replaced if it ends. A promise of `run` settles only when no thread
+ * Invariants: a thread has at most one task; tasks wait in the order they came, and only while all threads are busy; while
+ * tasks wait, another thread is started every WARM_UP ms until there are `size`; a thread that has been started is kept until
+ * `close`, and replaced if it ends. A promise of `run` settles only when no thread
  * works on its task any more. An idle pool does not keep the process alive.
  */
 export class WorkerPool<Task, Result> {
   private readonly members = new Set<Member<Task, Result>>();
   private readonly waiting: Job<Task, Result>[] = [];
   private closed = false;
+  /** When the newest thread was started, and what starts the next. */
+  private started = -WARM_UP;
+  private next: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly module: URL,
@@ -89,6 +95,7 @@ export class WorkerPool<Task, Result> {
   /** Ends all threads. Tasks that are not done are rejected. */
   async close(): Promise<void> {
     this.closed = true;
+    clearTimeout(this.next);
     for (const job of this.waiting.splice(0)) job.reject(workerDied('the pool was closed'));
     await Promise.all([...this.members].map(({ worker }) => worker.terminate()));
   }
@@ -107,8 +114,20 @@ export class WorkerPool<Task, Result> {
     }
   }
 
+  private wake(): void {
+    this.next = undefined;
+    this.dispatch();
+  }
+
+  /** None where there are enough, or where the newest is still warming up. */
   private start(): Member<Task, Result> | undefined {
     if (this.members.size >= this.size) return undefined;
+    const wait = this.started + WARM_UP - performance.now();
+    if (wait > 0 && this.members.size > 0) {
+      this.next ??= setTimeout(() => this.wake(), wait);
+      return undefined;
+    }
+    this.started = performance.now();
     // A package that decodes rare codecs (web-worker, of geotiff) reads workerData in every thread and fails without it.
     const worker = new Worker(this.module, { workerData: {}, resourceLimits: RESOURCE_LIMITS });
     worker.unref();

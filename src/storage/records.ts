@@ -1,5 +1,5 @@
 /** What the catalogue remembers. Plain JSON; times are milliseconds since 1970-01-01T00:00:00Z. */
-import type { GridName } from '../geocode/index.js';
+import type { GridName, PixelSizes } from '../geocode/index.js';
 import type { DataType } from '../raster/index.js';
 
 export type TileSource = 'raw' | 'split' | 'filled' | 'coalesced' | 'predicted' | 'cloud-free';
@@ -9,6 +9,8 @@ export interface CollectionRecord {
   title: string;
   grid: GridName;
   precision: number;
+  /** Of the scenes so far. Collections made by older versions have none until their next scene. */
+  pixelSizes?: PixelSizes;
   /** SPDX identifier, or `proprietary`, `various`. */
   license: string;
   licenseUrl?: string;

@@ -24,6 +24,23 @@ export function requireSameCells(
   return fixed;
 }
 
+/** Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_COLLECTION_FIXED. */
+export function amendCollection(
+  commits: Commits,
+  id: string,
+  amend: (record: CollectionRecord) => CollectionRecord,
+): Promise<CollectionRecord> {
+  return commits.inTurn(async () => {
+    const record = await requireCollection(commits, id);
+    const amended = amend(record);
+    requireSameCells(record, amended);
+    const { catalogue } = commits;
+    if (JSON.stringify(amended) !== JSON.stringify(record))
+      await catalogue.write([catalogue.collections.set(id, amended)]);
+    return amended;
+  });
+}
+
 /**
  * The raw tiles of a scene as its record names them. Their own records are not read, so that a scene with a damaged tile
  * can be replaced; where the scene's record is damaged, they are the sound tiles that say they are of it.

@@ -15,7 +15,13 @@ import { checkedName, tileId } from './names.js';
 import type { CollectionRecord, ModelRecord, SceneRecord, TileRecord } from './records.js';
 import { makeResults, resultFile, sweepResults } from './results.js';
 import { isWhole } from './scene-check.js';
-import { deleteCollection, deleteScene, deleteTile, requireSameCells } from './scene-tiles.js';
+import {
+  amendCollection,
+  deleteCollection,
+  deleteScene,
+  deleteTile,
+  requireSameCells,
+} from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
 import { makeScratch, removeScratch, sweepScratch, syncScratch } from './scratch.js';
 import { Sweeper } from './sweeper.js';
@@ -124,6 +130,17 @@ export class Storage {
     checkedName('grid', wanted.grid);
     const existing = await this.getCollection(wanted.id);
     return existing ? requireSameCells(existing, wanted) : { ...wanted, createdAt: Date.now() };
+  }
+
+  /**
+   * The record of a collection that is there with what `amend` makes of it, durable when it resolves. The cells stay as they are.
+   * Throws TW_STORAGE_NO_COLLECTION.
+   */
+  amendCollection(
+    id: string,
+    amend: (record: CollectionRecord) => CollectionRecord,
+  ): Promise<CollectionRecord> {
+    return amendCollection(this.commits, id, amend);
   }
 
   /**

@@ -20,12 +20,13 @@ export async function cutTile({ tile, sources, sizes }: CutTask): Promise<MadeTi
   let holdsData = false;
   for (const { group, cell, bands } of made) {
     if (group.role === 'mask') continue;
-    const figures: Figures = validOf(bands, holeOf(group), coarsen(codes, mask.cell, cell));
+    const valid = coarsen(codes, mask.cell, cell);
+    const figures: Figures = validOf(bands, holeOf(group), valid);
     if (group.role === 'data') {
       coverages.push(figures.coverage);
       holdsData ||= figures.validPercent.some((percent) => percent > 0);
     }
-    files.push(encodeCell(cell, { bands, ...figures, mask: null }).file);
+    files.push(encodeCell(cell, { bands, ...figures, valid, mask: null }).file);
   }
   if (!holdsData) return null;
   const { file, cloudCover, footprint } = encodeMask(mask.cell, codes);

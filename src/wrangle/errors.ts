@@ -52,6 +52,14 @@ export const tensorTypes = defineError(
     `the bands of cell ${geocode} are stored in several ways (${kinds.join('; ')}): leave out --stored`,
 );
 
+export const storedExpression = defineError(
+  'TW_WRANGLE_STORED_EXPRESSION',
+  400,
+  'Expressions are computed of physical values, so a tensor of stored numbers cannot hold one. Leave out the expression or `--stored`.',
+  (expression: string) =>
+    `${expression} is an expression, which has no stored numbers: leave it out, or leave out --stored`,
+);
+
 export const tensorTooLarge = defineError(
   'TW_WRANGLE_TENSOR_SIZE',
   400,

@@ -35,13 +35,14 @@ export async function fillTile({ tile, donors, targets, ...task }: FillTask): Pr
     const image = await readGroup(group);
     const provenance = coarsen(splice.provenance, mask.group, group);
     for (const [i, donor] of used.entries()) await splicePixels(image, provenance, i + 1, donors[donor]);
-    const figures = validOf(image.bands, holeOf(group), coarsen(splice.mask, mask.group, group));
-    const pixels: GroupPixels = { bands: image.bands, ...figures, mask: null };
+    const valid = coarsen(splice.mask, mask.group, group);
+    const figures = validOf(image.bands, holeOf(group), valid);
+    const pixels: GroupPixels = { bands: image.bands, ...figures, valid, mask: null };
     files.push(encodeCell(cellGroup(tile, image), pixels).file);
     if (group.role === 'data') coverage = Math.min(coverage, figures.coverage);
   }
   const codes = cellGroup(tile, mask);
-  files.push(provenanceFile(codes, splice.provenance));
+  files.push(provenanceFile(codes, splice));
   const { file, cloudCover, footprint } = encodeMask(codes, splice.mask);
   files.push(file);
   return { files, coverage, cloudCover, footprint, used: [0, ...used.map((donor) => donor + 1)] };
@@ -97,8 +98,8 @@ async function splicePixels(
   }
 }
 
-function provenanceFile(size: CellGroup, provenance: Uint8Array): CellFile {
-  const { validPercent, coverage } = validOf([provenance], NOWHERE, provenance);
+function provenanceFile(size: CellGroup, { provenance, mask }: Splice): CellFile {
+  const figures = validOf([provenance], NOWHERE, provenance);
   const cell: CellGroup = {
     ...size,
     name: PROVENANCE,
@@ -109,5 +110,5 @@ function provenanceFile(size: CellGroup, provenance: Uint8Array): CellFile {
     colours: undefined,
     bands: [{ name: 'source_index', scale: 1, offset: 0 }],
   };
-  return encodeCell(cell, { bands: [provenance], validPercent, coverage, mask: null }).file;
+  return encodeCell(cell, { bands: [provenance], ...figures, valid: mask, mask: null }).file;
 }

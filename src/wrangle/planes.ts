@@ -1,4 +1,8 @@
-/** Bands of a tile at one size: up by bilinear, down by the mean; codes by the nearest pixel. */
+/**
+ * Bands of a tile at one size: up by bilinear, down by the mean; codes by the nearest pixel. Expressions are computed of bands that
+ * have this size.
+ */
+import { evaluate } from '../imagery/index.js';
 import {
   controlGrid,
   emptyPixel,
@@ -10,27 +14,38 @@ import {
 } from '../raster/index.js';
 import { holeOf, maskOf, type StoredGroup } from './read-tile.js';
 import { coarsen } from './splice.js';
-import type { BandPlace, PlanesTask, TileFiles } from './tasks.js';
+import type { Plane, PlanesTask, TileFiles } from './tasks.js';
 
 interface Size {
   width: number;
   height: number;
 }
 
-export async function planesOf({ tile, bands, size, stored }: PlanesTask): Promise<PixelArray[]> {
+export async function planesOf({ tile, planes, size, stored }: PlanesTask): Promise<PixelArray[]> {
   const pixels = size.width * size.height;
   const dataType = stored?.dataType ?? 'float32';
   const empty = stored ? stored.empty : NaN;
-  const planes: PixelArray[] = [];
-  for (const place of bands) {
-    if (!place) {
-      planes.push(newPixels(dataType, pixels).fill(empty));
+  const made: PixelArray[] = [];
+  for (const plane of planes) {
+    if (!plane) {
+      made.push(newPixels(dataType, pixels).fill(empty));
       continue;
     }
-    const band = await readBand(tile, place, stored === null);
-    planes.push(resize(band, size, stored ? stored.empty : NaN));
+    const bands: PixelArray[] = [];
+    for (const place of plane.places)
+      bands.push(resize(await readBand(tile, place, stored === null), size, empty));
+    made.push(
+      isBand(plane) ? bands[0] : Float32Array.from(evaluate(plane.program, bands.map(float64), pixels)),
+    );
   }
-  return planes;
+  return made;
+}
+
+const float64 = (pixels: PixelArray) => Float64Array.from(pixels);
+
+/** Whether a plane is a band as it is. */
+export function isBand({ program: { steps } }: Plane): boolean {
+  return steps.length === 1 && steps[0].code === 'band';
 }
 
 interface Band extends Size {
@@ -41,7 +56,11 @@ interface Band extends Size {
 }
 
 /** Stored numbers, or physical values as float32 with NaN where there is no data. */
-async function readBand(tile: TileFiles, { group: g, band: b }: BandPlace, physical: boolean): Promise<Band> {
+async function readBand(
+  tile: TileFiles,
+  { group: g, band: b }: Plane['places'][number],
+  physical: boolean,
+): Promise<Band> {
   const group = tile.groups[g];
   const { header, bands } = await readRaster(group.path, [b]);
   const { width, height } = header;

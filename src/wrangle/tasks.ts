@@ -1,5 +1,6 @@
 /** What the wrangling threads are asked to do. Plain data. */
 import type { GridName, PixelGrid } from '../geocode/index.js';
+import type { BandPlace, Program } from '../imagery/index.js';
 import type { CellFile } from '../ingest/index.js';
 import type { CogImage, DataType, PixelArray } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
@@ -44,18 +45,19 @@ export interface CutTask {
   sizes: PixelGrid[];
 }
 
-/** Where a band lies in a tile: numbers of its group and of the band in it. */
-export interface BandPlace {
-  group: number;
-  band: number;
+/** A band of a tile, or what an expression makes of some of them. */
+export interface Plane {
+  program: Program;
+  /** The bands of the program. */
+  places: BandPlace[];
 }
 
-/** Bring bands of a tile to one size. */
+/** Bring bands of a tile, and expressions over them, to one size. */
 export interface PlanesTask {
   kind: 'planes';
   tile: TileFiles;
-  /** Null for a band that the tile lacks. */
-  bands: (BandPlace | null)[];
+  /** Null for one of which the tile lacks a band. */
+  planes: (Plane | null)[];
   size: PixelGrid;
   /** Stored numbers of this type, `empty` where there is no data; null for physical values as float32 and NaN. */
   stored: { dataType: DataType; empty: number } | null;

@@ -1,9 +1,10 @@
 /** Writes the planes of a tensor as a NumPy file or a GeoTIFF. */
 import { open, writeFile } from 'node:fs/promises';
-import { type GridName, gridByName } from '../geocode/index.js';
+import { type Bbox, type GridName, gridByName } from '../geocode/index.js';
 import type { DataType, PixelArray } from '../raster/index.js';
 import { npyHead } from './npy.js';
 import type { PlanesTask } from './tasks.js';
+import type { Substitute } from './tensor-bands.js';
 import type { WrangleWorkers } from './workers.js';
 
 export interface TensorFile {
@@ -16,7 +17,17 @@ export interface TensorFile {
   nodata: number | null;
   /** Of time, band, row and column. */
   shape: [number, number, number, number];
+  crs: string;
+  /**
+   * From column and row to x and y of the CRS: x = t0 * column + t1 * row + t2, y = t3 * column + t4 * row + t5, as
+   * `proj:transform` of STAC and `Affine` of rasterio have it.
+   */
+  transform: [number, number, number, number, number, number];
+  /** Degrees. */
+  bbox: Bbox;
+  /** The second axis, as it was asked for. */
   bands: string[];
+  substitutes: Substitute[];
   /** The steps of the first axis. */
   times: { datetime: string; collection: string; tile: string }[];
 }
@@ -76,7 +87,9 @@ export async function writeTiff(
     epsg: cells.epsg,
     nodata: nodata ?? NaN,
     bandTags: times.flatMap(({ collection, datetime }) =>
-      names.map((name) => ({ description: `${collection} ${datetime} ${name.split('/').at(-1)}` })),
+      names.map((name) => ({
+        description: `${collection} ${datetime} ${withoutCollection(name, collection)}`,
+      })),
     ),
     metadata: { GRID: grid, GEOCODE: geocode },
     overviews: 'nearest' as const,
@@ -85,6 +98,9 @@ export async function writeTiff(
   await writeFile(path, bytes);
   return bytes.length;
 }
+
+const withoutCollection = (name: string, collection: string) =>
+  name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : name;
 
 /** Results in the order of the items, with at most `lanes` under way or waiting. */
 async function* inOrder<Item, Result>(

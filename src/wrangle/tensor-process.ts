@@ -1,7 +1,7 @@
 /** Tensors as a job: bands of all tiles of a cell at one size, as one file a cell. */
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type GridName, gridByName, type PixelGrid, pixelGrids } from '../geocode/index.js';
+import { cellBbox, type GridName, gridByName, type PixelGrid, pixelGrids } from '../geocode/index.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import {
   all,
@@ -12,19 +12,20 @@ import {
   rawUnlessAsked,
 } from '../query/index.js';
 import { bytesPerSample } from '../raster/index.js';
-import { asStorageError, type Storage, type TileRecord } from '../storage/index.js';
+import { asStorageError, type GroupRecord, type Storage, type TileRecord } from '../storage/index.js';
 import { filesOf, type WrangleContext } from './derive.js';
-import { noBand, tensorTooLarge, tensorTypes } from './errors.js';
+import { noBand, storedExpression, tensorTooLarge, tensorTypes } from './errors.js';
 import { pickedTiles, tilesOfCell } from './picked-cells.js';
-import { emptyOf } from './planes.js';
-import type { BandPlace, PlanesTask } from './tasks.js';
+import { emptyOf, isBand } from './planes.js';
+import type { Plane, PlanesTask } from './tasks.js';
+import { planeOf, type Substitute, wantedOf } from './tensor-bands.js';
 import { type TensorFile, writeNpy, writeTiff } from './tensor-file.js';
 
 export interface TensorInputs {
   filter?: FilterParams;
-  /** Names or common names; `<collection>/<name>` takes it from that collection alone. */
+  /** Names or common names of bands, or expressions over them; `<collection>/<one of these>` takes it from that collection alone. */
   bands: string[];
-  /** Metres of a pixel; without it, the pixel grid of the finest of the bands. */
+  /** Metres of a pixel; without it, the pixel grid of the finest of the data bands. */
   resolution?: number;
   format?: 'npy' | 'tif';
   /** Stored numbers in place of physical values. */
@@ -47,7 +48,8 @@ export function tensorProcess(context: WrangleContext): Process {
   return {
     id: 'tensor',
     title: 'Make tensors',
-    description: 'Stacks bands of all dates of a cell at one size, as a NumPy file or a GeoTIFF.',
+    description:
+      'Stacks bands and expressions of all dates of a cell at one size, as a NumPy file or a GeoTIFF.',
     inputs: {
       type: 'object',
       required: ['bands'],
@@ -85,9 +87,10 @@ async function makeTensors(
   for (const cell of cells) {
     job.signal.throwIfAborted();
     const tiles = await tilesOfCell(storage, cell, filter);
-    const missing = inputs.bands.find((band) => tiles.every((tile) => !placeOfBand(tile, band)));
+    const steps = stepsOf(tiles, inputs.bands);
+    const missing = inputs.bands.find((_, b) => steps.every(({ planes }) => !planes[b]));
     if (missing === undefined)
-      results.files.push(await makeTensor(context, cell, tiles, inputs, folder, job));
+      results.files.push(await makeTensor(context, cell, steps, inputs, folder, job));
     else {
       lacking.add(missing);
       const reason = `no tile has the band ${missing}`;
@@ -118,49 +121,79 @@ async function cellsOf(storage: Storage, filter: Filter): Promise<Cell[]> {
   return [...cells.keys()].sort().map((key) => cells.get(key) as Cell);
 }
 
-/** By its own name, else by its common name; the finest of those. Null where a tile lacks it. */
-function placeOfBand(tile: TileRecord, wanted: string): BandPlace | null {
-  const [name, collection] = wanted.split('/', 2).reverse();
-  if (collection !== undefined && collection !== tile.collection) return null;
-  for (const key of ['name', 'commonName'] as const)
-    for (const [group, { bands }] of tile.groups.entries()) {
-      const band = bands.findIndex((one) => one[key] === name);
-      if (band >= 0) return { group, band };
-    }
-  return null;
+/** A tile of a tensor, with a plane for each of the bands. */
+interface Step {
+  tile: TileRecord;
+  planes: (Plane | null)[];
+  substitutes: Substitute[];
 }
+
+/** The tiles that have any of the bands, in the order of their times. */
+function stepsOf(tiles: TileRecord[], bands: string[]): Step[] {
+  const wanted = bands.map((band) => wantedOf(band, tiles));
+  return tiles
+    .map((tile) => {
+      const found = wanted.map((one) => planeOf(tile, one));
+      const planes = found.map((one) => one?.plane ?? null);
+      return { tile, planes, substitutes: found.flatMap((one) => one?.substitutes ?? []) };
+    })
+    .filter(({ planes }) => planes.some((plane) => plane !== null))
+    .sort(
+      ({ tile: a }, { tile: b }) =>
+        a.start - b.start ||
+        (a.collection < b.collection ? -1 : a.collection > b.collection ? 1 : a.id < b.id ? -1 : 1),
+    );
+}
+
+/** Where the pixels of a cell lie. */
+function placeOf({ grid, geocode }: Cell, { width, height }: PixelGrid) {
+  const cells = gridByName(grid);
+  const { west, south, east, north } = cells.bounds(geocode);
+  const transform: TensorFile['transform'] = [
+    (east - west) / width,
+    0,
+    west,
+    0,
+    (south - north) / height,
+    north,
+  ];
+  return { crs: `EPSG:${cells.epsg}`, transform, bbox: cellBbox(cells, geocode) };
+}
+
+const distinct = (substitutes: Substitute[]) => [
+  ...new Map(substitutes.map((one) => [JSON.stringify(one), one])).values(),
+];
 
 /** The files are written under their final names: the job's results name those that are whole. */
 async function makeTensor(
   context: WrangleContext,
   cell: Cell,
-  picked: TileRecord[],
+  steps: Step[],
   { bands, resolution, format = 'npy', stored = false }: TensorInputs,
   folder: string,
   job: JobContext,
 ): Promise<TensorFile> {
-  const tiles = picked
-    .filter((tile) => bands.some((band) => placeOfBand(tile, band)))
-    .sort(
-      (a, b) =>
-        a.start - b.start ||
-        (a.collection < b.collection ? -1 : a.collection > b.collection ? 1 : a.id < b.id ? -1 : 1),
-    );
-  const places = tiles.map((tile) => bands.map((band) => placeOfBand(tile, band)));
-  const size = sizeOf(cell, tiles, places, resolution);
-  const coding = stored ? storedType(cell, tiles, places) : null;
+  const expression = steps
+    .flatMap(({ planes }) => planes)
+    .findIndex((plane) => plane !== null && !isBand(plane));
+  if (stored && expression >= 0) throw storedExpression(bands[expression % bands.length]);
+  const groups = steps.flatMap(({ tile, planes }) =>
+    planes.flatMap((plane) => plane?.places.map(({ group }) => tile.groups[group]) ?? []),
+  );
+  const size = sizeOf(cell, groups, resolution);
+  const coding = stored ? storedType(cell, groups) : null;
   const dataType = coding?.dataType ?? 'float32';
-  const shape: TensorFile['shape'] = [tiles.length, bands.length, size.height, size.width];
+  const shape: TensorFile['shape'] = [steps.length, bands.length, size.height, size.width];
   const step = bands.length * size.width * size.height * bytesPerSample(dataType);
-  const most = format === 'tif' ? MOST_TIFF_BYTES / tiles.length : MOST_STEP_BYTES;
+  const most = format === 'tif' ? MOST_TIFF_BYTES / steps.length : MOST_STEP_BYTES;
   if (step > most) throw tensorTooLarge(cell.geocode, shape, format);
   const name = `${gridByName(cell.grid).letter}${cell.geocode}.${format}`;
   const path = join(folder, name);
-  const tasks = tiles.map(
-    (tile, t): PlanesTask => ({
+  const tasks = steps.map(
+    ({ tile, planes }): PlanesTask => ({
       kind: 'planes',
       tile: filesOf(context.storage, tile),
-      bands: places[t],
+      planes,
       size,
       stored: coding,
     }),
@@ -170,15 +203,17 @@ async function makeTensor(
     dataType,
     nodata: coding ? coding.empty : null,
     shape,
+    ...placeOf(cell, size),
     bands,
-    times: tiles.map(({ id, collection, start }) => ({
+    substitutes: distinct(steps.flatMap(({ substitutes }) => substitutes)),
+    times: steps.map(({ tile: { id, collection, start } }) => ({
       datetime: new Date(start).toISOString(),
       collection,
       tile: id,
     })),
   };
   try {
-    await context.storage.reserve.require(step * tiles.length);
+    await context.storage.reserve.require(step * steps.length);
     const bytes =
       format === 'npy'
         ? await writeNpy(context.workers, path, tasks, about, job.signal)
@@ -191,29 +226,20 @@ async function makeTensor(
   }
 }
 
-/** The pixel grid of the cell at a pixel size, or that of the finest band. */
-function sizeOf(
-  { grid, geocode }: Cell,
-  tiles: TileRecord[],
-  places: (BandPlace | null)[][],
-  resolution: number | undefined,
-): PixelGrid {
+/** The pixel grid of the cell at a pixel size, or that of the finest data band; masks and other codes count where there is none. */
+function sizeOf({ grid, geocode }: Cell, groups: GroupRecord[], resolution: number | undefined): PixelGrid {
   if (resolution !== undefined) {
     const [size] = pixelGrids(gridByName(grid), geocode, [{ x: resolution, y: resolution }]);
     return size;
   }
-  const sizes = tiles.flatMap((tile, t) =>
-    places[t].flatMap((place) => (place ? [tile.groups[place.group]] : [])),
-  );
+  const data = groups.filter(({ role }) => role === 'data');
+  const sizes = data.length > 0 ? data : groups;
   const { width, height } = sizes.reduce((a, b) => (b.width * b.height > a.width * a.height ? b : a));
   return { width, height };
 }
 
 /** The type that all bands are stored in. Throws TW_WRANGLE_TYPES. */
-function storedType(cell: Cell, tiles: TileRecord[], places: (BandPlace | null)[][]) {
-  const groups = tiles.flatMap((tile, t) =>
-    places[t].flatMap((place) => (place ? [tile.groups[place.group]] : [])),
-  );
+function storedType(cell: Cell, groups: GroupRecord[]) {
   const kinds = new Set(groups.map(({ dataType, nodata }) => `${dataType}, nodata ${nodata ?? 'none'}`));
   if (kinds.size > 1) throw tensorTypes(cell.geocode, [...kinds]);
   return { dataType: groups[0].dataType, empty: emptyOf(groups[0]) };

@@ -62,6 +62,32 @@ test('pictures over HTTP', async (t) => {
     assert.equal((await get(real.pathname + real.search)).statusCode, 200);
   });
 
+  await t.test('TileJSON says where to look, and when what it shows was seen', async () => {
+    const record = (await node.storage.getCollection('test'))!;
+    const { catalogue } = node.storage;
+    await catalogue.write([catalogue.collections.set('test', { ...record, attribution: 'Seen in [year]' })]);
+    const json = (await get('/xyz/test/tilejson.json')).json();
+    assert.equal(json.attribution, 'Seen in 2024');
+    const [west, south, east, north] = json.bounds;
+    const [lon, lat, zoom] = json.center;
+    assert.deepEqual([lon, lat], [(west + east) / 2, (south + north) / 2]);
+    assert.ok(zoom >= json.minzoom && zoom <= json.maxzoom);
+    const pixels = ((east - west) / 360) * 256 * 2 ** zoom;
+    assert.ok(pixels > 150 && pixels <= 512, `all that there is fills ${pixels} pixels`);
+  });
+
+  await t.test('the map links of a collection and the picture of an Item lead somewhere', async () => {
+    const { links } = (await get('/collections/test')).json() as { links: { rel: string; href: string }[] };
+    const of = (rel: string) => links.find((link) => link.rel === rel)!.href;
+    assert.equal((await get(of('tilejson'))).statusCode, 200);
+    const tile = of('xyz').replace('{z}', '14').replace('{x}', `${map.x}`).replace('{y}', `${map.y}`);
+    assert.equal((await get(tile)).headers['content-type'], 'image/png');
+    const item = (await get('/collections/test/items?limit=1')).json().features[0];
+    const { href, roles } = item.assets.thumbnail;
+    assert.deepEqual(roles, ['thumbnail']);
+    assert.equal((await get(href)).headers['content-type'], 'image/png');
+  });
+
   await t.test('a preview shows the whole tile with its clouds', async () => {
     const tiles = await tilesOf(node);
     const whole = tiles.filter(({ coverage }) => coverage === 100);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -6,12 +7,18 @@ import { tilewright } from '../support/command.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
-test('series prints a table, CSV or JSON, of a point or of GeoJSON', async (t) => {
+test('series prints a table, CSV or JSON, of a point or of GeoJSON; search names files', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const scene = await writeTestScene(join(folder, 'scene.tif'));
   const made = await tilewright('ingest', scene, '--data', data, '--datetime', '2024-06-01', ...SCENE_FLAGS);
   assert.equal(made.code, 0, made.stderr);
+
+  const found = await tilewright('search', '--data', data, '--format', 'json');
+  for (const { assets } of JSON.parse(found.stdout).features) {
+    assert.deepEqual(Object.keys(assets), ['10m', '10m-qa', 'mask'], 'a picture has no file');
+    for (const { href } of Object.values<{ href: string }>(assets)) assert.ok(existsSync(href), href);
+  }
 
   const csv = await tilewright(
     'series',

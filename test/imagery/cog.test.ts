@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { BlockCache } from '../../src/imagery/block-cache.js';
-import { readBlock, readCog } from '../../src/imagery/cog.js';
+import { type Level, readBlock, readCog, readMaskBlock } from '../../src/imagery/cog.js';
 import { withTileFile } from '../../src/imagery/tile-file.js';
-import { DATA_TYPES, encodeCog, newPixels } from '../../src/raster/index.js';
+import { DATA_TYPES, encodeCog, newPixels, type PixelArray } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';
 
 test('blocks of all types and levels hold what was written, also a part of their rows', async (t) => {
@@ -65,6 +65,41 @@ test('blocks of all types and levels hold what was written, also a part of their
     }
   }
 });
+
+test('the mask of a file is read with its levels', async (t) => {
+  const path = join(await tempFolder(t), 'masked.tif');
+  const [width, height] = [700, 530];
+  const mask = Uint8Array.from({ length: width * height }, (_, i) => (i % 7 === 3 || i % 700 > 600 ? 0 : 1));
+  const transform = { originX: 15, originY: 48, pixelWidth: 0.001, pixelHeight: 0.001 };
+  const image = { width, height, dataType: 'uint8' as const, bands: [mask, mask], epsg: 4326, transform };
+  await writeFile(path, encodeCog({ ...image, mask, overviews: 'nearest' }));
+  withTileFile(path, (file, cog) => {
+    assert.deepEqual([cog.levels.length, cog.masks.length, cog.bands], [2, 2, 2]);
+    for (const [level, { blockHeight, perBand }] of cog.levels.entries())
+      for (let block = 0; block < perBand; block++)
+        for (const rows of [blockHeight, 100])
+          assert.deepEqual(
+            readMaskBlock(file, cog, { level, block }, rows),
+            // What lies beyond the image in a block differs: there the band goes on as it was.
+            insideOf(readBlock(file, cog, { level, band: 1, block }, rows), cog.levels[level], block, rows),
+          );
+  });
+});
+
+/** A block with zeros where it goes beyond the image. */
+function insideOf(
+  pixels: PixelArray,
+  { width, height, blockWidth, blockHeight }: Level,
+  block: number,
+  rows: number,
+): Uint8Array {
+  const across = Math.ceil(width / blockWidth);
+  const right = Math.min(blockWidth, width - (block % across) * blockWidth);
+  const bottom = Math.min(rows, height - Math.floor(block / across) * blockHeight);
+  return Uint8Array.from(pixels, (value, i) =>
+    i % blockWidth < right && Math.floor(i / blockWidth) < bottom ? value : 0,
+  );
+}
 
 test('files with changed bytes are read, or refused with the code', async (t) => {
   const folder = await tempFolder(t);

@@ -225,7 +225,7 @@ test('a real series of loose layers is twelve scenes, dated by their names', { s
   const dates = (await readdir(folder)).map((name) => /_(\d{4})-(\d\d)-(\d\d)/.exec(name)?.slice(1).join(''));
   assert.equal(dates.length, 12);
   assert.deepEqual(scenes.map(({ id }) => /_(\d{8})T000000Z$/.exec(id)?.[1]).sort(), dates.sort());
-  for (const { warnings } of scenes) assert.match(warnings.join(), /is from its name/);
+  for (const { warnings } of scenes) assert.match(warnings.join(), /is the date in its name/);
   const places = new Set((await tilesOf(node)).map(({ geocode }) => geocode));
   assert.equal((await tilesOf(node)).length, 12 * places.size, 'all dates of a place stack');
 });

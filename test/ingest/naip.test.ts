@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import sharp from 'sharp';
 import { candidateAt } from '../../src/ingest/candidate.js';
 import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
 import { naip } from '../../src/ingest/formats/naip.js';
@@ -58,6 +59,40 @@ test('a NAIP image: bands, date, place in its collection', async (t) => {
   assert.deepEqual(results.failed, []);
   assert.equal(results.collection, 'naip');
   for (const tile of await tilesOf(node)) assert.equal(tile.cloudCover, null, 'nothing assessed the clouds');
+});
+
+test('what an image does not cover is no data, though its files have no value for it', async (t) => {
+  const folder = await tempFolder(t);
+  // Without 0, so that nothing but what lies outside can be black.
+  const bands = bytesOf(4, 1400 * 1000, (i, band) => 100 + ((i + 40 * band) % 50));
+  const large = { ...image, width: 1400, height: 1000, bands };
+  const path = await writeRaster(join(folder, `${NAME}.tif`), large);
+  const node = await testNode(t, join(folder, 'data'));
+  assert.deepEqual((await ingest(node, { href: path })).failed, []);
+  const tile = (await tilesOf(node)).toSorted((a, b) => a.coverage - b.coverage)[0];
+  assert.ok(tile.coverage < 60, `${tile.coverage}`);
+
+  const { data, info } = await sharp((await node.server.inject(`/preview/${tile.id}.png`)).rawPayload)
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  const opacity = data.filter((_, i) => i % info.channels === info.channels - 1);
+  const opaque = opacity.filter((value) => value === 255).length;
+  assert.ok(Math.abs(opaque / opacity.length - tile.coverage / 100) < 0.02, 'outside is transparent');
+  for (let i = 0; i < data.length; i += 4)
+    if (data[i + 3] === 255) assert.ok(data[i] >= 100, 'nothing is mixed with what lies outside');
+
+  const { geometry, bbox } = (await node.server.inject(`/collections/naip/items/${tile.id}`)).json();
+  const [west, south, east, north] = bbox;
+  assert.ok(west < east && south < north);
+  const payload = { geometry, expression: 'red' };
+  const { series } = (await node.server.inject({ method: 'POST', url: '/timeseries', payload })).json();
+  assert.equal(series.length, 1);
+  assert.ok(series[0].min >= 100 && series[0].mean > 120 && series[0].mean < 130, JSON.stringify(series));
+
+  if (!hasGdal) return;
+  const file = node.storage.tilePath(tile, '0.6m');
+  const shown = JSON.parse(String(execFileSync('gdalinfo', ['-json', file])));
+  for (const band of shown.bands) assert.deepEqual(band.mask.flags, ['PER_DATASET']);
 });
 
 test('neither the name alone nor the content alone makes a file NAIP', async (t) => {

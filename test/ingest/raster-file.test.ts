@@ -6,7 +6,7 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dateInName, parseSpan } from '../../src/ingest/formats/acquisition-time.js';
+import { parseSpan, timesInName } from '../../src/ingest/formats/acquisition-time.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -79,8 +79,15 @@ test('the time comes from a tag, else from the name with a warning, else it is a
   assert.deepEqual(tagged, { time: '2024-06-01T10:00:00.000Z', warnings: [] });
   const named = await describe('NDVI_2013-09-14.tif');
   assert.equal(named.time, '2013-09-14T00:00:00.000Z');
-  assert.match(named.warnings.join(), /2013-09-14 is from its name/);
-  assert.equal((await describe('S_20130914T101112_20140101.tif')).time, '2013-09-14T00:00:00.000Z');
+  assert.match(named.warnings.join(), /its time is the date in its name/);
+  assert.equal((await describe('S_20130914T101112Z_x.tif')).time, '2013-09-14T10:11:12.000Z');
+  await assert.rejects(describe('S_20130914T101112_20140101.tif'), {
+    code: 'TW_INGEST_NO_DATETIME',
+    message: /its name holds 2013-09-14 and 2014-01-01\. Add --datetime/,
+  });
+  const both = await writeRaster(join(folder, 'S_20130914_20140101.tif'));
+  const [flagged] = await describeScenes(both, { collection: 'c', datetime: '2013-09-14' });
+  assert.deepEqual([flagged.start, flagged.warnings], [Date.UTC(2013, 8, 14), []]);
   for (const name of ['12345678.tif', 'tile_20131341.tif', '120130914.tif', '2013-0914.tif']) {
     await assert.rejects(describe(name), { code: 'TW_INGEST_NO_DATETIME' }, name);
   }
@@ -89,15 +96,42 @@ test('the time comes from a tag, else from the name with a warning, else it is a
 });
 
 test('any day is found in a name, however it is written', () => {
-  const day = fc.date({ min: new Date('1900-01-01'), max: new Date('2099-12-31'), noInvalidDate: true });
+  const day = fc.date({ min: new Date('1900-01-01'), max: new Date('2024-12-31'), noInvalidDate: true });
   fc.assert(
     fc.property(day, fc.constantFrom('-', ''), fc.stringMatching(/^[a-z_]{0,9}$/), (date, mark, word) => {
       const text = date.toISOString().slice(0, 10);
-      assert.equal(dateInName(`${word}${text.replaceAll('-', mark)}_b1.tif`), text);
+      const short = text.replaceAll('-', mark);
+      assert.deepEqual(timesInName(`${word}${short}_b1.tif`), [Date.parse(text)]);
+      const second = date.toISOString().slice(0, 19);
+      const clock = second.slice(11).replaceAll(':', mark);
+      assert.deepEqual(timesInName(`${word}${short}T${clock}Z_${short}.tif`), [Date.parse(`${second}Z`)]);
       assert.equal(parseSpan(text)?.start, Date.parse(text));
     }),
     { seed: 42 },
   );
+});
+
+test('only days that may have been are dates, and one day with two times has none of them', () => {
+  const cases: [name: string, times: string[]][] = [
+    ['m_4007361_ne_18_060_20210828.tif', ['2021-08-28']],
+    ['m_4007361_ne_18_060_20210828_20220105.tif', ['2021-08-28', '2022-01-05']],
+    ['x_20240601T103000Z.tif', ['2024-06-01T10:30:00Z']],
+    ['x_20240601T1030.tif', ['2024-06-01T10:30:00Z']],
+    ['2024-06-01_scene.tif', ['2024-06-01']],
+    ['x_20240601T103000_20240601T114500.tif', ['2024-06-01']],
+    ['x_20240601T250000.tif', ['2024-06-01']],
+    ['x_20991231_20240601.tif', ['2024-06-01']],
+    ['x_20240231.tif', []],
+    ['x_202406011.tif', []],
+  ];
+  for (const [name, times] of cases) {
+    const found = timesInName(name);
+    assert.deepEqual(
+      found,
+      times.map((time) => Date.parse(time)),
+      name,
+    );
+  }
 });
 
 test('an Item beside the file describes it; flags win over it, and it over tags', async (t) => {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { cellBbox, gridByName } from '../../src/geocode/index.js';
 import { toStacCollection, toStacItem } from '../../src/query/index.js';
+import type { GroupAsset } from '../../src/query/stac-item.js';
 import type { CollectionRecord, GroupRecord } from '../../src/storage/index.js';
 import { tile, tiles } from './tiles.js';
 
@@ -96,7 +97,7 @@ test('an item has what STAC 1.0.0 and its extensions want', () => {
 
 test('assets carry bands and position', () => {
   const { assets } = toStacItem(record, collection, 'http://localhost:8080');
-  assert.deepEqual(Object.keys(assets), ['10m', 'mask']);
+  assert.deepEqual(Object.keys(assets), ['10m', 'mask', 'thumbnail']);
   assert.deepEqual(assets['10m'], {
     href: `http://localhost:8080/tiles/${record.id}/10m.tif`,
     type: 'image/tiff; application=geotiff; profile=cloud-optimized',
@@ -117,8 +118,15 @@ test('assets carry bands and position', () => {
     ],
   });
   assert.equal(assets['mask']!.roles[0], 'mask');
-  assert.ok(!('nodata' in assets['mask']!['raster:bands'][0]!));
-  assert.deepEqual(assets['mask']!['eo:bands'], [{ name: 'mask' }]);
+  const mask = assets['mask'] as GroupAsset;
+  assert.ok(!('nodata' in mask['raster:bands'][0]!));
+  assert.deepEqual(mask['eo:bands'], [{ name: 'mask' }]);
+  assert.deepEqual(assets['thumbnail'], {
+    href: `http://localhost:8080/preview/${record.id}.png`,
+    type: 'image/png',
+    title: 'preview',
+    roles: ['thumbnail'],
+  });
 });
 
 test('what is not known is absent', () => {
@@ -157,7 +165,7 @@ test('periods have both ends, derived tiles name what they come from, and nodata
     item.links.filter((link) => link.rel === 'derived_from').map((link) => link.href),
     ['http://h/collections/a/items/a_s1_g9q8yy', 'http://h/collections/a/items/a_s2_g9q8yy'],
   );
-  assert.equal(item.assets['10m']!['raster:bands'][0]!['nodata'], 'nan');
+  assert.equal((item.assets['10m'] as GroupAsset)['raster:bands'][0]!['nodata'], 'nan');
 });
 
 test('geometry is the cell in degrees; the transform leads from its north-west to its south-east corner', () => {
@@ -178,7 +186,7 @@ test('geometry is the cell in degrees; the transform leads from its north-west t
           .slice(1)
           .reduce((sum, [x, y], i) => sum + ring[i]![0] * y - x * ring[i]![1], 0);
         assert.ok(twiceArea > 0, 'counterclockwise');
-        const [xx, xy, x0, yx, yy, y0] = item.assets['10m']!['proj:transform'] as [
+        const [xx, xy, x0, yx, yy, y0] = (item.assets['10m'] as GroupAsset)['proj:transform'] as [
           number,
           number,
           number,
@@ -218,10 +226,18 @@ test('a collection has its extent, licence and links', () => {
   const links = Object.fromEntries(document.links.map((link) => [link.rel, link.href]));
   assert.equal(links['license'], 'https://example.com/terms');
   assert.equal(links['items'], 'http://h/collections/sentinel-2-l2a/items');
-  assert.deepEqual(toStacCollection(collection, undefined, 'http://h').extent, {
+  assert.equal(links['tilejson'], 'http://h/xyz/sentinel-2-l2a/tilejson.json');
+  assert.equal(links['xyz'], 'http://h/xyz/sentinel-2-l2a/{z}/{x}/{y}.png');
+  assert.match(document.stac_extensions.join(), /web-map-links/);
+  const empty = toStacCollection(collection, undefined, 'http://h');
+  assert.deepEqual(empty.extent, {
     spatial: { bbox: [[-180, -90, 180, 90]] },
     temporal: { interval: [[null, null]] },
   });
+  assert.ok(
+    empty.links.every(({ rel }) => rel !== 'tilejson'),
+    'what has no tiles is on no map',
+  );
 });
 
 test('every Item carries the licence of its collection and the notice of its own year', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -104,12 +104,55 @@ test('GDAL reads the same pixels, position and tags', needsGdal, (t) => {
   }
 });
 
+/** 1 in a circle around the middle. */
+function disc(width: number, height: number): Uint8Array {
+  return Uint8Array.from({ length: width * height }, (_, i) => {
+    const [x, y] = [(i % width) - width / 2, Math.floor(i / width) - height / 2];
+    return x * x + y * y < height * height * 0.2 ? 1 : 0;
+  });
+}
+
+test(
+  'GDAL sees the mask of the image and of its overviews, and makes the rest transparent',
+  needsGdal,
+  (t) => {
+    const folder = temporaryFolder(t);
+    const [width, height] = [1301, 699];
+    const mask = disc(width, height);
+    const path = join(folder, 'masked.tif');
+    const bands = [1, 2, 3].map((band) => mask.map((inside) => inside * 60 * band));
+    const transform = { originX: 500_000, originY: 5_000_000, pixelWidth: 10, pixelHeight: 10 };
+    writeFileSync(path, encodeCog({ ...image('uint8', width, height), bands, mask, transform }));
+    const info = JSON.parse(gdal('gdalinfo', '-json', path));
+    for (const band of info.bands) {
+      assert.deepEqual(band.mask.flags, ['PER_DATASET']);
+      assert.deepEqual(band.mask.overviews, band.overviews);
+      assert.equal(band.overviews.length, 2);
+    }
+    const alphaOf = (program: string, ...args: string[]) => {
+      const out = join(folder, 'out.tif');
+      rmSync(out, { force: true });
+      gdal(program, '-q', ...args, path, out);
+      return gdalPixels(out, 'uint8').at(-1);
+    };
+    const opaque = mask.map((inside) => inside * 255);
+    assert.deepEqual(alphaOf('gdalwarp', '-dstalpha'), opaque);
+    assert.deepEqual(alphaOf('gdal_translate', '-b', 'mask'), opaque);
+    // Each pixel of an overview is of the four below it that hold data: none is darker.
+    for (const level of [0, 1]) {
+      const small = alphaOf('gdal_translate', '-b', '1', '-mask', 'none', '-oo', `OVERVIEW_LEVEL=${level}`);
+      assert.deepEqual([...new Set(small)].sort(), [0, 60]);
+    }
+  },
+);
+
 test("GDAL's validator finds no fault", needsPythonGdal, (t) => {
   const folder = temporaryFolder(t);
   for (const [name, original] of Object.entries({
     small: image('uint8', 100, 37),
     large: image('uint16', 2100, 1300, 3, { nodata: 0 }),
     float: image('float32', 800, 513, 1, { epsg: 3857 }),
+    masked: { ...image('uint8', 1300, 700, 4), mask: disc(1300, 700) },
   })) {
     const path = join(folder, `${name}.tif`);
     writeFileSync(path, encodeCog(original));

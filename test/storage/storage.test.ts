@@ -162,6 +162,30 @@ test('a write out of order is refused and commits nothing', async (t) => {
   assert.equal(storage.index.size, 1, 'abort after commit does nothing');
 });
 
+test('a collection is amended but for its cells, one change after the other', async (t) => {
+  const storage = await openStorage(t);
+  await writeScene(storage, 'first', 1);
+  const { id } = COLLECTION;
+  const add = (x: number) =>
+    storage.amendCollection(id, ({ pixelSizes = [], ...record }) => ({
+      ...record,
+      pixelSizes: [...pixelSizes, [{ x, y: x }]],
+    }));
+  await Promise.all([10, 20, 60].map(add));
+  assert.deepEqual(
+    (await storage.getCollection(id))?.pixelSizes?.flat().map(({ x }) => x),
+    [10, 20, 60],
+  );
+  await assert.rejects(
+    storage.amendCollection(id, (record) => ({ ...record, precision: 3 })),
+    { code: 'TW_STORAGE_COLLECTION_FIXED' },
+  );
+  await assert.rejects(
+    storage.amendCollection('absent', (record) => record),
+    { code: 'TW_STORAGE_NO_COLLECTION' },
+  );
+});
+
 test('grid and precision of a collection are fixed by the first', async (t) => {
   const storage = await openStorage(t);
   assert.equal(await storage.getCollection(COLLECTION.id), undefined);

@@ -68,7 +68,7 @@ export async function storeScene(
       const coverage = percent(whole, 0);
       if (cell.role === 'data') coverages.push(coverage);
       const validPercent = bands.map((band) => percent(band, cell.nodata));
-      return encodeCell(cell, { bands, validPercent, coverage, mask: null }).file;
+      return encodeCell(cell, { bands, validPercent, coverage, valid: whole, mask: null }).file;
     });
     const made = encodeMask(cellOf(grid, geocode, groups[0]), mask);
     for (const { record, bytes } of [...files, made.file])

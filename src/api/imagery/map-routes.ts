@@ -2,7 +2,13 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { PictureFormat } from '../../imagery/index.js';
-import { type Filter, type FilterParams, parseFilter, parseSource } from '../../query/index.js';
+import {
+  attributionOf,
+  type Filter,
+  type FilterParams,
+  parseFilter,
+  parseSource,
+} from '../../query/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
@@ -91,7 +97,6 @@ export async function mapRoutes(
         look: lookParams(query),
       });
       if (!extent) throw notFound(`tile in collection ${collection.id}`);
-      const [west, south, east, north] = extent.bounds;
       const carried = new URL(request.url, baseUrl(request)).searchParams;
       for (const name of ['tile_format', 'tile_scale']) carried.delete(name);
       const tail = `${query.tile_scale === 2 ? '@2x' : ''}.${query.tile_format}`;
@@ -100,13 +105,13 @@ export async function mapRoutes(
       return {
         tilejson: '3.0.0',
         name: collection.title,
-        ...(collection.attribution && { attribution: collection.attribution }),
+        attribution: attributionOf(collection, extent.start, extent.end),
         scheme: 'xyz',
         tiles: [`${address}/{z}/{x}/{y}${tail}${search}`],
         minzoom: extent.minZoom,
         maxzoom: extent.maxZoom,
         bounds: extent.bounds,
-        center: [(west + east) / 2, (south + north) / 2, extent.minZoom],
+        center: extent.center,
       };
     },
   );

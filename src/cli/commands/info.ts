@@ -27,7 +27,8 @@ export function infoCommand(): Command {
       print(
         `${count(Number(health.tiles), 'tile')}, ${count(Number(health.scenes), 'scene')}, ${count(Number(health.models), 'model')}`,
       );
-      for (const collection of collections) print(`collection ${collection.id}`);
+      for (const collection of collections as Collection[])
+        print(`collection ${collection.id}: ${cellsOf(collection)}`);
     } finally {
       await target.close();
     }
@@ -40,11 +41,18 @@ interface Collection {
   license: string;
   grid: string;
   precision: number;
+  pixel_sizes?: number[];
+}
+
+/** The cells and pixels that all scenes of a collection share. */
+function cellsOf({ grid, precision, pixel_sizes: sizes = [] }: Collection): string {
+  const pixels = sizes.length > 0 ? `, pixels of ${sizes.join(', ')} m` : '';
+  return `${grid} precision ${precision}${pixels}`;
 }
 
 function printCollection(collection: Collection, scenes: SceneSummary[]): void {
-  const { id, title, license, grid, precision } = collection;
-  print(`collection ${id}: ${title}, ${grid} precision ${precision}, license ${license}`);
+  const { id, title, license } = collection;
+  print(`collection ${id}: ${title}, ${cellsOf(collection)}, license ${license}`);
   const rows = scenes.map((scene) => [scene.id, scene.datetime, scene.tiles, scene.warnings.join('; ')]);
   if (rows.length > 0)
     for (const line of table([['scene', 'time', 'tiles', 'warnings'], ...rows])) print(line);

@@ -1,9 +1,15 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { type Client, JobError, type RunHooks } from '../../client/index.js';
+import { type Client, JobError, type LogLine, type RunHooks } from '../../client/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
-import { findInputs, type IngestOptions, type IngestResults, notRecognised } from '../../ingest/index.js';
+import {
+  findInputs,
+  type IngestOptions,
+  type IngestResults,
+  notRecognised,
+  PLAN_NOTE,
+} from '../../ingest/index.js';
 import { notFolder } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
 import {
@@ -120,7 +126,12 @@ async function ingest(
   } = flags;
   const line = progressLine('tiles');
   try {
-    const hooks = { signal, onProgress: line.update };
+    const onLog = ({ level, text }: LogLine) => {
+      if (!text.startsWith(PLAN_NOTE)) return;
+      line.end();
+      note(`${level === 'warning' ? 'warning: ' : ''}${text.slice(PLAN_NOTE.length)}`);
+    };
+    const hooks = { signal, onProgress: line.update, onLog };
     const results = upload
       ? await sendAll(target.client, paths, options, hooks)
       : await ingestPaths(target.client, paths, options, hooks);

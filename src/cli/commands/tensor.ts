@@ -28,16 +28,20 @@ type TensorFlags = TargetOptions &
 
 export function tensorCommand(): Command {
   const command = new Command('tensor')
-    .description('stack bands of all dates of a cell at one size, as a NumPy file or a GeoTIFF')
+    .description(
+      'stack bands and expressions of all dates of a cell at one size, as a NumPy file or a GeoTIFF',
+    )
     .addOption(
       flag(
         '--bands <list>',
-        'names or common names such as red,nir,mask; <collection>/<name> takes it from that collection alone',
+        'names or expressions such as red,nir,mask,ndvi,red/green; <collection>/<name> takes it from that collection alone',
       ).makeOptionMandatory(),
     )
     .addOption(flag('--output <path>', 'a file ending in .npy or .tif, or a folder').makeOptionMandatory())
     .addOption(flag('--as <kind>', 'what goes into a folder; default npy').choices(['npy', 'tif']))
-    .addOption(flag('--resolution <metres>', 'size of a pixel; by default that of the finest band', number))
+    .addOption(
+      flag('--resolution <metres>', 'size of a pixel; by default that of the finest data band', number),
+    )
     .addOption(flag('--stored', 'stored numbers in place of physical values'));
   return withTarget(withFilter(command)).action(async (flags: TensorFlags) => {
     const target = await openTarget(flags);
@@ -48,7 +52,7 @@ export function tensorCommand(): Command {
       const format = single ? (extname(output).slice(1) as 'npy' | 'tif') : (flags.as ?? 'npy');
       const { job, results } = await target.client.run<TensorResults>(
         'tensor',
-        { filter: filterOf(flags), bands: flags.bands.split(','), resolution, format, stored },
+        { filter: filterOf(flags), bands: splitBands(flags.bands), resolution, format, stored },
         { signal: interruptSignal(), onProgress: line.update },
       );
       line.end();
@@ -68,6 +72,19 @@ export function tensorCommand(): Command {
   });
 }
 
+/** Parts between commas; those in brackets belong to functions. */
+export function splitBands(list: string): string[] {
+  const parts = [''];
+  let depth = 0;
+  for (const letter of list) {
+    if (letter === '(') depth++;
+    if (letter === ')') depth--;
+    if (letter === ',' && depth === 0) parts.push('');
+    else parts[parts.length - 1] += letter;
+  }
+  return parts;
+}
+
 /** A NumPy file says nothing of its axes: what they mean lies beside it. */
 async function download(client: Client, job: string, { name }: TensorFile, path: string): Promise<void> {
   await client.download(job, name, path);
@@ -80,6 +97,11 @@ function printResults(
   pathOf: (file: TensorFile) => string,
 ): void {
   for (const file of files) print(`${pathOf(file)}: ${file.dataType}, ${file.shape.join(' x ')}`);
+  const taken = files.flatMap(({ substitutes }) => substitutes);
+  for (const line of new Set(
+    taken.map((one) => `${one.collection} has no ${one.asked}: ${one.taken} is taken`),
+  ))
+    note(line);
   for (const [reason, number] of Object.entries(skipped))
     print(`${count(number, 'cell')} skipped: ${reason}`);
   print(`${count(files.length, 'file')}, ${duration(seconds)}`);

@@ -6,11 +6,20 @@ import { count, duration, NO_FIT, note, print, printJson, progressLine } from '.
 import { orResults } from '../run-job.js';
 import { openTarget } from '../target.js';
 
+/** What the tiles are that a process makes. */
+const SOURCES = { fill: 'filled', split: 'split', coalesce: 'coalesced' } as const;
+
 /**
  * Runs a process and prints what it made. Exit code 3 where some tiles failed, 1 where nothing was made, unless all was there
  * already.
  */
-export async function runWrangle(process_: string, inputs: object, flags: TargetOptions): Promise<void> {
+export async function runWrangle(
+  process_: keyof typeof SOURCES,
+  inputs: object,
+  flags: TargetOptions,
+): Promise<void> {
+  const source = SOURCES[process_];
+  const hint = `they lie beside the raw tiles: "search --source ${source}" finds them alone, "--source raw" leaves them out`;
   const target = await openTarget(flags);
   const line = progressLine('tiles');
   try {
@@ -20,6 +29,7 @@ export async function runWrangle(process_: string, inputs: object, flags: Target
     line.end();
     if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
     else printResults(results);
+    if (results.tiles > 0) note(hint);
     const { tiles, unchanged, skipped, failures } = results;
     if (error) {
       note(`error: ${error.message} [${error.code}]`);

@@ -48,15 +48,26 @@ export function spanOfInventory(metadata: Record<string, string>): TimeSpan | nu
   return { start, end: end >= start ? end : start };
 }
 
-/** The first YYYY-MM-DD or YYYYMMDD of the years 1900 to 2100 in a file name, as YYYY-MM-DD; undefined where there is none. */
-export function dateInName(name: string): string | undefined {
-  for (const [, year, , month, day] of name.matchAll(
-    /(?<!\d)((?:19|20)\d\d|2100)(-?)(\d\d)\2(\d\d)(?!\d)/g,
-  )) {
+const DAY = 86_400_000;
+
+/** YYYY-MM-DD or YYYYMMDD, and hh:mm:ss, hh-mm-ss or hhmmss behind a T; the Z may be left out. */
+const DATED =
+  /(?<!\d)((?:19|20)\d\d)(-?)(\d\d)\2(\d\d)(?:T([01]\d|2[0-3])([:-]?)([0-5]\d)(?:\6([0-5]\d))?(?=Z|\D|$)|(?!\d))/gi;
+
+/**
+ * The days from 1900 to tomorrow that a file name holds, each once, as times: with the time of day where the name has the same one
+ * wherever it has the day, else midnight (UTC).
+ */
+export function timesInName(name: string): number[] {
+  const days = new Map<string, Set<string>>();
+  for (const [, year, , month, day, hour, , minute, second = '00'] of name.matchAll(DATED)) {
     const date = `${year}-${month}-${day}`;
-    if (!Number.isNaN(parseTime(date))) return date;
+    if (!(parseTime(date) <= Date.now() + DAY)) continue;
+    const clocks = days.get(date) ?? new Set();
+    if (hour !== undefined) clocks.add(`T${hour}:${minute}:${second}Z`);
+    days.set(date, clocks);
   }
-  return undefined;
+  return [...days].map(([date, clocks]) => parseTime(clocks.size === 1 ? date + [...clocks].join('') : date));
 }
 
 /** 20130914T000000Z, for ids. */

@@ -23,7 +23,7 @@ export function qualityBand(
     const band = group.bands.findIndex((one) => one.name === name);
     const length = TABLE_SIZES.get(group.bands[band]?.header.dataType ?? '');
     if (length === undefined) continue;
-    const codes = Uint8Array.from({ length }, (_, value) =>
+    const codes = new Uint8Array(length).map((_, value) =>
       value === group.nodata ? Mask.notAssessed : code(value),
     );
     return { group: group.name, band, codes };

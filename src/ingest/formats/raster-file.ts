@@ -4,7 +4,7 @@ import type { Container, RasterHeader } from '../../raster/index.js';
 import { groupBands } from '../band-groups.js';
 import { badSidecar, manyLayers, noCollection, noDatetime } from '../errors.js';
 import type { DescribeOptions, Scene, SceneFormat } from '../scene.js';
-import { dateInName, flaggedTime, parseTime, stamp, type TimeSpan } from './acquisition-time.js';
+import { flaggedTime, parseTime, stamp, type TimeSpan, timesInName } from './acquisition-time.js';
 import { describeBands, maskBandQuality } from './raster-bands.js';
 import { cleanId, stemOf } from './scene-id.js';
 import { itemOfFile, type StacItem } from './stac-item-document.js';
@@ -64,7 +64,13 @@ export function describeWhole(
   return { path, collection: { id, title: id, license: item?.license ?? 'proprietary' } };
 }
 
-/** Flags, then the Item, then tags of the file, then its name. Throws TW_INGEST_BAD_OPTION and _NO_DATETIME. */
+/** The same of all files, so that it is told once. */
+const DATED_BY_NAME =
+  'the file does not say when it was taken; its time is the date in its name (--datetime says otherwise)';
+
+const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
+
+/** Flags, then the Item, then tags of the file, then its name where it has one date. Throws TW_INGEST_BAD_OPTION and _NO_DATETIME. */
 function timeOf(
   header: RasterHeader,
   options: DescribeOptions,
@@ -77,11 +83,9 @@ function timeOf(
   const tag = header.metadata.ACQUISITION_DATETIME ?? header.dateTime;
   const tagged = tag ? parseTime(tag.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T')) : NaN;
   if (!Number.isNaN(tagged)) return { start: tagged, end: tagged };
-  const date = dateInName(basename(header.path));
-  if (date === undefined) throw noDatetime(header.path);
-  warnings.push(
-    `the file does not say when it was taken; ${date} is from its name (--datetime says otherwise)`,
-  );
-  const start = parseTime(date);
+  const named = timesInName(basename(header.path));
+  if (named.length !== 1) throw noDatetime(header.path, named.map(isoDay));
+  warnings.push(DATED_BY_NAME);
+  const [start] = named;
   return { start, end: start };
 }

@@ -59,6 +59,8 @@ export const sentinel2Collection = (level: Sentinel2Level) => ({
   // The notice that the Copernicus Sentinel data licence asks for; the year is that of each scene.
   attribution: 'Contains modified Copernicus Sentinel data [year]',
   providers: [ESA, COPERNICUS],
+  // Also of a scene of which some bands were left out, so that it stacks with whole ones.
+  pixelSizes: [[60, 20, 10].map((size) => ({ x: size, y: size }))],
 });
 
 interface Acquisition {
