@@ -144,7 +144,7 @@ test('only paths of the folder itself lose where it lies', () => {
     assert.equal(relative(kept), kept);
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
-      assert.deepEqual(relative(value), value);
+      assert.deepEqual(relative(value), JSON.parse(JSON.stringify(value)));
     }),
     { seed: 42 },
   );
