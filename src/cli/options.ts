@@ -106,14 +106,46 @@ export function withTarget(command: Command): Command {
 }
 
 export interface FilterOptions extends Omit<FilterParams, 'ids' | 'collections' | 'intersects' | 'query'> {
-  collection?: string;
+  collection?: string[];
+  /** GeoJSON geometry. */
+  intersects?: object;
   filter?: string;
+}
+
+/** Given again, or a list with commas, or both; in the config file also a list. */
+function collectionsFlag(): Option {
+  const option = flag('--collection <id>', 'tiles of these collections: with commas, or given again');
+  return option.argParser((value: string, before: unknown) => [
+    ...((before as string[] | undefined) ?? []),
+    ...value.split(',').map((name) => name.trim()),
+  ]);
+}
+
+/** A geometry, or the one of a Feature; of a file or of text. */
+export function geoJson(value: string): object {
+  try {
+    const text = value.trimStart().startsWith('{') ? value : readFileSync(value, 'utf8');
+    const document: unknown = JSON.parse(text);
+    const { type, geometry } = (document ?? {}) as { type?: unknown; geometry?: unknown };
+    const found = type === 'Feature' ? geometry : document;
+    if (typeof found === 'object' && found !== null) return found;
+  } catch (error) {
+    throw new InvalidArgumentError(`It must be GeoJSON, as a file or as text: ${messageOf(error)}`);
+  }
+  throw new InvalidArgumentError('It must be a GeoJSON geometry or Feature.');
 }
 
 export function withFilter(command: Command): Command {
   return command
-    .addOption(flag('--collection <id>', 'tiles of this collection'))
+    .addOption(collectionsFlag())
     .addOption(flag('--bbox <w,s,e,n>', 'tiles that touch this box, in degrees'))
+    .addOption(
+      flag(
+        '--intersects <geojson>',
+        'tiles that touch this GeoJSON: a file, or the text itself',
+        geoJson,
+      ).conflicts('bbox'),
+    )
     .addOption(flag('--geocode <code>', 'tiles of this cell'))
     .addOption(flag('--recurse', 'with --geocode: also of every cell below it'))
     .addOption(
@@ -138,10 +170,22 @@ function wholeDays(datetime: string): string {
 
 /** The filter of a command's options, as the API takes it. */
 export function filterOf(options: FilterOptions): FilterParams {
-  const { bbox, datetime, collection, geocode, recurse, minCloud, maxCloud, minCoverage, source, platform } =
-    options;
+  const {
+    bbox,
+    intersects,
+    datetime,
+    collection,
+    geocode,
+    recurse,
+    minCloud,
+    maxCloud,
+    minCoverage,
+    source,
+    platform,
+  } = options;
   const params: FilterParams = {
-    collections: collection === undefined ? undefined : [collection],
+    collections: collection === undefined ? undefined : [collection].flat(),
+    intersects,
     bbox: bbox === undefined ? undefined : parseBbox(String(bbox)),
     datetime: datetime && wholeDays(datetime),
     geocode,

@@ -13,6 +13,10 @@ export function note(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
+/** Why a filter may pick nothing although tiles are there. */
+export const NO_FIT =
+  'Tiles without a known cloud cover fit no cloud limit; --recurse takes the cells below a geocode.';
+
 /** Columns padded to their widest cell; numbers to the right. */
 export function table(rows: (string | number)[][]): string[] {
   const widths = rows[0]?.map((_, c) => Math.max(...rows.map((row) => String(row[c]).length))) ?? [];

@@ -1,5 +1,5 @@
 /** A job that has not ended: its record and its log on their way to disk. */
-import type { JobRecord, Storage } from '../storage/index.js';
+import { type JobRecord, relativePaths, type Storage } from '../storage/index.js';
 import { FailedWithResults, jobDismissed } from './errors.js';
 import type { JobLog } from './job-log.js';
 import { hasEnded, jobError, stateLine, WAITING } from './job-store.js';
@@ -22,6 +22,8 @@ export class LiveJob {
   /** Set while progress or lines wait to be written. */
   private timer: NodeJS.Timeout | undefined;
   private partial: (() => unknown) | undefined;
+  /** Everybody who may ask for jobs reads their messages, logs and results. */
+  private readonly relative: <T>(value: T) => T;
 
   /** `writes` are all writes of the record so far, one after another; the first accepts the job. */
   constructor(
@@ -32,6 +34,7 @@ export class LiveJob {
     private writes: Promise<void>,
   ) {
     this.next = told;
+    this.relative = relativePaths(storage.dir);
   }
 
   get id(): string {
@@ -53,7 +56,7 @@ export class LiveJob {
     this.abort.signal.throwIfAborted();
     const { inputs, given = inputs } = this.next;
     const results = await this.process.run(given, this.context());
-    await this.write({ status: 'successful', finished: Date.now(), results });
+    await this.write({ status: 'successful', finished: Date.now(), results: this.relative(results) });
   }
 
   /** Ends the job as cancelled or failed, with what it has made so far. `told` says so also where it cannot be written. */
@@ -61,8 +64,9 @@ export class LiveJob {
     const status = jobDismissed.is(reason) ? 'dismissed' : 'failed';
     const { error, results } =
       reason instanceof FailedWithResults ? reason : { error: reason, results: undefined };
-    const end = { status, finished: Date.now(), error: jobError(error) } as const;
-    const write = async (partial?: () => unknown) => this.write({ ...end, results: results ?? partial?.() });
+    const end = { status, finished: Date.now(), error: this.relative(jobError(error)) } as const;
+    const write = async (partial?: () => unknown) =>
+      this.write({ ...end, results: this.relative(results ?? partial?.()) });
     try {
       // Results that could not be written are what failed.
       await write(this.partial).catch(() => this.write({ ...end, results: undefined }));
@@ -110,10 +114,10 @@ export class LiveJob {
           ...(share !== undefined && { share: Math.max(this.next.share ?? 0, share) }),
         });
       },
-      message: (text) => this.writeLater({ message: text }),
+      message: (text) => this.writeLater({ message: this.relative(text) }),
       log: (level, text) => {
         if (this.next.status !== 'running') return;
-        this.log.add({ time: Date.now(), level, text });
+        this.log.add({ time: Date.now(), level, text: this.relative(text) });
         this.writeLater({});
       },
       partial: (results) => {

@@ -115,41 +115,37 @@ export function withContent(
   };
 }
 
+/** What an asset is in every tile; that of a band group has bands. */
+type CommonAsset = Omit<StacAsset, 'href' | 'title'> & { title?: string } & Partial<Bands>;
 type Bands = Pick<GroupAsset, 'eo:bands' | 'raster:bands'>;
 
 /** What the assets of some Items have in common; a band that any of them has is named. */
-function itemAssets(items: StacItem[]): Record<string, object> {
-  const common: Record<string, Partial<GroupAsset>> = {};
+function itemAssets(items: StacItem[]): Record<string, CommonAsset> {
+  const common: Record<string, CommonAsset> = {};
   for (const { assets } of items)
-    for (const [key, { type, title, roles, ...asset }] of Object.entries<StacAsset & Partial<Bands>>(
-      assets,
-    )) {
-      const bands = withoutFigures(asset);
+    for (const [key, asset] of Object.entries(assets)) {
+      const { type, title, roles } = asset;
+      const bands = 'eo:bands' in asset ? bandsOf(asset) : {};
       const known = common[key];
-      if (!known) common[key] = { type, title, roles, ...bands };
-      else if (bands['eo:bands'] && known['eo:bands']) addBands(known as Partial<GroupAsset> & Bands, bands);
+      if (known) addBands(known, bands);
+      else common[key] = { type, title, roles, ...bands };
     }
   return common;
 }
 
-/** Statistics are those of one tile. */
-function withoutFigures(asset: Partial<Bands>): Partial<Bands> {
-  const { 'eo:bands': eo, 'raster:bands': raster } = asset;
-  return {
-    ...(eo && { 'eo:bands': eo }),
-    ...(raster && {
-      'raster:bands': raster.map(({ statistics: _s, valid_percent: _v, ...band }) => band),
-    }),
-  };
+/** Without statistics, which are those of one tile. */
+function bandsOf({ 'eo:bands': eo, 'raster:bands': raster }: GroupAsset): Bands {
+  const encodings = raster.map(({ statistics: _s, valid_percent: _v, ...encoding }) => encoding);
+  return { 'eo:bands': eo, 'raster:bands': encodings };
 }
 
-function addBands(known: Partial<GroupAsset> & Bands, more: Partial<Bands>): void {
-  const names = new Set(known['eo:bands'].map(({ name }) => name));
-  for (const [i, band] of more['eo:bands']!.entries()) {
+function addBands(known: CommonAsset, { 'eo:bands': eo = [], 'raster:bands': raster = [] }: Partial<Bands>) {
+  const names = new Set(known['eo:bands']?.map(({ name }) => name));
+  for (const [i, band] of eo.entries()) {
     if (names.has(band['name'])) continue;
     // The title lists the bands of one tile.
     delete known.title;
-    known['eo:bands'] = [...known['eo:bands'], band];
-    known['raster:bands'] = [...known['raster:bands'], more['raster:bands']![i]!];
+    known['eo:bands'] = [...(known['eo:bands'] ?? []), band];
+    known['raster:bands'] = [...(known['raster:bands'] ?? []), raster[i]!];
   }
 }

@@ -11,6 +11,7 @@ export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export type { NewModel } from './model-write.js';
 export { derivedTileId, newVersion } from './names.js';
 export * from './records.js';
+export { relativePaths } from './relative-paths.js';
 export type { Position, RowOrder, SortColumn, SortValue } from './row-order.js';
 export { SceneWrite } from './scene-write.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';

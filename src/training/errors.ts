@@ -28,6 +28,16 @@ export const trainingFailed = defineError(
   (reason: string) => `training failed: ${reason}`,
 );
 
+export const nothingTrained = defineError(
+  'TW_TRAIN_NOTHING',
+  422,
+  'No model was trained. The message says how many places the filter picked, and why each was left out.',
+  (places: number, reasons: string[]) =>
+    places === 0
+      ? 'no model was trained: no tile fits the filter'
+      : `no model was trained, of ${places} ${places === 1 ? 'place' : 'places'}: ${reasons.join('; ')}`,
+);
+
 export const workerEnded = defineError(
   'TW_TRAIN_CRASHED',
   500,

@@ -3,6 +3,6 @@ export { type ModelCard, modelCard } from './card.js';
 export { metricsOf, pooledScore } from './metrics.js';
 export { modelNamed } from './models/index.js';
 export { trainProcess } from './process.js';
-export type { TrainResults } from './results.js';
+export { reasonsOf, type TrainResults } from './results.js';
 export { type PlaceProgress, type PlaceResult, trainPlaces } from './trainer.js';
 export type { PlaceDate, PlaceTask } from './worker-messages.js';

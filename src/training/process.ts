@@ -1,6 +1,6 @@
 /** Training as a job: tiles by filter, places, a model for each, stored as they come. */
 import { availableParallelism } from 'node:os';
-import type { JobContext, Process } from '../jobs/index.js';
+import { FailedWithResults, type JobContext, type Process } from '../jobs/index.js';
 import {
   type Filter,
   type FilterParams,
@@ -15,10 +15,11 @@ import { version as softwareVersion } from '../version.js';
 import { modelCard } from './card.js';
 import { ENGINE_NAMES } from './engine/load-engine.js';
 import { type SelectedEngine, selectEngine } from './engine/select-engine.js';
+import { nothingTrained } from './errors.js';
 import { pooledScore } from './metrics.js';
 import { MODEL_NAMES } from './models/index.js';
 import { filesOf, groupByPlace, type Place } from './places.js';
-import type { TrainResults } from './results.js';
+import { reasonsOf, type TrainResults } from './results.js';
 import { trainPlaces } from './trainer.js';
 import type { PlaceTask, TrainedPlace } from './worker-messages.js';
 
@@ -46,6 +47,7 @@ const OUTPUTS = {
     title: 'Places without a model, and why',
     schema: { type: 'array', items: { type: 'object' } },
   },
+  failed: { title: 'Places that failed, and why', schema: { type: 'array', items: { type: 'object' } } },
   pooled: { title: 'Scores over all places', schema: { type: 'object', nullable: true } },
   seconds: { title: 'Time that it took', schema: { type: 'number' } },
 };
@@ -70,6 +72,7 @@ export function trainProcess(context: TrainContext): Process {
     outputs: OUTPUTS,
     // Models are stored one by one and whole; trained again with the same seed, each takes the place of its like.
     resumable: true,
+    retryInputs: async (inputs, results) => ((results as TrainResults).failed?.length > 0 ? inputs : null),
     run: (inputs, job) => train(context, inputs as TrainInputs, job),
   };
 }
@@ -92,6 +95,7 @@ async function train(
     mode: 'partitioned',
     models: [],
     skipped: [],
+    failed: [],
     pooled: null,
     seconds: 0,
   };
@@ -114,11 +118,14 @@ async function train(
   }
 
   const total = places.length;
-  const count = () => job.progress({ total, done: results.models.length, skipped: results.skipped.length });
+  const count = () => {
+    const { models, skipped, failed } = results;
+    job.progress({ total, done: models.length, skipped: skipped.length, failed: failed.length });
+  };
   count();
   job.message(`training ${model} with ${engine.name}`);
   job.log('info', `${places.length} places, engine ${engine.name}`);
-  for (const { geocode, reason } of results.skipped) job.log('warning', `${geocode}: ${reason}`);
+  for (const reason of reasonsOf(results)) job.log('warning', `skipped ${reason}`);
   const trained: TrainedPlace[] = [];
   for await (const result of trainPlaces(work, { engine: engine.name, cores, signal: job.signal })) {
     const place = tasks.get(result.id) as Place;
@@ -128,16 +135,20 @@ async function train(
       const stored = await store(storage, place, result.trained, { model, filter, engine, seed });
       results.models.push(stored);
       job.log('info', `${geocode}: validation R2 ${stored.metrics.validation.r2.toFixed(3)}`);
+    } else if ('skipped' in result) {
+      results.skipped.push({ geocode, reason: result.skipped });
+      job.log('warning', `${geocode}: ${result.skipped}`);
     } else {
-      const reason = 'skipped' in result ? result.skipped : `${result.error.message} [${result.error.code}]`;
-      results.skipped.push({ geocode, reason });
-      job.log('skipped' in result ? 'warning' : 'error', `${geocode}: ${reason}`);
+      const { code, message } = result.error;
+      results.failed.push({ geocode, code, message });
+      job.log('error', `${geocode}: ${message} [${code}]`);
     }
     count();
   }
   const byGeocode = (a: { geocode: string }, b: { geocode: string }) => (a.geocode < b.geocode ? -1 : 1);
   results.models.sort(byGeocode);
   results.skipped.sort(byGeocode);
+  results.failed.sort(byGeocode);
   if (trained.length > 0) {
     const truths = trained.map((one) => one.predictions.truth);
     const pooled = (mse: (one: TrainedPlace) => number) => pooledScore(truths, trained.map(mse));
@@ -148,8 +159,12 @@ async function train(
     };
   }
   results.seconds = (performance.now() - started) / 1000;
-  job.message(`${results.models.length} models trained, ${results.skipped.length} places skipped`);
-  return results;
+  const { models, skipped, failed } = results;
+  job.message(
+    `${models.length} models trained, ${skipped.length} places skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
+  );
+  if (models.length > 0) return results;
+  throw new FailedWithResults(nothingTrained(total, reasonsOf(results)), results);
 }
 
 async function store(

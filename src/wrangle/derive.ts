@@ -57,6 +57,9 @@ export const REPEATABLE = {
     (results as WrangleResults).failures > 0 ? inputs : null,
 };
 
+/** Reasons that say that what was asked for is there. */
+export const ALREADY_THERE = ['whole already', 'has that cell already'] as const;
+
 /** A derivation, or why there is none. */
 export type Planned = Derivation | { skipped: string };
 
@@ -68,7 +71,7 @@ const NAMED_REASONS = 3;
 
 /**
  * Makes all tiles that `planned` gives, each once. A tile that is newer than all its inputs is left as it is. One that fails is named and
- * the others go on; the job fails where all do, and ends at once where the data folder cannot be written.
+ * the others go on; the job fails where none is made, and ends at once where the data folder cannot be written.
  */
 export function derive(
   context: WrangleContext,
@@ -123,7 +126,7 @@ class DeriveRun {
     const { results, counts } = this;
     results.seconds = (performance.now() - this.started) / 1000;
     this.job.message(`${results.tiles} made, ${results.unchanged} unchanged, ${counts.failed} failed`);
-    if (counts.failed === 0 || counts.failed < counts.total) return results;
+    if (counts.failed === 0 || results.tiles + results.unchanged > 0) return results;
     const reasons = results.failed.slice(0, NAMED_REASONS).map(({ message }) => message);
     throw new FailedWithResults(allFailed(counts.failed, reasons), results);
   }
@@ -220,6 +223,7 @@ class DeriveRun {
   private fail(tile: string, error: unknown): void {
     const { code, message } =
       error instanceof TilewrightError ? error : wrangleFailed.because(error, tile, messageOf(error));
+    if (this.results.failures < LISTED_FAILURES) this.job.log('error', `${tile}: ${message} [${code}]`);
     this.results.failures++;
     if (this.results.failed.length < LISTED_FAILURES) this.results.failed.push({ tile, code, message });
     this.counts.failed++;

@@ -18,7 +18,7 @@ export const allFailed = defineError(
   'TW_WRANGLE_ALL_FAILED',
   500,
   'None of the tiles could be made; the message names the first reasons.',
-  (count: number, reasons: string[]) => `all ${count} tiles failed: ${reasons.join('; ')}`,
+  (count: number, reasons: string[]) => `no tile was made, ${count} failed: ${reasons.join('; ')}`,
 );
 
 export const splitTooFine = defineError(

@@ -17,7 +17,7 @@ const fixtures = fileURLToPath(new URL('../../../test/fixtures/stac-schemas/', i
 const CORE = 'https://schemas.stacspec.org/v1.0.0';
 const extension = (name: string) => `https://stac-extensions.github.io/${name}/schema.json`;
 /** No copy of these is at hand. */
-const UNCHECKED = [extension('item-assets/v1.0.0')];
+const UNCHECKED = ['item-assets/v1.0.0', 'web-map-links/v1.2.0'].map(extension);
 
 interface Document {
   id: string;

@@ -38,9 +38,9 @@ export async function installPython(
 const firstLine = (error: unknown) => String(error).split('\n')[0];
 
 /** What a program prints, on both streams, however it ends. */
-export async function outputOf(program: string, args: string[]): Promise<string> {
+export async function outputOf(program: string, args: string[], cwd = '.'): Promise<string> {
   try {
-    const { stdout, stderr } = await run(program, args, { maxBuffer: 64e6 });
+    const { stdout, stderr } = await run(program, args, { maxBuffer: 64e6, cwd });
     return stdout + stderr;
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };

@@ -154,22 +154,26 @@ test('schemathesis finds no server error, and no answer that is not described', 
   const file = join(folder, 'openapi.json');
   const report = join(folder, 'report.json');
   await writeFile(file, JSON.stringify(await withRealNames()));
-  const output = await outputOf(join(python.bin, 'schemathesis'), [
-    ...['--config-file', await emptyConfig(), 'run', file, '--url', url, '--checks', CHECKS.join(',')],
-    ...[
-      '--phases',
-      'coverage,fuzzing',
-      '--max-examples',
-      '4',
-      '--seed',
-      '42',
-      '--workers',
-      '1',
-      '--no-shrink',
+  const output = await outputOf(
+    join(python.bin, 'schemathesis'),
+    [
+      ...['--config-file', await emptyConfig(), 'run', file, '--url', url, '--checks', CHECKS.join(',')],
+      ...[
+        '--phases',
+        'coverage,fuzzing',
+        '--max-examples',
+        '4',
+        '--seed',
+        '42',
+        '--workers',
+        '1',
+        '--no-shrink',
+      ],
+      ...['--request-timeout', '20', '--continue-on-failure', '--no-color', '--warnings', 'off'],
+      ...['--report', 'json', '--report-json-path', report],
     ],
-    ...['--request-timeout', '20', '--continue-on-failure', '--no-color', '--warnings', 'off'],
-    ...['--report', 'json', '--report-json-path', report],
-  ]);
+    folder,
+  );
   const { failures, operations, test_cases } = JSON.parse(await readFile(report, 'utf8'));
   assert.deepEqual(failures, [], output);
   assert.ok(operations.tested > 40 && test_cases.generated > 500, output);

@@ -23,10 +23,10 @@ const asset = object({
   type: text,
   title: text,
   roles: listOf(text),
-  'proj:shape': { type: 'array', items: count, minItems: 2, maxItems: 2 },
-  'proj:transform': { type: 'array', items: number, minItems: 6, maxItems: 6 },
-  'eo:bands': listOf(object({ name: text, 'common_name?': text })),
-  'raster:bands': listOf(object({ data_type: text, scale: number, offset: number })),
+  'proj:shape?': { type: 'array', items: count, minItems: 2, maxItems: 2 },
+  'proj:transform?': { type: 'array', items: number, minItems: 6, maxItems: 6 },
+  'eo:bands?': listOf(object({ name: text, 'common_name?': text })),
+  'raster:bands?': listOf(object({ data_type: text, scale: number, offset: number })),
 });
 
 const itemProperties = object({

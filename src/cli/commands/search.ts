@@ -36,7 +36,8 @@ export function searchCommand(): Command {
       if (found.numberMatched === 0 && collection !== undefined) {
         const there = (await target.client.collections()).map(({ id }) => id);
         const names = there.length > 0 ? `there are ${there.join(', ')}` : 'there is none yet';
-        if (!there.includes(collection)) note(`there is no collection ${collection}; ${names}`);
+        for (const one of collection.filter((id) => !there.includes(id)))
+          note(`there is no collection ${one}; ${names}`);
       }
       if (flags.format === 'json') return printJson(found);
       for (const line of table([['tile', 'time', 'coverage %', 'cloud %'], ...found.features.map(row)]))

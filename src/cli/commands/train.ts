@@ -1,5 +1,5 @@
 import { Argument, Command } from 'commander';
-import type { TrainResults } from '../../training/index.js';
+import { reasonsOf, type TrainResults } from '../../training/index.js';
 import { interruptSignal } from '../interrupt.js';
 import {
   type FilterOptions,
@@ -11,7 +11,8 @@ import {
   withFilter,
   withTarget,
 } from '../options.js';
-import { count, duration, note, print, printJson, progressLine, table } from '../output.js';
+import { count, duration, NO_FIT, note, print, printJson, progressLine, table } from '../output.js';
+import { orResults } from '../run-job.js';
 import { openTarget } from '../target.js';
 
 type TrainFlags = TargetOptions & FilterOptions & { epochs?: number; seed?: number; engine?: string };
@@ -32,21 +33,21 @@ export function trainCommand(): Command {
     const line = progressLine('places');
     try {
       const { epochs, seed, engine } = flags;
-      const { job, results } = await target.client.run<TrainResults>(
-        'train',
-        { model, filter: filterOf(flags), epochs, seed, engine },
-        { signal: interruptSignal(), onProgress: line.update },
+      const { job, results, error } = await orResults<TrainResults>(
+        target.client.run(
+          'train',
+          { model, filter: filterOf(flags), epochs, seed, engine },
+          { signal: interruptSignal(), onProgress: line.update },
+        ),
       );
       line.end();
-      if (flags.format === 'json') printJson({ job, ...results });
+      if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
       else printResults(results);
-      if (results.models.length > 0) return;
-      process.exitCode = 1;
-      if (results.skipped.length === 0) {
-        note(
-          'error: no tile fits the filter. Tiles without a known cloud cover fit no cloud limit; --recurse takes the cells below a geocode.',
-        );
-      }
+      if (error) {
+        note(`error: ${error.message} [${error.code}]`);
+        if (error.message.endsWith('no tile fits the filter')) note(NO_FIT);
+        process.exitCode = 1;
+      } else if (results.failed.length > 0) process.exitCode = 3;
     } finally {
       line.end();
       await target.close();
@@ -54,7 +55,7 @@ export function trainCommand(): Command {
   });
 }
 
-function printResults({ engine, models, skipped, seconds }: TrainResults): void {
+function printResults({ engine, models, skipped, failed, seconds }: TrainResults): void {
   const mse = (value: number) => value.toExponential(2);
   const rows = models.map(({ geocode, metrics, baseline, seconds: took }) => [
     geocode,
@@ -68,8 +69,9 @@ function printResults({ engine, models, skipped, seconds }: TrainResults): void 
     for (const text of table([['place', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'seconds'], ...rows]))
       print(text);
   }
-  for (const { geocode, reason } of skipped) print(`skipped ${geocode}: ${reason}`);
+  for (const reason of reasonsOf({ skipped, failed })) print(`no model for ${reason}`);
+  const failing = failed.length > 0 ? `, ${failed.length} failed` : '';
   print(
-    `${count(models.length, 'model')} trained, ${skipped.length} skipped, engine ${engine}, ${duration(seconds)}`,
+    `${count(models.length, 'model')} trained, ${skipped.length} skipped${failing}, engine ${engine}, ${duration(seconds)}`,
   );
 }

@@ -1,14 +1,18 @@
 /** What the commands that make tiles of tiles have in common. */
-import type { WrangleResults } from '../../wrangle/index.js';
+import { ALREADY_THERE, type WrangleResults } from '../../wrangle/index.js';
 import { interruptSignal } from '../interrupt.js';
 import type { TargetOptions } from '../options.js';
-import { count, duration, note, print, printJson, progressLine } from '../output.js';
+import { count, duration, NO_FIT, note, print, printJson, progressLine } from '../output.js';
+import { orResults } from '../run-job.js';
 import { openTarget } from '../target.js';
 
 /** What the tiles are that a process makes. */
 const SOURCES = { fill: 'filled', split: 'split', coalesce: 'coalesced' } as const;
 
-/** Runs a process and prints what it made. Exit code 3 where some tiles failed, 1 where nothing fits the filter. */
+/**
+ * Runs a process and prints what it made. Exit code 3 where some tiles failed, 1 where nothing was made, unless all was there
+ * already.
+ */
 export async function runWrangle(
   process_: keyof typeof SOURCES,
   inputs: object,
@@ -19,21 +23,29 @@ export async function runWrangle(
   const target = await openTarget(flags);
   const line = progressLine('tiles');
   try {
-    const { job, results } = await target.client.run<WrangleResults>(process_, inputs, {
-      signal: interruptSignal(),
-      onProgress: line.update,
-    });
+    const { job, results, error } = await orResults<WrangleResults>(
+      target.client.run(process_, inputs, { signal: interruptSignal(), onProgress: line.update }),
+    );
     line.end();
-    if (flags.format === 'json') printJson({ job, ...results });
+    if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
     else printResults(results);
     if (results.tiles > 0) note(hint);
-    if (results.failures > 0) process.exitCode = 3;
-    const { tiles, unchanged, skipped } = results;
-    if (tiles + unchanged + results.failures > 0 || Object.keys(skipped).length > 0) return;
-    note(
-      'error: no tile fits the filter. Tiles without a known cloud cover fit no cloud limit; --recurse takes the cells below a geocode.',
-    );
-    process.exitCode = 1;
+    const { tiles, unchanged, skipped, failures } = results;
+    if (error) {
+      note(`error: ${error.message} [${error.code}]`);
+      process.exitCode = 1;
+    } else if (failures > 0) process.exitCode = 3;
+    else if (tiles + unchanged === 0 && !ALREADY_THERE.some((reason) => reason in skipped)) {
+      const picked = Object.values(skipped).reduce((sum, one) => sum + one, 0);
+      note(
+        picked === 0
+          ? `error: no tile fits the filter. ${NO_FIT}`
+          : `error: nothing was made of what the filter picks: ${Object.entries(skipped)
+              .map(([reason, number]) => `${count(number, 'tile')}, ${reason}`)
+              .join('; ')}`,
+      );
+      process.exitCode = 1;
+    }
   } finally {
     line.end();
     await target.close();
