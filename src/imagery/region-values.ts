@@ -43,16 +43,23 @@ export function acquisitionValues(parts: TilePart[]): AcquisitionValues {
     const { pixels, width, height } = place;
     const found = new Float64Array(pixels.columns.length).fill(NaN);
     for (const part of parts.filter((one) => one.place === place)) {
-      const open = found.map((value) => (Number.isNaN(value) ? 1 : 0));
-      const clear = clearAt(part.mask, pixels, width, height);
-      if (!open.some((wanted, i) => wanted === 1 && clear[i] === 1)) continue;
+      const wanted = clearAt(part.mask, pixels, width, height);
+      for (let i = 0; i < found.length; i++) if (!Number.isNaN(found[i])) wanted[i] = 0;
+      if (!wanted.includes(1)) continue;
       const bands = physicalAt(part.bands, pixels, width, height);
       const here = evaluate(part.program, bands, found.length);
-      for (let i = 0; i < found.length; i++) if (open[i] === 1 && clear[i] === 1) found[i] = here[i];
+      for (let i = 0; i < found.length; i++) if (wanted[i] === 1) found[i] = here[i];
     }
-    values.push(found.filter((value) => !Number.isNaN(value)));
+    values.push(withoutNaN(found));
   }
   return statisticsOf(values);
+}
+
+/** The same memory. */
+function withoutNaN(values: Float64Array): Float64Array {
+  let count = 0;
+  for (let i = 0; i < values.length; i++) if (!Number.isNaN(values[i])) values[count++] = values[i];
+  return values.subarray(0, count);
 }
 
 function clearAt(mask: BandFile | undefined, pixels: PixelList, width: number, height: number): Uint8Array {
@@ -80,25 +87,37 @@ function physicalAt(files: BandFile[], pixels: PixelList, width: number, height:
   return bands;
 }
 
+/** Dates have the same places, of which files of one size have the same blocks: for as long as a thread has the places. */
+const sorted = new WeakMap<PixelList, Map<string, BlockPixels[]>>();
+
 /**
  * Stored values of bands of one file at the centres of pixels of an image of `width` x `height` over the same cell; NaN where
  * the file's mask says that there is no data.
  */
 function storedAt(files: BandFile[], pixels: PixelList, width: number, height: number): Float64Array[] {
   const [{ path, width: fileWidth, height: fileHeight }] = files;
-  const columns = alongAxis(pixels.columns, width, fileWidth);
-  const rows = alongAxis(pixels.rows, height, fileHeight);
   return withTileFile(path, (handle, cog) => {
-    const blocks = pixelsByBlock(columns, rows, cog);
+    const { blockWidth, blockHeight, ...level } = cog.levels[0];
+    if (level.width !== fileWidth || level.height !== fileHeight)
+      throw new Error(`it has ${level.width} x ${level.height} pixels, not ${fileWidth} x ${fileHeight}`);
+    const key = [width, height, fileWidth, fileHeight, blockWidth, blockHeight].join(' ');
+    const known = sorted.get(pixels) ?? new Map<string, BlockPixels[]>();
+    sorted.set(pixels, known);
+    let blocks = known.get(key);
+    if (!blocks) {
+      const columns = alongAxis(pixels.columns, width, fileWidth);
+      const rows = alongAxis(pixels.rows, height, fileHeight);
+      blocks = pixelsByBlock(columns, rows, cog);
+      known.set(key, blocks);
+    }
     return files.map(({ band }) => {
-      const out = new Float64Array(columns.length);
+      const out = new Float64Array(pixels.columns.length);
       for (const { block, first, last, order, places } of blocks) {
         // The mask is a copy; the values are good until the next block is read.
         const mask = cog.masks[0] && readMaskBlock(handle, cog, { level: 0, block }, last + 1);
         const values = readBlock(handle, cog, { level: 0, band, block }, last + 1, first);
-        for (const [n, place] of places.entries()) {
-          out[order[n]] = mask?.[place] === 0 ? NaN : values[place];
-        }
+        for (let n = 0; n < order.length; n++)
+          out[order[n]] = mask?.[places[n]] === 0 ? NaN : values[places[n]];
       }
       return out;
     });
