@@ -4,6 +4,7 @@ export { notRecognised, outsideFence } from './errors.js';
 export { Fence } from './fence.js';
 export { findInputs } from './formats/index.js';
 export type { IngestOptions } from './ingest.js';
-export { type IngestInputs, type IngestResults, ingestProcess, PLAN_NOTE } from './process.js';
+export { type IngestInputs, type IngestResults, PLAN_NOTE } from './ingest-run.js';
+export { ingestProcess } from './process.js';
 export type { CellFile, CellGroup, MaskResult } from './tasks.js';
 export { IngestWorkers } from './workers.js';
