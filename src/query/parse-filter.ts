@@ -47,7 +47,8 @@ export interface FilterParams {
 
 const text = { type: 'string' };
 const percent = { type: 'number' };
-const list = { type: 'array', items: text };
+/** Some clients send one name for a list of one. */
+const list = { anyOf: [{ type: 'array', items: text }, text] };
 
 /** JSON Schema of the filter in a body. */
 export const filterBody = {

@@ -34,13 +34,16 @@ export interface CogImage {
   overviews: OverviewResampling;
 }
 
-const BLOCK_SIDE = 512;
+/** What is read for one pixel; smaller blocks make map tiles and series faster, and files hardly larger. */
+const LARGEST_BLOCK = 256;
+/** The size that needs no overview: validators of COGs ask for one beyond. */
+const LARGEST_OVERVIEW = 512;
 const MAX_BYTES = 2 ** 32 - 1;
 
 /** The bytes of a COG. Throws TW_RASTER_INVALID_IMAGE, and TW_RASTER_TOO_LARGE beyond 4 GiB. */
 export function encodeCog(image: CogImage): Buffer {
   checkImage(image);
-  const levels = pyramid(image, image.dataType, image.nodata, image.overviews, BLOCK_SIDE);
+  const levels = pyramid(image, image.dataType, image.nodata, image.overviews, LARGEST_OVERVIEW);
   // Each level is followed by its mask.
   const encoded = levels.flatMap((level) => [
     encodeBlocks(level, image.dataType),
@@ -156,9 +159,10 @@ function encodeMask({ width, height }: ImageLevel, mask: Uint8Array): EncodedLev
   return { blockWidth, blockHeight, blocks, offsets: new Uint32Array(blocks.length) };
 }
 
-/** At most 512, and a multiple of 16 as TIFF asks. */
+/** A multiple of 16, as TIFF asks; the last block of a row has hardly more padding than this needs. */
 function blockSide(side: number): number {
-  return Math.min(BLOCK_SIDE, Math.ceil(side / 16) * 16);
+  const blocks = Math.ceil(side / LARGEST_BLOCK);
+  return Math.ceil(side / blocks / 16) * 16;
 }
 
 /** The same bytes as unsigned integers: differences wrap alike for signed ones. */

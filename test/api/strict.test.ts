@@ -58,7 +58,7 @@ test('JSON is taken as it stands, text of a URL as what it means', async (t) => 
     { limit: '5' },
     { recurse: 'true', geocode: 'u2' },
     { minCloud: '5' },
-    { ids: 'one' },
+    { ids: 1 },
     { datetime: 2024 },
     { collections: null },
   ];

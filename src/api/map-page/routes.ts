@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { bytes } from '../schemas/answers.js';
 import { document } from './document.js';
 import { style } from './style.js';
 
@@ -27,7 +28,13 @@ const POLICY = [
 export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
   server.get(
     '/map',
-    { schema: { summary: 'A page that shows collections on a map', tags: ['maps'] } },
+    {
+      schema: {
+        summary: 'A page that shows collections on a map',
+        tags: ['maps'],
+        response: { 200: bytes('The page', 'text/html') },
+      },
+    },
     async (request, reply) => send(request, reply, HTML, document),
   );
   const serve = (name: string, type: string, text: () => Promise<string>) =>
