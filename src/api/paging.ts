@@ -1,5 +1,6 @@
 /** Lists in pages: `limit`, and `token` from the link to the next page. */
 import type { FastifyRequest } from 'fastify';
+import { requestUrl } from './base-url.js';
 
 export interface Paging {
   limit?: number;
@@ -21,8 +22,8 @@ export function limitOf({ limit = DEFAULT_LIMIT }: Paging): number {
 }
 
 /** The address of the page that `token` begins, of the list that was asked for. */
-export function nextPage(request: FastifyRequest, base: string, token: string): string {
-  const url = new URL(request.url, base);
+export function nextPage(request: FastifyRequest, token: string): string {
+  const url = requestUrl(request);
   url.searchParams.set('token', token);
   return url.href;
 }

@@ -20,7 +20,7 @@ function buildValidator() {
   const ofText = new Ajv({ ...OPTIONS, coerceTypes: 'array' });
   const ofJson = new Ajv({ ...OPTIONS, coerceTypes: false });
   return ({ schema, httpPart }: RouteSchema) => {
-    if (httpPart !== 'body') return validator(() => ofText.compile(schema), infiniteNumber);
+    if (httpPart !== 'body') return validator(() => ofText.compile(schema));
     // A file that is sent is a stream, and no text that could be looked at.
     return schema.format === 'binary' ? () => true : validator(() => ofJson.compile(schema));
   };
@@ -33,25 +33,27 @@ interface Fault {
 }
 
 /** A schema is compiled at the first request of its route, not at the start: compiling all takes longer than most commands. */
-function validator(compile: () => ValidateFunction, alsoFaulty?: (data: object) => Fault | undefined) {
+function validator(compile: () => ValidateFunction) {
   let validate: ValidateFunction | undefined;
   return (data: object | null) => {
     validate ??= compile();
     if (!validate(data)) return { error: validate.errors };
-    const fault = alsoFaulty?.(data ?? {});
+    const fault = infiniteNumber(data);
     return fault ? { error: [fault] } : true;
   };
 }
 
-/** The text `Infinity` is made a number, which no bound of a schema then holds: it is refused. */
-function infiniteNumber(data: object): Fault | undefined {
-  const [name] =
-    Object.entries(data).find(([, value]) =>
-      [value].flat().some((one) => one === Infinity || one === -Infinity),
-    ) ?? [];
-  return name === undefined
-    ? undefined
-    : { instancePath: `/${name}`, message: 'must be a finite number', params: {} };
+/** The text `Infinity` is made a number, and so is 1e400 in JSON, which no bound of a schema then holds: it is refused. */
+function infiniteNumber(data: unknown): Fault | undefined {
+  const waiting: [path: string, value: unknown][] = [['', data]];
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const [path, value] = next;
+    if (value === Infinity || value === -Infinity)
+      return { instancePath: path, message: 'must be a finite number', params: {} };
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [name, member] of Object.entries(value)) waiting.push([`${path}/${name}`, member]);
+  }
+  return undefined;
 }
 
 /**

@@ -31,7 +31,8 @@ async function buildProgram(argv: string[]): Promise<Command> {
     .version(version)
     .showHelpAfterError('(add --help for the flags)')
     .exitOverride();
-  const named = Object.hasOwn(COMMANDS, argv[0]) ? [COMMANDS[argv[0]]] : Object.values(COMMANDS);
+  const asked = ['-V', '--version'].includes(argv[0]) ? [] : Object.values(COMMANDS);
+  const named = Object.hasOwn(COMMANDS, argv[0]) ? [COMMANDS[argv[0]]] : asked;
   for (const make of named) {
     const command = (await make()).copyInheritedSettings(program);
     program.addCommand(command.hook('preAction', (_, action) => applyConfigFile(action)));

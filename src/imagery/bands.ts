@@ -61,8 +61,13 @@ function bandFile(storage: Storage, tile: TileRecord, { group, band }: BandPlace
   return { path: storage.tilePath(tile, name), band, width, height, hole, scale, offset };
 }
 
-/** The mask of a tile; undefined where it has none, and then every pixel counts as not assessed. */
-export function maskFile(storage: Storage, tile: TileRecord): BandFile | undefined {
+/**
+ * The mask that these bands of a tile are looked at through; undefined where it has none, and then every pixel counts as not
+ * assessed. None either for codes alone: classes such as snow, and quality, say themselves what a pixel is.
+ */
+export function maskFile(storage: Storage, tile: TileRecord, places: BandPlace[]): BandFile | undefined {
+  const isCode = ({ codes, role }: GroupRecord) => codes === true || role !== 'data';
+  if (places.length > 0 && places.every(({ group }) => isCode(tile.groups[group]))) return undefined;
   const group = tile.groups.findIndex(({ role }) => role === 'mask');
   return group < 0 ? undefined : { ...bandFile(storage, tile, { group, band: 0 }), hole: NaN };
 }

@@ -127,7 +127,8 @@ export class Imagery {
     await this.look(reference, look);
     const { bbox: bounds, start, end } = extent;
     const minZoom = smallestZoom(collection);
-    const maxZoom = Math.max(minZoom, finestZoom(reference));
+    const finest = Math.max(finestZoom(reference), zoomOfFinest(collection, (bounds[1] + bounds[3]) / 2));
+    const maxZoom = Math.max(minZoom, finest);
     const fit = zoomOf(bounds);
     const shown = fit < minZoom ? cellBbox(gridByName(reference.grid), reference.geocode) : bounds;
     const [west, south, east, north] = shown;
@@ -218,7 +219,17 @@ function finestZoom({ grid: name, geocode, groups }: TileRecord): number {
   const { west, south, east, north } = grid.bounds(geocode);
   const toMap = (x: number, y: number) => quadtile.fromLonLat(...grid.toLonLat(x, y))[0];
   const metres = toMap(east, south) - toMap(west, north);
-  const pixel = metres / Math.max(...groups.map((group) => group.width));
+  return zoomOfPixel(metres / Math.max(...groups.map((group) => group.width)));
+}
+
+/** Likewise of the finest pixels that a collection has; 0 where it does not say. */
+function zoomOfFinest({ pixelSizes = [] }: CollectionRecord, latitude: number): number {
+  const ground = Math.min(...pixelSizes.flat().map(({ x, y }) => Math.max(x, y)));
+  return zoomOfPixel(ground / Math.cos((Math.min(Math.abs(latitude), LARGEST_LATITUDE) * Math.PI) / 180));
+}
+
+/** Of a pixel in metres of the map, which are longer than those on the ground. */
+function zoomOfPixel(metres: number): number {
   const world = quadtile.extent.east - quadtile.extent.west;
-  return Math.min(LARGEST_ZOOM, Math.max(0, Math.ceil(Math.log2(world / 256 / pixel) - 0.1)));
+  return Math.min(LARGEST_ZOOM, Math.max(0, Math.ceil(Math.log2(world / 256 / metres) - 0.1)));
 }

@@ -1,6 +1,6 @@
 export { type BandPlace, bandOrExpression, resolveBands } from './bands.js';
 export { COLORMAPS } from './colormaps.js';
-export { unknownBand } from './errors.js';
+export { badExpression, unknownBand } from './errors.js';
 export { parseExpression } from './expression/parse.js';
 export { evaluate, type Program } from './expression/program.js';
 export { Imagery, type ImageryOptions, type MapExtent, type MapRequest } from './imagery.js';

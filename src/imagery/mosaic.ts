@@ -46,9 +46,10 @@ async function clearPixels(
   { storage, reader }: Source,
   tile: TileRecord,
   view: CellView,
+  { expressions }: Subject,
   open: Uint8Array,
 ): Promise<Uint8Array | undefined> {
-  const mask = maskFile(storage, tile);
+  const mask = maskFile(storage, tile, resolveBands(expressions, tile.groups).places);
   if (!mask) return open;
   const codes = await sampleBand(reader, mask, view, 'nearest');
   const clear = open.map((wanted, i) => (wanted && isClear(codes[i]) ? 1 : 0));
@@ -133,7 +134,7 @@ async function draw(
   picture: Picture,
 ): Promise<void> {
   const { view, open } = part;
-  const clear = await clearPixels(source, tile, view, open);
+  const clear = await clearPixels(source, tile, view, subject, open);
   if (!clear) return;
   const planes = await planesOf(source, tile, view, subject);
   const across = view.columns.length;

@@ -108,7 +108,7 @@ class Planner {
     this.planned.set(key, date);
     if (!date.scenes.includes(scene)) date.scenes.push(scene);
     const [program] = resolved.programs;
-    date.parts.push({ place, program, bands, mask: maskFile(this.storage, tile) });
+    date.parts.push({ place, program, bands, mask: maskFile(this.storage, tile, resolved.places) });
   }
 
   /** Throws what the first tile lacked where no tile has the bands. */

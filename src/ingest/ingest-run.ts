@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { messageOf, TilewrightError } from '../errors.js';
 import { FailedWithResults, type JobContext } from '../jobs/index.js';
-import type { Storage } from '../storage/index.js';
+import type { CollectionRecord, Storage } from '../storage/index.js';
 import { unpack } from './archive.js';
 import type { Arena } from './arena.js';
 import { allFailed, ingestFailed } from './errors.js';
@@ -82,6 +82,8 @@ export class IngestRun {
   private readonly turns: SceneTurns;
   private readonly unpacked = new Set<Scratch>();
   private readonly noted = new Set<string>();
+  /** Collections as they would be after the scenes of a dry run so far. */
+  private readonly dry = new Map<string, CollectionRecord>();
   private readonly fence: Fence | undefined;
   /** What users call files and folders that only the server knows, innermost first. */
   private readonly called: [path: string, name: string][] = [];
@@ -253,7 +255,7 @@ export class IngestRun {
     this.message(scene.path);
     const id = options.collection ?? scene.collection.id;
     const cut = async () => {
-      const plan = await planScene(context.storage, scene, options);
+      const plan = await planScene(context.storage, scene, options, this.dry);
       this.logNotes(plan);
       let cells = 0;
       let made = 0;

@@ -28,12 +28,18 @@ export interface ScenePlan {
 
 /**
  * The collection of a scene: the one that is there, or the one that its first scene will make. What the scene adds to one that is
- * there (pixel sizes, notices of its product) is recorded here, so that scenes of other jobs find it; a dry run records nothing.
+ * there (pixel sizes, notices of its product) is recorded here, so that scenes of other jobs find it; a dry run records it in
+ * `dry` alone, for the scenes after it.
  * Throws TW_STORAGE_COLLECTION_FIXED where the options want other cells than the collection has.
  */
-export async function planScene(storage: Storage, given: Scene, options: IngestOptions): Promise<ScenePlan> {
+export async function planScene(
+  storage: Storage,
+  given: Scene,
+  options: IngestOptions,
+  dry = new Map<string, CollectionRecord>(),
+): Promise<ScenePlan> {
   const id = options.collection ?? given.collection.id;
-  const existing = await storage.getCollection(id);
+  const existing = dry.get(id) ?? (await storage.getCollection(id));
   const grid = gridByName(options.grid ?? existing?.grid ?? 'geohash');
   const amend = (record: CollectionRecord) => amended(record, given);
   if (existing) {
@@ -41,6 +47,7 @@ export async function planScene(storage: Storage, given: Scene, options: IngestO
     const precision = options.precision ?? fixed ?? scenePrecision(given, grid);
     await storage.collectionFor({ ...given.collection, id, grid: grid.name, precision });
     const collection = options.dryRun ? amend(existing) : await storage.amendCollection(id, amend);
+    if (options.dryRun) dry.set(id, collection);
     const scene = fitScene(given, collection);
     return { scene, collection, grid, notes: notesOf(scene, collection, grid) };
   }
@@ -49,6 +56,7 @@ export async function planScene(storage: Storage, given: Scene, options: IngestO
   const precision = options.precision ?? scenePrecision(scene, grid);
   const facts = { ...scene.collection, id, grid: grid.name, precision, pixelSizes };
   const collection = await storage.collectionFor(facts);
+  if (options.dryRun) dry.set(id, collection);
   const first = { level: 'info' as const, text: foundingText(scene, collection, grid) };
   return { scene, collection, grid, notes: [first, ...notesOf(scene, collection, grid)] };
 }

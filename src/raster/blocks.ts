@@ -4,7 +4,7 @@ import { TilewrightError } from '../errors.js';
 import { corrupt, truncated, unsupported } from './errors.js';
 import { inflate } from './inflate.js';
 import { decodeLzw } from './lzw.js';
-import { bytesPerSample, pixelsOf } from './pixels.js';
+import { bytesPerSample, isFloat, pixelsOf } from './pixels.js';
 import { undoDifferences, undoFloatPredictor, undoWideDifferences } from './predictor.js';
 import type { PixelArray, RasterHeader, TiffBlocks } from './types.js';
 
@@ -118,6 +118,8 @@ function undoPredictor(
 ): void {
   const { predictor, width, littleEndian } = header.blocks;
   const used = Buffer.from(bytes.buffer, bytes.byteOffset, width * samples * size * rows);
+  if (predictor === 3 && !isFloat(header.dataType))
+    throw unsupported(header.path, 'its predictor 3 is for floating point numbers, and its pixels are none');
   if (predictor === 3) undoFloatPredictor(used, width, rows, samples, size);
   // The floating point predictor has an order of its own, but libtiff swaps the bytes of big-endian files around it.
   if (!littleEndian) {

@@ -134,11 +134,11 @@ class Decoder {
 
   decode(length: number, limit: number): Uint8Array {
     const found = this.run(length, limit + 1);
-    if (found === STOPPED) throw new Error(`it holds more than ${limit} bytes`);
-    if (found !== 0) throw new Error(FAULTS[found - ENDS_EARLY]);
+    if (found >= ENDS_EARLY) throw new Error(FAULTS[found - ENDS_EARLY]);
+    const size = this.kernel.out.value - this.output;
+    if (found === STOPPED || size > limit) throw new Error(`it holds more than ${limit} bytes`);
     const at = this.kernel.in.value;
     if (at + TAIL > this.input + length) throw new Error(FAULTS[0]);
-    const size = this.kernel.out.value - this.output;
     const view = new DataView(this.memory.buffer);
     if (view.getUint32(at) !== this.kernel.adler(1, this.output, size) >>> 0)
       throw new Error('its bytes have another checksum');

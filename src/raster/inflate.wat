@@ -79,6 +79,11 @@
         (local.set $found (call $block (call $take (i32.const 2))))
         (br_if $done (i32.or (local.get $found) (local.get $last)))
         (br_if $done (call $isBeyond))
+        ;; A block may end just beyond it; the next one begins with room.
+        (if (i32.ge_u (global.get $out) (global.get $stop))
+          (then
+            (local.set $found (global.get $STOPPED))
+            (br $done)))
         (br $next)))
     (if (call $isBeyond) (then (return (global.get $ENDS_EARLY))))
     ;; Whole bytes that are held go back.

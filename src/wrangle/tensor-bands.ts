@@ -1,5 +1,5 @@
 /** The planes of a tensor by what is asked for: names of bands, or expressions over them. */
-import { bandOrExpression, resolveBands, unknownBand } from '../imagery/index.js';
+import { badExpression, bandOrExpression, resolveBands, unknownBand } from '../imagery/index.js';
 import type { TileRecord } from '../storage/index.js';
 import type { Plane } from './tasks.js';
 
@@ -31,6 +31,7 @@ export function planeOf(
   if (collection !== undefined && collection !== tile.collection) return null;
   try {
     const { programs, places, instead } = resolveBands([bandOrExpression(text, tile.groups)], tile.groups);
+    if (places.length === 0) throw badExpression(0, 'it names no band');
     const substitutes = instead.map((one) => ({ collection: tile.collection, ...one }));
     return { plane: { program: programs[0], places }, substitutes };
   } catch (error) {

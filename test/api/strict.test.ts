@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
+import { openNode } from '../../src/node.js';
 import { finished, start } from '../support/command.js';
 import { ingest, testNode } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
@@ -46,6 +49,9 @@ test('a path tells which methods it takes', async (t) => {
   for (const [method, url, allow] of cases)
     assert.equal((await refused({ method, url }, 'TW_API_METHOD', 405)).headers['allow'], allow);
   await refused({ method: 'PUT', url: '/no/where' }, 'TW_API_NOT_FOUND', 404);
+  const { statusCode, json } = await node.server.inject('/collections/test/items?collections=test&limit=1');
+  assert.deepEqual([statusCode, json().numberReturned], [200, 1], 'pystac-client names the collection twice');
+  await refused({ url: '/collections/test/items?collections=other' }, 'TW_API_BAD_REQUEST');
   await refused({ method: 'DELETE', url: '/tiles/a/b/c.tif' }, 'TW_API_NOT_FOUND', 404);
   assert.equal((await node.server.inject({ method: 'OPTIONS', url: '/search' })).statusCode, 204);
 });
@@ -72,6 +78,38 @@ test('JSON is taken as it stands, text of a URL as what it means', async (t) => 
   const found = await node.server.inject('/search?limit=1&recurse=true&geocode=u&minCoverage=0');
   assert.equal(found.statusCode, 200, found.body);
   assert.ok(found.json().numberMatched > 2);
+});
+
+test('a number of JSON that is too large is no infinity', async (t) => {
+  const { refused } = await withTiles(t);
+  const headers = { 'content-type': 'application/json' };
+  const post = (url: string, payload: string) =>
+    refused({ method: 'POST', url, headers, payload }, 'TW_API_BAD_REQUEST');
+  await post('/search', '{"limit": 1e400}');
+  await post('/search', '{"query": {"eo:cloud_cover": {"lte": -1e400}}}');
+});
+
+test('a host that is none is refused, and links lead to the one that was checked', async (t) => {
+  const { node, folder } = await withTiles(t);
+  // With a token it may be reached by any name.
+  const named = await openNode({ data: join(folder, 'named'), memory: 1e8, cores: 1, token: 'secret' });
+  t.after(() => named.close());
+  for (const host of ['localhost:99999', 'a b', 'a%zz', '[::1'])
+    for (const url of ['/', '/search?limit=1', '/jobs?limit=1']) {
+      const headers = { host, authorization: 'Bearer secret' };
+      const answer = await named.server.inject({ url, headers });
+      assert.equal(answer.statusCode, 400, `${host} ${url} ${answer.body}`);
+      assert.equal(answer.json().code, 'TW_API_BAD_REQUEST');
+    }
+  const { port } = new URL(await node.listen('127.0.0.1', 0));
+  const socket = connect(Number(port), '127.0.0.1');
+  t.after(() => socket.destroy());
+  socket.write(
+    `GET http://evil.example/search?limit=1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+  );
+  const answer = await text(socket);
+  assert.match(answer, /^HTTP\/1.1 200/);
+  assert.doesNotMatch(answer, /evil/);
 });
 
 test('a paging token is one that was given', async (t) => {

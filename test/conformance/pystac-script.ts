@@ -12,6 +12,7 @@ for name in ("CORE", "COLLECTIONS", "FEATURES", "ITEM_SEARCH", "FILTER", "SORT",
 
 ids = {one.id for one in client.get_collections()}
 assert collection in ids, ids
+assert next(client.get_collection(collection).get_items()).collection_id == collection
 queryables = client.get_collection(collection).get_queryables()["properties"]
 assert "eo:cloud_cover" in queryables
 

@@ -60,6 +60,26 @@ test('a layer that kept its metadata: id, period, classes and their cloud', asyn
   for (const tile of await tilesOf(node)) {
     assert.ok(tile.cloudCover !== null && Math.abs(tile.cloudCover - 200 / 3) < 5, `${tile.cloudCover}`);
   }
+  // Snow and cloud are what the layer says, and hide nothing of it.
+  const [{ properties }] = (await node.server.inject('/search?limit=1&sortby=-pixel_coverage')).json()
+    .features;
+  const corners: number[][] = properties['proj:geometry'].coordinates[0].slice(1);
+  const [lon, lat] = [0, 1].map((axis) => corners.reduce((sum, at) => sum + at[axis], 0) / corners.length);
+  const half = { west: lon - 0.05, east: lon + 0.05, south: lat - 0.05, north: lat + 0.05 };
+  const ring = [
+    [half.west, half.south],
+    [half.east, half.south],
+    [half.east, half.north],
+    [half.west, half.north],
+    [half.west, half.south],
+  ];
+  const payload = {
+    geometry: { type: 'Polygon', coordinates: [ring] },
+    expression: 'Maximum_Snow_Extent',
+  };
+  const answer = await node.server.inject({ method: 'POST', url: '/timeseries', payload });
+  const [date] = answer.json().series;
+  assert.deepEqual([date.min, date.max, date.valid], [11, 200, date.pixels], answer.body);
 });
 
 test('a MODIS file without its date is broken; other metadata are no MODIS', async (t) => {

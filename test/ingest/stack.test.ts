@@ -75,6 +75,23 @@ test('jobs that make a collection at once make it with one grid, one precision a
   }
 });
 
+test('a dry run judges each scene by the collection that those before it would make', async (t) => {
+  const folder = await tempFolder(t);
+  await scene(folder, 'a', 10, { width: 200, height: 200 });
+  await scene(folder, 'b', 60, { width: 200, height: 200 });
+  const node = await testNode(t, join(folder, 'data'));
+  const inputs = { href: folder, collection: 'two', datetime: day(1) };
+  const dry = await ingest(node, { ...inputs, dryRun: true });
+  assert.equal(await node.storage.getCollection('two'), undefined);
+  const real = await ingest(node, inputs);
+  const [fine, coarse] = real.scenes.map(({ tiles }) => tiles);
+  assert.ok(coarse > 4 * fine, `${fine} and ${coarse}`);
+  assert.deepEqual(
+    dry.scenes.map(({ tiles }) => tiles),
+    [fine, coarse],
+  );
+});
+
 test('some bands of a known product stack with the whole product that comes later', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { buffer as collect } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { constants, deflateRawSync, deflateSync, inflateSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { constants, createDeflate, deflateRawSync, deflateSync, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { deflate } from '../../src/raster/deflate.js';
 import { inflate, inflateStart, sumRows } from '../../src/raster/inflate.js';
@@ -104,6 +106,33 @@ test('a stream may fill its limit, and no more', () => {
       assert.throws(() => inflate(stream.length, limit, from(stream)), /more than/);
   }
 });
+
+test('a block may end just beyond what is wanted', async () => {
+  const bytes = new Uint8Array(LEAST + 70_000);
+  KINDS['noise'](bytes, random(5));
+  for (let over = -4; over <= 12; over++) {
+    // Huffman codes for the first bytes, then stored blocks.
+    const first = LEAST + over;
+    const stream = await deflatedInParts(bytes, first);
+    assertSame(inflateStart(stream.length, LEAST, from(stream)), bytes.subarray(0, LEAST), `${over} beyond`);
+    assertSame(inflate(stream.length, bytes.length, from(stream)), bytes);
+    const short = deflateSync(bytes.subarray(0, first), { strategy: constants.Z_HUFFMAN_ONLY });
+    if (over > 0)
+      assert.throws(() => inflate(short.length, LEAST, from(short)), /more than/, `${over} beyond`);
+    else assertSame(inflate(short.length, LEAST, from(short)), bytes.subarray(0, first));
+  }
+});
+
+/** Codes for the first bytes, and the others as they are. */
+async function deflatedInParts(bytes: Uint8Array, first: number): Promise<Buffer> {
+  const deflater = createDeflate({ strategy: constants.Z_FIXED });
+  const stream = collect(deflater);
+  deflater.write(bytes.subarray(0, first));
+  await new Promise<void>((resolve) => deflater.flush(constants.Z_BLOCK, resolve));
+  await promisify(deflater.params.bind(deflater))(0, constants.Z_DEFAULT_STRATEGY);
+  deflater.end(bytes.subarray(first));
+  return stream;
+}
 
 test('blocks too small or too large for the kernel are read too', () => {
   const small = Buffer.from('a few bytes');

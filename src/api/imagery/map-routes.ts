@@ -10,7 +10,7 @@ import {
   parseSource,
 } from '../../query/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
-import { baseUrl } from '../base-url.js';
+import { baseUrl, requestUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
 import { answers, bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
@@ -97,7 +97,7 @@ export async function mapRoutes(
         look: lookParams(query),
       });
       if (!extent) throw notFound(`tile in collection ${collection.id}`);
-      const carried = new URL(request.url, baseUrl(request)).searchParams;
+      const carried = requestUrl(request).searchParams;
       for (const name of ['tile_format', 'tile_scale']) carried.delete(name);
       const tail = `${query.tile_scale === 2 ? '@2x' : ''}.${query.tile_format}`;
       const search = carried.size > 0 ? `?${carried}` : '';

@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { errorCatalogue, TilewrightError } from '../../errors.js';
 import { hasEnded, type Jobs, jobNotFound, jobNotReady } from '../../jobs/index.js';
 import type { JobRecord } from '../../storage/index.js';
-import { baseUrl } from '../base-url.js';
+import { baseUrl, requestUrl } from '../base-url.js';
 import { badPage, noProcess, notFound, tooManyListeners } from '../errors.js';
 import { answers, bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
@@ -53,14 +53,12 @@ export async function jobRoutes(
       const page = found.slice(0, limit);
       const base = baseUrl(request);
       const link = (rel: string, href: string) => ({ rel, type: 'application/json', href });
-      const next = new URL(request.url, base);
+      const self = requestUrl(request);
+      const next = new URL(self);
       next.searchParams.set('token', page.at(-1)?.id ?? '');
       return {
         jobs: page.map((job) => statusInfo(job, base)),
-        links: [
-          link('self', `${base}${request.url}`),
-          ...(found.length > limit ? [link('next', next.href)] : []),
-        ],
+        links: [link('self', self.href), ...(found.length > limit ? [link('next', next.href)] : [])],
       };
     },
   );

@@ -1,7 +1,6 @@
 /** What was ingested: scenes listed; tiles, scenes and collections deleted. */
 import type { FastifyInstance } from 'fastify';
 import { type SceneRecord, toArray } from '../../storage/index.js';
-import { baseUrl } from '../base-url.js';
 import { badPage, notFound } from '../errors.js';
 import { limitOf, nextPage, type Paging, paging } from '../paging.js';
 import { answers, empty } from '../schemas/answers.js';
@@ -58,11 +57,10 @@ export async function sceneRoutes(
       // One more tells whether there is a next page. Its token is the last id of this one.
       const found = await toArray(storage.scanScenes(id, token, limit + 1));
       const here = found.slice(0, limit);
-      const base = baseUrl(request);
       const next = (token: string) => ({
         rel: 'next',
         type: 'application/json',
-        href: nextPage(request, base, token),
+        href: nextPage(request, token),
       });
       return {
         // Damaged records are passed over; `verify` names them.

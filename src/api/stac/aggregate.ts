@@ -11,7 +11,7 @@ import {
   filterQuery,
   parseFilter,
 } from '../../query/index.js';
-import { baseUrl } from '../base-url.js';
+import { baseUrl, requestUrl } from '../base-url.js';
 import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { requireCollection } from './collections.js';
@@ -33,7 +33,7 @@ export async function aggregateRoutes(
     const base = baseUrl(request);
     return [
       { rel: 'root', type: 'application/json', href: `${base}/` },
-      { rel: 'self', type: 'application/json', href: new URL(request.url, base).href },
+      { rel: 'self', type: 'application/json', href: requestUrl(request).href },
     ];
   };
 

@@ -10,8 +10,8 @@ import {
   toStacItem,
 } from '../../query/index.js';
 import { toArray } from '../../storage/index.js';
-import { baseUrl } from '../base-url.js';
-import { notFound } from '../errors.js';
+import { baseUrl, requestUrl } from '../base-url.js';
+import { badRequest, notFound } from '../errors.js';
 import { limitOf, nextPage, type Paging, paging } from '../paging.js';
 import { answers, GEOJSON } from '../schemas/answers.js';
 import type { Services } from '../services.js';
@@ -35,11 +35,7 @@ const searchBody = object({
   },
 });
 const searchQuery = object({ ...filterQuery, ...paging, sortby: text, fields: text });
-const {
-  ids: _ids,
-  collections: _collections,
-  ...itemsProperties
-} = searchQuery.properties as Record<string, object>;
+const { ids: _ids, ...itemsProperties } = searchQuery.properties as Record<string, object>;
 const itemsQuery = object(itemsProperties);
 
 export async function searchRoutes(
@@ -89,10 +85,10 @@ export async function searchRoutes(
 
   const pageByGet = (request: FastifyRequest, params: SearchParams, links: object[] = []) => {
     const base = baseUrl(request);
-    const self = { rel: 'self', type: GEOJSON, href: new URL(request.url, base).href };
+    const self = { rel: 'self', type: GEOJSON, href: requestUrl(request).href };
     return page(base, params, [self, ...links], (token) => ({
       method: 'GET',
-      href: nextPage(request, base, token),
+      href: nextPage(request, token),
     }));
   };
 
@@ -125,6 +121,9 @@ export async function searchRoutes(
     { schema: { summary: 'Items of a collection', tags, response, querystring: itemsQuery } },
     async (request, reply) => {
       const { id } = await requireCollection(storage, request.params.id);
+      const { collections = id } = request.query;
+      // pystac-client names the collection once more.
+      if (collections !== id) throw badRequest(`these are the items of ${id}, not of ${collections}`);
       const href = `${baseUrl(request)}/collections/${encodeURIComponent(id)}`;
       reply.type(GEOJSON);
       return pageByGet(request, { ...request.query, collections: [id] }, [

@@ -8,7 +8,7 @@ export interface Sample {
 }
 
 const [WIDTH, HEIGHT] = [300, 150];
-const PLOT = { left: 40, right: 290, top: 10, bottom: 125 };
+const PLOT = { left: 54, right: 290, top: 10, bottom: 125 };
 
 /** At least one sample; `label` says what the values are. */
 export function chartOf(samples: Sample[], label: string): SVGElement {

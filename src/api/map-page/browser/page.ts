@@ -28,6 +28,8 @@ let bands: Band[] = [];
 let looks: Look[] = [];
 let tiles: Layer | undefined;
 let smallest = 0;
+/** Whether the view has more tiles than outlines are drawn of. */
+let crowded = false;
 let place: Place | undefined;
 
 /** Work of one kind at a time: what is begun anew ends what went on. */
@@ -88,7 +90,13 @@ const drawMap = lastOnly(async (signal) => {
   tellZoom();
 });
 
-const tellZoom = () => tell(map.getZoom() < smallest ? 'Zoom in to see the map.' : '');
+function tellZoom(): void {
+  if (map.getZoom() < smallest) tell('Zoom in to see the map.');
+  else tell(crowded ? 'Zoom in to see the outlines of tiles.' : '');
+}
+
+/** Part of them would look like the edge of all. */
+const MOST_OUTLINES = 1000;
 
 const drawCells = lastOnly(async (signal) => {
   const view = map.getBounds();
@@ -101,9 +109,12 @@ const drawCells = lastOnly(async (signal) => {
     collections: [collection.value],
     bbox,
     source: 'raw',
-    limit: 1000,
+    limit: MOST_OUTLINES,
     fields: { include: ['geometry', 'properties.geocode'] },
   });
+  crowded = (found.numberMatched ?? 0) > MOST_OUTLINES;
+  tellZoom();
+  if (crowded) return void cells.clearLayers();
   const once = new Map(found.features.map((item) => [item.properties['geocode'], item.geometry]));
   cells.clearLayers();
   L.geoJSON([...once.values()], { interactive: false, style: { className: 'cell', weight: 1 } }).addTo(cells);
@@ -149,7 +160,17 @@ const choose = lastOnly(async (signal) => {
   drawAll();
 });
 
+/** What is wrong with the choices, in words. */
+function faultOfChoices(): string | undefined {
+  if (field('from') && field('to') && field('from') > field('to')) return 'From is later than To.';
+  const [low, high] = [field('low'), field('high')];
+  if (low && high && Number(low) >= Number(high)) return 'Darkest must be less than Brightest.';
+  return undefined;
+}
+
 function drawAll(): void {
+  const fault = faultOfChoices();
+  if (fault) return tell(fault);
   drawMap();
   drawCells();
   drawPlace();
