@@ -170,7 +170,7 @@ function faultOfChoices(): string | undefined {
 
 function drawAll(): void {
   const fault = faultOfChoices();
-  if (fault) return tell(fault);
+  if (fault) return void tell(fault);
   drawMap();
   drawCells();
   drawPlace();
