@@ -5,6 +5,12 @@ import { createServer } from 'node:net';
 /** Of a start, ms. */
 const PATIENCE = 60_000;
 
+/** A server that ends with the benchmark, also where that is interrupted. PostgreSQL takes SIGINT for a quick end. */
+export function endsWithUs<Child extends ChildProcess>(child: Child): Child {
+  process.once('exit', () => child.kill('SIGINT'));
+  return child;
+}
+
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

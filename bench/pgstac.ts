@@ -10,7 +10,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { toStacCollection, toStacItem } from '../src/query/index.js';
 import type { TileRecord } from '../src/storage/index.js';
-import { freePort, until } from './peer-process.js';
+import { endsWithUs, freePort, until } from './peer-process.js';
 import { BENCH_FOLDER } from './scene.js';
 import { COLLECTION, EDITION, wholeRecords } from './search-data.js';
 import type { Tiles } from './tile-rows.js';
@@ -110,7 +110,9 @@ async function startDatabase(bin: string, folder: string) {
   const port = await freePort();
   const settings = { ...SETTINGS, port: String(port), unix_socket_directories: folder };
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const database = spawn(join(bin, 'postgres'), ['-D', folder, ...args], { ...user, stdio: 'ignore' });
+  const database = endsWithUs(
+    spawn(join(bin, 'postgres'), ['-D', folder, ...args], { ...user, stdio: 'ignore' }),
+  );
   const environment = {
     ...process.env,
     PGHOST: '127.0.0.1',
@@ -241,7 +243,7 @@ async function startApi(environment: Environment): Promise<{ api: ChildProcess; 
   const port = await freePort();
   const args = ['stac_fastapi.pgstac.app:create_app', '--factory', '--port', String(port)];
   const env = { ...environment, USE_API_HYDRATE: 'TRUE' };
-  const api = spawn(join(VENV, 'bin/uvicorn'), args, { env, stdio: 'ignore' });
+  const api = endsWithUs(spawn(join(VENV, 'bin/uvicorn'), args, { env, stdio: 'ignore' }));
   const url = `${BASE}:${port}`;
   const answers = () =>
     fetch(`${url}/collections`).then(

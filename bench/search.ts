@@ -8,6 +8,7 @@ import { Agent, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { type BenchOptions, type BenchResult, median, result } from './bench.js';
 import { treeCpuSeconds } from './measure-tree.js';
+import { endsWithUs } from './peer-process.js';
 import { startPgstac } from './pgstac.js';
 import { searchFolder, tilesOf } from './search-data.js';
 import { type Kind, type SearchRequest, searchRequests } from './search-requests.js';
@@ -56,7 +57,7 @@ export async function benchSearch({
 /** The command itself, as an operator starts it. */
 async function startOurs(folder: string): Promise<Side> {
   const args = [COMMAND, 'serve', '--data', folder, '--port', '0', '--reserve', '0', '--format', 'json'];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = endsWithUs(spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] }));
   const url = await new Promise<string>((resolve, reject) => {
     child.once('exit', () => reject(new Error(`tilewright serve does not start in ${folder}`)));
     let text = '';

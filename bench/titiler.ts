@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, until } from './peer-process.js';
+import { endsWithUs, freePort, until } from './peer-process.js';
 import { BENCH_FOLDER } from './scene.js';
 
 const FOLDER = join(BENCH_FOLDER, 'titiler');
@@ -37,7 +37,7 @@ export async function startTitiler(log: (line: string) => void): Promise<Titiler
     'error',
   ];
   const env = { ...process.env, GDAL_CACHEMAX: '200', GDAL_DISABLE_READDIR_ON_OPEN: 'EMPTY_DIR' };
-  const child = spawn(python, args, { stdio: 'ignore', env });
+  const child = endsWithUs(spawn(python, args, { stdio: 'ignore', env }));
   const url = `http://127.0.0.1:${port}`;
   const answers = () =>
     fetch(`${url}/healthz`).then(
