@@ -12,8 +12,9 @@ const module = new URL('./worker.js', import.meta.url);
 test('tasks are shared between threads that are kept', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 2);
   t.after(() => pool.close());
+  // Long enough that one thread leaves some of it waiting when the second may be started.
   const run = () =>
-    Promise.all(Array.from({ length: 8 }, () => pool.run({ kind: 'thread', milliseconds: 20 })));
+    Promise.all(Array.from({ length: 8 }, () => pool.run({ kind: 'thread', milliseconds: 200 })));
   const first = new Set(await run());
   assert.equal(first.size, 2);
   assert.deepEqual(new Set(await run()), first);
