@@ -42,7 +42,7 @@ export interface Cog {
   masks: StoredLevel[];
 }
 
-/** Blocks of tiles have 512 x 512 pixels at most; a damaged file may say anything. */
+/** Blocks of tiles have 512 x 512 pixels at most, in older stores; a damaged file may say anything. */
 const LARGEST_BLOCK = 2 ** 22;
 /** Compressed bytes a pixel that no sound block has. */
 const WORST_PIXEL = 16;
