@@ -1,6 +1,6 @@
 /** Flags that several commands share. Every flag is also an environment variable TILEWRIGHT_* and a key of the config file. */
 import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { messageOf } from '../errors.js';
 import { type FilterParams, parseBbox, parseDatetime } from '../query/index.js';
@@ -65,12 +65,15 @@ export function withData(command: Command): Command {
   return command.addOption(flag('--data <dir>', 'data folder').default('./tilewright-data'));
 }
 
+/** More gains nothing: all rows of a Sentinel-2 scene are in memory at once then, and each file is opened once. */
+const MOST_MEMORY = 2e9;
+
 export function withResources(command: Command): Command {
   return command
     .addOption(
       flag('--memory <size>', 'memory that ingest may take beside the program itself', bytes).default(
-        512e6,
-        '512MB',
+        Math.min(MOST_MEMORY, totalmem() / 4),
+        'a quarter of the machine, 2GB at most',
       ),
     )
     .addOption(

@@ -1,13 +1,11 @@
 /** Opens rasters, known by their content and not by their names. */
-import type { FileHandle } from 'node:fs/promises';
-import { TilewrightError } from '../errors.js';
-import { noLayer, notTiff, rasterUnreadable, severalLayers } from './errors.js';
+import { noLayer, notTiff, severalLayers } from './errors.js';
 import { openWithGdal } from './gdal/header.js';
 import { openHdf5Container } from './hdf5/container.js';
 import { openHdf5 } from './hdf5/header.js';
-import { openFile } from './open-file.js';
-import { type FileKind, fileKind, recognise, SIGNATURE_BYTES } from './recognise.js';
-import { openTiff } from './tiff-header.js';
+import { type FileKind, fileKind, recognise } from './recognise.js';
+import { type SourceFile, withFile } from './source-file.js';
+import { readTiffHeader } from './tiff-header.js';
 import type { RasterHeader } from './types.js';
 
 /**
@@ -16,16 +14,19 @@ import type { RasterHeader } from './types.js';
  * for what GDAL reads TW_RASTER_NO_GDAL, _GDAL_FAILED and _GDAL_TIMEOUT.
  */
 export async function openRaster(path: string, layer?: string): Promise<RasterHeader> {
-  const kind = await rasterKind(path);
-  switch (kind) {
+  const opened = await withFile(path, async (file) => {
+    const kind = kindOf(file);
+    return kind === 'tiff' && layer === undefined ? readTiffHeader(file) : kind;
+  });
+  if (typeof opened !== 'string') return opened;
+  switch (opened) {
     case 'tiff':
-      if (layer !== undefined) throw noLayer(path, layer, []);
-      return openTiff(path);
+      throw noLayer(path, layer ?? '', []);
     case 'hdf5':
       if (layer === undefined) throw severalLayers(path, await layerNames(path));
       return openHdf5(path, layer);
     default:
-      return openWithGdal(path, kind, layer);
+      return openWithGdal(path, opened, layer);
   }
 }
 
@@ -37,27 +38,13 @@ async function layerNames(path: string): Promise<string[]> {
 export type RasterKind = Exclude<FileKind, 'zip' | 'gzip' | 'tar'>;
 
 /** What a file is by its first bytes. Throws TW_RASTER_UNREADABLE and TW_RASTER_NOT_TIFF. */
-export async function rasterKind(path: string): Promise<RasterKind> {
-  const start = await firstBytes(path);
+export function rasterKind(path: string): Promise<RasterKind> {
+  return withFile(path, async (file) => kindOf(file));
+}
+
+function kindOf({ path, start }: SourceFile): RasterKind {
   const kind = fileKind(start);
   if (kind !== null && kind !== 'zip' && kind !== 'gzip' && kind !== 'tar') return kind;
   const { found, advice } = recognise(start);
   throw notTiff(path, found, advice);
-}
-
-async function firstBytes(path: string): Promise<Uint8Array> {
-  let file: FileHandle | undefined;
-  try {
-    file = await openFile(path);
-    const status = await file.stat();
-    if (status.isDirectory()) throw notTiff(path, 'it is a folder', 'Name a file.');
-    const start = new Uint8Array(Math.min(SIGNATURE_BYTES, status.size));
-    await file.read(start, 0, start.length, 0);
-    return start;
-  } catch (error) {
-    if (error instanceof TilewrightError) throw error;
-    throw rasterUnreadable.because(error, path, error);
-  } finally {
-    await file?.close();
-  }
 }

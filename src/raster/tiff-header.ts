@@ -1,13 +1,12 @@
 /** Everything that is known of a GeoTIFF before its pixels are read. */
-import { type FileHandle, open } from 'node:fs/promises';
-import { TilewrightError } from '../errors.js';
 import { isInvertible } from './affine.js';
 import { isFastCodec } from './blocks.js';
-import { corrupt, noCrs, rasterUnreadable, truncated, unsupported } from './errors.js';
+import { corrupt, noCrs, truncated, unsupported } from './errors.js';
 import { parseGdalMetadata } from './gdal-metadata.js';
 import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-keys.js';
 import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from './limits.js';
 import { bytesPerSample, parseNodata } from './pixels.js';
+import type { SourceFile } from './source-file.js';
 import { readTiffDirectory, type TiffDirectory } from './tiff.js';
 import type { Affine, DataType, RasterHeader, TiffBlocks } from './types.js';
 
@@ -60,25 +59,11 @@ const OTHER_CODECS: Record<number, string> = {
 };
 
 /**
- * Reads the header of a GeoTIFF.
- * Throws TW_RASTER_UNREADABLE, _TRUNCATED, _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
+ * Reads the header of a GeoTIFF. Throws TW_RASTER_TRUNCATED, _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
  */
-export async function openTiff(path: string): Promise<RasterHeader> {
-  let file: FileHandle | undefined;
-  try {
-    file = await open(path);
-    return await readHeader(file, path);
-  } catch (error) {
-    if (error instanceof TilewrightError) throw error;
-    throw rasterUnreadable.because(error, path, error);
-  } finally {
-    await file?.close();
-  }
-}
-
-async function readHeader(file: FileHandle, path: string): Promise<RasterHeader> {
-  const status = await file.stat();
-  const directory = await readTiffDirectory(file, path, status.size, TAGS);
+export async function readTiffHeader(file: SourceFile): Promise<RasterHeader> {
+  const { path, size } = file;
+  const directory = await readTiffDirectory(file, TAGS);
   const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
   const width = one(TAG.width, 0);
   const height = one(TAG.height, 0);
@@ -89,7 +74,7 @@ async function readHeader(file: FileHandle, path: string): Promise<RasterHeader>
     throw unsupported(path, `its size is ${width} x ${height} with ${bands} bands`);
   }
   const dataType = dataTypeOf(directory, path);
-  const blocks = blockLayout(directory, { path, fileBytes: status.size, width, height, bands, dataType });
+  const blocks = blockLayout(directory, { path, fileBytes: size, width, height, bands, dataType });
   const keys = parseGeoKeys(
     directory.numbers(TAG.geoKeys) ?? [],
     directory.numbers(TAG.geoDoubles) ?? [],
@@ -99,7 +84,7 @@ async function readHeader(file: FileHandle, path: string): Promise<RasterHeader>
   const colours = palette && dataType === 'uint8' ? directory.numbers(TAG.colourMap) : undefined;
   return {
     path,
-    fileBytes: status.size,
+    fileBytes: size,
     width,
     height,
     bands,

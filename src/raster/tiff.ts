@@ -2,8 +2,8 @@
  * Directories of TIFF (TIFF 6.0) and BigTIFF files, either byte order. Every offset is checked against the file before
  * it is followed, and nothing larger than the file is allocated.
  */
-import type { FileHandle } from 'node:fs/promises';
 import { corrupt, truncated } from './errors.js';
+import type { SourceFile } from './source-file.js';
 
 /** Fields of one directory, by tag. */
 export interface TiffDirectory {
@@ -28,22 +28,20 @@ const MAX_VALUE_BYTES = 2 ** 27;
 
 /** Reads the fields with the given tags from the first directory of a TIFF: the full image. */
 export async function readTiffDirectory(
-  file: FileHandle,
-  path: string,
-  fileBytes: number,
+  { path, size, start: ahead, handle }: SourceFile,
   tags: ReadonlySet<number>,
 ): Promise<TiffDirectory> {
   const bytesAt = async (offset: number, length: number, what: string): Promise<DataView> => {
-    if (offset + length > fileBytes) {
-      throw truncated(path, `${what} ends at byte ${offset + length} of a file of ${fileBytes}`);
-    }
+    if (offset + length > size)
+      throw truncated(path, `${what} ends at byte ${offset + length} of a file of ${size}`);
+    if (offset + length <= ahead.length) return new DataView(ahead.buffer, ahead.byteOffset + offset, length);
     const buffer = new ArrayBuffer(length);
-    const { bytesRead } = await file.read(new Uint8Array(buffer), 0, length, offset);
+    const { bytesRead } = await handle.read(new Uint8Array(buffer), 0, length, offset);
     if (bytesRead < length) throw truncated(path, `${what} could not be read to its end`);
     return new DataView(buffer);
   };
 
-  const start = await bytesAt(0, Math.min(16, fileBytes), 'its header');
+  const start = await bytesAt(0, Math.min(16, size), 'its header');
   if (start.byteLength < 8) throw truncated(path, 'its header is not complete');
   const littleEndian = start.getUint8(0) === 0x49;
   const big = start.getUint16(2, littleEndian) === 43;
@@ -71,7 +69,7 @@ export async function readTiffDirectory(
     const valueAt = at + (big ? 12 : 8);
     const inline = length <= (big ? 8 : 4);
     const bytes = inline
-      ? new DataView(entries.buffer, valueAt, length)
+      ? new DataView(entries.buffer, entries.byteOffset + valueAt, length)
       : await bytesAt(offsetAt(entries, valueAt), length, `the value of tag ${tag}`);
     fields.set(tag, { type, count, bytes });
   }
@@ -81,7 +79,10 @@ export async function readTiffDirectory(
     numbers(tag) {
       const field = fields.get(tag);
       if (!field || field.type === ASCII || field.bytes.byteLength === 0) return undefined;
-      return Float64Array.from({ length: field.count }, (_, i) => numberAt(field, i, littleEndian));
+      // Several times as fast as `from`; files have thousands of these.
+      const numbers = new Float64Array(field.count);
+      for (let i = 0; i < numbers.length; i++) numbers[i] = numberAt(field, i, littleEndian);
+      return numbers;
     },
     text(tag) {
       const field = fields.get(tag);

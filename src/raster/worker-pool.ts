@@ -51,7 +51,7 @@ const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 4 };
  */
 const TIME_LIMIT = 35 * 60_000;
 /** A thread takes about as long to load its code and to get it compiled, ms; short work is done sooner and cheaper by fewer. */
-const WARM_UP = 500;
+const WARM_UP = 250;
 /** How long a task may go on after it was told that it is not wanted, ms. */
 const ABORT_GRACE = 30_000;
 

@@ -16,11 +16,9 @@ export interface Splice {
 
 /** The base alone is input 0. */
 export function beginSplice(base: Uint8Array): Splice {
-  return {
-    mask: base.slice(),
-    codes: histogramOf(base),
-    provenance: base.map((code) => (code === Mask.nodata ? NOWHERE : 0)),
-  };
+  const provenance = new Uint8Array(base.length);
+  for (let i = 0; i < base.length; i++) if (base[i] === Mask.nodata) provenance[i] = NOWHERE;
+  return { mask: base.slice(), codes: histogramOf(base), provenance };
 }
 
 /** `GIVES[mine][theirs]`, flat: 1 where a pixel of code `theirs` takes the place of one of code `mine`. */
