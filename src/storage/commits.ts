@@ -1,8 +1,7 @@
 /** The one way in which tiles enter and leave the catalogue, the index and the disk. */
 import type { Catalogue, Change } from './catalogue.js';
+import { type Commit, type RecordEdit, supersededFolders } from './commit.js';
 import type { DurableIndex } from './durable-index.js';
-import { type TileVersion, tileFolder } from './layout.js';
-import type { TileRecord } from './records.js';
 import type { Sweeper } from './sweeper.js';
 
 /**
@@ -27,34 +26,36 @@ export class Commits {
     return result;
   }
 
-  /**
-   * One synced batch: `removed` go, `added` come (in the place of a removed one of the same id), and `also` changes with
-   * them. The files of `removed` are left to the sweeper.
-   */
-  async apply(removed: TileVersion[], added: TileRecord[], also: Change[]): Promise<void> {
-    const { tiles } = this.catalogue;
+  /** One synced batch, in which `also` changes as well. Files that nothing names any more are left to the sweeper. */
+  async apply(commit: Commit, also: Change[] = []): Promise<void> {
+    const { removed = [], added = [], edits = [] } = commit;
+    const { tiles, superseded } = this.catalogue;
     const removedIds = removed.map((tile) => tile.id);
     const changedIds = new Set([...removedIds, ...added.map((tile) => tile.id)]);
+    const folders = supersededFolders(commit);
+    const since = Date.now();
     await this.catalogue.write([
       ...removed.map((tile) => tiles.delete(tile.id)),
-      ...this.superseding(removed.map(tileFolder)),
+      ...folders.map((folder) => superseded.set(folder, { since })),
       ...added.map((tile) => tiles.set(tile.id, tile)),
+      ...edits.map((edit) => this.changeOf(edit)),
       ...also,
       ...(changedIds.size > 0 ? [this.index.logged(changedIds)] : []),
     ]);
     if (changedIds.size > 0) this.index.applied(removedIds, added);
-    if (removed.length > 0) this.sweeper.schedule();
+    if (folders.length > 0) this.sweeper.schedule();
   }
 
-  /** Like `apply`, for the folder of a model's former version. */
-  async applyModel(changes: Change[], formerFolder: string | undefined): Promise<void> {
-    const former = formerFolder === undefined ? [] : [formerFolder];
-    await this.catalogue.write([...changes, ...this.superseding(former)]);
-    if (former.length > 0) this.sweeper.schedule();
-  }
-
-  private superseding(folders: string[]): Change[] {
-    const since = Date.now();
-    return folders.map((folder) => this.catalogue.superseded.set(folder, { since }));
+  private changeOf({ table, key, record }: RecordEdit): Change {
+    const { catalogue } = this;
+    if (record === null) return catalogue[table].delete(key);
+    switch (table) {
+      case 'collections':
+        return catalogue.collections.set(key, record);
+      case 'scenes':
+        return catalogue.scenes.set(key, record);
+      case 'models':
+        return catalogue.models.set(key, record);
+    }
   }
 }

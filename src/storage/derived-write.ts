@@ -65,7 +65,7 @@ export class DerivedWrite {
         if (!(await catalogue.collections.has(collection))) throw noCollection(collection);
       const former = (await catalogue.tiles.getMany(tiles.map(({ id }) => id))).filter((tile) => !!tile);
       const done = folders.map((folder) => catalogue.pending.delete(folder));
-      await this.commits.apply(former, tiles, done);
+      await this.commits.apply({ removed: former, added: tiles }, done);
     });
     for (const { id } of tiles) {
       this.folders.delete(id);

@@ -1,6 +1,7 @@
 /** Writing the files and the record of a trained model. */
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import type { RecordEdit } from './commit.js';
 import type { Commits } from './commits.js';
 import { writeSynced } from './durable.js';
 import { onDisk } from './errors.js';
@@ -41,8 +42,8 @@ export async function writeModel(
     await publishVersions(dir, [folder]);
     await commits.inTurn(async () => {
       const former = await catalogue.models.get(record.id);
-      const changes = [catalogue.models.set(record.id, record), notPending];
-      await commits.applyModel(changes, former && modelFolder(former));
+      const edits: RecordEdit[] = [{ table: 'models', key: record.id, record }];
+      await commits.apply({ edits, formerModels: former ? [former] : [] }, [notPending]);
     });
   } catch (error) {
     // As with scenes: after a failed batch only the next open can tell what the files belong to.

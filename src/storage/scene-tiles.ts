@@ -34,9 +34,8 @@ export function amendCollection(
     const record = await requireCollection(commits, id);
     const amended = amend(record);
     requireSameCells(record, amended);
-    const { catalogue } = commits;
     if (JSON.stringify(amended) !== JSON.stringify(record))
-      await catalogue.write([catalogue.collections.set(id, amended)]);
+      await commits.apply({ edits: [{ table: 'collections', key: id, record: amended }] });
     return amended;
   });
 }
@@ -76,7 +75,8 @@ export function deleteScene(commits: Commits, collectionId: string, sceneId: str
 
 async function removeScene(commits: Commits, collection: CollectionRecord, sceneId: string): Promise<number> {
   const tiles = await tilesOfScene(commits, collection, sceneId);
-  await commits.apply(tiles, [], [commits.catalogue.scenes.delete(sceneKey(collection.id, sceneId))]);
+  const key = sceneKey(collection.id, sceneId);
+  await commits.apply({ removed: tiles, edits: [{ table: 'scenes', key, record: null }] });
   return tiles.length;
 }
 
@@ -92,10 +92,8 @@ export function deleteTile(commits: Commits, id: string): Promise<void> {
     const key = sceneKey(tile.collection, tile.scene);
     const scene = tile.source === 'raw' ? await scenes.get(key) : undefined;
     const geocodes = scene?.geocodes.filter((geocode) => geocode !== tile.geocode) ?? [];
-    const change =
-      scene &&
-      (geocodes.length > 0 ? scenes.set(key, { ...scene, fingerprint: '', geocodes }) : scenes.delete(key));
-    await commits.apply([tile], [], change ? [change] : []);
+    const record = geocodes.length > 0 && scene ? { ...scene, fingerprint: '', geocodes } : null;
+    await commits.apply({ removed: [tile], edits: scene ? [{ table: 'scenes', key, record }] : [] });
   });
 }
 
@@ -105,7 +103,7 @@ export function deleteTile(commits: Commits, id: string): Promise<void> {
  */
 export function deleteCollection(commits: Commits, id: string): Promise<number> {
   return commits.inTurn(async () => {
-    const { scenes, tiles, collections } = commits.catalogue;
+    const { scenes, tiles } = commits.catalogue;
     const collection = await requireCollection(commits, id);
     const prefix = sceneKey(id, '');
     let removed = 0;
@@ -115,11 +113,11 @@ export function deleteCollection(commits: Commits, id: string): Promise<number> 
     for await (const { record } of tiles.scan({ prefix: `${id}_` })) {
       if (record?.collection === id) derived.push(record);
       if (derived.length < CHUNK) continue;
-      await commits.apply(derived, [], []);
+      await commits.apply({ removed: derived });
       removed += derived.length;
       derived = [];
     }
-    await commits.apply(derived, [], [collections.delete(id)]);
+    await commits.apply({ removed: derived, edits: [{ table: 'collections', key: id, record: null }] });
     return removed + derived.length;
   });
 }

@@ -1,6 +1,7 @@
 /** Writing one scene: its tiles are on disk as they arrive, and all of them become visible at once. */
 
 import { type Change, sceneKey } from './catalogue.js';
+import type { RecordEdit } from './commit.js';
 import type { Commits } from './commits.js';
 import type { DiskReserve } from './disk-reserve.js';
 import { sceneWriteMisuse } from './errors.js';
@@ -138,12 +139,11 @@ export class SceneWrite {
       const existing = await collections.get(collection.id);
       if (existing) requireSameCells(existing, collection);
       const former = await tilesOfScene(commits, collection, scene.id);
-      const changes = [
-        commits.catalogue.scenes.set(sceneKey(collection.id, scene.id), scene),
-        ...this.pendingDeletes(),
+      const edits: RecordEdit[] = [
+        { table: 'scenes', key: sceneKey(collection.id, scene.id), record: scene },
       ];
-      if (!existing) changes.push(collections.set(collection.id, collection));
-      await commits.apply(former, tiles, changes);
+      if (!existing) edits.push({ table: 'collections', key: collection.id, record: collection });
+      await commits.apply({ removed: former, added: tiles, edits }, this.pendingDeletes());
     });
   }
 

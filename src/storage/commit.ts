@@ -1,0 +1,24 @@
+/** What one commit changes. */
+import { type ModelVersion, modelFolder, type TileVersion, tileFolder } from './layout.js';
+import type { CollectionRecord, ModelRecord, SceneRecord, TileRecord } from './records.js';
+
+/** A record that comes or changes, or, where it is null, goes. */
+export type RecordEdit =
+  | { table: 'collections'; key: string; record: CollectionRecord | null }
+  | { table: 'scenes'; key: string; record: SceneRecord | null }
+  | { table: 'models'; key: string; record: ModelRecord | null };
+
+/** All of it becomes visible together, or nothing. Plain JSON, so that it can be sent to other nodes. */
+export interface Commit {
+  /** Tiles that go; one of the same id may come. */
+  removed?: TileVersion[];
+  added?: TileRecord[];
+  edits?: RecordEdit[];
+  /** The versions that models of `edits` had before. */
+  formerModels?: ModelVersion[];
+}
+
+/** Folders of the versions that no record names any more when the commit is done. */
+export function supersededFolders({ removed = [], formerModels = [] }: Commit): string[] {
+  return [...removed.map(tileFolder), ...formerModels.map(modelFolder)];
+}
