@@ -1,9 +1,10 @@
 /** Writing tiles that are made from others: each is whole or absent, and those that are committed stay. */
-import type { Commits } from './commits.js';
+import type { Catalogue } from './catalogue.js';
+import type { Claim } from './claims.js';
+import type { Commit } from './commit.js';
 import type { DiskReserve } from './disk-reserve.js';
 import { derivedWriteMisuse, noCollection } from './errors.js';
 import { type TileVersion, tileFolder } from './layout.js';
-import { newVersion } from './names.js';
 import type { TileRecord } from './records.js';
 import { publishVersions, removeVersions, stageVersion } from './version-folder.js';
 
@@ -14,24 +15,28 @@ import { publishVersions, removeVersions, stageVersion } from './version-folder.
  * none is removed by `close` or by the next open.
  */
 export class DerivedWrite {
-  /** Version of all its tiles. */
-  readonly version = newVersion();
   /** Folders of the tiles that are planned and not committed, by tile id. */
   private readonly folders = new Map<string, string>();
   private readonly staged = new Set<string>();
 
   constructor(
     private readonly dir: string,
-    private readonly commits: Commits,
+    private readonly catalogue: Catalogue,
+    private readonly claim: Claim,
     private readonly reserve: DiskReserve,
   ) {}
 
+  /** Version of all its tiles. */
+  get version(): string {
+    return this.claim.version;
+  }
+
   /** Records durably which tiles are about to be written. Best called with many. */
   async plan(tiles: Omit<TileVersion, 'version'>[]): Promise<void> {
-    const { pending } = this.commits.catalogue;
+    const { pending } = this.catalogue;
     const since = Date.now();
     const folders = tiles.map((tile) => tileFolder({ ...tile, version: this.version }));
-    await this.commits.catalogue.write(folders.map((folder) => pending.set(folder, { since })));
+    await this.catalogue.write(folders.map((folder) => pending.set(folder, { since })));
     for (const [i, { id }] of tiles.entries()) this.folders.set(id, folders[i]);
   }
 
@@ -59,32 +64,39 @@ export class DerivedWrite {
     const folders = tiles.map(({ id }) => this.folderOf(id));
     await this.reserve.check();
     await publishVersions(this.dir, folders);
-    const { catalogue } = this.commits;
-    await this.commits.inTurn(async () => {
-      for (const collection of new Set(tiles.map((tile) => tile.collection)))
-        if (!(await catalogue.collections.has(collection))) throw noCollection(collection);
-      const former = (await catalogue.tiles.getMany(tiles.map(({ id }) => id))).filter((tile) => !!tile);
-      const done = folders.map((folder) => catalogue.pending.delete(folder));
-      await this.commits.apply({ removed: former, added: tiles }, done);
-    });
+    await this.claim.store(folders);
+    const done = folders.map((folder) => this.catalogue.pending.delete(folder));
+    await this.claim.commit(() => this.replacement(tiles), done);
     for (const { id } of tiles) {
       this.folders.delete(id);
       this.staged.delete(id);
     }
   }
 
+  private async replacement(added: TileRecord[]): Promise<Commit> {
+    const { collections, tiles } = this.catalogue;
+    for (const collection of new Set(added.map((tile) => tile.collection)))
+      if (!(await collections.has(collection))) throw noCollection(collection);
+    const former = await tiles.getMany(added.map(({ id }) => id));
+    return { removed: former.filter((tile) => !!tile), added };
+  }
+
   /** Removes what is planned or staged and was not committed. Who writes into staging folders must have stopped before. */
   async close(): Promise<void> {
-    // After a failed batch only the next open can tell what is committed: its files must stay until then.
-    if (this.commits.catalogue.failed || this.folders.size === 0) return;
-    await removeVersions(
-      this.dir,
-      [...this.staged].map((id) => this.folderOf(id)),
-    );
-    const { pending } = this.commits.catalogue;
-    await this.commits.catalogue.write([...this.folders.values()].map((folder) => pending.delete(folder)));
-    this.folders.clear();
-    this.staged.clear();
+    try {
+      // After a failed batch only the next open can tell what is committed: its files must stay until then.
+      if (this.catalogue.failed || this.folders.size === 0) return;
+      await removeVersions(
+        this.dir,
+        [...this.staged].map((id) => this.folderOf(id)),
+      );
+      const { pending } = this.catalogue;
+      await this.catalogue.write([...this.folders.values()].map((folder) => pending.delete(folder)));
+      this.folders.clear();
+      this.staged.clear();
+    } finally {
+      await this.claim.release();
+    }
   }
 
   private folderOf(id: string): string {

@@ -76,9 +76,16 @@ export const storageBadName = defineError(
 export const sceneBusy = defineError(
   'TW_STORAGE_SCENE_BUSY',
   409,
-  'An ingest of the scene is under way, so that it can be neither ingested by another nor deleted. Wait until it has ended.',
+  'The scene is being ingested or deleted, so that it can be neither ingested by another nor deleted. Wait until that has ended.',
   (collection: string, scene: string) =>
-    `scene ${scene} of collection ${collection} is being written by an ingest; wait until it has ended`,
+    `scene ${scene} of collection ${collection} is being ingested or deleted; wait until that has ended`,
+);
+
+export const collectionBusy = defineError(
+  'TW_STORAGE_COLLECTION_BUSY',
+  409,
+  'The collection is being deleted, so that none of its scenes can be ingested or deleted meanwhile. Wait until it has ended.',
+  (collection: string) => `collection ${collection} is being deleted; wait until it has ended`,
 );
 
 export const sceneWriteMisuse = defineError(

@@ -1,8 +1,8 @@
 /** Writing the files and the record of a trained model. */
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import type { Claims } from './claims.js';
 import type { RecordEdit } from './commit.js';
-import type { Commits } from './commits.js';
 import { writeSynced } from './durable.js';
 import { onDisk } from './errors.js';
 import { modelFolder } from './layout.js';
@@ -16,11 +16,11 @@ export type NewModel = Omit<ModelRecord, 'id' | 'files' | 'createdAt'>;
 /** See `Storage.putModel`. The folder is named by `pending` from before it exists until the record is there. */
 export async function writeModel(
   dir: string,
-  commits: Commits,
+  claims: Claims,
   model: NewModel,
   files: Record<string, Uint8Array>,
 ): Promise<ModelRecord> {
-  const { catalogue } = commits;
+  const { catalogue } = claims;
   const folder = modelFolder(model);
   const record: ModelRecord = {
     ...model,
@@ -40,11 +40,17 @@ export async function writeModel(
       for (const [name, bytes] of Object.entries(files)) await writeSynced(join(staging, name), bytes);
     });
     await publishVersions(dir, [folder]);
-    await commits.inTurn(async () => {
-      const former = await catalogue.models.get(record.id);
-      const edits: RecordEdit[] = [{ table: 'models', key: record.id, record }];
-      await commits.apply({ edits, formerModels: former ? [former] : [] }, [notPending]);
-    });
+    const claim = await claims.shared();
+    try {
+      await claim.store([folder]);
+      await claim.commit(async () => {
+        const former = await catalogue.models.get(record.id);
+        const edits: RecordEdit[] = [{ table: 'models', key: record.id, record }];
+        return { edits, formerModels: former ? [former] : [] };
+      }, [notPending]);
+    } finally {
+      await claim.release();
+    }
   } catch (error) {
     // As with scenes: after a failed batch only the next open can tell what the files belong to.
     if (!catalogue.failed) {

@@ -1,6 +1,7 @@
 /** Replacing and deleting scenes, tiles and collections, each in whole commits. */
-import { sceneKey } from './catalogue.js';
-import type { Commits } from './commits.js';
+import { type Catalogue, sceneKey } from './catalogue.js';
+import type { Claim, Claims } from './claims.js';
+import type { Commit } from './commit.js';
 import { collectionFixed, noCollection, noScene, noTile, storageCorrupt } from './errors.js';
 import type { TileVersion } from './layout.js';
 import { tileId } from './names.js';
@@ -8,10 +9,20 @@ import type { CollectionRecord, TileRecord } from './records.js';
 
 const CHUNK = 1000;
 
-async function requireCollection(commits: Commits, id: string): Promise<CollectionRecord> {
-  const collection = await commits.catalogue.collections.get(id);
+async function requireCollection({ collections }: Catalogue, id: string): Promise<CollectionRecord> {
+  const collection = await collections.get(id);
   if (!collection) throw noCollection(id);
   return collection;
+}
+
+/** Does some work under a claim. */
+async function under<T>(claim: Promise<Claim>, work: (claim: Claim) => Promise<T>): Promise<T> {
+  const held = await claim;
+  try {
+    return await work(held);
+  } finally {
+    await held.release();
+  }
 }
 
 /** `fixed`, where it has the grid and the precision that are wanted. Throws TW_STORAGE_COLLECTION_FIXED. */
@@ -26,17 +37,20 @@ export function requireSameCells(
 
 /** Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_COLLECTION_FIXED. */
 export function amendCollection(
-  commits: Commits,
+  claims: Claims,
   id: string,
   amend: (record: CollectionRecord) => CollectionRecord,
 ): Promise<CollectionRecord> {
-  return commits.inTurn(async () => {
-    const record = await requireCollection(commits, id);
-    const amended = amend(record);
-    requireSameCells(record, amended);
-    if (JSON.stringify(amended) !== JSON.stringify(record))
-      await commits.apply({ edits: [{ table: 'collections', key: id, record: amended }] });
-    return amended;
+  return under(claims.shared(), async (claim) => {
+    let amended: CollectionRecord | undefined;
+    await claim.commit(async () => {
+      const record = await requireCollection(claims.catalogue, id);
+      amended = amend(record);
+      requireSameCells(record, amended);
+      const isSame = JSON.stringify(amended) === JSON.stringify(record);
+      return isSame ? {} : { edits: [{ table: 'collections', key: id, record: amended }] };
+    });
+    return amended!;
   });
 }
 
@@ -45,7 +59,7 @@ export function amendCollection(
  * can be replaced; where the scene's record is damaged, they are the sound tiles that say they are of it.
  */
 export async function tilesOfScene(
-  { catalogue }: Commits,
+  catalogue: Catalogue,
   { id, grid }: CollectionRecord,
   sceneId: string,
 ): Promise<TileVersion[]> {
@@ -64,60 +78,80 @@ export async function tilesOfScene(
 }
 
 /** The number of tiles that went. Tiles made from those of the scene stay. Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_NO_SCENE. */
-export function deleteScene(commits: Commits, collectionId: string, sceneId: string): Promise<number> {
-  return commits.inTurn(async () => {
-    const collection = await requireCollection(commits, collectionId);
-    if (!(await commits.catalogue.scenes.has(sceneKey(collectionId, sceneId))))
-      throw noScene(collectionId, sceneId);
-    return removeScene(commits, collection, sceneId);
+export function deleteScene(claims: Claims, collectionId: string, sceneId: string): Promise<number> {
+  const { catalogue } = claims;
+  return under(claims.scene(collectionId, sceneId), async (claim) => {
+    const collection = await requireCollection(catalogue, collectionId);
+    if (!(await catalogue.scenes.has(sceneKey(collectionId, sceneId)))) throw noScene(collectionId, sceneId);
+    return removeScene(catalogue, claim, collection, sceneId);
   });
 }
 
-async function removeScene(commits: Commits, collection: CollectionRecord, sceneId: string): Promise<number> {
-  const tiles = await tilesOfScene(commits, collection, sceneId);
+async function removeScene(
+  catalogue: Catalogue,
+  claim: Claim,
+  collection: CollectionRecord,
+  sceneId: string,
+): Promise<number> {
   const key = sceneKey(collection.id, sceneId);
-  await commits.apply({ removed: tiles, edits: [{ table: 'scenes', key, record: null }] });
-  return tiles.length;
+  let removed: TileVersion[] = [];
+  await claim.commit(async () => {
+    removed = await tilesOfScene(catalogue, collection, sceneId);
+    return { removed, edits: [{ table: 'scenes', key, record: null }] };
+  });
+  return removed.length;
 }
 
 /**
  * A raw tile leaves its scene's record in the same batch, and the last one takes it along. The scene loses its
  * fingerprint, so that the same delivery brings the tile back. Throws TW_STORAGE_NO_TILE.
  */
-export function deleteTile(commits: Commits, id: string): Promise<void> {
-  return commits.inTurn(async () => {
-    const { tiles, scenes } = commits.catalogue;
-    const tile = await tiles.get(id);
-    if (!tile) throw noTile(id);
-    const key = sceneKey(tile.collection, tile.scene);
-    const scene = tile.source === 'raw' ? await scenes.get(key) : undefined;
-    const geocodes = scene?.geocodes.filter((geocode) => geocode !== tile.geocode) ?? [];
-    const record = geocodes.length > 0 && scene ? { ...scene, fingerprint: '', geocodes } : null;
-    await commits.apply({ removed: [tile], edits: scene ? [{ table: 'scenes', key, record }] : [] });
-  });
+export async function deleteTile(claims: Claims, id: string): Promise<void> {
+  const { tiles, scenes } = claims.catalogue;
+  const tile = await tiles.get(id);
+  if (!tile) throw noTile(id);
+  const { collection, scene } = tile;
+  const claim = tile.source === 'raw' ? claims.scene(collection, scene) : claims.shared();
+  await under(claim, (held) =>
+    held.commit(async (): Promise<Commit> => {
+      const current = await tiles.get(id);
+      if (!current) throw noTile(id);
+      const key = sceneKey(collection, scene);
+      const record = tile.source === 'raw' ? await scenes.get(key) : undefined;
+      if (!record) return { removed: [current] };
+      const geocodes = record.geocodes.filter((geocode) => geocode !== current.geocode);
+      const left = geocodes.length > 0 ? { ...record, fingerprint: '', geocodes } : null;
+      return { removed: [current], edits: [{ table: 'scenes', key, record: left }] };
+    }),
+  );
 }
 
 /**
  * Scene by scene, then the derived tiles, then the collection itself: if it is cut off, what is left is sound and can be
  * deleted again. Models stay. The number of tiles that went. Throws TW_STORAGE_NO_COLLECTION.
  */
-export function deleteCollection(commits: Commits, id: string): Promise<number> {
-  return commits.inTurn(async () => {
-    const { scenes, tiles } = commits.catalogue;
-    const collection = await requireCollection(commits, id);
+export function deleteCollection(claims: Claims, id: string): Promise<number> {
+  const { catalogue } = claims;
+  return under(claims.collection(id), async (claim) => {
+    const { scenes, tiles } = catalogue;
+    const collection = await requireCollection(catalogue, id);
     const prefix = sceneKey(id, '');
     let removed = 0;
     for await (const key of scenes.keys({ prefix }))
-      removed += await removeScene(commits, collection, key.slice(prefix.length));
+      removed += await removeScene(catalogue, claim, collection, key.slice(prefix.length));
     let derived: TileRecord[] = [];
     for await (const { record } of tiles.scan({ prefix: `${id}_` })) {
       if (record?.collection === id) derived.push(record);
       if (derived.length < CHUNK) continue;
-      await commits.apply({ removed: derived });
-      removed += derived.length;
+      const chunk = derived;
+      await claim.commit(async () => ({ removed: chunk }));
+      removed += chunk.length;
       derived = [];
     }
-    await commits.apply({ removed: derived, edits: [{ table: 'collections', key: id, record: null }] });
+    await claim.commit(async () => ({
+      removed: derived,
+      edits: [{ table: 'collections', key: id, record: null }],
+    }));
     return removed + derived.length;
   });
 }

@@ -1,12 +1,12 @@
 /** Writing one scene: its tiles are on disk as they arrive, and all of them become visible at once. */
 
-import { type Change, sceneKey } from './catalogue.js';
-import type { RecordEdit } from './commit.js';
-import type { Commits } from './commits.js';
+import { type Catalogue, type Change, sceneKey } from './catalogue.js';
+import type { Claim } from './claims.js';
+import type { Commit, RecordEdit } from './commit.js';
 import type { DiskReserve } from './disk-reserve.js';
 import { sceneWriteMisuse } from './errors.js';
 import { tileFolder } from './layout.js';
-import { checkedName, newVersion, tileId } from './names.js';
+import { checkedName, tileId } from './names.js';
 import type { CollectionRecord, SceneRecord, TileRecord } from './records.js';
 import { requireSameCells, tilesOfScene } from './scene-tiles.js';
 import { publishVersions, removeVersions, stageVersion } from './version-folder.js';
@@ -23,8 +23,6 @@ export type SceneFacts = Pick<SceneRecord, 'fingerprint' | 'start' | 'end' | 'pl
  * - the commit names published folders only, and these were made durable before.
  */
 export class SceneWrite {
-  /** Version of the scene and of all its tiles. */
-  readonly version = newVersion();
   private readonly folders = new Map<string, string>();
   private readonly staged = new Set<string>();
   private readonly published = new Set<string>();
@@ -32,12 +30,12 @@ export class SceneWrite {
 
   constructor(
     private readonly dir: string,
-    private readonly commits: Commits,
+    private readonly catalogue: Catalogue,
+    private readonly claim: Claim,
     private readonly reserve: DiskReserve,
     readonly collection: CollectionRecord,
     readonly scene: string,
     geocodes: Iterable<string>,
-    private readonly onEnd: () => void,
   ) {
     checkedName('scene id', scene);
     for (const geocode of geocodes) {
@@ -46,17 +44,20 @@ export class SceneWrite {
     }
   }
 
+  /** Version of the scene and of all its tiles. */
+  get version(): string {
+    return this.claim.version;
+  }
+
   tileId(geocode: string): string {
     return tileId(this.collection.id, this.scene, this.collection.grid, geocode);
   }
 
   /** Records durably what is about to be written. Called once, before anything else. */
   async begin(): Promise<void> {
-    const { pending } = this.commits.catalogue;
+    const { pending } = this.catalogue;
     const since = Date.now();
-    await this.commits.catalogue.write(
-      [...this.folders.values()].map((folder) => pending.set(folder, { since })),
-    );
+    await this.catalogue.write([...this.folders.values()].map((folder) => pending.set(folder, { since })));
   }
 
   /**
@@ -81,6 +82,7 @@ export class SceneWrite {
     if (wrong !== undefined) throw this.misuse(`tile ${wrong} is published unstaged or twice`);
     await this.reserve.check();
     await publishVersions(this.dir, folders);
+    await this.claim.store(folders);
     for (const geocode of geocodes) this.published.add(geocode);
   }
 
@@ -106,12 +108,12 @@ export class SceneWrite {
     try {
       const unpublished = [...this.staged].filter((geocode) => !this.published.has(geocode));
       await this.removeFiles(unpublished);
-      await this.replace(scene, tiles);
+      await this.claim.commit(() => this.replacement(scene, tiles), this.pendingDeletes());
     } catch (error) {
       this.ended = false;
       throw error;
     }
-    this.onEnd();
+    await this.claim.release();
     return scene;
   }
 
@@ -124,27 +126,21 @@ export class SceneWrite {
     this.ended = true;
     try {
       // After a failed batch only the next open can tell whether the scene is committed: its files must stay until then.
-      if (this.commits.catalogue.failed) return;
+      if (this.catalogue.failed) return;
       await this.removeFiles(this.staged);
-      await this.commits.catalogue.write(this.pendingDeletes());
+      await this.catalogue.write(this.pendingDeletes());
     } finally {
-      this.onEnd();
+      await this.claim.release();
     }
   }
 
-  private replace(scene: SceneRecord, tiles: TileRecord[]): Promise<void> {
-    const { collection, commits } = this;
-    return commits.inTurn(async () => {
-      const { collections } = commits.catalogue;
-      const existing = await collections.get(collection.id);
-      if (existing) requireSameCells(existing, collection);
-      const former = await tilesOfScene(commits, collection, scene.id);
-      const edits: RecordEdit[] = [
-        { table: 'scenes', key: sceneKey(collection.id, scene.id), record: scene },
-      ];
-      if (!existing) edits.push({ table: 'collections', key: collection.id, record: collection });
-      await commits.apply({ removed: former, added: tiles, edits }, this.pendingDeletes());
-    });
+  private async replacement(scene: SceneRecord, added: TileRecord[]): Promise<Commit> {
+    const { collection, catalogue } = this;
+    const existing = await catalogue.collections.get(collection.id);
+    if (existing) requireSameCells(existing, collection);
+    const edits: RecordEdit[] = [{ table: 'scenes', key: sceneKey(collection.id, scene.id), record: scene }];
+    if (!existing) edits.push({ table: 'collections', key: collection.id, record: collection });
+    return { removed: await tilesOfScene(catalogue, collection, scene.id), added, edits };
   }
 
   private removeFiles(geocodes: Iterable<string>): Promise<void> {
@@ -153,7 +149,7 @@ export class SceneWrite {
   }
 
   private pendingDeletes(): Change[] {
-    return [...this.folders.values()].map((folder) => this.commits.catalogue.pending.delete(folder));
+    return [...this.folders.values()].map((folder) => this.catalogue.pending.delete(folder));
   }
 
   private folderOf(geocode: string): string {

@@ -2,13 +2,13 @@
 import { join } from 'node:path';
 import { messageOf, type TilewrightError } from '../errors.js';
 import { type Catalogue, type Scanned, sceneKey } from './catalogue.js';
+import { type Claims, LocalClaims } from './claims.js';
 import type { ColumnIndex } from './column-index.js';
 import { Commits } from './commits.js';
 import { DataFolder } from './data-folder.js';
 import { DerivedWrite } from './derived-write.js';
 import { DiskReserve } from './disk-reserve.js';
 import { DurableIndex, type IndexLoad } from './durable-index.js';
-import { sceneBusy } from './errors.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile } from './layout.js';
 import { type NewModel, writeModel } from './model-write.js';
 import { checkedName, tileId } from './names.js';
@@ -59,7 +59,7 @@ export class Storage {
   private readonly durableIndex: DurableIndex;
   private readonly sweeper: Sweeper;
   private readonly commits: Commits;
-  private readonly writing = new Set<string>();
+  private readonly claims: Claims;
 
   private constructor(
     readonly folder: DataFolder,
@@ -69,6 +69,7 @@ export class Storage {
     this.sweeper = new Sweeper(folder, sweepDelay);
     this.durableIndex = new DurableIndex(folder.dir, folder.catalogue, this.reserve, snapshotAfter);
     this.commits = new Commits(folder.catalogue, this.durableIndex, this.sweeper);
+    this.claims = new LocalClaims(this.commits);
   }
 
   /**
@@ -140,17 +141,15 @@ export class Storage {
     id: string,
     amend: (record: CollectionRecord) => CollectionRecord,
   ): Promise<CollectionRecord> {
-    return amendCollection(this.commits, id, amend);
+    return amendCollection(this.claims, id, amend);
   }
 
   /**
    * With its scenes and all its tiles; models stay. The number of tiles that went. Throws TW_STORAGE_NO_COLLECTION, and
    * TW_STORAGE_SCENE_BUSY while a scene of it is being written.
    */
-  async deleteCollection(id: string): Promise<number> {
-    const prefix = sceneKey(id, '');
-    for (const key of this.writing) if (key.startsWith(prefix)) this.refuseBusy(id, key.slice(prefix.length));
-    return deleteCollection(this.commits, id);
+  deleteCollection(id: string): Promise<number> {
+    return deleteCollection(this.claims, id);
   }
 
   // Scenes
@@ -182,19 +181,16 @@ export class Storage {
    */
   async beginScene(wanted: NewCollection, scene: string, geocodes: Iterable<string>): Promise<SceneWrite> {
     const collection = await this.collectionFor(wanted);
-    const key = sceneKey(collection.id, scene);
-    this.refuseBusy(collection.id, scene);
-    const write = new SceneWrite(this.dir, this.commits, this.reserve, collection, scene, geocodes, () =>
-      this.writing.delete(key),
-    );
-    this.writing.add(key);
+    const { dir, catalogue, reserve } = this;
+    const claim = await this.claims.scene(collection.id, scene);
     try {
+      const write = new SceneWrite(dir, catalogue, claim, reserve, collection, scene, geocodes);
       await write.begin();
+      return write;
     } catch (error) {
-      this.writing.delete(key);
+      await claim.release();
       throw error;
     }
-    return write;
   }
 
   /** Whether all of a scene's tiles are there, byte by byte. Reads them all. */
@@ -208,13 +204,8 @@ export class Storage {
    * The number of tiles that went; those made from them stay. Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_NO_SCENE, and
    * TW_STORAGE_SCENE_BUSY while the scene is being written, so that what is left does not hang on which comes first.
    */
-  async deleteScene(collection: string, scene: string): Promise<number> {
-    this.refuseBusy(collection, scene);
-    return deleteScene(this.commits, collection, scene);
-  }
-
-  private refuseBusy(collection: string, scene: string): void {
-    if (this.writing.has(sceneKey(collection, scene))) throw sceneBusy(collection, scene);
+  deleteScene(collection: string, scene: string): Promise<number> {
+    return deleteScene(this.claims, collection, scene);
   }
 
   // Tiles
@@ -257,15 +248,13 @@ export class Storage {
   }
 
   /** Throws TW_STORAGE_NO_TILE, and TW_STORAGE_SCENE_BUSY while the tile's scene is being written. */
-  async deleteTile(id: string): Promise<void> {
-    const tile = await this.getTile(id);
-    if (tile?.source === 'raw') this.refuseBusy(tile.collection, tile.scene);
-    return deleteTile(this.commits, id);
+  deleteTile(id: string): Promise<void> {
+    return deleteTile(this.claims, id);
   }
 
   /** Begins to write tiles made from others. The caller ends it by `close`. */
-  beginDerived(): DerivedWrite {
-    return new DerivedWrite(this.dir, this.commits, this.reserve);
+  async beginDerived(): Promise<DerivedWrite> {
+    return new DerivedWrite(this.dir, this.catalogue, await this.claims.shared(), this.reserve);
   }
 
   // Models
@@ -288,7 +277,7 @@ export class Storage {
    * Durable and whole when it resolves; absent or the former one if it never does.
    */
   putModel(model: NewModel, files: Record<string, Uint8Array>): Promise<ModelRecord> {
-    return writeModel(this.dir, this.commits, model, files);
+    return writeModel(this.dir, this.claims, model, files);
   }
 
   // The whole

@@ -140,7 +140,7 @@ class DeriveRun {
   private async make(batch: { id: string; derivation: Derivation }[]): Promise<void> {
     if (batch.length === 0) return;
     const { storage, workers } = this.context;
-    const write = storage.beginDerived();
+    const write = await storage.beginDerived();
     try {
       await write.plan(batch.map(({ id, derivation }) => ({ ...derivation.facts, id })));
       try {

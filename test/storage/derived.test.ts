@@ -66,7 +66,7 @@ test('a write out of order is refused and leaves nothing', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
   t.after(() => storage.close());
   await writeScene(storage, 'scene-0', 1);
-  const write = storage.beginDerived();
+  const write = await storage.beginDerived();
   await assert.rejects(write.stagingFolder('x'), { code: 'TW_STORAGE_DERIVED_ORDER' });
   await write.plan([{ id: 'x', grid: 'geohash', geocode: '9q8yy' }]);
   await write.stagingFolder('x');

@@ -119,7 +119,7 @@ export async function writeDerived(
   const cells = cellsOf(n);
   const ids = derivedIds(n);
   before('plan');
-  const write = storage.beginDerived();
+  const write = await storage.beginDerived();
   const tiles = cells.map((geocode, i) => ({ id: ids[i]!, grid: COLLECTION.grid, geocode }));
   await write.plan([...tiles, { ...tiles[0]!, id: `${tiles[0]!.id}0` }]);
   const records: TileRecord[] = [];
