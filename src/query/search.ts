@@ -1,5 +1,5 @@
 /** Searches over the column index: what a scan over all records would give. */
-import type { ColumnIndex, RowOrder } from '../storage/index.js';
+import { type ColumnIndex, comparePlaces, type Position, type RowOrder } from '../storage/index.js';
 import { withDeadline } from './deadline.js';
 import { compileFilter } from './filter/compile.js';
 import type { Filter } from './filter/filter.js';
@@ -23,28 +23,63 @@ export interface SearchPage {
   next?: string;
 }
 
-/**
- * One page of the tiles that match a filter. The token names the last tile of the page before by its place in the order, so
- * a walk gives every tile that is present throughout exactly once, whatever is added or removed meanwhile. Throws
- * TW_QUERY_TOKEN, TW_QUERY_TOKEN_OTHER_SEARCH, TW_QUERY_TOO_SLOW.
- */
-export function searchTiles(
-  index: ColumnIndex,
+/** What is searched for; plain JSON, but for a limit that is infinite. */
+export interface Search {
+  filter: Filter;
+  order: RowOrder;
+  limit: number;
+  /** The page begins after this place. */
+  after: Position | undefined;
+}
+
+/** The first places that a search finds, and how many it finds in all. */
+export interface FoundPlaces {
+  places: Position[];
+  matched: number;
+  /** Whether others follow after the last place. */
+  more: boolean;
+}
+
+/** A search as a page is asked for. Throws TW_QUERY_TOKEN, TW_QUERY_TOKEN_OTHER_SEARCH. */
+export function searchOf(
   filter: Filter,
-  { order = [], limit, token }: SearchOptions = {},
-): SearchPage {
-  const digest = () => searchDigest(filter, order);
+  { order = [], limit = Infinity, token }: SearchOptions = {},
+): Search {
+  const after = token === undefined ? undefined : decodeToken(token, searchDigest(filter, order), order);
+  return { filter, order, limit, after };
+}
+
+/** What one index finds. Throws TW_QUERY_TOO_SLOW. */
+export function findPlaces(index: ColumnIndex, { filter, order, limit, after }: Search): FoundPlaces {
   const { test, ranges, ids, time, isTime } = withDeadline(compileFilter(index, filter));
-  const page = index.query({
-    where: isTime ? undefined : test,
-    ranges,
-    ids,
-    time,
-    order,
-    after: token === undefined ? undefined : decodeToken(token, digest(), order),
-    limit,
-  });
-  const result: SearchPage = { ids: page.ids, numberMatched: page.matched };
-  if (page.next) result.next = encodeToken(page.next, digest());
-  return result;
+  const where = isTime ? undefined : test;
+  const page = index.query({ where, ranges, ids, time, order, after, limit, places: true });
+  return { places: page.places!, matched: page.matched, more: page.next !== undefined };
+}
+
+/** What one index with all tiles would find, from what several find that have each tile once. */
+export function mergePlaces(found: FoundPlaces[], { order, limit }: Search): FoundPlaces {
+  const all = found.flatMap(({ places }) => places).sort((a, b) => comparePlaces(a, b, order));
+  return {
+    places: all.slice(0, limit),
+    matched: found.reduce((sum, { matched }) => sum + matched, 0),
+    more: all.length > limit || found.some(({ more }) => more),
+  };
+}
+
+/**
+ * A page of what was found. The token names its last tile by its place in the order, so a walk gives every tile that is
+ * present throughout exactly once, whatever is added or removed meanwhile.
+ */
+export function pageOf({ places, matched, more }: FoundPlaces, { filter, order }: Search): SearchPage {
+  const page: SearchPage = { ids: places.map(({ id }) => id), numberMatched: matched };
+  const last = places.at(-1);
+  if (more && last) page.next = encodeToken(last, searchDigest(filter, order));
+  return page;
+}
+
+/** One page of the tiles of an index that match a filter. Throws what `searchOf` and `findPlaces` throw. */
+export function searchTiles(index: ColumnIndex, filter: Filter, options?: SearchOptions): SearchPage {
+  const search = searchOf(filter, options);
+  return pageOf(findPlaces(index, search), search);
 }

@@ -145,11 +145,12 @@ export class ColumnIndex {
   }
 
   /** The page of a query, and how many tiles match it in all. */
-  query({ order = NEWEST_FIRST, after, limit = Infinity, count = true, ...which }: IndexQuery): IndexPage {
+  query(query: IndexQuery): IndexPage {
+    const { order = NEWEST_FIRST, after, limit = Infinity, count = true, places = false, ...which } = query;
     const canWalk = !which.ranges && !which.ids && isNewestFirst(order) && limit > 0;
     if (canWalk && (!which.where || !count)) {
       const rows = this.walk(which, limit + 1, after);
-      return this.page(order, rows, limit, count ? this.countOf(which.time) : rows.length);
+      return this.page(order, rows, limit, places, count ? this.countOf(which.time) : rows.length);
     }
     const first = new FirstRows(limit > 0 ? limit + 1 : 0, rowComparison(this.rows, order));
     const follows = after && this.rowsAfter(order, after);
@@ -158,14 +159,22 @@ export class ColumnIndex {
       matched++;
       if (follows === undefined || follows(row)) first.offer(row);
     });
-    return this.page(order, first.rows(), limit, matched);
+    return this.page(order, first.rows(), limit, places, matched);
   }
 
   /** The page of the first rows, of which one more than the limit tells that others follow. */
-  private page(order: RowOrder, rows: number[], limit: number, matched: number): IndexPage {
+  private page(
+    order: RowOrder,
+    rows: number[],
+    limit: number,
+    withPlaces: boolean,
+    matched: number,
+  ): IndexPage {
     const shown = rows.slice(0, limit);
-    const page: IndexPage = { ids: shown.map((row) => this.idOf(row)), matched };
-    if (rows.length > limit) page.next = positionOf(this.rows, order, shown.at(-1)!);
+    const places = withPlaces ? shown.map((row) => positionOf(this.rows, order, row)) : undefined;
+    const ids = places ? places.map(({ id }) => id) : shown.map((row) => this.idOf(row));
+    const page: IndexPage = { ids, matched, ...(places && { places }) };
+    if (rows.length > limit) page.next = places?.at(-1) ?? positionOf(this.rows, order, shown.at(-1)!);
     return page;
   }
 

@@ -24,6 +24,8 @@ export interface IndexQuery extends Selection {
   limit?: number;
   /** False where `matched` is not needed, which saves time on newest-first pages with `where` and without ranges and ids. */
   count?: boolean;
+  /** Whether the place of each tile is wanted. */
+  places?: boolean;
 }
 
 export interface IndexPage {
@@ -33,4 +35,6 @@ export interface IndexPage {
   matched: number;
   /** The place of the last id where more match after it. */
   next?: Position;
+  /** The places of the ids, where they were asked for. */
+  places?: Position[];
 }

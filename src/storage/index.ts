@@ -15,7 +15,7 @@ export { derivedTileId, newVersion } from './names.js';
 export type { TileVersion } from './layout.js';
 export * from './records.js';
 export { relativePaths } from './relative-paths.js';
-export type { Position, RowOrder, SortColumn, SortValue } from './row-order.js';
+export { comparePlaces, type Position, type RowOrder, type SortColumn, type SortValue } from './row-order.js';
 export { SceneWrite } from './scene-write.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';
 export { toArray } from './to-array.js';

@@ -82,6 +82,16 @@ export function placeComparison(rows: Rows, order: RowOrder): Compare<Position> 
   };
 }
 
+/** Compares two places, which may be of different indexes. */
+export function comparePlaces(a: Position, b: Position, order: RowOrder): number {
+  const columns = isNewestFirst(order) ? [] : order;
+  for (let i = 0; i < columns.length; i++) {
+    const difference = compareValues(a.keys?.[i] ?? null, b.keys?.[i] ?? null, columns[i].descending);
+    if (difference !== 0) return difference;
+  }
+  return b.start - a.start || compareText(a.collection, b.collection) || compareText(a.id, b.id);
+}
+
 /** The place of a row. */
 export function positionOf(rows: Rows, order: RowOrder, row: number): Position {
   const { start, collection } = rows.columns;

@@ -10,6 +10,7 @@ import {
   parseSort,
   searchTiles,
 } from '../../src/query/index.js';
+import { findPlaces, mergePlaces, pageOf, searchOf } from '../../src/query/search.js';
 import { ColumnIndex, type RowOrder, type TileRecord } from '../../src/storage/index.js';
 import { matches } from './oracle.js';
 import { newestFirst, tile, tiles } from './tiles.js';
@@ -297,4 +298,33 @@ test('a filter that takes too long is given up', () => {
   const { test: quick } = withDeadline({ test: (row) => row > 1 }, 60_000);
   assert.equal(quick?.(1), false);
   assert.equal(quick?.(2), true);
+});
+
+test('searches of several indexes, merged, give what one index gives, page by page', () => {
+  fc.assert(
+    fc.property(
+      manyTiles,
+      filters,
+      orders,
+      fc.integer({ min: 1, max: 40 }),
+      fc.integer({ min: 1, max: 5 }),
+      (records, filter, order, limit, parts) => {
+        const whole = indexOf(records);
+        const indexes = Array.from({ length: parts }, (_, part) =>
+          indexOf(records.filter((_, i) => (i * 7919) % parts === part)),
+        );
+        let token: string | undefined;
+        do {
+          const search = searchOf(filter, { order, limit, ...(token !== undefined && { token }) });
+          const found = indexes.map(
+            (index) => JSON.parse(JSON.stringify(findPlaces(index, search))) as ReturnType<typeof findPlaces>,
+          );
+          const page = pageOf(mergePlaces(found, search), search);
+          assert.deepEqual(page, pageOf(findPlaces(whole, search), search));
+          token = page.next;
+        } while (token !== undefined);
+      },
+    ),
+    runs,
+  );
 });
