@@ -5,4 +5,25 @@ export const segmentDamaged = defineError(
   500,
   'A segment of the commit log in the shared store is damaged. Restore the object from a copy of the store.',
   (name: string, detail: string) => `segment ${name} of the commit log cannot be read: ${detail}`,
+export const badPlacement = defineError(
+  'TW_DHT_BAD_PLACEMENT',
+  500,
+  'The placement document of the cluster is not what a node writes: it was changed by hand, or by another version. Restore it, or run the version that wrote it.',
+  (what: string) =>
+    `the placement document cannot be used: ${what}; restore it, or run the version that wrote it`,
+);
+
+export const unknownNode = defineError(
+  'TW_DHT_UNKNOWN_NODE',
+  404,
+  'No node of this id is in the cluster. `tilewright node list` names them.',
+  (node: string) => `there is no node ${node} in the cluster; "tilewright node list" names them`,
+);
+
+export const lastNode = defineError(
+  'TW_DHT_LAST_NODE',
+  409,
+  'The last node that is not draining cannot be drained: nothing could take over its slots. Let another join first.',
+  (node: string) =>
+    `node ${node} is the last one that is not draining, so nothing could take over its slots; let another join first`,
 );
