@@ -5,6 +5,8 @@ export const segmentDamaged = defineError(
   500,
   'A segment of the commit log in the shared store is damaged. Restore the object from a copy of the store.',
   (name: string, detail: string) => `segment ${name} of the commit log cannot be read: ${detail}`,
+);
+
 export const badPlacement = defineError(
   'TW_DHT_BAD_PLACEMENT',
   500,

@@ -8,6 +8,7 @@ import type {
   JobRecord,
   LogRecord,
   ModelRecord,
+  ReplicaRecord,
   RequestRecord,
   SceneRecord,
   TileRecord,
@@ -161,9 +162,10 @@ export class Table<T> {
  * | requests | SHA-256 of the key that the client gave to the request |
  * | pending | folder of a tile or model version that is being written, relative to the data folder |
  * | superseded | folder of a version that no record names any more, and since when |
+ * | replica | `state`: what the folder holds of a cluster (`ReplicaRecord`) |
  * | commits | number of a commit that has changed tiles, 12 digits; those that the index's snapshot holds are dropped |
  *
- * Invariants: a `write` is on disk as a whole when its promise resolves. After a failed `write` nobody knows whether its
+ * Invariants: a synced `write` is on disk as a whole when its promise resolves. After a failed `write` nobody knows whether its
  * log record is on disk (and what LevelDB appends behind a torn one is lost), so the catalogue takes no further write;
  * the next open tells.
  */
@@ -178,6 +180,7 @@ export class Catalogue {
   readonly requests: Table<RequestRecord>;
   readonly pending: Table<{ since: number }>;
   readonly superseded: Table<{ since: number }>;
+  readonly replica: Table<ReplicaRecord>;
   readonly commits: Table<CommitRecord>;
   readonly tileLayouts = new TileLayouts();
   private failure: unknown;
@@ -197,6 +200,7 @@ export class Catalogue {
     this.requests = table('requests');
     this.pending = table('pending');
     this.superseded = table('superseded');
+    this.replica = table('replica');
     this.commits = table('commits');
   }
 
@@ -217,13 +221,16 @@ export class Catalogue {
     }
   }
 
-  /** All changes or none, in one synced batch, and with them the layouts of tiles among them. */
-  async write(changes: Change[]): Promise<void> {
+  /**
+   * All changes or none, in one batch, and with them the layouts of tiles among them. Where `sync` is false, what a power cut
+   * may take back is there once more elsewhere.
+   */
+  async write(changes: Change[], sync = true): Promise<void> {
     if (this.failure !== undefined) throw this.failure;
     const layouts = this.tileLayouts.takeUnwritten();
     try {
       await this.db.batch([...layouts.map(([key, layout]) => this.layouts.set(key, layout)), ...changes], {
-        sync: true,
+        sync,
       });
       this.tileLayouts.written(layouts);
     } catch (error) {

@@ -6,7 +6,7 @@ import type { Sweeper } from './sweeper.js';
 
 /**
  * Invariants: the index holds exactly the sound records of the table `tiles`, and changes after the batch that changes
- * them is on disk, so a search never sees what a power cut could take back; it changes in one turn of the event loop, so
+ * them is written, so a search never sees what a power cut could take back for good; it changes in one turn of the event loop, so
  * a search never sees half of a commit. Work that reads before it writes runs one after another (`inTurn`).
  */
 export class Commits {
@@ -26,22 +26,26 @@ export class Commits {
     return result;
   }
 
-  /** One synced batch, in which `also` changes as well. Files that nothing names any more are left to the sweeper. */
-  async apply(commit: Commit, also: Change[] = []): Promise<void> {
+  /**
+   * One batch, in which `also` changes as well; see `Catalogue.write` for `sync`. Files that nothing names any more are left to
+   * the sweeper.
+   */
+  async apply(commit: Commit, also: Change[] = [], sync = true): Promise<void> {
     const { removed = [], added = [], edits = [] } = commit;
     const { tiles, superseded } = this.catalogue;
     const removedIds = removed.map((tile) => tile.id);
     const changedIds = new Set([...removedIds, ...added.map((tile) => tile.id)]);
     const folders = supersededFolders(commit);
     const since = Date.now();
-    await this.catalogue.write([
+    const changes = [
       ...removed.map((tile) => tiles.delete(tile.id)),
       ...folders.map((folder) => superseded.set(folder, { since })),
       ...added.map((tile) => tiles.set(tile.id, tile)),
       ...edits.map((edit) => this.changeOf(edit)),
       ...also,
       ...(changedIds.size > 0 ? [this.index.logged(changedIds)] : []),
-    ]);
+    ];
+    await this.catalogue.write(changes, sync);
     if (changedIds.size > 0) this.index.applied(removedIds, added);
     if (folders.length > 0) this.sweeper.schedule();
   }

@@ -128,6 +128,16 @@ export interface LogRecord {
   status?: JobStatus;
 }
 
+/** What a folder holds of a cluster. */
+export interface ReplicaRecord {
+  /** Id of the cluster. */
+  cluster: string;
+  /** Number of the last commit that it holds. */
+  applied: number;
+  /** The slots whose tiles are here as of that commit, as text of `src/dht`. */
+  slots: string;
+}
+
 /** A request that must not start a second job: the job it has started, and a digest of what it asked for. */
 export interface RequestRecord {
   job: string;

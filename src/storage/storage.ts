@@ -4,6 +4,7 @@ import { messageOf, type TilewrightError } from '../errors.js';
 import { type Catalogue, type Scanned, sceneKey } from './catalogue.js';
 import { type Claims, LocalClaims } from './claims.js';
 import type { ColumnIndex } from './column-index.js';
+import type { Commit } from './commit.js';
 import { Commits } from './commits.js';
 import { DataFolder } from './data-folder.js';
 import { DerivedWrite } from './derived-write.js';
@@ -12,7 +13,7 @@ import { DurableIndex, type IndexLoad } from './durable-index.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile } from './layout.js';
 import { type NewModel, writeModel } from './model-write.js';
 import { checkedName, tileId } from './names.js';
-import type { CollectionRecord, ModelRecord, SceneRecord, TileRecord } from './records.js';
+import type { CollectionRecord, ModelRecord, ReplicaRecord, SceneRecord, TileRecord } from './records.js';
 import { makeResults, resultFile, sweepResults } from './results.js';
 import { isWhole } from './scene-check.js';
 import {
@@ -278,6 +279,23 @@ export class Storage {
    */
   putModel(model: NewModel, files: Record<string, Uint8Array>): Promise<ModelRecord> {
     return writeModel(this.dir, this.claims, model, files);
+  }
+
+  // As part of a cluster
+
+  /** What the folder holds of a cluster; undefined on a node that is alone. */
+  replica(): Promise<ReplicaRecord | undefined> {
+    return this.catalogue.replica.get('state');
+  }
+
+  /**
+   * Takes in a commit that others have made durable, and remembers what the folder holds then. Not synced: after a power cut
+   * the state is an older one, from which the same commits come again.
+   */
+  replicate(state: ReplicaRecord, commit: Commit): Promise<void> {
+    return this.commits.inTurn(() =>
+      this.commits.apply(commit, [this.catalogue.replica.set('state', state)], false),
+    );
   }
 
   // The whole

@@ -1,0 +1,63 @@
+/** Sets of slots. */
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { SLOTS } from './slots.js';
+
+/** Which of all slots. */
+export class SlotSet {
+  private readonly bits = new Uint8Array(SLOTS / 8);
+  private count = 0;
+
+  constructor(slots: Iterable<number> = []) {
+    for (const slot of slots) this.add(slot);
+  }
+
+  get size(): number {
+    return this.count;
+  }
+
+  has(slot: number): boolean {
+    return ((this.bits[slot >>> 3] >>> (slot & 7)) & 1) === 1;
+  }
+
+  add(slot: number): void {
+    if (this.has(slot)) return;
+    this.bits[slot >>> 3] |= 1 << (slot & 7);
+    this.count++;
+  }
+
+  delete(slot: number): void {
+    if (!this.has(slot)) return;
+    this.bits[slot >>> 3] &= ~(1 << (slot & 7));
+    this.count--;
+  }
+
+  /** Ascending. */
+  *[Symbol.iterator](): Generator<number> {
+    for (let slot = 0; slot < SLOTS; slot++) if (this.has(slot)) yield slot;
+  }
+
+  /** Short: a list of few slots, else the deflated bits as base64, which is never longer than 2.8 kB. */
+  toText(): string {
+    return this.count <= 64 ? [...this].join(',') : `z${deflateRawSync(this.bits).toString('base64')}`;
+  }
+
+  /** What `toText` has given; undefined where the text is none. */
+  static fromText(text: string): SlotSet | undefined {
+    if (text === '') return new SlotSet();
+    if (/^\d{1,5}(,\d{1,5})*$/.test(text)) {
+      const slots = text.split(',').map(Number);
+      return slots.every((slot) => slot < SLOTS) ? new SlotSet(slots) : undefined;
+    }
+    if (!text.startsWith('z')) return undefined;
+    let bits: Buffer;
+    try {
+      bits = inflateRawSync(Buffer.from(text.slice(1), 'base64'), { maxOutputLength: SLOTS / 8 });
+    } catch {
+      return undefined;
+    }
+    if (bits.length !== SLOTS / 8) return undefined;
+    const set = new SlotSet();
+    for (let slot = 0; slot < SLOTS; slot++) if ((bits[slot >>> 3] >>> (slot & 7)) & 1) set.add(slot);
+    return set;
+  }
+}
