@@ -7,7 +7,7 @@
  *     parts in the order of their slots                            JSON, deflated, each with a CRC-32 in the header
  */
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { Commit, RecordEdit, TileRecord, TileVersion } from '../storage/index.js';
+import type { Commit, ObjectStore, RecordEdit, TileRecord, TileVersion } from '../storage/index.js';
 import { segmentDamaged } from './errors.js';
 import { type PrefixLengths, slotOf } from './slots.js';
 
@@ -82,28 +82,25 @@ export function encodeSegment(commit: Commit, prefixLengths: PrefixLengths): Seg
   return { bytes: Buffer.concat([start, header, ...bodies]), slots };
 }
 
-/** A stored object. */
-export interface SegmentObject {
-  name: string;
-  bytes: number;
-  /** Bytes from one offset to before another. */
-  read(from: number, to: number): Promise<Buffer>;
-}
+/** Where segments lie. */
+type Segments = Pick<ObjectStore, 'get'>;
 
 /**
  * The commit of a segment, with the tiles of those slots alone that `wants` names; edits of other records are for all. Throws
  * TW_DHT_SEGMENT_DAMAGED.
  */
 export async function readSegment(
-  { name, bytes, read }: SegmentObject,
+  objects: Segments,
+  name: string,
   wants: (slot: number) => boolean,
 ): Promise<Commit> {
-  let known = await read(0, Math.min(bytes, FIRST_READ));
+  const read = (from: number, to: number) => objects.get(name, { offset: from, length: to - from });
+  let known = await read(0, FIRST_READ);
   if (known.length < START) throw segmentDamaged(name, 'it is cut off');
   if (known.toString('latin1', 0, 4) !== MAGIC || known.readUInt32LE(4) !== FORMAT)
     throw segmentDamaged(name, 'it is no segment of this format');
   const headerEnd = START + known.readUInt32LE(8);
-  if (headerEnd > bytes) throw segmentDamaged(name, 'it is cut off');
+  if (headerEnd > LARGEST_JSON) throw segmentDamaged(name, 'its header is too long');
   if (headerEnd > known.length) known = Buffer.concat([known, await read(known.length, headerEnd)]);
   const json = known.subarray(START, headerEnd);
   if (crc32(json) !== known.readUInt32LE(12)) throw segmentDamaged(name, 'its header has another checksum');

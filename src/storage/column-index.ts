@@ -1,5 +1,6 @@
 /** The columns of all tiles that searches read, in memory. */
 import { setImmediate } from 'node:timers/promises';
+import { type GridName, grids } from '../geocode/index.js';
 import type { TimeBound } from './cell-directory.js';
 import type { Columns, Dictionary } from './columns.js';
 import { FirstRows } from './first-rows.js';
@@ -66,6 +67,10 @@ export class ColumnIndex {
 
   idOf(row: number): string {
     return this.rows.idOf(row);
+  }
+
+  cellOf(row: number): { grid: GridName; geocode: string } {
+    return { grid: grids[this.rows.columns.grid[row]].name, geocode: this.rows.geocodeOf(row) };
   }
 
   has(id: string): boolean {

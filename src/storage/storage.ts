@@ -60,7 +60,7 @@ export class Storage {
   private readonly durableIndex: DurableIndex;
   private readonly sweeper: Sweeper;
   private readonly commits: Commits;
-  private readonly claims: Claims;
+  private claims: Claims;
 
   private constructor(
     readonly folder: DataFolder,
@@ -282,6 +282,11 @@ export class Storage {
   }
 
   // As part of a cluster
+
+  /** Lets others decide what is changed here. */
+  decideBy(claims: Claims): void {
+    this.claims = claims;
+  }
 
   /** What the folder holds of a cluster; undefined on a node that is alone. */
   replica(): Promise<ReplicaRecord | undefined> {

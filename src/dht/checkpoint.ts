@@ -1,0 +1,143 @@
+/**
+ * Checkpoints: what all commits up to one come to, so that a node need not read them all. A checkpoint is a manifest that names
+ * 256 parts; a part is a segment that adds all tiles of 64 neighbouring slots, and the other records whose keys fall into
+ * these. Only parts that have changed are written anew.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Commit, ObjectStore, RecordEdit, TileVersion } from '../storage/index.js';
+import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
+import { manifestDamaged } from './errors.js';
+import { Folded } from './fold.js';
+import { encodeSegment, readSegment } from './segment.js';
+import { type PrefixLengths, SLOTS, slotOf, slotOfScene } from './slots.js';
+
+const PART_SLOTS = 64;
+export const PARTS = SLOTS / PART_SLOTS;
+/** When so many tiles have changed, a checkpoint is written before more of the log is read: memory is bounded. */
+const MOST_CHANGES = 100_000;
+
+/** Names of the parts' objects by number; null where a part holds nothing. */
+export type Manifest = (string | null)[];
+
+/** The segment that holds what a log entry says. */
+export const segmentName = (id: string) => `catalogue/segments/${id}`;
+
+export const partOf = (slot: number) => Math.floor(slot / PART_SLOTS);
+
+/** The part that holds a record other than a tile. */
+const partOfRecord = ({ table, key }: RecordEdit) => partOf(slotOfScene(table, key));
+
+/** Throws TW_DHT_MANIFEST_DAMAGED, and what the store throws. */
+export async function readManifest(
+  objects: ObjectStore,
+  checkpoint: Pick<StoredCheckpoint, 'manifest'> | undefined,
+): Promise<Manifest> {
+  if (!checkpoint) return new Array<null>(PARTS).fill(null);
+  const { manifest: name } = checkpoint;
+  const bytes = await objects.get(name);
+  let found: unknown;
+  try {
+    found = JSON.parse(bytes.toString());
+  } catch (error) {
+    throw manifestDamaged.because(error, name, 'it is no JSON');
+  }
+  const isManifest =
+    Array.isArray(found) &&
+    found.length === PARTS &&
+    found.every((part) => part === null || typeof part === 'string');
+  if (!isManifest) throw manifestDamaged(name, `it does not name ${PARTS} parts`);
+  return found as Manifest;
+}
+
+/** What some slots of a checkpoint hold, and all of its other records; part by part. */
+export async function* readParts(
+  objects: ObjectStore,
+  manifest: Manifest,
+  wants: (slot: number) => boolean,
+): AsyncGenerator<Commit> {
+  for (const name of manifest) if (name !== null) yield await readSegment(objects, name, wants);
+}
+
+export interface CheckpointContext {
+  log: CommitLog;
+  objects: ObjectStore;
+  prefixLengths: PrefixLengths;
+}
+
+/**
+ * Brings the checkpoint up to the end of the log; returns the number of its last commit. Another node may do the same at the
+ * same time: one of them wins, and what the other has written is swept.
+ */
+export async function writeCheckpoint(context: CheckpointContext): Promise<number> {
+  const { log } = context;
+  for (;;) {
+    const current = await log.readCheckpoint();
+    const next = await advance(context, current);
+    if (next === undefined) return current?.seq ?? 0;
+    await log.moveCheckpoint(current, next);
+  }
+}
+
+/** A checkpoint that holds more than `current`; undefined where the log has nothing more. */
+async function advance(
+  { log, objects, prefixLengths }: CheckpointContext,
+  current: StoredCheckpoint | undefined,
+): Promise<{ seq: number; manifest: string } | undefined> {
+  const manifest = await readManifest(objects, current);
+  const changes = new Map<number, Commit[]>();
+  let seq = current?.seq ?? 0;
+  let size = 0;
+  for await (const entry of entriesSince(log, seq)) {
+    const commit = await readSegment(objects, segmentName(entry.segment), () => true);
+    for (const [part, itsShare] of byPart(commit, prefixLengths))
+      changes.set(part, [...(changes.get(part) ?? []), itsShare]);
+    seq = entry.seq;
+    size += commit.removed!.length + commit.added!.length;
+    if (size >= MOST_CHANGES) break;
+  }
+  if (seq === (current?.seq ?? 0)) return undefined;
+  for (const [part, commits] of changes) {
+    const state = new Folded();
+    const former = manifest[part];
+    if (former) state.add(await readSegment(objects, former, () => true));
+    for (const commit of commits) state.add(commit);
+    const name = `catalogue/parts/${part}-${seq}-${randomUUID()}`;
+    await objects.put(name, encodeSegment(state.commit(), prefixLengths).bytes);
+    manifest[part] = name;
+  }
+  const name = `catalogue/manifests/${seq}-${randomUUID()}`;
+  await objects.put(name, Buffer.from(JSON.stringify(manifest)));
+  return { seq, manifest: name };
+}
+
+/** What of a commit falls into each part. */
+function byPart(
+  { removed = [], added = [], edits = [] }: Commit,
+  prefixLengths: PrefixLengths,
+): Map<number, Commit> {
+  const parts = new Map<number, Required<Pick<Commit, 'removed' | 'added' | 'edits'>>>();
+  const of = (part: number) => {
+    const known = parts.get(part);
+    if (known) return known;
+    const share = { removed: [], added: [], edits: [] };
+    parts.set(part, share);
+    return share;
+  };
+  const ofTile = ({ grid, geocode }: TileVersion) => of(partOf(slotOf(grid, geocode, prefixLengths[grid])));
+  for (const tile of removed) ofTile(tile).removed.push(tile);
+  for (const tile of added) ofTile(tile).added.push(tile);
+  for (const edit of edits) of(partOfRecord(edit)).edits.push(edit);
+  return parts;
+}
+
+/** The entries after a commit, as far as the log has them. */
+export async function* entriesSince(log: CommitLog, seq: number): AsyncGenerator<CommittedEntry> {
+  for (let last = seq; ; ) {
+    const page = await log.readSince(last);
+    // A newer checkpoint holds them: who needs them begins there.
+    if (page.kind === 'checkpoint') return;
+    yield* page.entries;
+    last = page.entries.at(-1)?.seq ?? last;
+    if (!page.more) return;
+  }
+}

@@ -1,0 +1,185 @@
+/** Claims and commits of a node that is one of many: see `Claims` of the storage. */
+import { randomUUID } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  type Catalogue,
+  type Change,
+  type Claim,
+  type Claims,
+  type Commit,
+  collectionFixed,
+  inLanes,
+  type ObjectStore,
+  type RecordEdit,
+} from '../storage/index.js';
+import { segmentName } from './checkpoint.js';
+import { type Claim as HeldClaim, claim as takeClaim } from './claims.js';
+import {
+  type CollectionKey,
+  changeCollection,
+  fixCollection,
+  readCollection,
+  unfixCollection,
+} from './collection-keys.js';
+import type { CommitLog } from './commit-log.js';
+import type { CoordinationStore } from './coordination/store.js';
+import { collectionChanged } from './errors.js';
+import type { Replica } from './replica.js';
+import { encodeSegment } from './segment.js';
+import { SlotSet } from './slot-set.js';
+import type { PrefixLengths } from './slots.js';
+
+type CollectionEdit = Extract<RecordEdit, { table: 'collections' }>;
+
+export interface ClusterClaimsOptions {
+  /** Data folder; its files are what is stored. */
+  dir: string;
+  catalogue: Catalogue;
+  coordination: CoordinationStore;
+  log: CommitLog;
+  objects: ObjectStore;
+  replica: Replica;
+  prefixLengths: PrefixLengths;
+  /** Who claims, for the message that others get. */
+  holder: string;
+}
+
+/** How long a commit of its own takes to be applied here at most, ms. */
+const PATIENCE = 60_000;
+/** Of a commit that changes a collection's record, while others do. */
+const MOST_TRIES = 20;
+/** Files on their way to the store at once. */
+const LANES = 16;
+
+/**
+ * Invariants: a claim's version begins with its fence, so that versions of later claims are later ones; a commit is appended to the
+ * log only by a claim that is still held, and after its files and its segment are in the store; `build` reads a catalogue that holds every commit
+ * that was acknowledged before.
+ */
+export class ClusterClaims implements Claims {
+  constructor(private readonly options: ClusterClaimsOptions) {}
+
+  get catalogue(): Catalogue {
+    return this.options.catalogue;
+  }
+
+  scene(collection: string, scene: string): Promise<Claim> {
+    return this.take(`scene/${collection}/${scene}`);
+  }
+
+  collection(collection: string): Promise<Claim> {
+    return this.take(`collection/${collection}`);
+  }
+
+  shared(): Promise<Claim> {
+    return this.take(`shared/${randomUUID()}`);
+  }
+
+  private async take(name: string): Promise<Claim> {
+    const { coordination, holder } = this.options;
+    let held = await takeClaim(coordination, name, holder);
+    const version = versionOf(held.fence);
+    let isUsed = false;
+    return {
+      version,
+      store: (folders) => this.store(folders, held.lost),
+      commit: async (build, also) => {
+        // A claim commits once; who commits several times goes on with another.
+        if (isUsed) held = await takeClaim(coordination, name, holder);
+        isUsed = await this.commit(held, build, also);
+      },
+      release: () => held.release(),
+    };
+  }
+
+  private async store(folders: string[], signal: AbortSignal): Promise<void> {
+    const { dir, objects } = this.options;
+    const files: string[] = [];
+    for (const folder of folders)
+      for (const file of await readdir(join(dir, folder))) files.push(`${folder}/${file}`);
+    await inLanes(files, LANES, async (name) => {
+      await objects.put(name, { file: join(dir, name) }, { signal });
+    });
+  }
+
+  /** Whether anything was committed. */
+  private async commit(held: HeldClaim, build: () => Promise<Commit>, also: Change[] = []): Promise<boolean> {
+    const { catalogue, replica } = this.options;
+    let commit: Commit;
+    for (let tries = 0; ; tries++) {
+      await replica.catchUp();
+      commit = await build();
+      if (isEmpty(commit) || (await this.tryCommit(held, commit))) break;
+      if (tries === MOST_TRIES) throw collectionChanged(commit.edits![0]!.key);
+    }
+    if (also.length > 0) await catalogue.write(also);
+    return !isEmpty(commit);
+  }
+
+  /** False where another has changed the collection that this commit was to change. */
+  private async tryCommit(held: HeldClaim, commit: Commit): Promise<boolean> {
+    const { log, objects, replica, prefixLengths } = this.options;
+    const change = commit.edits?.find((edit): edit is CollectionEdit => edit.table === 'collections');
+    const collection = change ? await this.changeKey(change, held) : await this.keyOf(commit);
+    if (collection === 'changed') return false;
+    const { bytes, slots } = encodeSegment(commit, prefixLengths);
+    const segment = `${held.fence}-${randomUUID()}`;
+    await objects.put(segmentName(segment), bytes, { signal: held.lost });
+    replica.remember(segment, commit);
+    try {
+      const seq = await log.commit(held, { segment, slots: new SlotSet(slots).toText() }, collection);
+      await replica.waitFor(seq, PATIENCE);
+      return true;
+    } catch (error) {
+      if (change && collectionChanged.is(error)) return false;
+      throw error;
+    }
+  }
+
+  /** The key of the collection that gets tiles, to be compared: where it goes meanwhile, they do not come. */
+  private async keyOf({ added = [] }: Commit): Promise<CollectionKey | undefined> {
+    if (added.length === 0) return undefined;
+    const { collection } = added[0]!;
+    const known = await readCollection(this.options.coordination, collection);
+    if (!known) throw collectionChanged(collection);
+    return known;
+  }
+
+  /**
+   * The key of a collection whose record changes. Changing it makes every other commit that relies on it fail, also that of
+   * another who changes it at the same time. Of a record that goes there is no key any more.
+   */
+  private async changeKey(
+    { key: id, record }: CollectionEdit,
+    { fence }: HeldClaim,
+  ): Promise<CollectionKey | undefined | 'changed'> {
+    const { coordination } = this.options;
+    const known = await readCollection(coordination, id);
+    if (record === null) {
+      if (known && !(await unfixCollection(coordination, known))) return 'changed';
+      return undefined;
+    }
+    const { grid, precision } = record;
+    const wanted = { grid, precision, fence };
+    if (!known) {
+      const fixed = await fixCollection(coordination, id, wanted);
+      return fixed.fixed['fence'] === fence ? fixed : 'changed';
+    }
+    if (known.fixed.grid !== grid || known.fixed.precision !== precision)
+      throw collectionFixed(id, cellsOf(known.fixed), cellsOf(record));
+    const { changed, current } = await changeCollection(coordination, known, wanted);
+    return changed ? current : 'changed';
+  }
+}
+
+const cellsOf = ({ grid, precision }: { grid: string; precision: number }) =>
+  `${grid} cells of precision ${precision}`;
+
+const isEmpty = ({ removed = [], added = [], edits = [] }: Commit) =>
+  removed.length + added.length + edits.length === 0;
+
+/** Fences grow, and a later one never looks smaller. */
+function versionOf(fence: number): string {
+  return `${fence.toString(36).padStart(11, '0')}${randomUUID().replaceAll('-', '').slice(0, 6)}`;
+}

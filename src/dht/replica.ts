@@ -1,0 +1,229 @@
+/** Keeps what a node holds of a cluster up with the commit log. */
+import type { Commit, ObjectStore, ReplicaRecord, Storage } from '../storage/index.js';
+import { entriesSince, readManifest, readParts, segmentName } from './checkpoint.js';
+import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
+import type { Watch } from './coordination/store.js';
+import { replicaBehind } from './errors.js';
+import { Folded } from './fold.js';
+import { readSegment } from './segment.js';
+import { SlotSet } from './slot-set.js';
+import { slotTest } from './slot-test.js';
+import type { PrefixLengths } from './slots.js';
+
+export interface ReplicaOptions {
+  storage: Storage;
+  objects: ObjectStore;
+  log: CommitLog;
+  /** Id of the cluster. */
+  cluster: string;
+  prefixLengths: PrefixLengths;
+  /** Is told what keeps the replica from following; it tries again by itself. */
+  onFailure?: (error: unknown) => void;
+}
+
+interface Waiter {
+  seq: number;
+  resolve: () => void;
+}
+
+/** Own commits that are not applied yet. */
+const MOST_OWN = 64;
+
+/**
+ * Invariants: outside of a turn the folder holds exactly the tiles of `slots`, and all other records, as of commit `applied`; turns
+ * run one after another. What the folder holds and the number are changed by one batch, so that after a kill it goes on from
+ * where it was. `applied` only grows.
+ */
+export class Replica {
+  private turn: Promise<unknown> = Promise.resolve();
+  private waiters: Waiter[] = [];
+  private watch: Watch | undefined;
+  private readonly own = new Map<string, Commit>();
+
+  private constructor(
+    private readonly options: ReplicaOptions,
+    private seq: number,
+    private held: SlotSet,
+  ) {}
+
+  /** Of a folder that has been in the cluster before, or of an empty one. */
+  static async open(options: ReplicaOptions): Promise<Replica> {
+    const state = await options.storage.replica();
+    const slots = state && SlotSet.fromText(state.slots);
+    return new Replica(options, state?.applied ?? 0, slots ?? new SlotSet());
+  }
+
+  /** The last commit that is applied here. */
+  get applied(): number {
+    return this.seq;
+  }
+
+  /** Whether the tiles of a slot are here. */
+  holds(slot: number): boolean {
+    return this.held.has(slot);
+  }
+
+  get slots(): number[] {
+    return [...this.held];
+  }
+
+  /** Follows the log from now on. */
+  start(): void {
+    const { log, onFailure = () => {} } = this.options;
+    this.watch = log.follow(() => this.catchUp(), onFailure);
+  }
+
+  async close(): Promise<void> {
+    this.watch?.close();
+    await this.turn.catch(() => undefined);
+  }
+
+  /** Applies all that the log has. */
+  catchUp(): Promise<void> {
+    return this.inTurn(async () => {
+      for (;;) {
+        const page = await this.options.log.readSince(this.seq);
+        if (page.kind === 'checkpoint') {
+          await this.load(page.checkpoint);
+          continue;
+        }
+        for (const entry of page.entries) await this.apply(entry);
+        if (!page.more) return;
+      }
+    });
+  }
+
+  /** Resolves when a commit is applied here. Throws TW_DHT_BEHIND where that takes longer than `patience`, ms. */
+  async waitFor(seq: number, patience: number): Promise<void> {
+    if (this.seq >= seq) return;
+    await new Promise<void>((resolve, reject) => {
+      const waiter: Waiter = {
+        seq,
+        resolve: () => {
+          clearTimeout(timer);
+          resolve();
+        },
+      };
+      const timer = setTimeout(() => {
+        this.waiters = this.waiters.filter((other) => other !== waiter);
+        reject(replicaBehind(seq, this.seq));
+      }, patience);
+      this.waiters.push(waiter);
+    });
+  }
+
+  /** A commit of this node's own, so that it need not be read again. */
+  remember(segment: string, commit: Commit): void {
+    this.own.set(segment, commit);
+    if (this.own.size > MOST_OWN) this.own.delete(this.own.keys().next().value!);
+  }
+
+  /** Loads the tiles of more slots. */
+  take(slots: Iterable<number>): Promise<void> {
+    return this.inTurn(async () => {
+      const wanted = new SlotSet([...slots].filter((slot) => !this.held.has(slot)));
+      if (wanted.size === 0) return;
+      const state = await this.stateOf(wanted);
+      const { added } = state.commit();
+      await this.replicate(this.seq, { added: added! }, new SlotSet([...this.held, ...wanted]));
+    });
+  }
+
+  /** Drops the tiles of slots. */
+  drop(slots: Iterable<number>): Promise<void> {
+    return this.inTurn(async () => {
+      const gone = new SlotSet([...slots].filter((slot) => this.held.has(slot)));
+      if (gone.size === 0) return;
+      const left = new SlotSet([...this.held].filter((slot) => !gone.has(slot)));
+      await this.replicate(this.seq, { removed: await this.tilesOf(gone) }, left);
+    });
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.turn.then(work);
+    // The caller has the error in `result`; the next in turn only waits for the end.
+    this.turn = result.catch(() => undefined);
+    return result;
+  }
+
+  private async apply({ seq, segment, slots }: CommittedEntry): Promise<void> {
+    const own = this.own.get(segment);
+    const { objects } = this.options;
+    const touched = SlotSet.fromText(slots);
+    const wants = (slot: number) => this.held.has(slot) && (touched?.has(slot) ?? true);
+    const commit = own ? this.shareOf(own) : await readSegment(objects, segmentName(segment), wants);
+    await this.replicate(seq, commit);
+    this.own.delete(segment);
+  }
+
+  /** What of a commit is of the slots here. */
+  private shareOf({ removed = [], added = [], ...others }: Commit): Commit {
+    const isHere = slotTest((slot) => this.held.has(slot), this.options.prefixLengths);
+    return { ...others, removed: removed.filter(isHere), added: added.filter(isHere) };
+  }
+
+  private async replicate(applied: number, commit: Commit, held = this.held): Promise<void> {
+    const { storage, cluster } = this.options;
+    const state: ReplicaRecord = { cluster, applied, slots: held.toText() };
+    await storage.replicate(state, commit);
+    this.seq = applied;
+    this.held = held;
+    const due = this.waiters.filter(({ seq }) => seq <= applied);
+    this.waiters = this.waiters.filter(({ seq }) => seq > applied);
+    for (const { resolve } of due) resolve();
+  }
+
+  /** What some slots hold as of the last commit that is applied. */
+  private async stateOf(wanted: SlotSet): Promise<Folded> {
+    const { log, objects } = this.options;
+    const wants = (slot: number) => wanted.has(slot);
+    for (;;) {
+      const state = new Folded();
+      const checkpoint = await log.readCheckpoint();
+      // The log does not go back to where this node is: first it gets there.
+      if (checkpoint && checkpoint.seq > this.seq) await this.load(checkpoint);
+      for await (const commit of readParts(objects, await readManifest(objects, checkpoint), wants))
+        state.add(commit);
+      let last = checkpoint?.seq ?? 0;
+      for await (const entry of entriesSince(log, last)) {
+        if (entry.seq > this.seq) break;
+        const touched = SlotSet.fromText(entry.slots);
+        const isOf = (slot: number) => wants(slot) && (touched?.has(slot) ?? true);
+        state.add(await readSegment(objects, segmentName(entry.segment), isOf));
+        last = entry.seq;
+      }
+      // Else the log was cut while it was read.
+      if (last === this.seq) return state;
+    }
+  }
+
+  /** Brings the folder to the state of a checkpoint that is later than its own. */
+  private async load(checkpoint: StoredCheckpoint): Promise<void> {
+    const { objects, storage } = this.options;
+    const state = new Folded();
+    const manifest = await readManifest(objects, checkpoint);
+    for await (const commit of readParts(objects, manifest, (slot) => this.held.has(slot))) state.add(commit);
+    const { added = [], edits = [] } = state.commit();
+    const kept = new Set(added.map(({ id, version }) => `${id} ${version}`));
+    const removed = (await this.tilesOf(this.held)).filter(
+      ({ id, version }) => !kept.has(`${id} ${version}`),
+    );
+    const known = new Set(edits.map(({ table, key }) => `${table}/${key}`));
+    for (const table of ['collections', 'scenes', 'models'] as const)
+      for await (const key of storage.catalogue[table].keys())
+        if (!known.has(`${table}/${key}`)) edits.push({ table, key, record: null });
+    await this.replicate(checkpoint.seq, { removed, added, edits });
+  }
+
+  /** The tiles here that are of some slots. */
+  private async tilesOf(slots: SlotSet) {
+    const { storage, prefixLengths } = this.options;
+    const ids: string[] = [];
+    const { index } = storage;
+    const isOf = slotTest((slot) => slots.has(slot), prefixLengths);
+    index.forEach({}, (row) => {
+      if (isOf(index.cellOf(row))) ids.push(index.idOf(row));
+    });
+    return storage.getTiles(ids);
+  }
+}

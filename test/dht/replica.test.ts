@@ -1,0 +1,170 @@
+/** Several nodes in one process: folders of their own, one tile store, one coordination store. */
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { writeCheckpoint } from '../../src/dht/checkpoint.js';
+import { ClusterClaims } from '../../src/dht/cluster-claims.js';
+import { CommitLog } from '../../src/dht/commit-log.js';
+import { LevelStore } from '../../src/dht/coordination/level-store.js';
+import type { CoordinationStore } from '../../src/dht/coordination/store.js';
+import { Replica } from '../../src/dht/replica.js';
+import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../src/dht/slots.js';
+import { type ObjectStore, openObjectStore, Storage, type TileRecord } from '../../src/storage/index.js';
+import { bytesOf, COLLECTION, cellsOf, tempFolder, writeScene } from '../storage/sample-scenes.js';
+
+interface Cluster {
+  folder: string;
+  objects: ObjectStore;
+  coordination: CoordinationStore;
+}
+
+interface Node {
+  storage: Storage;
+  replica: Replica;
+  close(): Promise<void>;
+}
+
+async function newCluster(t: TestContext): Promise<Cluster> {
+  const folder = await tempFolder(t);
+  await mkdir(join(folder, 'store'));
+  const objects = await openObjectStore(pathToFileURL(join(folder, 'store')).href);
+  const coordination = await LevelStore.open(join(folder, 'coordination'));
+  t.after(() => coordination.close());
+  return { folder, objects, coordination };
+}
+
+async function startNode(
+  t: TestContext,
+  { folder, objects, coordination }: Cluster,
+  id: string,
+): Promise<Node> {
+  const dir = join(folder, id);
+  const storage = await Storage.open(dir, { reserve: 0 });
+  const log = new CommitLog(coordination);
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown) => failures.push(error);
+  const replica = await Replica.open({ storage, objects, log, cluster: 'c', prefixLengths, onFailure });
+  const { catalogue } = storage;
+  storage.decideBy(
+    new ClusterClaims({ dir, catalogue, coordination, log, objects, replica, prefixLengths, holder: id }),
+  );
+  replica.start();
+  let isOpen = true;
+  const close = async () => {
+    if (!isOpen) return;
+    isOpen = false;
+    await replica.close();
+    await storage.close();
+    assert.deepEqual(failures, []);
+  };
+  t.after(close);
+  return { storage, replica, close };
+}
+
+const slotOfTile = ({ grid, geocode }: Pick<TileRecord, 'grid' | 'geocode'>) =>
+  slotOf(grid, geocode, prefixLengths[grid]);
+const everySlot = Array.from({ length: SLOTS }, (_, slot) => slot);
+
+/** Every node has the tiles of its slots of these deliveries, and all scenes; every file is in the store. */
+async function assertHolds({ objects }: Cluster, nodes: Node[], scenes: Map<string, number>): Promise<void> {
+  const expected = [...scenes].flatMap(([scene, n]) =>
+    cellsOf(n).map((geocode) => ({
+      id: `${COLLECTION.id}_${scene}_g${geocode}`,
+      grid: 'geohash' as const,
+      geocode,
+      n,
+    })),
+  );
+  for (const { storage, replica } of nodes) {
+    await replica.catchUp();
+    const own = expected.filter((tile) => replica.holds(slotOfTile(tile)));
+    const { ids } = storage.index.query({});
+    assert.deepEqual(ids.toSorted(), own.map(({ id }) => id).sort());
+    const known: string[] = [];
+    for await (const { id } of storage.scenes(COLLECTION.id)) known.push(id);
+    assert.deepEqual(known.sort(), [...scenes.keys()].sort());
+    for (const tile of await storage.getTiles(ids)) {
+      const { n } = own.find(({ id }) => id === tile.id)!;
+      assert.equal(tile.start, n * 1000, tile.id);
+      for (const { name, crc32 } of tile.groups) {
+        const path = `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}/${tile.version}/${name}.tif`;
+        assert.deepEqual(await objects.get(path, { crc32 }), bytesOf(n, tile.geocode, name));
+      }
+    }
+  }
+}
+
+test('whatever nodes write, delete and replace at once, each holds its slots of all of it', async (t) => {
+  const cluster = await newCluster(t);
+  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, cluster, id)));
+  for (const [i, { replica }] of nodes.entries())
+    await replica.take(everySlot.filter((slot) => slot % 3 !== i));
+
+  const scenes = new Map<string, number>();
+  const write = async (node: Node, scene: string, n: number) => {
+    await writeScene(node.storage, scene, n);
+    scenes.set(scene, n);
+  };
+  // The first ones all make the collection.
+  await Promise.all(nodes.map((node, i) => write(node, `first-${i}`, i)));
+  for (let round = 0; round < 6; round++) {
+    await Promise.all(nodes.map((node, i) => write(node, `scene-${i + 3 * (round % 2)}`, 10 * round + i)));
+    if (round === 2)
+      await writeCheckpoint({
+        log: new CommitLog(cluster.coordination),
+        objects: cluster.objects,
+        prefixLengths,
+      });
+  }
+  await nodes[0]!.storage.deleteScene(COLLECTION.id, 'first-1');
+  scenes.delete('first-1');
+  await assertHolds(cluster, nodes, scenes);
+
+  const late = await startNode(t, cluster, 'd');
+  await late.replica.take(everySlot);
+  await assertHolds(cluster, [late], scenes);
+  await late.replica.drop(everySlot.filter((slot) => slot % 2 === 0));
+  await assertHolds(cluster, [late], scenes);
+});
+
+test('two writers of one scene: one is told that the other is busy', async (t) => {
+  const cluster = await newCluster(t);
+  const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(t, cluster, id)));
+  const results = await Promise.allSettled([writeScene(a!.storage, 's', 1), writeScene(b!.storage, 's', 2)]);
+  const refused = results.filter((result) => result.status === 'rejected');
+  assert.ok(refused.length <= 1);
+  for (const { reason } of refused) assert.equal(reason.code, 'TW_DHT_CLAIMED');
+});
+
+test('a node that was away catches up from the log, and from a checkpoint where the log is gone', async (t) => {
+  const cluster = await newCluster(t);
+  const a = await startNode(t, cluster, 'a');
+  await a.replica.take(everySlot);
+  const scenes = new Map<string, number>();
+  const write = async (scene: string, n: number) => {
+    await writeScene(a.storage, scene, n);
+    scenes.set(scene, n);
+  };
+  await write('s1', 1);
+  let b = await startNode(t, cluster, 'b');
+  await b.replica.take(everySlot);
+  await b.close();
+
+  await write('s2', 2);
+  b = await startNode(t, cluster, 'b');
+  await assertHolds(cluster, [b], scenes);
+  await b.close();
+
+  await write('s1', 3);
+  await write('s3', 4);
+  await a.storage.deleteScene(COLLECTION.id, 's2');
+  scenes.delete('s2');
+  const log = new CommitLog(cluster.coordination);
+  const seq = await writeCheckpoint({ log, objects: cluster.objects, prefixLengths });
+  assert.equal(seq, a.replica.applied);
+  await write('s4', 5);
+  b = await startNode(t, cluster, 'b');
+  await assertHolds(cluster, [a, b], scenes);
+});
