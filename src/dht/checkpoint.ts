@@ -22,6 +22,9 @@ export type Manifest = (string | null)[];
 /** The segment that holds what a log entry says. */
 export const segmentName = (id: string) => `catalogue/segments/${id}`;
 
+/** The copy of a log entry. */
+export const logCopy = (seq: number) => `catalogue/log/${`${seq}`.padStart(16, '0')}`;
+
 export const partOf = (slot: number) => Math.floor(slot / PART_SLOTS);
 
 /** The part that holds a record other than a tile. */

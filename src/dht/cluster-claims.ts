@@ -13,7 +13,7 @@ import {
   type ObjectStore,
   type RecordEdit,
 } from '../storage/index.js';
-import { segmentName } from './checkpoint.js';
+import { logCopy, segmentName } from './checkpoint.js';
 import { type Claim as HeldClaim, claim as takeClaim } from './claims.js';
 import {
   type CollectionKey,
@@ -128,8 +128,11 @@ export class ClusterClaims implements Claims {
     await objects.put(segmentName(segment), bytes, { signal: held.lost });
     replica.remember(segment, commit);
     try {
-      const seq = await log.commit(held, { segment, slots: new SlotSet(slots).toText() }, collection);
-      await replica.waitFor(seq, PATIENCE);
+      const entry = { segment, slots: new SlotSet(slots).toText() };
+      const seq = await log.commit(held, entry, collection);
+      // With these copies and the manifest of a checkpoint, the log can be rebuilt.
+      const copy = JSON.stringify({ seq, ...entry, claim: held.name, fence: held.fence });
+      await Promise.all([objects.put(logCopy(seq), Buffer.from(copy)), replica.waitFor(seq, PATIENCE)]);
       return true;
     } catch (error) {
       if (change && collectionChanged.is(error)) return false;

@@ -18,6 +18,7 @@ interface Cluster {
   folder: string;
   objects: ObjectStore;
   coordination: CoordinationStore;
+  nodes: Node[];
 }
 
 interface Node {
@@ -31,15 +32,15 @@ async function newCluster(t: TestContext): Promise<Cluster> {
   await mkdir(join(folder, 'store'));
   const objects = await openObjectStore(pathToFileURL(join(folder, 'store')).href);
   const coordination = await LevelStore.open(join(folder, 'coordination'));
-  t.after(() => coordination.close());
-  return { folder, objects, coordination };
+  const nodes: Node[] = [];
+  t.after(async () => {
+    for (const { close } of nodes) await close();
+    await coordination.close();
+  });
+  return { folder, objects, coordination, nodes };
 }
 
-async function startNode(
-  t: TestContext,
-  { folder, objects, coordination }: Cluster,
-  id: string,
-): Promise<Node> {
+async function startNode({ folder, objects, coordination, nodes }: Cluster, id: string): Promise<Node> {
   const dir = join(folder, id);
   const storage = await Storage.open(dir, { reserve: 0 });
   const log = new CommitLog(coordination);
@@ -59,8 +60,9 @@ async function startNode(
     await storage.close();
     assert.deepEqual(failures, []);
   };
-  t.after(close);
-  return { storage, replica, close };
+  const node = { storage, replica, close };
+  nodes.push(node);
+  return node;
 }
 
 const slotOfTile = ({ grid, geocode }: Pick<TileRecord, 'grid' | 'geocode'>) =>
@@ -98,7 +100,7 @@ async function assertHolds({ objects }: Cluster, nodes: Node[], scenes: Map<stri
 
 test('whatever nodes write, delete and replace at once, each holds its slots of all of it', async (t) => {
   const cluster = await newCluster(t);
-  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, cluster, id)));
+  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(cluster, id)));
   for (const [i, { replica }] of nodes.entries())
     await replica.take(everySlot.filter((slot) => slot % 3 !== i));
 
@@ -122,7 +124,7 @@ test('whatever nodes write, delete and replace at once, each holds its slots of 
   scenes.delete('first-1');
   await assertHolds(cluster, nodes, scenes);
 
-  const late = await startNode(t, cluster, 'd');
+  const late = await startNode(cluster, 'd');
   await late.replica.take(everySlot);
   await assertHolds(cluster, [late], scenes);
   await late.replica.drop(everySlot.filter((slot) => slot % 2 === 0));
@@ -131,7 +133,7 @@ test('whatever nodes write, delete and replace at once, each holds its slots of 
 
 test('two writers of one scene: one is told that the other is busy', async (t) => {
   const cluster = await newCluster(t);
-  const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(t, cluster, id)));
+  const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(cluster, id)));
   const results = await Promise.allSettled([writeScene(a!.storage, 's', 1), writeScene(b!.storage, 's', 2)]);
   const refused = results.filter((result) => result.status === 'rejected');
   assert.ok(refused.length <= 1);
@@ -140,7 +142,7 @@ test('two writers of one scene: one is told that the other is busy', async (t) =
 
 test('a node that was away catches up from the log, and from a checkpoint where the log is gone', async (t) => {
   const cluster = await newCluster(t);
-  const a = await startNode(t, cluster, 'a');
+  const a = await startNode(cluster, 'a');
   await a.replica.take(everySlot);
   const scenes = new Map<string, number>();
   const write = async (scene: string, n: number) => {
@@ -148,12 +150,12 @@ test('a node that was away catches up from the log, and from a checkpoint where 
     scenes.set(scene, n);
   };
   await write('s1', 1);
-  let b = await startNode(t, cluster, 'b');
+  let b = await startNode(cluster, 'b');
   await b.replica.take(everySlot);
   await b.close();
 
   await write('s2', 2);
-  b = await startNode(t, cluster, 'b');
+  b = await startNode(cluster, 'b');
   await assertHolds(cluster, [b], scenes);
   await b.close();
 
@@ -165,6 +167,6 @@ test('a node that was away catches up from the log, and from a checkpoint where 
   const seq = await writeCheckpoint({ log, objects: cluster.objects, prefixLengths });
   assert.equal(seq, a.replica.applied);
   await write('s4', 5);
-  b = await startNode(t, cluster, 'b');
+  b = await startNode(cluster, 'b');
   await assertHolds(cluster, [a, b], scenes);
 });

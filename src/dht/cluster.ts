@@ -1,0 +1,323 @@
+/** A node's part in a cluster: it joins, owns slots, follows the log, and sees to it that others' slots have living owners. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ObjectStore, Storage } from '../storage/index.js';
+import { draining, joined, left, loaded, type NewNode, rebalanced, removed } from './assign.js';
+import { logCopy } from './checkpoint.js';
+import { ClusterClaims } from './cluster-claims.js';
+import { enterCluster } from './cluster-document.js';
+import { CommitLog } from './commit-log.js';
+import type { CoordinationStore, Watch } from './coordination/store.js';
+import { clusterDocumentDamaged, logBehindStore, otherCluster } from './errors.js';
+import { type Member, type MembersChange, Membership, watchMembers } from './membership.js';
+import { emptyPlacement, isTakenOver, type Placement, slotsOfNode } from './placement.js';
+import { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement-store.js';
+import { formatPlacement, parsePlacement } from './placement-text.js';
+import { Replica } from './replica.js';
+import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from './slots.js';
+
+/** Of the values in the coordination store and of the objects in the tile store. */
+const FORMAT = 1;
+/** Object that says whose tile store it is. */
+const IDENTITY = 'cluster.json';
+/** Slots that are loaded together: commits wait meanwhile. */
+const CHUNK = 1024;
+/** Between two changes of the placement by one node, ms. */
+const SWAP_INTERVAL = 1000;
+/** How long a node is away before its slots get other owners, ms. */
+const GRACE = 30_000;
+/** How long an owner that has been relieved still answers, ms. */
+const LINGER = 60_000;
+/** Members act one after another, so that mostly one does. */
+const TURN = 2000;
+
+export interface ClusterOptions {
+  /** This node, as it tells the others. */
+  member: Member;
+  storage: Storage;
+  objects: ObjectStore;
+  coordination: CoordinationStore;
+  /** Owners of each slot, where the cluster is new. */
+  owners: number;
+  grace?: number;
+  linger?: number;
+  /** Is told of what goes wrong in the background; all of it is tried again. */
+  onFailure: (error: unknown) => void;
+}
+
+/**
+ * Invariants: this node answers for the slots that `replica` holds and for no others; it says that a slot is loaded only after it is. A
+ * change of the placement is computed from the stored document and replaces exactly that one.
+ */
+export class Cluster {
+  readonly log: CommitLog;
+  private membership!: Membership;
+  private members: Member[] = [];
+  private current!: Placement;
+  private readonly watches: Watch[] = [];
+  /** When a node of the placement was first seen to be no member. */
+  private readonly missing = new Map<string, number>();
+  private readonly relieved = new Map<number, number>();
+  private readonly closing = new AbortController();
+  private tending: Promise<void> | undefined;
+  private again = false;
+  private swapped = -Infinity;
+
+  private constructor(
+    private readonly options: ClusterOptions,
+    readonly id: string,
+    readonly replica: Replica,
+    log: CommitLog,
+    readonly prefixLengths: PrefixLengths,
+  ) {
+    this.log = log;
+  }
+
+  /**
+   * Joins the cluster of the tile store, or makes it. Throws TW_DHT_NODE_ID_TAKEN, TW_DHT_OTHER_CLUSTER,
+   * TW_DHT_LOG_BEHIND_STORE.
+   */
+  static async join(options: ClusterOptions): Promise<Cluster> {
+    const { storage, objects, coordination, member, onFailure } = options;
+    const { id, prefixLengths } = await identityOf(objects);
+    const known = await storage.replica();
+    if (known && known.cluster !== id) throw otherCluster(known.cluster, id);
+    await enterCluster(coordination, { id, format: FORMAT, prefixLengths: { ...prefixLengths } });
+    const log = new CommitLog(coordination);
+    await requireWholeLog(log, objects);
+    const replica = await Replica.open({ storage, objects, log, cluster: id, prefixLengths, onFailure });
+    const cluster = new Cluster(options, id, replica, log, prefixLengths);
+    cluster.membership = await Membership.join(coordination, member, {
+      lost: () => onFailure(new Error(`node ${member.id} was cut off from etcd; it comes back by itself`)),
+      back: () => cluster.tend(),
+      failed: onFailure,
+    });
+    try {
+      const { dir, catalogue } = storage;
+      const holder = `${member.id} at ${member.url}`;
+      const shared = { coordination, log, objects, replica, prefixLengths };
+      storage.decideBy(new ClusterClaims({ dir, catalogue, holder, ...shared }));
+      await replica.catchUp();
+      await cluster.change((placement) => joined(placement, nodeOf(member)));
+      cluster.start();
+      return cluster;
+    } catch (error) {
+      await cluster.close();
+      throw error;
+    }
+  }
+
+  get placement(): Placement {
+    return this.current;
+  }
+
+  /** The nodes that run now, this one among them. */
+  get nodes(): readonly Member[] {
+    return this.members;
+  }
+
+  get self(): string {
+    return this.options.member.id;
+  }
+
+  /** Whether all slots that others may ask this node for are here. */
+  get isReady(): boolean {
+    return slotsOfNode(this.current, this.self, 'available').every((slot) => this.replica.holds(slot));
+  }
+
+  /** A node gives its slots to others and gets none. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE. */
+  async drain(node: string): Promise<void> {
+    await this.change((placement) => draining(placement, node));
+  }
+
+  /** Spreads the slots anew by the bytes that they hold. */
+  async rebalance(bytes: ArrayLike<number>): Promise<void> {
+    await this.change((placement) => rebalanced(placement, bytes));
+  }
+
+  /** No member any more; what this node owns stays its own for the grace period. */
+  async close(): Promise<void> {
+    this.closing.abort();
+    for (const watch of this.watches) watch.close();
+    await this.tending;
+    await this.membership.leave();
+    await this.replica.close();
+  }
+
+  private start(): void {
+    const { coordination, onFailure } = this.options;
+    this.replica.start();
+    this.watches.push(
+      watchPlacement(coordination, (stored) => this.see(stored), onFailure),
+      watchMembers(coordination, (change) => this.meet(change), onFailure),
+    );
+  }
+
+  private see({ text }: StoredPlacement): void {
+    const placement = parsePlacement(text);
+    if (this.current && placement.version <= this.current.version) return;
+    this.current = placement;
+    this.tend();
+  }
+
+  private meet({ members }: MembersChange): void {
+    this.members = members;
+    this.tend();
+  }
+
+  /** Does what is due, now and later. */
+  private tend(): void {
+    this.again = true;
+    this.tending ??= this.tendUntilDone().finally(() => {
+      this.tending = undefined;
+    });
+  }
+
+  private async tendUntilDone(): Promise<void> {
+    const { signal } = this.closing;
+    while (this.again && !signal.aborted) {
+      this.again = false;
+      try {
+        await this.loadOwn();
+        const later = Math.min(await this.replaceMissing(), await this.letGo());
+        if (later === Infinity || this.again) continue;
+        // Something is due then, or sooner if something changes meanwhile.
+        for (let waited = 0; waited < later && !this.again; waited += POLL)
+          await sleep(POLL, undefined, { signal });
+        this.again = true;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.options.onFailure(error);
+        await sleep(SWAP_INTERVAL, undefined, { signal }).catch(() => undefined);
+        this.again = true;
+      }
+    }
+  }
+
+  /** Loads what this node is to answer for, and says so. */
+  private async loadOwn(): Promise<void> {
+    const { self, replica } = this;
+    const lost = slotsOfNode(this.current, self, 'available').filter((slot) => !replica.holds(slot));
+    for (let at = 0; at < lost.length; at += CHUNK) await replica.take(lost.slice(at, at + CHUNK));
+    for (;;) {
+      const slots = slotsOfNode(this.current, self, 'initializing');
+      if (slots.length === 0) return;
+      const lacking = slots.filter((slot) => !replica.holds(slot));
+      // What is loaded is told as often as the placement may change.
+      for (let at = 0; at < lacking.length; at += CHUNK) {
+        this.closing.signal.throwIfAborted();
+        await replica.take(lacking.slice(at, at + CHUNK));
+        if (this.mayChange) break;
+      }
+      await this.change((placement) =>
+        loaded(
+          placement,
+          self,
+          slots.filter((slot) => replica.holds(slot)),
+        ),
+      );
+    }
+  }
+
+  /** Gives slots of nodes that are away for too long to others. Resolves to when to look again, ms. */
+  private async replaceMissing(): Promise<number> {
+    const { grace = GRACE } = this.options;
+    const present = new Set(this.members.map(({ id }) => id));
+    if (!present.has(this.self)) return Infinity;
+    const rank = this.members.findIndex(({ id }) => id === this.self);
+    const absent = this.current.nodes.filter(({ id }) => !present.has(id)).map(({ id }) => id);
+    for (const id of this.missing.keys()) if (!absent.includes(id)) this.missing.delete(id);
+    let next = Infinity;
+    for (const id of absent) {
+      const since = this.missing.get(id) ?? performance.now();
+      this.missing.set(id, since);
+      const due = since + grace + rank * TURN - performance.now();
+      if (due > 0) next = Math.min(next, due);
+      else await this.change((placement) => removed(placement, id));
+    }
+    return next;
+  }
+
+  /** Drops slots that this node no longer owns, a while after others have taken them over. Resolves to when to look again, ms. */
+  private async letGo(): Promise<number> {
+    const { self, replica } = this;
+    const { linger = LINGER } = this.options;
+    const { slots: ownersOf } = this.current;
+    const leaving = slotsOfNode(this.current, self, 'leaving').filter((slot) => isTakenOver(ownersOf[slot]!));
+    if (leaving.length > 0) await this.change((placement) => left(placement, self, leaving));
+    const now = performance.now();
+    const foreign = new Set(
+      replica.slots.filter((slot) => !this.current.slots[slot]!.some(({ node }) => node === self)),
+    );
+    for (const slot of this.relieved.keys()) if (!foreign.has(slot)) this.relieved.delete(slot);
+    for (const slot of foreign) if (!this.relieved.has(slot)) this.relieved.set(slot, now);
+    const due = [...foreign].filter((slot) => this.relieved.get(slot)! + linger <= now);
+    if (due.length > 0) await replica.drop(due);
+    return foreign.size > due.length ? linger : Infinity;
+  }
+
+  private get mayChange(): boolean {
+    return performance.now() - this.swapped >= SWAP_INTERVAL;
+  }
+
+  /** Changes the stored placement, at most once a second. */
+  private async change(to: (placement: Placement) => Placement): Promise<void> {
+    const { coordination, owners } = this.options;
+    const wait = this.swapped + SWAP_INTERVAL - performance.now();
+    if (wait > 0) await sleep(wait, undefined, { signal: this.closing.signal });
+    let stored = await readPlacement(coordination);
+    for (;;) {
+      const before = stored ? parsePlacement(stored.text) : emptyPlacement(this.prefixLengths, owners);
+      const after = to(before);
+      if (after === before && stored) {
+        this.see(stored);
+        return;
+      }
+      const text = formatPlacement(after);
+      const { swapped, current } = await swapPlacement(coordination, stored?.revision ?? 0, text);
+      if (swapped) {
+        this.swapped = performance.now();
+        this.see(current!);
+        return;
+      }
+      stored = current;
+    }
+  }
+}
+
+const POLL = 100;
+
+const nodeOf = ({ id, zone, weight }: Member): NewNode => ({ id, zone, weight });
+
+interface Identity {
+  id: string;
+  prefixLengths: PrefixLengths;
+}
+
+/** Whose tile store it is; of an empty one, a new cluster's. */
+async function identityOf(objects: ObjectStore): Promise<Identity> {
+  if (!(await objects.head(IDENTITY))) {
+    const identity: Identity = { id: randomUUID(), prefixLengths: DEFAULT_PREFIX_LENGTHS };
+    // Where two nodes make it at the same time, one of them finds that of the other.
+    await objects.put(IDENTITY, Buffer.from(JSON.stringify(identity))).catch((error) => {
+      if ((error as { code?: string }).code !== 'TW_STORE_EXISTS') throw error;
+    });
+  }
+  const text = (await objects.get(IDENTITY)).toString();
+  let found: Partial<Identity>;
+  try {
+    found = JSON.parse(text) as Partial<Identity>;
+  } catch (error) {
+    throw clusterDocumentDamaged.because(error, objects.url, 'it is no JSON');
+  }
+  const { id, prefixLengths } = found;
+  if (typeof id !== 'string' || !prefixLengths)
+    throw clusterDocumentDamaged(objects.url, 'it has no id or no prefix lengths');
+  return { id, prefixLengths };
+}
+
+/** Throws TW_DHT_LOG_BEHIND_STORE where the store has commits that the log does not know. */
+async function requireWholeLog(log: CommitLog, objects: ObjectStore): Promise<void> {
+  const { head } = await log.readSince(0, 1);
+  if (await objects.head(logCopy(head + 1))) throw logBehindStore(objects.url, head);
+}

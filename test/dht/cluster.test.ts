@@ -1,0 +1,153 @@
+/** Nodes join, leave and drain; each in a folder of its own, in one process. */
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { Cluster } from '../../src/dht/cluster.js';
+import { LevelStore } from '../../src/dht/coordination/level-store.js';
+import type { CoordinationStore } from '../../src/dht/coordination/store.js';
+import { answeringOwners } from '../../src/dht/placement.js';
+import { SLOTS, slotOf } from '../../src/dht/slots.js';
+import { type ObjectStore, openObjectStore, Storage } from '../../src/storage/index.js';
+import { COLLECTION, cellsOf, tempFolder, writeScene } from '../storage/sample-scenes.js';
+
+interface Place {
+  folder: string;
+  objects: ObjectStore;
+  coordination: CoordinationStore;
+  nodes: Node[];
+}
+
+interface Node {
+  storage: Storage;
+  cluster: Cluster;
+  stop(): Promise<void>;
+}
+
+async function place(t: TestContext): Promise<Place> {
+  const folder = await tempFolder(t);
+  await mkdir(join(folder, 'store'));
+  const objects = await openObjectStore(pathToFileURL(join(folder, 'store')).href);
+  const coordination = await LevelStore.open(join(folder, 'coordination'));
+  const nodes: Node[] = [];
+  t.after(async () => {
+    for (const { stop } of nodes) await stop();
+    await coordination.close();
+  });
+  return { folder, objects, coordination, nodes };
+}
+
+async function start({ folder, objects, coordination, nodes }: Place, id: string): Promise<Node> {
+  const storage = await Storage.open(join(folder, id), { reserve: 0 });
+  const member = { id, url: `http://${id}`, zone: id, weight: 1, capacity: 1e9, software: '0', format: 1 };
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown) => failures.push(error);
+  const times = { grace: 300, linger: 100 };
+  const cluster = await Cluster.join({
+    member,
+    storage,
+    objects,
+    coordination,
+    owners: 2,
+    onFailure,
+    ...times,
+  });
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= (async () => {
+      await cluster.close();
+      await storage.close();
+      assert.deepEqual(failures, []);
+    })();
+    return stopped;
+  };
+  const node = { storage, cluster, stop };
+  nodes.push(node);
+  return node;
+}
+
+async function until(what: string, is: () => boolean): Promise<void> {
+  for (const begun = performance.now(); !is(); await sleep(20))
+    assert.ok(performance.now() - begun < 30_000, `${what} within 30 s`);
+}
+
+/** Every slot has so many owners, all of them available, and these hold it. */
+const isSettled = (nodes: Node[], owners: number) => () =>
+  nodes.every(({ cluster: { placement } }) =>
+    placement.slots.every(
+      (slot) => slot.length === owners && slot.every(({ state }) => state === 'available'),
+    ),
+  ) &&
+  nodes.every(({ cluster: { placement, replica, self } }) =>
+    placement.slots.every((slot, number) => slot.some(({ node }) => node === self) === replica.holds(number)),
+  );
+
+/** Each tile of these scenes is on all nodes that answer for it, and each slot is answered by somebody. */
+async function assertAnswered(nodes: Node[], scenes: Map<string, number>): Promise<void> {
+  for (const { cluster } of nodes) await cluster.replica.catchUp();
+  const { placement } = nodes[0]!.cluster;
+  for (const [scene, n] of scenes)
+    for (const geocode of cellsOf(n)) {
+      const slot = slotOf('geohash', geocode, placement.prefixLengths.geohash);
+      const owners = answeringOwners(placement.slots[slot]!).map(({ node }) => node);
+      assert.ok(owners.length > 0);
+      for (const owner of owners) {
+        const node = nodes.find(({ cluster }) => cluster.self === owner);
+        assert.ok(
+          node?.storage.index.has(`${COLLECTION.id}_${scene}_g${geocode}`),
+          `${scene} ${geocode} on ${owner}`,
+        );
+      }
+    }
+}
+
+test('nodes join, drain, leave and come back, and every tile is always answered for', async (t) => {
+  const where = await place(t);
+  const a = await start(where, 'a');
+  await until('a alone', isSettled([a], 1));
+  const scenes = new Map<string, number>();
+  const write = async (node: Node, scene: string, n: number) => {
+    await writeScene(node.storage, scene, n);
+    scenes.set(scene, n);
+  };
+  await write(a, 's1', 1);
+  const b = await start(where, 'b');
+  await write(b, 's2', 2);
+  await until('two nodes', isSettled([a, b], 2));
+  await assertAnswered([a, b], scenes);
+
+  const c = await start(where, 'c');
+  await Promise.all([write(a, 's3', 3), write(b, 's4', 4), write(c, 's5', 5)]);
+  await until('three nodes', isSettled([a, b, c], 2));
+  await assertAnswered([a, b, c], scenes);
+  const counts = [a, b, c].map(({ cluster }) => cluster.replica.slots.length);
+  for (const count of counts) assert.ok(Math.abs(count - (2 * SLOTS) / 3) < SLOTS / 50, `${counts}`);
+
+  await a.cluster.drain('b');
+  await until('b drained', () => b.cluster.replica.slots.length === 0 && isSettled([a, c], 2)());
+  await write(b, 's1', 7);
+  await assertAnswered([a, c], scenes);
+
+  // A node that is away for longer than the grace period loses its slots; one that comes back gets some again.
+  await c.stop();
+  await until('c replaced', isSettled([a], 1));
+  await write(a, 's6', 6);
+  await b.stop();
+  const again = await start(where, 'c');
+  await until('c again', isSettled([a, again], 2));
+  await assertAnswered([a, again], scenes);
+});
+
+test('a folder of another cluster, and a log that has lost commits, are refused', async (t) => {
+  const where = await place(t);
+  const a = await start(where, 'a');
+  await writeScene(a.storage, 's1', 1);
+  await a.stop();
+  const other = await place(t);
+  await assert.rejects(start({ ...other, folder: where.folder }, 'a'), { code: 'TW_DHT_OTHER_CLUSTER' });
+  const empty = await LevelStore.open(join(where.folder, 'coordination-2'));
+  t.after(() => empty.close());
+  await assert.rejects(start({ ...where, coordination: empty }, 'b'), { code: 'TW_DHT_LOG_BEHIND_STORE' });
+});
