@@ -11,6 +11,7 @@ import { rasterFile } from './raster-file.js';
 import { sentinel2 } from './sentinel2.js';
 import { sentinel2Loose } from './sentinel2-loose.js';
 import { stacItem } from './stac-item.js';
+import { requireUsableValues } from './usable-values.js';
 import { viirs } from './viirs.js';
 
 /** In the order they are asked; the first that detects its product describes the input. */
@@ -42,6 +43,7 @@ export async function describeScenes(path: string, options: DescribeOptions): Pr
     const whole = noCollection.is(error) ? await productAround(candidate) : null;
     throw whole ? partOfProduct.because(error, path, whole.format.name, whole.path) : error;
   });
+  for (const scene of scenes) requireUsableValues(scene, options);
   const flags = unread();
   if (flags.length > 0)
     scenes[0].warnings.push(`${flags.join(', ')} changed nothing: ${format.name} says it by itself`);
