@@ -10,7 +10,7 @@ export { collectionExtents } from './collection-extents.js';
 export { toCql2Json } from './cql2/write-json.js';
 export { all, type Filter, rawUnlessAsked } from './filter/filter.js';
 export { parseBbox } from './parse-bbox.js';
-export { parseDatetime } from './parse-datetime.js';
+export { parseDatetime, writeDatetime } from './parse-datetime.js';
 export { type FilterParams, filterBody, filterQuery, parseFilter, parseSource } from './parse-filter.js';
 export { queryablesSchema } from './queryables.js';
 export { searchTiles } from './search.js';

@@ -2,6 +2,7 @@ import { dirname, join, resolve } from 'node:path';
 import { candidateAt } from '../candidate.js';
 import { noCollection, notRecognised, partOfProduct } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
+import { requireUsableValues } from '../usable-values.js';
 import { cfGrid } from './cf-grid.js';
 import { landsat } from './landsat.js';
 import { modis } from './modis.js';
@@ -11,7 +12,6 @@ import { rasterFile } from './raster-file.js';
 import { sentinel2 } from './sentinel2.js';
 import { sentinel2Loose } from './sentinel2-loose.js';
 import { stacItem } from './stac-item.js';
-import { requireUsableValues } from './usable-values.js';
 import { viirs } from './viirs.js';
 
 /** In the order they are asked; the first that detects its product describes the input. */

@@ -1,7 +1,7 @@
 /** Whether what flags and files say of values leaves them apart. */
-import { bytesPerSample, type DataType, lowestPixel, storedNodata } from '../../raster/index.js';
-import { badOption, badScale } from '../errors.js';
-import type { DescribeOptions, Scene, SourceBand, SourceGroup } from '../scene.js';
+import { bytesPerSample, type DataType, lowestPixel, storedNodata } from '../raster/index.js';
+import { badOption, badScale } from './errors.js';
+import type { DescribeOptions, Scene, SourceBand, SourceGroup } from './scene.js';
 
 /** Throws TW_INGEST_BAD_OPTION for a `--nodata` that no band can hold, and TW_INGEST_BAD_SCALE. */
 export function requireUsableValues({ path, groups }: Scene, { nodata }: DescribeOptions): void {
