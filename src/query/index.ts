@@ -9,6 +9,7 @@ export { collectionContents, withContent } from './collection-content.js';
 export { collectionExtents } from './collection-extents.js';
 export { toCql2Json } from './cql2/write-json.js';
 export { all, type Filter, rawUnlessAsked } from './filter/filter.js';
+export { longitudeFirst } from './longitude-first.js';
 export { parseBbox } from './parse-bbox.js';
 export { parseDatetime, writeDatetime } from './parse-datetime.js';
 export { type FilterParams, filterBody, filterQuery, parseFilter, parseSource } from './parse-filter.js';

@@ -76,6 +76,21 @@ test('boxes', () => {
   }
 });
 
+test('a latitude beyond 90 is told with the order, and the other way round where that is a place', () => {
+  const cases: [params: FilterParams, message: RegExp][] = [
+    [
+      { bbox: '-33.9,151.2,-33.7,151.4' },
+      /longitude comes first, so perhaps 151\.2,-33\.9,151\.4,-33\.7 is meant/,
+    ],
+    [{ bbox: [47, 114, 0, 48, 115, 9] }, /so perhaps 114,47,0,115,48,9 is meant/],
+    [{ bbox: '95,114,96,115' }, /latitude beyond 90; longitude comes first: give/],
+    [{ intersects: { type: 'Point', coordinates: [48, 114] } }, /so perhaps 114,48 is meant/],
+    [{ intersects: { type: 'Point', coordinates: [148, 114] } }, /longitude comes first\. Give/],
+    [{ filter: 'S_INTERSECTS(geometry, POINT(48 114))' }, /so perhaps 114,48 is meant/],
+  ];
+  for (const [params, message] of cases) assert.throws(() => parseFilter(params), { message });
+});
+
 test('instants and intervals', () => {
   const at = (text: string) => Date.parse(text);
   const noon = at('1985-04-12T12:00:00Z');
