@@ -16,6 +16,12 @@ export interface Layer {
   remove(): this;
 }
 
+export interface TileLayer extends Layer {
+  getTileUrl(place: object): string;
+  /** Makes the element of a map tile, and tells when it is there. */
+  createTile(place: object, done: (error: Error | null, tile: HTMLElement) => void): HTMLElement;
+}
+
 export interface LayerGroup extends Layer {
   clearLayers(): this;
 }
@@ -36,7 +42,7 @@ export interface LeafletMap {
 
 export interface Leaflet {
   map(id: string, options: object): LeafletMap;
-  tileLayer(template: string, options: object): Layer;
+  tileLayer(template: string, options: object): TileLayer;
   polyline(points: Point[], options: object): Layer;
   circleMarker(point: Point, options: object): Layer;
   marker(point: Point, options: object): Layer;

@@ -1,5 +1,6 @@
 /// <reference lib="dom" />
 /** The map page: a collection as a map, with the choices of its form; a click shows what is there. */
+import { keepToken, TokenWanted, tileLayer } from './access.js';
 import { ask, type Collection, type Filter, type Found, inSearch, type TileJson } from './api.js';
 import { addGraticule } from './graticule.js';
 import { L, type Layer } from './leaflet-global.js';
@@ -40,7 +41,9 @@ function lastOnly(work: (signal: AbortSignal) => Promise<void>): () => void {
     current = new AbortController();
     const { signal } = current;
     work(signal).catch((error) => {
-      if (!signal.aborted) tell(error.message);
+      if (signal.aborted) return;
+      tell(error.message);
+      if (error instanceof TokenWanted) byId('access').hidden = false;
     });
   };
 }
@@ -80,7 +83,7 @@ const drawMap = lastOnly(async (signal) => {
   const params = new URLSearchParams([...texts, ...Object.entries(chosen().params)]);
   const json = await ask<TileJson>(`${address(collection.value)}/tilejson.json?${params}`, signal);
   tiles?.remove();
-  tiles = L.tileLayer(`${address(collection.value)}/{z}/{x}/{y}{r}.png?${params}`, {
+  tiles = tileLayer(`${address(collection.value)}/{z}/{x}/{y}{r}.png?${params}`, {
     attribution: escaped(json.attribution ?? ''),
     minZoom: json.minzoom,
     maxZoom: 22,
@@ -196,6 +199,12 @@ map.on('click', ({ latlng: { lat, lng } }) => {
   pin.clearLayers();
   L.circleMarker([lat, lng], { className: 'pin', radius: 7, interactive: false }).addTo(pin);
   drawPlace();
+});
+
+byId('access').addEventListener('submit', (event) => {
+  event.preventDefault();
+  keepToken(field('token'));
+  location.reload();
 });
 
 if (window.innerWidth < 700) byId<HTMLDetailsElement>('settings').open = false;

@@ -1,5 +1,6 @@
 /// <reference lib="dom" />
 /** What there is at a place: the chart of its values, and its tiles by date. */
+import { hasToken, showPicture } from './access.js';
 import { ask, type Filter, type Found, type Item, inSearch, type Series } from './api.js';
 import { chartOf } from './chart.js';
 import type { Look } from './looks.js';
@@ -61,16 +62,19 @@ function entryOf({ id, properties }: Item, collection: string): HTMLLIElement {
   const cloud = properties['eo:cloud_cover'];
   const entry = document.createElement('li');
   const picture = Object.assign(document.createElement('img'), {
-    src: `preview/${encodeURIComponent(id)}.png`,
     alt: '',
     loading: 'lazy',
     width: 56,
     height: 56,
   });
+  // A tile without a picture has its date, which is what the list is of.
+  showPicture(picture, `preview/${encodeURIComponent(id)}.png`).catch(() => picture.remove());
   const link = Object.assign(text('a', String(properties['datetime']).slice(0, 16).replace('T', ' ')), {
-    href: `collections/${encodeURIComponent(collection)}/items/${encodeURIComponent(id)}`,
     title: id,
   });
+  // A link carries no token.
+  if (!hasToken())
+    link.href = `collections/${encodeURIComponent(collection)}/items/${encodeURIComponent(id)}`;
   const known = typeof cloud === 'number' ? `cloud ${Math.round(cloud)} %` : 'cloud not known';
   const covered = `${Math.round(Number(properties['pixel_coverage']))} % covered`;
   const about = document.createElement('div');
