@@ -147,7 +147,7 @@ test('a browser shows the map, and the dates and values of a place', needsChromi
     assert.deepEqual(dates, ['2024-07-01 10:00', '2024-06-11 10:00', '2024-06-01 10:00']);
     const geometry = await page.locator('#place h2').textContent();
     assert.match(geometry!, /^47\.8\d+°N, 15\.0\d+°E$/);
-    assert.equal(await page.locator('figcaption').textContent(), 'nir, 3 of 3 dates are clear');
+    assert.equal(await page.locator('#place figcaption').textContent(), 'nir, 3 of 3 dates are clear');
     assert.equal(await page.locator('#place .dot').count(), 3, 'all dates are clear in the middle');
 
     await page.fill('#from', '2024-06-05');
@@ -156,6 +156,45 @@ test('a browser shows the map, and the dates and values of a place', needsChromi
     assert.deepEqual(await page.locator('#place li a').allTextContents(), ['2024-06-11 10:00']);
     assert.equal(await page.locator('#message').textContent(), '');
   });
+});
+
+test('a link shows again what was shown, with the meaning of its colours', needsChromium, async (t) => {
+  const { node } = await nodeWithScenes(t, SCENES);
+  const url = await node.listen('127.0.0.1', 0);
+  const { features } = (await node.server.inject('/search?limit=1&sortby=-pixel_coverage')).json();
+  // A corner of cells: up to four of them touch it.
+  const [lon, lat] = features[0].bbox as number[];
+  let link = '';
+  await inBrowser(url, 1200, async (page) => {
+    await page.waitForSelector('.leaflet-tile-loaded');
+    assert.equal(await page.locator('#legend').isHidden(), true, 'true colour needs none');
+    await page.selectOption('#look', { label: 'One band' });
+    await page.selectOption('#band', { index: 3 });
+    await page.selectOption('#colours', 'magma');
+    await page.fill('#low', '0.1');
+    await page.fill('#high', '0.4');
+    await page.fill('#from', '2024-06-05');
+    await page.waitForFunction(() => document.querySelector('#legend')?.textContent?.includes('0.4'));
+    assert.equal(await page.locator('#legend').innerText(), 'nir\n≤ 0.1\n≥ 0.4');
+    await page.waitForSelector('#busy', { state: 'hidden' });
+    link = page.url();
+    assert.match(link, /#map=\d+\/-?[\d.]+\/-?[\d.]+&collection=test&from=2024-06-05&look=band&band=10m_b4/);
+  });
+  const moved = `${link.replace(/map=\d+/, 'map=16')}&place=${lat}/${lon}`;
+  const look = async (page: Page) => {
+    await page.goto(moved);
+    await page.waitForSelector('.leaflet-tile-loaded[src*="magma"][src*="rescale=0.1"]');
+    await page.waitForSelector('#place .chart');
+    const fields = ['#from', '#low', '#colours'].map((field) => page.inputValue(field));
+    assert.deepEqual(await Promise.all(fields), ['2024-06-05', '0.1', 'magma']);
+    const dates = await page.locator('#place li a').allTextContents();
+    assert.deepEqual(dates, ['2024-07-01 10:00', '2024-06-11 10:00'], 'each date of one cell');
+    assert.match(page.url(), /map=16\/.*place=/);
+    await page.goto(`${url}/map#collection=none&look=none&map=99&place=x`);
+    await page.waitForSelector('.leaflet-tile-loaded:not([src*=magma])');
+    assert.equal(await page.locator('#message').textContent(), '');
+  };
+  await inBrowser(url, 1200, look);
 });
 
 test('where reads need a token the page asks for it, and shows the map with it', needsChromium, async (t) => {

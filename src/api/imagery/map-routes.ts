@@ -112,6 +112,7 @@ export async function mapRoutes(
         maxzoom: extent.maxZoom,
         bounds: extent.bounds,
         center: extent.center,
+        colour_scale: extent.colourScale,
       };
     },
   );

@@ -45,6 +45,10 @@ export const document = `<!doctype html>
   </form>
   <section id="place" aria-live="polite"><p>Click the map to see the dates of a place.</p></section>
 </aside>
-<main id="map"></main>
+<main>
+  <div id="map"></div>
+  <p id="busy" role="status" hidden>Loading …</p>
+  <figure id="legend" hidden></figure>
+</main>
 </html>
 `;

@@ -11,7 +11,18 @@ const CSS = 'text/css; charset=utf-8';
 const SCRIPT = 'text/javascript; charset=utf-8';
 
 /** Modules of the page, compiled with the server. */
-const MODULES = ['access', 'api', 'chart', 'graticule', 'leaflet-global', 'looks', 'page', 'place'];
+const MODULES = [
+  'access',
+  'address',
+  'api',
+  'chart',
+  'graticule',
+  'leaflet-global',
+  'legend',
+  'looks',
+  'page',
+  'place',
+];
 
 /**
  * Nothing from elsewhere, no scripts in the page itself. Leaflet's empty picture is a data address; pictures that are fetched with

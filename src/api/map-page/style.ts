@@ -48,7 +48,17 @@ a { color: var(--accent); }
 .chart .rule { stroke: var(--rule); }
 .chart .line { stroke: var(--accent); fill: none; stroke-width: 1.5; }
 .chart .dot { fill: var(--accent); }
-#map { background: var(--ground); font: inherit; }
+main { position: relative; }
+#map { height: 100%; background: var(--ground); font: inherit; }
+#busy, #legend {
+  position: absolute; z-index: 1000; pointer-events: none; margin: 0; padding: .3rem .6rem; border-radius: 4px;
+  color: var(--ink); background: var(--paper); border: 1px solid var(--rule); font-size: .85rem;
+}
+#busy { top: 10px; left: 50%; transform: translateX(-50%); }
+#legend { right: 10px; bottom: 28px; width: 12rem; display: grid; grid-template-columns: auto auto; }
+#legend figcaption, #legend .ramp { grid-column: 1 / 3; }
+#legend .ramp { height: .7rem; margin: .15rem 0; border-radius: 2px; }
+#legend span:last-child { text-align: right; }
 path.graticule { stroke: var(--faint); stroke-opacity: .35; }
 path.cell { stroke: var(--accent); stroke-opacity: .6; fill: none; }
 path.pin { stroke: #fff; stroke-width: 2; fill: #d4351c; fill-opacity: 1; }
@@ -63,7 +73,7 @@ path.pin { stroke: #fff; stroke-width: 2; fill: #d4351c; fill-opacity: 1; }
   body { grid-template: auto minmax(18rem, 1fr) auto auto / 100%; height: auto; min-height: 100%; }
   aside { display: contents; }
   #settings { grid-row: 1; padding: .75rem 1rem; }
-  #map { grid-row: 2; height: 62vh; }
+  main { grid-row: 2; height: 62vh; }
   #message, #access { grid-row: 3; margin: 0; padding: .75rem 1rem; }
   #place { grid-row: 4; margin: 0; padding: .75rem 1rem; }
 }

@@ -11,6 +11,7 @@ export interface Collection {
 
 export interface Item {
   id: string;
+  bbox: [west: number, south: number, east: number, north: number];
   geometry: object;
   properties: Record<string, unknown>;
   assets: Record<string, { roles: string[]; 'eo:bands'?: { name: string; common_name?: string }[] }>;
@@ -27,6 +28,7 @@ export interface TileJson {
   center: [lon: number, lat: number, zoom: number];
   minzoom: number;
   maxzoom: number;
+  colour_scale?: { low: number; high: number; colours: string[] };
 }
 
 export interface Series {

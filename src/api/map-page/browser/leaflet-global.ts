@@ -17,6 +17,8 @@ export interface Layer {
 }
 
 export interface TileLayer extends Layer {
+  on(listeners: Record<string, () => void>): this;
+  isLoading(): boolean;
   getTileUrl(place: object): string;
   /** Makes the element of a map tile, and tells when it is there. */
   createTile(place: object, done: (error: Error | null, tile: HTMLElement) => void): HTMLElement;
@@ -34,6 +36,7 @@ export interface LeafletMap {
   getBoundsZoom(bounds: [Point, Point]): number;
   getBounds(): Bounds;
   getZoom(): number;
+  getCenter(): { lat: number; lng: number };
   getSize(): { x: number; y: number };
   containerPointToLatLng(point: [x: number, y: number]): { lat: number; lng: number };
   invalidateSize(): this;
