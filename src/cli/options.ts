@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { messageOf } from '../errors.js';
-import { type FilterParams, parseBbox, parseDatetime } from '../query/index.js';
+import { type FilterParams, parseBbox, parseDatetime, writeDatetime } from '../query/index.js';
 
 /** An option with its environment variable: `--min-cloud` is TILEWRIGHT_MIN_CLOUD. */
 export function flag(flags: string, description: string, parse?: (value: string) => unknown): Option {
@@ -152,7 +152,10 @@ export function withFilter(command: Command): Command {
     .addOption(flag('--geocode <code>', 'tiles of this cell'))
     .addOption(flag('--recurse', 'with --geocode: also of every cell below it'))
     .addOption(
-      flag('--datetime <a/b>', 'a day, a time, or a range such as 2024-05-01/2024-07-31 or ../2024-07-31'),
+      flag(
+        '--datetime <a/b>',
+        'a year, month, day or time, or a range of these such as 2024-05/2024-07 or ../2024-07-31',
+      ),
     )
     .addOption(flag('--min-cloud <percent>', 'at least this much cloud', number))
     .addOption(flag('--max-cloud <percent>', 'at most this much cloud', number))
@@ -162,13 +165,6 @@ export function withFilter(command: Command): Command {
     .addOption(
       flag('--filter <cql2>', `any other condition, for example "eo:cloud_cover < 5 OR scene LIKE 'LC08%'"`),
     );
-}
-
-/** People write days; the API takes times only. */
-function wholeDays(datetime: string): string {
-  const { start, end } = parseDatetime(datetime, { plainDates: true });
-  const iso = (time: number | undefined) => (time === undefined ? '..' : new Date(time).toISOString());
-  return `${iso(start)}/${iso(end)}`;
 }
 
 /** The filter of a command's options, as the API takes it. */
@@ -190,7 +186,8 @@ export function filterOf(options: FilterOptions): FilterParams {
     collections: collection === undefined ? undefined : [collection].flat(),
     intersects,
     bbox: bbox === undefined ? undefined : parseBbox(String(bbox)),
-    datetime: datetime && wholeDays(datetime),
+    // People write days, months and years; the API takes times alone.
+    datetime: datetime && writeDatetime(parseDatetime(String(datetime), { dates: 'periods' })),
     geocode,
     recurse,
     minCloud,

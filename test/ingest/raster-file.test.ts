@@ -68,6 +68,47 @@ test('flags say everything, and a date may be a span', async (t) => {
   }
 });
 
+test('a nodata value that no pixel can hold, and scales that leave nothing of the values, are refused', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeRaster(join(folder, 'field_2024-06-01.tif'), twoBands);
+  const describe = (options: object) => describeScenes(path, { collection: 'fields', ...options });
+  for (const nodata of [256, -1, 0.5])
+    await assert.rejects(describe({ nodata }), {
+      code: 'TW_INGEST_BAD_OPTION',
+      message: /--nodata .* uint8/,
+    });
+  for (const options of [
+    { scale: 1e-320 },
+    { scale: Infinity },
+    { scale: 1e38 },
+    { offset: 1e30 },
+    { offset: Infinity },
+  ])
+    await assert.rejects(describe(options), { code: 'TW_INGEST_BAD_SCALE', message: /--scale/ });
+  for (const options of [{ nodata: 255 }, { scale: -1e-9 }, { offset: -273.15 }])
+    assert.equal((await describe(options)).length, 1);
+  // What a file says of itself is often of another type than its pixels: it is none then.
+  const odd = await writeRaster(join(folder, 'odd_2024-06-01.tif'), { ...twoBands, nodata: -9999 });
+  assert.equal((await describeScenes(odd, { collection: 'fields' })).length, 1);
+  const flat = await writeRaster(join(folder, 'flat_2024-06-01.tif'), {
+    ...twoBands,
+    bandTags: [{ scale: 0 }, {}],
+  });
+  await assert.rejects(describeScenes(flat, { collection: 'fields' }), { code: 'TW_INGEST_BAD_SCALE' });
+  assert.equal((await describeScenes(flat, { collection: 'fields', scale: 2 })).length, 1);
+  const float = await writeRaster(join(folder, 'float_2024-06-01.tif'), {
+    dataType: 'float32',
+    bands: [new Float32Array(4096).fill(1)],
+  });
+  await assert.rejects(describeScenes(float, { collection: 'fields', nodata: 1e300 }), {
+    code: 'TW_INGEST_BAD_OPTION',
+  });
+  await assert.rejects(describeScenes(float, { collection: 'fields', scale: 1e-320 }), {
+    code: 'TW_INGEST_BAD_SCALE',
+  });
+  assert.equal((await describeScenes(float, { collection: 'fields', nodata: -3.4e38 })).length, 1);
+});
+
 test('the time comes from a tag, else from the name with a warning, else it is asked for', async (t) => {
   const folder = await tempFolder(t);
   const describe = async (name: string, metadata = {}) => {
