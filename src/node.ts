@@ -2,10 +2,12 @@
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
+import { type ClusterConfig, type OpenCluster, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
 import { Imagery } from './imagery/index.js';
 import { IngestWorkers, ingestProcess } from './ingest/index.js';
 import { Jobs, verifyProcess } from './jobs/index.js';
+import { clusterFinder, localFinder } from './query/index.js';
 import { Storage } from './storage/index.js';
 import { trainProcess } from './training/index.js';
 import { version } from './version.js';
@@ -40,6 +42,8 @@ export interface NodeConfig {
   maxUpload?: number;
   /** Structured request log on stderr. */
   log?: boolean;
+  /** Where the node is one of a cluster, or keeps its tiles in a shared store. */
+  cluster?: Omit<ClusterConfig, 'software' | 'onFailure'>;
   /** Takes up the jobs that an earlier process has left, and leaves its own to the next; servers do. */
   resume?: boolean;
 }
@@ -64,6 +68,8 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const { token, readToken, rateLimit, maxUpload = MAX_UPLOAD } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data, { reserve });
+  const cluster = config.cluster && (await joinCluster(storage, config.cluster));
+  const finder = cluster ? clusterFinder(storage, cluster.cluster, cluster.peers) : localFinder(storage);
   const workers = new IngestWorkers(cores, memory);
   const wrangle = { storage, workers: new WrangleWorkers(cores) };
   const imagery = new Imagery({ storage, cores });
@@ -84,6 +90,8 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       version,
       nodeId: id,
       storage,
+      finder,
+      cluster,
       imagery,
       jobs,
       processes: new Map(processes.map((p) => [p.id, p])),
@@ -113,6 +121,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
         () => workers.close(),
         () => wrangle.workers.close(),
         () => imagery.close(),
+        async () => cluster?.close(),
         () => storage.close(),
       ];
       const errors: unknown[] = [];
@@ -120,6 +129,19 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       if (errors.length > 0) throw errors[0];
     },
   };
+}
+
+async function joinCluster(
+  storage: Storage,
+  config: Omit<ClusterConfig, 'software' | 'onFailure'>,
+): Promise<OpenCluster> {
+  const onFailure = (error: unknown) => process.emitWarning(`cluster: ${messageOf(error)}`);
+  try {
+    return await openCluster(storage, { ...config, software: version, onFailure });
+  } catch (error) {
+    await storage.close();
+    throw error;
+  }
 }
 
 /** How long downloads may go on when the server stops, ms. */

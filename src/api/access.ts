@@ -22,6 +22,8 @@ declare module 'fastify' {
     write?: boolean;
     /** True for routes that hold no data of the store: open to all, whatever the token. */
     open?: boolean;
+    /** True for messages between nodes: they are signed, and need no token. */
+    internal?: boolean;
   }
   interface FastifyRequest {
     /** The request carries the secret of the data folder's lock: it comes from the user who runs the server. */
@@ -75,6 +77,7 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
   server.addHook('onRequest', async (request, reply) => {
     const host = request.headers.host ?? '';
     if (!guarded && !LOOPBACK.test(host)) throw foreignHost(host);
+    if (request.routeOptions.config.internal) return;
     const given = bearer(request);
     request.isOwner = same(given, ownerSecret);
     const mayWrite = request.isOwner || same(given, token);

@@ -1,6 +1,7 @@
 import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { type AccessOptions, controlAccess } from './access.js';
+import { clusterRoutes } from './cluster/routes.js';
 import { mapRoutes } from './imagery/map-routes.js';
 import { seriesRoutes } from './imagery/series-routes.js';
 import { ingestRoutes } from './ingest/routes.js';
@@ -69,6 +70,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   await server.register(sceneRoutes, { services });
   await server.register(processRoutes, { services });
   await server.register(modelRoutes, { services });
+  await server.register(clusterRoutes, { services });
   await server.register(operationRoutes, { services });
   return server;
 }

@@ -1,12 +1,24 @@
+import type { Cluster } from '../dht/index.js';
 import type { Imagery } from '../imagery/index.js';
 import type { Jobs, Process } from '../jobs/index.js';
+import type { TileFinder } from '../query/index.js';
 import type { Storage } from '../storage/index.js';
+
+/** Where the node is one of many. */
+export interface ClusterService {
+  cluster: Cluster;
+  /** That nodes share. */
+  secret: string;
+}
 
 /** What the routes stand on. Wired in src/node.ts. */
 export interface Services {
   version: string;
   nodeId: string;
   storage: Storage;
+  /** Searches, on all nodes where there are some. */
+  finder: TileFinder;
+  cluster: ClusterService | undefined;
   imagery: Imagery;
   jobs: Jobs;
   processes: Map<string, Process>;

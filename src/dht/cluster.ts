@@ -96,7 +96,7 @@ export class Cluster {
       const { dir, catalogue } = storage;
       const holder = `${member.id} at ${member.url}`;
       const shared = { coordination, log, objects, replica, prefixLengths };
-      storage.decideBy(new ClusterClaims({ dir, catalogue, holder, ...shared }));
+      storage.enterCluster(new ClusterClaims({ dir, catalogue, holder, ...shared }), objects);
       await replica.catchUp();
       await cluster.change((placement) => joined(placement, nodeOf(member)));
       cluster.start();

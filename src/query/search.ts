@@ -49,10 +49,15 @@ export function searchOf(
   return { filter, order, limit, after };
 }
 
-/** What one index finds. Throws TW_QUERY_TOO_SLOW. */
-export function findPlaces(index: ColumnIndex, { filter, order, limit, after }: Search): FoundPlaces {
+/** What one index finds, among the rows that are `only` wanted. Throws TW_QUERY_TOO_SLOW. */
+export function findPlaces(
+  index: ColumnIndex,
+  { filter, order, limit, after }: Search,
+  only?: (row: number) => boolean,
+): FoundPlaces {
   const { test, ranges, ids, time, isTime } = withDeadline(compileFilter(index, filter));
-  const where = isTime ? undefined : test;
+  const own = isTime ? undefined : test;
+  const where = own && only ? (row: number) => own(row) && only(row) : (own ?? only);
   const page = index.query({ where, ranges, ids, time, order, after, limit, places: true });
   return { places: page.places!, matched: page.matched, more: page.next !== undefined };
 }

@@ -10,10 +10,19 @@ import { DataFolder } from './data-folder.js';
 import { DerivedWrite } from './derived-write.js';
 import { DiskReserve } from './disk-reserve.js';
 import { DurableIndex, type IndexLoad } from './durable-index.js';
+import { FetchedFiles } from './fetched-files.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile } from './layout.js';
 import { type NewModel, writeModel } from './model-write.js';
 import { checkedName, tileId } from './names.js';
-import type { CollectionRecord, ModelRecord, ReplicaRecord, SceneRecord, TileRecord } from './records.js';
+import type { ObjectStore } from './object-store/object-store.js';
+import type {
+  CollectionRecord,
+  GroupRecord,
+  ModelRecord,
+  ReplicaRecord,
+  SceneRecord,
+  TileRecord,
+} from './records.js';
 import { makeResults, resultFile, sweepResults } from './results.js';
 import { isWhole } from './scene-check.js';
 import {
@@ -61,6 +70,7 @@ export class Storage {
   private readonly sweeper: Sweeper;
   private readonly commits: Commits;
   private claims: Claims;
+  private fetched: FetchedFiles | undefined;
 
   private constructor(
     readonly folder: DataFolder,
@@ -283,9 +293,15 @@ export class Storage {
 
   // As part of a cluster
 
-  /** Lets others decide what is changed here. */
-  decideBy(claims: Claims): void {
+  /** Lets others decide what is changed here, and takes from `objects` what was made on other nodes. */
+  enterCluster(claims: Claims, objects: ObjectStore): void {
     this.claims = claims;
+    this.fetched = new FetchedFiles(this.dir, objects);
+  }
+
+  /** Sees to it that files of a tile are where `tilePath` says. Throws the TW_STORE_ errors. */
+  async bringFiles(tile: TileVersion, groups: GroupRecord[]): Promise<void> {
+    await this.fetched?.bring(tile, groups);
   }
 
   /** What the folder holds of a cluster; undefined on a node that is alone. */

@@ -4,6 +4,7 @@ import { buildServer } from '../../src/api/index.js';
 import { Imagery } from '../../src/imagery/index.js';
 import { IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
 import { Jobs, type Process } from '../../src/jobs/index.js';
+import { localFinder } from '../../src/query/index.js';
 import { Storage } from '../../src/storage/index.js';
 
 export interface JobServer {
@@ -28,6 +29,8 @@ export async function jobServer(
       version: '0',
       nodeId: 'test',
       storage,
+      finder: localFinder(storage),
+      cluster: undefined,
       imagery,
       jobs,
       processes: new Map(all.map((one) => [one.id, one])),

@@ -48,8 +48,9 @@ async function startNode({ folder, objects, coordination, nodes }: Cluster, id: 
   const onFailure = (error: unknown) => failures.push(error);
   const replica = await Replica.open({ storage, objects, log, cluster: 'c', prefixLengths, onFailure });
   const { catalogue } = storage;
-  storage.decideBy(
+  storage.enterCluster(
     new ClusterClaims({ dir, catalogue, coordination, log, objects, replica, prefixLengths, holder: id }),
+    objects,
   );
   replica.start();
   let isOpen = true;

@@ -1,5 +1,6 @@
 /** How routes say what they answer, for `/openapi.json`. Tests hold the answers against it; the server itself does not. */
 import type { FastifyInstance } from 'fastify';
+import { clusterSchemas } from './cluster.js';
 import { jobSchemas } from './jobs.js';
 import { stacSchemas } from './stac.js';
 import { storeSchemas } from './store.js';
@@ -31,7 +32,7 @@ const problem = answers('Problem', 'What was wrong, with a code', 'application/p
 
 /** Before the routes are registered: shared schemas, and the problems that every route may answer with. */
 export function describeAnswers(server: FastifyInstance): void {
-  for (const schemas of [stacSchemas, jobSchemas, storeSchemas])
+  for (const schemas of [stacSchemas, jobSchemas, storeSchemas, clusterSchemas])
     for (const [$id, schema] of Object.entries(schemas)) server.addSchema({ $id, ...schema });
   server.addHook('onRoute', (route) => {
     if (!route.schema || route.schema.hide) return;

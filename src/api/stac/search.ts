@@ -7,7 +7,7 @@ import {
   itemWriter,
   parseFilter,
   parseSort,
-  searchTiles,
+  searchOf,
   toStacItem,
 } from '../../query/index.js';
 import type { CollectionRecord, TileRecord } from '../../storage/index.js';
@@ -42,7 +42,7 @@ const itemsQuery = object(itemsProperties);
 
 export async function searchRoutes(
   server: FastifyInstance,
-  { services: { storage } }: { services: Services },
+  { services: { storage, finder } }: { services: Services },
 ): Promise<void> {
   const tags = ['stac'];
   const response = { 200: answers('FeatureCollection', 'A page of Items', GEOJSON) };
@@ -56,12 +56,12 @@ export async function searchRoutes(
   ): Promise<Buffer> => {
     const { limit, token, sortby, fields, ...filter } = params;
     const selection = parseFields(fields);
-    const found = searchTiles(storage.index, parseFilter(filter), {
+    const search = searchOf(parseFilter(filter), {
       order: parseSort(sortby),
       limit: limitOf({ limit }),
-      token,
+      ...(token !== undefined && { token }),
     });
-    const tiles = await storage.getTiles(found.ids);
+    const { tiles, ...found } = await finder.find(search);
     const collections = new Map<string, CollectionRecord | undefined>();
     for (const id of new Set(tiles.map((tile) => tile.collection)))
       collections.set(id, await storage.getCollection(id));
@@ -77,6 +77,7 @@ export async function searchRoutes(
     return featureCollection(features, {
       numberMatched: found.numberMatched,
       numberReturned: features.length,
+      ...(found.unanswered && { partial: true, unansweredSlots: found.unanswered }),
       links: [
         { rel: 'root', type: 'application/json', href: `${base}/` },
         ...links,
@@ -139,7 +140,7 @@ export async function searchRoutes(
     { schema: { summary: 'One item', tags, response: { 200: answers('Item', 'The Item', GEOJSON) } } },
     async (request, reply) => {
       const { id, itemId } = request.params;
-      const tile = await storage.getTile(itemId);
+      const tile = await finder.get(itemId);
       if (tile?.collection !== id) throw notFound(`item ${itemId} in collection ${id}`);
       reply.type(GEOJSON);
       return toStacItem(tile, await requireCollection(storage, id), baseUrl(request));

@@ -13,7 +13,7 @@ export async function tileRoutes(
   server: FastifyInstance,
   { services }: { services: Services },
 ): Promise<void> {
-  const { storage } = services;
+  const { storage, finder } = services;
 
   server.get<{ Params: { itemId: string; group: string } }>(
     '/tiles/:itemId/:group.tif',
@@ -30,7 +30,7 @@ export async function tileRoutes(
     },
     async (request, reply) => {
       const { itemId, group: name } = request.params;
-      const tile = await storage.getTile(itemId);
+      const tile = await finder.get(itemId);
       const group = tile?.groups.find((g) => g.name === name);
       if (!tile || !group) throw notFound(`tile file ${itemId}/${name}.tif`);
       const etag = `"${tile.version}"`;
@@ -40,6 +40,7 @@ export async function tileRoutes(
         .header('cache-control', 'public, max-age=60');
       if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send();
 
+      await storage.bringFiles(tile, [group]);
       const path = storage.tilePath(tile, name);
       const size = await stat(path).then(
         (file) => file.size,

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { Command } from 'commander';
+import type { NodeConfig } from '../../node.js';
 import { interruptSignal } from '../interrupt.js';
 import {
   bytes,
@@ -23,7 +25,33 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
   readToken?: string;
   rateLimit?: number;
   allowFolder: string[];
+  store?: string;
+  etcd?: string;
+  clusterName: string;
+  advertise?: string;
+  secret?: string;
+  zone: string;
+  weight: number;
+  owners: number;
+  cache: number;
   maxUpload: number;
+}
+
+/** What the flags say of a cluster; undefined for a node that is alone with its folder. */
+function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
+  const { store, etcd, clusterName: name, zone, weight, owners, cache: capacity, host, port } = flags;
+  if (store === undefined) {
+    if (etcd !== undefined) command.error('error: --etcd needs --store, where the nodes keep their tiles');
+    return undefined;
+  }
+  const servers = etcd?.split(',').map((url) => url.trim()) ?? [];
+  if (servers.length > 0 && !flags.secret)
+    command.error('error: --etcd needs --secret, which all nodes share');
+  if (flags.advertise === undefined && port === 0)
+    command.error('error: --port 0 needs --advertise, because other nodes must know the address');
+  const advertise = flags.advertise ?? `http://${host}:${port}`;
+  const secret = flags.secret ?? randomBytes(32).toString('hex');
+  return { store, etcd: servers, name, advertise, zone, weight, capacity, owners, secret };
 }
 
 const append = (value: string, all: unknown) => [...((all as string[] | undefined) ?? []), value];
@@ -46,6 +74,30 @@ export function serveCommand(): Command {
         number,
       ),
     );
+  command
+    .addOption(
+      flag(
+        '--store <url>',
+        'shared store of tile files: s3://bucket/prefix or file:///folder; several nodes form a cluster',
+      ),
+    )
+    .addOption(
+      flag('--etcd <urls>', 'addresses of etcd, separated by commas, by which nodes of one store agree'),
+    )
+    .addOption(flag('--cluster-name <name>', 'name of the cluster in etcd').default('default'))
+    .addOption(
+      flag(
+        '--advertise <url>',
+        'address at which other nodes reach this one; by default from --host and --port',
+      ),
+    )
+    .addOption(flag('--secret <secret>', 'secret that all nodes of a cluster share'))
+    .addOption(flag('--zone <zone>', 'what fails together with this node, such as a rack').default('default'))
+    .addOption(flag('--weight <n>', 'share of the tiles beside those of other nodes', number).default(1))
+    .addOption(flag('--owners <n>', 'nodes that hold each tile, fixed by the first node', integer).default(2))
+    .addOption(
+      flag('--cache <size>', 'disk space for tile files of the cluster', bytes).default(200e9, '200GB'),
+    );
   const allow = flag('--allow-folder <dir>', 'folder from which POST /ingest may read; may be given again');
   allow.argParser(append).default([], 'none');
   command.addOption(allow);
@@ -54,7 +106,15 @@ export function serveCommand(): Command {
   return command.action(async (flags: ServeFlags) => {
     const signal = interruptSignal();
     const { openNode } = await import('../../node.js');
-    const node = await openNode({ ...flags, allowFolders: flags.allowFolder, log: true, resume: true });
+    const cluster = clusterOf(flags, command);
+    const { allowFolder: allowFolders } = flags;
+    const node = await openNode({
+      ...flags,
+      allowFolders,
+      ...(cluster && { cluster }),
+      log: true,
+      resume: true,
+    });
     try {
       const url = await node.listen(flags.host, flags.port);
       if (flags.format === 'json') printJson({ url, data: flags.data, node: node.id });

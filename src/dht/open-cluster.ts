@@ -1,0 +1,68 @@
+/** Opens what a node of a cluster needs, from its configuration. */
+import { join } from 'node:path';
+import { openObjectStore, type Storage } from '../storage/index.js';
+import { Cluster } from './cluster.js';
+import { EtcdStore } from './coordination/etcd-store.js';
+import { LevelStore } from './coordination/level-store.js';
+import { Peers } from './peers.js';
+
+export interface ClusterConfig {
+  /** Shared store of tiles: `s3://bucket/prefix` or `file:///folder`. */
+  store: string;
+  /** Addresses of etcd. Without, the node is the only one of its store, and the data folder coordinates. */
+  etcd: string[];
+  /** Name of the cluster in etcd, where several use it. */
+  name: string;
+  /** Address at which other nodes reach this one. */
+  advertise: string;
+  zone: string;
+  weight: number;
+  /** Bytes of the disk that tiles may take. */
+  capacity: number;
+  owners: number;
+  /** That all nodes share. */
+  secret: string;
+  software: string;
+  onFailure(error: unknown): void;
+}
+
+export interface OpenCluster {
+  cluster: Cluster;
+  peers: Peers;
+  secret: string;
+  close(): Promise<void>;
+}
+
+/** Of the documents that nodes exchange. */
+const FORMAT = 1;
+/** A node that is alone needs no second owner. */
+const ALONE = 1;
+
+export async function openCluster(storage: Storage, config: ClusterConfig): Promise<OpenCluster> {
+  const { store, etcd, name, advertise: url, zone, weight, capacity, secret, software, onFailure } = config;
+  const objects = await openObjectStore(store);
+  const isAlone = etcd.length === 0;
+  const coordination = isAlone
+    ? await LevelStore.open(join(storage.dir, 'coordination'))
+    : new EtcdStore(etcd, name);
+  const { id } = storage.folder.node;
+  const member = { id, url, zone, weight, capacity, software, format: FORMAT };
+  const owners = isAlone ? ALONE : config.owners;
+  const peers = new Peers(secret);
+  const closeRest = async () => {
+    peers.close();
+    await coordination.close();
+    objects.close();
+  };
+  try {
+    const cluster = await Cluster.join({ member, storage, objects, coordination, owners, onFailure });
+    const close = async () => {
+      await cluster.close();
+      await closeRest();
+    };
+    return { cluster, peers, secret, close };
+  } catch (error) {
+    await closeRest();
+    throw error;
+  }
+}

@@ -1,0 +1,78 @@
+/** Requests to other nodes of the cluster. */
+import { Agent, request } from 'node:http';
+import { crc32 } from 'node:zlib';
+import { peerFailed } from './errors.js';
+import { sign } from './signature.js';
+
+/** Of the header that holds the checksum of a body, decimal. */
+export const CHECKSUM = 'tilewright-crc32';
+/** Media type of messages between nodes. */
+export const MESSAGE_TYPE = 'application/vnd.tilewright.node+json';
+
+const CONNECT_TIMEOUT = 300;
+const MOST_SOCKETS = 64;
+/** An answer that is longer is none of ours. */
+const MOST_BYTES = 2 ** 28;
+
+export interface Peer {
+  id: string;
+  url: string;
+}
+
+export class Peers {
+  private readonly agent = new Agent({ keepAlive: true, maxSockets: MOST_SOCKETS });
+
+  constructor(private readonly secret: string) {}
+
+  /**
+   * What another node answers to a message. Throws TW_DHT_PEER where it does not answer within `patience` ms, answers an error, or what
+   * arrives is not what it has sent.
+   */
+  ask<T>({ id, url }: Peer, path: string, message: unknown, patience: number): Promise<T> {
+    const body = Buffer.from(JSON.stringify(message));
+    const headers = {
+      'content-type': MESSAGE_TYPE,
+      'content-length': body.length,
+      [CHECKSUM]: crc32(body),
+      authorization: sign(this.secret, { method: 'POST', path, body }),
+    };
+    return new Promise((resolve, reject) => {
+      const fail = (detail: string, status?: number) => {
+        clearTimeout(connecting);
+        clearTimeout(answering);
+        sent.destroy();
+        reject(peerFailed(id, url, detail, status));
+      };
+      const sent = request(new URL(path, url), { method: 'POST', agent: this.agent, headers }, (answer) => {
+        const chunks: Buffer[] = [];
+        let bytes = 0;
+        answer.on('data', (chunk: Buffer) => {
+          chunks.push(chunk);
+          bytes += chunk.length;
+          if (bytes > MOST_BYTES) fail('its answer is too long');
+        });
+        answer.on('error', (error) => fail(error.message));
+        answer.on('end', () => {
+          clearTimeout(answering);
+          const whole = Buffer.concat(chunks);
+          const { statusCode = 0 } = answer;
+          if (statusCode !== 200) fail(`${statusCode} ${whole.toString('utf8', 0, 500)}`, statusCode);
+          else if (answer.headers[CHECKSUM] !== String(crc32(whole))) fail('its answer is damaged');
+          else resolve(JSON.parse(whole.toString()) as T);
+        });
+      });
+      const connecting = setTimeout(() => fail('it cannot be reached'), CONNECT_TIMEOUT);
+      const answering = setTimeout(() => fail(`no answer within ${patience} ms`), patience);
+      sent.on('socket', (socket) => {
+        if (!socket.connecting) clearTimeout(connecting);
+        else socket.once('connect', () => clearTimeout(connecting));
+      });
+      sent.on('error', (error) => fail(error.message));
+      sent.end(body);
+    });
+  }
+
+  close(): void {
+    this.agent.destroy();
+  }
+}
