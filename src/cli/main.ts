@@ -21,6 +21,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   jobs: async () => (await import('./commands/jobs.js')).jobsCommand(),
   info: async () => (await import('./commands/info.js')).infoCommand(),
   delete: async () => (await import('./commands/delete.js')).deleteCommand(),
+  node: async () => (await import('./commands/node.js')).nodeCommand(),
   verify: async () => (await import('./commands/verify.js')).verifyCommand(),
 };
 

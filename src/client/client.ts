@@ -94,6 +94,25 @@ const PAGE = 1000;
 const FIRST_POLL = 20;
 const LAST_POLL = 500;
 
+/** A node of a cluster. */
+export interface ListedNode {
+  id: string;
+  url?: string;
+  zone?: string;
+  weight?: number;
+  slots: number;
+  running: boolean;
+  draining: boolean;
+}
+
+/** Where the tiles of a cell are. */
+export interface Location {
+  grid: string;
+  geocode: string;
+  slot?: number;
+  owners: { node: string; state: string }[];
+}
+
 /** Typed client of the API. Errors of the server are thrown with their own codes. */
 export class Client {
   constructor(private readonly transport: Transport) {}
@@ -234,6 +253,18 @@ export class Client {
 
   async collections(): Promise<{ id: string }[]> {
     return (await this.ask<{ collections: { id: string }[] }>('GET', '/collections')).collections;
+  }
+
+  nodes(): Promise<{ nodes: ListedNode[] }> {
+    return this.ask('GET', '/cluster/nodes');
+  }
+
+  locate(grid: string, geocode: string): Promise<Location> {
+    return this.ask('GET', `/cluster/locate/${grid}/${encodeURIComponent(geocode)}`);
+  }
+
+  drain(node: string): Promise<{ id: string; draining: boolean }> {
+    return this.ask('POST', `/cluster/nodes/${encodeURIComponent(node)}/drain`);
   }
 
   async models(): Promise<{ id: string }[]> {

@@ -1,0 +1,68 @@
+import { Command } from 'commander';
+import { flag, type TargetOptions, withTarget } from '../options.js';
+import { count, print, printJson, table } from '../output.js';
+import type { OpenTarget } from '../target.js';
+import { openTarget } from '../target.js';
+
+export function nodeCommand(): Command {
+  const command = new Command('node').description('the nodes of a cluster');
+
+  const list = new Command('list').description('the nodes, and how many of the 16,384 slots each owns');
+  command.addCommand(
+    withTarget(list).action((flags: TargetOptions) =>
+      at(flags, async ({ client }) => {
+        const { nodes } = await client.nodes();
+        if (flags.format === 'json') return printJson({ nodes });
+        const rows = nodes.map(({ id, url, zone, slots, running, draining }) => [
+          id,
+          url ?? '-',
+          zone ?? '-',
+          String(slots),
+          `${running ? 'running' : 'away'}${draining ? ', draining' : ''}`,
+        ]);
+        for (const line of table([['node', 'address', 'zone', 'slots', 'state'], ...rows])) print(line);
+        print(count(nodes.length, 'node'));
+      }),
+    ),
+  );
+
+  const locate = new Command('locate')
+    .description('the nodes that hold the tiles of a cell')
+    .argument('<geocode>', 'geohash or quadkey')
+    .addOption(
+      flag('--grid <grid>', 'grid of the geocode').choices(['geohash', 'quadtile']).default('geohash'),
+    );
+  command.addCommand(
+    withTarget(locate).action((geocode: string, flags: TargetOptions & { grid: string }) =>
+      at(flags, async ({ client }) => {
+        const found = await client.locate(flags.grid, geocode);
+        if (flags.format === 'json') return printJson(found);
+        print(found.slot === undefined ? found.geocode : `${found.geocode} is in slot ${found.slot}`);
+        for (const { node, state } of found.owners) print(`  ${node} (${state})`);
+      }),
+    ),
+  );
+
+  const drain = new Command('drain')
+    .description('let a node give its slots to the others, so that it can be stopped for good')
+    .argument('<id>', 'as in "node list"');
+  command.addCommand(
+    withTarget(drain).action((id: string, flags: TargetOptions) =>
+      at(flags, async ({ client }) => {
+        const answer = await client.drain(id);
+        if (flags.format === 'json') return printJson(answer);
+        print(`node ${id} gives its slots to the others; when "node list" shows 0 slots for it, stop it`);
+      }),
+    ),
+  );
+  return command;
+}
+
+async function at(flags: TargetOptions, work: (target: OpenTarget) => Promise<void>): Promise<void> {
+  const target = await openTarget(flags);
+  try {
+    await work(target);
+  } finally {
+    await target.close();
+  }
+}
