@@ -10,6 +10,7 @@ import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
 import { clusterDocumentDamaged, logBehindStore, otherCluster } from './errors.js';
 import { type Member, type MembersChange, Membership, watchMembers } from './membership.js';
+import type { Peer } from './peers.js';
 import { emptyPlacement, isTakenOver, type Placement, slotsOfNode } from './placement.js';
 import { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement-store.js';
 import { formatPlacement, parsePlacement } from './placement-text.js';
@@ -53,6 +54,7 @@ export class Cluster {
   readonly log: CommitLog;
   private membership!: Membership;
   private members: Member[] = [];
+  private readonly urls = new Map<string, string>();
   private current!: Placement;
   private readonly watches: Watch[] = [];
   /** When a node of the placement was first seen to be no member. */
@@ -116,6 +118,12 @@ export class Cluster {
     return this.members;
   }
 
+  /** Where a node was seen last: one that etcd takes for dead may still answer. */
+  peer(id: string): Peer | undefined {
+    const url = this.urls.get(id);
+    return url === undefined ? undefined : { id, url };
+  }
+
   get self(): string {
     return this.options.member.id;
   }
@@ -162,6 +170,7 @@ export class Cluster {
 
   private meet({ members }: MembersChange): void {
     this.members = members;
+    for (const { id, url } of members) this.urls.set(id, url);
     this.tend();
   }
 

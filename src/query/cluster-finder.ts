@@ -52,52 +52,53 @@ export async function answerShare(
 export function clusterFinder(storage: Storage, cluster: Cluster, peers: Peers): TileFinder {
   const askOne = (node: string, request: ShareRequest, patience: number): Promise<ShareAnswer> => {
     if (node === cluster.self) return answerShare(storage, cluster, request);
-    const peer = cluster.nodes.find(({ id }) => id === node);
+    const peer = cluster.peer(node);
     return peer
       ? peers.ask<ShareAnswer>(peer, SHARE_PATH, request, patience)
-      : Promise.reject(new Error(`node ${node} is away`));
+      : Promise.reject(new Error(`the address of node ${node} is not known`));
   };
 
-  /** Answers for these slots, of one commit as far as that can be had, and the slots that nobody answers for. */
-  const ask = async (search: Search, slots: Iterable<number>) => {
-    let since = cluster.replica.applied;
-    let answers = new Map<string, { slots: number[]; answer: ShareAnswer }>();
-    let open = [...slots];
-    let unanswered: number[] = [];
+  /** Answers for slots, each of one commit from `since` on, and the slots that nobody has answered for. */
+  const askOwners = async (search: Search, slots: number[], since: number, patience: number) => {
+    const answers: { slots: number[]; answer: ShareAnswer }[] = [];
     const avoided = new Set<string>();
-    for (let round = 0; open.length > 0 && round < ROUNDS; ) {
+    const unanswered: number[] = [];
+    for (let open = slots; open.length > 0; ) {
       const route = routeTo(cluster.placement, open, cluster.self, avoided);
-      unanswered = route.unanswered;
+      unanswered.push(...route.unanswered);
       open = [];
-      const patience = route.shares.length > 0 && avoided.size > 0 ? LAST_PATIENCE : PATIENCE;
       await Promise.all(
         route.shares.map(async ({ node, slots }) => {
           const request = { search, slots: new SlotSet(slots).toText(), since };
           try {
-            const answer = await askOne(node, request, patience);
-            const known = answers.get(node);
-            // Another share of the same node, of one that failed.
-            if (known && known.slots.join() !== slots.join())
-              answers.set(`${node}+${round}`, { slots, answer });
-            else answers.set(node, { slots, answer });
+            answers.push({ slots, answer: await askOne(node, request, patience) });
           } catch {
             avoided.add(node);
             open.push(...slots);
           }
         }),
       );
-      if (open.length > 0) continue;
-      // Where one is ahead, the others are asked again, so that nobody sees half of a commit.
-      since = Math.max(since, ...[...answers.values()].map(({ answer }) => answer.applied));
-      const behind = [...answers].filter(([, { answer }]) => answer.applied < since);
-      open = behind.flatMap(([, { slots }]) => slots);
-      answers = new Map([...answers].filter(([, { answer }]) => answer.applied === since));
-      round++;
     }
-    return {
-      answers: [...answers.values()].map(({ answer }) => answer),
-      unanswered: [...unanswered, ...open],
-    };
+    return { answers, unanswered };
+  };
+
+  /** The same, all of one commit as far as that can be had: who is behind is asked again. */
+  const ask = async (search: Search, slots: Iterable<number>) => {
+    let kept: { slots: number[]; answer: ShareAnswer }[] = [];
+    let open = [...slots];
+    let since = cluster.replica.applied;
+    for (let round = 0; ; round++) {
+      const first = await askOwners(search, open, since, PATIENCE);
+      // Nobody has answered soon: whoever answers at all.
+      const second = await askOwners(search, first.unanswered, since, LAST_PATIENCE);
+      kept.push(...first.answers, ...second.answers);
+      since = Math.max(since, ...kept.map(({ answer }) => answer.applied));
+      const behind = kept.filter(({ answer }) => answer.applied < since);
+      if (behind.length === 0 || round === ROUNDS)
+        return { answers: kept.map(({ answer }) => answer), unanswered: second.unanswered };
+      kept = kept.filter(({ answer }) => answer.applied === since);
+      open = [...behind.flatMap(({ slots }) => slots), ...second.unanswered];
+    }
   };
 
   return {

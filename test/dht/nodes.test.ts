@@ -1,0 +1,163 @@
+/** Three servers, etcd and a shared folder, as an operator starts them. */
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import type { ListedNode } from '../../src/client/client.js';
+import { start, tilewright } from '../support/command.js';
+import { EtcdCluster, noEtcd } from '../support/etcd.js';
+import { writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+
+const SECRET = 'what all nodes know';
+const PATIENCE = 60_000;
+
+interface Server {
+  url: string;
+  process: ChildProcess;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' ? address!.port : 0;
+}
+
+function serve(t: TestContext, folder: string, port: number, etcd: EtcdCluster): Server {
+  const store = pathToFileURL(join(folder, 'store')).href;
+  const place = ['--data', join(folder, `node-${port}`), '--port', `${port}`, '--zone', `${port}`];
+  const allow = ['--allow-folder', folder];
+  const cluster = ['--etcd', etcd.urls.join(), '--store', store, '--secret', SECRET];
+  const process = start(['serve', ...place, ...cluster, ...allow, '--reserve', '0', '--cores', '1']);
+  t.after(async () => {
+    if (process.exitCode !== null || process.signalCode !== null) return;
+    const closed = once(process, 'close');
+    process.kill('SIGKILL');
+    await closed;
+  });
+  return { url: `http://127.0.0.1:${port}`, process };
+}
+
+async function until(what: string, is: () => Promise<boolean>): Promise<void> {
+  for (const begun = performance.now(); !(await is().catch(() => false)); await sleep(100))
+    assert.ok(performance.now() - begun < PATIENCE, `${what} within ${PATIENCE} ms`);
+}
+
+async function get<T>({ url }: Server, path: string): Promise<T> {
+  const answer = await fetch(url + path);
+  assert.equal(answer.status, 200, `${path}: ${answer.status}`);
+  return (await answer.json()) as T;
+}
+
+/** Every slot has two owners that answer, as a node sees it. */
+async function isSettled(server: Server): Promise<boolean> {
+  const { slots } = await get<{ slots: { state: string }[][] }>(server, '/cluster/placement');
+  const { nodes } = await get<{ nodes: ListedNode[] }>(server, '/cluster/nodes');
+  return (
+    nodes.every(({ running }) => running) &&
+    slots.every((owners) => owners.length === 2 && owners.every(({ state }) => state === 'available'))
+  );
+}
+
+interface Page {
+  numberMatched: number;
+  partial?: boolean;
+  features: { id: string; assets: Record<string, { href: string }> }[];
+}
+
+/** All items that a node finds, a few a page. */
+async function walk(server: Server): Promise<{ ids: string[]; partial: boolean; hrefs: string[] }> {
+  const ids: string[] = [];
+  const hrefs: string[] = [];
+  let partial = false;
+  for (let path = '/search?limit=7'; path !== ''; ) {
+    const page = await get<Page & { links: { rel: string; href: string }[] }>(server, path);
+    partial ||= page.partial === true;
+    ids.push(...page.features.map(({ id }) => id));
+    hrefs.push(...page.features.map(({ assets }) => assets['10m']!.href));
+    const next = page.links.find(({ rel }) => rel === 'next');
+    path = next ? next.href.slice(server.url.length) : '';
+  }
+  return { ids, partial, hrefs };
+}
+
+async function ingest(server: Server, path: string, datetime: string): Promise<number> {
+  const flags = ['--datetime', datetime, '--collection', 'made-up', '--precision', '6', '--format', 'json'];
+  const { code, stdout, stderr } = await tilewright('ingest', path, ...flags, '--server', server.url);
+  assert.equal(code, 0, stderr);
+  return (JSON.parse(stdout) as { tiles: number }).tiles;
+}
+
+test('any node takes scenes and answers for all; one that dies is missed by nobody', {
+  skip: noEtcd,
+}, async (t) => {
+  const folder = await tempFolder(t);
+  await mkdir(join(folder, 'store'));
+  const etcd = await EtcdCluster.start(t);
+  const ports = [await freePort(), await freePort(), await freePort()];
+  const servers = ports.map((port) => serve(t, folder, port, etcd));
+  const [a, b, c] = servers as [Server, Server, Server];
+  for (const server of servers) await until(`${server.url} settled`, () => isSettled(server));
+
+  let tiles = 0;
+  for (const [i, server] of servers.entries()) {
+    const path = await writeTestScene(join(folder, `scene-${i}.tif`), { seed: i + 1, x: 500_000 + 3000 * i });
+    tiles += await ingest(server, path, `2024-06-0${i + 1}T10:00:00Z`);
+  }
+  const first = await walk(a);
+  assert.equal(first.ids.length, tiles);
+  for (const server of servers) {
+    await until('all commits applied', async () => (await walk(server)).ids.length === tiles);
+    const { ids, partial, hrefs } = await walk(server);
+    assert.deepEqual(ids, first.ids);
+    assert.equal(partial, false);
+    const file = await (await fetch(hrefs[0]!)).arrayBuffer();
+    assert.deepEqual(file, await (await fetch(first.hrefs[0]!)).arrayBuffer());
+  }
+
+  b.process.kill('SIGKILL');
+  await until('the others answer for all', async () => {
+    const found = await Promise.all([walk(a), walk(c)]);
+    return found.every(({ ids, partial }) => ids.join() === first.ids.join() && !partial);
+  });
+  const path = await writeTestScene(join(folder, 'late.tif'), { seed: 9 });
+  tiles += await ingest(c, path, '2024-06-09T10:00:00Z');
+  assert.equal((await walk(c)).ids.length, tiles);
+
+  const again = serve(t, folder, ports[1]!, etcd);
+  await until('the node is back', async () => (await walk(again)).ids.length === tiles);
+  assert.deepEqual((await walk(again)).ids, (await walk(a)).ids);
+
+  const { code, stdout } = await tilewright('node', 'locate', 'u2ed', '--server', a.url, '--format', 'json');
+  assert.equal(code, 0);
+  assert.equal((JSON.parse(stdout) as { owners: unknown[] }).owners.length, 2);
+  for (const server of [a, again, c]) {
+    const closed = once(server.process, 'close');
+    server.process.kill('SIGTERM');
+    const [exit] = (await closed) as [number | null];
+    assert.equal(exit, 0, server.url);
+  }
+});
+
+test('a message that is not signed by the secret of the cluster is refused', { skip: noEtcd }, async (t) => {
+  const folder = await tempFolder(t);
+  await mkdir(join(folder, 'store'));
+  const etcd = await EtcdCluster.start(t);
+  const server = serve(t, folder, await freePort(), etcd);
+  await until('it answers', async () => (await fetch(`${server.url}/health`)).ok);
+  const answer = await fetch(`${server.url}/cluster/internal/search`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/vnd.tilewright.node+json' },
+    body: '{}',
+  });
+  assert.equal(answer.status, 401);
+  assert.equal(((await answer.json()) as { code: string }).code, 'TW_DHT_FOREIGN_NODE');
+});
