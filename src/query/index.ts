@@ -18,3 +18,4 @@ export { parseSort } from './sort.js';
 export { toStacCollection } from './stac-collection.js';
 export { attributionOf } from './stac-common.js';
 export { toStacItem } from './stac-item.js';
+export { itemWriter } from './stac-item-text.js';

@@ -29,14 +29,15 @@ export function licenseLinks({ license, licenseUrl }: CollectionRecord): StacLin
 export function urls(baseUrl: string) {
   const base = baseUrl.replace(/\/+$/, '');
   const collection = (id: string) => `${base}/collections/${encodeURIComponent(id)}`;
+  const tile = (id: string) => `${base}/tiles/${encodeURIComponent(id)}`;
   return {
     root: `${base}/`,
     collection,
     item: (collectionId: string, id: string) => `${collection(collectionId)}/items/${encodeURIComponent(id)}`,
     xyz: (id: string) => `${base}/xyz/${encodeURIComponent(id)}`,
     preview: (id: string) => `${base}/preview/${encodeURIComponent(id)}.png`,
-    tile: (id: string, group: string) =>
-      `${base}/tiles/${encodeURIComponent(id)}/${encodeURIComponent(group)}.tif`,
+    tile,
+    file: (id: string, group: string) => `${tile(id)}/${encodeURIComponent(group)}.tif`,
   };
 }
 

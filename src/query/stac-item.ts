@@ -38,13 +38,14 @@ export interface StacItem {
   assets: Record<string, StacAsset | GroupAsset>;
 }
 
-const ITEM_EXTENSIONS = [
-  'eo/v1.1.0',
-  'raster/v1.1.0',
-  'projection/v1.1.0',
-  'grid/v1.1.0',
-  'version/v1.2.0',
-].map(extension);
+/** The same in all Items. */
+export const ITEM_HEAD: Pick<StacItem, 'type' | 'stac_version' | 'stac_extensions'> = {
+  type: 'Feature',
+  stac_version: '1.0.0',
+  stac_extensions: ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'].map(
+    extension,
+  ),
+};
 
 const COG_TYPE = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
@@ -58,6 +59,7 @@ const ASSET_ROLES: Record<GroupRecord['role'], string[]> = {
 /**
  * A tile as a STAC Item with the extensions eo, raster and projection 1.1.0 and grid. Geometry and bbox are the cell, in
  * degrees; `proj:geometry` is the outline of the valid pixels. `baseUrl` is that of the API, with or without a slash.
+ * What changes here changes in `itemWriter` too; a test compares them.
  */
 export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseUrl: string): StacItem {
   const grid = gridByName(tile.grid);
@@ -66,14 +68,10 @@ export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseU
   const bbox = cellBbox(grid, tile.geocode);
   const assets: Record<string, StacAsset> = {};
   for (const group of tile.groups)
-    assets[group.name] = groupAsset(group, bounds, url.tile(tile.id, group.name));
-  // Made when it is asked for.
-  const thumbnail = { href: url.preview(tile.id), type: 'image/png', title: 'preview', roles: ['thumbnail'] };
-  assets['thumbnail'] = thumbnail;
+    assets[group.name] = groupAsset(group, bounds, url.file(tile.id, group.name));
+  assets['thumbnail'] = previewAsset(url.preview(tile.id));
   return {
-    type: 'Feature',
-    stac_version: '1.0.0',
-    stac_extensions: ITEM_EXTENSIONS,
+    ...ITEM_HEAD,
     id: tile.id,
     collection: tile.collection,
     geometry: rectangle(bbox),
@@ -81,20 +79,7 @@ export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseU
     properties: itemProperties(tile, collection, grid, bounds),
     links: [
       { rel: 'self', href: url.item(tile.collection, tile.id), type: 'application/geo+json' },
-      {
-        rel: 'parent',
-        href: url.collection(tile.collection),
-        type: 'application/json',
-        title: collection.title,
-      },
-      {
-        rel: 'collection',
-        href: url.collection(tile.collection),
-        type: 'application/json',
-        title: collection.title,
-      },
-      { rel: 'root', href: url.root, type: 'application/json' },
-      ...licenseLinks(collection),
+      ...collectionLinks(collection, url),
       ...tile.derivedFrom.map((id) => ({
         rel: 'derived_from',
         href: url.item(tile.collection, id),
@@ -103,6 +88,22 @@ export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseU
     ],
     assets,
   };
+}
+
+/** The links that all Items of a collection have. */
+export function collectionLinks(collection: CollectionRecord, url: ReturnType<typeof urls>): StacLink[] {
+  const { id, title } = collection;
+  return [
+    { rel: 'parent', href: url.collection(id), type: 'application/json', title },
+    { rel: 'collection', href: url.collection(id), type: 'application/json', title },
+    { rel: 'root', href: url.root, type: 'application/json' },
+    ...licenseLinks(collection),
+  ];
+}
+
+/** The picture of a tile, which is made when it is asked for. */
+export function previewAsset(href: string): StacAsset {
+  return { href, type: 'image/png', title: 'preview', roles: ['thumbnail'] };
 }
 
 function itemProperties(
@@ -136,7 +137,11 @@ function itemProperties(
   return properties;
 }
 
-function groupAsset(group: GroupRecord, { west, south, east, north }: Bounds, href: string): GroupAsset {
+export function groupAsset(
+  group: GroupRecord,
+  { west, south, east, north }: Bounds,
+  href: string,
+): GroupAsset {
   return {
     href,
     type: COG_TYPE,
@@ -157,7 +162,7 @@ function eoBand({ name, commonName }: BandRecord): Record<string, unknown> {
 }
 
 /** Answers hold thousands of these: an object of one shape is several times as fast to make and to write as one put together. */
-function rasterBand(
+export function rasterBand(
   { scale, offset, validPercent }: BandRecord,
   { dataType, nodata }: GroupRecord,
 ): Record<string, unknown> {

@@ -12,6 +12,7 @@ import type {
   SceneRecord,
   TileRecord,
 } from './records.js';
+import { type TileLayout, TileLayouts } from './tile-layouts.js';
 
 /** One put or delete, to be handed to `Catalogue.write` together with others. */
 export type Change = { type: 'put'; key: string; value: Buffer } | { type: 'del'; key: string };
@@ -37,6 +38,13 @@ export type Scanned<T> =
   | { key: string; record: T; error?: undefined }
   | { key: string; record?: undefined; error: TilewrightError };
 
+/** How records of a kind lie on disk where that is not as they are. */
+interface StoredForm<T> {
+  pack(record: T): unknown;
+  /** Gets what `pack` has made. Throws TW_STORAGE_CORRUPT. */
+  unpack(key: string, stored: unknown): T;
+}
+
 /**
  * Records of one kind, ordered by their keys. Keys are ASCII; on disk they are those of level's sublevel `name`. Every
  * read checks the record's CRC: TW_STORAGE_CORRUPT.
@@ -47,13 +55,15 @@ export class Table<T> {
   constructor(
     readonly name: string,
     private readonly db: Level<string, Buffer>,
+    private readonly form?: StoredForm<T>,
   ) {
     this.prefix = `!${name}!`;
   }
 
   /** The change that stores a record. */
   set(key: string, record: T): Change {
-    return { type: 'put', key: this.prefix + key, value: encodeRecord(key, record) };
+    const stored = this.form ? this.form.pack(record) : record;
+    return { type: 'put', key: this.prefix + key, value: encodeRecord(key, stored) };
   }
 
   /** The change that deletes a record. */
@@ -69,7 +79,7 @@ export class Table<T> {
   getMany(keys: string[]): Promise<(T | undefined)[]> {
     return this.onDisk(async () => {
       const values: (Buffer | undefined)[] = await this.db.getMany(keys.map((key) => this.prefix + key));
-      return values.map((value, i) => value && decodeRecord<T>(this.name, keys[i], value));
+      return values.map((value, i) => value && this.decode(keys[i], value));
     });
   }
 
@@ -110,9 +120,14 @@ export class Table<T> {
     }
   }
 
+  private decode(key: string, value: Buffer): T {
+    const stored = decodeRecord(this.name, key, value);
+    return this.form ? this.form.unpack(key, stored) : (stored as T);
+  }
+
   private scanned(key: string, value: Buffer): Scanned<T> {
     try {
-      return { key, record: decodeRecord<T>(this.name, key, value) };
+      return { key, record: this.decode(key, value) };
     } catch (error) {
       if (error instanceof TilewrightError) return { key, error };
       throw error;
@@ -139,6 +154,7 @@ export class Table<T> {
  * | collections | collection id |
  * | scenes | `<collection>/<scene>` |
  * | tiles | tile id, which begins with `<collection>_<scene>_` |
+ * | layouts | digest of what tile records have in common (`TileLayouts`) |
  * | models | model id |
  * | jobs | job id |
  * | logs | `<job>/<number of the line>`, ten digits |
@@ -155,6 +171,7 @@ export class Catalogue {
   readonly collections: Table<CollectionRecord>;
   readonly scenes: Table<SceneRecord>;
   readonly tiles: Table<TileRecord>;
+  readonly layouts: Table<TileLayout>;
   readonly models: Table<ModelRecord>;
   readonly jobs: Table<JobRecord>;
   readonly logs: Table<LogRecord>;
@@ -162,6 +179,7 @@ export class Catalogue {
   readonly pending: Table<{ since: number }>;
   readonly superseded: Table<{ since: number }>;
   readonly commits: Table<CommitRecord>;
+  readonly tileLayouts = new TileLayouts();
   private failure: unknown;
 
   private constructor(
@@ -171,7 +189,8 @@ export class Catalogue {
     const table = <T>(name: string) => new Table<T>(name, db);
     this.collections = table('collections');
     this.scenes = table('scenes');
-    this.tiles = table('tiles');
+    this.tiles = new Table('tiles', db, this.tileLayouts);
+    this.layouts = table('layouts');
     this.models = table('models');
     this.jobs = table('jobs');
     this.logs = table('logs');
@@ -186,14 +205,27 @@ export class Catalogue {
   static async open(dir: string, create = true): Promise<Catalogue> {
     const db = new Level<string, Buffer>(dir, { valueEncoding: 'buffer', createIfMissing: create });
     await onDisk(dir, () => db.open());
-    return new Catalogue(dir, db);
+    const catalogue = new Catalogue(dir, db);
+    try {
+      // Those that are damaged are found when their tiles are read, and by `verify`.
+      for await (const { key, record } of catalogue.layouts.scan())
+        if (record) catalogue.tileLayouts.add(key, record);
+      return catalogue;
+    } catch (error) {
+      await catalogue.close();
+      throw error;
+    }
   }
 
-  /** All changes or none, in one synced batch. */
+  /** All changes or none, in one synced batch, and with them the layouts of tiles among them. */
   async write(changes: Change[]): Promise<void> {
     if (this.failure !== undefined) throw this.failure;
+    const layouts = this.tileLayouts.takeUnwritten();
     try {
-      await this.db.batch(changes, { sync: true });
+      await this.db.batch([...layouts.map(([key, layout]) => this.layouts.set(key, layout)), ...changes], {
+        sync: true,
+      });
+      this.tileLayouts.written(layouts);
     } catch (error) {
       this.failure = asStorageError(error, this.dir);
       throw this.failure;

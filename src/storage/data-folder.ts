@@ -6,10 +6,14 @@ import { Catalogue } from './catalogue.js';
 import { fsyncFolder, writeFileDurably } from './durable.js';
 import { onDisk, storageCorrupt, storageDamaged, storageFormat, storageLocked } from './errors.js';
 
+/** Programs that know another one leave the folder alone. In format 1 every tile record was whole; such records are read. */
+const FORMAT = 2;
+const READABLE: unknown[] = [1, FORMAT];
+
 /** `node.json`: made once, kept for good. */
 export interface NodeIdentity {
   id: string;
-  format: 1;
+  format: number;
   created: string;
 }
 
@@ -61,7 +65,7 @@ export class DataFolder {
     const catalogue = await openCatalogue(dir);
     try {
       return await onDisk(dir, async () => {
-        const node = (await readIdentity(dir)) ?? (await createIdentity(dir));
+        const node = await currentIdentity(dir);
         for (const part of ['tiles', 'models']) await mkdir(join(dir, part), { recursive: true });
         await fsyncFolder(dir);
         const secret = randomBytes(32).toString('hex');
@@ -136,18 +140,23 @@ async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
   } catch (error) {
     throw storageFormat.because(error, file, 'no JSON');
   }
-  if (found?.format !== 1) throw storageFormat(file, `format ${JSON.stringify(found?.format)}`);
-  if (typeof found.id !== 'string' || typeof found.created !== 'string')
+  const { format, id, created } = found ?? {};
+  if (typeof format !== 'number' || !READABLE.includes(format))
+    throw storageFormat(file, `format ${JSON.stringify(format)}`);
+  if (typeof id !== 'string' || typeof created !== 'string')
     throw storageFormat(file, 'no id or no date of creation');
-  return { id: found.id, format: 1, created: found.created };
+  return { id, format, created };
 }
 
-async function createIdentity(dir: string): Promise<NodeIdentity> {
-  const node: NodeIdentity = {
+/** The folder's identity in this version's format, written before anything else that an older version would misread. */
+async function currentIdentity(dir: string): Promise<NodeIdentity> {
+  const found = await readIdentity(dir);
+  if (found?.format === FORMAT) return found;
+  const { id, created } = found ?? {
     id: randomBytes(8).toString('hex'),
-    format: 1,
     created: new Date().toISOString(),
   };
+  const node: NodeIdentity = { id, format: FORMAT, created };
   await writeFileDurably(join(dir, 'node.json'), `${JSON.stringify(node, null, 2)}\n`);
   return node;
 }

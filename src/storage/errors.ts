@@ -62,7 +62,7 @@ export const storageFormat = defineError(
   500,
   'The data folder was made by a version of tilewright with another layout, or its node.json is damaged.',
   (file: string, found: string) =>
-    `${file} has ${found}, but this version reads format 1 only; use the version that made it, or another folder with --data`,
+    `${file} has ${found}, but this version reads formats 1 and 2 only; use the version that made it, or another folder with --data`,
 );
 
 export const storageBadName = defineError(

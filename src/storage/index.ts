@@ -15,5 +15,6 @@ export { relativePaths } from './relative-paths.js';
 export { comparePlaces, type Position, type RowOrder, type SortColumn, type SortValue } from './row-order.js';
 export { SceneWrite } from './scene-write.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';
+export { layoutOf, type TileLayout } from './tile-layouts.js';
 export { toArray } from './to-array.js';
 export { type VerifyReport, verify } from './verify.js';

@@ -15,9 +15,9 @@ export function encodeRecord(key: string, record: unknown): Buffer {
 }
 
 /** `where` names the table in the error. Throws TW_STORAGE_CORRUPT. */
-export function decodeRecord<T>(where: string, key: string, bytes: Buffer): T {
+export function decodeRecord(where: string, key: string, bytes: Buffer): unknown {
   const json = bytes.subarray(4);
   if (bytes.length < 4 || bytes.readUInt32BE(0) !== crc32(json, crc32(key)))
     throw storageCorrupt(`record ${JSON.stringify(key)}`, `table ${where} of the catalogue`);
-  return JSON.parse(json.toString('utf8')) as T;
+  return JSON.parse(json.toString('utf8'));
 }

@@ -18,7 +18,7 @@ const INDEX_PAGE = 1000;
 
 export interface Problem {
   /**
-   * `missing`: a record's file, or a scene's tile, is not there; `size`, `checksum`: a file is not what its record says;
+   * `missing`: a record's file, a scene's tile or the layout of tiles is not there; `size`, `checksum`: a file is not what its record says;
    * `corrupt-record`: a record's own checksum does not fit; `no-scene`: a raw tile that no scene names; `index`: the
    * index in memory does not say of a tile what its record says.
    */
@@ -96,10 +96,13 @@ class Verification {
   }
 
   async all(): Promise<void> {
-    const { collections, scenes, tiles, models, jobs, pending, superseded, commits } = this.storage.catalogue;
-    for (const table of [collections, jobs, pending, superseded, commits])
+    const { collections, scenes, tiles, layouts, tileLayouts, models, jobs, pending, superseded, commits } =
+      this.storage.catalogue;
+    for (const table of [collections, layouts, jobs, pending, superseded, commits])
       await this.each<unknown>(table, async () => {});
     await this.each(tiles, (tile) => this.tile(tile));
+    for (const digest of tileLayouts.missing)
+      if (!(await layouts.has(digest))) this.problem('missing', `layouts ${digest}`);
     await this.indexHasNoOther();
     await this.each(scenes, (scene) => this.sceneHasItsTiles(scene));
     await this.each(models, async (model) => {

@@ -60,7 +60,7 @@ test('the lock file of a killed process does not keep others out', async (t) => 
 
 test('a folder of another format is refused and left as it is', async (t) => {
   for (const [text, message] of [
-    ['{"id":"x","format":2,"created":"2030-01-01T00:00:00Z"}', /format 2/],
+    ['{"id":"x","format":3,"created":"2030-01-01T00:00:00Z"}', /format 3/],
     ['{"format":1}', /no id/],
     ['{"id"', /no JSON/],
     ['null', /format undefined/],

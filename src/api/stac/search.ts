@@ -4,18 +4,20 @@ import {
   type FilterParams,
   filterBody,
   filterQuery,
+  itemWriter,
   parseFilter,
   parseSort,
   searchTiles,
   toStacItem,
 } from '../../query/index.js';
-import { toArray } from '../../storage/index.js';
+import type { CollectionRecord, TileRecord } from '../../storage/index.js';
 import { baseUrl, requestUrl } from '../base-url.js';
 import { badRequest, notFound } from '../errors.js';
 import { limitOf, nextPage, type Paging, paging } from '../paging.js';
 import { answers, GEOJSON } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { requireCollection } from './collections.js';
+import { featureCollection } from './feature-collection.js';
 import { parseFields, selectFields } from './fields.js';
 
 interface SearchParams extends FilterParams, Paging {
@@ -45,10 +47,7 @@ export async function searchRoutes(
   const tags = ['stac'];
   const response = { 200: answers('FeatureCollection', 'A page of Items', GEOJSON) };
 
-  /**
-   * One page of items; `next` makes the link to the page after it from its token. As bytes: Node takes long to send a long
-   * text.
-   */
+  /** One page of items; `next` makes the link to the page after it from its token. */
   const page = async (
     base: string,
     params: SearchParams,
@@ -62,16 +61,20 @@ export async function searchRoutes(
       limit: limitOf({ limit }),
       token,
     });
-    const [tiles, records] = await Promise.all([storage.getTiles(found.ids), toArray(storage.collections())]);
-    const collections = new Map(records.map((record) => [record.id, record]));
+    const tiles = await storage.getTiles(found.ids);
+    const collections = new Map<string, CollectionRecord | undefined>();
+    for (const id of new Set(tiles.map((tile) => tile.collection)))
+      collections.set(id, await storage.getCollection(id));
+    const write = selection
+      ? (tile: TileRecord, record: CollectionRecord) =>
+          JSON.stringify(selectFields(toStacItem(tile, record, base), selection))
+      : itemWriter(base);
     const features = tiles.flatMap((tile) => {
       // A collection may be deleted while its tiles are read.
       const record = collections.get(tile.collection);
-      return record ? [selectFields(toStacItem(tile, record, base), selection)] : [];
+      return record ? [write(tile, record)] : [];
     });
-    const answer = {
-      type: 'FeatureCollection',
-      features,
+    return featureCollection(features, {
       numberMatched: found.numberMatched,
       numberReturned: features.length,
       links: [
@@ -79,8 +82,7 @@ export async function searchRoutes(
         ...links,
         ...(found.next ? [{ rel: 'next', type: GEOJSON, ...next(found.next) }] : []),
       ],
-    };
-    return Buffer.from(JSON.stringify(answer));
+    });
   };
 
   const pageByGet = (request: FastifyRequest, params: SearchParams, links: object[] = []) => {

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { itemWriter, toStacItem } from '../../src/query/index.js';
+import type { CollectionRecord, TileRecord } from '../../src/storage/index.js';
+import { layoutOf } from '../../src/storage/index.js';
+import { TileLayouts } from '../../src/storage/tile-layouts.js';
+import { groupLists } from '../support/groups.js';
+import { tile, tiles } from './tiles.js';
+
+const text = fc.oneof(
+  fc.constantFrom('Sentinel-2 L2A', 'Straße "x"\\', '\u0000\n\u2028', 'データ', '😀', '[year]'),
+  fc.string({ unit: 'binary' }),
+);
+const real = fc.oneof(fc.constantFrom(0, -0, 0.1, 100, -122.3), fc.double());
+
+const records: fc.Arbitrary<TileRecord> = fc
+  .record({
+    some: tiles,
+    id: text,
+    scene: text,
+    version: text,
+    platform: fc.option(text),
+    groups: groupLists,
+    footprint: fc.array(fc.tuple(real, real), { maxLength: 5 }),
+    derivedFrom: fc.array(text, { maxLength: 3 }),
+    coverage: real,
+    cloudCover: fc.option(real),
+  })
+  .map(({ some, ...rest }) => tile({ ...some, ...rest, id: rest.id || 'x' }));
+
+const collections: fc.Arbitrary<CollectionRecord> = fc
+  .record({
+    title: text,
+    license: text,
+    licenseUrl: fc.option(text, { nil: undefined }),
+    attribution: fc.option(text, { nil: undefined }),
+  })
+  .map(({ licenseUrl, attribution, ...rest }) => ({
+    ...rest,
+    ...(licenseUrl !== undefined && { licenseUrl }),
+    ...(attribution !== undefined && { attribution }),
+    id: '',
+    grid: 'geohash',
+    precision: 5,
+    createdAt: 0,
+  }));
+
+const bases = fc.constantFrom(
+  'http://h',
+  'http://localhost:8080/',
+  'https://h/a "path"/ü/',
+  'https://h/v1//',
+);
+
+/** As they are read from a catalogue: those that are alike share a layout. */
+function asStored(records: TileRecord[]): TileRecord[] {
+  const layouts = new TileLayouts();
+  return records.map((record) => layouts.unpack(record.id, JSON.parse(JSON.stringify(layouts.pack(record)))));
+}
+
+test('the text of any Item says what its object says', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(records, fc.nat(3)), { minLength: 1, maxLength: 4 }),
+      fc.array(collections, { minLength: 1, maxLength: 2 }),
+      bases,
+      (some, of, base) => {
+        // Some have the groups of others, with percentages of their own.
+        const fresh = some.map(([record, like], i) => ({
+          ...record,
+          groups: some[like % some.length]![0].groups.map((group) => ({
+            ...group,
+            width: group.width + i,
+            bands: group.bands.map((band) => ({ ...band, validPercent: band.validPercent + (i % 2) })),
+          })),
+        }));
+        const write = itemWriter(base);
+        for (const [i, record] of [...fresh, ...asStored(fresh)].entries()) {
+          const collection = { ...of[i % of.length]!, id: record.collection };
+          const expected = JSON.parse(JSON.stringify(toStacItem(record, collection, base)));
+          assert.deepEqual(JSON.parse(write(record, collection)), expected);
+        }
+      },
+    ),
+    { seed: 42, numRuns: 300 },
+  );
+});
+
+test('tiles of one layout are written from one text, whatever their percentages and addresses', () => {
+  const [first, second] = asStored(
+    [97.5, 100].map((validPercent) =>
+      tile({
+        id: `c_${validPercent}`,
+        groups: [
+          {
+            name: '10m',
+            role: 'data',
+            dataType: 'float32',
+            width: 10,
+            height: 20,
+            nodata: null,
+            bands: ['B01', 'B02'].map((name) => ({ name, scale: 1, offset: 0, validPercent })),
+            bytes: 1,
+            crc32: 1,
+          },
+        ],
+      }),
+    ),
+  );
+  assert.ok(layoutOf(first!) && layoutOf(first!) === layoutOf(second!));
+  const collection = {
+    id: 'a',
+    title: 't',
+    license: 'CC0-1.0',
+    grid: 'geohash',
+    precision: 5,
+    createdAt: 0,
+  } as const;
+  for (const base of ['http://one', 'http://two'])
+    for (const record of [first!, second!, first!])
+      assert.deepEqual(
+        JSON.parse(itemWriter(base)(record, collection)),
+        JSON.parse(JSON.stringify(toStacItem(record, collection, base))),
+      );
+});

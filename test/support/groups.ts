@@ -1,0 +1,41 @@
+/** Random band groups of tiles, also of numbers and names that no product has. */
+import fc from 'fast-check';
+import type { BandRecord, GroupRecord } from '../../src/storage/index.js';
+
+const number = fc.oneof(fc.constantFrom(0, 1, 100, 0.0001, -0.1, -0, 1e21), fc.double());
+const name = fc.oneof(
+  fc.constantFrom('B04', 'B8A', 'rededge071', '10m'),
+  fc.string({ unit: 'binary', minLength: 1, maxLength: 8 }).filter((text) => text !== '__proto__'),
+);
+
+const bands: fc.Arbitrary<BandRecord> = fc
+  .record({
+    name,
+    commonName: fc.option(name, { nil: undefined }),
+    scale: number,
+    offset: number,
+    validPercent: number,
+  })
+  .map(({ commonName, ...band }) => (commonName === undefined ? band : { ...band, commonName }));
+
+const groups: fc.Arbitrary<GroupRecord> = fc
+  .record({
+    name,
+    role: fc.constantFrom('data', 'qa', 'mask'),
+    dataType: fc.constantFrom('uint8', 'uint16', 'int16', 'float32'),
+    width: fc.integer({ min: 1, max: 10_000 }),
+    height: fc.integer({ min: 1, max: 10_000 }),
+    nodata: fc.option(fc.oneof(number, fc.constantFrom(NaN, Infinity, -Infinity))),
+    codes: fc.boolean(),
+    bands: fc.array(bands, { maxLength: 4 }),
+    sameValid: fc.option(number),
+    bytes: fc.nat(),
+    crc32: fc.nat(),
+  })
+  .map(({ codes, sameValid, bands, ...group }) => ({
+    ...group,
+    ...(codes && { codes: true as const }),
+    bands: sameValid === null ? bands : bands.map((band) => ({ ...band, validPercent: sameValid })),
+  }));
+
+export const groupLists = fc.array(groups, { maxLength: 4 });
