@@ -1,5 +1,4 @@
 /** What the file system says about the folder of a tile store, as errors that a user can act on. */
-import { userInfo } from 'node:os';
 import { TilewrightError } from '../../errors.js';
 import { storeDenied, storeFull, storeIo, storeNotFound, storeUnavailable } from '../errors.js';
 
@@ -19,8 +18,9 @@ const AWAY = [
   'ENXIO',
 ];
 
+/** Also what a name is that has a file where a folder would have to be. */
 export function isAbsent(error: unknown): boolean {
-  return codeOf(error) === 'ENOENT';
+  return ['ENOENT', 'ENOTDIR'].includes(codeOf(error));
 }
 
 function codeOf(error: unknown): string {
@@ -32,13 +32,13 @@ export function asFolderError(error: unknown, folder: string, what: string): unk
   if (error instanceof TilewrightError || !(error instanceof Error)) return error;
   const code = codeOf(error);
   const url = `file://${folder}`;
-  if (code === 'ENOENT') return storeNotFound.because(error, url, `object ${what}`);
+  if (isAbsent(error) || code === 'EISDIR') return storeNotFound.because(error, url, `object ${what}`);
   if (FULL.includes(code)) return storeFull.because(error, url);
   if (DENIED.includes(code))
     return storeDenied.because(
       error,
       url,
-      `${error.message}; check that it is mounted for writing, and that user ${userInfo().username} may write there`,
+      `${error.message}; check that it is mounted for writing, and that the user of this process may write there`,
     );
   if (AWAY.includes(code)) return storeUnavailable.because(error, url, folder, error.message);
   return /^E[A-Z0-9]+$/.test(code) ? storeIo.because(error, url, what, error.message) : error;

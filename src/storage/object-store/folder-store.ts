@@ -129,8 +129,8 @@ export class FolderStore implements ObjectStore {
 
   private async info(path: string, name: string): Promise<ObjectInfo | undefined> {
     try {
-      const { size, mtimeMs } = await stat(path);
-      return { name, bytes: size, modified: mtimeMs };
+      const info = await stat(path);
+      return info.isFile() ? { name, bytes: info.size, modified: info.mtimeMs } : undefined;
     } catch (error) {
       if (!isAbsent(error)) throw error;
       await this.requireMounted();
@@ -155,13 +155,13 @@ export class FolderStore implements ObjectStore {
       .map((entry) => folder + entry.name + (entry.isDirectory() ? '/' : ''))
       .filter((name) => name.startsWith(prefix))
       .sort();
-    for (const name of names) {
+    const infos = await inLanes(names, IN_FLIGHT, async (name) =>
+      name.endsWith('/') ? undefined : this.info(join(this.root, name), name),
+    );
+    for (const [i, name] of names.entries()) {
       signal?.throwIfAborted();
       if (name.endsWith('/')) yield* this.walk(name, prefix, signal);
-      else {
-        const info = await this.info(join(this.root, name), name);
-        if (info) yield info;
-      }
+      else if (infos[i]) yield infos[i];
     }
   }
 
@@ -196,7 +196,7 @@ export class FolderStore implements ObjectStore {
       } catch (error) {
         const { code = '' } = error as NodeJS.ErrnoException;
         if (['ENOTEMPTY', 'EEXIST'].includes(code)) return at;
-        if (code !== 'ENOENT') throw error;
+        if (!isAbsent(error)) throw error;
       }
     return this.root;
   }

@@ -113,6 +113,13 @@ export function storeContract({ what, skip = false, open }: Contract): void {
     await assert.rejects(store.stream(NAME), { code: 'TW_STORE_NOT_FOUND' });
     await store.delete([NAME]);
     assert.deepEqual(await namesIn(store, 'tiles/'), []);
+    await store.put('tiles/a/b', Buffer.from('b'));
+    for (const name of ['tiles', 'tiles/a', 'tiles/a/b/c', 'tiles/aa']) {
+      assert.equal(await store.head(name), undefined, name);
+      await assert.rejects(store.get(name), { code: 'TW_STORE_NOT_FOUND' }, name);
+      await store.delete(['tiles/a/b/c']);
+    }
+    assert.deepEqual(await namesIn(store), ['tiles/a/b']);
   });
 
   promise('a list has the names with a prefix in the order of their bytes, with sizes', async ({ store }) => {
