@@ -1,4 +1,5 @@
 /** Immutable objects with unique names in a place that all nodes of a cluster reach: a folder, or a bucket of S3. */
+import type { Readable } from 'node:stream';
 
 /** Bytes in memory, or a file on local disk, which is streamed where it is large. */
 export type Content = Uint8Array | { file: string };
@@ -55,7 +56,7 @@ export interface ObjectStore {
    * checksum shows at the end only, and what was read is to be thrown away then. A stream that is not read holds a
    * connection: destroy it.
    */
-  stream(name: string, options?: ReadOptions): Promise<import('node:stream').Readable>;
+  stream(name: string, options?: ReadOptions): Promise<Readable>;
   /** Size and last change of an object; undefined where there is none. */
   head(name: string, options?: Cancellable): Promise<ObjectInfo | undefined>;
   /** The objects whose names begin with `prefix`, in the order of the bytes of their names. */

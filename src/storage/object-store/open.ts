@@ -4,7 +4,7 @@ import { storeBadUrl } from '../errors.js';
 import { isObjectName } from '../names.js';
 import { FolderStore } from './folder-store.js';
 import type { ObjectStore } from './object-store.js';
-import type { S3Options } from './s3-store.js';
+import type { S3Options } from './s3-requests.js';
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html */
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;

@@ -10,13 +10,12 @@ import {
   HeadObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
-  S3Client,
+  type S3Client,
 } from '@aws-sdk/client-s3';
-import { asStorageError, onDisk, storeExists } from '../errors.js';
+import { asStorageError, onDisk, storeExists, storeIo } from '../errors.js';
 import { inLanes } from '../in-lanes.js';
 import { checkedName, isObjectName } from '../names.js';
 import { type Chunks, collect, contentChunks, requireSum, streamOf, sumOf, verified } from './content.js';
-import { Limit } from './limit.js';
 import type {
   Cancellable,
   Content,
@@ -26,19 +25,10 @@ import type {
   ReadOptions,
   Sum,
 } from './object-store.js';
-import { asS3Error, credentialsNamed, isAbsent, isDenied } from './s3-errors.js';
-import { Attempts, type S3Failure, statusOf } from './s3-retry.js';
+import { isAbsent } from './s3-errors.js';
+import { type S3Options, S3Requests } from './s3-requests.js';
+import { type S3Failure, statusOf } from './s3-retry.js';
 
-export interface S3Options {
-  /** Longest time without a byte in either direction, ms. */
-  timeout?: number;
-  /** Times that a request is sent until it is given up. */
-  attempts?: number;
-  /** Most requests at once. */
-  inFlight?: number;
-}
-
-const CONNECT_TIMEOUT = 3000;
 /** Files up to here are sent from memory, signed with their SHA-256; larger ones are streamed, with an MD5. */
 const IN_MEMORY = 4 << 20;
 
@@ -53,64 +43,23 @@ type Body = Sum & ({ memory: Uint8Array } | { file: string; md5: string });
 export class S3Store implements ObjectStore {
   readonly url: string;
   private readonly client: S3Client;
-  private readonly limit: Limit;
-  private readonly attempts: number;
-  private readonly inFlight: number;
-  /** Of the last request; the SDK knows it only then. */
-  endpoint = 'its endpoint';
   /** A HEAD answers the same for a missing bucket as for a missing object, so the bucket is asked for once. */
   private bucketIsThere = false;
 
-  /** `prefix` is empty or ends with `/`. Servers of one's own have no regions; the SDK does not go without. */
-  static async open(bucket: string, prefix: string, options: S3Options = {}): Promise<S3Store> {
-    const region = await new S3Client({}).config.region().catch((error: Error) => {
-      if (error.message === 'Region is missing') return 'us-east-1';
-      throw error;
-    });
-    return new S3Store(bucket, prefix, region, options);
+  /** `prefix` is empty or ends with `/`. */
+  static async open(bucket: string, prefix: string, options?: S3Options): Promise<S3Store> {
+    const url = `s3://${bucket}/${prefix}`.replace(/\/$/, '');
+    return new S3Store(url, bucket, prefix, await S3Requests.open(url, bucket, options));
   }
 
   private constructor(
-    readonly bucket: string,
+    url: string,
+    private readonly bucket: string,
     private readonly prefix: string,
-    region: string,
-    { timeout = 10_000, attempts = 4, inFlight = 32 }: S3Options = {},
+    private readonly requests: S3Requests,
   ) {
-    this.url = `s3://${bucket}/${prefix}`.replace(/\/$/, '');
-    this.limit = new Limit(inFlight);
-    this.attempts = attempts;
-    this.inFlight = inFlight;
-    this.client = new S3Client({
-      region,
-      // Virtual hosts need DNS names for buckets, which servers of one's own seldom have.
-      forcePathStyle: true,
-      maxAttempts: 1,
-      // A checksum in a trailer is refused by older servers; MD5 and SHA-256 are in every one.
-      requestChecksumCalculation: 'WHEN_REQUIRED',
-      responseChecksumValidation: 'WHEN_REQUIRED',
-      // Takes a connection of its own for each request.
-      expectContinueHeader: false,
-      requestHandler: {
-        connectionTimeout: CONNECT_TIMEOUT,
-        socketTimeout: timeout,
-        httpAgent: { keepAlive: true, maxSockets: inFlight },
-        httpsAgent: { keepAlive: true, maxSockets: inFlight },
-      },
-      // What it would say is thrown, too.
-      logger: { debug() {}, info() {}, warn() {}, error() {} },
-    });
-    this.client.middlewareStack.add(
-      (next) => (args) => {
-        const { protocol, hostname, port } = args.request as {
-          protocol: string;
-          hostname: string;
-          port?: number;
-        };
-        this.endpoint = `${protocol}//${hostname}${port ? `:${port}` : ''}`;
-        return next(args);
-      },
-      { step: 'finalizeRequest', name: 'noteEndpoint' },
-    );
+    this.url = url;
+    this.client = requests.client;
   }
 
   async put(name: string, content: Content, { crc32, signal }: PutOptions = {}): Promise<Sum> {
@@ -120,7 +69,7 @@ export class S3Store implements ObjectStore {
     const sum = { bytes: body.bytes, crc32: body.crc32 };
     requireSum(sum.crc32, crc32, name, this.url);
     const there = await this.head(name, { signal });
-    if (!there) await this.request(name, () => this.upload(key, body, signal), signal);
+    if (!there) await this.requests.send(name, () => this.upload(key, body, signal), signal);
     else if (!(await this.holds(there, sum, signal))) throw storeExists(name, this.url);
     return sum;
   }
@@ -128,7 +77,9 @@ export class S3Store implements ObjectStore {
   private async upload(key: string, body: Body, signal?: AbortSignal): Promise<void> {
     const target = { Bucket: this.bucket, Key: key, ContentLength: body.bytes };
     if ('memory' in body) {
-      await this.client.send(new PutObjectCommand({ ...target, Body: body.memory }), { abortSignal: signal });
+      await this.client.send(new PutObjectCommand({ ...target, Body: body.memory }), {
+        abortSignal: signal,
+      });
       return;
     }
     const stream = createReadStream(body.file, { end: Math.max(0, body.bytes - 1) });
@@ -167,8 +118,8 @@ export class S3Store implements ObjectStore {
     { offset = 0, length = Number.POSITIVE_INFINITY, signal }: ReadOptions,
   ): Chunks {
     const key = this.key(name);
-    const leave = await this.limit.enter(signal);
-    const attempts = new Attempts(this.attempts, signal);
+    const leave = await this.requests.limit.enter(signal);
+    const attempts = this.requests.attempts(signal);
     let at = offset;
     try {
       for (;;)
@@ -183,7 +134,7 @@ export class S3Store implements ObjectStore {
           await attempts.after(error);
         }
     } catch (error) {
-      throw await this.explained(error, name, signal);
+      throw await this.requests.explained(error, name, signal);
     } finally {
       leave();
     }
@@ -200,10 +151,11 @@ export class S3Store implements ObjectStore {
     const whole = start === 0 && end === Number.POSITIVE_INFINITY;
     const range = whole ? undefined : `bytes=${start}-${end === Number.POSITIVE_INFINITY ? '' : end - 1}`;
     try {
-      const { Body } = await this.client.send(
+      const { Body, ContentRange } = await this.client.send(
         new GetObjectCommand({ Bucket: this.bucket, Key: key, Range: range }),
         { abortSignal: signal },
       );
+      if (range && !ContentRange) throw storeIo(this.url, key, 'the server has no ranges of bytes');
       return (Body as Readable | undefined) ?? [];
     } catch (error) {
       if (statusOf(error as S3Failure) === 416) return [];
@@ -213,7 +165,7 @@ export class S3Store implements ObjectStore {
 
   async head(name: string, { signal }: Cancellable = {}): Promise<ObjectInfo | undefined> {
     const command = new HeadObjectCommand({ Bucket: this.bucket, Key: this.key(name) });
-    const found = await this.request(
+    const found = await this.requests.send(
       name,
       async () => {
         try {
@@ -232,7 +184,7 @@ export class S3Store implements ObjectStore {
 
   private async requireBucket(signal?: AbortSignal): Promise<void> {
     const command = new ListObjectsV2Command({ Bucket: this.bucket, Prefix: this.prefix, MaxKeys: 1 });
-    await this.request('list', () => this.client.send(command, { abortSignal: signal }), signal);
+    await this.requests.send('list', () => this.client.send(command, { abortSignal: signal }), signal);
   }
 
   async *list(prefix: string, { signal }: Cancellable = {}): AsyncGenerator<ObjectInfo> {
@@ -240,7 +192,7 @@ export class S3Store implements ObjectStore {
     let ContinuationToken: string | undefined;
     do {
       const command = new ListObjectsV2Command({ Bucket: this.bucket, Prefix, ContinuationToken });
-      const page = await this.request(
+      const page = await this.requests.send(
         `list of ${prefix}`,
         () => this.client.send(command, { abortSignal: signal }),
         signal,
@@ -255,8 +207,8 @@ export class S3Store implements ObjectStore {
 
   async delete(names: string[], { signal }: Cancellable = {}): Promise<void> {
     const keys = names.map((name) => this.key(name));
-    await inLanes(keys, this.inFlight, (Key) =>
-      this.request(
+    await inLanes(keys, this.requests.inFlight, (Key) =>
+      this.requests.send(
         `delete of ${Key}`,
         async () => {
           const command = new DeleteObjectCommand({ Bucket: this.bucket, Key });
@@ -279,30 +231,6 @@ export class S3Store implements ObjectStore {
 
   private key(name: string): string {
     return this.prefix + checkedName('object name', name);
-  }
-
-  /** Sends one request, again after errors that pass. */
-  private async request<T>(what: string, send: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const leave = await this.limit.enter(signal);
-    const attempts = new Attempts(this.attempts, signal);
-    try {
-      for (;;)
-        try {
-          return await send();
-        } catch (error) {
-          await attempts.after(error);
-        }
-    } catch (error) {
-      throw await this.explained(error, what, signal);
-    } finally {
-      leave();
-    }
-  }
-
-  private async explained(error: unknown, what: string, signal?: AbortSignal): Promise<unknown> {
-    if (signal?.aborted) return signal.reason;
-    const credentials = isDenied(error) ? credentialsNamed(await this.client.config.credentials()) : '';
-    return asS3Error(error, this, what, credentials);
   }
 }
 

@@ -3,9 +3,9 @@ import { writeSync } from 'node:fs';
 import { openObjectStore } from '../../../src/storage/index.js';
 import { bytesOf } from './contract.js';
 
-/** Name and content of the object of a number, from a few bytes to a few MB. */
+/** Name and content of the object of a number, of a few bytes or of 8 MB. */
 export function objectOf(n: number): { name: string; bytes: Buffer } {
-  return { name: `tiles/${n % 5}/${n}`, bytes: bytesOf(n % 3 === 0 ? n : 1_000_000 + n * 1000, n) };
+  return { name: `tiles/${n % 5}/${n}`, bytes: bytesOf(n % 3 === 0 ? n : 8_000_000 + n, n) };
 }
 
 const [url, first] = process.argv.slice(2);
