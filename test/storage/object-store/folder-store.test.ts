@@ -100,6 +100,20 @@ test('folders that are empty go with their last object', async (t) => {
   assert.deepEqual(await readdir(folder), ['.tmp']);
 });
 
+test('a folder that a delete finds empty takes new objects all the same', async (t) => {
+  const store = await openAt(await tempFolder(t));
+  const comeAndGo = async (lane: number) => {
+    for (let i = 0; i < 150; i++) {
+      const name = `a/b/c/d/${lane}`;
+      await store.put(name, Buffer.from(`${i}`));
+      assert.equal(`${await store.get(name)}`, `${i}`);
+      await store.delete([name]);
+    }
+  };
+  await Promise.all([0, 1, 2].map(comeAndGo));
+  assert.deepEqual(await namesIn(store), []);
+});
+
 test('what is foreign to the store is not listed', async (t) => {
   const folder = await tempFolder(t);
   const store = await openAt(folder);
