@@ -20,16 +20,41 @@ const env = { ...process.env, PATH: [tools, process.env.PATH].join(delimiter) };
 const hasHelm = spawnSync('helm', ['version'], { env }).status === 0;
 const noHelm = hasHelm ? false : 'helm is missing; tools/install-deploy-tools.sh installs it';
 
-for (const what of ['chart', 'compose', 'dockerfile']) {
-  test(`${what}: the check passes`, (t) => {
-    const { status, stdout, stderr } = spawnSync('bash', [join(root, 'tools/check-deploy.sh'), what], {
-      env,
-      encoding: 'utf8',
-    });
-    if (status === 77) return t.skip(stderr.trim());
-    assert.equal(status, 0, stdout + stderr);
-  });
+/** What the check prints; undefined where a tool is missing, with which the test is skipped. */
+function check(t: TestContext, what: 'chart' | 'compose' | 'dockerfile'): string | undefined {
+  const script = join(root, 'tools/check-deploy.sh');
+  const { status, stdout, stderr } = spawnSync('bash', [script, what], { env, encoding: 'utf8' });
+  if (status === 77) {
+    t.skip(stderr.trim());
+    return undefined;
+  }
+  assert.equal(status, 0, stdout + stderr);
+  return stdout;
 }
+
+test('the chart is good by the schemas of Kubernetes', (t) => {
+  check(t, 'chart');
+});
+
+test('the Dockerfile passes the linter', (t) => {
+  check(t, 'dockerfile');
+});
+
+interface ComposeFile {
+  services: Record<string, { depends_on?: object; volumes?: { source: string }[] }>;
+  volumes: object;
+}
+
+test('the compose file is good by its schema, and names only what it has', (t) => {
+  const printed = check(t, 'compose');
+  if (printed === undefined) return;
+  const { services, volumes }: ComposeFile = JSON.parse(printed);
+  for (const [name, service] of Object.entries(services)) {
+    for (const other of Object.keys(service.depends_on ?? {}))
+      assert.ok(other in services, `${name} depends on ${other}`);
+    for (const { source } of service.volumes ?? []) assert.ok(source in volumes, `${name} mounts ${source}`);
+  }
+});
 
 function helm(values: string[]): { status: number | null; stdout: string; stderr: string } {
   const args = ['template', 'tilewright', chart, '--namespace', 'tiles', '--kube-version', '1.37', ...values];
