@@ -19,6 +19,7 @@ import {
   positiveInteger,
   type TargetOptions,
   withCloudModel,
+  withResources,
   withTarget,
 } from '../options.js';
 import { count, duration, note, print, printJson, progressLine } from '../output.js';
@@ -86,22 +87,24 @@ export function ingestCommand(): Command {
       'send the files to the server, which else looks for them on its own disk; zip or tar folders',
     ),
   );
-  return withTarget(withCloudModel(command)).action(async (paths: string[], flags: IngestFlags) => {
-    const target = await openTarget(flags, { create: true });
-    const signal = interruptSignal();
-    try {
-      if (flags.watch) {
-        await watch(target, paths, flags, signal);
-        return;
+  return withTarget(withResources(withCloudModel(command))).action(
+    async (paths: string[], flags: IngestFlags) => {
+      const target = await openTarget(flags, { create: true });
+      const signal = interruptSignal();
+      try {
+        if (flags.watch) {
+          await watch(target, paths, flags, signal);
+          return;
+        }
+        const results = await ingest(target, paths, flags, signal);
+        if (flags.format === 'json') printJson(results);
+        else printResults(results, target.name);
+        if (results.failed.length > 0) process.exitCode = results.scenes.length > 0 ? 3 : 1;
+      } finally {
+        await target.close();
       }
-      const results = await ingest(target, paths, flags, signal);
-      if (flags.format === 'json') printJson(results);
-      else printResults(results, target.name);
-      if (results.failed.length > 0) process.exitCode = results.scenes.length > 0 ? 3 : 1;
-    } finally {
-      await target.close();
-    }
-  });
+    },
+  );
 }
 
 async function ingest(
