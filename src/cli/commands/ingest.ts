@@ -22,7 +22,7 @@ import {
   withResources,
   withTarget,
 } from '../options.js';
-import { count, duration, note, print, printJson, progressLine } from '../output.js';
+import { count, duration, note, print, printJson, progressLine, warningLines } from '../output.js';
 import { type OpenTarget, openTarget } from '../target.js';
 import { settledInputs } from '../watch.js';
 
@@ -146,14 +146,8 @@ async function ingest(
   }
 }
 
-/** The same warning of many scenes is told once. */
 function noteWarnings({ scenes, passedOver, failed }: IngestResults): void {
-  const ids = new Map<string, string[]>();
-  for (const { id, warnings } of scenes)
-    for (const warning of warnings) ids.set(warning, [...(ids.get(warning) ?? []), id]);
-  for (const [warning, [first, ...others]] of ids) {
-    note(`warning: ${first}${others.length > 0 ? ` and ${count(others.length, 'other')}` : ''}: ${warning}`);
-  }
+  for (const line of warningLines(scenes)) note(`warning: ${line}`);
   if (passedOver.length > 0)
     note(
       `warning: ${count(passedOver.length, 'folder')} below not looked into; name what is meant: ${passedOver.join(', ')}`,
