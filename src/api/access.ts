@@ -1,8 +1,8 @@
 /**
  * Who may do what. A token of the scope `write` opens everything, one of the scope `read` the reads; reads are open to all
- * where the server has no token for them. Reads are open to other origins too. Without any token the server is bound to
- * loopback, and then only requests that name loopback are answered and pages of other origins may not write, so that a web
- * page in a browser on this machine cannot reach it by DNS rebinding or cross-site requests.
+ * where the server has no token for them, and files of the program itself always are. Reads are open to other origins too.
+ * Without any token the server is bound to loopback, and then only requests that name loopback are answered and pages of other
+ * origins may not write, so that a web page in a browser on this machine cannot reach it by DNS rebinding or cross-site requests.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -20,6 +20,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** True for routes that change something or start work. */
     write?: boolean;
+    /** True for routes that hold no data of the store: open to all, whatever the token. */
+    open?: boolean;
   }
   interface FastifyRequest {
     /** The request carries the secret of the data folder's lock: it comes from the user who runs the server. */
@@ -77,7 +79,7 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
     request.isOwner = same(given, ownerSecret);
     const mayWrite = request.isOwner || same(given, token);
     const mayRead = mayWrite || same(given, readToken) || !readToken;
-    const write = request.routeOptions.config.write === true;
+    const { write = false, open = false } = request.routeOptions.config;
     if (!write) {
       reply
         .header('access-control-allow-origin', '*')
@@ -91,7 +93,7 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
       const { origin } = request.headers;
       if (origin !== undefined && !LOOPBACK.test(origin.replace(/^https?:\/\//, '')))
         throw foreignOrigin(origin);
-    } else if (!mayRead) refuse(reply, given, false);
+    } else if (!mayRead && !open) refuse(reply, given, false);
   });
   server.options('/*', { schema: { hide: true } }, async (request, reply) => {
     const wanted = request.headers['access-control-request-method'] ?? 'GET';

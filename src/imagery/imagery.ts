@@ -9,7 +9,7 @@ import { LARGEST_ZOOM, type MapTile, mapPixels, wholeCell } from './cell-view.js
 import { noMapTile, tooFarOut } from './errors.js';
 import type { Expression } from './expression/ast.js';
 import { leastCloudy } from './least-cloudy.js';
-import { type Look, type LookParams, lookOf } from './look.js';
+import { type ColourScale, colourScaleOf, type Look, type LookParams, lookOf } from './look.js';
 import { mosaic, type Picture, planesOf, type Source } from './mosaic.js';
 import { encodePicture, type PictureFormat, paint } from './paint.js';
 import type { Region } from './region.js';
@@ -49,6 +49,8 @@ export interface MapExtent {
   /** Milliseconds since 1970 of all that it has. */
   start: number | null;
   end: number | null;
+  /** What the colours of the look stand for, where it has one measured band. */
+  colourScale: ColourScale | undefined;
 }
 
 const CACHE_BYTES = 128e6;
@@ -124,7 +126,7 @@ export class Imagery {
     const reference = await this.reference(collection.id, source);
     const extent = collectionExtents(this.source.storage.index).get(collection.id);
     if (!reference || !extent) return undefined;
-    await this.look(reference, look);
+    const colourScale = colourScaleOf(await this.look(reference, look));
     const { bbox: bounds, start, end } = extent;
     const minZoom = smallestZoom(collection);
     const finest = Math.max(finestZoom(reference), zoomOfFinest(collection, (bounds[1] + bounds[3]) / 2));
@@ -133,7 +135,8 @@ export class Imagery {
     const shown = fit < minZoom ? cellBbox(gridByName(reference.grid), reference.geocode) : bounds;
     const [west, south, east, north] = shown;
     const zoom = Math.min(maxZoom, Math.max(minZoom, zoomOf(shown)));
-    return { bounds, minZoom, maxZoom, center: [(west + east) / 2, (south + north) / 2, zoom], start, end };
+    const center: MapExtent['center'] = [(west + east) / 2, (south + north) / 2, zoom];
+    return { bounds, minZoom, maxZoom, center, start, end, colourScale };
   }
 
   /** Values of an expression at a place by date. Throws TW_IMAGERY_BAND, _TOO_MUCH, _TILE_FILE. */

@@ -66,6 +66,27 @@ export async function lookOf(source: Source, reference: TileRecord, params: Look
   return { ...subject, ramp, legend, ranges: values.map(middleOf) };
 }
 
+/** What the colours of a picture of one measured band stand for. */
+export interface ColourScale {
+  /** Values up to this have the first colour. */
+  low: number;
+  /** Values from this on have the last one. */
+  high: number;
+  /** `#rrggbb` at equal distances from low to high. */
+  colours: string[];
+}
+
+/** Every 15th of the 256 colours of a ramp: its first and its last too. */
+const SHOWN_COLOURS = Array.from({ length: 18 }, (_, i) => 15 * i);
+
+/** Undefined where there are three bands, or codes. */
+export function colourScaleOf({ ranges, ramp, legend }: Look): ColourScale | undefined {
+  if (legend || ranges.length !== 1) return undefined;
+  const [[low, high]] = ranges;
+  const colours = SHOWN_COLOURS.map((i) => [0, 1, 2].map((channel) => (ramp ? ramp[3 * i + channel] : i)));
+  return { low, high, colours: colours.map((rgb) => `#${Buffer.from(rgb).toString('hex')}`) };
+}
+
 const isDefault = ({ expression, assets, bidx }: LookParams) => !expression && !assets && !bidx;
 
 const COLOURS = ['red', 'green', 'blue'];

@@ -1,5 +1,6 @@
 /** Places of which series are made: a point, or the inside of polygons, in degrees. */
 import type { Bbox, Grid } from '../geocode/index.js';
+import { longitudeFirst } from '../query/index.js';
 import { badRegion } from './errors.js';
 
 type Point = readonly [lon: number, lat: number];
@@ -61,7 +62,11 @@ function pointOf(value: unknown): Point {
   const [lon, lat] = Array.isArray(value) ? (value as unknown[]) : [];
   if (typeof lon !== 'number' || typeof lat !== 'number' || !Number.isFinite(lon + lat))
     throw badRegion(`${JSON.stringify(value)} is no point`);
-  if (Math.abs(lon) > 180 || Math.abs(lat) > 90) throw badRegion(`${lon},${lat} is beyond 180 or 90 degrees`);
+  if (Math.abs(lat) > 90)
+    throw badRegion(
+      `${lon},${lat} is beyond 90 degrees of latitude; ${longitudeFirst([[lon, lat]], `${lat},${lon}`)}`,
+    );
+  if (Math.abs(lon) > 180) throw badRegion(`${lon},${lat} is beyond 180 degrees of longitude`);
   return [lon, lat];
 }
 

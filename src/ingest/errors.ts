@@ -49,6 +49,14 @@ export const badOption = defineError(
     `${option} ${value} cannot be used: expected ${expected}`,
 );
 
+export const badScale = defineError(
+  'TW_INGEST_BAD_SCALE',
+  400,
+  'Scale and offset of a band make one value, or no number, of all its values. Say what they are with `--scale` and `--offset`.',
+  (path: string, band: string, scale: number, offset: number) =>
+    `${path}: stored * ${scale} + ${offset} makes one value, or no number, of all values of band ${band}. Give the right --scale and --offset.`,
+);
+
 export const bandsDiffer = defineError(
   'TW_INGEST_BANDS_DIFFER',
   400,

@@ -1,5 +1,6 @@
 /** What the tiles of a collection are: `summaries` and `item_assets` of its STAC document. */
 import type { ColumnIndex } from '../storage/index.js';
+import { onceAChange } from './once-a-change.js';
 import type { StacCollection } from './stac-collection.js';
 import type { GroupAsset, StacAsset, StacItem } from './stac-item.js';
 
@@ -28,8 +29,10 @@ interface Kind {
 
 const nothing = (): Range => ({ minimum: Infinity, maximum: -Infinity });
 
-/** The contents of the collections that have tiles, by their ids, from the index in one pass. */
-export function collectionContents(index: ColumnIndex): Map<string, CollectionContent> {
+/** The contents of the collections that have tiles, by their ids, from the index in one pass after each change of it. */
+export const collectionContents = onceAChange(findContents);
+
+function findContents(index: ColumnIndex): ReadonlyMap<string, CollectionContent> {
   const { collection, platform, source, cloud, coverage } = index.columns;
   const kinds = new Map<number, Kind>();
   let last = -1;

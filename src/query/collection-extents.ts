@@ -1,5 +1,6 @@
 import { type Bbox, cellBbox, grids } from '../geocode/index.js';
 import type { ColumnIndex } from '../storage/index.js';
+import { onceAChange } from './once-a-change.js';
 import type { CollectionExtent } from './stac-collection.js';
 
 interface Extent {
@@ -8,8 +9,10 @@ interface Extent {
   end: number;
 }
 
-/** Where and when each collection that has tiles has them, from the index in one pass; by the collections' ids. */
-export function collectionExtents(index: ColumnIndex): Map<string, CollectionExtent> {
+/** Where and when each collection that has tiles has them, by their ids, from the index in one pass after each change of it. */
+export const collectionExtents = onceAChange(findExtents);
+
+function findExtents(index: ColumnIndex): ReadonlyMap<string, CollectionExtent> {
   const { collection, grid, key, precision, start, end } = index.columns;
   const extents = new Map<number, Extent>();
   // Rows come cell by cell, and mostly collection by collection: what the row before was of need not be looked at again.

@@ -13,8 +13,12 @@ export const badDatetime = defineError(
   'TW_QUERY_DATETIME',
   400,
   'A datetime is not an RFC 3339 instant or an interval of two. Correct it; times need a zone.',
-  (given: string, why: string) =>
-    `datetime "${given}" ${why}: give an instant or an interval, for example 2018-07-10T00:00:00Z/2018-07-31T23:59:59Z or 2018-07-10T00:00:00Z/..`,
+  (given: string, why: string, example?: string) =>
+    `datetime "${given}" ${why}: ${
+      example === undefined
+        ? 'give an instant or an interval, for example 2018-07-10T00:00:00Z/2018-07-31T23:59:59Z or 2018-07-10T00:00:00Z/..'
+        : `write ${example}`
+    }`,
 );
 
 export const badPercent = defineError(

@@ -8,7 +8,8 @@ export interface TimeRange {
 }
 
 const DATE = String.raw`(\d{4})-(\d\d)-(\d\d)`;
-const DATE_PATTERN = new RegExp(`^${DATE}$`);
+/** A year, a month or a day. */
+const PERIOD_PATTERN = /^(\d{4})(?:-(\d\d)(?:-(\d\d))?)?$/;
 /** RFC 3339, section 5.6: date-time. */
 const INSTANT_PATTERN = new RegExp(
   String.raw`^${DATE}t(\d\d):(\d\d):(\d\d)(\.\d+)?(?:z|([+-])(\d\d):(\d\d))$`,
@@ -17,13 +18,16 @@ const INSTANT_PATTERN = new RegExp(
 const DAY = 86_400_000;
 const MINUTE = 60_000;
 
+/** Which ends without a time are taken, each for all of it in UTC: days alone, or months and years too. */
+export type Dates = 'none' | 'days' | 'periods';
+
 /**
- * An instant, or an interval A/B of two, of which one may be open (`..` or nothing). `plainDates` also takes dates: the
- * whole day in UTC. Digits below a millisecond are cut off. Throws TW_QUERY_DATETIME.
+ * An instant, or an interval A/B of two, of which one may be open (`..` or nothing). Digits below a millisecond are cut off.
+ * Throws TW_QUERY_DATETIME.
  */
-export function parseDatetime(text: string, { plainDates = false } = {}): TimeRange {
+export function parseDatetime(text: string, { dates = 'none' }: { dates?: Dates } = {}): TimeRange {
   const ends = text.split('/');
-  const parse = (end: string) => parseEnd(end, text, plainDates);
+  const parse = (end: string) => parseEnd(end, text, dates);
   if (ends.length === 1) {
     const [start, last] = parse(text);
     return { start, end: last };
@@ -38,23 +42,43 @@ export function parseDatetime(text: string, { plainDates = false } = {}): TimeRa
   return range;
 }
 
-/** First and last millisecond of an instant or a day. */
-function parseEnd(end: string, given: string, plainDates: boolean): [first: number, last: number] {
+/** A range with times, as every API takes it. */
+export function writeDatetime({ start, end }: TimeRange): string {
+  const iso = (time: number | undefined) =>
+    time === undefined ? '..' : new Date(time).toISOString().replace('.000Z', 'Z');
+  return `${iso(start)}/${iso(end)}`;
+}
+
+/** First and last millisecond of an instant, a day, a month or a year. */
+function parseEnd(end: string, given: string, dates: Dates): [first: number, last: number] {
   const instant = INSTANT_PATTERN.exec(end);
   if (instant) {
     const time = instantOf(instant);
     if (time === undefined) throw badDatetime(given, `has a part out of its range in "${end}"`);
     return [time, time];
   }
-  const plain = DATE_PATTERN.exec(end);
-  if (!plain) throw badDatetime(given, `has an end that is not an RFC 3339 time with a zone: "${end}"`);
-  if (!plainDates) throw badDatetime(given, `has a date without a time: "${end}"`);
-  const first = dayOf(plain);
-  if (first === undefined) throw badDatetime(given, `has a day that does not exist: "${end}"`);
-  return [first, first + DAY - 1];
+  const period = PERIOD_PATTERN.exec(end);
+  if (!period) throw badDatetime(given, `has an end that is not an RFC 3339 time with a zone: "${end}"`);
+  const range = periodOf(period);
+  if (!range) throw badDatetime(given, `has a date that does not exist: "${end}"`);
+  const isDay = period[3] !== undefined;
+  if (dates === 'periods' || (dates === 'days' && isDay)) return range;
+  const example = writeDatetime(parseDatetime(given, { dates: 'periods' }));
+  throw badDatetime(given, `has no ${dates === 'days' ? 'day' : 'time'} in "${end}"`, example);
 }
 
-function dayOf([, year, month, dayOfMonth]: RegExpExecArray): number | undefined {
+/** Undefined where the calendar has none. */
+function periodOf([, year, month, dayOfMonth]: RegExpExecArray): [first: number, last: number] | undefined {
+  const first = dayOf(['', year, month ?? '01', dayOfMonth ?? '01']);
+  if (first === undefined) return undefined;
+  if (dayOfMonth !== undefined) return [first, first + DAY - 1];
+  const next = new Date(first);
+  if (month === undefined) next.setUTCFullYear(next.getUTCFullYear() + 1);
+  else next.setUTCMonth(next.getUTCMonth() + 1);
+  return [first, next.getTime() - 1];
+}
+
+function dayOf([, year, month, dayOfMonth]: readonly string[]): number | undefined {
   const text = `${year}-${month}-${dayOfMonth}`;
   const time = Date.parse(`${text}T00:00:00Z`);
   // Some days that do not exist are read as days of the next month.

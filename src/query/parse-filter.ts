@@ -84,10 +84,10 @@ export const filterQuery = {
 const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84';
 
 /**
- * The filter of some parameters. `plainDates` also takes dates without a time (whole days in UTC), which STAC APIs must
+ * The filter of some parameters. `periods` also takes days, months and years without a time (in UTC), which STAC APIs must
  * refuse. Throws TW_QUERY_*.
  */
-export function parseFilter(params: FilterParams, { plainDates = false } = {}): Filter {
+export function parseFilter(params: FilterParams, { periods = false } = {}): Filter {
   const { ids, collections, datetime, minCloud, maxCloud, minCoverage, source, platform } = params;
   const conditions: Filter[] = [];
   if (ids !== undefined) conditions.push({ op: 'in', property: 'id', values: parseList('ids', ids) });
@@ -97,7 +97,7 @@ export function parseFilter(params: FilterParams, { plainDates = false } = {}): 
   }
   conditions.push(...areaOf(params), ...geocodeOf(params));
   if (datetime !== undefined) {
-    const { start = null, end = null } = parseDatetime(datetime, { plainDates });
+    const { start = null, end = null } = parseDatetime(datetime, { dates: periods ? 'periods' : 'none' });
     conditions.push({ op: 't_intersects', property: 'datetime', period: [start, end] });
   }
   if (minCloud !== undefined) {

@@ -11,7 +11,15 @@ export { inflateStart } from './inflate.js';
 export { assessFrom, cloudCoverOf, coverageOf, histogramOf, unassessedMask } from './mask.js';
 export { type OdlNode, odlList, odlNodes, parseOdl } from './odl.js';
 export { openFile } from './open-file.js';
-export { bytesPerSample, DATA_TYPES, emptyPixel, newPixels, pixelsOf, storedNodata } from './pixels.js';
+export {
+  bytesPerSample,
+  DATA_TYPES,
+  emptyPixel,
+  lowestPixel,
+  newPixels,
+  pixelsOf,
+  storedNodata,
+} from './pixels.js';
 export { undoDifferences, undoFloatPredictor } from './predictor.js';
 export { readAllRows, readRaster, readRows, readWindow, readWindowInto } from './read.js';
 export { type FileKind, fileKind, SIGNATURE_BYTES } from './recognise.js';

@@ -37,11 +37,17 @@ export class ColumnIndex {
   private rows = Rows.empty(this.names, 0);
   private rowsById = new Map<string, number>();
   private present = 0;
+  private changed = 0;
   private merging: Generator<void, Merged> | undefined;
 
   /** Number of tiles. */
   get size(): number {
     return this.present;
+  }
+
+  /** Goes up with every change of what it holds: what was found out at the same number still holds. */
+  get changes(): number {
+    return this.changed;
   }
 
   get columns(): Columns {
@@ -83,6 +89,7 @@ export class ColumnIndex {
     this.rows = Rows.empty(this.names, 0);
     this.rowsById = new Map();
     this.present = 0;
+    this.changed++;
     this.merging = undefined;
     for (const record of records) this.append(record);
     this.merge();
@@ -94,6 +101,7 @@ export class ColumnIndex {
     this.rows = new Rows(this.names, image);
     this.rowsById = new Map();
     this.present = 0;
+    this.changed++;
     this.merging = undefined;
     const { removed, cells, columns, used } = this.rows;
     for (let row = 0; row < used; row++) {
@@ -231,6 +239,7 @@ export class ColumnIndex {
     this.drop(record.id);
     this.rowsById.set(record.id, row);
     this.present++;
+    this.changed++;
   }
 
   private drop(id: string): void {
@@ -239,6 +248,7 @@ export class ColumnIndex {
     this.rows.remove(row);
     this.rowsById.delete(id);
     this.present--;
+    this.changed++;
   }
 
   // Merging

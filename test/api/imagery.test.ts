@@ -60,6 +60,13 @@ test('pictures over HTTP', async (t) => {
     assert.equal(address.searchParams.get('tile_format'), null);
     const real = new URL(json.tiles[0].replace('{z}', map.z).replace('{x}', map.x).replace('{y}', map.y));
     assert.equal((await get(real.pathname + real.search)).statusCode, 200);
+    const { low, high, colours } = json.colour_scale;
+    assert.deepEqual([low, high, colours[0], colours.at(-1)], [-1, 1, '#440154', '#fde724']);
+    const grey = (await get('/xyz/test/tilejson.json?assets=nir')).json().colour_scale;
+    assert.ok(grey.low < grey.high);
+    assert.deepEqual([grey.colours[0], grey.colours.at(-1)], ['#000000', '#ffffff']);
+    assert.equal((await get('/xyz/test/tilejson.json?assets=mask')).json().colour_scale, undefined);
+    assert.equal((await get('/xyz/test/tilejson.json')).json().colour_scale, undefined);
   });
 
   await t.test('TileJSON says where to look, and when what it shows was seen', async () => {

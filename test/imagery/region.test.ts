@@ -17,3 +17,17 @@ test('a place is a geometry, a Feature, or the only Feature of a file as QGIS an
   ])
     assert.throws(() => parseRegion(given), { code: 'TW_IMAGERY_REGION' });
 });
+
+test('a point whose latitude is beyond 90 is told with the order, and the other way round where that is a place', () => {
+  const message = (...coordinates: number[]) => {
+    try {
+      parseRegion({ type: 'Point', coordinates });
+    } catch (error) {
+      return String(error);
+    }
+    return '';
+  };
+  assert.match(message(-33.9, 151.2), /longitude comes first, so perhaps 151\.2,-33\.9 is meant/);
+  assert.match(message(100, 95), /beyond 90 degrees of latitude; longitude comes first; give/);
+  assert.match(message(181, 10), /beyond 180 degrees of longitude/);
+});

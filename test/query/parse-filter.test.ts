@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { TilewrightError } from '../../src/errors.js';
-import { all, type FilterParams, parseDatetime, parseFilter, rawUnlessAsked } from '../../src/query/index.js';
+import {
+  all,
+  type FilterParams,
+  parseDatetime,
+  parseFilter,
+  rawUnlessAsked,
+  writeDatetime,
+} from '../../src/query/index.js';
 
 test('every parameter becomes its part of the filter', () => {
   const text: FilterParams = {
@@ -67,6 +74,21 @@ test('boxes', () => {
   ]) {
     assert.throws(() => parseFilter({ bbox }), { code: 'TW_QUERY_BBOX' }, bbox);
   }
+});
+
+test('a latitude beyond 90 is told with the order, and the other way round where that is a place', () => {
+  const cases: [params: FilterParams, message: RegExp][] = [
+    [
+      { bbox: '-33.9,151.2,-33.7,151.4' },
+      /longitude comes first, so perhaps 151\.2,-33\.9,151\.4,-33\.7 is meant/,
+    ],
+    [{ bbox: [47, 114, 0, 48, 115, 9] }, /so perhaps 114,47,0,115,48,9 is meant/],
+    [{ bbox: '95,114,96,115' }, /latitude beyond 90; longitude comes first: give/],
+    [{ intersects: { type: 'Point', coordinates: [48, 114] } }, /so perhaps 114,48 is meant/],
+    [{ intersects: { type: 'Point', coordinates: [148, 114] } }, /longitude comes first\. Give/],
+    [{ filter: 'S_INTERSECTS(geometry, POINT(48 114))' }, /so perhaps 114,48 is meant/],
+  ];
+  for (const [params, message] of cases) assert.throws(() => parseFilter(params), { message });
 });
 
 test('instants and intervals', () => {
@@ -134,7 +156,7 @@ test('datetimes that are none', () => {
   ];
   for (const text of wrong) {
     assert.throws(() => parseDatetime(text), { code: 'TW_QUERY_DATETIME' }, text);
-    assert.throws(() => parseDatetime(text, { plainDates: true }), { code: 'TW_QUERY_DATETIME' }, text);
+    assert.throws(() => parseDatetime(text, { dates: 'days' }), { code: 'TW_QUERY_DATETIME' }, text);
   }
 });
 
@@ -142,7 +164,7 @@ test('plain dates are whole days, where they are taken', () => {
   const first = Date.UTC(2018, 6, 10);
   const day = 86_400_000;
   const parse = (datetime: string) => {
-    const filter = parseFilter({ datetime }, { plainDates: true });
+    const filter = parseFilter({ datetime }, { periods: true });
     return 'period' in filter && filter.period;
   };
   assert.deepEqual(parse('2018-07-10'), [first, first + day - 1]);
@@ -150,7 +172,30 @@ test('plain dates are whole days, where they are taken', () => {
   assert.deepEqual(parse('../2018-07-10'), [null, first + day - 1]);
   assert.deepEqual(parse('2018-07-10/2018-07-10T06:00:00Z'), [first, first + day / 4]);
   assert.throws(() => parse('2018-02-30'), { code: 'TW_QUERY_DATETIME' });
-  assert.throws(() => parseFilter({ datetime: '2018-07-10' }), { code: 'TW_QUERY_DATETIME' });
+});
+
+test('months and years are whole ones, where they are taken', () => {
+  const parse = (text: string) => writeDatetime(parseDatetime(text, { dates: 'periods' }));
+  const cases: [given: string, range: string][] = [
+    ['2023-07', '2023-07-01T00:00:00Z/2023-07-31T23:59:59.999Z'],
+    ['2024-02', '2024-02-01T00:00:00Z/2024-02-29T23:59:59.999Z'],
+    ['2023-12', '2023-12-01T00:00:00Z/2023-12-31T23:59:59.999Z'],
+    ['2023', '2023-01-01T00:00:00Z/2023-12-31T23:59:59.999Z'],
+    ['2023-07/2023-09', '2023-07-01T00:00:00Z/2023-09-30T23:59:59.999Z'],
+    ['2022/2023-02-03', '2022-01-01T00:00:00Z/2023-02-03T23:59:59.999Z'],
+    ['../2023', '../2023-12-31T23:59:59.999Z'],
+    ['2023-07/', '2023-07-01T00:00:00Z/..'],
+  ];
+  for (const [given, range] of cases) {
+    assert.equal(parse(given), range);
+    // Where they are not taken, the message says what to write, and that is taken.
+    const message = new RegExp(`: write ${range.replaceAll('.', '\\.')}$`);
+    assert.throws(() => parseDatetime(given), { code: 'TW_QUERY_DATETIME', message });
+    assert.deepEqual(parseDatetime(range), parseDatetime(given, { dates: 'periods' }));
+    assert.deepEqual(parseFilter({ datetime: given }, { periods: true }), parseFilter({ datetime: range }));
+  }
+  for (const wrong of ['2023-13', '2023-00', '2023-1', '23', '20230', '2023-07-', '2023-08/2023-07'])
+    assert.throws(() => parse(wrong), { code: 'TW_QUERY_DATETIME' }, wrong);
 });
 
 test('any time that is written is read back', () => {

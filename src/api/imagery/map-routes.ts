@@ -112,6 +112,7 @@ export async function mapRoutes(
         maxzoom: extent.maxZoom,
         bounds: extent.bounds,
         center: extent.center,
+        colour_scale: extent.colourScale,
       };
     },
   );
@@ -152,7 +153,7 @@ const sourceOf = ({ source = 'raw' }: FilterParams) => parseSource(source);
 /** Days may stand without a time. */
 function filterOf({ datetime, minCloud, maxCloud, minCoverage, platform, ...query }: FilterParams): Filter {
   const params = { datetime, minCloud, maxCloud, minCoverage, source: sourceOf(query), platform };
-  return parseFilter(params, { plainDates: true });
+  return parseFilter(params, { periods: true });
 }
 
 /** What the tiles of a place show changes with each ingest, so the picture itself is its ETag. */

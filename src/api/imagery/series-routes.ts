@@ -37,7 +37,7 @@ export async function seriesRoutes(
       const { dates, skipped } = await services.imagery.series({
         region,
         expression: parseExpression(expression),
-        filter: rawUnlessAsked(parseFilter(params, { plainDates: true })),
+        filter: rawUnlessAsked(parseFilter(params, { periods: true })),
       });
       return {
         expression,

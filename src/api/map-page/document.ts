@@ -38,8 +38,17 @@ export const document = `<!doctype html>
     </form>
   </details>
   <p id="message" role="status"></p>
+  <form id="access" hidden>
+    <label>Token <input type="password" id="token" autocomplete="off" required></label>
+    <button>Open</button>
+    <p>It is one of those that the server was started with (--read-token or --token). It is kept until this tab closes.</p>
+  </form>
   <section id="place" aria-live="polite"><p>Click the map to see the dates of a place.</p></section>
 </aside>
-<main id="map"></main>
+<main>
+  <div id="map"></div>
+  <p id="busy" role="status" hidden>Loading …</p>
+  <figure id="legend" hidden></figure>
+</main>
 </html>
 `;

@@ -11,24 +11,42 @@ const CSS = 'text/css; charset=utf-8';
 const SCRIPT = 'text/javascript; charset=utf-8';
 
 /** Modules of the page, compiled with the server. */
-const MODULES = ['api', 'chart', 'graticule', 'leaflet-global', 'looks', 'page', 'place'];
+const MODULES = [
+  'access',
+  'address',
+  'api',
+  'chart',
+  'graticule',
+  'leaflet-global',
+  'legend',
+  'looks',
+  'page',
+  'place',
+];
 
-/** Nothing from elsewhere, no scripts in the page itself; Leaflet's empty picture is a data address. */
+/**
+ * Nothing from elsewhere, no scripts in the page itself. Leaflet's empty picture is a data address; pictures that are fetched with
+ * a token are blobs.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src 'self' data:",
+  "img-src 'self' data: blob:",
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** What lies here is in every release of the program; the page itself asks for the token that data needs. */
+const OPEN = { open: true };
+
 export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
   server.get(
     '/map',
     {
+      config: OPEN,
       schema: {
         summary: 'A page that shows collections on a map',
         tags: ['maps'],
@@ -38,7 +56,7 @@ export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
     async (request, reply) => send(request, reply, HTML, document),
   );
   const serve = (name: string, type: string, text: () => Promise<string>) =>
-    server.get(`/map/${name}`, { schema: { hide: true } }, async (request, reply) =>
+    server.get(`/map/${name}`, { config: OPEN, schema: { hide: true } }, async (request, reply) =>
       send(request, reply, type, await text()),
     );
   const file = (address: string) => () => readFile(new URL(address), 'utf8');

@@ -17,16 +17,18 @@ aside { overflow-y: auto; padding: 1rem; border-right: 1px solid var(--rule); }
 summary { font-weight: 650; font-size: 1.1rem; cursor: pointer; }
 form, #bands { display: grid; grid-template-columns: minmax(0, 1fr); gap: .75rem; }
 form { margin-top: .75rem; }
-#bands[hidden] { display: none; }
+[hidden] { display: none !important; }
 label { display: block; color: var(--faint); font-size: .85rem; }
 .pair { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: .5rem; }
 select, input:not([type=checkbox]) {
   display: block; width: 100%; margin-top: .15rem; font: inherit; font-size: .95rem; color: var(--ink);
 }
-select, input[type=date], input[type=number] {
+select, input[type=date], input[type=number], input[type=password], button {
   min-height: 2.2rem; padding: .25rem .4rem; background: var(--paper); border: 1px solid var(--rule); border-radius: 4px;
 }
 input { accent-color: var(--accent); }
+button { font: inherit; color: var(--ink); cursor: pointer; }
+#access p { margin: 0; color: var(--faint); font-size: .85rem; }
 output { color: var(--ink); }
 .check { display: flex; align-items: center; gap: .4rem; color: var(--ink); }
 #message { margin: .75rem 0; color: var(--accent); overflow-wrap: anywhere; }
@@ -46,7 +48,17 @@ a { color: var(--accent); }
 .chart .rule { stroke: var(--rule); }
 .chart .line { stroke: var(--accent); fill: none; stroke-width: 1.5; }
 .chart .dot { fill: var(--accent); }
-#map { background: var(--ground); font: inherit; }
+main { position: relative; }
+#map { height: 100%; background: var(--ground); font: inherit; }
+#busy, #legend {
+  position: absolute; z-index: 1000; pointer-events: none; margin: 0; padding: .3rem .6rem; border-radius: 4px;
+  color: var(--ink); background: var(--paper); border: 1px solid var(--rule); font-size: .85rem;
+}
+#busy { top: 10px; left: 50%; transform: translateX(-50%); }
+#legend { right: 10px; bottom: 28px; width: 12rem; display: grid; grid-template-columns: auto auto; }
+#legend figcaption, #legend .ramp { grid-column: 1 / 3; }
+#legend .ramp { height: .7rem; margin: .15rem 0; border-radius: 2px; }
+#legend span:last-child { text-align: right; }
 path.graticule { stroke: var(--faint); stroke-opacity: .35; }
 path.cell { stroke: var(--accent); stroke-opacity: .6; fill: none; }
 path.pin { stroke: #fff; stroke-width: 2; fill: #d4351c; fill-opacity: 1; }
@@ -61,8 +73,8 @@ path.pin { stroke: #fff; stroke-width: 2; fill: #d4351c; fill-opacity: 1; }
   body { grid-template: auto minmax(18rem, 1fr) auto auto / 100%; height: auto; min-height: 100%; }
   aside { display: contents; }
   #settings { grid-row: 1; padding: .75rem 1rem; }
-  #map { grid-row: 2; height: 62vh; }
-  #message { grid-row: 3; margin: 0; padding: .75rem 1rem; }
+  main { grid-row: 2; height: 62vh; }
+  #message, #access { grid-row: 3; margin: 0; padding: .75rem 1rem; }
   #place { grid-row: 4; margin: 0; padding: .75rem 1rem; }
 }
 `;

@@ -54,6 +54,7 @@ export const storeSchemas = {
     maxzoom: count,
     bounds: { type: 'array', items: number, minItems: 4, maxItems: 4 },
     center: { type: 'array', items: number, minItems: 3, maxItems: 3 },
+    'colour_scale?': object({ low: number, high: number, colours: listOf(text) }),
   }),
   Series: object({
     expression: text,

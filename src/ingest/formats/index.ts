@@ -2,6 +2,7 @@ import { dirname, join, resolve } from 'node:path';
 import { candidateAt } from '../candidate.js';
 import { noCollection, notRecognised, partOfProduct } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
+import { requireUsableValues } from '../usable-values.js';
 import { cfGrid } from './cf-grid.js';
 import { landsat } from './landsat.js';
 import { modis } from './modis.js';
@@ -42,6 +43,7 @@ export async function describeScenes(path: string, options: DescribeOptions): Pr
     const whole = noCollection.is(error) ? await productAround(candidate) : null;
     throw whole ? partOfProduct.because(error, path, whole.format.name, whole.path) : error;
   });
+  for (const scene of scenes) requireUsableValues(scene, options);
   const flags = unread();
   if (flags.length > 0)
     scenes[0].warnings.push(`${flags.join(', ')} changed nothing: ${format.name} says it by itself`);

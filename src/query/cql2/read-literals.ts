@@ -34,12 +34,11 @@ export function periodOf(literal: unknown, property: string, where: string): Ope
 }
 
 function rangeOf(literal: unknown, property: string, where: string): { start?: number; end?: number } {
-  if (typeof literal === 'string' && !literal.includes('/'))
-    return parseDatetime(literal, { plainDates: true });
+  if (typeof literal === 'string' && !literal.includes('/')) return parseDatetime(literal, { dates: 'days' });
   if (isObject(literal)) {
     const { timestamp, date, interval } = literal;
     if (typeof timestamp === 'string' && !timestamp.includes('/')) return parseDatetime(timestamp);
-    if (typeof date === 'string' && /^[\d-]+$/.test(date)) return parseDatetime(date, { plainDates: true });
+    if (typeof date === 'string' && /^[\d-]+$/.test(date)) return parseDatetime(date, { dates: 'days' });
     if (Array.isArray(interval) && interval.length === 2) return intervalOf(interval, property, where);
   }
   throw mismatch(literal, property, "a time such as TIMESTAMP('2024-06-01T00:00:00Z')", where);
@@ -49,7 +48,7 @@ function intervalOf(ends: unknown[], property: string, where: string): { start?:
   if (ends.some(isObject)) throw unsupportedCql2(where, 'an interval of properties');
   if (ends.every((end) => end === '..')) return {};
   if (ends.every((end) => typeof end === 'string' && end !== '' && !end.includes('/')))
-    return parseDatetime(ends.join('/'), { plainDates: true });
+    return parseDatetime(ends.join('/'), { dates: 'days' });
   throw mismatch(ends, property, 'an interval of two times', where);
 }
 

@@ -1,6 +1,7 @@
 /** Geometries of filters: GeoJSON (RFC 7946) or a box, in degrees, two coordinates a point. */
 import type { Bbox } from '../../geocode/index.js';
 import { badGeometry } from '../errors.js';
+import { longitudeFirst } from '../longitude-first.js';
 
 export type Point = [x: number, y: number];
 
@@ -67,8 +68,11 @@ function readList<T>(value: unknown, read: (one: unknown) => T): T[] {
 function readPoint(value: unknown): Point {
   const [x, y] = Array.isArray(value) && value.length >= 2 && value.length <= 4 ? value : [];
   if (!Number.isFinite(x) || !Number.isFinite(y)) throw badGeometry('a point is not two or three numbers');
-  if (Math.abs(x) > 180 || Math.abs(y) > 90)
-    throw badGeometry(`the point ${x}, ${y} lies beyond 180 degrees of longitude or 90 of latitude`);
+  if (Math.abs(y) > 90)
+    throw badGeometry(
+      `the point ${x},${y} lies beyond 90 degrees of latitude; ${longitudeFirst([[x, y]], `${y},${x}`)}`,
+    );
+  if (Math.abs(x) > 180) throw badGeometry(`the point ${x},${y} lies beyond 180 degrees of longitude`);
   return [x, y];
 }
 

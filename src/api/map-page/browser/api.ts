@@ -1,5 +1,6 @@
 /// <reference lib="dom" />
 /** What the page asks the server for. Addresses are relative, so that it works behind a path of a proxy. */
+import { request } from './access.js';
 
 export interface Collection {
   id: string;
@@ -10,6 +11,7 @@ export interface Collection {
 
 export interface Item {
   id: string;
+  bbox: [west: number, south: number, east: number, north: number];
   geometry: object;
   properties: Record<string, unknown>;
   assets: Record<string, { roles: string[]; 'eo:bands'?: { name: string; common_name?: string }[] }>;
@@ -26,6 +28,7 @@ export interface TileJson {
   center: [lon: number, lat: number, zoom: number];
   minzoom: number;
   maxzoom: number;
+  colour_scale?: { low: number; high: number; colours: string[] };
 }
 
 export interface Series {
@@ -35,14 +38,14 @@ export interface Series {
 /** Which tiles, as the parameters of a search name it. */
 export type Filter = { datetime?: string; maxCloud?: number };
 
-/** The answer to a question, with a body or without. Throws what the server says is wrong. */
+/** The answer to a question, with a body or without. Throws what the server says is wrong, and TokenWanted. */
 export async function ask<T>(path: string, signal: AbortSignal, body?: object): Promise<T> {
   const post = body && {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   };
-  const response = await fetch(path, { signal, ...post });
+  const response = await request(path, { signal, ...post });
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.detail ?? `${path} answers ${response.status}`);
   return answer as T;

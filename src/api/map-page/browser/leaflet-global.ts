@@ -16,6 +16,14 @@ export interface Layer {
   remove(): this;
 }
 
+export interface TileLayer extends Layer {
+  on(listeners: Record<string, () => void>): this;
+  isLoading(): boolean;
+  getTileUrl(place: object): string;
+  /** Makes the element of a map tile, and tells when it is there. */
+  createTile(place: object, done: (error: Error | null, tile: HTMLElement) => void): HTMLElement;
+}
+
 export interface LayerGroup extends Layer {
   clearLayers(): this;
 }
@@ -28,6 +36,7 @@ export interface LeafletMap {
   getBoundsZoom(bounds: [Point, Point]): number;
   getBounds(): Bounds;
   getZoom(): number;
+  getCenter(): { lat: number; lng: number };
   getSize(): { x: number; y: number };
   containerPointToLatLng(point: [x: number, y: number]): { lat: number; lng: number };
   invalidateSize(): this;
@@ -36,7 +45,7 @@ export interface LeafletMap {
 
 export interface Leaflet {
   map(id: string, options: object): LeafletMap;
-  tileLayer(template: string, options: object): Layer;
+  tileLayer(template: string, options: object): TileLayer;
   polyline(points: Point[], options: object): Layer;
   circleMarker(point: Point, options: object): Layer;
   marker(point: Point, options: object): Layer;

@@ -1,10 +1,13 @@
 /// <reference lib="dom" />
 /** The map page: a collection as a map, with the choices of its form; a click shows what is there. */
+import { keepToken, TokenWanted, tileLayer } from './access.js';
+import { type Place, readAddress, type Shown, writeAddress } from './address.js';
 import { ask, type Collection, type Filter, type Found, inSearch, type TileJson } from './api.js';
 import { addGraticule } from './graticule.js';
 import { L, type Layer } from './leaflet-global.js';
+import { showLegend } from './legend.js';
 import { type Band, bandsOf, type Look, looksOf } from './looks.js';
-import { type Place, showPlace } from './place.js';
+import { showPlace } from './place.js';
 
 const byId = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
 const collection = byId<HTMLSelectElement>('collection');
@@ -31,6 +34,8 @@ let smallest = 0;
 /** Whether the view has more tiles than outlines are drawn of. */
 let crowded = false;
 let place: Place | undefined;
+/** What the address asks for, until it is shown. */
+let wanted: Shown | undefined = readAddress(location.hash);
 
 /** Work of one kind at a time: what is begun anew ends what went on. */
 function lastOnly(work: (signal: AbortSignal) => Promise<void>): () => void {
@@ -40,7 +45,9 @@ function lastOnly(work: (signal: AbortSignal) => Promise<void>): () => void {
     current = new AbortController();
     const { signal } = current;
     work(signal).catch((error) => {
-      if (!signal.aborted) tell(error.message);
+      if (signal.aborted) return;
+      tell(error.message);
+      if (error instanceof TokenWanted) byId('access').hidden = false;
     });
   };
 }
@@ -48,6 +55,39 @@ function lastOnly(work: (signal: AbortSignal) => Promise<void>): () => void {
 const tell = (message: string) => {
   byId('message').textContent = message;
 };
+
+const setBusy = (is: boolean) => {
+  byId('busy').hidden = !is;
+};
+
+const FIELDS = ['collection', 'from', 'to', 'cloud', 'look'];
+const BAND_FIELDS = ['band', 'low', 'high', 'colours'];
+const untouched = new Map([...FIELDS, ...BAND_FIELDS].map((id) => [id, field(id)]));
+
+/** Lets the address say what is shown. */
+function keepAddress(): void {
+  if (wanted) return;
+  const { lat, lng: lon } = map.getCenter();
+  const fields = look.value === 'band' ? [...FIELDS, ...BAND_FIELDS] : FIELDS;
+  const touched = fields.filter((id) => field(id) !== untouched.get(id));
+  const choices = Object.fromEntries(touched.map((id) => [id, field(id)]));
+  history.replaceState(
+    null,
+    '',
+    `#${writeAddress({ view: { zoom: map.getZoom(), lat, lon }, place, choices })}`,
+  );
+}
+
+/** Sets the fields of which the address says something that they can be. */
+function setFields(ids: string[]): void {
+  for (const id of ids) {
+    const value = wanted?.choices[id];
+    const input = byId<HTMLInputElement | HTMLSelectElement>(id);
+    if (value === undefined) continue;
+    if ('options' in input && ![...input.options].some((option) => option.value === value)) continue;
+    input.value = value;
+  }
+}
 
 function filter(): Filter {
   const [from, to, cloud] = [field('from'), field('to'), Number(field('cloud'))];
@@ -59,7 +99,7 @@ function filter(): Filter {
 
 /** The look that is chosen: one that fits the bands, or a band alone. */
 function chosen(): Look {
-  const known = looks[Number(look.value)];
+  const known = looks.find(({ label }) => label === look.value);
   if (known) return known;
   const [low, high, colours] = [field('low'), field('high'), field('colours')];
   const params = {
@@ -77,22 +117,34 @@ const drawMap = lastOnly(async (signal) => {
   byId('bands').hidden = look.value !== 'band';
   byId('most-cloud').textContent = field('cloud') === '100' ? 'any' : `${field('cloud')} %, where known`;
   const texts = Object.entries(filter()).map(([name, value]) => [name, String(value)]);
-  const params = new URLSearchParams([...texts, ...Object.entries(chosen().params)]);
-  const json = await ask<TileJson>(`${address(collection.value)}/tilejson.json?${params}`, signal);
+  const { params: ofLook, label } = chosen();
+  const params = new URLSearchParams([...texts, ...Object.entries(ofLook)]);
+  setBusy(true);
+  const json = await ask<TileJson>(`${address(collection.value)}/tilejson.json?${params}`, signal).catch(
+    (error) => {
+      if (!signal.aborted) setBusy(false);
+      throw error;
+    },
+  );
   tiles?.remove();
-  tiles = L.tileLayer(`${address(collection.value)}/{z}/{x}/{y}{r}.png?${params}`, {
+  const layer = tileLayer(`${address(collection.value)}/{z}/{x}/{y}{r}.png?${params}`, {
     attribution: escaped(json.attribution ?? ''),
     minZoom: json.minzoom,
     maxZoom: 22,
     maxNativeZoom: json.maxzoom,
-  }).addTo(map);
+  });
+  tiles = layer.on({ loading: () => setBusy(true), load: () => setBusy(false) }).addTo(map);
+  setBusy(layer.isLoading());
+  showLegend(byId('legend'), label, json.colour_scale);
   smallest = json.minzoom;
   tellZoom();
 });
 
 function tellZoom(): void {
-  if (map.getZoom() < smallest) tell('Zoom in to see the map.');
-  else tell(crowded ? 'Zoom in to see the outlines of tiles.' : '');
+  if (map.getZoom() < smallest) {
+    setBusy(false);
+    tell('Zoom in to see the map.');
+  } else tell(crowded ? 'Zoom in to see the outlines of tiles.' : '');
 }
 
 /** Part of them would look like the edge of all. */
@@ -138,27 +190,35 @@ const choose = lastOnly(async (signal) => {
   ]);
   bands = features.flatMap(bandsOf);
   looks = looksOf(bands);
-  look.replaceChildren(
-    ...looks.map(({ label }, i) => new Option(label, String(i))),
-    new Option('One band', 'band'),
-  );
+  look.replaceChildren(...looks.map(({ label }) => new Option(label)), new Option('One band', 'band'));
   band.replaceChildren(...bands.map(({ label, expression }) => new Option(label, expression)));
-  const [west, south, east, north] = json.bounds;
-  const [lon, lat, zoom] = json.center;
-  if (
-    map.getBoundsZoom([
-      [south, west],
-      [north, east],
-    ]) < json.minzoom
-  )
-    map.setView([lat, lon], zoom);
-  else
-    map.fitBounds([
-      [south, west],
-      [north, east],
-    ]);
+  setFields(FIELDS.concat(BAND_FIELDS));
+  if (wanted?.place) pinTo(wanted.place);
+  if (wanted?.view) map.setView([wanted.view.lat, wanted.view.lon], wanted.view.zoom);
+  else showWhole(json);
+  wanted = undefined;
   drawAll();
 });
+
+/** All that a collection has, or where that is too much for a map, one tile of it. */
+function showWhole({
+  bounds: [west, south, east, north],
+  center: [lon, lat, zoom],
+  minzoom,
+}: TileJson): void {
+  const bounds: [[number, number], [number, number]] = [
+    [south, west],
+    [north, east],
+  ];
+  if (map.getBoundsZoom(bounds) < minzoom) map.setView([lat, lon], zoom);
+  else map.fitBounds(bounds);
+}
+
+function pinTo(at: Place): void {
+  place = at;
+  pin.clearLayers();
+  L.circleMarker([at.lat, at.lon], { className: 'pin', radius: 7, interactive: false }).addTo(pin);
+}
 
 /** What is wrong with the choices, in words. */
 function faultOfChoices(): string | undefined {
@@ -171,6 +231,7 @@ function faultOfChoices(): string | undefined {
 function drawAll(): void {
   const fault = faultOfChoices();
   if (fault) return void tell(fault);
+  keepAddress();
   drawMap();
   drawCells();
   drawPlace();
@@ -188,21 +249,30 @@ byId('controls').addEventListener('change', (event) => {
   if (event.target !== collection) drawAll();
 });
 map.on('moveend', () => {
+  keepAddress();
   drawCells();
   tellZoom();
 });
 map.on('click', ({ latlng: { lat, lng } }) => {
-  place = { lon: ((((lng + 180) % 360) + 360) % 360) - 180, lat };
-  pin.clearLayers();
-  L.circleMarker([lat, lng], { className: 'pin', radius: 7, interactive: false }).addTo(pin);
+  pinTo({ lon: ((((lng + 180) % 360) + 360) % 360) - 180, lat });
+  keepAddress();
   drawPlace();
 });
 
+byId('access').addEventListener('submit', (event) => {
+  event.preventDefault();
+  keepToken(field('token'));
+  location.reload();
+});
+
 if (window.innerWidth < 700) byId<HTMLDetailsElement>('settings').open = false;
+// Another link of this page was opened in its place.
+window.addEventListener('hashchange', () => location.reload());
 lastOnly(async (signal) => {
   const { collections } = await ask<{ collections: Collection[] }>('collections', signal);
   const shown = collections.filter(({ links }) => links.some(({ rel }) => rel === 'xyz'));
   if (shown.length === 0) return tell('There are no tiles yet. Ingest a scene, then come back.');
   collection.replaceChildren(...shown.map(({ id, title }) => new Option(title, id)));
+  setFields(['collection']);
   choose();
 })();

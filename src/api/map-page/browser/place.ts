@@ -1,13 +1,10 @@
 /// <reference lib="dom" />
 /** What there is at a place: the chart of its values, and its tiles by date. */
+import { hasToken, showPicture } from './access.js';
+import type { Place } from './address.js';
 import { ask, type Filter, type Found, type Item, inSearch, type Series } from './api.js';
 import { chartOf } from './chart.js';
 import type { Look } from './looks.js';
-
-export interface Place {
-  lon: number;
-  lat: number;
-}
 
 /** Tiles that are listed, newest first. */
 const MOST = 100;
@@ -21,7 +18,7 @@ export async function showPlace(
   const { filter, look, signal } = request;
   const point = { type: 'Point', coordinates: [lon, lat] };
   const collections = [request.collection];
-  const fields = ['properties.datetime', 'properties.eo:cloud_cover', 'properties.pixel_coverage'];
+  const fields = ['bbox', 'properties.datetime', 'properties.eo:cloud_cover', 'properties.pixel_coverage'];
   const [found, { series }] = await Promise.all([
     ask<Found>('search', signal, {
       ...inSearch(filter),
@@ -49,28 +46,39 @@ export async function showPlace(
   if (values.length > 0) {
     const caption = `${look.values}, ${values.length} of ${series.length} dates are clear`;
     figure.append(text('figcaption', caption), chartOf(values, look.values));
-  } else if (series.length > 0) figure.append(text('figcaption', `${look.values}: no date is clear here`));
+  } else if (series.length > 0) {
+    const dates = series.length === 1 ? 'On its only date' : `On all ${series.length} dates`;
+    figure.append(text('figcaption', `${dates} this place is under cloud or shadow, or has no data.`));
+  }
+  const here = found.features.filter(({ bbox }) => holds(bbox, lon, lat));
   const list = document.createElement('ol');
-  list.append(...found.features.map((item) => entryOf(item, request.collection)));
-  const none =
-    found.features.length === 0 ? [text('p', 'No tile is here. Another place, or other dates?')] : [];
+  list.append(...here.map((item) => entryOf(item, request.collection)));
+  const none = here.length === 0 ? [text('p', 'No tile is here. Another place, or other dates?')] : [];
   panel.replaceChildren(heading, figure, ...none, list);
+}
+
+/** Cells are half-open, but for the edges of the world: a place on an edge between them is of one only. */
+function holds([west, south, east, north]: Item['bbox'], lon: number, lat: number): boolean {
+  return lon >= west && (lon < east || east === 180) && lat >= south && (lat < north || north === 90);
 }
 
 function entryOf({ id, properties }: Item, collection: string): HTMLLIElement {
   const cloud = properties['eo:cloud_cover'];
   const entry = document.createElement('li');
   const picture = Object.assign(document.createElement('img'), {
-    src: `preview/${encodeURIComponent(id)}.png`,
     alt: '',
     loading: 'lazy',
     width: 56,
     height: 56,
   });
+  // A tile without a picture has its date, which is what the list is of.
+  showPicture(picture, `preview/${encodeURIComponent(id)}.png`).catch(() => picture.remove());
   const link = Object.assign(text('a', String(properties['datetime']).slice(0, 16).replace('T', ' ')), {
-    href: `collections/${encodeURIComponent(collection)}/items/${encodeURIComponent(id)}`,
     title: id,
   });
+  // A link carries no token.
+  if (!hasToken())
+    link.href = `collections/${encodeURIComponent(collection)}/items/${encodeURIComponent(id)}`;
   const known = typeof cloud === 'number' ? `cloud ${Math.round(cloud)} %` : 'cloud not known';
   const covered = `${Math.round(Number(properties['pixel_coverage']))} % covered`;
   const about = document.createElement('div');

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { collectionContents, collectionExtents } from '../../src/query/index.js';
+import { ColumnIndex } from '../../src/storage/index.js';
+import { tiles } from './tiles.js';
+
+/** Which tile is the sample of its kind hangs on the order of the rows, which is no change. */
+function answers(index: ColumnIndex) {
+  const contents = [...collectionContents(index)].map(([id, { samples, ...content }]) => {
+    assert.ok(samples.every((sample) => index.has(sample)));
+    return [id, { ...content, kinds: samples.length }] as const;
+  });
+  return { extents: collectionExtents(index), contents: new Map(contents) };
+}
+
+/** What an index that has never been asked says of the same tiles. */
+function anew(index: ColumnIndex) {
+  const copy = new ColumnIndex();
+  copy.restore(index.image());
+  return answers(copy);
+}
+
+test('what collections hold is found once, and again after every change', () => {
+  const change = fc.tuple(
+    fc.constantFrom('add', 'remove', 'merge', 'load'),
+    fc.array(tiles, { maxLength: 4 }),
+  );
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 12 }), (changes) => {
+      const index = new ColumnIndex();
+      const added: string[] = [];
+      for (const [kind, records] of changes) {
+        if (kind === 'add') index.add(records);
+        else if (kind === 'load') index.load(records);
+        else if (kind === 'merge') index.merge();
+        else index.remove(added.splice(0, 2));
+        if (kind === 'add' || kind === 'load') added.push(...records.map(({ id }) => id));
+        const [extents, contents] = [collectionExtents(index), collectionContents(index)];
+        assert.deepEqual(answers(index), anew(index));
+        assert.equal(collectionExtents(index), extents);
+        assert.equal(collectionContents(index), contents);
+      }
+    }),
+    { seed: 42, numRuns: 200 },
+  );
+});
