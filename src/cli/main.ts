@@ -25,6 +25,8 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   verify: async () => (await import('./commands/verify.js')).verifyCommand(),
 };
 
+const allCommands = () => Promise.all(Object.values(COMMANDS).map((make) => make()));
+
 /** With the command that `argv` begins with, or with all where it names none, for help and hints. */
 async function buildProgram(argv: string[]): Promise<Command> {
   const program = new Command('tilewright')
@@ -36,7 +38,7 @@ async function buildProgram(argv: string[]): Promise<Command> {
   const named = Object.hasOwn(COMMANDS, argv[0]) ? [COMMANDS[argv[0]]] : asked;
   for (const make of named) {
     const command = (await make()).copyInheritedSettings(program);
-    program.addCommand(command.hook('preAction', (_, action) => applyConfigFile(action)));
+    program.addCommand(command.hook('preAction', (_, action) => applyConfigFile(action, allCommands)));
   }
   return program;
 }

@@ -48,46 +48,60 @@ export interface ResourceOptions {
   reserve?: number;
 }
 
-export interface TargetOptions extends CommonOptions, ResourceOptions {
+export interface TargetOptions extends CommonOptions, Partial<ResourceOptions> {
   data: string;
   cloudModel?: string;
   server?: string;
   token?: string;
 }
 
+/** Headings of the help; flags of a command alone stand before them. */
+const WHICH = 'Which tiles:';
+const WHERE = 'Where:';
+const RESOURCES = 'Resources:';
+const OUTPUT = 'Output:';
+
+function addGroup(command: Command, heading: string, options: Option[]): Command {
+  for (const option of options) command.addOption(option.helpGroup(heading));
+  return command;
+}
+
 export function withCommon(command: Command): Command {
-  return command
-    .addOption(flag('--format <format>', 'what to print on stdout').choices(['text', 'json']).default('text'))
-    .addOption(flag('--config <file>', 'JSON file with flags as keys, such as {"data": "/srv/tiles"}'));
+  addGroup(command, WHERE, [
+    flag('--config <file>', 'JSON file with flags as keys, such as {"data": "/srv/tiles"}'),
+  ]);
+  return addGroup(command, OUTPUT, [
+    flag('--format <format>', 'what to print on stdout').choices(['text', 'json']).default('text'),
+  ]);
 }
 
 export function withData(command: Command): Command {
-  return command.addOption(flag('--data <dir>', 'data folder').default('./tilewright-data'));
+  return addGroup(command, WHERE, [flag('--data <dir>', 'data folder').default('./tilewright-data')]);
 }
 
 /** More gains nothing: all rows of a Sentinel-2 scene are in memory at once then, and each file is opened once. */
 const MOST_MEMORY = 2e9;
 
+export const defaultResources = (): ResourceOptions => ({
+  memory: Math.min(MOST_MEMORY, totalmem() / 4),
+  cores: availableParallelism(),
+});
+
+/** Of commands that do work in their own process. */
 export function withResources(command: Command): Command {
-  return command
-    .addOption(
-      flag('--memory <size>', 'memory that ingest may take beside the program itself', bytes).default(
-        Math.min(MOST_MEMORY, totalmem() / 4),
-        'a quarter of the machine, 2GB at most',
-      ),
-    )
-    .addOption(
-      flag('--cores <n>', 'threads and processes used for work', positiveInteger).default(
-        availableParallelism(),
-      ),
-    )
-    .addOption(
-      flag(
-        '--reserve <size>',
-        'free space of the disk below which nothing is written, 0 for none; by default 2 % of it, 2GB at most',
-        bytes,
-      ),
-    );
+  const { memory, cores } = defaultResources();
+  return addGroup(command, RESOURCES, [
+    flag('--memory <size>', 'memory that ingest may take beside the program itself', bytes).default(
+      memory,
+      'a quarter of the machine, 2GB at most',
+    ),
+    flag('--cores <n>', 'threads and processes used for work', positiveInteger).default(cores),
+    flag(
+      '--reserve <size>',
+      'free space of the disk below which nothing is written, 0 for none; by default 2 % of it, 2GB at most',
+      bytes,
+    ),
+  ]);
 }
 
 /** Of commands that ingest. */
@@ -102,9 +116,10 @@ export function withCloudModel(command: Command): Command {
 
 /** Where a command works: a folder in this process, or a server. */
 export function withTarget(command: Command): Command {
-  withResources(withData(command));
-  command.addOption(flag('--server <url>', 'use the server at this address in place of a data folder'));
-  command.addOption(flag('--token <token>', "the server's token"));
+  addGroup(withData(command), WHERE, [
+    flag('--server <url>', 'use the server at this address in place of a data folder'),
+    flag('--token <token>', "the server's token"),
+  ]);
   return withCommon(command);
 }
 
@@ -139,32 +154,27 @@ export function geoJson(value: string): object {
 }
 
 export function withFilter(command: Command): Command {
-  return command
-    .addOption(collectionsFlag())
-    .addOption(flag('--bbox <w,s,e,n>', 'tiles that touch this box, in degrees'))
-    .addOption(
-      flag(
-        '--intersects <geojson>',
-        'tiles that touch this GeoJSON: a file, or the text itself',
-        geoJson,
-      ).conflicts('bbox'),
-    )
-    .addOption(flag('--geocode <code>', 'tiles of this cell'))
-    .addOption(flag('--recurse', 'with --geocode: also of every cell below it'))
-    .addOption(
-      flag(
-        '--datetime <a/b>',
-        'a year, month, day or time, or a range of these such as 2024-05/2024-07 or ../2024-07-31',
-      ),
-    )
-    .addOption(flag('--min-cloud <percent>', 'at least this much cloud', number))
-    .addOption(flag('--max-cloud <percent>', 'at most this much cloud', number))
-    .addOption(flag('--min-coverage <percent>', 'at least this much of the cell holds data', number))
-    .addOption(flag('--source <source>', 'raw, split, filled, coalesced, predicted or cloud-free'))
-    .addOption(flag('--platform <name>', 'tiles of this platform'))
-    .addOption(
-      flag('--filter <cql2>', `any other condition, for example "eo:cloud_cover < 5 OR scene LIKE 'LC08%'"`),
-    );
+  return addGroup(command, WHICH, [
+    collectionsFlag(),
+    flag('--bbox <w,s,e,n>', 'tiles that touch this box, in degrees'),
+    flag(
+      '--intersects <geojson>',
+      'tiles that touch this GeoJSON: a file, or the text itself',
+      geoJson,
+    ).conflicts('bbox'),
+    flag('--geocode <code>', 'tiles of this cell'),
+    flag('--recurse', 'with --geocode: also of every cell below it'),
+    flag(
+      '--datetime <a/b>',
+      'a year, month, day or time, or a range of these such as 2024-05/2024-07 or ../2024-07-31',
+    ),
+    flag('--min-cloud <percent>', 'at least this much cloud', number),
+    flag('--max-cloud <percent>', 'at most this much cloud', number),
+    flag('--min-coverage <percent>', 'at least this much of the cell holds data', number),
+    flag('--source <source>', 'raw, split, filled, coalesced, predicted or cloud-free'),
+    flag('--platform <name>', 'tiles of this platform'),
+    flag('--filter <cql2>', `any other condition, for example "eo:cloud_cover < 5 OR scene LIKE 'LC08%'"`),
+  ]);
 }
 
 /** The filter of a command's options, as the API takes it. */
@@ -201,10 +211,10 @@ export function filterOf(options: FilterOptions): FilterParams {
 }
 
 /**
- * Takes keys of the config file for flags that neither the command line nor the environment gives. A key that no command
- * knows is a mistake and is refused.
+ * Takes keys of the config file for flags that neither the command line nor the environment gives. A key that none of `all`
+ * commands knows is a mistake and is refused.
  */
-export function applyConfigFile(command: Command): void {
+export async function applyConfigFile(command: Command, all: () => Promise<Command[]>): Promise<void> {
   const file = command.getOptionValue('config') as string | undefined;
   if (!file) return;
   let config: Record<string, unknown> = {};
@@ -213,8 +223,7 @@ export function applyConfigFile(command: Command): void {
   } catch (error) {
     command.error(`error: the config file ${file} cannot be read: ${messageOf(error)}`);
   }
-  const root = command.parent ?? command;
-  const known = new Map(root.commands.flatMap((c) => c.options.map((option) => [option.name(), option])));
+  const known = new Set((await all()).flatMap(({ options }) => options.map((option) => option.name())));
   for (const [key, value] of Object.entries(config)) {
     if (!known.has(key)) command.error(`error: the config file ${file} has the unknown key "${key}"`);
     const option = command.options.find((one) => one.name() === key);

@@ -69,3 +69,24 @@ export function duration(seconds: number): string {
 }
 
 export const count = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+
+/**
+ * A line for each warning of some scenes, however many have it: "a and 3 others: no MTL file". What differs in numbers and bands
+ * alone, as the warnings of one scene band by band do, is told by its first.
+ */
+export function warningLines(scenes: { id: string; warnings: string[] }[]): string[] {
+  const told = new Map<string, { text: string; ids: Set<string>; texts: Set<string> }>();
+  for (const { id, warnings } of scenes)
+    for (const text of warnings) {
+      const kind = text.replace(/\bB?\d+A?\b/g, '0');
+      const known = told.get(kind) ?? { text, ids: new Set(), texts: new Set() };
+      known.ids.add(id);
+      known.texts.add(text);
+      told.set(kind, known);
+    }
+  return Array.from(told.values(), ({ text, ids, texts }) => {
+    const [first] = ids;
+    const others = ids.size > 1 ? ` and ${count(ids.size - 1, 'other')}` : '';
+    return `${first}${others}: ${text}${texts.size > 1 ? ` (and ${texts.size - 1} more like it)` : ''}`;
+  });
+}

@@ -6,7 +6,7 @@ import { Client, decoded, FileBody, httpTransport, type Transport } from '../cli
 import type { TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
 import { noDataFolder } from './errors.js';
-import type { TargetOptions } from './options.js';
+import { defaultResources, type TargetOptions } from './options.js';
 
 export interface OpenTarget {
   client: Client;
@@ -30,7 +30,7 @@ export async function openTarget(
   try {
     // Loaded here, so that a command that speaks to a server starts fast.
     const { openNode } = await import('../node.js');
-    const node = await openNode({ ...options, resume });
+    const node = await openNode({ ...defaultResources(), ...options, resume });
     return { client: new Client(injected(node)), name: data, close: () => node.close() };
   } catch (error) {
     const lock = storageLocked.is(error) ? await readLock(data) : null;

@@ -56,7 +56,7 @@ export async function* followEvents(
 ): AsyncGenerator<JobEvent> {
   const path = `/jobs/${encodeURIComponent(id)}/events`;
   let last = '0';
-  let ended = false;
+  let state: JobState | undefined;
   for (let losses = 0; ; losses++) {
     try {
       const { status, body } = await transport.open(path, { 'last-event-id': last }, signal);
@@ -69,18 +69,19 @@ export async function* followEvents(
         return;
       }
       if (status !== 200) throw failure(path, { status, body: await documentOf(body) });
-      let begun = false;
       for await (const { event, id: seq, data } of messagesOf(body)) {
         losses = 0;
         if (seq !== undefined) last = seq;
         const told = { event, data: JSON.parse(data) } as JobEvent;
-        if (told.event === 'state') ended = hasEnded(told.data.status);
-        // What it tells to begin with is in the log too.
-        if (begun) yield told;
-        begun = true;
+        if (told.event === 'state') {
+          // After a lost connection it is told again.
+          if (told.data.status === state) continue;
+          state = told.data.status;
+        }
+        yield told;
       }
       // The server closes after the end; before it, only where it stops.
-      if (ended) return;
+      if (state !== undefined && hasEnded(state)) return;
     } catch (error) {
       if (signal?.aborted || !isLoss(error)) throw error;
       if (losses >= MOST_LOSSES) throw error;

@@ -46,6 +46,7 @@ function encodeGroup(cell: CellGroup, { bands, validPercent, coverage, valid }: 
     // Where every value means something, none says "no data"; floating point has NaN for it.
     mask: nodata === null && coverage < 100 && !dataType.startsWith('float') ? valid : undefined,
     colours: cell.colours,
+    rgb: isPicture(cell),
     bandTags: cell.bands.map((band) => ({ description: band.name, scale: band.scale, offset: band.offset })),
     overviews: cell.resampling === 'bilinear' ? ('mean' as const) : ('nearest' as const),
   };
@@ -65,6 +66,11 @@ function encodeGroup(cell: CellGroup, { bands, validPercent, coverage, valid }: 
       validPercent: validPercent[i],
     })),
   });
+}
+
+/** Whether its first bands are a picture as every program shows it: bytes of red, green and blue. */
+function isPicture({ dataType, bands }: CellGroup): boolean {
+  return dataType === 'uint8' && ['red', 'green', 'blue'].every((name, i) => bands[i]?.commonName === name);
 }
 
 /** Mask codes of the size of the cell's group. */

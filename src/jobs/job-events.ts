@@ -14,7 +14,7 @@ export type JobEvent =
   | { kind: 'idle' };
 
 export interface EventOptions {
-  /** Begins after this line of the log; by default after the newest. */
+  /** Begins after this line of the log; by default with the state as it is now, and what follows. */
   after?: number | undefined;
   /** Ends the stream. */
   signal: AbortSignal;
@@ -25,8 +25,9 @@ export interface EventOptions {
 const PAGE = 500;
 
 /**
- * The state as it is now, then each change, until the job has ended or the node stops. A reader that falls behind gets every
- * state and every line that the log still keeps, and of progress the newest only. Throws TW_JOB_NOT_FOUND.
+ * The state as it is now, or what has happened after a line of the log; then each change, until the job has ended or the node
+ * stops. Where the log does not tell of the state that it is in by then, that follows. A reader that falls behind gets every state
+ * and every line that the log still keeps, and of progress the newest only. Throws TW_JOB_NOT_FOUND.
  */
 export async function* jobEvents(
   jobs: Jobs,
@@ -38,8 +39,11 @@ export async function* jobEvents(
   try {
     let told = await jobs.get(id);
     let seq = after ?? told.lines ?? 0;
-    let known = told.status;
-    yield stateNow(told, seq);
+    let known: JobStatus | undefined;
+    if (after === undefined) {
+      known = told.status;
+      yield stateNow(told, seq);
+    }
     while (!signal.aborted) {
       change.reset();
       const job = await jobs.get(id);
@@ -51,7 +55,7 @@ export async function* jobEvents(
           yield { kind: 'state', seq, status: known, time: line.time, ...(known === job.status && { job }) };
         }
       }
-      // Where so many lines came that the one that tells of it was dropped.
+      // The line that tells of it came before `after`, or was dropped because so many came.
       if (job.status !== known) yield stateNow(job, seq);
       else if (job !== told && job.status === 'running') yield { kind: 'progress', job };
       told = job;

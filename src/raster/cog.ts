@@ -28,6 +28,8 @@ export interface CogImage {
   mask?: Uint8Array | undefined;
   /** Of the codes of a single band of uint8. */
   colours?: ColourTable | undefined;
+  /** The first three bands are red, green and blue, to be shown as they are. */
+  rgb?: boolean;
   bandTags?: BandTags[];
   metadata?: Record<string, string>;
   /** How overviews are made: `nearest` for codes and masks. */
@@ -81,7 +83,7 @@ export function encodeCog(image: CogImage): Buffer {
 }
 
 function checkImage({ width, height, bands, dataType, transform, mask, ...tags }: CogImage): void {
-  const { bandTags, colours } = tags;
+  const { bandTags, colours, rgb } = tags;
   if (!(Number.isInteger(width) && Number.isInteger(height) && width > 0 && height > 0)) {
     throw invalidImage(`it is ${width} x ${height} pixels`);
   }
@@ -98,6 +100,7 @@ function checkImage({ width, height, bands, dataType, transform, mask, ...tags }
   if (bandTags && bandTags.length > bands.length) throw invalidImage('it has more band tags than bands');
   if (colours && (bands.length > 1 || dataType !== 'uint8' || colours.length !== 768))
     throw invalidImage('only one band of uint8 can have colours, 256 of them');
+  if (rgb && bands.length < 3) throw invalidImage('it has no three bands for red, green and blue');
   const { originX, originY, pixelWidth, pixelHeight } = transform;
   if (!(Number.isFinite(originX + originY + pixelWidth + pixelHeight) && pixelWidth > 0 && pixelHeight > 0)) {
     throw invalidImage(`its pixels are ${pixelWidth} x ${pixelHeight} at ${originX}, ${originY}`);
@@ -195,6 +198,7 @@ function predictFloatBlock(
 
 /** PhotometricInterpretation. */
 const BLACK_IS_ZERO = 1;
+const RGB = 2;
 const PALETTE_COLOUR = 3;
 const TRANSPARENCY_MASK = 4;
 
@@ -204,7 +208,10 @@ const MASK = 4;
 
 /** Tags in ascending order, as TIFF asks. */
 function directoryOf(image: CogImage, level: ImageLevel, encoded: EncodedLevel, overview: boolean): Entry[] {
-  const { dataType, bands, transform, nodata, colours } = image;
+  const { dataType, bands, transform, nodata, colours, rgb } = image;
+  const photometric = colours ? PALETTE_COLOUR : rgb ? RGB : BLACK_IS_ZERO;
+  // Samples beyond those that the photometric interpretation has.
+  const extra = bands.length - (rgb ? 3 : 1);
   const each = <T>(value: T) => bands.map(() => value);
   const sampleFormat = isFloat(dataType) ? 3 : dataType.startsWith('u') ? 1 : 2;
   const entries: (Entry | false)[] = [
@@ -213,7 +220,7 @@ function directoryOf(image: CogImage, level: ImageLevel, encoded: EncodedLevel, 
     { tag: 257, type: 'long', value: [level.height] },
     { tag: 258, type: 'short', value: each(bytesPerSample(dataType) * 8) },
     { tag: 259, type: 'short', value: [8] },
-    { tag: 262, type: 'short', value: [colours ? PALETTE_COLOUR : BLACK_IS_ZERO] },
+    { tag: 262, type: 'short', value: [photometric] },
     { tag: 277, type: 'short', value: [bands.length] },
     { tag: 284, type: 'short', value: [bands.length > 1 ? 2 : 1] },
     { tag: 317, type: 'short', value: [isFloat(dataType) ? 3 : 2] },
@@ -222,7 +229,7 @@ function directoryOf(image: CogImage, level: ImageLevel, encoded: EncodedLevel, 
     { tag: 323, type: 'long', value: [encoded.blockHeight] },
     { tag: 324, type: 'long', value: encoded.offsets },
     { tag: 325, type: 'long', value: encoded.blocks.map((block) => block.length) },
-    bands.length > 1 && { tag: 338, type: 'short', value: each(0).slice(1) },
+    extra > 0 && { tag: 338, type: 'short', value: Array<number>(extra).fill(0) },
     { tag: 339, type: 'short', value: each(sampleFormat) },
   ];
   if (!overview) {

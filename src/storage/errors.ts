@@ -131,6 +131,66 @@ export const collectionFixed = defineError(
     `collection ${id} is fixed to ${fixed}, so ${wanted} cannot be added; name another collection with --collection`,
 );
 
+export const storeBadUrl = defineError(
+  'TW_STORE_BAD_URL',
+  400,
+  'The place of a tile store is none that can be used. Give `file:///mount/folder` or `s3://bucket/prefix`; credentials do not belong in it.',
+  (url: string, detail: string) =>
+    `${url} is no place of a tile store: ${detail}; give file:///mount/folder or s3://bucket/prefix`,
+);
+
+export const storeUnavailable = defineError(
+  'TW_STORE_UNAVAILABLE',
+  503,
+  'The tile store did not answer, also after several attempts. Check that its server or mount is up and can be reached from this machine; then try again.',
+  (url: string, endpoint: string, detail: string) =>
+    `the tile store ${url} cannot be reached at ${endpoint} (${detail}); check that it is up and can be reached from this machine, then try again`,
+);
+
+export const storeDenied = defineError(
+  'TW_STORE_DENIED',
+  500,
+  'The tile store does not let this process in: there are no credentials, they are wrong, or they do not allow the operation. The message says which were used.',
+  (url: string, detail: string) => `the tile store ${url} refuses access: ${detail}`,
+);
+
+export const storeNotFound = defineError(
+  'TW_STORE_NOT_FOUND',
+  404,
+  'The tile store has no object of this name, or its bucket or folder is missing.',
+  (url: string, what: string) => `the tile store ${url} has no ${what}`,
+);
+
+export const storeCorrupt = defineError(
+  'TW_STORE_CORRUPT',
+  500,
+  'The bytes of an object are not those that were written: their checksum does not fit. Make the object again: ingest its scene, or train its model.',
+  (name: string, url: string, detail: string) =>
+    `${name} of the tile store ${url} is damaged: ${detail}; make it again from its source`,
+);
+
+export const storeExists = defineError(
+  'TW_STORE_EXISTS',
+  409,
+  'The tile store has an object of this name with other content. Objects are never overwritten, so two writers have used one name; check that no two clusters share the place.',
+  (name: string, url: string) =>
+    `${name} is in the tile store ${url} with other content, and objects are never overwritten; check that no other cluster writes there`,
+);
+
+export const storeFull = defineError(
+  'TW_STORE_FULL',
+  507,
+  'The tile store has no space left, or its quota is used up. Free space or raise the quota; nothing half-written stays.',
+  (url: string) => `the tile store ${url} has no space left; free space or raise its quota, then try again`,
+);
+
+export const storeIo = defineError(
+  'TW_STORE_IO',
+  500,
+  'The tile store answered with an error that does not pass by itself; the message names it.',
+  (url: string, what: string, detail: string) => `${what} failed in the tile store ${url}: ${detail}`,
+);
+
 const FULL = /No space left on device|Disk quota exceeded/;
 const READ_ONLY = /Permission denied|Operation not permitted|Read-only file system/;
 

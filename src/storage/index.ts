@@ -13,6 +13,16 @@ export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export type { TileVersion } from './layout.js';
 export type { NewModel } from './model-write.js';
 export { derivedTileId, newVersion } from './names.js';
+export type {
+  Cancellable,
+  Content,
+  ObjectInfo,
+  ObjectStore,
+  PutOptions,
+  ReadOptions,
+  Sum,
+} from './object-store/object-store.js';
+export { openObjectStore } from './object-store/open.js';
 export * from './records.js';
 export { relativePaths } from './relative-paths.js';
 export { comparePlaces, type Position, type RowOrder, type SortColumn, type SortValue } from './row-order.js';

@@ -14,6 +14,9 @@ const PATTERNS = {
   'model name': new RegExp(`^(?=.{1,64}$)${WORD}$`),
   'band group': new RegExp(`^(?=.{1,64}$)${WORD}$`),
   'file name': new RegExp(`^(?=.{1,120}$)${WORD}$`),
+  // S3 takes keys of up to 1024 bytes, the prefix of the store included; a file name has at most 255.
+  'object name': new RegExp(`^(?=.{1,800}$)(?!.*[^/]{256})${WORD}(/${WORD})*$`),
+  'start of an object name': new RegExp(`^(?=.{0,800}$)(${WORD}/)*(${WORD})?$`),
   version: /^[0-9a-z]{6,40}$/,
   'geohash geocode': /^[0-9b-hjkmnp-z]{1,9}$/,
   'quadtile geocode': /^[0-3]{1,24}$/,
@@ -25,6 +28,9 @@ export function checkedName(kind: keyof typeof PATTERNS, name: string): string {
   if (!PATTERNS[kind].test(name)) throw storageBadName(kind, name);
   return name;
 }
+
+/** Whether an object of a tile store may have this name. */
+export const isObjectName = (name: string) => PATTERNS['object name'].test(name);
 
 /** A cell in an id: the letter of its grid, then its geocode. */
 function cellName(grid: GridName, geocode: string): string {

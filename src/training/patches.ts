@@ -256,7 +256,8 @@ function describe({ side, trainDates, validationDates }: Split): string {
   const place = `validation: ${side} side, one patch (${PATCH_SIZE} px) away from training`;
   if (trainDates === validationDates) return `${place}; same dates`;
   const from = Math.min(...validationDates.map(({ time }) => time));
-  return `${place}, ${validationDates.length} dates from ${day(from)}; training: ${trainDates.length} earlier dates`;
+  const dates = (n: number, which = '') => `${n} ${which}${n === 1 ? 'date' : 'dates'}`;
+  return `${place}, ${dates(validationDates.length)} from ${day(from)}; training: ${dates(trainDates.length, 'earlier ')}`;
 }
 
 function reasonToSkip(dates: DatePixels[], counts: PatchDataset['counts'] | undefined): string {

@@ -29,20 +29,25 @@ export interface TrainResults {
 
 const NAMED_REASONS = 3;
 
-/** Places without a model by the reason, the most frequent first: "12 places: too few dates". Of one code, one message stands for all. */
+/**
+ * Places without a model by the reason, the most frequent first: "12 places, such as u26xe: 9 usable patches, at least 40 are
+ * needed". Reasons that differ in their numbers alone are one, and so are failures of one code.
+ */
 export function reasonsOf({ skipped, failed }: Pick<TrainResults, 'skipped' | 'failed'>): string[] {
-  const places = new Map<string, { reason: string; count: number }>();
-  const add = (key: string, reason: string) => {
-    const known = places.get(key);
+  const reasons = new Map<string, { reason: string; geocode: string; count: number }>();
+  const add = (key: string, geocode: string, reason: string) => {
+    const known = reasons.get(key);
     if (known) known.count++;
-    else places.set(key, { reason, count: 1 });
+    else reasons.set(key, { reason, geocode, count: 1 });
   };
-  for (const { code, message } of failed) add(code, `${message} [${code}]`);
-  for (const { reason } of skipped) add(reason, reason);
-  const all = [...places.values()].sort((a, b) => b.count - a.count);
+  for (const { geocode, code, message } of failed) add(code, geocode, `${message} [${code}]`);
+  for (const { geocode, reason } of skipped) add(reason.replace(/\d+/g, '0'), geocode, reason);
+  const all = [...reasons.values()].sort((a, b) => b.count - a.count);
   const named = all
     .slice(0, NAMED_REASONS)
-    .map(({ reason, count }) => `${count} ${count === 1 ? 'place' : 'places'}: ${reason}`);
-  const others = all.length - named.length;
-  return others > 0 ? [...named, `others for ${others} more reasons`] : named;
+    .map(({ reason, geocode, count }) =>
+      count === 1 ? `${geocode}: ${reason}` : `${count} places, such as ${geocode}: ${reason}`,
+    );
+  const others = all.slice(NAMED_REASONS).reduce((sum, { count }) => sum + count, 0);
+  return others > 0 ? [...named, others === 1 ? '1 other place' : `${others} other places`] : named;
 }

@@ -57,9 +57,6 @@ export const REPEATABLE = {
     (results as WrangleResults).failures > 0 ? inputs : null,
 };
 
-/** Reasons that say that what was asked for is there. */
-export const ALREADY_THERE = ['whole already', 'has that cell already'] as const;
-
 /** A derivation, or why there is none. */
 export type Planned = Derivation | { skipped: string };
 

@@ -1,5 +1,5 @@
 export { type CoalesceInputs, coalesceProcess } from './coalesce-process.js';
-export { ALREADY_THERE, type WrangleResults } from './derive.js';
+export type { WrangleResults } from './derive.js';
 export { type FillInputs, fillProcess } from './fill-process.js';
 export { type SplitInputs, splitProcess } from './split-process.js';
 export type { TensorFile } from './tensor-file.js';

@@ -28,6 +28,17 @@ test('--help lists the commands, and every command has its own', async () => {
   }
 });
 
+test('the help of a command has its flags in groups, and none that it has no use for', async () => {
+  const helpOf = async (command: string) => (await tilewright(command, '--help')).stdout;
+  const [search, train, models] = await Promise.all(['search', 'train', 'models'].map(helpOf));
+  assert.match(
+    search!,
+    /^Options:[\s\S]*--limit[\s\S]*^Which tiles:[\s\S]*--bbox[\s\S]*^Where:[\s\S]*--data[\s\S]*^Output:[\s\S]*--format/m,
+  );
+  assert.match(train!, /^Resources:[\s\S]*--cores/m);
+  for (const help of [search, models]) assert.doesNotMatch(help!, /--cores|--memory|--reserve/);
+});
+
 test('wrong usage is exit code 2 and says what is wrong', async () => {
   for (const args of [
     ['nonsense'],
@@ -70,6 +81,9 @@ test('flags come from the command line, else the environment, else the config fi
   const seen = async (args: string[]) => (await tilewright('search', '--config', config, ...args)).stderr;
   assert.match(await seen([]), /from-config/);
   assert.match(await seen(['--data', join(folder, 'from-flag')]), /from-flag/);
+  // One file serves all commands: what is a flag of others alone is passed over.
+  await writeFile(config, JSON.stringify({ data: join(folder, 'shared'), port: 8080, memory: '1GB' }));
+  assert.match(await seen([]), /shared/);
   await writeFile(config, JSON.stringify({ daat: 'x' }));
   const { code, stderr } = await tilewright('search', '--config', config);
   assert.equal(code, 2);

@@ -22,10 +22,21 @@ test('the demo ends with models, a report, and what to try next', async (t) => {
   assert.doesNotMatch(html, /(src|href)="(?!data:|#)/, 'nothing is loaded from elsewhere');
   assert.match(html, /data:image\/webp/);
 
-  const card = JSON.parse((await tilewright('models', models[0].id, '--data', data)).stdout).card;
+  const model = (...flags: string[]) => tilewright('models', models[0].id, '--data', data, ...flags);
+  const { card } = JSON.parse((await model('--format', 'json')).stdout);
   assert.equal(card.engine.name, 'wasm');
   assert.equal(card.losses.length, 2);
   assert.ok(card.metrics.validation.mse > 0 && card.baseline.mean.mse > 0 && card.baseline.linear.mse > 0);
+
+  const summary = (await model()).stdout;
+  const { mse, r2 } = card.metrics.validation;
+  assert.match(summary, new RegExp(`^place +${models[0].geocode} \\(geohash\\), collection `, 'm'));
+  assert.match(
+    summary,
+    new RegExp(`^model +${mse.toPrecision(3)} +${r2.toFixed(3).replace('-', '\\-')}$`, 'm'),
+  );
+  assert.match(summary, new RegExp(`^linear regression +${card.baseline.linear.mse.toPrecision(3)} `, 'm'));
+  assert.match(summary, /^engine +wasm .*\n[^{]*$/m);
 
   const again = await tilewright('demo', '--out', out, '--epochs', '1', '--format', 'json');
   assert.equal(again.code, 0, again.stderr);

@@ -109,6 +109,37 @@ test('a nodata value that no pixel can hold, and scales that leave nothing of th
   assert.equal((await describeScenes(float, { collection: 'fields', nodata: -3.4e38 })).length, 1);
 });
 
+test('bytes of red, green and blue are a picture to GDAL, in the order of a picture alone', {
+  skip: !hasGdal && 'no GDAL',
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const interpretations = async (names: string[], dataType: 'uint8' | 'uint16' = 'uint8') => {
+    const collection = `${names.join('-')}-${dataType}`;
+    const values = bytesOf(names.length, 64 * 64, (i, band) => 1 + ((i + band) % 250));
+    const bands = dataType === 'uint8' ? values : values.map((band) => Uint16Array.from(band));
+    const path = await writeRaster(join(folder, `${collection}.tif`), { dataType, bands });
+    const numbers = Object.fromEntries(names.map((name, i) => [name, i + 1]));
+    await ingest(node, { href: path, collection, datetime: '2024-06-01', bands: numbers });
+    const tile = (await tilesOf(node)).find((one) => one.collection === collection)!;
+    const file = node.storage.tilePath(tile, tile.groups[0].name);
+    const info = JSON.parse(execFileSync('gdalinfo', ['-json', file], { encoding: 'utf8' }));
+    return info.bands.map((band: { colorInterpretation: string }) => band.colorInterpretation);
+  };
+  assert.deepEqual(await interpretations(['red', 'green', 'blue']), ['Red', 'Green', 'Blue']);
+  assert.deepEqual(await interpretations(['red', 'green', 'blue', 'nir']), [
+    'Red',
+    'Green',
+    'Blue',
+    'Undefined',
+  ]);
+  for (const plain of [
+    interpretations(['blue', 'green', 'red']),
+    interpretations(['red', 'green', 'blue'], 'uint16'),
+  ])
+    assert.deepEqual(await plain, ['Gray', 'Undefined', 'Undefined']);
+});
+
 test('the time comes from a tag, else from the name with a warning, else it is asked for', async (t) => {
   const folder = await tempFolder(t);
   const describe = async (name: string, metadata = {}) => {
@@ -157,6 +188,7 @@ test('only days that may have been are dates, and one day with two times has non
     ['m_4007361_ne_18_060_20210828.tif', ['2021-08-28']],
     ['m_4007361_ne_18_060_20210828_20220105.tif', ['2021-08-28', '2022-01-05']],
     ['x_20240601T103000Z.tif', ['2024-06-01T10:30:00Z']],
+    ['T33UVP_20230707T100621_B02_10m.jp2', ['2023-07-07T10:06:21Z']],
     ['x_20240601T1030.tif', ['2024-06-01T10:30:00Z']],
     ['2024-06-01_scene.tif', ['2024-06-01']],
     ['x_20240601T103000_20240601T114500.tif', ['2024-06-01']],

@@ -80,7 +80,8 @@ test('fill, split, coalesce and tensor by the command', async (t) => {
   assert.equal((await run('split', '--precision', '0')).code, 2);
   assert.equal((await run('fill', '--max-cloud', '200')).code, 2);
   const nothing = await run('fill', '--collection', 'absent');
-  assert.deepEqual([nothing.code, nothing.json.tiles], [1, 0]);
+  assert.deepEqual([nothing.code, nothing.json.tiles], [0, 0]);
+  assert.match(nothing.stderr, /nothing to do: no tile fits the filter/);
   const { code, stderr } = await tilewright('verify', ...target);
   assert.equal(code, 0, stderr);
   if (hasGdal)

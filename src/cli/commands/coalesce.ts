@@ -6,6 +6,7 @@ import {
   number,
   type TargetOptions,
   withFilter,
+  withResources,
   withTarget,
 } from '../options.js';
 import { runWrangle } from './wrangle.js';
@@ -25,7 +26,7 @@ export function coalesceCommand(): Command {
         number,
       ),
     );
-  return withTarget(withFilter(command)).action(async (flags: CoalesceFlags) => {
+  return withTarget(withResources(withFilter(command))).action(async (flags: CoalesceFlags) => {
     const { to, window } = flags;
     await runWrangle('coalesce', { filter: filterOf(flags), to, window }, flags);
   });

@@ -6,6 +6,7 @@ import {
   number,
   type TargetOptions,
   withFilter,
+  withResources,
   withTarget,
 } from '../options.js';
 import { runWrangle } from './wrangle.js';
@@ -18,7 +19,7 @@ export function fillCommand(): Command {
     .addOption(flag('--window <days>', 'take pixels of dates up to so many days away; default 16', number))
     .addOption(flag('--to-coverage <percent>', 'until so much of the cell holds data; default 100', number))
     .addOption(flag('--to-cloud <percent>', 'and no more of it is cloud; default 0', number));
-  return withTarget(withFilter(command)).action(async (flags: FillFlags) => {
+  return withTarget(withResources(withFilter(command))).action(async (flags: FillFlags) => {
     const { window, toCoverage, toCloud } = flags;
     await runWrangle('fill', { filter: filterOf(flags), window, toCoverage, toCloud }, flags);
   });

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { SceneSummary } from '../../client/index.js';
 import { notFound } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options.js';
-import { count, print, printJson, table } from '../output.js';
+import { count, print, printJson, table, warningLines } from '../output.js';
 import { openTarget } from '../target.js';
 
 export function infoCommand(): Command {
@@ -53,8 +53,8 @@ function cellsOf({ grid, precision, pixel_sizes: sizes = [] }: Collection): stri
 function printCollection(collection: Collection, scenes: SceneSummary[]): void {
   const { id, title, license } = collection;
   print(`collection ${id}: ${title}, ${cellsOf(collection)}, license ${license}`);
-  const rows = scenes.map((scene) => [scene.id, scene.datetime, scene.tiles, scene.warnings.join('; ')]);
-  if (rows.length > 0)
-    for (const line of table([['scene', 'time', 'tiles', 'warnings'], ...rows])) print(line);
+  const rows = scenes.map((scene) => [scene.id, scene.datetime, scene.tiles]);
+  if (rows.length > 0) for (const line of table([['scene', 'time', 'tiles'], ...rows])) print(line);
+  for (const line of warningLines(scenes)) print(`warning: ${line}`);
   print(count(scenes.length, 'scene'));
 }

@@ -19,9 +19,10 @@ import {
   positiveInteger,
   type TargetOptions,
   withCloudModel,
+  withResources,
   withTarget,
 } from '../options.js';
-import { count, duration, note, print, printJson, progressLine } from '../output.js';
+import { count, duration, note, print, printJson, progressLine, warningLines } from '../output.js';
 import { type OpenTarget, openTarget } from '../target.js';
 import { settledInputs } from '../watch.js';
 
@@ -86,22 +87,24 @@ export function ingestCommand(): Command {
       'send the files to the server, which else looks for them on its own disk; zip or tar folders',
     ),
   );
-  return withTarget(withCloudModel(command)).action(async (paths: string[], flags: IngestFlags) => {
-    const target = await openTarget(flags, { create: true });
-    const signal = interruptSignal();
-    try {
-      if (flags.watch) {
-        await watch(target, paths, flags, signal);
-        return;
+  return withTarget(withResources(withCloudModel(command))).action(
+    async (paths: string[], flags: IngestFlags) => {
+      const target = await openTarget(flags, { create: true });
+      const signal = interruptSignal();
+      try {
+        if (flags.watch) {
+          await watch(target, paths, flags, signal);
+          return;
+        }
+        const results = await ingest(target, paths, flags, signal);
+        if (flags.format === 'json') printJson(results);
+        else printResults(results, target.name);
+        if (results.failed.length > 0) process.exitCode = results.scenes.length > 0 ? 3 : 1;
+      } finally {
+        await target.close();
       }
-      const results = await ingest(target, paths, flags, signal);
-      if (flags.format === 'json') printJson(results);
-      else printResults(results, target.name);
-      if (results.failed.length > 0) process.exitCode = results.scenes.length > 0 ? 3 : 1;
-    } finally {
-      await target.close();
-    }
-  });
+    },
+  );
 }
 
 async function ingest(
@@ -143,14 +146,8 @@ async function ingest(
   }
 }
 
-/** The same warning of many scenes is told once. */
 function noteWarnings({ scenes, passedOver, failed }: IngestResults): void {
-  const ids = new Map<string, string[]>();
-  for (const { id, warnings } of scenes)
-    for (const warning of warnings) ids.set(warning, [...(ids.get(warning) ?? []), id]);
-  for (const [warning, [first, ...others]] of ids) {
-    note(`warning: ${first}${others.length > 0 ? ` and ${count(others.length, 'other')}` : ''}: ${warning}`);
-  }
+  for (const line of warningLines(scenes)) note(`warning: ${line}`);
   if (passedOver.length > 0)
     note(
       `warning: ${count(passedOver.length, 'folder')} below not looked into; name what is meant: ${passedOver.join(', ')}`,

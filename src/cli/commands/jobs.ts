@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Client, JobDocument } from '../../client/index.js';
 import { interruptSignal } from '../interrupt.js';
-import { flag, type TargetOptions, withTarget } from '../options.js';
+import { flag, type TargetOptions, withResources, withTarget } from '../options.js';
 import { duration, note, print, printJson, progressLine, table } from '../output.js';
 import { openTarget } from '../target.js';
 
@@ -19,7 +19,7 @@ export function jobsCommand(): Command {
     )
     .addOption(flag('--cancel', 'stop it; what it has finished is kept').conflicts('retry'))
     .addOption(flag('--retry', 'start a job for what failed in it, and follow that'));
-  return withTarget(command).action(async (id: string | undefined, flags: JobsFlags) => {
+  return withTarget(withResources(command)).action(async (id: string | undefined, flags: JobsFlags) => {
     const { follow = false, cancel = false, retry = false } = flags;
     if (id === undefined && (follow || cancel || retry))
       command.error('error: --follow, --cancel and --retry need the id of a job');

@@ -9,6 +9,7 @@ import {
   flag,
   type TargetOptions,
   withFilter,
+  withResources,
   withTarget,
 } from '../options.js';
 import { count, print, printJson, table } from '../output.js';
@@ -24,7 +25,7 @@ export function seriesCommand(): Command {
     .addOption(
       flag('--expression <e>', 'of bands, such as ndvi or "(nir-red)/(nir+red)"').makeOptionMandatory(),
     );
-  withTarget(withFilter(command));
+  withTarget(withResources(withFilter(command)));
   allowCsv(command);
   return command.action(async (place: string, flags: SeriesFlags) => {
     const geometry = geometryOf(place);

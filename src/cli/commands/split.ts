@@ -6,6 +6,7 @@ import {
   positiveInteger,
   type TargetOptions,
   withFilter,
+  withResources,
   withTarget,
 } from '../options.js';
 import { runWrangle } from './wrangle.js';
@@ -22,7 +23,7 @@ export function splitCommand(): Command {
         positiveInteger,
       ).makeOptionMandatory(),
     );
-  return withTarget(withFilter(command)).action(async (flags: SplitFlags) => {
+  return withTarget(withResources(withFilter(command))).action(async (flags: SplitFlags) => {
     await runWrangle('split', { filter: filterOf(flags), precision: flags.precision }, flags);
   });
 }

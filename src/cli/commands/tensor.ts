@@ -12,6 +12,7 @@ import {
   number,
   type TargetOptions,
   withFilter,
+  withResources,
   withTarget,
 } from '../options.js';
 import { count, duration, note, print, printJson, progressLine } from '../output.js';
@@ -43,7 +44,7 @@ export function tensorCommand(): Command {
       flag('--resolution <metres>', 'size of a pixel; by default that of the finest data band', number),
     )
     .addOption(flag('--stored', 'stored numbers in place of physical values'));
-  return withTarget(withFilter(command)).action(async (flags: TensorFlags) => {
+  return withTarget(withResources(withFilter(command))).action(async (flags: TensorFlags) => {
     const target = await openTarget(flags);
     const line = progressLine('cells');
     try {

@@ -9,6 +9,7 @@ import {
   positiveInteger,
   type TargetOptions,
   withFilter,
+  withResources,
   withTarget,
 } from '../options.js';
 import { count, duration, NO_FIT, note, print, printJson, progressLine, table } from '../output.js';
@@ -28,7 +29,7 @@ export function trainCommand(): Command {
     .addOption(
       flag('--engine <name>', 'use this engine or fail').choices(['tfjs-node-gpu', 'tfjs-node', 'wasm']),
     );
-  return withTarget(withFilter(command)).action(async (model: string, flags: TrainFlags) => {
+  return withTarget(withResources(withFilter(command))).action(async (model: string, flags: TrainFlags) => {
     const target = await openTarget(flags);
     const line = progressLine('places');
     try {

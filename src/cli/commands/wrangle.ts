@@ -1,5 +1,5 @@
 /** What the commands that make tiles of tiles have in common. */
-import { ALREADY_THERE, type WrangleResults } from '../../wrangle/index.js';
+import type { WrangleResults } from '../../wrangle/index.js';
 import { interruptSignal } from '../interrupt.js';
 import type { TargetOptions } from '../options.js';
 import { count, duration, NO_FIT, note, print, printJson, progressLine } from '../output.js';
@@ -9,10 +9,7 @@ import { openTarget } from '../target.js';
 /** What the tiles are that a process makes. */
 const SOURCES = { fill: 'filled', split: 'split', coalesce: 'coalesced' } as const;
 
-/**
- * Runs a process and prints what it made. Exit code 3 where some tiles failed, 1 where nothing was made, unless all was there
- * already.
- */
+/** Runs a process and prints what it made, or that there was nothing to do. Exit code 3 where some tiles failed. */
 export async function runWrangle(
   process_: keyof typeof SOURCES,
   inputs: object,
@@ -35,21 +32,17 @@ export async function runWrangle(
       note(`error: ${error.message} [${error.code}]`);
       process.exitCode = 1;
     } else if (failures > 0) process.exitCode = 3;
-    else if (tiles + unchanged === 0 && !ALREADY_THERE.some((reason) => reason in skipped)) {
-      const picked = Object.values(skipped).reduce((sum, one) => sum + one, 0);
-      note(
-        picked === 0
-          ? `error: no tile fits the filter. ${NO_FIT}`
-          : `error: nothing was made of what the filter picks: ${Object.entries(skipped)
-              .map(([reason, number]) => `${count(number, 'tile')}, ${reason}`)
-              .join('; ')}`,
-      );
-      process.exitCode = 1;
-    }
+    else if (tiles + unchanged === 0) note(`nothing to do: ${reasonOf(skipped)}`);
   } finally {
     line.end();
     await target.close();
   }
+}
+
+/** Why nothing came of what the filter picks. */
+function reasonOf(skipped: WrangleResults['skipped']): string {
+  const reasons = Object.entries(skipped).map(([reason, number]) => `${count(number, 'tile')}, ${reason}`);
+  return reasons.length > 0 ? reasons.join('; ') : `no tile fits the filter. ${NO_FIT}`;
 }
 
 function printResults({ tiles, unchanged, skipped, failed, failures, seconds }: WrangleResults): void {

@@ -1,0 +1,275 @@
+/** A tile store in a folder: local, or a mount of NFS, Lustre, CephFS and the like that all nodes of a cluster share. */
+import { randomUUID } from 'node:crypto';
+import type { Dirent } from 'node:fs';
+import { access, mkdir, open, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pathToFileURL } from 'node:url';
+import { storeExists, storeNotFound, storeUnavailable } from '../errors.js';
+import { inLanes } from '../in-lanes.js';
+import { checkedName } from '../names.js';
+import {
+  type Chunks,
+  collect,
+  contentChunks,
+  fileChunks,
+  requireSum,
+  streamOf,
+  sumOf,
+  verified,
+} from './content.js';
+import { asFolderError, isAbsent } from './folder-errors.js';
+import { FolderSync } from './folder-sync.js';
+import type {
+  Cancellable,
+  Content,
+  ObjectInfo,
+  ObjectStore,
+  PutOptions,
+  ReadOptions,
+  Sum,
+} from './object-store.js';
+
+/** No name of an object begins with a dot, so what is in here is never listed. */
+const TEMPORARIES = '.tmp';
+/** A temporary that has not been written to for so long was left by a process that has been killed, ms. */
+const LEFT_AFTER = 86_400_000;
+const IN_FLIGHT = 16;
+/** A delete of the last other object may remove a folder that is just about to be used. */
+const PUBLISH_ATTEMPTS = 10;
+
+/**
+ * Invariant: what lies below the root outside of `.tmp` is whole. An object is written and synced in `.tmp`, then
+ * renamed, then all folders above it are synced. `.tmp` is made when the store is opened and never again: where it is
+ * missing, the mount has gone, and nothing may be written below its mount point or taken for deleted.
+ */
+export class FolderStore implements ObjectStore {
+  readonly url: string;
+  private readonly temporaries: string;
+  private readonly folders = new FolderSync();
+
+  private constructor(private readonly root: string) {
+    this.url = pathToFileURL(root).href;
+    this.temporaries = join(root, TEMPORARIES);
+  }
+
+  /** Opens a store in a folder that exists, and removes what killed processes have left. */
+  static async open(root: string): Promise<FolderStore> {
+    const store = new FolderStore(root);
+    try {
+      await mkdir(store.temporaries).catch((error) => {
+        if (error.code !== 'EEXIST') throw error;
+      });
+      await store.removeLeftovers();
+    } catch (error) {
+      if (isAbsent(error))
+        throw storeNotFound.because(error, store.url, 'such folder; mount or make it first');
+      throw asFolderError(error, root, TEMPORARIES);
+    }
+    return store;
+  }
+
+  async put(name: string, content: Content, { crc32, signal }: PutOptions = {}): Promise<Sum> {
+    const path = this.location(name);
+    const temporary = join(this.temporaries, randomUUID());
+    try {
+      signal?.throwIfAborted();
+      if (await this.head(name)) return await this.putAgain(name, content, { crc32, signal });
+      const sum = await writeTemporary(temporary, content, signal);
+      requireSum(sum.crc32, crc32, name, this.url);
+      signal?.throwIfAborted();
+      await publish(temporary, path);
+      await this.folders.sync(this.foldersAbove(path));
+      return sum;
+    } catch (error) {
+      // What cannot be removed now is removed as a leftover.
+      await rm(temporary, { force: true }).catch(() => {});
+      throw await this.explained(error, name);
+    }
+  }
+
+  /** The name is there, perhaps from a process that was killed before it had synced the folders. */
+  private async putAgain(name: string, content: Content, { crc32, signal }: PutOptions): Promise<Sum> {
+    const path = this.location(name);
+    const sum = await sumOf(contentChunks(content, signal));
+    requireSum(sum.crc32, crc32, name, this.url);
+    const there = await sumOf(verified(fileChunks(path), { signal }, name, this.url));
+    if (there.bytes !== sum.bytes || there.crc32 !== sum.crc32) throw storeExists(name, this.url);
+    await this.folders.sync(this.foldersAbove(path));
+    return sum;
+  }
+
+  get(name: string, options: ReadOptions = {}): Promise<Buffer> {
+    return collect(this.read(name, options));
+  }
+
+  stream(name: string, options: ReadOptions = {}): Promise<Readable> {
+    return streamOf(this.read(name, options));
+  }
+
+  private async *read(name: string, options: ReadOptions): Chunks {
+    const path = this.location(name);
+    try {
+      options.signal?.throwIfAborted();
+      yield* verified(fileChunks(path, options.offset, options.length), options, name, this.url);
+    } catch (error) {
+      throw await this.explained(error, name);
+    }
+  }
+
+  async head(name: string, { signal }: Cancellable = {}): Promise<ObjectInfo | undefined> {
+    const path = this.location(name);
+    try {
+      signal?.throwIfAborted();
+      return await this.info(path, name);
+    } catch (error) {
+      throw await this.explained(error, name);
+    }
+  }
+
+  private async info(path: string, name: string): Promise<ObjectInfo | undefined> {
+    try {
+      const info = await stat(path);
+      return info.isFile() ? { name, bytes: info.size, modified: info.mtimeMs } : undefined;
+    } catch (error) {
+      if (!isAbsent(error)) throw error;
+      await this.requireMounted();
+      return undefined;
+    }
+  }
+
+  async *list(prefix: string, { signal }: Cancellable = {}): AsyncGenerator<ObjectInfo> {
+    checkedName('start of an object name', prefix);
+    try {
+      await this.requireMounted();
+      yield* this.walk(prefix.slice(0, prefix.lastIndexOf('/') + 1), prefix, signal);
+    } catch (error) {
+      throw await this.explained(error, `list of ${prefix}`);
+    }
+  }
+
+  /** `folder` is empty or ends with `/`, as the names of folders do among those to be sorted: so the order is that of bytes. */
+  private async *walk(folder: string, prefix: string, signal?: AbortSignal): AsyncGenerator<ObjectInfo> {
+    const names = (await entries(join(this.root, folder)))
+      .filter((entry) => isWord(entry.name) && (entry.isDirectory() || entry.isFile()))
+      .map((entry) => folder + entry.name + (entry.isDirectory() ? '/' : ''))
+      .filter((name) => name.startsWith(prefix))
+      .sort();
+    const infos = await inLanes(names, IN_FLIGHT, async (name) =>
+      name.endsWith('/') ? undefined : this.info(join(this.root, name), name),
+    );
+    for (const [i, name] of names.entries()) {
+      signal?.throwIfAborted();
+      if (name.endsWith('/')) yield* this.walk(name, prefix, signal);
+      else if (infos[i]) yield infos[i];
+    }
+  }
+
+  async delete(names: string[], { signal }: Cancellable = {}): Promise<void> {
+    const paths = names.map((name) => this.location(name));
+    const shrunk = new Set<string>();
+    try {
+      await inLanes(paths, IN_FLIGHT, async (path) => {
+        signal?.throwIfAborted();
+        await unlink(path).catch((error) => {
+          if (!isAbsent(error)) throw error;
+        });
+        shrunk.add(await this.pruneEmpty(dirname(path)));
+      });
+      await this.folders.sync(shrunk);
+    } catch (error) {
+      throw await this.explained(error, 'delete');
+    }
+  }
+
+  location(name: string): string {
+    return join(this.root, checkedName('object name', name));
+  }
+
+  close(): void {}
+
+  /** Removes folders from `folder` upwards as far as they are empty; returns the first that stays. */
+  private async pruneEmpty(folder: string): Promise<string> {
+    for (let at = folder; at !== this.root; at = dirname(at))
+      try {
+        await rmdir(at);
+      } catch (error) {
+        const { code = '' } = error as NodeJS.ErrnoException;
+        if (['ENOTEMPTY', 'EEXIST'].includes(code)) return at;
+        if (!isAbsent(error)) throw error;
+      }
+    return this.root;
+  }
+
+  private foldersAbove(path: string): string[] {
+    const above = [this.root];
+    for (let at = dirname(path); at !== this.root; at = dirname(at)) above.push(at);
+    return above;
+  }
+
+  private async removeLeftovers(): Promise<void> {
+    for (const entry of await readdir(this.temporaries)) {
+      const path = join(this.temporaries, entry);
+      const info = await this.info(path, entry);
+      if (info && Date.now() - info.modified > LEFT_AFTER) await rm(path, { force: true });
+    }
+  }
+
+  private async requireMounted(): Promise<void> {
+    try {
+      await access(this.temporaries);
+    } catch (error) {
+      if (!isAbsent(error)) throw error;
+      throw storeUnavailable.because(
+        error,
+        this.url,
+        this.root,
+        'it is not what was opened: it has been unmounted or emptied',
+      );
+    }
+  }
+
+  /** An object that is not there is one thing, a mount that is not there another. */
+  private async explained(error: unknown, what: string): Promise<unknown> {
+    try {
+      if (isAbsent(error)) await this.requireMounted();
+      return asFolderError(error, this.root, what);
+    } catch (worse) {
+      return asFolderError(worse, this.root, what);
+    }
+  }
+}
+
+const WORD = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
+const isWord = (name: string) => WORD.test(name);
+
+async function entries(folder: string): Promise<Dirent[]> {
+  try {
+    return await readdir(folder, { withFileTypes: true });
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
+  }
+}
+
+async function writeTemporary(path: string, content: Content, signal?: AbortSignal): Promise<Sum> {
+  const handle = await open(path, 'wx');
+  try {
+    const sum = await sumOf(contentChunks(content, signal), (chunk) => handle.writeFile(chunk));
+    await handle.sync();
+    return sum;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Gives a file its name, and makes the folders above it where they are missing. */
+async function publish(temporary: string, path: string): Promise<void> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      await mkdir(dirname(path), { recursive: true });
+      return await rename(temporary, path);
+    } catch (error) {
+      if (!isAbsent(error) || attempt === PUBLISH_ATTEMPTS) throw error;
+    }
+}

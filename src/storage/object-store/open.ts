@@ -1,0 +1,52 @@
+/** Opens a tile store by its URL. */
+import { fileURLToPath } from 'node:url';
+import { storeBadUrl } from '../errors.js';
+import { isObjectName } from '../names.js';
+import { FolderStore } from './folder-store.js';
+import type { ObjectStore } from './object-store.js';
+import type { S3Options } from './s3-requests.js';
+
+/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html */
+const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
+
+/** S3 takes keys of up to 1024 bytes, names of objects up to 800. */
+const LONGEST_PREFIX = 200;
+
+type Place = { folder: string } | { bucket: string; prefix: string };
+
+/**
+ * Opens `file:///mount/folder`, which must exist, or `s3://bucket/prefix`. Of S3, endpoint, region and credentials come
+ * from where the AWS SDK looks for them: AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_ACCESS_KEY_ID, profiles, the instance.
+ * Throws TW_STORE_BAD_URL, and TW_STORE_ errors of the folder; a bucket is first asked by the first operation.
+ */
+export async function openObjectStore(url: string, options: S3Options = {}): Promise<ObjectStore> {
+  const place = placeOf(url);
+  if ('folder' in place) return FolderStore.open(place.folder);
+  // The SDK takes long to load, so it is loaded by those who need it. It also warns of Node versions, which is for us to do.
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
+  const { S3Store } = await import('./s3-store.js');
+  return S3Store.open(place.bucket, place.prefix, options);
+}
+
+function placeOf(text: string): Place {
+  const [, bucket, prefix = ''] = /^s3:\/\/([^/]*)(?:\/(.*?))?\/?$/.exec(text) ?? [];
+  if (bucket !== undefined) return placeInBucket(text, bucket, prefix);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'file:') throw storeBadUrl(shown(text), 'it begins with neither file:// nor s3://');
+  if (url.host || url.search || url.hash || url.pathname === '/')
+    throw storeBadUrl(shown(text), 'it names no folder by its absolute path');
+  return { folder: fileURLToPath(url).replace(/\/+$/, '') };
+}
+
+function placeInBucket(text: string, bucket: string, prefix: string): Place {
+  if (!BUCKET.test(bucket)) throw storeBadUrl(shown(text), 'its bucket has no valid name');
+  if (prefix !== '' && (!isObjectName(prefix) || prefix.length > LONGEST_PREFIX))
+    throw storeBadUrl(
+      shown(text),
+      'its prefix has other characters than letters, digits, ".", "_", "-" and "+", or is too long',
+    );
+  return { bucket, prefix: prefix && `${prefix}/` };
+}
+
+/** Credentials that somebody has put into a URL must not get into a log. */
+const shown = (text: string) => (/[@?]/.test(text) ? `${text.split(':')[0]}:...` : JSON.stringify(text));

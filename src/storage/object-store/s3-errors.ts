@@ -1,0 +1,71 @@
+/** What an S3 server and the AWS SDK say, as errors that a user can act on. Secrets are in none of them. */
+import { TilewrightError } from '../../errors.js';
+import { storeCorrupt, storeDenied, storeFull, storeIo, storeNotFound, storeUnavailable } from '../errors.js';
+import { isPassing, type S3Failure, statusOf } from './s3-retry.js';
+
+const FULL = ['XMinioStorageFull', 'QuotaExceeded', 'InsufficientCapacity', 'InsufficientStorage'];
+
+export interface S3Place {
+  url: string;
+  bucket: string;
+  /** Where requests went, as far as one has been made. */
+  endpoint: string;
+}
+
+/** HEAD has no body in which a server could say more than `NotFound`. */
+const ABSENT = ['NoSuchKey', 'NotFound'];
+/** Some come with another status than 403. */
+const DENIED = [
+  'AccessDenied',
+  'InvalidAccessKeyId',
+  'SignatureDoesNotMatch',
+  'InvalidToken',
+  'ExpiredToken',
+  'XAdminUserNotFound',
+];
+
+export const isAbsent = (error: unknown) => ABSENT.includes((error as Error).name);
+
+export function isDenied(error: unknown): boolean {
+  return DENIED.includes((error as Error).name) || [401, 403].includes(statusOf(error as S3Failure));
+}
+
+/** `what` names the object or the operation, `credentials` says which were used. */
+export function asS3Error(error: unknown, place: S3Place, what: string, credentials: string): unknown {
+  if (error instanceof TilewrightError || !(error instanceof Error)) return error;
+  const { url, bucket, endpoint } = place;
+  const status = statusOf(error);
+  const said = [...new Set([error.name, status || '', error.message])].filter(Boolean).join(' ');
+  if (error.name === 'CredentialsProviderError')
+    return storeDenied.because(
+      error,
+      url,
+      'no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE',
+    );
+  if (isDenied(error))
+    return storeDenied.because(
+      error,
+      url,
+      `${endpoint} answered ${said} to ${credentials}; check them and what they allow`,
+    );
+  if (error.name === 'NoSuchBucket')
+    return storeNotFound.because(error, url, `bucket ${bucket} at ${endpoint}; make it first`);
+  if (isAbsent(error)) return storeNotFound.because(error, url, `object ${what}`);
+  if (status === 507 || FULL.includes(error.name)) return storeFull.because(error, url);
+  if (error.name === 'BadDigest')
+    return storeCorrupt.because(error, what, url, 'its bytes changed on the way');
+  if (isPassing(error)) return storeUnavailable.because(error, url, endpoint, said);
+  if (status === 301 || status === 307)
+    return storeIo.because(error, url, what, `${said}; the bucket is in another region: set AWS_REGION`);
+  return status ? storeIo.because(error, url, what, said) : error;
+}
+
+/** Which credentials the SDK has found, by the marks that its providers leave. */
+export function credentialsNamed(identity: object): string {
+  const marks = '$source' in identity ? Object.keys(identity.$source as object) : [];
+  if (marks.includes('CREDENTIALS_ENV_VARS'))
+    return 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the environment';
+  if (marks.some((mark) => mark.includes('PROFILE')))
+    return `the AWS profile "${process.env.AWS_PROFILE ?? 'default'}"`;
+  return 'the credentials that the AWS SDK has found on this machine';
+}

@@ -1,0 +1,247 @@
+/** A tile store in a bucket of S3: MinIO, Ceph, SeaweedFS, Garage, a cloud's. Only PUT, GET, HEAD, DELETE and LIST are used. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Readable } from 'node:stream';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+import { asStorageError, onDisk, storeExists, storeIo } from '../errors.js';
+import { inLanes } from '../in-lanes.js';
+import { checkedName, isObjectName } from '../names.js';
+import { type Chunks, collect, contentChunks, requireSum, streamOf, sumOf, verified } from './content.js';
+import type {
+  Cancellable,
+  Content,
+  ObjectInfo,
+  ObjectStore,
+  PutOptions,
+  ReadOptions,
+  Sum,
+} from './object-store.js';
+import { isAbsent } from './s3-errors.js';
+import { type S3Options, S3Requests } from './s3-requests.js';
+import { type S3Failure, statusOf } from './s3-retry.js';
+
+/** Files up to here are sent from memory, signed with their SHA-256; larger ones are streamed, with an MD5. */
+const IN_MEMORY = 4 << 20;
+
+/** What is to be sent: bytes in memory, or a file and its MD5. */
+type Body = Sum & ({ memory: Uint8Array } | { file: string; md5: string });
+
+/**
+ * An object is sent by one PUT, also a large one (S3 takes 5 GB): it is visible as a whole or not at all, and no parts
+ * are left behind by a process that is killed. A request is sent again after errors that pass; a download goes on where
+ * it broke off.
+ */
+export class S3Store implements ObjectStore {
+  readonly url: string;
+  private readonly client: S3Client;
+  /** A HEAD answers the same for a missing bucket as for a missing object, so the bucket is asked for once. */
+  private bucketIsThere = false;
+
+  /** `prefix` is empty or ends with `/`. */
+  static async open(bucket: string, prefix: string, options?: S3Options): Promise<S3Store> {
+    const url = `s3://${bucket}/${prefix}`.replace(/\/$/, '');
+    return new S3Store(url, bucket, prefix, await S3Requests.open(url, bucket, options));
+  }
+
+  private constructor(
+    url: string,
+    private readonly bucket: string,
+    private readonly prefix: string,
+    private readonly requests: S3Requests,
+  ) {
+    this.url = url;
+    this.client = requests.client;
+  }
+
+  async put(name: string, content: Content, { crc32, signal }: PutOptions = {}): Promise<Sum> {
+    const key = this.key(name);
+    signal?.throwIfAborted();
+    const body = await bodyOf(content, signal);
+    const sum = { bytes: body.bytes, crc32: body.crc32 };
+    requireSum(sum.crc32, crc32, name, this.url);
+    const there = await this.head(name, { signal });
+    if (!there) await this.requests.send(name, () => this.upload(key, body, signal), signal);
+    else if (!(await this.holds(there, sum, signal))) throw storeExists(name, this.url);
+    return sum;
+  }
+
+  private async upload(key: string, body: Body, signal?: AbortSignal): Promise<void> {
+    const target = { Bucket: this.bucket, Key: key, ContentLength: body.bytes };
+    if ('memory' in body) {
+      await this.client.send(new PutObjectCommand({ ...target, Body: body.memory }), {
+        abortSignal: signal,
+      });
+      return;
+    }
+    const stream = createReadStream(body.file, { end: Math.max(0, body.bytes - 1) });
+    const unreadable = new AbortController();
+    stream.once('error', (error) => unreadable.abort(error));
+    const abortSignal = signal ? AbortSignal.any([signal, unreadable.signal]) : unreadable.signal;
+    try {
+      await this.client.send(new PutObjectCommand({ ...target, Body: stream, ContentMD5: body.md5 }), {
+        abortSignal,
+      });
+    } catch (error) {
+      throw stream.errored ? asStorageError(stream.errored, dirname(body.file)) : error;
+    } finally {
+      stream.destroy();
+    }
+  }
+
+  private async holds({ name, bytes }: ObjectInfo, sum: Sum, signal?: AbortSignal): Promise<boolean> {
+    return bytes === sum.bytes && (await sumOf(this.read(name, { signal }))).crc32 === sum.crc32;
+  }
+
+  get(name: string, options: ReadOptions = {}): Promise<Buffer> {
+    return collect(this.read(name, options));
+  }
+
+  stream(name: string, options: ReadOptions = {}): Promise<Readable> {
+    return streamOf(this.read(name, options));
+  }
+
+  private read(name: string, options: ReadOptions): Chunks {
+    return verified(this.chunks(name, options), options, name, this.url);
+  }
+
+  private async *chunks(
+    name: string,
+    { offset = 0, length = Number.POSITIVE_INFINITY, signal }: ReadOptions,
+  ): Chunks {
+    const key = this.key(name);
+    const leave = await this.requests.limit.enter(signal);
+    const attempts = this.requests.attempts(signal);
+    let at = offset;
+    try {
+      for (;;)
+        try {
+          for await (const chunk of await this.open(key, at, offset + length, signal)) {
+            attempts.progress();
+            at += chunk.length;
+            yield chunk;
+          }
+          return;
+        } catch (error) {
+          await attempts.after(error);
+        }
+    } catch (error) {
+      throw await this.requests.explained(error, name, signal);
+    } finally {
+      leave();
+    }
+  }
+
+  /** The bytes from `start` to before `end`; none beyond the end of the object. */
+  private async open(
+    key: string,
+    start: number,
+    end: number,
+    signal?: AbortSignal,
+  ): Promise<Iterable<Uint8Array> | AsyncIterable<Uint8Array>> {
+    if (start >= end) return [];
+    const whole = start === 0 && end === Number.POSITIVE_INFINITY;
+    const range = whole ? undefined : `bytes=${start}-${end === Number.POSITIVE_INFINITY ? '' : end - 1}`;
+    try {
+      const { Body, ContentRange } = await this.client.send(
+        new GetObjectCommand({ Bucket: this.bucket, Key: key, Range: range }),
+        { abortSignal: signal },
+      );
+      if (range && !ContentRange) throw storeIo(this.url, key, 'the server has no ranges of bytes');
+      return (Body as Readable | undefined) ?? [];
+    } catch (error) {
+      if (statusOf(error as S3Failure) === 416) return [];
+      throw error;
+    }
+  }
+
+  async head(name: string, { signal }: Cancellable = {}): Promise<ObjectInfo | undefined> {
+    const command = new HeadObjectCommand({ Bucket: this.bucket, Key: this.key(name) });
+    const found = await this.requests.send(
+      name,
+      async () => {
+        try {
+          return await this.client.send(command, { abortSignal: signal });
+        } catch (error) {
+          if (isAbsent(error)) return undefined;
+          throw error;
+        }
+      },
+      signal,
+    );
+    if (!found && !this.bucketIsThere) await this.requireBucket(signal);
+    this.bucketIsThere = true;
+    return found && { name, bytes: found.ContentLength ?? 0, modified: found.LastModified?.getTime() ?? 0 };
+  }
+
+  private async requireBucket(signal?: AbortSignal): Promise<void> {
+    const command = new ListObjectsV2Command({ Bucket: this.bucket, Prefix: this.prefix, MaxKeys: 1 });
+    await this.requests.send('list', () => this.client.send(command, { abortSignal: signal }), signal);
+  }
+
+  async *list(prefix: string, { signal }: Cancellable = {}): AsyncGenerator<ObjectInfo> {
+    const Prefix = this.prefix + checkedName('start of an object name', prefix);
+    let ContinuationToken: string | undefined;
+    do {
+      const command = new ListObjectsV2Command({ Bucket: this.bucket, Prefix, ContinuationToken });
+      const page = await this.requests.send(
+        `list of ${prefix}`,
+        () => this.client.send(command, { abortSignal: signal }),
+        signal,
+      );
+      for (const { Key = '', Size = 0, LastModified } of page.Contents ?? []) {
+        const name = Key.slice(this.prefix.length);
+        if (isObjectName(name)) yield { name, bytes: Size, modified: LastModified?.getTime() ?? 0 };
+      }
+      ContinuationToken = page.IsTruncated ? page.NextContinuationToken : undefined;
+    } while (ContinuationToken);
+  }
+
+  async delete(names: string[], { signal }: Cancellable = {}): Promise<void> {
+    const keys = names.map((name) => this.key(name));
+    await inLanes(keys, this.requests.inFlight, (Key) =>
+      this.requests.send(
+        `delete of ${Key}`,
+        async () => {
+          const command = new DeleteObjectCommand({ Bucket: this.bucket, Key });
+          await this.client.send(command, { abortSignal: signal }).catch((error) => {
+            if (!isAbsent(error)) throw error;
+          });
+        },
+        signal,
+      ),
+    );
+  }
+
+  location(name: string): string {
+    return `/vsis3/${this.bucket}/${this.key(name)}`;
+  }
+
+  close(): void {
+    this.client.destroy();
+  }
+
+  private key(name: string): string {
+    return this.prefix + checkedName('object name', name);
+  }
+}
+
+async function bodyOf(content: Content, signal?: AbortSignal): Promise<Body> {
+  const isLarge =
+    'file' in content && (await onDisk(dirname(content.file), () => stat(content.file))).size > IN_MEMORY;
+  if (isLarge) {
+    const md5 = createHash('md5');
+    const sum = await sumOf(contentChunks(content, signal), (chunk) => md5.update(chunk));
+    return { ...sum, file: content.file, md5: md5.digest('base64') };
+  }
+  const memory = await collect(contentChunks(content, signal));
+  return { ...(await sumOf(contentChunks(memory))), memory };
+}

@@ -1,0 +1,66 @@
+/** A real HTTP proxy in front of a server, which answers with errors and cuts connections where a test wants it. */
+import { createServer, type IncomingMessage, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
+
+export interface Faults {
+  /** The status to answer with in place of the server's answer; undefined lets a request through. */
+  answer?(request: IncomingMessage): number | undefined;
+  /** Told of bytes that passed: `up` to the server, `down` from it; true cuts the connection behind them. */
+  passed?(direction: 'up' | 'down', bytes: number, request: IncomingMessage): boolean | undefined;
+}
+
+/** One proxy. `requests` has what came, `<method> <path>`. */
+export class FaultProxy {
+  readonly requests: string[] = [];
+  private readonly server: Server;
+
+  private constructor(upstream: string, faults: Faults) {
+    this.server = createServer((incoming, response) => {
+      this.requests.push(`${incoming.method} ${incoming.url}`);
+      const status = faults.answer?.(incoming);
+      if (status !== undefined) {
+        incoming.resume();
+        response.writeHead(status, { connection: 'close' }).end();
+        return;
+      }
+      let cut = false;
+      const cutAfter = (direction: 'up' | 'down', bytes: number) => {
+        if (!cut && faults.passed?.(direction, bytes, incoming)) {
+          cut = true;
+          response.socket?.destroySoon();
+        }
+      };
+      const { method, url, headers } = incoming;
+      const outgoing = request(upstream + url, { method, headers, agent: false }, (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.on('data', (chunk: Buffer) => {
+          response.write(chunk);
+          cutAfter('down', chunk.length);
+        });
+        answer.once('end', () => response.end()).once('error', () => response.destroy());
+      });
+      outgoing.once('error', () => response.destroy());
+      response.once('close', () => outgoing.destroy());
+      incoming.on('data', (chunk: Buffer) => {
+        outgoing.write(chunk);
+        cutAfter('up', chunk.length);
+      });
+      incoming.once('end', () => outgoing.end()).once('error', () => outgoing.destroy());
+    });
+  }
+
+  static async start(t: Pick<TestContext, 'after'>, upstream: string, faults: Faults): Promise<FaultProxy> {
+    const proxy = new FaultProxy(upstream, faults);
+    await new Promise<void>((resolve) => proxy.server.listen(0, '127.0.0.1', resolve));
+    t.after(() => {
+      proxy.server.closeAllConnections();
+      proxy.server.close();
+    });
+    return proxy;
+  }
+
+  get endpoint(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+}
