@@ -11,6 +11,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   cloud: async () => (await import('./cloud.js')).benchCloud,
   query: async () => (await import('./query.js')).benchQuery,
   search: async () => (await import('./search.js')).benchSearch,
+  placement: async () => (await import('./placement.js')).benchPlacement,
 };
 
 const usage = `npm run bench -- NAME [--short] [--threads N] [--rows N] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;
