@@ -16,9 +16,20 @@ import { type BenchOptions, type BenchResult, median, result } from './bench.js'
 import { type Peer, rendezvous, ring, type WeightedNode } from './placement-peers.js';
 
 const PREFIX = DEFAULT_PREFIX_LENGTHS.geohash;
-const PEERS: Record<string, Peer> = { 'ring of 128': ring(128), 'ring of 512': ring(512), rendezvous };
+/** By whole cells, which suits them best; rendezvous also by prefixes, which keep neighbours together as ours does. */
+const PEERS: Record<string, Peer> = {
+  'ring of 128': ring(128),
+  'ring of 512': ring(512),
+  rendezvous,
+  'rendezvous of prefixes': (cells, nodes) =>
+    rendezvous(
+      cells.map((cell) => cell.slice(0, PREFIX)),
+      nodes,
+    ),
+};
 
 /** The contiguous United States, roughly: longitude and latitude around the coast and the borders. */
+// biome-ignore format: a list of points
 const OUTLINE: [lon: number, lat: number][] = [
   [-124.6, 48.4], [-122.8, 49], [-95.2, 49], [-93, 48.6], [-89.6, 48], [-84.6, 46.5], [-83.5, 45.8],
   [-82.4, 43], [-83.1, 42], [-79, 42.7], [-79, 43.3], [-76.4, 44.1], [-74.8, 45], [-71.4, 45],
@@ -28,7 +39,7 @@ const OUTLINE: [lon: number, lat: number][] = [
   [-97.3, 27.6], [-97.2, 25.9], [-99.1, 26.4], [-101.4, 29.8], [-103.1, 29], [-104.5, 29.6],
   [-106.5, 31.8], [-108.2, 31.4], [-111.1, 31.3], [-114.8, 32.5], [-117.1, 32.5], [-120.6, 34.5],
   [-121.9, 36.6], [-123.8, 39.3], [-124.4, 40.4], [-124.1, 44],
-]; // biome-ignore format: a list of points
+];
 
 export async function benchPlacement({ short, log }: BenchOptions): Promise<BenchResult[]> {
   const cells = coverPolygon(geohash, OUTLINE, short ? 4 : 5);

@@ -115,14 +115,18 @@ function reassigned(
   const held = placement.slots.map((owners) => holdersOf(owners).map((id) => numbers.get(id) ?? NOBODY));
   const holders = new Holders(active, placement.owners, held, bytes);
   holders.fill();
-  holders.level([...numbers.values()].filter((number) => mayReceive(active[number]!.id)));
+  const receivers = [...numbers.values()].filter((number) => mayReceive(active[number]!.id));
+  if (receivers.length > 0) holders.level(receivers);
   const ids = new Set(nodes.map(({ id }) => id));
-  const slots = placement.slots.map((owners, slot) =>
-    ownersAfter(
+  const slots = placement.slots.map((owners, slot) => {
+    const wanted = holders.held[slot]!.map((number) => active[number]!.id);
+    const isSame = owners.length === wanted.length && owners.every(({ node }, i) => node === wanted[i]);
+    if (isSame && owners.every(({ state }) => state !== 'leaving')) return owners;
+    return ownersAfter(
       owners.filter(({ node }) => ids.has(node)),
-      holders.held[slot]!.map((number) => active[number]!.id),
-    ),
-  );
+      wanted,
+    );
+  });
   return next(placement, nodes, slots);
 }
 

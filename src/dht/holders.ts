@@ -30,6 +30,8 @@ export class Holders {
   /** How many holders a slot needs, and in how many zones. */
   private readonly copies: number;
   private readonly zones: number;
+  /** What `held` was. */
+  private readonly former: readonly (readonly number[])[];
   /** The number of the zone of each node. */
   private readonly zoneOf: readonly number[];
 
@@ -45,6 +47,7 @@ export class Holders {
     const { copies, zones } = wantedSpread(nodes, owners);
     this.copies = copies;
     this.zones = zones;
+    this.former = held.map((nodes) => [...nodes]);
     const names = nodes.map(({ zone }) => zone);
     this.zoneOf = names.map((zone) => names.indexOf(zone));
     const all = Array.from({ length: SLOTS }, (_, slot) => slot);
@@ -83,47 +86,76 @@ export class Holders {
         held.forEach((node, place) => {
           if (node === NOBODY) this.replace(level, slot, place);
         });
-        while (this.zonesOf(held) < this.zones) this.replace(level, slot, this.crowdedPlace(level, held));
+        while (this.zonesWith(held, 0, held[0]!) < this.zones)
+          this.replace(level, slot, this.crowdedPlace(level, held));
       }
     }
   }
 
   /**
-   * Moves slots from nodes that hold too much to those that hold too little, of which these may receive. The heaviest that
-   * fit go first, to the emptiest node; then the lightest that are more than half surplus and more than half lack, so that
-   * every move takes both nodes nearer to their targets.
+   * Moves slots from nodes that hold too much to those that hold too little, of which these may receive, until nothing is
+   * gained by a further move.
    */
   level(receivers: readonly number[]): void {
     for (const level of this.levels) {
-      this.pour(level, receivers, level.slots, 1);
-      // Not twice: what is half surplus and half surfeit would go to and fro.
-      this.pour(level, receivers, level.slots.toReversed(), 1.99);
+      const lightest = level.slots.toReversed();
+      let moves: number;
+      do {
+        moves = this.pour(level, receivers, level.slots, fits) + this.pour(level, receivers, lightest, helps);
+        moves += this.exchange(level);
+      } while (moves > 0);
     }
   }
 
-  /** What is moved is less than `excess` times what the giver has too much and the receiver too little. */
-  private pour(level: Level, receivers: readonly number[], slots: readonly number[], excess: number): void {
-    const slotsOf = this.nodes.map((): number[] => []);
-    for (const slot of slots) for (const node of this.held[slot]!) slotsOf[node]!.push(slot);
-    const givers = [...this.nodes.keys()].sort((a, b) => room(level, a) - room(level, b) || a - b);
+  /** Each giver, the fullest first, gives what may move of these slots, in their order, to the emptiest that can take it. */
+  private pour(level: Level, receivers: readonly number[], slots: readonly number[], mayMove: Rule): number {
+    const givers = [...this.nodes.keys()]
+      .filter((node) => room(level, node) < 0)
+      .sort((a, b) => room(level, a) - room(level, b) || a - b);
+    const slotsOf = new Map(givers.map((giver) => [giver, [] as number[]]));
+    for (const slot of slots) for (const node of this.held[slot]!) slotsOf.get(node)?.push(slot);
+    let moves = 0;
     for (const giver of givers) {
-      for (const slot of slotsOf[giver]!) {
-        const most = -room(level, giver) * excess;
-        if (most <= 0) break;
+      const mostLack = Math.max(...receivers.map((node) => room(level, node)));
+      for (const slot of slotsOf.get(giver)!) {
+        const surplus = -room(level, giver);
+        if (surplus <= 0) break;
         const weight = this.weightOf(slot);
-        if (weight >= most) continue;
+        if (!mayMove(weight, surplus, mostLack)) continue;
         const place = this.held[slot]!.indexOf(giver);
         const receiver = this.emptiest(level, slot, place, receivers, this.zones);
-        if (receiver !== NOBODY && weight < room(level, receiver) * excess)
-          this.put(level, slot, place, receiver);
+        if (receiver === NOBODY || !mayMove(weight, surplus, room(level, receiver))) continue;
+        this.put(level, slot, place, receiver);
+        moves++;
       }
     }
+    return moves;
+  }
+
+  /**
+   * Where a former holder has given a slot away, it takes the place of another one that is fuller. Nothing has to be loaded
+   * for that, and the other may have more that is wanted elsewhere.
+   */
+  private exchange(level: Level): number {
+    let moves = 0;
+    for (const slot of level.slots) {
+      const held = this.held[slot]!;
+      for (const back of this.former[slot]!) {
+        if (back === NOBODY || held.includes(back)) continue;
+        const place = this.fullest(level, held, [...held.keys()]);
+        if (!helps(this.weightOf(slot), -room(level, held[place]!), room(level, back))) continue;
+        if (this.zonesWith(held, place, back) < this.zones) continue;
+        this.put(level, slot, place, back);
+        moves++;
+      }
+    }
+    return moves;
   }
 
   /** Gives one place of a slot to another node: in a zone that it is not in yet, if there is one. */
   private replace(level: Level, slot: number, place: number): void {
     const all = [...this.nodes.keys()];
-    const others = this.zonesOf(this.held[slot]!.with(place, NOBODY));
+    const others = this.zonesWith(this.held[slot]!, place, NOBODY);
     const best = this.emptiest(level, slot, place, all, others + 1);
     this.put(level, slot, place, best === NOBODY ? this.emptiest(level, slot, place, all, others) : best);
   }
@@ -145,14 +177,12 @@ export class Holders {
     zones: number,
   ): number {
     const held = this.held[slot]!;
-    const others = held.with(place, NOBODY);
-    const needsNew = this.zonesOf(others) < zones;
+    const needsNew = this.zonesWith(held, place, NOBODY) < zones;
     let best = NOBODY;
     for (const node of nodes) {
       if (best !== NOBODY && room(level, node) <= room(level, best)) continue;
       if (held.includes(node)) continue;
-      if (needsNew && others.some((other) => other !== NOBODY && this.zoneOf[other] === this.zoneOf[node]))
-        continue;
+      if (needsNew && held.some((other, i) => i !== place && this.areTogether(other, node))) continue;
       best = node;
     }
     return best;
@@ -164,14 +194,40 @@ export class Holders {
     const crowded = [...held.keys()].filter(
       (place) => zones.indexOf(zones[place]) !== zones.lastIndexOf(zones[place]),
     );
-    return crowded.reduce((a, b) => (room(level, held[b]!) < room(level, held[a]!) ? b : a));
+    return this.fullest(level, held, crowded);
   }
 
-  /** In how many zones these are. */
-  private zonesOf(held: readonly number[]): number {
-    return new Set(held.filter((node) => node !== NOBODY).map((node) => this.zoneOf[node])).size;
+  /** Of some places of a slot the one whose holder has most that is too much. */
+  private fullest(level: Level, held: readonly number[], places: readonly number[]): number {
+    return places.reduce((a, b) => (room(level, held[b]!) < room(level, held[a]!) ? b : a));
+  }
+
+  /** In how many zones a slot is when a node has one of its places. */
+  private zonesWith(held: readonly number[], place: number, node: number): number {
+    const at = (i: number) => (i === place ? node : held[i]!);
+    let zones = 0;
+    for (let i = 0; i < held.length; i++) {
+      let isFirst = at(i) !== NOBODY;
+      for (let j = 0; j < i && isFirst; j++) isFirst = !this.areTogether(at(i), at(j));
+      if (isFirst) zones++;
+    }
+    return zones;
+  }
+
+  /** Whether two are nodes of one zone. */
+  private areTogether(a: number, b: number): boolean {
+    return a !== NOBODY && b !== NOBODY && this.zoneOf[a] === this.zoneOf[b];
   }
 }
+
+/** Whether a weight may go from a node that has a surplus to one that lacks something. */
+type Rule = (weight: number, surplus: number, lack: number) => boolean;
+
+/** Neither gets beyond its target. */
+const fits: Rule = (weight, surplus, lack) => weight <= surplus && weight <= lack;
+
+/** The sum of the squares of surplus and lack becomes less, and not by a rounding error. */
+const helps: Rule = (weight, surplus, lack) => weight < 0.999 * (surplus + lack);
 
 /** What a node lacks to its target; below 0 where it has more. */
 function room({ targets, loads }: Level, node: number): number {
