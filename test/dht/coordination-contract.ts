@@ -212,19 +212,16 @@ function storeContract(open: OpenStore, runs: number): void {
       () => other.transact({ success: [put('w/b', '1', lease)] }),
       () => other.revokeLease(lease),
     ];
-    for (const [i, change] of changes.entries()) {
+    for (const change of changes) {
+      const before = wakes.length;
       await change();
-      await eventually('a wake', () => wakes.length > i + 2);
+      await eventually('a wake', () => wakes.length > before);
     }
-    assert.deepEqual(
-      wakes.map(({ why }) => why),
-      ['start', 'change', 'change', 'change', 'change'],
-    );
-
     watch.close();
+    const told = wakes.length;
     await other.transact({ success: [put('w/a', '3')] });
     await sleep(100);
-    assert.equal(wakes.length, 5);
+    assert.equal(wakes.length, told);
   });
 }
 

@@ -53,8 +53,7 @@ export class EtcdCluster {
       await Promise.all(cluster.processes.map(ended));
       await rm(folder, { recursive: true });
     });
-    for (const member of cluster.members) cluster.launch(member);
-    await cluster.ready();
+    await cluster.allUp();
     return cluster;
   }
 
@@ -102,8 +101,12 @@ export class EtcdCluster {
     }
   }
 
-  /** Waits until every server answers linearizable reads. */
-  async ready(): Promise<void> {
+  /** Starts or resumes those servers that do not run, and waits until all answer linearizable reads. */
+  async allUp(): Promise<void> {
+    for (const member of this.members) {
+      this.resume(member);
+      if (hasEnded(this.processes[member])) this.launch(member);
+    }
     for (const member of this.members)
       while (!(await this.ask(member, 'kv/range', { key: Buffer.from('ready').toString('base64') })))
         await sleep(50);
@@ -128,9 +131,11 @@ export class EtcdCluster {
   }
 }
 
+const hasEnded = (process: ChildProcess | undefined) =>
+  process === undefined || process.exitCode !== null || process.signalCode !== null;
+
 async function ended(process: ChildProcess): Promise<void> {
-  if (process.exitCode === null && process.signalCode === null)
-    await new Promise((resolve) => process.once('exit', resolve));
+  if (!hasEnded(process)) await new Promise((resolve) => process.once('exit', resolve));
 }
 
 async function freePorts(count: number): Promise<number[]> {

@@ -29,7 +29,9 @@ const NOT_SENT = [
   'UND_ERR_CONNECT_TIMEOUT',
 ];
 
+/** How long one attempt may take, ms: also the last one gets time enough to tell a server that is dead from one that is slow. */
 const ATTEMPT_TIMEOUT = 1000;
+const SHORTEST_ATTEMPT = 100;
 const PATIENCE = 10_000;
 
 export interface Call {
@@ -83,9 +85,10 @@ export class EtcdClient {
     const deadline = performance.now() + patience;
     for (let tries = 0; ; tries++) {
       const server = this.current;
-      const left = deadline - performance.now();
+      const left = Math.ceil(deadline - performance.now());
+      const timeout = Math.min(ATTEMPT_TIMEOUT, Math.max(left, SHORTEST_ATTEMPT));
       try {
-        return await this.attempt<T>(server, path, body, Math.min(ATTEMPT_TIMEOUT, Math.max(left, 1)));
+        return await this.attempt<T>(server, path, body, timeout);
       } catch (error) {
         this.throwRefusal(error, what);
         this.avoid(server);

@@ -16,8 +16,9 @@ interface WatchLine {
  * wake.
  *
  * A server that hangs or is cut off from the others sends nothing, as a quiet one does. So the newest revision in the range and its
- * number of keys are read every two seconds: one of them differs after every change that is still to be seen. If one does and the
- * stream has not told, the reader is woken and the stream is begun anew. Errors are left to the reader: its own reads meet them.
+ * number of keys are read every two seconds: one of them differs after every change that is still to be seen. If one does, the reader
+ * is woken, and if the stream has told of nothing in this time, it is begun anew. Errors are left to the reader: its own reads meet
+ * them.
  */
 export class EtcdWatch {
   private stream = new AbortController();
@@ -82,12 +83,12 @@ export class EtcdWatch {
   private async check(): Promise<void> {
     try {
       const { seen, revision } = await this.look();
-      const missed = seen !== this.seen && !this.told;
-      this.told = false;
+      if (seen !== this.seen) {
+        if (!this.told) this.stream.abort();
+        this.wakeUp({ why: 'start', revision });
+      }
       this.seen = seen;
-      if (!missed) return;
-      this.wakeUp({ why: 'start', revision });
-      this.stream.abort();
+      this.told = false;
     } catch {
       // The next check comes.
     }
