@@ -1,3 +1,4 @@
+import { messageOf } from '../errors.js';
 import { type Claim, claimKeyOf, claimStateOf, doneValue } from './claims.js';
 import { type CollectionKey, collectionKeyOf } from './collection-keys.js';
 import { documentOf } from './coordination/documents.js';
@@ -128,6 +129,14 @@ export class CommitLog {
       return succeeded ? seq : (doneBefore(attempt, gets, uncertain) ?? this.head);
     } catch (error) {
       if (outcomeUnknown.is(error)) this.uncertain.set(claim, head);
+      // Of this call nothing was sent, but an earlier one may be made still.
+      if (uncertain && coordinationUnavailable.is(error))
+        throw outcomeUnknown.because(
+          error,
+          `the commit of ${claim.name}`,
+          'the commit log',
+          messageOf(error.cause),
+        );
       throw error;
     }
   }
