@@ -78,10 +78,9 @@ const PATIENCE = 30_000;
  * claim's key changes with it, so a claim commits once, however often the transaction is tried.
  */
 export class CommitLog {
-  /** As this node saw it last; a commit with an old one is refused and told the new one. */
-  private head: Head | undefined;
-  /** The heads that commits of unknown outcome were tried with. */
+  /** The heads that commits of unknown outcome were tried with. Tried with the same head again, they are settled. */
   private readonly uncertain = new WeakMap<Claim, Head>();
+  private last: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly store: CoordinationStore) {}
 
@@ -91,52 +90,59 @@ export class CommitLog {
    * TW_DHT_OUTCOME_UNKNOWN the commit may be made still; calling again with the same claim tells, and commits where it was
    * not made.
    */
-  async commit(
+  commit(
     claim: Claim,
     entry: LogEntry,
     collection?: Pick<CollectionKey, 'id' | 'revision'>,
     patience = PATIENCE,
   ): Promise<number> {
     const deadline = performance.now() + patience;
-    // A commit of unknown outcome is tried with the same head again: that settles it.
-    let head = this.uncertain.get(claim) ?? this.head ?? (await this.readHead(patience));
-    for (let tries = 0; ; tries++) {
-      const left = Math.max(0, deadline - performance.now());
-      const result = await this.tryCommit({ claim, entry, collection, head }, left);
-      if (typeof result === 'number') {
-        claim.finish();
-        return result;
+    // One after another: those of one node would only refuse each other.
+    const run = this.last.then(() => this.commitUntil(deadline, { claim, entry, collection }));
+    this.last = run.catch(() => undefined);
+    return run;
+  }
+
+  private async commitUntil(deadline: number, commit: Commit): Promise<number> {
+    const { claim } = commit;
+    const left = () => Math.max(0, deadline - performance.now());
+    try {
+      for (let tries = 0; ; tries++) {
+        const head = this.uncertain.get(claim) ?? (await this.readHead(left()));
+        const seq = await this.tryCommit(commit, head, left());
+        if (seq !== undefined) {
+          claim.finish();
+          return seq;
+        }
+        if (left() === 0) throw coordinationUnavailable('a commit', 'the log', 'others came first each time');
+        await backOff(tries);
       }
-      head = result;
-      if (performance.now() >= deadline)
-        throw coordinationUnavailable('a commit', 'the commit log', 'other commits came first each time');
-      await backOff(tries);
+    } catch (error) {
+      if (!coordinationUnavailable.is(error)) throw error;
+      // Where nothing was sent by now, an earlier call may have sent it.
+      const kind = this.uncertain.has(claim) ? outcomeUnknown : coordinationUnavailable;
+      throw kind.because(
+        error,
+        `the commit of ${claim.name}`,
+        'the coordination store',
+        messageOf(error.cause ?? error),
+      );
     }
   }
 
-  /** The number of the commit, or the new head where another commit came first. */
-  private async tryCommit(attempt: Attempt, patience: number): Promise<number | Head> {
-    const { claim, head } = attempt;
+  /** The number of the commit, or undefined where another commit came first. */
+  private async tryCommit(commit: Commit, head: Head, patience: number): Promise<number | undefined> {
+    const { claim } = commit;
     let uncertain = this.uncertain.has(claim);
     try {
-      const { succeeded, revision, gets } = await settle(patience, (left, isUncertain) => {
+      const { succeeded, gets } = await settle(patience, (left, isUncertain) => {
         uncertain ||= isUncertain;
-        return this.store.transact(transactionOf(attempt), { patience: left });
+        return this.store.transact(transactionOf(commit, head), { patience: left });
       });
       this.uncertain.delete(claim);
-      const seq = head.seq + 1;
-      this.head = succeeded ? { seq, revision } : headOf(only(gets[0]!));
-      return succeeded ? seq : (doneBefore(attempt, gets, uncertain) ?? this.head);
+      return succeeded ? head.seq + 1 : doneBefore(commit, head, gets, uncertain);
     } catch (error) {
       if (outcomeUnknown.is(error)) this.uncertain.set(claim, head);
-      // Of this call nothing was sent, but an earlier one may be made still.
-      if (uncertain && coordinationUnavailable.is(error))
-        throw outcomeUnknown.because(
-          error,
-          `the commit of ${claim.name}`,
-          'the commit log',
-          messageOf(error.cause),
-        );
       throw error;
     }
   }
@@ -205,15 +211,13 @@ export class CommitLog {
   }
 }
 
-/** One try of a commit. */
-interface Attempt {
+interface Commit {
   claim: Claim;
   entry: LogEntry;
   collection: Pick<CollectionKey, 'id' | 'revision'> | undefined;
-  head: Head;
 }
 
-function transactionOf({ claim, entry, collection, head }: Attempt): Transaction {
+function transactionOf({ claim, entry, collection }: Commit, head: Head): Transaction {
   const seq = head.seq + 1;
   const claimKey = claimKeyOf(claim.name);
   const compare = [
@@ -229,7 +233,6 @@ function transactionOf({ claim, entry, collection, head }: Attempt): Transaction
       { op: 'put', key: claimKey, value: doneValue(claim, seq) },
     ],
     failure: [
-      { op: 'get', key: HEAD },
       { op: 'get', key: claimKey },
       { op: 'get', key: entryKeyOf(seq) },
       { op: 'get', key: CHECKPOINT },
@@ -243,11 +246,12 @@ function transactionOf({ claim, entry, collection, head }: Attempt): Transaction
  * moved. TW_DHT_CLAIM_LOST, TW_DHT_COLLECTION_CHANGED.
  */
 function doneBefore(
-  { claim, collection, head }: Attempt,
+  { claim, collection }: Commit,
+  head: Head,
   gets: RangeResult[],
   uncertain: boolean,
 ): number | undefined {
-  const [, claimKv, entryKv, checkpointKv, collectionKv] = gets.map(only);
+  const [claimKv, entryKv, checkpointKv, collectionKv] = gets.map(only);
   const state = claimKv && claimStateOf(claimKv);
   if (state?.fence === claim.fence) {
     if (state.done !== undefined) return state.done;

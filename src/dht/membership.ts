@@ -4,7 +4,7 @@ import { documentOf } from './coordination/documents.js';
 import { follow } from './coordination/follow.js';
 import { KeptLease } from './coordination/kept-lease.js';
 import { type CoordinationStore, type KeyValue, type Watch, withPrefix } from './coordination/store.js';
-import { coordinationUnavailable, nodeIdTaken, outcomeUnknown } from './errors.js';
+import { coordinationUnavailable, leaseGone, nodeIdTaken, outcomeUnknown } from './errors.js';
 
 /** A running node, as it tells the others. */
 export interface Member {
@@ -35,6 +35,8 @@ const TTL = 3;
 /** How long a node waits for the end of the lease that it had before it was started again, ms. */
 const OWN_LEASE_WAIT = 4000;
 const OWN_LEASE_POLL = 200;
+/** After these a node that was cut off tries again to come back; a lease may end before its first use. */
+const TRANSIENT = [coordinationUnavailable, outcomeUnknown, leaseGone];
 
 /**
  * A node among the members.
@@ -65,7 +67,9 @@ export class Membership {
   }
 
   private guard(): void {
-    this.lease.lost.addEventListener('abort', () => void this.comeBack(), { once: true });
+    const { lost } = this.lease;
+    if (lost.aborted) void this.comeBack();
+    else lost.addEventListener('abort', () => void this.comeBack(), { once: true });
   }
 
   private async comeBack(): Promise<void> {
@@ -75,7 +79,7 @@ export class Membership {
         this.lease = await register(this.store, this.member);
         break;
       } catch (error) {
-        if (coordinationUnavailable.is(error) || outcomeUnknown.is(error)) continue;
+        if (TRANSIENT.some((kind) => kind.is(error))) continue;
         this.events.failed(error);
         return;
       }

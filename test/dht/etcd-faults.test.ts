@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { compareAndSet } from '../../src/dht/coordination/compare-and-set.js';
 import {
   type Claim,
   CommitLog,
@@ -157,11 +158,14 @@ withThree(
     await Promise.all(
       logs.map((log, i) =>
         assert.rejects(log.commit(claims[i]!, entryOf(i), undefined, 2500), {
-          code: outcomeUnknown.code,
-          message: /not known/,
+          code: coordinationUnavailable.code,
+          message: /^the commit of later.*nothing was written/,
         }),
       ),
     );
+    // What was sent may be made when the servers are back.
+    const put = { key: 'sent', value: '1', revision: 0 };
+    await assert.rejects(compareAndSet(stores[2]!, put, 1500), { code: outcomeUnknown.code });
     const waiting = Promise.all(logs.map((log, i) => log.commit(claims[i]!, entryOf(i))));
     await sleep(1000);
     etcd.resume(0);

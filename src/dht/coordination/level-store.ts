@@ -100,6 +100,7 @@ export class LevelStore implements CoordinationStore {
   async close(): Promise<void> {
     this.watches.clear();
     for (const { timer } of this.leases.values()) clearTimeout(timer);
+    this.leases.clear();
     await this.oneByOne(() => this.db.close());
   }
 
