@@ -31,6 +31,14 @@ export const coordinationFull = defineError(
     `the database of etcd at ${where} is full; compact and defragment it or raise its quota, then run "etcdctl alarm disarm"`,
 );
 
+export const badEtcdUrl = defineError(
+  'TW_DHT_BAD_ETCD_URL',
+  400,
+  'An address of etcd is no URL. Give each server as `http://host:2379` or `https://user:password@host:2379`.',
+  (url: string) =>
+    `${JSON.stringify(url.replace(/[^/]*@/, '...@'))} is no URL of an etcd server; write it like http://host:2379`,
+);
+
 export const leaseGone = defineError(
   'TW_DHT_LEASE_GONE',
   409,

@@ -10,6 +10,7 @@ export {
   unfixCollection,
 } from './collection-keys.js';
 export * from './commit-log.js';
+export type { EtcdLimits } from './coordination/etcd-check.js';
 export { EtcdStore } from './coordination/etcd-store.js';
 export { LevelStore } from './coordination/level-store.js';
 export type { CoordinationStore, Watch } from './coordination/store.js';

@@ -1,7 +1,7 @@
 /** What depends on the settings of etcd itself. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { coordinationRefused, coordinationUnavailable, EtcdStore } from '../../src/dht/index.js';
+import { badEtcdUrl, coordinationRefused, coordinationUnavailable, EtcdStore } from '../../src/dht/index.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { eventually } from '../support/eventually.js';
 
@@ -56,4 +56,18 @@ test('takes a user and password from the URL, also after etcd was started again'
   const { gets } = await store.read([{ key: 'a' }], { patience: 15_000 });
   assert.equal(gets[0]!.kvs[0]!.value, '1');
   await eventually('the watch has begun anew', () => wakes > 2);
+});
+
+test('what is no URL of a server is refused, without its password', () => {
+  for (const url of [
+    '',
+    'host:2379',
+    'user:secret@host',
+    'ftp://user:secret@host',
+    'http://user:secret@ho st',
+  ])
+    assert.throws(
+      () => new EtcdStore([url], 'test'),
+      (error) => badEtcdUrl.is(error) && !error.message.includes('secret'),
+    );
 });

@@ -4,6 +4,7 @@
  */
 import { messageOf } from '../../errors.js';
 import {
+  badEtcdUrl,
   coordinationFull,
   coordinationRefused,
   coordinationUnavailable,
@@ -17,7 +18,7 @@ const NOT_FOUND = 5;
 const EXHAUSTED = 8;
 const UNAUTHENTICATED = 16;
 /** Invalid argument, out of range, failed precondition, permission denied, unimplemented: no use in trying again. */
-const REFUSALS = [3, 7, 9, 11, 12, UNAUTHENTICATED];
+const REFUSALS = [3, 7, 9, 11, 12];
 
 /** Node's codes of connections that were never made, so that nothing was sent. */
 const NOT_SENT = [
@@ -64,9 +65,9 @@ export class EtcdClient {
   private token: string | undefined;
   private current = 0;
 
-  /** `urls` like `http://user:password@host:2379`; the first one that has a user tells it for all. */
+  /** `urls` like `http://user:password@host:2379`; the first one that has a user tells it for all. TW_DHT_BAD_ETCD_URL. */
   constructor(urls: string[]) {
-    const parsed = urls.map((url) => new URL(url));
+    const parsed = urls.map(parseUrl);
     const withUser = parsed.find(({ username }) => username !== '');
     this.user = withUser && {
       name: decodeURIComponent(withUser.username),
@@ -88,11 +89,12 @@ export class EtcdClient {
       const left = Math.ceil(deadline - performance.now());
       const timeout = Math.min(ATTEMPT_TIMEOUT, Math.max(left, SHORTEST_ATTEMPT));
       try {
-        return await this.attempt<T>(server, path, body, timeout);
+        const response = await this.fetch(server, path, body, AbortSignal.timeout(timeout));
+        return (await response.json()) as T;
       } catch (error) {
         this.throwRefusal(error, what);
         this.avoid(server);
-        if (!repeatable && !wasNotSent(error))
+        if (!repeatable && !wasNotMade(error))
           throw outcomeUnknown.because(error, what, this.where, detailOf(error));
         if (performance.now() >= deadline)
           throw coordinationUnavailable.because(error, what, this.where, detailOf(error));
@@ -124,18 +126,6 @@ export class EtcdClient {
     }
   }
 
-  private async attempt<T>(server: number, path: string, body: object, timeout: number): Promise<T> {
-    const signal = AbortSignal.timeout(timeout);
-    try {
-      return (await (await this.fetch(server, path, body, signal)).json()) as T;
-    } catch (error) {
-      if (!(error instanceof GatewayError && error.code === UNAUTHENTICATED && this.token)) throw error;
-      // Tokens end after some minutes, and when a server starts again.
-      this.token = undefined;
-      return (await (await this.fetch(server, path, body, signal)).json()) as T;
-    }
-  }
-
   private async fetch(server: number, path: string, body: object, signal: AbortSignal): Promise<Response> {
     if (this.user && this.token === undefined)
       this.token = await this.authenticate(server, this.user, signal);
@@ -148,15 +138,18 @@ export class EtcdClient {
   }
 
   private async send(server: number, path: string, body: object, signal: AbortSignal): Promise<Response> {
+    const token = this.token;
     const response = await fetch(`${this.servers[server]}/v3/${path}`, {
       method: 'POST',
       body: JSON.stringify(body),
-      headers: this.token === undefined ? {} : { authorization: this.token },
+      headers: token === undefined ? {} : { authorization: token },
       signal,
     });
     if (response.ok) return response;
-    const text = await response.text();
-    throw gatewayError(response.status, text);
+    const error = gatewayError(response.status, await response.text());
+    // Tokens end after some minutes, and when a server starts again.
+    if (error.code === UNAUTHENTICATED && this.token === token) this.token = undefined;
+    throw error;
   }
 
   private throwRefusal(error: unknown, what: string): void {
@@ -164,9 +157,15 @@ export class EtcdClient {
     if (error.code === NOT_FOUND && error.message.includes('lease')) throw leaseGone.because(error, what);
     if (error.code === EXHAUSTED && error.message.includes('space exceeded'))
       throw coordinationFull.because(error, this.where);
-    if (REFUSALS.includes(error.code))
+    if (REFUSALS.includes(error.code) || (error.code === UNAUTHENTICATED && this.user === undefined))
       throw coordinationRefused.because(error, what, this.where, error.message);
   }
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) throw badEtcdUrl(text);
+  return url;
 }
 
 /** What is no JSON of the gateway is of something between: a proxy, or another server on that port. */
@@ -180,7 +179,9 @@ function gatewayError(status: number, text: string): GatewayError {
   }
 }
 
-function wasNotSent(error: unknown): boolean {
+/** Whether a change was surely not made by an attempt that failed so. */
+function wasNotMade(error: unknown): boolean {
+  if (error instanceof GatewayError) return error.code === UNAUTHENTICATED;
   const code = error instanceof Error && (error.cause as NodeJS.ErrnoException | undefined)?.code;
   return typeof code === 'string' && NOT_SENT.includes(code);
 }
