@@ -29,3 +29,169 @@ export const lastNode = defineError(
   (node: string) =>
     `node ${node} is the last one that is not draining, so nothing could take over its slots; let another join first`,
 );
+
+export const coordinationUnavailable = defineError(
+  'TW_DHT_COORDINATION_UNAVAILABLE',
+  503,
+  'The coordination store (etcd) did not answer in time. Nothing was written, so the same request may be made again. Look whether most etcd servers run and can be reached; it goes on by itself when they do.',
+  (what: string, where: string, detail: string) =>
+    `${what}: ${where} did not answer in time (${detail}); nothing was written; look whether etcd runs, then try again`,
+);
+
+export const outcomeUnknown = defineError(
+  'TW_DHT_OUTCOME_UNKNOWN',
+  503,
+  'The coordination store (etcd) was given a change and did not answer in time, so it is not known whether the change was made. It was made as a whole or not at all. Look at the result before the request is made again.',
+  (what: string, where: string, detail: string) =>
+    `${what}: ${where} did not answer in time (${detail}); it is not known whether the change was made; look at the result once etcd is back`,
+);
+
+export const coordinationRefused = defineError(
+  'TW_DHT_COORDINATION_REFUSED',
+  500,
+  'The coordination store (etcd) has refused a request; the message says why. Where it is about users or permissions, check the user and password in its URL.',
+  (what: string, where: string, detail: string) => `${what}: ${where} has refused it: ${detail}`,
+);
+
+export const coordinationFull = defineError(
+  'TW_DHT_COORDINATION_FULL',
+  507,
+  'The database of etcd has reached its quota. Compact and defragment it, or raise its quota, then disarm the alarm (`etcdctl alarm disarm`).',
+  (where: string) =>
+    `the database of etcd at ${where} is full; compact and defragment it or raise its quota, then run "etcdctl alarm disarm"`,
+);
+
+export const badEtcdUrl = defineError(
+  'TW_DHT_BAD_ETCD_URL',
+  400,
+  'An address of etcd is no URL. Give each server as `http://host:2379` or `https://user:password@host:2379`.',
+  (url: string) =>
+    `${JSON.stringify(url.replace(/[^/]*@/, '...@'))} is no URL of an etcd server; write it like http://host:2379`,
+);
+
+export const leaseGone = defineError(
+  'TW_DHT_LEASE_GONE',
+  409,
+  'A lease in the coordination store has expired, because this node could not keep it alive. What it held is free for others.',
+  (what: string) => `${what}: the lease has expired; what it held is free for others`,
+);
+
+export const nodeIdTaken = defineError(
+  'TW_DHT_NODE_ID_TAKEN',
+  409,
+  'Another running node of the cluster has this id. Give every node an id and a data folder of its own.',
+  (id: string, holder: string) =>
+    `node id ${id} is in use by the node at ${holder}; start this one with another data folder or id`,
+);
+
+export const claimed = defineError(
+  'TW_DHT_CLAIMED',
+  409,
+  'Another node or job works on this scene or share of a job. Wait until it has ended.',
+  (name: string, holder: string) => `${name} is busy: ${holder} works on it; wait until it has ended`,
+);
+
+export const claimLost = defineError(
+  'TW_DHT_CLAIM_LOST',
+  409,
+  'The claim of a scene or share of a job has expired or was taken by another, so what was made under it was not committed. Do the work again.',
+  (name: string) => `the claim of ${name} is lost, so nothing was committed; do the work again`,
+);
+
+export const collectionChanged = defineError(
+  'TW_DHT_COLLECTION_CHANGED',
+  409,
+  'The collection was deleted or changed while a write to it was under way, so nothing was committed. Do the work again if it is still wanted.',
+  (id: string) =>
+    `collection ${id} was changed or deleted meanwhile, so nothing was committed; do the work again`,
+);
+
+export const entryTooLarge = defineError(
+  'TW_DHT_ENTRY_TOO_LARGE',
+  500,
+  'An entry of the commit log is larger than the log takes. This is a fault in the program; nothing was committed.',
+  (segment: string, bytes: number, most: number) =>
+    `the log entry of segment ${segment} has ${bytes} bytes, but at most ${most} are taken; nothing was committed`,
+);
+
+export const logDamaged = defineError(
+  'TW_DHT_LOG_DAMAGED',
+  500,
+  'The commit log in the coordination store lacks entries, or ends before commits that this node has seen: it was restored from an old copy, or keys were deleted. Restore etcd from the tile store.',
+  (detail: string) => `the commit log is damaged: ${detail}; restore etcd from the tile store`,
+);
+
+export const documentDamaged = defineError(
+  'TW_DHT_DOCUMENT_DAMAGED',
+  500,
+  'A value in the coordination store is not what this version writes. Something else writes to its keys, or another version does.',
+  (key: string) => `the value of key ${key} in the coordination store is not one that this version writes`,
+);
+
+export const otherCluster = defineError(
+  'TW_DHT_OTHER_CLUSTER',
+  409,
+  'The coordination store holds another cluster under this name, or one with another format or other prefix lengths. Choose another cluster name, or the version and settings that made it.',
+  (found: string, wanted: string) =>
+    `the coordination store holds the cluster ${found}, but this node is of ${wanted}; choose another cluster name, or the settings that made it`,
+);
+
+export const manifestDamaged = defineError(
+  'TW_DHT_MANIFEST_DAMAGED',
+  500,
+  'The object that names the parts of a checkpoint is damaged. Restore it from a copy of the store.',
+  (name: string, detail: string) => `the checkpoint manifest ${name} cannot be read: ${detail}`,
+);
+
+export const replicaBehind = defineError(
+  'TW_DHT_BEHIND',
+  409,
+  'This node has not yet applied the commit that the request asks for. Ask another owner, or again.',
+  (wanted: number, applied: number) =>
+    `commit ${wanted} is not applied here yet (${applied} is); ask another owner, or again`,
+);
+
+export const clusterDocumentDamaged = defineError(
+  'TW_DHT_STORE_IDENTITY',
+  500,
+  'The object cluster.json of the tile store does not say which cluster the store belongs to. Restore it from a copy of the store.',
+  (url: string, detail: string) => `cluster.json of ${url} cannot be used: ${detail}`,
+);
+
+export const logBehindStore = defineError(
+  'TW_DHT_LOG_BEHIND_STORE',
+  409,
+  'The tile store holds commits that etcd does not know: etcd has lost its data, or was restored from an old copy. Rebuild it from the store before nodes are started.',
+  (url: string, head: number) =>
+    `${url} holds commits after number ${head}, where the log of etcd ends; rebuild etcd from the store first`,
+);
+
+export const foreignNode = defineError(
+  'TW_DHT_FOREIGN_NODE',
+  401,
+  'A message between nodes is not signed by the secret of this cluster. Start all nodes with the same --secret.',
+  (detail: string) =>
+    `a message to this node is not of its cluster: ${detail}; start all nodes with the same --secret`,
+);
+
+export const clockApart = defineError(
+  'TW_DHT_CLOCK_APART',
+  401,
+  'The clocks of two nodes are too far apart. Let all machines take their time from a time server.',
+  (seconds: number) =>
+    `the clocks of this node and of the one that asks are ${seconds} s apart; let both take their time from a time server`,
+);
+
+export const peerFailed = defineError(
+  'TW_DHT_PEER',
+  502,
+  'Another node of the cluster did not answer, or answered with an error. Others are asked where there are some.',
+  (id: string, url: string, detail: string, _status?: number) => `node ${id} at ${url}: ${detail}`,
+);
+
+export const notHeld = defineError(
+  'TW_DHT_NOT_HELD',
+  409,
+  'This node does not hold slots that it is asked for. The placement has changed; ask again.',
+  (slot: number) => `slot ${slot} is not held here; the placement has changed, so ask again`,
+);

@@ -10,12 +10,26 @@ export {
   type SlotBytes,
 } from './assign.js';
 export { writeCheckpoint } from './checkpoint.js';
+export * from './claims.js';
 export { Cluster, type ClusterOptions } from './cluster.js';
+export { type ClusterDocument, enterCluster } from './cluster-document.js';
+export {
+  type CollectionKey,
+  changeCollection,
+  type FixedCollection,
+  fixCollection,
+  listCollections,
+  readCollection,
+  unfixCollection,
+} from './collection-keys.js';
+export * from './commit-log.js';
+export type { EtcdLimits } from './coordination/etcd-check.js';
+export { EtcdStore } from './coordination/etcd-store.js';
 export { LevelStore } from './coordination/level-store.js';
-export type { CoordinationStore } from './coordination/store.js';
+export type { CoordinationStore, Watch } from './coordination/store.js';
 export { coveredSlots, everySlot } from './covered-slots.js';
-export { notHeld } from './errors.js';
-export type { Member } from './membership.js';
+export * from './errors.js';
+export * from './membership.js';
 export { type ClusterConfig, type OpenCluster, openCluster } from './open-cluster.js';
 export { CHECKSUM, MESSAGE_TYPE, type Peer, Peers } from './peers.js';
 export {
@@ -29,6 +43,7 @@ export {
   type PlacementNode,
   slotsOfNode,
 } from './placement.js';
+export * from './placement-store.js';
 export { formatPlacement, parsePlacement } from './placement-text.js';
 export { type Route, routeTo, type Share } from './routing.js';
 export { verifySignature } from './signature.js';

@@ -1,0 +1,139 @@
+import { compareAndSet } from './coordination/compare-and-set.js';
+import { documentOf } from './coordination/documents.js';
+import { KeptLease } from './coordination/kept-lease.js';
+import { type CoordinationStore, type KeyValue, only, withPrefix } from './coordination/store.js';
+import { claimed } from './errors.js';
+
+const PREFIX = 'claim/';
+const TTL = 60;
+
+/** What the key of a claim holds: who works, and after the commit its number. */
+interface ClaimDocument {
+  holder: string;
+  done?: number;
+  fence?: number;
+}
+
+/** A claim as others see it. */
+export interface ClaimState {
+  name: string;
+  holder: string;
+  /** Of the claim; also after its commit. */
+  fence: number;
+  /** Number of its commit; undefined while it is worked on. */
+  done: number | undefined;
+}
+
+/**
+ * The right to write a scene (`<collection>/<scene>`) or a share of a job (`<job>/<share>`): of one holder at a time, until its
+ * commit, its release or the end of its lease.
+ *
+ * Invariant: `fence` is the revision of the put that made the claim, so it is larger than that of every earlier claim of that name and
+ * is never used again. The key keeps that `modRevision` while the claim holds, and a commit compares it. (The revision that
+ * created the key would not do: a claim that follows a finished one replaces it.)
+ */
+export class Claim {
+  constructor(
+    readonly name: string,
+    readonly holder: string,
+    readonly fence: number,
+    private readonly lease: KeptLease,
+  ) {}
+
+  /** Aborted when the claim is lost: what is made under it can no longer be committed. */
+  get lost(): AbortSignal {
+    return this.lease.lost;
+  }
+
+  /** Gives the claim back, if it was not committed. */
+  async release(): Promise<void> {
+    await this.lease.end();
+  }
+
+  /** After its commit, which has taken the key from the lease; the lease ends by itself. */
+  finish(): void {
+    this.lease.stop();
+  }
+}
+
+/** The key of a claim, for the transaction that commits it. */
+export const claimKeyOf = (name: string) => PREFIX + name;
+
+/** The value of a claim's key after commit `done`. */
+export function doneValue({ holder, fence }: Claim, done: number): string {
+  return JSON.stringify({ holder, fence, done } satisfies ClaimDocument);
+}
+
+/**
+ * TW_DHT_CLAIMED while another holds it. `holder` says who works, for the message that others get; `ttl` is how many seconds a dead
+ * holder blocks the name.
+ */
+export async function claim(
+  store: CoordinationStore,
+  name: string,
+  holder: string,
+  ttl = TTL,
+): Promise<Claim> {
+  const before = await readClaim(store, name);
+  if (before && before.state.done === undefined) throw claimed(name, before.state.holder);
+  const lease = await KeptLease.grant(store, ttl);
+  try {
+    const value = JSON.stringify({ holder } satisfies ClaimDocument);
+    const revision = before?.revision ?? 0;
+    const { set, current } = await compareAndSet(store, {
+      key: claimKeyOf(name),
+      value,
+      revision,
+      lease: lease.id,
+    });
+    if (set) return new Claim(name, holder, current!.modRevision, lease);
+    throw claimed(name, current ? claimStateOf(current).holder : 'another');
+  } catch (error) {
+    await lease.end();
+    throw error;
+  }
+}
+
+/** The claims whose names begin with `prefix`, held and done. */
+export async function listClaims(store: CoordinationStore, prefix: string): Promise<ClaimState[]> {
+  const { gets } = await store.read([withPrefix(claimKeyOf(prefix))]);
+  return gets[0]!.kvs.map(claimStateOf);
+}
+
+/**
+ * Deletes the marks of done claims up to commit `upTo`, when a checkpoint holds their commits. Returns how many. What is claimed
+ * again meanwhile stays.
+ */
+export async function forgetDoneClaims(store: CoordinationStore, upTo: number): Promise<number> {
+  const { end } = withPrefix(PREFIX);
+  let forgotten = 0;
+  for (let key: string | undefined = PREFIX; key !== undefined; ) {
+    const { gets } = await store.transact({ success: [{ op: 'get', key, end, limit: 50 }] });
+    const { kvs, more }: { kvs: KeyValue[]; more: boolean } = gets[0]!;
+    const done = kvs.filter((kv) => (claimStateOf(kv).done ?? Infinity) <= upTo);
+    if (done.length > 0) {
+      const { succeeded } = await store.transact({
+        compare: done.map(({ key, modRevision }) => ({ key, modRevision })),
+        success: done.map(({ key }) => ({ op: 'delete', key })),
+      });
+      if (succeeded) forgotten += done.length;
+    }
+    key = more ? `${kvs.at(-1)!.key}\0` : undefined;
+  }
+  return forgotten;
+}
+
+/** What a claim's key says. TW_DHT_DOCUMENT_DAMAGED. */
+export function claimStateOf(kv: KeyValue): ClaimState {
+  const { holder, done, fence = kv.modRevision } = documentOf<ClaimDocument>(kv, ['holder']);
+  return { name: kv.key.slice(PREFIX.length), holder, fence, done };
+}
+
+async function readClaim(
+  store: CoordinationStore,
+  name: string,
+): Promise<{ state: ClaimState; revision: number } | undefined> {
+  const { gets } = await store.read([{ key: claimKeyOf(name) }]);
+  const kv = only(gets[0]!);
+  return kv && { state: claimStateOf(kv), revision: kv.modRevision };
+}

@@ -1,0 +1,27 @@
+import { compareAndSet } from './coordination/compare-and-set.js';
+import { documentOf } from './coordination/documents.js';
+import type { CoordinationStore } from './coordination/store.js';
+import { otherCluster } from './errors.js';
+
+/** What never changes in the life of a cluster. */
+export interface ClusterDocument {
+  id: string;
+  /** Of the values in the coordination store and the objects in the tile store. */
+  format: number;
+  /** Letters of a geocode that choose its slot, by grid. */
+  prefixLengths: Record<string, number>;
+}
+
+const KEY = 'cluster';
+
+/** Writes the document of a new cluster, or compares it with that of the cluster that is there: TW_DHT_OTHER_CLUSTER. */
+export async function enterCluster(store: CoordinationStore, wanted: ClusterDocument): Promise<void> {
+  const { current } = await compareAndSet(store, { key: KEY, value: JSON.stringify(wanted), revision: 0 });
+  const found = documentOf<ClusterDocument>(current!, ['id', 'format', 'prefixLengths']);
+  if (described(found) !== described(wanted)) throw otherCluster(described(found), described(wanted));
+}
+
+function described({ id, format, prefixLengths }: ClusterDocument): string {
+  const lengths = Object.entries(prefixLengths).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `${id} (format ${format}, prefixes ${lengths.map(([grid, length]) => `${grid} ${length}`).join(', ')})`;
+}

@@ -1,0 +1,292 @@
+import { messageOf } from '../errors.js';
+import { type Claim, claimKeyOf, claimStateOf, doneValue } from './claims.js';
+import { type CollectionKey, collectionKeyOf } from './collection-keys.js';
+import { documentOf } from './coordination/documents.js';
+import { follow } from './coordination/follow.js';
+import { backOff, settle } from './coordination/settle.js';
+import {
+  type CoordinationStore,
+  type KeyValue,
+  only,
+  type RangeResult,
+  type Transaction,
+  type Watch,
+} from './coordination/store.js';
+import {
+  claimLost,
+  collectionChanged,
+  coordinationUnavailable,
+  documentDamaged,
+  entryTooLarge,
+  logDamaged,
+  outcomeUnknown,
+} from './errors.js';
+
+/** What a commit tells the others. */
+export interface LogEntry {
+  /** Name of the object that lists its records. */
+  segment: string;
+  /** Which slots it touches, as text; the log does not look into it. */
+  slots: string;
+}
+
+export interface CommittedEntry extends LogEntry {
+  seq: number;
+  /** Name and fence of the claim that it was committed by. */
+  claim: string;
+  fence: number;
+}
+
+export interface Checkpoint {
+  /** Number of the last commit that it holds. */
+  seq: number;
+  /** Name of the object that names its parts. */
+  manifest: string;
+}
+
+/** A checkpoint as it is stored. */
+export interface StoredCheckpoint extends Checkpoint {
+  revision: number;
+}
+
+/** What there is after a commit: the next entries, or the checkpoint that the reader loads since they are gone. */
+export type LogPage =
+  | { kind: 'entries'; head: number; entries: CommittedEntry[]; more: boolean }
+  | { kind: 'checkpoint'; head: number; checkpoint: StoredCheckpoint };
+
+/** The last number of the log, and the revision of the key that holds it. */
+interface Head {
+  seq: number;
+  revision: number;
+}
+
+const HEAD = 'log/head';
+const CHECKPOINT = 'log/checkpoint';
+/** Numbers are padded, so that the order of keys is that of numbers. */
+const entryKeyOf = (seq: number) => `log/${`${seq}`.padStart(16, '0')}`;
+/** After every entry's key. */
+const ENTRIES_END = 'log/:';
+const MOST_BYTES = 4096;
+const PAGE = 200;
+const PATIENCE = 30_000;
+
+/**
+ * The order of all commits of a cluster.
+ *
+ * Invariants: entries are numbered from 1 without a gap; those up to the checkpoint are deleted; `log/head` holds the last number. An
+ * entry, the head and the mark on its claim are written by one transaction, which compares head, claim and collection. The
+ * claim's key changes with it, so a claim commits once, however often the transaction is tried.
+ */
+export class CommitLog {
+  /** The heads that commits of unknown outcome were tried with. Tried with the same head again, they are settled. */
+  private readonly uncertain = new WeakMap<Claim, Head>();
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly store: CoordinationStore) {}
+
+  /**
+   * Appends an entry and returns its number. `collection` is compared as it was read before the work. Errors after which nothing is
+   * committed: TW_DHT_CLAIM_LOST, TW_DHT_COLLECTION_CHANGED, TW_DHT_COORDINATION_UNAVAILABLE, TW_DHT_ENTRY_TOO_LARGE. After
+   * TW_DHT_OUTCOME_UNKNOWN the commit may be made still; calling again with the same claim tells, and commits where it was
+   * not made.
+   */
+  commit(
+    claim: Claim,
+    entry: LogEntry,
+    collection?: Pick<CollectionKey, 'id' | 'revision'>,
+    patience = PATIENCE,
+  ): Promise<number> {
+    const deadline = performance.now() + patience;
+    // One after another: those of one node would only refuse each other.
+    const run = this.last.then(() => this.commitUntil(deadline, { claim, entry, collection }));
+    this.last = run.catch(() => undefined);
+    return run;
+  }
+
+  private async commitUntil(deadline: number, commit: Commit): Promise<number> {
+    const { claim } = commit;
+    const left = () => Math.max(0, deadline - performance.now());
+    try {
+      for (let tries = 0; ; tries++) {
+        const head = this.uncertain.get(claim) ?? (await this.readHead(left()));
+        const seq = await this.tryCommit(commit, head, left());
+        if (seq !== undefined) {
+          claim.finish();
+          return seq;
+        }
+        if (left() === 0) throw coordinationUnavailable('a commit', 'the log', 'others came first each time');
+        await backOff(tries);
+      }
+    } catch (error) {
+      if (!coordinationUnavailable.is(error)) throw error;
+      // Where nothing was sent by now, an earlier call may have sent it.
+      const kind = this.uncertain.has(claim) ? outcomeUnknown : coordinationUnavailable;
+      throw kind.because(
+        error,
+        `the commit of ${claim.name}`,
+        'the coordination store',
+        messageOf(error.cause ?? error),
+      );
+    }
+  }
+
+  /** The number of the commit, or undefined where another commit came first. */
+  private async tryCommit(commit: Commit, head: Head, patience: number): Promise<number | undefined> {
+    const { claim } = commit;
+    let uncertain = this.uncertain.has(claim);
+    try {
+      const { succeeded, gets } = await settle(patience, (left, isUncertain) => {
+        uncertain ||= isUncertain;
+        return this.store.transact(transactionOf(commit, head), { patience: left });
+      });
+      this.uncertain.delete(claim);
+      return succeeded ? head.seq + 1 : doneBefore(commit, head, gets, uncertain);
+    } catch (error) {
+      if (outcomeUnknown.is(error)) this.uncertain.set(claim, head);
+      throw error;
+    }
+  }
+
+  /** What came after commit `seq`, at most `limit` entries. TW_DHT_LOG_DAMAGED. */
+  async readSince(seq: number, limit = PAGE): Promise<LogPage> {
+    const { gets } = await this.store.transact({
+      success: [
+        { op: 'get', key: HEAD },
+        { op: 'get', key: CHECKPOINT },
+        { op: 'get', key: entryKeyOf(seq + 1), end: ENTRIES_END, limit },
+      ],
+    });
+    const [headKv, checkpointKv] = gets.map(only);
+    const head = headOf(headKv).seq;
+    if (head < seq) throw logDamaged(`it ends with commit ${head}, but commit ${seq} was seen`);
+    const checkpoint = checkpointKv && decodeCheckpoint(checkpointKv);
+    if (checkpoint && checkpoint.seq > seq) return { kind: 'checkpoint', head, checkpoint };
+    const { kvs, more } = gets[2]!;
+    const entries = kvs.map(decodeEntry);
+    const last = more ? seq + entries.length : head;
+    for (let n = seq + 1; n <= last; n++)
+      if (entries[n - seq - 1]?.seq !== n) throw logDamaged(`entry ${n} of ${head} is missing`);
+    return { kind: 'entries', head, entries, more };
+  }
+
+  async readCheckpoint(): Promise<StoredCheckpoint | undefined> {
+    const { gets } = await this.store.read([{ key: CHECKPOINT }]);
+    const kv = only(gets[0]!);
+    return kv && decodeCheckpoint(kv);
+  }
+
+  /**
+   * Replaces the checkpoint `expected` (undefined: there is none) and deletes the entries that the new one holds. False where another
+   * has moved it.
+   */
+  async moveCheckpoint(expected: StoredCheckpoint | undefined, next: Checkpoint): Promise<boolean> {
+    const { seq, manifest } = next;
+    if (seq <= (expected?.seq ?? 0)) return false;
+    const value = JSON.stringify({ seq, manifest } satisfies Checkpoint);
+    const { succeeded, gets } = await settle(PATIENCE, (left) =>
+      this.store.transact(
+        {
+          compare: [{ key: CHECKPOINT, modRevision: expected?.revision ?? 0 }],
+          success: [
+            { op: 'put', key: CHECKPOINT, value },
+            { op: 'delete', key: entryKeyOf(0), end: entryKeyOf(seq + 1) },
+          ],
+          failure: [{ op: 'get', key: CHECKPOINT }],
+        },
+        { patience: left },
+      ),
+    );
+    // One that is there already was put by an attempt whose answer was lost.
+    return succeeded || only(gets[0]!)?.value === value;
+  }
+
+  /** Calls `read` at first and after commits, one call after another: see `follow`. */
+  follow(read: () => Promise<void>, failed: (error: unknown) => void): Watch {
+    return follow(this.store, { key: HEAD }, read, failed);
+  }
+
+  private async readHead(patience: number): Promise<Head> {
+    const { gets } = await this.store.read([{ key: HEAD }], { patience });
+    return headOf(only(gets[0]!));
+  }
+}
+
+interface Commit {
+  claim: Claim;
+  entry: LogEntry;
+  collection: Pick<CollectionKey, 'id' | 'revision'> | undefined;
+}
+
+function transactionOf({ claim, entry, collection }: Commit, head: Head): Transaction {
+  const seq = head.seq + 1;
+  const claimKey = claimKeyOf(claim.name);
+  const compare = [
+    { key: HEAD, modRevision: head.revision },
+    { key: claimKey, modRevision: claim.fence },
+  ];
+  if (collection) compare.push({ key: collectionKeyOf(collection.id), modRevision: collection.revision });
+  return {
+    compare,
+    success: [
+      { op: 'put', key: HEAD, value: `${seq}` },
+      { op: 'put', key: entryKeyOf(seq), value: entryValue(claim, entry, seq) },
+      { op: 'put', key: claimKey, value: doneValue(claim, seq) },
+    ],
+    failure: [
+      { op: 'get', key: claimKey },
+      { op: 'get', key: entryKeyOf(seq) },
+      { op: 'get', key: CHECKPOINT },
+      { op: 'get', key: collectionKeyOf(collection?.id ?? '') },
+    ],
+  };
+}
+
+/**
+ * After a try that was refused: the number that an earlier one of unknown outcome has got, or undefined where only the head has
+ * moved. TW_DHT_CLAIM_LOST, TW_DHT_COLLECTION_CHANGED.
+ */
+function doneBefore(
+  { claim, collection }: Commit,
+  head: Head,
+  gets: RangeResult[],
+  uncertain: boolean,
+): number | undefined {
+  const [claimKv, entryKv, checkpointKv, collectionKv] = gets.map(only);
+  const state = claimKv && claimStateOf(claimKv);
+  if (state?.fence === claim.fence) {
+    if (state.done !== undefined) return state.done;
+    if (collection && collectionKv?.modRevision !== collection.revision)
+      throw collectionChanged(collection.id);
+    return undefined;
+  }
+  // The mark of a commit may have been replaced by the next claim; its entry is there until the checkpoint.
+  const entry = entryKv && decodeEntry(entryKv);
+  if (entry?.fence === claim.fence) return entry.seq;
+  const isGone = checkpointKv !== undefined && decodeCheckpoint(checkpointKv).seq > head.seq;
+  if (uncertain && isGone)
+    throw outcomeUnknown(`the commit of ${claim.name}`, 'the commit log', 'its entry is gone');
+  throw claimLost(claim.name);
+}
+
+/** TW_DHT_ENTRY_TOO_LARGE. */
+function entryValue(claim: Claim, { segment, slots }: LogEntry, seq: number): string {
+  const entry: CommittedEntry = { seq, segment, slots, claim: claim.name, fence: claim.fence };
+  const value = JSON.stringify(entry);
+  const bytes = Buffer.byteLength(value);
+  if (bytes > MOST_BYTES) throw entryTooLarge(segment, bytes, MOST_BYTES);
+  return value;
+}
+
+function headOf(kv: KeyValue | undefined): Head {
+  if (kv === undefined) return { seq: 0, revision: 0 };
+  const seq = Number(kv.value);
+  if (!Number.isSafeInteger(seq)) throw documentDamaged(kv.key);
+  return { seq, revision: kv.modRevision };
+}
+
+const decodeEntry = (kv: KeyValue) =>
+  documentOf<CommittedEntry>(kv, ['seq', 'segment', 'slots', 'claim', 'fence']);
+
+function decodeCheckpoint(kv: KeyValue): StoredCheckpoint {
+  return { ...documentOf<Checkpoint>(kv, ['seq', 'manifest']), revision: kv.modRevision };
+}

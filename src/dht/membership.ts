@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { compareAndSet } from './coordination/compare-and-set.js';
+import { documentOf } from './coordination/documents.js';
+import { follow } from './coordination/follow.js';
+import { KeptLease } from './coordination/kept-lease.js';
+import { type CoordinationStore, type KeyValue, type Watch, withPrefix } from './coordination/store.js';
+import { coordinationUnavailable, leaseGone, nodeIdTaken, outcomeUnknown } from './errors.js';
+
+/** A running node, as it tells the others. */
+export interface Member {
+  id: string;
+  url: string;
+  zone: string;
+  /** Its share of the tiles, beside those of the others. */
+  weight: number;
+  /** Bytes that its disk may hold. */
+  capacity: number;
+  software: string;
+  /** Of the cluster's documents that it writes. */
+  format: number;
+}
+
+export interface MembershipEvents {
+  /** The others take the node for dead; it tries to come back by itself. */
+  lost(): void;
+  back(): void;
+  /** It cannot come back: TW_DHT_NODE_ID_TAKEN, or the store refuses it. */
+  failed(error: unknown): void;
+}
+
+const PREFIX = 'members/';
+const FIELDS: (keyof Member)[] = ['url', 'zone', 'weight', 'capacity', 'software', 'format'];
+/** Seconds after which a node that is dead or cut off is no member any more. */
+const TTL = 3;
+/** How long a node waits for the end of the lease that it had before it was started again, ms. */
+const OWN_LEASE_WAIT = 4000;
+const OWN_LEASE_POLL = 200;
+/** After these a node that was cut off tries again to come back; a lease may end before its first use. */
+const TRANSIENT = [coordinationUnavailable, outcomeUnknown, leaseGone];
+
+/**
+ * A node among the members.
+ *
+ * Invariant: a node id is that of one process at a time, since its key is created only if absent and dies with that process's lease.
+ */
+export class Membership {
+  private hasLeft = false;
+
+  private constructor(
+    private readonly store: CoordinationStore,
+    private readonly member: Member,
+    private readonly events: MembershipEvents,
+    private lease: KeptLease,
+  ) {
+    this.guard();
+  }
+
+  /** TW_DHT_NODE_ID_TAKEN where another process keeps this id for longer than an old lease of ours could last. */
+  static async join(store: CoordinationStore, member: Member, events: MembershipEvents): Promise<Membership> {
+    return new Membership(store, member, events, await register(store, member));
+  }
+
+  /** No member any more, at once. */
+  async leave(): Promise<void> {
+    this.hasLeft = true;
+    await this.lease.end();
+  }
+
+  private guard(): void {
+    const { lost } = this.lease;
+    if (lost.aborted) void this.comeBack();
+    else lost.addEventListener('abort', () => void this.comeBack(), { once: true });
+  }
+
+  private async comeBack(): Promise<void> {
+    this.events.lost();
+    while (!this.hasLeft) {
+      try {
+        this.lease = await register(this.store, this.member);
+        break;
+      } catch (error) {
+        if (TRANSIENT.some((kind) => kind.is(error))) continue;
+        this.events.failed(error);
+        return;
+      }
+    }
+    if (this.hasLeft) return this.lease.end();
+    this.guard();
+    this.events.back();
+  }
+}
+
+async function register(store: CoordinationStore, { id, ...told }: Member): Promise<KeptLease> {
+  const deadline = performance.now() + OWN_LEASE_WAIT;
+  const lease = await KeptLease.grant(store, TTL);
+  try {
+    for (;;) {
+      const key = PREFIX + id;
+      const value = JSON.stringify(told);
+      const { set, current } = await compareAndSet(store, { key, value, revision: 0, lease: lease.id });
+      if (set) return lease;
+      if (performance.now() > deadline) throw nodeIdTaken(id, decode(current!).url);
+      await sleep(OWN_LEASE_POLL);
+    }
+  } catch (error) {
+    await lease.end();
+    throw error;
+  }
+}
+
+/** All members, by id. A serializable read may be a little old, and is answered without most servers, too. */
+export async function listMembers(
+  store: CoordinationStore,
+  options: { serializable?: boolean } = {},
+): Promise<Member[]> {
+  return (await readMembers(store, options)).map(decode);
+}
+
+export interface MembersChange {
+  members: Member[];
+  joined: Member[];
+  /** A node that was started again since the last change is among both. */
+  left: Member[];
+}
+
+/** Tells the members at first (all have joined) and after every change. */
+export function watchMembers(
+  store: CoordinationStore,
+  changed: (change: MembersChange) => void,
+  failed: (error: unknown) => void,
+): Watch {
+  let known: KeyValue[] | undefined;
+  const read = async () => {
+    const before = known ?? [];
+    const now = await readMembers(store);
+    const joined = without(now, before).map(decode);
+    const left = without(before, now).map(decode);
+    if (known && joined.length + left.length === 0) return;
+    known = now;
+    changed({ members: now.map(decode), joined, left });
+  };
+  return follow(store, withPrefix(PREFIX), read, failed);
+}
+
+/** Those of `some` that are not among `others`; a key that was deleted and put again is another one. */
+function without(some: KeyValue[], others: KeyValue[]): KeyValue[] {
+  const revisions = new Set(others.map(({ createRevision }) => createRevision));
+  return some.filter(({ createRevision }) => !revisions.has(createRevision));
+}
+
+async function readMembers(
+  store: CoordinationStore,
+  options: { serializable?: boolean } = {},
+): Promise<KeyValue[]> {
+  return (await store.read([withPrefix(PREFIX)], options)).gets[0]!.kvs;
+}
+
+function decode(kv: KeyValue): Member {
+  return { ...documentOf<Member>(kv, FIELDS), id: kv.key.slice(PREFIX.length) };
+}

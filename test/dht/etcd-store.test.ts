@@ -1,0 +1,21 @@
+import { randomUUID } from 'node:crypto';
+import { after } from 'node:test';
+import { EtcdStore } from '../../src/dht/index.js';
+import { EtcdCluster, noEtcd } from '../support/etcd.js';
+import { coordinationContract } from './coordination-contract.js';
+
+// One server for all; each test has a cluster name, and so keys, of its own.
+const server = noEtcd ? undefined : await EtcdCluster.start({ after });
+
+coordinationContract(
+  'etcd: the coordination store of a cluster',
+  async (t) => {
+    const cluster = randomUUID();
+    return () => {
+      const store = new EtcdStore(server!.urls, cluster);
+      t.after(() => store.close());
+      return store;
+    };
+  },
+  { skip: noEtcd, runs: 20 },
+);

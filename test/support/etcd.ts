@@ -1,0 +1,152 @@
+/** Real etcd servers on free ports of this machine. Tests that need them are skipped where etcd is not installed. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const isInstalled = (() => {
+  try {
+    execFileSync('etcd', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+/** For `skip`: false, or why. */
+export const noEtcd = isInstalled ? false : 'etcd is not on PATH';
+
+interface Status {
+  leader?: string;
+  header: { member_id: string };
+}
+
+export class EtcdCluster {
+  readonly urls: string[];
+  private readonly processes: ChildProcess[] = [];
+
+  private constructor(
+    private readonly folder: string,
+    private readonly ports: number[],
+    private readonly options: string[],
+  ) {
+    this.urls = this.members.map((member) => this.url(member, 0));
+  }
+
+  /** Servers of one cluster, ready to write; they end with the test. `options` are etcd's. */
+  static async start(
+    t: { after(work: () => Promise<void>): void },
+    size = 1,
+    options: string[] = [],
+  ): Promise<EtcdCluster> {
+    const folder = await mkdtemp(join(tmpdir(), 'tilewright-etcd-'));
+    const cluster = new EtcdCluster(folder, await freePorts(2 * size), options);
+    const killAll = () => {
+      for (const member of cluster.members) cluster.kill(member);
+    };
+    process.once('exit', killAll);
+    t.after(async () => {
+      process.off('exit', killAll);
+      killAll();
+      await Promise.all(cluster.processes.map(ended));
+      await rm(folder, { recursive: true });
+    });
+    await cluster.allUp();
+    return cluster;
+  }
+
+  get members(): number[] {
+    return this.ports.slice(this.ports.length / 2).map((_, member) => member);
+  }
+
+  /** Starts a server, also again after it was killed. */
+  launch(member: number): void {
+    const peers = this.members.map((other) => `m${other}=${this.url(other, 1)}`);
+    this.processes[member] = spawn(
+      'etcd',
+      [
+        ...['--name', `m${member}`, '--data-dir', join(this.folder, `${member}`)],
+        ...['--listen-client-urls', this.url(member, 0), '--advertise-client-urls', this.url(member, 0)],
+        ...['--listen-peer-urls', this.url(member, 1), '--initial-advertise-peer-urls', this.url(member, 1)],
+        ...['--initial-cluster', peers.join(), '--initial-cluster-state', 'new', '--log-level', 'fatal'],
+        ...this.options,
+      ],
+      { stdio: 'ignore' },
+    );
+  }
+
+  kill(member: number): void {
+    this.processes[member]?.kill('SIGKILL');
+  }
+
+  /** The process hangs: it answers nothing, but its connections stay. */
+  pause(member: number): void {
+    this.processes[member]?.kill('SIGSTOP');
+  }
+
+  resume(member: number): void {
+    this.processes[member]?.kill('SIGCONT');
+  }
+
+  /** Waits for a leader and returns its number. */
+  async leader(): Promise<number> {
+    for (;;) {
+      for (const member of this.members) {
+        const status = await this.ask<Status>(member, 'maintenance/status', {});
+        if (status?.leader && status.leader === status.header.member_id) return member;
+      }
+      await sleep(50);
+    }
+  }
+
+  /** Starts or resumes those servers that do not run, and waits until all answer linearizable reads. */
+  async allUp(): Promise<void> {
+    for (const member of this.members) {
+      this.resume(member);
+      if (hasEnded(this.processes[member])) this.launch(member);
+    }
+    for (const member of this.members)
+      while (!(await this.ask(member, 'kv/range', { key: Buffer.from('ready').toString('base64') })))
+        await sleep(50);
+  }
+
+  /** One call of a server's JSON gateway; undefined where it has no good answer within a second. */
+  async ask<T>(member: number, path: string, body: object): Promise<T | undefined> {
+    try {
+      const response = await fetch(`${this.url(member, 0)}/v3/${path}`, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(1000),
+      });
+      return response.ok ? ((await response.json()) as T) : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  private url(member: number, kind: 0 | 1): string {
+    return `http://127.0.0.1:${this.ports[2 * member + kind]}`;
+  }
+}
+
+const hasEnded = (process: ChildProcess | undefined) =>
+  process === undefined || process.exitCode !== null || process.signalCode !== null;
+
+async function ended(process: ChildProcess): Promise<void> {
+  if (!hasEnded(process)) await new Promise((resolve) => process.once('exit', resolve));
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer();
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}

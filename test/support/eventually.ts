@@ -1,0 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Waits until `check` gives something true, and returns it. Fails after a time in which it must have come. */
+export async function eventually<T>(
+  what: string,
+  check: () => T | Promise<T>,
+  limit = 15_000,
+): Promise<NonNullable<T>> {
+  const deadline = performance.now() + limit;
+  for (;;) {
+    const found = await check();
+    if (found) return found;
+    if (performance.now() > deadline) throw new Error(`not within ${limit} ms: ${what}`);
+    await sleep(20);
+  }
+}
