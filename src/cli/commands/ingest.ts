@@ -3,13 +3,7 @@ import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Client, JobError, type LogLine, type RunHooks } from '../../client/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
-import {
-  findInputs,
-  type IngestOptions,
-  type IngestResults,
-  notRecognised,
-  PLAN_NOTE,
-} from '../../ingest/index.js';
+import type { IngestOptions, IngestResults } from '../../ingest/index.js';
 import { notFolder } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
 import {
@@ -128,6 +122,8 @@ async function ingest(
     ...options
   } = flags;
   const line = progressLine('tiles');
+  // Loaded here, so that a command that ingests nothing does not wait for it.
+  const { PLAN_NOTE } = await import('../../ingest/index.js');
   try {
     const onLog = ({ level, text }: LogLine) => {
       if (!text.startsWith(PLAN_NOTE)) return;
@@ -168,6 +164,7 @@ async function watch(
     });
     if (!info.isDirectory()) throw notFolder(folder);
   }
+  const { findInputs, notRecognised } = await import('../../ingest/index.js');
   note(`watching ${folders.join(', ')}; Ctrl-C ends`);
   let pending: string[] = [];
   /** Told already. */

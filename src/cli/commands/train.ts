@@ -1,5 +1,5 @@
 import { Argument, Command } from 'commander';
-import { reasonsOf, type TrainResults } from '../../training/index.js';
+import type { TrainResults } from '../../training/index.js';
 import { interruptSignal } from '../interrupt.js';
 import {
   type FilterOptions,
@@ -43,7 +43,7 @@ export function trainCommand(): Command {
       );
       line.end();
       if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
-      else printResults(results);
+      else await printResults(results);
       if (error) {
         note(`error: ${error.message} [${error.code}]`);
         if (error.message.endsWith('no tile fits the filter')) note(NO_FIT);
@@ -56,7 +56,9 @@ export function trainCommand(): Command {
   });
 }
 
-function printResults({ engine, models, skipped, failed, seconds }: TrainResults): void {
+async function printResults({ engine, models, skipped, failed, seconds }: TrainResults): Promise<void> {
+  // Loaded here, so that a command that trains nothing does not wait for it.
+  const { reasonsOf } = await import('../../training/index.js');
   const mse = (value: number) => value.toExponential(2);
   const rows = models.map(({ geocode, metrics, baseline, seconds: took }) => [
     geocode,
