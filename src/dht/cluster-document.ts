@@ -16,9 +16,17 @@ const KEY = 'cluster';
 
 /** Writes the document of a new cluster, or compares it with that of the cluster that is there: TW_DHT_OTHER_CLUSTER. */
 export async function enterCluster(store: CoordinationStore, wanted: ClusterDocument): Promise<void> {
-  const { current } = await compareAndSet(store, { key: KEY, value: JSON.stringify(wanted), revision: 0 });
-  const found = documentOf<ClusterDocument>(current!, ['id', 'format', 'prefixLengths']);
+  const found = await foundCluster(store, wanted);
   if (described(found) !== described(wanted)) throw otherCluster(described(found), described(wanted));
+}
+
+/** The document of the cluster that is there; where there is none, this one is written. Of several at once, one wins. */
+export async function foundCluster(
+  store: CoordinationStore,
+  proposed: ClusterDocument,
+): Promise<ClusterDocument> {
+  const { current } = await compareAndSet(store, { key: KEY, value: JSON.stringify(proposed), revision: 0 });
+  return documentOf<ClusterDocument>(current!, ['id', 'format', 'prefixLengths']);
 }
 
 function described({ id, format, prefixLengths }: ClusterDocument): string {

@@ -5,7 +5,7 @@ import type { ObjectStore, Storage } from '../storage/index.js';
 import { draining, joined, left, loaded, type NewNode, rebalanced, removed } from './assign.js';
 import { logCopy } from './checkpoint.js';
 import { ClusterClaims } from './cluster-claims.js';
-import { enterCluster } from './cluster-document.js';
+import { enterCluster, foundCluster } from './cluster-document.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
 import { clusterDocumentDamaged, logBehindStore, otherCluster } from './errors.js';
@@ -81,11 +81,10 @@ export class Cluster {
    */
   static async join(options: ClusterOptions): Promise<Cluster> {
     const { storage, objects, coordination, member, onFailure } = options;
-    const { id, prefixLengths } = await identityOf(objects);
+    const log = new CommitLog(coordination);
+    const { id, prefixLengths } = await identityOf(objects, coordination, log);
     const known = await storage.replica();
     if (known && known.cluster !== id) throw otherCluster(known.cluster, id);
-    await enterCluster(coordination, { id, format: FORMAT, prefixLengths: { ...prefixLengths } });
-    const log = new CommitLog(coordination);
     await requireWholeLog(log, objects);
     const replica = await Replica.open({ storage, objects, log, cluster: id, prefixLengths, onFailure });
     const cluster = new Cluster(options, id, replica, log, prefixLengths);
@@ -303,25 +302,38 @@ interface Identity {
   prefixLengths: PrefixLengths;
 }
 
-/** Whose tile store it is; of an empty one, a new cluster's. */
-async function identityOf(objects: ObjectStore): Promise<Identity> {
-  if (!(await objects.head(IDENTITY))) {
-    const identity: Identity = { id: randomUUID(), prefixLengths: DEFAULT_PREFIX_LENGTHS };
-    // Where two nodes make it at the same time, one of them finds that of the other.
-    await objects.put(IDENTITY, Buffer.from(JSON.stringify(identity))).catch((error) => {
-      if ((error as { code?: string }).code !== 'TW_STORE_EXISTS') throw error;
-    });
+/** Whose tile store it is. One that is empty becomes the coordination store's cluster's, which is made where there is none. */
+async function identityOf(
+  objects: ObjectStore,
+  coordination: CoordinationStore,
+  log: CommitLog,
+): Promise<Identity> {
+  if (await objects.head(IDENTITY)) {
+    const { id, prefixLengths } = parseIdentity(await objects.get(IDENTITY), objects.url);
+    await enterCluster(coordination, { id, format: FORMAT, prefixLengths: { ...prefixLengths } });
+    return { id, prefixLengths };
   }
-  const text = (await objects.get(IDENTITY)).toString();
+  const proposed = { id: randomUUID(), format: FORMAT, prefixLengths: { ...DEFAULT_PREFIX_LENGTHS } };
+  const found = await foundCluster(coordination, proposed);
+  const { head } = await log.readSince(0, 1);
+  if (head > 0)
+    throw clusterDocumentDamaged(objects.url, `it is missing, though the cluster has ${head} commits`);
+  const identity = { id: found.id, prefixLengths: found.prefixLengths };
+  // Nodes that start at the same time all write the same.
+  await objects.put(IDENTITY, Buffer.from(JSON.stringify(identity)));
+  return parseIdentity(Buffer.from(JSON.stringify(identity)), objects.url);
+}
+
+function parseIdentity(bytes: Buffer, url: string): Identity {
   let found: Partial<Identity>;
   try {
-    found = JSON.parse(text) as Partial<Identity>;
+    found = JSON.parse(bytes.toString()) as Partial<Identity>;
   } catch (error) {
-    throw clusterDocumentDamaged.because(error, objects.url, 'it is no JSON');
+    throw clusterDocumentDamaged.because(error, url, 'it is no JSON');
   }
   const { id, prefixLengths } = found;
   if (typeof id !== 'string' || !prefixLengths)
-    throw clusterDocumentDamaged(objects.url, 'it has no id or no prefix lengths');
+    throw clusterDocumentDamaged(url, 'it has no id or no prefix lengths');
   return { id, prefixLengths };
 }
 

@@ -37,6 +37,9 @@ function serve(t: TestContext, folder: string, port: number, etcd: EtcdCluster):
   const allow = ['--allow-folder', folder];
   const cluster = ['--etcd', etcd.urls.join(), '--store', store, '--secret', SECRET];
   const process = start(['serve', ...place, ...cluster, ...allow, '--reserve', '0', '--cores', '1']);
+  // A pipe that nobody reads would stop the server when it is full.
+  process.stdout?.resume();
+  process.stderr?.resume();
   t.after(async () => {
     if (process.exitCode !== null || process.signalCode !== null) return;
     const closed = once(process, 'close');
