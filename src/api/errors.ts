@@ -160,3 +160,10 @@ export const tileDamaged = defineError(
   'A stored tile file is missing or not as long as it was written. `tilewright verify` lists everything that is damaged; ingest the scene again.',
   (name: string) => `${name} is missing or damaged; run "tilewright verify", then ingest again what it names`,
 );
+
+export const notReady = defineError(
+  'TW_API_NOT_READY',
+  503,
+  'The node still loads the slots that it is to answer for. Ask again, or another node.',
+  () => 'this node still loads the slots that it is to answer for; ask again, or another node',
+);

@@ -255,6 +255,16 @@ test('a server with a token asks for it for writes only', async (t) => {
   );
 });
 
+test('the figures for Prometheus are those of the store, and a node that is alone is ready', async () => {
+  const answer = await get('/metrics');
+  assert.match(String(answer.headers['content-type']), /^text\/plain; version=0\.0\.4/);
+  const { tiles } = (await get('/health')).json();
+  const lines = answer.body.trimEnd().split('\n');
+  assert.ok(lines.includes(`tilewright_tiles ${tiles}`), answer.body);
+  for (const line of lines) assert.match(line, /^(# (HELP|TYPE) \w+ .+|\w+(\{\w+="\w+"\})? [\d.e+-]+)$/);
+  assert.deepEqual((await get('/ready')).json(), { status: 'ready' });
+});
+
 test('the OpenAPI document describes the routes', async () => {
   const answer = await get('/openapi.json');
   assert.match(String(answer.headers['content-type']), /^application\/vnd\.oai\.openapi\+json;version=3\.0/);

@@ -110,6 +110,11 @@ test('any node takes scenes and answers for all; one that dies is missed by nobo
   const [a, b, c] = servers as [Server, Server, Server];
   for (const server of servers) await until(`${server.url} settled`, () => isSettled(server));
 
+  for (const { url } of servers) {
+    assert.equal((await fetch(`${url}/ready`)).status, 200);
+    assert.match(await (await fetch(`${url}/metrics`)).text(), /^tilewright_members 3$/m);
+  }
+
   let tiles = 0;
   for (const [i, server] of servers.entries()) {
     const path = await writeTestScene(join(folder, `scene-${i}.tif`), { seed: i + 1, x: 500_000 + 3000 * i });

@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { answers } from '../schemas/answers.js';
+import { notReady } from '../errors.js';
+import { answers, bytes } from '../schemas/answers.js';
 import type { Services } from '../services.js';
+import { METRICS_TYPE, metricsOf } from './metrics.js';
 
-/** `/health` and `/openapi.json`. */
+/** `/health`, `/ready`, `/metrics` and `/openapi.json`. */
 export async function operationRoutes(
   server: FastifyInstance,
   { services }: { services: Services },
@@ -10,6 +12,8 @@ export async function operationRoutes(
   server.get(
     '/health',
     {
+      // Who watches over the process has no token.
+      config: { open: true },
       schema: {
         summary: 'Is the node up, and what does it hold',
         tags: ['operations'],
@@ -22,6 +26,37 @@ export async function operationRoutes(
       version: services.version,
       ...(await services.storage.stats()),
     }),
+  );
+
+  server.get(
+    '/ready',
+    {
+      config: { open: true },
+      schema: {
+        summary: 'May requests be sent to the node; in a cluster, when its slots are loaded',
+        tags: ['operations'],
+        response: { 200: answers('Ready', 'They may') },
+      },
+    },
+    async () => {
+      if (services.cluster && !services.cluster.cluster.isReady) throw notReady();
+      return { status: 'ready' };
+    },
+  );
+
+  server.get(
+    '/metrics',
+    {
+      schema: {
+        summary: 'Figures of the node for Prometheus',
+        tags: ['operations'],
+        response: { 200: bytes('The figures', 'text/plain') },
+      },
+    },
+    async (_request, reply) => {
+      reply.type(METRICS_TYPE);
+      return metricsOf(services);
+    },
   );
 
   server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>

@@ -77,6 +77,7 @@ export const storeSchemas = {
     ),
     skipped: count,
   }),
+  Ready: object({ status: oneOf('ready') }),
   Health: object({
     status: oneOf('ok'),
     node: text,
