@@ -3,12 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ObjectStore, Storage } from '../storage/index.js';
 import { draining, joined, left, loaded, type NewNode, rebalanced, removed } from './assign.js';
-import { logCopy } from './checkpoint.js';
+import { logCopy, writeCheckpoint } from './checkpoint.js';
+import { claim, forgetDoneClaims } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
 import { enterCluster, foundCluster } from './cluster-document.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
-import { clusterDocumentDamaged, logBehindStore, otherCluster } from './errors.js';
+import { claimed, clusterDocumentDamaged, logBehindStore, otherCluster } from './errors.js';
 import { type Member, type MembersChange, Membership, watchMembers } from './membership.js';
 import type { Peer } from './peers.js';
 import { emptyPlacement, isTakenOver, type Placement, slotsOfNode } from './placement.js';
@@ -29,6 +30,10 @@ const SWAP_INTERVAL = 1000;
 const GRACE = 30_000;
 /** How long an owner that has been relieved still answers, ms. */
 const LINGER = 60_000;
+/** A checkpoint is due after so many commits, or after so long where there are any, ms; it is looked for so often. */
+const CHECKPOINT_COMMITS = 1000;
+const CHECKPOINT_TIME = 10 * 60_000;
+const CHECKPOINT_LOOK = 10_000;
 /** Members act one after another, so that mostly one does. */
 const TURN = 2000;
 
@@ -42,6 +47,8 @@ export interface ClusterOptions {
   owners: number;
   grace?: number;
   linger?: number;
+  /** A checkpoint is written after so many commits. */
+  checkpointAfter?: number;
   /** Is told of what goes wrong in the background; all of it is tried again. */
   onFailure: (error: unknown) => void;
 }
@@ -62,6 +69,10 @@ export class Cluster {
   private readonly relieved = new Map<number, number>();
   private readonly closing = new AbortController();
   private tending: Promise<void> | undefined;
+  private looking: NodeJS.Timeout | undefined;
+  private checkpointing: Promise<void> | undefined;
+  /** The last checkpoint that was seen, and when. */
+  private checkpoint = { seq: 0, seen: performance.now() };
   private again = false;
   private swapped = -Infinity;
 
@@ -146,7 +157,9 @@ export class Cluster {
   async close(): Promise<void> {
     this.closing.abort();
     for (const watch of this.watches) watch.close();
+    clearTimeout(this.looking);
     await this.tending;
+    await this.checkpointing;
     await this.membership.leave();
     await this.replica.close();
   }
@@ -154,10 +167,47 @@ export class Cluster {
   private start(): void {
     const { coordination, onFailure } = this.options;
     this.replica.start();
+    this.lookForCheckpoint();
     this.watches.push(
       watchPlacement(coordination, (stored) => this.see(stored), onFailure),
       watchMembers(coordination, (change) => this.meet(change), onFailure),
     );
+  }
+
+  /** Looks whether a checkpoint is due, again and again. */
+  private lookForCheckpoint(): void {
+    this.looking = setTimeout(
+      () => {
+        this.checkpointing = this.keepCheckpoint()
+          .catch((error) => this.options.onFailure(error))
+          .finally(() => {
+            if (!this.closing.signal.aborted) this.lookForCheckpoint();
+          });
+      },
+      this.options.checkpointAfter === undefined ? CHECKPOINT_LOOK : POLL,
+    ).unref();
+  }
+
+  /** Writes a checkpoint where one is due and no other node is at it. */
+  private async keepCheckpoint(): Promise<void> {
+    const { objects, coordination, checkpointAfter = CHECKPOINT_COMMITS } = this.options;
+    const seq = (await this.log.readCheckpoint())?.seq ?? 0;
+    const now = performance.now();
+    if (seq !== this.checkpoint.seq) this.checkpoint = { seq, seen: now };
+    const commits = this.replica.applied - seq;
+    const isOld = commits > 0 && now - this.checkpoint.seen >= CHECKPOINT_TIME;
+    if (commits < checkpointAfter && !isOld) return;
+    const held = await claim(coordination, 'checkpoint', this.self).catch((error) => {
+      if (claimed.is(error)) return undefined;
+      throw error;
+    });
+    if (!held) return;
+    try {
+      const { log, prefixLengths } = this;
+      await forgetDoneClaims(coordination, await writeCheckpoint({ log, objects, prefixLengths }));
+    } finally {
+      await held.release();
+    }
   }
 
   private see({ text }: StoredPlacement): void {

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { Cluster } from '../../src/dht/cluster.js';
+import { CommitLog } from '../../src/dht/commit-log.js';
 import { LevelStore } from '../../src/dht/coordination/level-store.js';
 import type { CoordinationStore } from '../../src/dht/coordination/store.js';
 import { answeringOwners } from '../../src/dht/placement.js';
@@ -39,7 +40,11 @@ async function place(t: TestContext): Promise<Place> {
   return { folder, objects, coordination, nodes };
 }
 
-async function start({ folder, objects, coordination, nodes }: Place, id: string): Promise<Node> {
+async function start(
+  { folder, objects, coordination, nodes }: Place,
+  id: string,
+  more: { checkpointAfter?: number } = {},
+): Promise<Node> {
   const storage = await Storage.open(join(folder, id), { reserve: 0 });
   const member = { id, url: `http://${id}`, zone: id, weight: 1, capacity: 1e9, software: '0', format: 1 };
   const failures: unknown[] = [];
@@ -53,6 +58,7 @@ async function start({ folder, objects, coordination, nodes }: Place, id: string
     owners: 2,
     onFailure,
     ...times,
+    ...more,
   });
   let stopped: Promise<void> | undefined;
   const stop = () => {
@@ -138,6 +144,28 @@ test('nodes join, drain, leave and come back, and every tile is always answered 
   const again = await start(where, 'c');
   await until('c again', isSettled([a, again], 2));
   await assertAnswered([a, again], scenes);
+});
+
+test('checkpoints are written as commits come, and a node that joins later needs no older log', async (t) => {
+  const where = await place(t);
+  const a = await start(where, 'a', { checkpointAfter: 3 });
+  await until('a alone', isSettled([a], 1));
+  const scenes = new Map<string, number>();
+  for (let n = 1; n <= 7; n++) {
+    await writeScene(a.storage, `s${n % 4}`, n);
+    scenes.set(`s${n % 4}`, n);
+  }
+  const log = new CommitLog(where.coordination);
+  let seq = 0;
+  const begun = performance.now();
+  for (; seq < 5; await sleep(50)) {
+    seq = (await log.readCheckpoint())?.seq ?? 0;
+    assert.ok(performance.now() - begun < 30_000, 'a checkpoint within 30 s');
+  }
+  assert.equal((await log.readSince(0)).kind, 'checkpoint');
+  const b = await start(where, 'b');
+  await until('two nodes', isSettled([a, b], 2));
+  await assertAnswered([a, b], scenes);
 });
 
 test('a folder of another cluster, and a log that has lost commits, are refused', async (t) => {
