@@ -22,8 +22,10 @@ export function requireUsableValues({ path, groups }: Scene, { nodata }: Describ
 const typeOf = ({ bands }: SourceGroup): DataType => bands[0]!.header.dataType;
 
 function canHold(group: SourceGroup): boolean {
-  const stored = storedNodata(typeOf(group), group.nodata ?? undefined);
-  return stored !== undefined && Number.isFinite(stored);
+  const { nodata } = group;
+  const stored = storedNodata(typeOf(group), nodata ?? undefined);
+  // Floats hold infinity, but a number that is too large for them would become it.
+  return stored !== undefined && (Number.isFinite(stored) || !Number.isFinite(nodata));
 }
 
 /** Whether two stored values can give two physical values. These are single precision wherever they are computed with. */

@@ -36,7 +36,7 @@ const CHECKS = [
   'allow_header_conformance',
 ];
 
-/** What needs more than names of what is there: a geometry that fits, a path that exists, a job that has failed. */
+/** What needs more than names of what is there: a geometry that fits, a path that exists, a job that has failed, a cluster. */
 const UNLIKELY = new Set([
   'delete /collections/{id}/items/{itemId}',
   'delete /collections/{id}/scenes/{sceneId}',
@@ -44,6 +44,7 @@ const UNLIKELY = new Set([
   'post /ingest',
   'post /processes/ingest/execution',
   'post /jobs/{id}/retry',
+  'post /cluster/nodes/{id}/drain',
 ]);
 
 let folder: string;
@@ -124,6 +125,7 @@ async function withRealNames(): Promise<Document> {
     '/preview': { itemId: [features[0]!.id], format: ['png', 'webp'] },
     '/xyz': { collection: ['test'], z: ['12'], x: [`${x}`], y: [`${y}`, `${y}@2x`], format: ['png'] },
     '/processes': { id: ['fill', 'ingest'] },
+    '/cluster': { id: ['none'], grid: ['geohash', 'quadtile'], geocode: ['u2d8j', '9q8yy', '0231'] },
   };
   const doomed: Record<string, string[]> = { id: ['doomed'], itemId: ['doomed_s0_gu2d8j'], sceneId: ['s0'] };
   for (const [path, operations] of Object.entries(document.paths))

@@ -82,7 +82,7 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
       progress.filter(({ id }) => id === 'b').map(({ id: _, ...loss }) => loss),
       trained('b').losses,
     );
-    assert.match(trained('a').split, /1 dates from 2020-03-01; training: 1 earlier dates/);
+    assert.match(trained('a').split, /1 date from 2020-03-01; training: 1 earlier date$/);
     assert.ok(trained('a').bytesRead > 100_000);
   });
 
