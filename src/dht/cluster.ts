@@ -246,6 +246,7 @@ export class Cluster {
       } catch (error) {
         if (signal.aborted) return;
         this.options.onFailure(error);
+        // It only rejects at the end, which the loop sees.
         await sleep(SWAP_INTERVAL, undefined, { signal }).catch(() => undefined);
         this.again = true;
       }

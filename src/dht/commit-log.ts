@@ -99,6 +99,7 @@ export class CommitLog {
     const deadline = performance.now() + patience;
     // One after another: those of one node would only refuse each other.
     const run = this.last.then(() => this.commitUntil(deadline, { claim, entry, collection }));
+    // The caller has the error in `run`; the next one only waits for the end.
     this.last = run.catch(() => undefined);
     return run;
   }

@@ -195,3 +195,10 @@ export const notHeld = defineError(
   'This node does not hold slots that it is asked for. The placement has changed; ask again.',
   (slot: number) => `slot ${slot} is not held here; the placement has changed, so ask again`,
 );
+
+export const badSlots = defineError(
+  'TW_DHT_BAD_SLOTS',
+  400,
+  'A text that names slots, in a message or a record of the cluster, is none. All nodes must run the same version.',
+  (text: string) => `"${text.slice(0, 60)}" names no slots; run the same version on all nodes`,
+);

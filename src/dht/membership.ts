@@ -13,8 +13,6 @@ export interface Member {
   zone: string;
   /** Its share of the tiles, beside those of the others. */
   weight: number;
-  /** Bytes that its disk may hold. */
-  capacity: number;
   software: string;
   /** Of the cluster's documents that it writes. */
   format: number;
@@ -29,7 +27,7 @@ export interface MembershipEvents {
 }
 
 const PREFIX = 'members/';
-const FIELDS: (keyof Member)[] = ['url', 'zone', 'weight', 'capacity', 'software', 'format'];
+const FIELDS: (keyof Member)[] = ['url', 'zone', 'weight', 'software', 'format'];
 /** Seconds after which a node that is dead or cut off is no member any more. */
 const TTL = 3;
 /** How long a node waits for the end of the lease that it had before it was started again, ms. */

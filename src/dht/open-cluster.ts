@@ -17,8 +17,6 @@ export interface ClusterConfig {
   advertise: string;
   zone: string;
   weight: number;
-  /** Bytes of the disk that tiles may take. */
-  capacity: number;
   owners: number;
   /** That all nodes share. */
   secret: string;
@@ -39,14 +37,14 @@ const FORMAT = 1;
 const ALONE = 1;
 
 export async function openCluster(storage: Storage, config: ClusterConfig): Promise<OpenCluster> {
-  const { store, etcd, name, advertise: url, zone, weight, capacity, secret, software, onFailure } = config;
+  const { store, etcd, name, advertise: url, zone, weight, secret, software, onFailure } = config;
   const objects = await openObjectStore(store);
   const isAlone = etcd.length === 0;
   const coordination = isAlone
     ? await LevelStore.open(join(storage.dir, 'coordination'))
     : new EtcdStore(etcd, name);
   const { id } = storage.folder.node;
-  const member = { id, url, zone, weight, capacity, software, format: FORMAT };
+  const member = { id, url, zone, weight, software, format: FORMAT };
   const owners = isAlone ? ALONE : config.owners;
   const peers = new Peers(secret);
   const closeRest = async () => {

@@ -75,6 +75,7 @@ export class Replica {
 
   async close(): Promise<void> {
     this.watch?.close();
+    // Whoever asked for the turn has its error.
     await this.turn.catch(() => undefined);
   }
 
@@ -150,7 +151,7 @@ export class Replica {
     const own = this.own.get(segment);
     const { objects } = this.options;
     const touched = SlotSet.fromText(slots);
-    const wants = (slot: number) => this.held.has(slot) && (touched?.has(slot) ?? true);
+    const wants = (slot: number) => this.held.has(slot) && touched.has(slot);
     const commit = own ? this.shareOf(own) : await readSegment(objects, segmentName(segment), wants);
     await this.replicate(seq, commit);
     this.own.delete(segment);
@@ -188,7 +189,7 @@ export class Replica {
       for await (const entry of entriesSince(log, last)) {
         if (entry.seq > this.seq) break;
         const touched = SlotSet.fromText(entry.slots);
-        const isOf = (slot: number) => wants(slot) && (touched?.has(slot) ?? true);
+        const isOf = (slot: number) => wants(slot) && touched.has(slot);
         state.add(await readSegment(objects, segmentName(entry.segment), isOf));
         last = entry.seq;
       }

@@ -1,5 +1,6 @@
 /** Sets of slots. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { badSlots } from './errors.js';
 import { SLOTS } from './slots.js';
 
 /** Which of all slots. */
@@ -41,23 +42,25 @@ export class SlotSet {
     return this.count <= 64 ? [...this].join(',') : `z${deflateRawSync(this.bits).toString('base64')}`;
   }
 
-  /** What `toText` has given; undefined where the text is none. */
-  static fromText(text: string): SlotSet | undefined {
+  /** What `toText` has given. Throws TW_DHT_BAD_SLOTS. */
+  static fromText(text: string): SlotSet {
     if (text === '') return new SlotSet();
-    if (/^\d{1,5}(,\d{1,5})*$/.test(text)) {
-      const slots = text.split(',').map(Number);
-      return slots.every((slot) => slot < SLOTS) ? new SlotSet(slots) : undefined;
-    }
-    if (!text.startsWith('z')) return undefined;
-    let bits: Buffer;
-    try {
-      bits = inflateRawSync(Buffer.from(text.slice(1), 'base64'), { maxOutputLength: SLOTS / 8 });
-    } catch {
-      return undefined;
-    }
-    if (bits.length !== SLOTS / 8) return undefined;
-    const set = new SlotSet();
-    for (let slot = 0; slot < SLOTS; slot++) if ((bits[slot >>> 3] >>> (slot & 7)) & 1) set.add(slot);
-    return set;
+    if (text.startsWith('z')) return new SlotSet(slotsOfBits(text));
+    const slots = text.split(',').map(Number);
+    if (!/^\d{1,5}(,\d{1,5})*$/.test(text) || slots.some((slot) => slot >= SLOTS)) throw badSlots(text);
+    return new SlotSet(slots);
   }
+}
+
+function slotsOfBits(text: string): number[] {
+  let bits: Buffer;
+  try {
+    bits = inflateRawSync(Buffer.from(text.slice(1), 'base64'), { maxOutputLength: SLOTS / 8 });
+  } catch (error) {
+    throw badSlots.because(error, text);
+  }
+  if (bits.length !== SLOTS / 8) throw badSlots(text);
+  return Array.from({ length: SLOTS }, (_, slot) => slot).filter(
+    (slot) => (bits[slot >>> 3]! >>> (slot & 7)) & 1,
+  );
 }

@@ -1,5 +1,14 @@
 /** Searches over all nodes of a cluster: the owners of the slots that can hold a match are asked, and no others. */
-import { type Cluster, coveredSlots, notHeld, type Peers, routeTo, SlotSet, slotTest } from '../dht/index.js';
+import {
+  type Cluster,
+  coveredSlots,
+  notHeld,
+  type Peers,
+  replicaBehind,
+  routeTo,
+  SlotSet,
+  slotTest,
+} from '../dht/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
 import { withDeadline } from './deadline.js';
 import { compileFilter } from './filter/compile.js';
@@ -39,7 +48,7 @@ export async function answerShare(
   { search, slots, since }: ShareRequest,
 ): Promise<ShareAnswer> {
   await replica.waitFor(since, CATCH_UP);
-  const wanted = SlotSet.fromText(slots) ?? new SlotSet();
+  const wanted = SlotSet.fromText(slots);
   for (const slot of wanted) if (!replica.holds(slot)) throw notHeld(slot);
   const { index } = storage;
   const isOf = slotTest((slot) => wanted.has(slot), prefixLengths);
@@ -72,7 +81,10 @@ export function clusterFinder(storage: Storage, cluster: Cluster, peers: Peers):
           const request = { search, slots: new SlotSet(slots).toText(), since };
           try {
             answers.push({ slots, answer: await askOne(node, request, patience) });
-          } catch {
+          } catch (error) {
+            // A fault of the search itself would be that of every owner.
+            if (node === cluster.self && !notHeld.is(error) && !replicaBehind.is(error)) throw error;
+            // Another owner is asked; where there is none, the answer says so.
             avoided.add(node);
             open.push(...slots);
           }

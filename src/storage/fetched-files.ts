@@ -38,10 +38,9 @@ export class FetchedFiles {
   private async fetch(name: string, crc32: number): Promise<void> {
     const path = join(this.dir, name);
     const temporary = `${path}.${randomUUID()}.tmp`;
-    const bytes = await this.objects.stream(name, { crc32 });
     await mkdir(dirname(path), { recursive: true });
     try {
-      await pipeline(bytes, createWriteStream(temporary));
+      await pipeline(await this.objects.stream(name, { crc32 }), createWriteStream(temporary));
       await rename(temporary, path);
     } catch (error) {
       await rm(temporary, { force: true });

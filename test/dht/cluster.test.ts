@@ -1,25 +1,16 @@
 /** Nodes join, leave and drain; each in a folder of its own, in one process. */
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
 import { Cluster } from '../../src/dht/cluster.js';
 import { CommitLog } from '../../src/dht/commit-log.js';
 import { LevelStore } from '../../src/dht/coordination/level-store.js';
-import type { CoordinationStore } from '../../src/dht/coordination/store.js';
 import { answeringOwners } from '../../src/dht/placement.js';
 import { SLOTS, slotOf } from '../../src/dht/slots.js';
-import { type ObjectStore, openObjectStore, Storage } from '../../src/storage/index.js';
-import { COLLECTION, cellsOf, tempFolder, writeScene } from '../storage/sample-scenes.js';
-
-interface Place {
-  folder: string;
-  objects: ObjectStore;
-  coordination: CoordinationStore;
-  nodes: Node[];
-}
+import { Storage } from '../../src/storage/index.js';
+import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
+import { type SharedPlace, sharedPlace } from './shared-place.js';
 
 interface Node {
   storage: Storage;
@@ -27,26 +18,13 @@ interface Node {
   stop(): Promise<void>;
 }
 
-async function place(t: TestContext): Promise<Place> {
-  const folder = await tempFolder(t);
-  await mkdir(join(folder, 'store'));
-  const objects = await openObjectStore(pathToFileURL(join(folder, 'store')).href);
-  const coordination = await LevelStore.open(join(folder, 'coordination'));
-  const nodes: Node[] = [];
-  t.after(async () => {
-    for (const { stop } of nodes) await stop();
-    await coordination.close();
-  });
-  return { folder, objects, coordination, nodes };
-}
-
 async function start(
-  { folder, objects, coordination, nodes }: Place,
+  { folder, objects, coordination, stops }: SharedPlace,
   id: string,
   more: { checkpointAfter?: number } = {},
 ): Promise<Node> {
   const storage = await Storage.open(join(folder, id), { reserve: 0 });
-  const member = { id, url: `http://${id}`, zone: id, weight: 1, capacity: 1e9, software: '0', format: 1 };
+  const member = { id, url: `http://${id}`, zone: id, weight: 1, software: '0', format: 1 };
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => failures.push(error);
   const times = { grace: 300, linger: 100 };
@@ -69,9 +47,8 @@ async function start(
     })();
     return stopped;
   };
-  const node = { storage, cluster, stop };
-  nodes.push(node);
-  return node;
+  stops.push(stop);
+  return { storage, cluster, stop };
 }
 
 async function until(what: string, is: () => boolean): Promise<void> {
@@ -110,7 +87,7 @@ async function assertAnswered(nodes: Node[], scenes: Map<string, number>): Promi
 }
 
 test('nodes join, drain, leave and come back, and every tile is always answered for', async (t) => {
-  const where = await place(t);
+  const where = await sharedPlace(t);
   const a = await start(where, 'a');
   await until('a alone', isSettled([a], 1));
   const scenes = new Map<string, number>();
@@ -147,7 +124,7 @@ test('nodes join, drain, leave and come back, and every tile is always answered 
 });
 
 test('checkpoints are written as commits come, and a node that joins later needs no older log', async (t) => {
-  const where = await place(t);
+  const where = await sharedPlace(t);
   const a = await start(where, 'a', { checkpointAfter: 3 });
   await until('a alone', isSettled([a], 1));
   const scenes = new Map<string, number>();
@@ -169,11 +146,11 @@ test('checkpoints are written as commits come, and a node that joins later needs
 });
 
 test('a folder of another cluster, and a log that has lost commits, are refused', async (t) => {
-  const where = await place(t);
+  const where = await sharedPlace(t);
   const a = await start(where, 'a');
   await writeScene(a.storage, 's1', 1);
   await a.stop();
-  const other = await place(t);
+  const other = await sharedPlace(t);
   await assert.rejects(start({ ...other, folder: where.folder }, 'a'), { code: 'TW_DHT_OTHER_CLUSTER' });
   const empty = await LevelStore.open(join(where.folder, 'coordination-2'));
   t.after(() => empty.close());

@@ -19,7 +19,6 @@ export const member = (id: string): Member => ({
   url: `http://${id}:8080`,
   zone: 'z1',
   weight: 1,
-  capacity: 1e12,
   software: '1.0.0',
   format: 1,
 });

@@ -1,25 +1,15 @@
 /** Several nodes in one process: folders of their own, one tile store, one coordination store. */
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
+import { test } from 'node:test';
 import { writeCheckpoint } from '../../src/dht/checkpoint.js';
 import { ClusterClaims } from '../../src/dht/cluster-claims.js';
 import { CommitLog } from '../../src/dht/commit-log.js';
-import { LevelStore } from '../../src/dht/coordination/level-store.js';
-import type { CoordinationStore } from '../../src/dht/coordination/store.js';
 import { Replica } from '../../src/dht/replica.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../src/dht/slots.js';
-import { type ObjectStore, openObjectStore, Storage, type TileRecord } from '../../src/storage/index.js';
-import { bytesOf, COLLECTION, cellsOf, tempFolder, writeScene } from '../storage/sample-scenes.js';
-
-interface Cluster {
-  folder: string;
-  objects: ObjectStore;
-  coordination: CoordinationStore;
-  nodes: Node[];
-}
+import { Storage, type TileRecord } from '../../src/storage/index.js';
+import { bytesOf, COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
+import { type SharedPlace, sharedPlace } from './shared-place.js';
 
 interface Node {
   storage: Storage;
@@ -27,20 +17,7 @@ interface Node {
   close(): Promise<void>;
 }
 
-async function newCluster(t: TestContext): Promise<Cluster> {
-  const folder = await tempFolder(t);
-  await mkdir(join(folder, 'store'));
-  const objects = await openObjectStore(pathToFileURL(join(folder, 'store')).href);
-  const coordination = await LevelStore.open(join(folder, 'coordination'));
-  const nodes: Node[] = [];
-  t.after(async () => {
-    for (const { close } of nodes) await close();
-    await coordination.close();
-  });
-  return { folder, objects, coordination, nodes };
-}
-
-async function startNode({ folder, objects, coordination, nodes }: Cluster, id: string): Promise<Node> {
+async function startNode({ folder, objects, coordination, stops }: SharedPlace, id: string): Promise<Node> {
   const dir = join(folder, id);
   const storage = await Storage.open(dir, { reserve: 0 });
   const log = new CommitLog(coordination);
@@ -61,9 +38,8 @@ async function startNode({ folder, objects, coordination, nodes }: Cluster, id: 
     await storage.close();
     assert.deepEqual(failures, []);
   };
-  const node = { storage, replica, close };
-  nodes.push(node);
-  return node;
+  stops.push(close);
+  return { storage, replica, close };
 }
 
 const slotOfTile = ({ grid, geocode }: Pick<TileRecord, 'grid' | 'geocode'>) =>
@@ -71,7 +47,11 @@ const slotOfTile = ({ grid, geocode }: Pick<TileRecord, 'grid' | 'geocode'>) =>
 const everySlot = Array.from({ length: SLOTS }, (_, slot) => slot);
 
 /** Every node has the tiles of its slots of these deliveries, and all scenes; every file is in the store. */
-async function assertHolds({ objects }: Cluster, nodes: Node[], scenes: Map<string, number>): Promise<void> {
+async function assertHolds(
+  { objects }: SharedPlace,
+  nodes: Node[],
+  scenes: Map<string, number>,
+): Promise<void> {
   const expected = [...scenes].flatMap(([scene, n]) =>
     cellsOf(n).map((geocode) => ({
       id: `${COLLECTION.id}_${scene}_g${geocode}`,
@@ -100,7 +80,7 @@ async function assertHolds({ objects }: Cluster, nodes: Node[], scenes: Map<stri
 }
 
 test('whatever nodes write, delete and replace at once, each holds its slots of all of it', async (t) => {
-  const cluster = await newCluster(t);
+  const cluster = await sharedPlace(t);
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(cluster, id)));
   for (const [i, { replica }] of nodes.entries())
     await replica.take(everySlot.filter((slot) => slot % 3 !== i));
@@ -133,7 +113,7 @@ test('whatever nodes write, delete and replace at once, each holds its slots of 
 });
 
 test('two writers of one scene: one is told that the other is busy', async (t) => {
-  const cluster = await newCluster(t);
+  const cluster = await sharedPlace(t);
   const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(cluster, id)));
   const results = await Promise.allSettled([writeScene(a!.storage, 's', 1), writeScene(b!.storage, 's', 2)]);
   const refused = results.filter((result) => result.status === 'rejected');
@@ -142,7 +122,7 @@ test('two writers of one scene: one is told that the other is busy', async (t) =
 });
 
 test('a node that was away catches up from the log, and from a checkpoint where the log is gone', async (t) => {
-  const cluster = await newCluster(t);
+  const cluster = await sharedPlace(t);
   const a = await startNode(cluster, 'a');
   await a.replica.take(everySlot);
   const scenes = new Map<string, number>();

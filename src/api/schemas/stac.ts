@@ -129,6 +129,8 @@ export const stacSchemas = {
     features: listOf(ref('ItemPart')),
     numberMatched: count,
     numberReturned: count,
+    'partial?': { type: 'boolean' },
+    'unansweredSlots?': listOf(count),
     ...links,
   }),
   Queryables: object({

@@ -8,6 +8,7 @@ import {
   flag,
   integer,
   number,
+  positiveInteger,
   type ResourceOptions,
   withCloudModel,
   withCommon,
@@ -33,17 +34,17 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
   zone: string;
   weight: number;
   owners: number;
-  cache: number;
   maxUpload: number;
 }
 
 /** What the flags say of a cluster; undefined for a node that is alone with its folder. */
 function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
-  const { store, etcd, clusterName: name, zone, weight, owners, cache: capacity, host, port } = flags;
+  const { store, etcd, clusterName: name, zone, weight, owners, host, port } = flags;
   if (store === undefined) {
     if (etcd !== undefined) command.error('error: --etcd needs --store, where the nodes keep their tiles');
     return undefined;
   }
+  if (!(weight > 0)) command.error(`error: --weight ${weight} is not above 0`);
   const servers = etcd?.split(',').map((url) => url.trim()) ?? [];
   if (servers.length > 0 && !flags.secret)
     command.error('error: --etcd needs --secret, which all nodes share');
@@ -51,7 +52,7 @@ function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
     command.error('error: --port 0 needs --advertise, because other nodes must know the address');
   const advertise = flags.advertise ?? `http://${host}:${port}`;
   const secret = flags.secret ?? randomBytes(32).toString('hex');
-  return { store, etcd: servers, name, advertise, zone, weight, capacity, owners, secret };
+  return { store, etcd: servers, name, advertise, zone, weight, owners, secret };
 }
 
 const append = (value: string, all: unknown) => [...((all as string[] | undefined) ?? []), value];
@@ -94,9 +95,8 @@ export function serveCommand(): Command {
     .addOption(flag('--secret <secret>', 'secret that all nodes of a cluster share'))
     .addOption(flag('--zone <zone>', 'what fails together with this node, such as a rack').default('default'))
     .addOption(flag('--weight <n>', 'share of the tiles beside those of other nodes', number).default(1))
-    .addOption(flag('--owners <n>', 'nodes that hold each tile, fixed by the first node', integer).default(2))
     .addOption(
-      flag('--cache <size>', 'disk space for tile files of the cluster', bytes).default(200e9, '200GB'),
+      flag('--owners <n>', 'nodes that hold each tile, fixed by the first node', positiveInteger).default(2),
     );
   const allow = flag('--allow-folder <dir>', 'folder from which POST /ingest may read; may be given again');
   allow.argParser(append).default([], 'none');
