@@ -1,5 +1,5 @@
 /** Which node is asked for which slots. */
-import { answeringOwners, type Placement } from './placement.js';
+import type { Owner, OwnerState, Placement } from './placement.js';
 
 /** What one node is asked for. */
 export interface Share {
@@ -24,20 +24,37 @@ export function routeTo(
   self: string,
   avoided: ReadonlySet<string> = new Set(),
 ): Route {
-  const bySlot = new Map<number, string[]>();
-  const unanswered: number[] = [];
-  for (const slot of slots) {
-    const nodes = answeringOwners(ownersOf[slot]!).map(({ node }) => node);
-    const able = nodes.filter((node) => !avoided.has(node));
-    if (able.length > 0) bySlot.set(slot, able);
-    else unanswered.push(slot);
-  }
   const shares = new Map<string, number[]>();
-  for (const [slot, able] of bySlot) {
-    const node = able.includes(self) ? self : (able.find((id) => shares.has(id)) ?? able[0]!);
-    const share = shares.get(node);
-    if (share) share.push(slot);
-    else shares.set(node, [slot]);
+  const unanswered: number[] = [];
+  // Often all slots there are: nothing is made for each.
+  for (const slot of slots) {
+    const node = nodeFor(ownersOf[slot]!, self, avoided, shares);
+    if (node === undefined) unanswered.push(slot);
+    else {
+      const share = shares.get(node);
+      if (share) share.push(slot);
+      else shares.set(node, [slot]);
+    }
   }
   return { shares: [...shares].map(([node, share]) => ({ node, slots: share })), unanswered };
+}
+
+const ANSWERING: OwnerState[] = ['available', 'leaving'];
+
+function nodeFor(
+  owners: readonly Owner[],
+  self: string,
+  avoided: ReadonlySet<string>,
+  shares: ReadonlyMap<string, unknown>,
+): string | undefined {
+  let first: string | undefined;
+  let asked: string | undefined;
+  for (const state of ANSWERING)
+    for (const owner of owners) {
+      if (owner.state !== state || avoided.has(owner.node)) continue;
+      if (owner.node === self) return self;
+      first ??= owner.node;
+      if (shares.has(owner.node)) asked ??= owner.node;
+    }
+  return asked ?? first;
 }

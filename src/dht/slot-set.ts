@@ -45,14 +45,21 @@ export class SlotSet {
   /** What `toText` has given. Throws TW_DHT_BAD_SLOTS. */
   static fromText(text: string): SlotSet {
     if (text === '') return new SlotSet();
-    if (text.startsWith('z')) return new SlotSet(slotsOfBits(text));
+    if (text.startsWith('z')) return SlotSet.fromBits(inflated(text));
     const slots = text.split(',').map(Number);
     if (!/^\d{1,5}(,\d{1,5})*$/.test(text) || slots.some((slot) => slot >= SLOTS)) throw badSlots(text);
     return new SlotSet(slots);
   }
+
+  private static fromBits(bits: Uint8Array): SlotSet {
+    const set = new SlotSet();
+    set.bits.set(bits);
+    for (let byte of bits) for (; byte !== 0; byte &= byte - 1) set.count++;
+    return set;
+  }
 }
 
-function slotsOfBits(text: string): number[] {
+function inflated(text: string): Buffer {
   let bits: Buffer;
   try {
     bits = inflateRawSync(Buffer.from(text.slice(1), 'base64'), { maxOutputLength: SLOTS / 8 });
@@ -60,7 +67,5 @@ function slotsOfBits(text: string): number[] {
     throw badSlots.because(error, text);
   }
   if (bits.length !== SLOTS / 8) throw badSlots(text);
-  return Array.from({ length: SLOTS }, (_, slot) => slot).filter(
-    (slot) => (bits[slot >>> 3]! >>> (slot & 7)) & 1,
-  );
+  return bits;
 }
