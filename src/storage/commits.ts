@@ -2,14 +2,18 @@
 import type { Catalogue, Change } from './catalogue.js';
 import { type Commit, type RecordEdit, supersededFolders } from './commit.js';
 import type { DurableIndex } from './durable-index.js';
+import { FormerTiles } from './former-tiles.js';
+import type { ReplicaRecord, TileRecord } from './records.js';
 import type { Sweeper } from './sweeper.js';
 
 /**
  * Invariants: the index holds exactly the sound records of the table `tiles`, and changes after the batch that changes
  * them is written, so a search never sees what a power cut could take back for good; it changes in one turn of the event loop, so
- * a search never sees half of a commit. Work that reads before it writes runs one after another (`inTurn`).
+ * a search never sees half of a commit. `former` has the records that went with the commits that the index can undo. Work that reads
+ * before it writes runs one after another (`inTurn`).
  */
 export class Commits {
+  readonly former = new FormerTiles();
   private turn: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -26,11 +30,25 @@ export class Commits {
     return result;
   }
 
-  /**
-   * One batch, in which `also` changes as well; see `Catalogue.write` for `sync`. Files that nothing names any more are left to
-   * the sweeper.
-   */
-  async apply(commit: Commit, also: Change[] = [], sync = true): Promise<void> {
+  /** One batch, in which `also` changes as well. Files that nothing names any more are left to the sweeper. */
+  apply(commit: Commit, also: Change[] = []): Promise<void> {
+    return this.change(commit, also, true);
+  }
+
+  /** The same for a commit that others have made durable: not synced. `state` is what the folder holds after it. */
+  async replicate(commit: Commit, state: ReplicaRecord): Promise<void> {
+    const { applied: seq } = state;
+    if (this.index.index.isNext(seq)) this.former.add(seq, await this.goneBy(commit));
+    await this.change(commit, [this.catalogue.replica.set('state', state)], false, seq);
+    this.former.forgetBefore(this.index.index.oldest);
+  }
+
+  private async goneBy({ removed = [] }: Commit): Promise<TileRecord[]> {
+    const scanned = await this.catalogue.tiles.scanMany(removed.map(({ id }) => id));
+    return scanned.flatMap((tile) => tile?.record ?? []);
+  }
+
+  private async change(commit: Commit, also: Change[], sync: boolean, seq?: number): Promise<void> {
     const { removed = [], added = [], edits = [] } = commit;
     const { tiles, superseded } = this.catalogue;
     const removedIds = removed.map((tile) => tile.id);
@@ -46,7 +64,7 @@ export class Commits {
       ...(changedIds.size > 0 ? [this.index.logged(changedIds)] : []),
     ];
     await this.catalogue.write(changes, sync);
-    if (changedIds.size > 0) this.index.applied(removedIds, added);
+    if (changedIds.size > 0 || seq !== undefined) this.index.applied(removedIds, added, seq);
     if (folders.length > 0) this.sweeper.schedule();
   }
 

@@ -94,6 +94,7 @@ export class Storage {
       await sweepResults(dir);
       await storage.sweeper.start();
       await storage.durableIndex.open();
+      storage.index.startAt((await storage.replica())?.applied ?? 0);
       return storage;
     } catch (error) {
       await storage.close();
@@ -225,12 +226,19 @@ export class Storage {
     return this.catalogue.tiles.get(id);
   }
 
-  /** Records of these ids in this order; those that are gone meanwhile or `damaged` are left out. */
-  async getTiles(ids: string[]): Promise<TileRecord[]> {
+  /**
+   * Records of these ids in this order; those that are gone meanwhile or `damaged` are left out. With `seq` they are as of that commit
+   * of the cluster, as of which the index has given the ids; throws TW_STORAGE_TOO_OLD.
+   */
+  async getTiles(ids: string[], seq = Infinity): Promise<TileRecord[]> {
     const found: TileRecord[] = [];
-    for (const scanned of await this.catalogue.tiles.scanMany(ids)) {
-      if (scanned?.error) await this.leaveOut(scanned.key);
-      else if (scanned) found.push(scanned.record);
+    const tiles = await this.catalogue.tiles.scanMany(ids);
+    // In one turn, so that what was read and what has changed since are of one moment.
+    const former = ids.map((id) => this.commits.former.get(id, seq));
+    for (const [i, scanned] of tiles.entries()) {
+      const record = former[i] ?? scanned?.record;
+      if (record) found.push(record);
+      else if (scanned?.error) await this.leaveOut(scanned.key);
     }
     return found;
   }
@@ -311,12 +319,11 @@ export class Storage {
 
   /**
    * Takes in a commit that others have made durable, and remembers what the folder holds then. Not synced: after a power cut
-   * the state is an older one, from which the same commits come again.
+   * the state is an older one, from which the same commits come again. Reads as of an earlier commit are right where commit
+   * `state.applied` follows the last one; after any other change, such as other slots, there are none.
    */
   replicate(state: ReplicaRecord, commit: Commit): Promise<void> {
-    return this.commits.inTurn(() =>
-      this.commits.apply(commit, [this.catalogue.replica.set('state', state)], false),
-    );
+    return this.commits.inTurn(() => this.commits.replicate(commit, state));
   }
 
   // The whole
