@@ -32,7 +32,8 @@ const MOST_OWN = 64;
 /**
  * Invariants: outside of a turn the folder holds exactly the tiles of `slots`, and all other records, as of commit `applied`; turns
  * run one after another. What the folder holds and the number are changed by one batch, so that after a kill it goes on from
- * where it was. `applied` only grows.
+ * where it was. The index, `applied` and `slots` change in one turn of the event loop. `applied` only grows. The index can be read as of
+ * earlier commits of the last while, but not from before it got other slots or a checkpoint.
  */
 export class Replica {
   private turn: Promise<unknown> = Promise.resolve();
@@ -166,12 +167,13 @@ export class Replica {
   private async replicate(applied: number, commit: Commit, held = this.held): Promise<void> {
     const { storage, cluster } = this.options;
     const state: ReplicaRecord = { cluster, applied, slots: held.toText() };
-    await storage.replicate(state, commit);
-    this.seq = applied;
-    this.held = held;
-    const due = this.waiters.filter(({ seq }) => seq <= applied);
-    this.waiters = this.waiters.filter(({ seq }) => seq > applied);
-    for (const { resolve } of due) resolve();
+    await storage.replicate(state, commit, () => {
+      this.seq = applied;
+      this.held = held;
+      const due = this.waiters.filter(({ seq }) => seq <= applied);
+      this.waiters = this.waiters.filter(({ seq }) => seq > applied);
+      for (const { resolve } of due) resolve();
+    });
   }
 
   /** What some slots hold as of the last commit that is applied. */

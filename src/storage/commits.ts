@@ -32,14 +32,20 @@ export class Commits {
 
   /** One batch, in which `also` changes as well. Files that nothing names any more are left to the sweeper. */
   apply(commit: Commit, also: Change[] = []): Promise<void> {
-    return this.change(commit, also, true);
+    return this.change(commit, also, true, (removed, added) => this.index.applied(removed, added));
   }
 
-  /** The same for a commit that others have made durable: not synced. `state` is what the folder holds after it. */
-  async replicate(commit: Commit, state: ReplicaRecord): Promise<void> {
+  /**
+   * The same for a commit that others have made durable: not synced. `state` is what the folder holds after it; `applied` is called in
+   * the turn in which the index changes.
+   */
+  async replicate(commit: Commit, state: ReplicaRecord, applied: () => void): Promise<void> {
     const { applied: seq } = state;
     if (this.index.index.isNext(seq)) this.former.add(seq, await this.goneBy(commit));
-    await this.change(commit, [this.catalogue.replica.set('state', state)], false, seq);
+    await this.change(commit, [this.catalogue.replica.set('state', state)], false, (removed, added) => {
+      this.index.applied(removed, added, seq);
+      applied();
+    });
     this.former.forgetBefore(this.index.index.oldest);
   }
 
@@ -48,7 +54,12 @@ export class Commits {
     return scanned.flatMap((tile) => tile?.record ?? []);
   }
 
-  private async change(commit: Commit, also: Change[], sync: boolean, seq?: number): Promise<void> {
+  private async change(
+    commit: Commit,
+    also: Change[],
+    sync: boolean,
+    applied: (removed: string[], added: TileRecord[]) => void,
+  ): Promise<void> {
     const { removed = [], added = [], edits = [] } = commit;
     const { tiles, superseded } = this.catalogue;
     const removedIds = removed.map((tile) => tile.id);
@@ -64,7 +75,7 @@ export class Commits {
       ...(changedIds.size > 0 ? [this.index.logged(changedIds)] : []),
     ];
     await this.catalogue.write(changes, sync);
-    if (changedIds.size > 0 || seq !== undefined) this.index.applied(removedIds, added, seq);
+    applied(removedIds, added);
     if (folders.length > 0) this.sweeper.schedule();
   }
 

@@ -320,10 +320,11 @@ export class Storage {
   /**
    * Takes in a commit that others have made durable, and remembers what the folder holds then. Not synced: after a power cut
    * the state is an older one, from which the same commits come again. Reads as of an earlier commit are right where commit
-   * `state.applied` follows the last one; after any other change, such as other slots, there are none.
+   * `state.applied` follows the last one; after any other change, such as other slots, there are none. `applied` is called in the turn in
+   * which the index changes.
    */
-  replicate(state: ReplicaRecord, commit: Commit): Promise<void> {
-    return this.commits.inTurn(() => this.commits.replicate(commit, state));
+  replicate(state: ReplicaRecord, commit: Commit, applied = () => {}): Promise<void> {
+    return this.commits.inTurn(() => this.commits.replicate(commit, state, applied));
   }
 
   // The whole
