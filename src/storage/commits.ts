@@ -49,8 +49,11 @@ export class Commits {
     this.former.forgetBefore(this.index.index.oldest);
   }
 
-  private async goneBy({ removed = [] }: Commit): Promise<TileRecord[]> {
-    const scanned = await this.catalogue.tiles.scanMany(removed.map(({ id }) => id));
+  /** The tiles that a commit removes, or whose place others take. */
+  private async goneBy({ removed = [], added = [] }: Commit): Promise<TileRecord[]> {
+    const { index } = this.index;
+    const ids = new Set([...removed, ...added].map(({ id }) => id).filter((id) => index.has(id)));
+    const scanned = await this.catalogue.tiles.scanMany([...ids]);
     return scanned.flatMap((tile) => tile?.record ?? []);
   }
 
