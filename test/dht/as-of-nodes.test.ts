@@ -73,6 +73,11 @@ interface Page {
   features: { id: string; properties: { datetime: string } }[];
 }
 
+interface Counts {
+  partial?: boolean;
+  aggregations: [{ value: number }];
+}
+
 /** Every scene of a page has all tiles of one delivery and no others. */
 function assertWhole({ numberMatched, features }: Page): void {
   assert.equal(numberMatched, features.length);
@@ -116,6 +121,9 @@ test('a scene is seen whole or not at all through any node, while scenes come, a
       if (page.partial) continue;
       assertWhole(page);
       for (const { properties } of page.features) seen.add(properties.datetime);
+      const counted = await fetch(`${url}/aggregate?aggregations=total_count`);
+      const { aggregations, partial } = (await counted.json()) as Counts;
+      assert.ok(partial || aggregations[0].value % cellsOf(DELIVERY).length === 0);
       i++;
       // The nodes are one process.
       await sleep(20);
