@@ -108,7 +108,7 @@ function mergedOf(ranges: KeyRange[], grid: GridName): KeyRange[] {
   for (const range of ranges.filter((one) => one.grid === grid).sort((p, q) => p.from - q.from)) {
     const last = merged.at(-1);
     if (last && range.from <= last.to) last.to = Math.max(last.to, range.to);
-    else merged.push({ ...range });
+    else merged.push({ grid, from: range.from, to: range.to });
   }
   return merged;
 }

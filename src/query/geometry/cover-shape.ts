@@ -42,10 +42,10 @@ export function keysBelow(grid: Grid, cell: string): KeyRange {
   return { grid: grid.name, from: key, to: key + span };
 }
 
-/** The key of a cell, which the first cells below it share. */
+/** The key of a cell, which the first cells below it share, but do not mean. */
 export function keyOf(grid: Grid, cell: string): KeyRange {
   const { key } = grid.key(cell);
-  return { grid: grid.name, from: key, to: key + 1 };
+  return { grid: grid.name, from: key, to: key + 1, precision: cell.length };
 }
 
 interface Cell {
