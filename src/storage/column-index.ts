@@ -8,7 +8,7 @@ import type { IndexPage, IndexQuery, Selection } from './index-query.js';
 import { isWithin, mergeRanges } from './key-range.js';
 import { type Merged, mergeRows } from './merge-rows.js';
 import type { TileRecord } from './records.js';
-import { RowJournal } from './row-journal.js';
+import { RowJournal, undo } from './row-journal.js';
 import {
   isNewestFirst,
   type Position,
@@ -118,7 +118,7 @@ export class ColumnIndex {
     for (let row = 0; row < used; row++) {
       if (removed[row]) continue;
       this.present++;
-      if (!this.isFoundByCell(row)) this.rowsById.set(this.idOf(row), row);
+      if (!this.rows.isFoundByCell(row)) this.rowsById.set(this.idOf(row), row);
     }
   }
 
@@ -176,27 +176,15 @@ export class ColumnIndex {
   asOf<T>(seq: number, work: () => T): T {
     const later = this.journal.after(seq);
     if (later.length === 0) return work();
-    const { rows, present, changed } = this;
-    const { removed, hasGaps } = rows;
-    this.formerById = new Map();
-    for (const change of later.toReversed()) {
-      for (const row of change.removed.toReversed()) {
-        removed[row] = 0;
-        if (!this.isFoundByCell(row)) this.formerById.set(this.idOf(row), row);
-      }
-      for (const row of change.added) removed[row] = 1;
-    }
-    rows.hasGaps = true;
+    const { present, changed } = this;
+    const { formerById, redo } = undo(this.rows, later);
+    this.formerById = formerById;
     this.present = later[0].size;
     this.changed = later[0].changes;
     try {
       return work();
     } finally {
-      for (const change of later) {
-        for (const row of change.added) removed[row] = 0;
-        for (const row of change.removed) removed[row] = 1;
-      }
-      rows.hasGaps = hasGaps;
+      redo();
       this.present = present;
       this.changed = changed;
       this.formerById = undefined;
@@ -311,11 +299,6 @@ export class ColumnIndex {
     const row = this.formerById?.get(id) ?? this.rowsById.get(id);
     // Only `asOf` finds one here that is not of its commit.
     return row === undefined || this.rows.removed[row] ? this.rows.find(id) : row;
-  }
-
-  private isFoundByCell(row: number): boolean {
-    const { cells, columns } = this.rows;
-    return row < cells.rows && (columns.suffix[row] === 0 || !this.rows.isOdd(row));
   }
 
   private append(record: TileRecord): void {

@@ -1,5 +1,6 @@
 /** Which rows the latest commits of a replica have added and removed, so that its index can be read as of an earlier one. */
 import { tooOld } from './errors.js';
+import type { Rows } from './rows.js';
 
 /** How long a commit is remembered at least, ms, unless too much changes meanwhile. */
 const KEPT = 60_000;
@@ -109,4 +110,26 @@ export class RowJournal {
       for (const row of change.removed) this.removed.add(row);
     }
   }
+}
+
+/** Marks rows as they were before some changes, until `redo`. Of the rows that come back, `formerById` has those that are not found by their cell. */
+export function undo(rows: Rows, changes: readonly RowChange[]) {
+  const { removed: marks, hasGaps } = rows;
+  const formerById = new Map<string, number>();
+  for (const { added, removed } of changes.toReversed()) {
+    for (const row of removed.toReversed()) {
+      marks[row] = 0;
+      if (!rows.isFoundByCell(row)) formerById.set(rows.idOf(row), row);
+    }
+    for (const row of added) marks[row] = 1;
+  }
+  rows.hasGaps = true;
+  const redo = () => {
+    for (const { added, removed } of changes) {
+      for (const row of added) marks[row] = 0;
+      for (const row of removed) marks[row] = 1;
+    }
+    rows.hasGaps = hasGaps;
+  };
+  return { formerById, redo };
 }

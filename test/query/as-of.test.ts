@@ -88,7 +88,7 @@ test('an index as of a commit gives what a list of that moment gives, whatever c
         }
       },
     ),
-    { seed: 42, numRuns: 150 },
+    { seed: 42, numRuns: 100 },
   );
 });
 
