@@ -11,6 +11,7 @@ export { collectionExtents } from './collection-extents.js';
 export { toCql2Json } from './cql2/write-json.js';
 export { all, type Filter, rawUnlessAsked } from './filter/filter.js';
 export { type FoundTiles, localFinder, type TileFinder } from './finder.js';
+export { JsonBytes } from './json-bytes.js';
 export { longitudeFirst } from './longitude-first.js';
 export { parseBbox } from './parse-bbox.js';
 export { parseDatetime, writeDatetime } from './parse-datetime.js';
