@@ -1,9 +1,17 @@
 /** The cluster: its nodes and who owns what, and the messages of other nodes. */
 import { crc32 } from 'node:zlib';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { CHECKSUM, locate, MESSAGE_TYPE, type Placement, SLOTS, verifySignature } from '../../dht/index.js';
+import {
+  CHECKSUM,
+  locate,
+  MESSAGE_TYPE,
+  OWNERS_PATH,
+  type OwnerRequest,
+  type Placement,
+  SLOTS,
+  verifySignature,
+} from '../../dht/index.js';
 import type { GridName } from '../../geocode/index.js';
-import { answerShare, SHARE_PATH, type ShareRequest } from '../../query/index.js';
 import { badRequest, notFound } from '../errors.js';
 import { answers } from '../schemas/answers.js';
 import type { ClusterService, Services } from '../services.js';
@@ -59,7 +67,7 @@ export async function clusterRoutes(
     },
   );
 
-  if (service) await server.register((scope) => messages(scope, services, service));
+  if (service) await server.register((scope) => messages(scope, service));
 }
 
 /** Those that have slots and those that run, by id. */
@@ -86,11 +94,7 @@ function nodesOf({ cluster: { placement, nodes } }: ClusterService) {
 }
 
 /** What other nodes send. Each message is signed, and has a checksum. */
-async function messages(
-  server: FastifyInstance,
-  { storage }: Services,
-  { cluster, secret }: ClusterService,
-): Promise<void> {
+async function messages(server: FastifyInstance, { owners, secret }: ClusterService): Promise<void> {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(
     MESSAGE_TYPE,
@@ -101,11 +105,11 @@ async function messages(
       return JSON.parse(body.toString()) as unknown;
     },
   );
-  server.post<{ Body: ShareRequest }>(
-    SHARE_PATH,
+  server.post<{ Body: OwnerRequest }>(
+    OWNERS_PATH,
     { config: { internal: true }, schema: { hide: true } },
     async ({ body }, reply) => {
-      const bytes = Buffer.from(JSON.stringify(await answerShare(storage, cluster, body)));
+      const bytes = Buffer.from(JSON.stringify(await owners.reply(body)));
       return reply.header(CHECKSUM, crc32(bytes)).type('application/json').send(bytes);
     },
   );

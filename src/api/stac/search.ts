@@ -15,6 +15,7 @@ import type { CollectionRecord, TileRecord } from '../../storage/index.js';
 import { baseUrl, requestUrl } from '../base-url.js';
 import { badRequest, notFound } from '../errors.js';
 import { limitOf, nextPage, type Paging, paging } from '../paging.js';
+import { partial } from '../partial.js';
 import { answers, GEOJSON } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { requireCollection } from './collections.js';
@@ -89,7 +90,7 @@ export async function searchRoutes(
     return featureCollection(out, features, write, {
       numberMatched: found.numberMatched,
       numberReturned: features.length,
-      ...(found.unanswered && { partial: true, unansweredSlots: found.unanswered }),
+      ...partial(found),
       links: [
         { rel: 'root', type: 'application/json', href: `${base}/` },
         ...links,

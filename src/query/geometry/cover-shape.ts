@@ -31,7 +31,7 @@ export function coverShape(shape: Outline): Cover {
         else if (shape.meets(cell.bbox)) onEdge.push(cell);
       }
       const goOn = onEdge.length <= MAX_EDGE_CELLS && precision < grid.maxPrecision;
-      for (const cell of onEdge) edge.push(goOn ? itself(grid, cell) : below(grid, cell));
+      for (const cell of onEdge) edge.push(goOn ? itself(grid, cell.geocode, cell) : below(grid, cell));
       cells = goOn ? onEdge.flatMap((cell) => childrenOf(grid, cell)) : [];
     }
   }
@@ -43,15 +43,20 @@ export function keysBelow(grid: Grid, cell: string): KeyRange {
   return below(grid, grid.key(cell));
 }
 
-/** The key of a cell, which the first cells below it share. */
+/** The key of a cell, which the first cells below it share, but do not mean. */
 export function keyOf(grid: Grid, cell: string): KeyRange {
-  return itself(grid, grid.key(cell));
+  return itself(grid, cell, grid.key(cell));
 }
 
 type Keys = ReturnType<Grid['key']>;
 
 const below = ({ name }: Grid, { key, span }: Keys): KeyRange => ({ grid: name, from: key, to: key + span });
-const itself = ({ name }: Grid, { key }: Keys): KeyRange => ({ grid: name, from: key, to: key + 1 });
+const itself = ({ name }: Grid, cell: string, { key }: Pick<Keys, 'key'>): KeyRange => ({
+  grid: name,
+  from: key,
+  to: key + 1,
+  precision: cell.length,
+});
 
 interface Cell extends Keys {
   geocode: string;
