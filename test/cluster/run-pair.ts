@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../src/errors.js';
 import { check, type Violation } from './checkers.js';
+import { Checkpoints } from './checkpoints.js';
 import { Cleanups } from './cleanups.js';
 import { until } from './client.js';
 import { TestCluster, type TestNode } from './cluster.js';
@@ -58,6 +59,8 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
     const setting = { cluster, deliveries, history };
     const workload = new Workload(setting, random.fork('workload'));
     await workload.seed();
+    const checkpoints = random.chance(0.5) ? new Checkpoints(cluster, random.fork('checkpoints')) : undefined;
+    cleanups.after(() => checkpoints?.stop());
     workload.start();
     await sleep(random.between(500, 2000));
 
@@ -73,6 +76,7 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
     await scenario.finish?.(cluster, changing);
     await sleep(random.between(500, 2000));
     await workload.stop();
+    await checkpoints?.stop();
 
     const healing = history.now();
     history.note('all is healed');

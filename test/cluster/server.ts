@@ -7,6 +7,12 @@ import type { Disturbance } from './disturbance.js';
 const PRELOAD = new URL('preload.js', import.meta.url).href;
 const AGAIN = 1000;
 
+/** None outlives the harness. */
+const children = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
 export interface ServerOptions {
   args: string[];
   env: Record<string, string>;
@@ -23,9 +29,7 @@ export class Server {
   /** How often it has ended by itself. */
   ends = 0;
 
-  constructor(private readonly options: ServerOptions) {
-    process.once('exit', () => this.child?.kill('SIGKILL'));
-  }
+  constructor(private readonly options: ServerOptions) {}
 
   get isRunning(): boolean {
     return this.child !== undefined;
@@ -51,7 +55,9 @@ export class Server {
     closeSync(output);
     // What is sent to a process that has just ended is of no use.
     child.on('error', () => undefined);
+    children.add(child);
     child.once('exit', () => {
+      children.delete(child);
       if (this.child === child) this.child = undefined;
       if (!this.wanted) return;
       this.ends++;
