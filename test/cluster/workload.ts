@@ -33,6 +33,8 @@ export class Workload {
   private readonly loops: Promise<void>[] = [];
   private readonly open = new Set<Promise<void>>();
   private readonly busy = new Set<string>();
+  /** Scenes that are there, as their writers know. */
+  private readonly there = new Set<string>();
 
   constructor(
     private readonly setting: Setting,
@@ -76,8 +78,10 @@ export class Workload {
     while (!this.stopping.signal.aborted) {
       const free = scenes.filter((scene) => !this.busy.has(scene));
       if (free.length > 0) {
-        const to = random.chance(DELETES) ? 'absent' : random.below(DELIVERIES);
-        await this.write(random.pick(free), to, random.pick(cluster.nodes), PATIENCE);
+        const scene = random.pick(free);
+        const isDelete = random.chance(DELETES) && this.there.has(scene);
+        const to = isDelete ? 'absent' : random.below(DELIVERIES);
+        await this.write(scene, to, random.pick(cluster.nodes), PATIENCE);
       }
       await this.rest(random.between(PAUSE, 3 * PAUSE));
     }
@@ -133,6 +137,9 @@ export class Workload {
     if (why !== undefined) write.why = why;
     else delete write.why;
     if (outcome !== 'unknown') write.ended = this.setting.history.now();
+    if (outcome !== 'done') return;
+    if (write.to === 'absent') this.there.delete(write.scene);
+    else this.there.add(write.scene);
   }
 
   private async readOn(random: Random): Promise<void> {
