@@ -5,6 +5,7 @@ import {
   check,
   exactAnswers,
   type LoggedCommit,
+  noFalseAbsence,
   nothingLost,
   noWayBack,
   rightBytes,
@@ -32,7 +33,17 @@ const read = (seen: Seen, invoked: number, rest: Partial<Read> = {}): Read => ({
 });
 
 const tile = (outcome: TileRead['outcome'], invoked = 0): TileRead => ({
-  ...{ kind: 'tile', node: 'a', tile: 't', group: 'mask', invoked, ended: invoked + 1, outcome },
+  ...{
+    kind: 'tile',
+    node: 'a',
+    tile: 't',
+    group: 'mask',
+    scene: 's',
+    delivery: 0,
+    invoked,
+    ended: invoked + 1,
+    outcome,
+  },
 });
 
 const rules = (violations: Violation[]) => violations.map(({ rule }) => rule);
@@ -107,6 +118,15 @@ test('bytes are right at any time, and there in the end', () => {
   assert.deepEqual(rules(rightBytes([tile('wrong'), tile('failed')], [])), ['right bytes', 'right bytes']);
   for (const bad of ['gone', 'away', 'wrong', 'failed'] as const)
     assert.deepEqual(rules(rightBytes([], [tile(bad)])), ['right bytes']);
+});
+
+test('a tile that was just shown is not said to be gone, unless its scene has changed', () => {
+  assert.deepEqual(rules(noFalseAbsence([write(0, 0)], [tile('right', 5)])), []);
+  assert.deepEqual(rules(noFalseAbsence([write(0, 0)], [tile('gone', 5)])), ['no false absence']);
+  assert.deepEqual(rules(noFalseAbsence([write(0, 0), write('absent', 10)], [tile('gone', 5)])), [
+    'no false absence',
+  ]);
+  assert.deepEqual(rules(noFalseAbsence([write(0, 0), write(1, 5)], [tile('gone', 5)])), []);
 });
 
 test('numbers of the log', () => {

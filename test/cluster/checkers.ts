@@ -133,6 +133,19 @@ function finalStates(made: Write[]): SceneState[] {
   return [...new Set(states)];
 }
 
+/** A tile that a node has just shown is gone only where a later change of its scene has begun. */
+export function noFalseAbsence(writes: Write[], tiles: TileRead[]): Violation[] {
+  const scenes = byScene(writes);
+  return tiles.flatMap((tile) => {
+    if (tile.outcome !== 'gone') return [];
+    const made = (scenes.get(tile.scene) ?? []).filter(({ outcome }) => outcome !== 'refused');
+    const shown = made.findIndex(({ to }) => to === tile.delivery);
+    if (made.slice(shown + 1).some(({ invoked }) => invoked <= tile.ended)) return [];
+    const detail = `${tile.node} says that ${tile.tile}/${tile.group} is gone, which it had just shown: ${tile.why}`;
+    return [{ rule: 'no false absence', detail, events: [...made, tile] }];
+  });
+}
+
 /** The bytes of a tile are right wherever they come from; when all is healed, they come. */
 export function rightBytes(during: TileRead[], last: TileRead[]): Violation[] {
   const of = (reads: TileRead[], bad: TileRead['outcome'][]) =>
@@ -214,6 +227,7 @@ export function check(history: Pick<History, 'of'>, healed: number): Violation[]
     ...exactAnswers(reads.filter(({ partial }) => !partial)),
     ...noWayBack(writes, reads),
     ...nothingLost(writes, reads.filter(isLast)),
+    ...noFalseAbsence(writes, tiles),
     ...rightBytes(
       tiles.filter((tile) => !isLast(tile)),
       tiles.filter(isLast),

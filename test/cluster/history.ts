@@ -45,6 +45,9 @@ export interface TileRead {
   node: string;
   tile: string;
   group: string;
+  scene: string;
+  /** The delivery that the same node has shown just before. */
+  delivery: number;
   invoked: number;
   ended: number;
   /** `away`: a part of the cluster is, and the answer says so. `wrong`: the bytes are those of no delivery. */

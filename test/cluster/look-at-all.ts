@@ -2,12 +2,15 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { inLanes } from '../../src/storage/index.js';
 import type { Violation } from './checkers.js';
 import type { FoundTile } from './observe.js';
 import { readAll, readTile, type Setting } from './workload.js';
 
 /** So many items a page, so that a walk has several. */
 const PAGE = 17;
+/** Files that are fetched at once. */
+const LANES = 8;
 
 /** Reads it into the history, twice; what is wrong in the store is answered. */
 export async function lookAtAll(setting: Setting): Promise<Violation[]> {
@@ -17,8 +20,10 @@ export async function lookAtAll(setting: Setting): Promise<Violation[]> {
     const found = await readAll(setting, node);
     await readAll(setting, node, PAGE);
     if (!found) violations.push({ rule: 'healed', detail: `${node.name} does not answer`, events: [] });
-    for (const { id, delivery } of found?.tiles ?? [])
-      for (const group of deliveries.groups()) await readTile(setting, node, id, group, delivery);
+    const files = (found?.tiles ?? []).flatMap((tile) =>
+      deliveries.groups().map((group) => ({ tile, group })),
+    );
+    await inLanes(files, LANES, ({ tile, group }) => readTile(setting, node, tile, group, true));
     if (i === 0)
       for (const tile of found?.tiles ?? []) violations.push(...(await faultsInStore(setting, tile)));
   }

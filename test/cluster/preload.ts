@@ -104,10 +104,11 @@ function nameSource(localAddress: string | undefined): void {
   const prototype = net.Socket.prototype as unknown as { connect: (...args: unknown[]) => unknown };
   const connect = prototype.connect;
   prototype.connect = function (...args) {
-    // `net.connect` has put its arguments into a list; a caller of the method has not.
-    const first = Array.isArray(args[0]) ? (args[0] as unknown[])[0] : args[0];
-    if (typeof first === 'object' && first !== null && 'port' in first)
-      Object.assign(first, { localAddress });
+    // `net.connect` has put its arguments into a list; a caller of the method has not. They are copied, because an agent of
+    // HTTP finds its sockets again by the options that it has given.
+    const list = Array.isArray(args[0]) ? (args[0] as unknown[]) : args;
+    const [first] = list;
+    if (typeof first === 'object' && first !== null && 'port' in first) list[0] = { ...first, localAddress };
     return connect.apply(this, args);
   };
 }

@@ -7,7 +7,7 @@ import { ask, deleteScene, findAll, type Outcome, outcomeOf, RequestFailed, star
 import type { TestCluster, TestNode } from './cluster.js';
 import { DELIVERIES, type Deliveries } from './deliveries.js';
 import type { History, Read, SceneState, TileRead, Write } from './history.js';
-import { observe } from './observe.js';
+import { type FoundTile, observe } from './observe.js';
 import type { Random } from './random.js';
 
 const WRITERS = 3;
@@ -149,7 +149,7 @@ export class Workload {
       const found = await readAll(this.setting, node);
       const tile =
         found && found.tiles.length > 0 && random.chance(0.5) ? random.pick(found.tiles) : undefined;
-      if (tile) await readTile(this.setting, node, tile.id, random.pick(this.setting.deliveries.groups()));
+      if (tile) await readTile(this.setting, node, tile, random.pick(this.setting.deliveries.groups()));
       await this.rest(PAUSE);
     }
   }
@@ -181,16 +181,16 @@ export async function readAll({ deliveries, history }: Setting, node: TestNode, 
   }
 }
 
-/** One file of a tile; `delivery` where only that one is right. */
+/** One file of a tile that a node has found; `isLast` where no other delivery may come meanwhile. */
 export async function readTile(
   { deliveries, history }: Setting,
   node: TestNode,
-  tile: string,
+  { id: tile, scene, delivery }: FoundTile,
   group: string,
-  delivery?: number,
+  isLast = false,
 ): Promise<void> {
   const read: TileRead = {
-    ...{ kind: 'tile', node: node.name, tile, group, invoked: history.now() },
+    ...{ kind: 'tile', node: node.name, tile, group, scene, delivery, invoked: history.now() },
     ...{ ended: 0, outcome: 'right' },
   };
   try {
@@ -200,7 +200,7 @@ export async function readTile(
         throw new RequestFailed(messageOf(error.cause ?? error));
       });
     const sum = crc32(Buffer.from(bytes));
-    const allowed = delivery === undefined ? [...Array(DELIVERIES).keys()] : [delivery];
+    const allowed = isLast ? [delivery] : [...Array(DELIVERIES).keys()];
     if (!allowed.some((one) => deliveries.sumOf(tile, group, one) === sum)) {
       read.outcome = 'wrong';
       read.why = `its CRC-32 is ${sum}`;
