@@ -1,4 +1,4 @@
-import type { Cluster } from '../dht/index.js';
+import type { Cluster, Peers } from '../dht/index.js';
 import type { Imagery } from '../imagery/index.js';
 import type { Jobs, Process } from '../jobs/index.js';
 import type { TileFinder } from '../query/index.js';
@@ -7,6 +7,7 @@ import type { Storage } from '../storage/index.js';
 /** Where the node is one of many. */
 export interface ClusterService {
   cluster: Cluster;
+  peers: Pick<Peers, 'failures'>;
   /** That nodes share. */
   secret: string;
 }

@@ -202,3 +202,11 @@ export const badSlots = defineError(
   'A text that names slots, in a message or a record of the cluster, is none. All nodes must run the same version.',
   (text: string) => `"${text.slice(0, 60)}" names no slots; run the same version on all nodes`,
 );
+
+export const bytesUnknown = defineError(
+  'TW_DHT_BYTES_UNKNOWN',
+  503,
+  'A rebalance needs the bytes of every slot, and no node tells those of some: nodes are away, or still load or count. Try again when all run.',
+  (slots: number) =>
+    `no node tells the bytes of ${slots} slots; rebalance when all nodes run and have loaded`,
+);

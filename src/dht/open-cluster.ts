@@ -53,7 +53,15 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     objects.close();
   };
   try {
-    const cluster = await Cluster.join({ member, storage, objects, coordination, owners, onFailure });
+    const cluster = await Cluster.join({
+      member,
+      storage,
+      objects,
+      coordination,
+      peers,
+      owners,
+      onFailure,
+    });
     const close = async () => {
       await cluster.close();
       await closeRest();
