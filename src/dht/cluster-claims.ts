@@ -66,6 +66,10 @@ export class ClusterClaims implements Claims {
 
   constructor(private readonly options: ClusterClaimsOptions) {}
 
+  get prefixLengths(): PrefixLengths {
+    return this.options.prefixLengths;
+  }
+
   get catalogue(): Catalogue {
     return this.options.catalogue;
   }

@@ -1,5 +1,4 @@
 /** A node's part in a cluster: it joins, owns slots, follows the log, and sees to it that others' slots have living owners. */
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ObjectStore, Storage } from '../storage/index.js';
 import {
@@ -12,21 +11,14 @@ import {
   removed,
   type SlotBytes,
 } from './assign.js';
-import { logCopy, writeCheckpoint } from './checkpoint.js';
+import { writeCheckpoint } from './checkpoint.js';
 import { claim, forgetDoneClaims } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
-import { enterCluster, foundCluster } from './cluster-document.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
-import {
-  bytesUnknown,
-  claimed,
-  clusterDocumentDamaged,
-  logBehindStore,
-  otherCluster,
-  unknownNode,
-} from './errors.js';
+import { bytesUnknown, claimed, otherCluster, unknownNode } from './errors.js';
 import type { Histogram } from './histogram.js';
+import { identityOf, requireWholeLog } from './identity.js';
 import { listMembers, type Member, type MembersChange, Membership, watchMembers } from './membership.js';
 import { type Moves, movesBetween } from './moves.js';
 import type { Peer, Peers } from './peers.js';
@@ -34,13 +26,9 @@ import { emptyPlacement, isTakenOver, type Placement, slotsOfNode } from './plac
 import { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement-store.js';
 import { formatPlacement, parsePlacement } from './placement-text.js';
 import { Replica } from './replica.js';
-import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from './slots.js';
+import type { PrefixLengths } from './slots.js';
 import { type Survey, Surveyor } from './survey.js';
 
-/** Of the values in the coordination store and of the objects in the tile store. */
-const FORMAT = 1;
-/** Object that says whose tile store it is. */
-const IDENTITY = 'cluster.json';
 /** Slots that are loaded together: commits wait meanwhile. */
 const CHUNK = 1024;
 /** Between two changes of the placement by one node, ms. */
@@ -428,49 +416,3 @@ const isDraining = ({ nodes }: Placement, node: string) =>
   nodes.some(({ id, draining }) => id === node && draining);
 
 const nodeOf = ({ id, zone, weight }: Member): NewNode => ({ id, zone, weight });
-
-interface Identity {
-  id: string;
-  prefixLengths: PrefixLengths;
-}
-
-/** Whose tile store it is. One that is empty becomes the coordination store's cluster's, which is made where there is none. */
-async function identityOf(
-  objects: ObjectStore,
-  coordination: CoordinationStore,
-  log: CommitLog,
-): Promise<Identity> {
-  if (await objects.head(IDENTITY)) {
-    const { id, prefixLengths } = parseIdentity(await objects.get(IDENTITY), objects.url);
-    await enterCluster(coordination, { id, format: FORMAT, prefixLengths: { ...prefixLengths } });
-    return { id, prefixLengths };
-  }
-  const proposed = { id: randomUUID(), format: FORMAT, prefixLengths: { ...DEFAULT_PREFIX_LENGTHS } };
-  const found = await foundCluster(coordination, proposed);
-  const { head } = await log.readSince(0, 1);
-  if (head > 0)
-    throw clusterDocumentDamaged(objects.url, `it is missing, though the cluster has ${head} commits`);
-  const identity = { id: found.id, prefixLengths: found.prefixLengths };
-  // Nodes that start at the same time all write the same.
-  await objects.put(IDENTITY, Buffer.from(JSON.stringify(identity)));
-  return parseIdentity(Buffer.from(JSON.stringify(identity)), objects.url);
-}
-
-function parseIdentity(bytes: Buffer, url: string): Identity {
-  let found: Partial<Identity>;
-  try {
-    found = JSON.parse(bytes.toString()) as Partial<Identity>;
-  } catch (error) {
-    throw clusterDocumentDamaged.because(error, url, 'it is no JSON');
-  }
-  const { id, prefixLengths } = found;
-  if (typeof id !== 'string' || !prefixLengths)
-    throw clusterDocumentDamaged(url, 'it has no id or no prefix lengths');
-  return { id, prefixLengths };
-}
-
-/** Throws TW_DHT_LOG_BEHIND_STORE where the store has commits that the log does not know. */
-async function requireWholeLog(log: CommitLog, objects: ObjectStore): Promise<void> {
-  const { head } = await log.readSince(0, 1);
-  if (await objects.head(logCopy(head + 1))) throw logBehindStore(objects.url, head);
-}

@@ -31,6 +31,7 @@ export { coveredSlots, everySlot } from './covered-slots.js';
 export * from './errors.js';
 export type { Histogram } from './histogram.js';
 export * from './membership.js';
+export { type MovedIn, type MoveInOptions, type MoveInProgress, moveIn } from './move-in.js';
 export { type Amount, type Moves, movesBetween, type NodeMoves, sharesOf } from './moves.js';
 export { type ClusterConfig, type OpenCluster, openCluster } from './open-cluster.js';
 export { CHECKSUM, MESSAGE_TYPE, type Peer, Peers } from './peers.js';

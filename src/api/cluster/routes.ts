@@ -82,6 +82,12 @@ export async function clusterRoutes(
     },
   );
 
+  const rebalanceBody = {
+    type: 'object',
+    nullable: true,
+    additionalProperties: false,
+    properties: { dryRun: { type: 'boolean', description: 'Tell what would move, and move nothing' } },
+  };
   const rebalance = { summary: 'Spreads the slots anew by the bytes of their tiles', tags };
   server.post<{ Body: { dryRun?: boolean } | null }>(
     '/cluster/rebalance',
@@ -89,7 +95,7 @@ export async function clusterRoutes(
       config: { write: true },
       schema: {
         ...rebalance,
-        body: { $ref: 'RebalanceRequest#' },
+        body: rebalanceBody,
         response: { 200: answers('Rebalanced', 'What moves') },
       },
     },

@@ -72,11 +72,6 @@ export const clusterSchemas = {
       owners: { type: 'array', items: owner },
     },
   },
-  RebalanceRequest: {
-    type: ['object', 'null'],
-    additionalProperties: false,
-    properties: { dryRun: { type: 'boolean', description: 'Tell what would move, and move nothing' } },
-  },
   Rebalanced: {
     type: 'object',
     required: ['dryRun', 'nodes', 'moved', 'least', 'deviation'],

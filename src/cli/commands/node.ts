@@ -3,6 +3,7 @@ import { flag, type TargetOptions, withTarget } from '../options.js';
 import { count, print, printJson, size, table } from '../output.js';
 import type { OpenTarget } from '../target.js';
 import { openTarget } from '../target.js';
+import { joinCommand } from './node-join.js';
 
 export function nodeCommand(): Command {
   const command = new Command('node').description('the nodes of a cluster');
@@ -70,6 +71,8 @@ export function nodeCommand(): Command {
       }),
     ),
   );
+  command.addCommand(joinCommand());
+
   const rebalance = new Command('rebalance')
     .description('spread the slots anew, so that each node holds its share of the bytes')
     .addOption(flag('--dry-run', 'tell what would move, and move nothing'));
