@@ -10,7 +10,8 @@ import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 import { ended, freePort, get, json, type Server, serve, until } from './real-nodes.js';
 
-const nodesOf = async (server: Server) => (await get<{ nodes: ListedNode[] }>(server, '/cluster/nodes')).nodes;
+const nodesOf = async (server: Server) =>
+  (await get<{ nodes: ListedNode[] }>(server, '/cluster/nodes')).nodes;
 
 async function metrics({ url }: Server) {
   return parsePrometheus(await (await fetch(`${url}/metrics`)).text());
@@ -28,10 +29,26 @@ test('nodes hold their share of the bytes, and a drained one comes back only whe
     const nodes = await nodesOf(a);
     return nodes.length === 2 && nodes.every(({ states }) => states!.initializing + states!.leaving === 0);
   };
-  await until('both own slots', async () => (await settled()) && (await nodesOf(a)).every(({ slots }) => slots > 0));
+  await until(
+    'both own slots',
+    async () => (await settled()) && (await nodesOf(a)).every(({ slots }) => slots > 0),
+  );
   for (const [i, x] of [300_000, 500_000, 700_000].entries()) {
-    const path = await writeTestScene(join(folder, `s${i}.tif`), { seed: i + 1, x, width: 9000, height: 100, pixel: 20 });
-    const facts = ['--datetime', `2024-06-0${i + 1}T10:00:00Z`, '--collection', 'made-up', '--precision', '5'];
+    const path = await writeTestScene(join(folder, `s${i}.tif`), {
+      seed: i + 1,
+      x,
+      width: 9000,
+      height: 100,
+      pixel: 20,
+    });
+    const facts = [
+      '--datetime',
+      `2024-06-0${i + 1}T10:00:00Z`,
+      '--collection',
+      'made-up',
+      '--precision',
+      '5',
+    ];
     await json('ingest', path, ...facts, '--server', [a, b][i % 2]!.url);
   }
 
@@ -85,7 +102,10 @@ test('nodes hold their share of the bytes, and a drained one comes back only whe
     const now = (await nodesOf(a)).find(({ id }) => id === drained.id)!;
     return now.draining && now.share === 0 && now.states!.available + now.states!.initializing === 0;
   };
-  await until('drained', async () => (await isEmpty()) && (await get<{ numberMatched: number }>(a, '/search')).numberMatched > 0);
+  await until(
+    'drained',
+    async () => (await isEmpty()) && (await get<{ numberMatched: number }>(a, '/search')).numberMatched > 0,
+  );
   await ended(b.process, 'SIGTERM');
   const back = serve(t, folder, ports[1]!, etcd, ['--owners', '1']);
   await until('started again', async () => (await fetch(`${back.url}/ready`)).ok);
@@ -98,5 +118,7 @@ test('nodes hold their share of the bytes, and a drained one comes back only whe
   const [one, other] = (await nodesOf(a)).map(({ bytes }) => bytes!) as [number, number];
   assert.equal(one + other, total);
   // It was given slots by their bytes.
-  assert.ok(Math.abs(one - other) <= Math.abs(done.nodes[0]!.after.bytes - done.nodes[1]!.after.bytes) + total / 4);
+  assert.ok(
+    Math.abs(one - other) <= Math.abs(done.nodes[0]!.after.bytes - done.nodes[1]!.after.bytes) + total / 4,
+  );
 });

@@ -15,8 +15,7 @@ export function parsePrometheus(text: string): Map<string, number> {
   const helps = new Set<string>();
   let current = '';
   for (const line of text.slice(0, -1).split('\n')) {
-    const [, kind, name = '', rest = ''] =
-      new RegExp(`^# (HELP|TYPE) (${NAME}) (.+)$`).exec(line) ?? [];
+    const [, kind, name = '', rest = ''] = new RegExp(`^# (HELP|TYPE) (${NAME}) (.+)$`).exec(line) ?? [];
     if (kind === 'HELP') {
       assert.ok(!helps.has(name), `${name} is explained twice`);
       helps.add(name);
