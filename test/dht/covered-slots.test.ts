@@ -65,14 +65,18 @@ test('the slot of every tile in the ranges is covered', () => {
 
 test('every tile that a filter picks is in a covered slot', () => {
   fc.assert(
-    fc.property(fc.uniqueArray(tiles, { maxLength: 40, selector: ({ id }) => id }), filters, (all, filter) => {
-      const index = new ColumnIndex();
-      index.load(all);
-      const slots = new Set(coveredSlots(compileFilter(index, filter), DEFAULT_PREFIX_LENGTHS));
-      const found = new Set(searchTiles(index, filter).ids);
-      for (const { id, grid, geocode } of all)
-        if (found.has(id)) assert.ok(slots.has(slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid])), id);
-    }),
+    fc.property(
+      fc.uniqueArray(tiles, { maxLength: 40, selector: ({ id }) => id }),
+      filters,
+      (all, filter) => {
+        const index = new ColumnIndex();
+        index.load(all);
+        const slots = new Set(coveredSlots(compileFilter(index, filter), DEFAULT_PREFIX_LENGTHS));
+        const found = new Set(searchTiles(index, filter).ids);
+        for (const { id, grid, geocode } of all)
+          if (found.has(id)) assert.ok(slots.has(slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid])), id);
+      },
+    ),
     { seed: 42, numRuns: 300 },
   );
 });
@@ -96,7 +100,8 @@ test('no slot is covered in which there can be no tile of the ranges', () => {
     fc.property(fc.array(ranges, { maxLength: 4 }), (some) => {
       const expected = hashed.filter(({ grid, geocode, key, last }) =>
         some.some((range) => {
-          if (range.grid !== grid || range.from > last || range.to <= key || range.from >= range.to) return false;
+          if (range.grid !== grid || range.from > last || range.to <= key || range.from >= range.to)
+            return false;
           const { precision } = range;
           if (precision === undefined) return true;
           // The cell itself, or what it is hashed by.
