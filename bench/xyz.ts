@@ -4,8 +4,8 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { cellBbox, geohash, quadtile } from '../src/geocode/index.js';
 import { localOwners } from '../src/dht/index.js';
+import { cellBbox, geohash, quadtile } from '../src/geocode/index.js';
 import { Imagery } from '../src/imagery/index.js';
 import { openNode, type TilewrightNode } from '../src/node.js';
 import { TileFinder } from '../src/query/index.js';

@@ -28,6 +28,7 @@ export interface ClusterConfig {
 export interface OpenCluster {
   cluster: Cluster;
   owners: ClusterOwners;
+  peers: Peers;
   secret: string;
   close(): Promise<void>;
 }
@@ -54,12 +55,20 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     objects.close();
   };
   try {
-    const cluster = await Cluster.join({ member, storage, objects, coordination, owners, onFailure });
+    const cluster = await Cluster.join({
+      member,
+      storage,
+      objects,
+      coordination,
+      peers,
+      owners,
+      onFailure,
+    });
     const close = async () => {
       await cluster.close();
       await closeRest();
     };
-    return { cluster, owners: new ClusterOwners(storage, cluster, peers), secret, close };
+    return { cluster, owners: new ClusterOwners(storage, cluster, peers), peers, secret, close };
   } catch (error) {
     await closeRest();
     throw error;
