@@ -12,6 +12,7 @@ import {
   inLanes,
   type ObjectStore,
   type RecordEdit,
+  type Storage,
 } from '../storage/index.js';
 import { logCopy, segmentName } from './checkpoint.js';
 import { type Claim as HeldClaim, claim as takeClaim } from './claims.js';
@@ -33,9 +34,8 @@ import type { PrefixLengths } from './slots.js';
 type CollectionEdit = Extract<RecordEdit, { table: 'collections' }>;
 
 export interface ClusterClaimsOptions {
-  /** Data folder; its files are what is stored. */
-  dir: string;
-  catalogue: Catalogue;
+  /** Its files are what is stored. */
+  storage: Pick<Storage, 'dir' | 'catalogue' | 'keepInCache'>;
   coordination: CoordinationStore;
   log: CommitLog;
   objects: ObjectStore;
@@ -61,7 +61,7 @@ export class ClusterClaims implements Claims {
   constructor(private readonly options: ClusterClaimsOptions) {}
 
   get catalogue(): Catalogue {
-    return this.options.catalogue;
+    return this.options.storage.catalogue;
   }
 
   scene(collection: string, scene: string): Promise<Claim> {
@@ -79,22 +79,33 @@ export class ClusterClaims implements Claims {
   private async take(name: string): Promise<Claim> {
     const { coordination, holder } = this.options;
     let held = await takeClaim(coordination, name, holder);
-    const version = versionOf(held.fence);
+    const first = held.fence;
     let isUsed = false;
+    let stored: string[] = [];
+    // A claim commits once; who commits several times goes on with another.
+    const current = async () => {
+      if (isUsed) held = await takeClaim(coordination, name, holder, { first });
+      isUsed = false;
+      return held;
+    };
     return {
-      version,
-      store: (folders) => this.store(folders, held.lost),
+      version: versionOf(first),
+      store: async (folders) => {
+        await this.store(folders, (await current()).lost);
+        stored.push(...folders);
+      },
       commit: async (build, also) => {
-        // A claim commits once; who commits several times goes on with another.
-        if (isUsed) held = await takeClaim(coordination, name, holder);
-        isUsed = await this.commit(held, build, also);
+        isUsed = await this.commit(await current(), build, also);
+        await this.options.storage.keepInCache(stored);
+        stored = [];
       },
       release: () => held.release(),
     };
   }
 
   private async store(folders: string[], signal: AbortSignal): Promise<void> {
-    const { dir, objects } = this.options;
+    const { storage, objects } = this.options;
+    const { dir } = storage;
     const files: string[] = [];
     for (const folder of folders)
       for (const file of await readdir(join(dir, folder))) files.push(`${folder}/${file}`);
@@ -105,7 +116,7 @@ export class ClusterClaims implements Claims {
 
   /** Whether anything was committed. */
   private async commit(held: HeldClaim, build: () => Promise<Commit>, also: Change[] = []): Promise<boolean> {
-    const { catalogue, replica } = this.options;
+    const { storage, replica } = this.options;
     let commit: Commit;
     for (let tries = 0; ; tries++) {
       await replica.catchUp();
@@ -113,7 +124,7 @@ export class ClusterClaims implements Claims {
       if (isEmpty(commit) || (await this.tryCommit(held, commit))) break;
       if (tries === MOST_TRIES) throw collectionChanged(commit.edits![0]!.key);
     }
-    if (also.length > 0) await catalogue.write(also);
+    if (also.length > 0) await storage.catalogue.write(also);
     return !isEmpty(commit);
   }
 

@@ -105,10 +105,9 @@ export class Cluster {
       failed: onFailure,
     });
     try {
-      const { dir, catalogue } = storage;
       const holder = `${member.id} at ${member.url}`;
       const shared = { coordination, log, objects, replica, prefixLengths };
-      storage.enterCluster(new ClusterClaims({ dir, catalogue, holder, ...shared }), objects);
+      storage.enterCluster(new ClusterClaims({ storage, holder, ...shared }), objects, onFailure);
       await replica.catchUp();
       await cluster.change((placement) => joined(placement, nodeOf(member)));
       cluster.start();
