@@ -14,7 +14,7 @@ import {
   type RecordEdit,
   type Storage,
 } from '../storage/index.js';
-import { logCopy, segmentName } from './checkpoint.js';
+import { segmentName } from './checkpoint.js';
 import { type Claim as HeldClaim, claim as takeClaim } from './claims.js';
 import {
   type CollectionKey,
@@ -26,6 +26,7 @@ import {
 import type { CommitLog } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
 import { collectionChanged } from './errors.js';
+import { LogCopies } from './log-copies.js';
 import type { Replica } from './replica.js';
 import { encodeSegment } from './segment.js';
 import { SlotSet } from './slot-set.js';
@@ -58,7 +59,11 @@ const LANES = 16;
  * that was acknowledged before.
  */
 export class ClusterClaims implements Claims {
-  constructor(private readonly options: ClusterClaimsOptions) {}
+  private readonly copies: LogCopies;
+
+  constructor(private readonly options: ClusterClaimsOptions) {
+    this.copies = new LogCopies(options.log, options.objects);
+  }
 
   get catalogue(): Catalogue {
     return this.options.storage.catalogue;
@@ -141,9 +146,8 @@ export class ClusterClaims implements Claims {
     try {
       const entry = { segment, slots: new SlotSet(slots).toText() };
       const seq = await log.commit(held, entry, collection);
-      // With these copies and the manifest of a checkpoint, the log can be rebuilt.
-      const copy = JSON.stringify({ seq, ...entry, claim: held.name, fence: held.fence });
-      await Promise.all([objects.put(logCopy(seq), Buffer.from(copy)), replica.waitFor(seq, PATIENCE)]);
+      const copied = this.copies.copy({ seq, ...entry, claim: held.name, fence: held.fence });
+      await Promise.all([copied, replica.waitFor(seq, PATIENCE)]);
       return true;
     } catch (error) {
       if (change && collectionChanged.is(error)) return false;

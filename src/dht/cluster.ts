@@ -1,27 +1,23 @@
 /** A node's part in a cluster: it joins, owns slots, follows the log, and sees to it that others' slots have living owners. */
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ObjectStore, Storage } from '../storage/index.js';
 import { draining, joined, left, loaded, type NewNode, rebalanced, removed } from './assign.js';
-import { logCopy, writeCheckpoint } from './checkpoint.js';
+import { writeCheckpoint } from './checkpoint.js';
 import { claim, forgetDoneClaims } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
-import { enterCluster, foundCluster } from './cluster-document.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
-import { claimed, clusterDocumentDamaged, logBehindStore, otherCluster } from './errors.js';
+import { claimed, otherCluster } from './errors.js';
 import { type Member, type MembersChange, Membership, watchMembers } from './membership.js';
 import type { Peer } from './peers.js';
 import { emptyPlacement, isTakenOver, type Placement, slotsOfNode } from './placement.js';
 import { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement-store.js';
 import { formatPlacement, parsePlacement } from './placement-text.js';
 import { Replica } from './replica.js';
-import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from './slots.js';
+import type { PrefixLengths } from './slots.js';
+import { identityOf, requireWholeLog } from './store-identity.js';
+import { type SweepContext, type SweepReport, sweepStore } from './sweep.js';
 
-/** Of the values in the coordination store and of the objects in the tile store. */
-const FORMAT = 1;
-/** Object that says whose tile store it is. */
-const IDENTITY = 'cluster.json';
 /** Slots that are loaded together: commits wait meanwhile. */
 const CHUNK = 1024;
 /** Between two changes of the placement by one node, ms. */
@@ -34,6 +30,8 @@ const LINGER = 60_000;
 const CHECKPOINT_COMMITS = 1000;
 const CHECKPOINT_TIME = 10 * 60_000;
 const CHECKPOINT_LOOK = 10_000;
+/** The shared store is swept so often, ms, by one of the nodes. */
+const SWEEP = 3_600_000;
 /** Members act one after another, so that mostly one does. */
 const TURN = 2000;
 
@@ -70,6 +68,8 @@ export class Cluster {
   private readonly closing = new AbortController();
   private tending: Promise<void> | undefined;
   private looking: NodeJS.Timeout | undefined;
+  private sweepDue: NodeJS.Timeout | undefined;
+  private sweeping: Promise<unknown> | undefined;
   private checkpointing: Promise<void> | undefined;
   /** The last checkpoint that was seen, and when. */
   private checkpoint = { seq: 0, seen: performance.now() };
@@ -157,8 +157,10 @@ export class Cluster {
     this.closing.abort();
     for (const watch of this.watches) watch.close();
     clearTimeout(this.looking);
+    clearTimeout(this.sweepDue);
     await this.tending;
     await this.checkpointing;
+    await this.sweeping;
     await this.membership.leave();
     await this.replica.close();
   }
@@ -167,6 +169,7 @@ export class Cluster {
     const { coordination, onFailure } = this.options;
     this.replica.start();
     this.lookForCheckpoint();
+    this.lookForSweep();
     this.watches.push(
       watchPlacement(coordination, (stored) => this.see(stored), onFailure),
       watchMembers(coordination, (change) => this.meet(change), onFailure),
@@ -196,14 +199,41 @@ export class Cluster {
     const commits = this.replica.applied - seq;
     const isOld = commits > 0 && now - this.checkpoint.seen >= CHECKPOINT_TIME;
     if (commits < checkpointAfter && !isOld) return;
-    const held = await claim(coordination, 'checkpoint', this.self).catch((error) => {
+    await this.alone('checkpoint', async () => {
+      const { log, prefixLengths } = this;
+      await forgetDoneClaims(coordination, await writeCheckpoint({ log, objects, prefixLengths }));
+    });
+  }
+
+  private lookForSweep(): void {
+    this.sweepDue = setTimeout(() => {
+      this.sweeping = this.sweep()
+        .catch((error) => this.options.onFailure(error))
+        .finally(() => {
+          if (!this.closing.signal.aborted) this.lookForSweep();
+        });
+    }, SWEEP).unref();
+  }
+
+  /** Removes what is not needed of the shared store, unless another node is at it or has been of late. */
+  sweep(options: Pick<SweepContext, 'keep' | 'every'> = {}): Promise<SweepReport | undefined> {
+    const { id: cluster, log, prefixLengths } = this;
+    const { objects, coordination } = this.options;
+    return this.alone('sweep', (lost) => {
+      const signal = AbortSignal.any([lost, this.closing.signal]);
+      return sweepStore({ cluster, coordination, log, objects, prefixLengths, signal, ...options });
+    });
+  }
+
+  /** Does what one node at a time does; undefined where another one is at it. */
+  private async alone<T>(name: string, work: (lost: AbortSignal) => Promise<T>): Promise<T | undefined> {
+    const held = await claim(this.options.coordination, name, this.self).catch((error) => {
       if (claimed.is(error)) return undefined;
       throw error;
     });
-    if (!held) return;
+    if (!held) return undefined;
     try {
-      const { log, prefixLengths } = this;
-      await forgetDoneClaims(coordination, await writeCheckpoint({ log, objects, prefixLengths }));
+      return await work(held.lost);
     } finally {
       await held.release();
     }
@@ -346,49 +376,3 @@ export class Cluster {
 const POLL = 100;
 
 const nodeOf = ({ id, zone, weight }: Member): NewNode => ({ id, zone, weight });
-
-interface Identity {
-  id: string;
-  prefixLengths: PrefixLengths;
-}
-
-/** Whose tile store it is. One that is empty becomes the coordination store's cluster's, which is made where there is none. */
-async function identityOf(
-  objects: ObjectStore,
-  coordination: CoordinationStore,
-  log: CommitLog,
-): Promise<Identity> {
-  if (await objects.head(IDENTITY)) {
-    const { id, prefixLengths } = parseIdentity(await objects.get(IDENTITY), objects.url);
-    await enterCluster(coordination, { id, format: FORMAT, prefixLengths: { ...prefixLengths } });
-    return { id, prefixLengths };
-  }
-  const proposed = { id: randomUUID(), format: FORMAT, prefixLengths: { ...DEFAULT_PREFIX_LENGTHS } };
-  const found = await foundCluster(coordination, proposed);
-  const { head } = await log.readSince(0, 1);
-  if (head > 0)
-    throw clusterDocumentDamaged(objects.url, `it is missing, though the cluster has ${head} commits`);
-  const identity = { id: found.id, prefixLengths: found.prefixLengths };
-  // Nodes that start at the same time all write the same.
-  await objects.put(IDENTITY, Buffer.from(JSON.stringify(identity)));
-  return parseIdentity(Buffer.from(JSON.stringify(identity)), objects.url);
-}
-
-function parseIdentity(bytes: Buffer, url: string): Identity {
-  let found: Partial<Identity>;
-  try {
-    found = JSON.parse(bytes.toString()) as Partial<Identity>;
-  } catch (error) {
-    throw clusterDocumentDamaged.because(error, url, 'it is no JSON');
-  }
-  const { id, prefixLengths } = found;
-  if (typeof id !== 'string' || !prefixLengths)
-    throw clusterDocumentDamaged(url, 'it has no id or no prefix lengths');
-  return { id, prefixLengths };
-}
-
-/** Throws TW_DHT_LOG_BEHIND_STORE where the store has commits that the log does not know. */
-async function requireWholeLog(log: CommitLog, objects: ObjectStore): Promise<void> {
-  const { head } = await log.readSince(0, 1);
-  if (await objects.head(logCopy(head + 1))) throw logBehindStore(objects.url, head);
-}

@@ -143,6 +143,13 @@ export const manifestDamaged = defineError(
   (name: string, detail: string) => `the checkpoint manifest ${name} cannot be read: ${detail}`,
 );
 
+export const copyDamaged = defineError(
+  'TW_DHT_COPY_DAMAGED',
+  500,
+  'The copy of a log entry in the tile store is damaged. Restore it from a copy of the store.',
+  (name: string, detail: string) => `the copy ${name} of a log entry cannot be used: ${detail}`,
+);
+
 export const replicaBehind = defineError(
   'TW_DHT_BEHIND',
   409,
