@@ -7,13 +7,14 @@ import { claim, forgetDoneClaims } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
-import { claimed, otherCluster } from './errors.js';
+import { claimed, logRestored, otherCluster } from './errors.js';
 import { type Member, type MembersChange, Membership, watchMembers } from './membership.js';
 import type { Peer } from './peers.js';
 import { emptyPlacement, isTakenOver, type Placement, slotsOfNode } from './placement.js';
 import { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement-store.js';
 import { formatPlacement, parsePlacement } from './placement-text.js';
 import { Replica } from './replica.js';
+import { readRestored } from './restore.js';
 import type { PrefixLengths } from './slots.js';
 import { identityOf, requireWholeLog } from './store-identity.js';
 import { type SweepContext, type SweepReport, sweepStore } from './sweep.js';
@@ -82,6 +83,8 @@ export class Cluster {
     readonly replica: Replica,
     log: CommitLog,
     readonly prefixLengths: PrefixLengths,
+    /** Which restoration the log is of. */
+    private readonly restored: string | undefined,
   ) {
     this.log = log;
   }
@@ -97,11 +100,15 @@ export class Cluster {
     const known = await storage.replica();
     if (known && known.cluster !== id) throw otherCluster(known.cluster, id);
     await requireWholeLog(log, objects);
-    const replica = await Replica.open({ storage, objects, log, cluster: id, prefixLengths, onFailure });
-    const cluster = new Cluster(options, id, replica, log, prefixLengths);
+    const restored = await readRestored(coordination);
+    const replica = await Replica.open({
+      ...{ storage, objects, log, cluster: id, prefixLengths, onFailure },
+      ...(restored !== undefined && { restored }),
+    });
+    const cluster = new Cluster(options, id, replica, log, prefixLengths, restored);
     cluster.membership = await Membership.join(coordination, member, {
       lost: () => onFailure(new Error(`node ${member.id} was cut off from etcd; it comes back by itself`)),
-      back: () => cluster.tend(),
+      back: () => void cluster.comeBack().catch(onFailure),
       failed: onFailure,
     });
     try {
@@ -237,6 +244,15 @@ export class Cluster {
     } finally {
       await held.release();
     }
+  }
+
+  /** After it was cut off from etcd. */
+  private async comeBack(): Promise<void> {
+    if ((await readRestored(this.options.coordination)) !== this.restored) {
+      await this.membership.leave();
+      throw logRestored(this.self);
+    }
+    this.tend();
   }
 
   private see({ text }: StoredPlacement): void {

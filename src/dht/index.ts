@@ -30,7 +30,7 @@ export type { CoordinationStore, Watch } from './coordination/store.js';
 export { coveredSlots, everySlot } from './covered-slots.js';
 export * from './errors.js';
 export * from './membership.js';
-export { type ClusterConfig, type OpenCluster, openCluster } from './open-cluster.js';
+export { type ClusterConfig, type OpenCluster, openCluster, restoreCluster } from './open-cluster.js';
 export { CHECKSUM, MESSAGE_TYPE, type Peer, Peers } from './peers.js';
 export {
   answeringOwners,
@@ -45,6 +45,7 @@ export {
 } from './placement.js';
 export * from './placement-store.js';
 export { formatPlacement, parsePlacement } from './placement-text.js';
+export type { RestoreReport } from './restore.js';
 export { type Route, routeTo, type Share } from './routing.js';
 export { verifySignature } from './signature.js';
 export { SlotSet } from './slot-set.js';

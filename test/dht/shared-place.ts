@@ -13,7 +13,7 @@ export interface SharedPlace {
   folder: string;
   objects: ObjectStore;
   coordination: CoordinationStore;
-  /** Stopped at the end of the test, before what they share. */
+  /** Stopped at the end of the test, the last one first, before what they share. */
   stops: (() => Promise<void>)[];
 }
 
@@ -24,7 +24,7 @@ export async function sharedPlace(t: TestContext): Promise<SharedPlace> {
   const coordination = await LevelStore.open(join(folder, 'coordination'));
   const stops: (() => Promise<void>)[] = [];
   t.after(async () => {
-    for (const stop of stops) await stop();
+    for (const stop of stops.toReversed()) await stop();
     await coordination.close();
     await rm(folder, { recursive: true });
   });
