@@ -3,7 +3,7 @@ import type { Catalogue, Change } from './catalogue.js';
 import { type Commit, type RecordEdit, supersededFolders } from './commit.js';
 import type { DurableIndex } from './durable-index.js';
 import { FormerTiles } from './former-tiles.js';
-import type { ReplicaRecord, TileRecord } from './records.js';
+import type { TileRecord } from './records.js';
 import type { Sweeper } from './sweeper.js';
 
 /**
@@ -20,6 +20,8 @@ export class Commits {
     readonly catalogue: Catalogue,
     private readonly index: DurableIndex,
     private readonly sweeper: Sweeper,
+    /** Is told of the folders that no record names any more. */
+    private readonly superseded: (folders: string[]) => void = () => {},
   ) {}
 
   /** Runs `work` when all that was handed in before has ended. */
@@ -36,13 +38,12 @@ export class Commits {
   }
 
   /**
-   * The same for a commit that others have made durable: not synced. `state` is what the folder holds after it; `applied` is called in
-   * the turn in which the index changes.
+   * The same for commit `seq` of a cluster, which others have made durable: not synced. `applied` is called in the turn in which the index
+   * changes.
    */
-  async replicate(commit: Commit, state: ReplicaRecord, applied: () => void): Promise<void> {
-    const { applied: seq } = state;
+  async replicate(seq: number, commit: Commit, also: Change[], applied: () => void): Promise<void> {
     if (this.index.index.isNext(seq)) this.former.add(seq, await this.goneBy(commit));
-    await this.change(commit, [this.catalogue.replica.set('state', state)], false, (removed, added) => {
+    await this.change(commit, also, false, (removed, added) => {
       this.index.applied(removed, added, seq);
       applied();
     });
@@ -79,7 +80,9 @@ export class Commits {
     ];
     await this.catalogue.write(changes, sync);
     applied(removedIds, added);
-    if (folders.length > 0) this.sweeper.schedule();
+    if (folders.length === 0) return;
+    this.superseded(folders);
+    this.sweeper.schedule();
   }
 
   private changeOf({ table, key, record }: RecordEdit): Change {

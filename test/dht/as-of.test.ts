@@ -6,6 +6,7 @@ import { ClusterClaims } from '../../src/dht/cluster-claims.js';
 import { CommitLog } from '../../src/dht/commit-log.js';
 import { Replica } from '../../src/dht/replica.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../src/dht/slots.js';
+import { messageOf } from '../../src/errors.js';
 import { Storage } from '../../src/storage/index.js';
 import { COLLECTION, writeScene } from '../storage/sample-scenes.js';
 import { type SharedPlace, sharedPlace } from './shared-place.js';
@@ -18,13 +19,12 @@ interface Node {
 /** A node that follows the log, or applies commits when it is told to. */
 async function openReplica(place: SharedPlace, id: string, follows = false): Promise<Node> {
   const { folder, objects, coordination, stops } = place;
-  const dir = join(folder, id);
-  const storage = await Storage.open(dir, { reserve: 0 });
+  const storage = await Storage.open(join(folder, id), { reserve: 0 });
   const log = new CommitLog(coordination);
   const replica = await Replica.open({ storage, objects, log, cluster: 'c', prefixLengths });
-  const { catalogue } = storage;
-  const shared = { coordination, log, objects, replica, prefixLengths };
-  storage.enterCluster(new ClusterClaims({ dir, catalogue, holder: id, ...shared }), objects);
+  const shared = { storage, coordination, log, objects, replica, prefixLengths };
+  const onFailure = (error: unknown) => process.emitWarning(messageOf(error));
+  storage.enterCluster(new ClusterClaims({ holder: id, ...shared }), objects, onFailure);
   if (follows) replica.start();
   stops.push(async () => {
     await replica.close();
