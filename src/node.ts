@@ -82,7 +82,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     coalesceProcess(wrangle),
     tensorProcess(wrangle),
     trainProcess({ storage, cores }),
-    verifyProcess(storage),
+    verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const jobs = await Jobs.open(storage, processes, { resume });
   const { id } = storage.folder.node;

@@ -1,5 +1,6 @@
 /** A node's part in a cluster: it joins, owns slots, follows the log, and sees to it that others' slots have living owners. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { GridName } from '../geocode/index.js';
 import type { ObjectStore, Storage } from '../storage/index.js';
 import { draining, joined, left, loaded, type NewNode, rebalanced, removed } from './assign.js';
 import { writeCheckpoint } from './checkpoint.js';
@@ -15,7 +16,7 @@ import { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } fr
 import { formatPlacement, parsePlacement } from './placement-text.js';
 import { Replica } from './replica.js';
 import { readRestored } from './restore.js';
-import type { PrefixLengths } from './slots.js';
+import { type PrefixLengths, slotOf } from './slots.js';
 import { identityOf, requireWholeLog } from './store-identity.js';
 import { type SweepContext, type SweepReport, sweepStore } from './sweep.js';
 
@@ -147,6 +148,11 @@ export class Cluster {
   /** Whether all slots that others may ask this node for are here. */
   get isReady(): boolean {
     return slotsOfNode(this.current, this.self, 'available').every((slot) => this.replica.holds(slot));
+  }
+
+  /** Whether the tiles of a cell are here. */
+  holds({ grid, geocode }: { grid: GridName; geocode: string }): boolean {
+    return this.replica.holds(slotOf(grid, geocode, this.prefixLengths[grid]));
   }
 
   /** A node gives its slots to others and gets none. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE. */
