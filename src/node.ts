@@ -2,7 +2,7 @@
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
-import { type ClusterConfig, type OpenCluster, openCluster } from './dht/index.js';
+import { type ClusterConfig, folderOfCluster, type OpenCluster, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
 import { Imagery } from './imagery/index.js';
 import { IngestWorkers, ingestProcess } from './ingest/index.js';
@@ -70,6 +70,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const { token, readToken, rateLimit, maxUpload = MAX_UPLOAD } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data, { reserve, cache });
+  if (!config.cluster) await requireAlone(storage);
   const cluster = config.cluster && (await joinCluster(storage, config.cluster));
   const finder = cluster ? clusterFinder(storage, cluster.cluster, cluster.peers) : localFinder(storage);
   const workers = new IngestWorkers(cores, memory);
@@ -131,6 +132,14 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       if (errors.length > 0) throw errors[0];
     },
   };
+}
+
+/** Throws TW_DHT_FOLDER_OF_CLUSTER. */
+async function requireAlone(storage: Storage): Promise<void> {
+  const replica = await storage.replica();
+  if (!replica) return;
+  await storage.close();
+  throw folderOfCluster(storage.dir, replica.cluster);
 }
 
 async function joinCluster(

@@ -8,8 +8,8 @@ import { claim, forgetDoneClaims } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
-import { claimed, logRestored, otherCluster } from './errors.js';
-import { type Member, type MembersChange, Membership, watchMembers } from './membership.js';
+import { claimed, logRestored, otherFolder, otherFormat, singleFolder } from './errors.js';
+import { listMembers, type Member, type MembersChange, Membership, watchMembers } from './membership.js';
 import type { Peer } from './peers.js';
 import { emptyPlacement, isTakenOver, type Placement, slotsOfNode } from './placement.js';
 import { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement-store.js';
@@ -91,16 +91,18 @@ export class Cluster {
   }
 
   /**
-   * Joins the cluster of the tile store, or makes it. Throws TW_DHT_NODE_ID_TAKEN, TW_DHT_OTHER_CLUSTER,
-   * TW_DHT_LOG_BEHIND_STORE.
+   * Joins the cluster of the tile store, or makes it. Throws TW_DHT_NODE_ID_TAKEN, TW_DHT_OTHER_CLUSTER, TW_DHT_OTHER_FOLDER,
+   * TW_DHT_SINGLE_FOLDER, TW_DHT_LOG_BEHIND_STORE, TW_DHT_OTHER_FORMAT.
    */
   static async join(options: ClusterOptions): Promise<Cluster> {
     const { storage, objects, coordination, member, onFailure } = options;
     const log = new CommitLog(coordination);
-    const { id, prefixLengths } = await identityOf(objects, coordination, log);
     const known = await storage.replica();
-    if (known && known.cluster !== id) throw otherCluster(known.cluster, id);
+    if (!known && !(await isEmpty(storage))) throw singleFolder(storage.dir);
+    const { id, prefixLengths } = await identityOf(objects, coordination, log);
+    if (known && known.cluster !== id) throw otherFolder(storage.dir, known.cluster, id);
     await requireWholeLog(log, objects);
+    requireFormat(member, await listMembers(coordination));
     const restored = await readRestored(coordination);
     const replica = await Replica.open({
       ...{ storage, objects, log, cluster: id, prefixLengths, onFailure },
@@ -396,5 +398,17 @@ export class Cluster {
 }
 
 const POLL = 100;
+
+/** Whether a folder holds nothing that would not be in the store. */
+async function isEmpty({ catalogue: { collections, models }, index }: Storage): Promise<boolean> {
+  for (const table of [collections, models]) for await (const _ of table.keys({ limit: 1 })) return false;
+  return index.size === 0;
+}
+
+/** A node of another version may misread what this one writes. */
+function requireFormat({ id, format }: Member, members: Member[]): void {
+  const other = members.find((member) => member.id !== id && member.format !== format);
+  if (other) throw otherFormat(other.id, other.software, other.format, format);
+}
 
 const nodeOf = ({ id, zone, weight }: Member): NewNode => ({ id, zone, weight });

@@ -30,7 +30,13 @@ export type { CoordinationStore, Watch } from './coordination/store.js';
 export { coveredSlots, everySlot } from './covered-slots.js';
 export * from './errors.js';
 export * from './membership.js';
-export { type ClusterConfig, type OpenCluster, openCluster, restoreCluster } from './open-cluster.js';
+export {
+  type ClusterConfig,
+  GREETING_PATH,
+  type OpenCluster,
+  openCluster,
+  restoreCluster,
+} from './open-cluster.js';
 export { CHECKSUM, MESSAGE_TYPE, type Peer, Peers } from './peers.js';
 export {
   answeringOwners,

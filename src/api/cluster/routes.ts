@@ -1,7 +1,15 @@
 /** The cluster: its nodes and who owns what, and the messages of other nodes. */
 import { crc32 } from 'node:zlib';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { CHECKSUM, locate, MESSAGE_TYPE, type Placement, SLOTS, verifySignature } from '../../dht/index.js';
+import {
+  CHECKSUM,
+  GREETING_PATH,
+  locate,
+  MESSAGE_TYPE,
+  type Placement,
+  SLOTS,
+  verifySignature,
+} from '../../dht/index.js';
 import type { GridName } from '../../geocode/index.js';
 import { answerShare, SHARE_PATH, type ShareRequest } from '../../query/index.js';
 import { badRequest, notFound } from '../errors.js';
@@ -99,6 +107,15 @@ async function messages(
       verifySignature(secret, { method, path, body }, headers.authorization);
       if (headers[CHECKSUM] !== String(crc32(body))) throw badRequest('the message is damaged');
       return JSON.parse(body.toString()) as unknown;
+    },
+  );
+  // A node that starts asks whether its messages are taken.
+  server.post(
+    GREETING_PATH,
+    { config: { internal: true }, schema: { hide: true } },
+    async (_request, reply) => {
+      const bytes = Buffer.from('{}');
+      return reply.header(CHECKSUM, crc32(bytes)).type('application/json').send(bytes);
     },
   );
   server.post<{ Body: ShareRequest }>(
