@@ -2,12 +2,18 @@
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
-import { type ClusterConfig, folderOfCluster, type OpenCluster, openCluster } from './dht/index.js';
+import {
+  type ClusterConfig,
+  folderOfCluster,
+  localOwners,
+  type OpenCluster,
+  openCluster,
+} from './dht/index.js';
 import { messageOf } from './errors.js';
 import { Imagery } from './imagery/index.js';
 import { IngestWorkers, ingestProcess } from './ingest/index.js';
 import { Jobs, verifyProcess } from './jobs/index.js';
-import { clusterFinder, localFinder } from './query/index.js';
+import { TileFinder } from './query/index.js';
 import { Storage } from './storage/index.js';
 import { trainProcess } from './training/index.js';
 import { version } from './version.js';
@@ -72,10 +78,11 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const storage = await Storage.open(data, { reserve, cache });
   if (!config.cluster) await requireAlone(storage);
   const cluster = config.cluster && (await joinCluster(storage, config.cluster));
-  const finder = cluster ? clusterFinder(storage, cluster.cluster, cluster.peers) : localFinder(storage);
+  const owners = cluster?.owners ?? localOwners(storage.index);
+  const finder = new TileFinder(storage, owners);
   const workers = new IngestWorkers(cores, memory);
   const wrangle = { storage, workers: new WrangleWorkers(cores) };
-  const imagery = new Imagery({ storage, cores });
+  const imagery = new Imagery({ storage, finder, owners, cores });
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel, allowedFolders }),
     fillProcess(wrangle),

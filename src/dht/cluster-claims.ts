@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../errors.js';
 import {
   type Catalogue,
   type Change,
@@ -23,9 +25,10 @@ import {
   readCollection,
   unfixCollection,
 } from './collection-keys.js';
-import type { CommitLog } from './commit-log.js';
+import type { CommitLog, CommittedEntry } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
-import { collectionChanged } from './errors.js';
+import { collectionChanged, outcomeUnknown } from './errors.js';
+import { Histogram } from './histogram.js';
 import { LogCopies } from './log-copies.js';
 import type { Replica } from './replica.js';
 import { encodeSegment } from './segment.js';
@@ -46,10 +49,14 @@ export interface ClusterClaimsOptions {
   holder: string;
 }
 
-/** How long a commit of its own takes to be applied here at most, ms. */
+/** How long a commit of its own takes to be applied here at most, and its copy to be put, ms. */
 const PATIENCE = 60_000;
+/** Between two tries to put the copy of a log entry, ms. */
+const COPY_AGAIN = 500;
 /** Of a commit that changes a collection's record, while others do. */
 const MOST_TRIES = 20;
+/** Bounds of the classes that commits are counted in, seconds. */
+const COMMIT_TIMES = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** Files on their way to the store at once. */
 const LANES = 16;
 
@@ -59,10 +66,16 @@ const LANES = 16;
  * that was acknowledged before.
  */
 export class ClusterClaims implements Claims {
+  /** From the records of a commit to its acknowledgement, seconds. */
+  readonly commitTimes = new Histogram(COMMIT_TIMES);
   private readonly copies: LogCopies;
 
   constructor(private readonly options: ClusterClaimsOptions) {
     this.copies = new LogCopies(options.log, options.objects);
+  }
+
+  get prefixLengths(): PrefixLengths {
+    return this.options.prefixLengths;
   }
 
   get catalogue(): Catalogue {
@@ -136,6 +149,7 @@ export class ClusterClaims implements Claims {
   /** False where another has changed the collection that this commit was to change. */
   private async tryCommit(held: HeldClaim, commit: Commit): Promise<boolean> {
     const { log, objects, replica, prefixLengths } = this.options;
+    const begun = performance.now();
     const change = commit.edits?.find((edit): edit is CollectionEdit => edit.table === 'collections');
     const collection = change ? await this.changeKey(change, held) : await this.keyOf(commit);
     if (collection === 'changed') return false;
@@ -146,13 +160,31 @@ export class ClusterClaims implements Claims {
     try {
       const entry = { segment, slots: new SlotSet(slots).toText() };
       const seq = await log.commit(held, entry, collection);
-      const copied = this.copies.copy({ seq, ...entry, claim: held.name, fence: held.fence });
+      const copied = this.copy({ seq, ...entry, claim: held.name, fence: held.fence });
       await Promise.all([copied, replica.waitFor(seq, PATIENCE)]);
+      this.commitTimes.observe((performance.now() - begun) / 1e3);
       return true;
     } catch (error) {
       if (change && collectionChanged.is(error)) return false;
       throw error;
     }
+  }
+
+  /** The commit is made and seen by all: a store that is away for a while must not make it look as if it had failed. */
+  private async copy(entry: CommittedEntry): Promise<void> {
+    for (const begun = performance.now(); ; await sleep(COPY_AGAIN))
+      try {
+        await this.copies.copy(entry);
+        return;
+      } catch (error) {
+        if (performance.now() - begun > PATIENCE)
+          throw outcomeUnknown.because(
+            error,
+            `commit ${entry.seq}`,
+            this.options.objects.url,
+            messageOf(error),
+          );
+      }
   }
 
   /** The key of the collection that gets tiles, to be compared: where it goes meanwhile, they do not come. */

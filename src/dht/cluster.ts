@@ -2,15 +2,34 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GridName } from '../geocode/index.js';
 import type { ObjectStore, Storage } from '../storage/index.js';
-import { draining, joined, left, loaded, type NewNode, rebalanced, removed } from './assign.js';
+import {
+  draining,
+  joined,
+  left,
+  loaded,
+  type NewNode,
+  rebalanced,
+  removed,
+  type SlotBytes,
+} from './assign.js';
 import { writeCheckpoint } from './checkpoint.js';
 import { claim, forgetDoneClaims } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
-import { claimed, logRestored, otherFolder, otherFormat, singleFolder } from './errors.js';
+import {
+  bytesUnknown,
+  claimed,
+  logRestored,
+  otherFolder,
+  otherFormat,
+  singleFolder,
+  unknownNode,
+} from './errors.js';
+import type { Histogram } from './histogram.js';
 import { listMembers, type Member, type MembersChange, Membership, watchMembers } from './membership.js';
-import type { Peer } from './peers.js';
+import { type Moves, movesBetween } from './moves.js';
+import type { Peer, Peers } from './peers.js';
 import { emptyPlacement, isTakenOver, type Placement, slotsOfNode } from './placement.js';
 import { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement-store.js';
 import { formatPlacement, parsePlacement } from './placement-text.js';
@@ -18,6 +37,7 @@ import { Replica } from './replica.js';
 import { readRestored } from './restore.js';
 import { type PrefixLengths, slotOf } from './slots.js';
 import { identityOf, requireWholeLog } from './store-identity.js';
+import { type Survey, Surveyor } from './survey.js';
 import { type SweepContext, type SweepReport, sweepStore } from './sweep.js';
 
 /** Slots that are loaded together: commits wait meanwhile. */
@@ -36,6 +56,9 @@ const CHECKPOINT_LOOK = 10_000;
 const SWEEP = 3_600_000;
 /** Members act one after another, so that mostly one does. */
 const TURN = 2000;
+/** How long nodes are waited for that tell what they hold, where the placement hangs on it, and where somebody looks, ms. */
+const SURVEY = 5000;
+const GLANCE = 1000;
 
 export interface ClusterOptions {
   /** This node, as it tells the others. */
@@ -43,6 +66,8 @@ export interface ClusterOptions {
   storage: Storage;
   objects: ObjectStore;
   coordination: CoordinationStore;
+  /** By which other nodes are asked how many bytes their slots have; without it, slots count by their number. */
+  peers?: Peers;
   /** Owners of each slot, where the cluster is new. */
   owners: number;
   grace?: number;
@@ -77,6 +102,8 @@ export class Cluster {
   private checkpoint = { seq: 0, seen: performance.now() };
   private again = false;
   private swapped = -Infinity;
+  private readonly surveyor: Surveyor;
+  private claims!: ClusterClaims;
 
   private constructor(
     private readonly options: ClusterOptions,
@@ -88,6 +115,7 @@ export class Cluster {
     private readonly restored: string | undefined,
   ) {
     this.log = log;
+    this.surveyor = new Surveyor(options.member.id, replica, options.peers);
   }
 
   /**
@@ -117,9 +145,13 @@ export class Cluster {
     try {
       const holder = `${member.id} at ${member.url}`;
       const shared = { coordination, log, objects, replica, prefixLengths };
-      storage.enterCluster(new ClusterClaims({ storage, holder, ...shared }), objects, onFailure);
+      cluster.claims = new ClusterClaims({ storage, holder, ...shared });
+      storage.enterCluster(cluster.claims, objects, onFailure);
       await replica.catchUp();
-      await cluster.change((placement) => joined(placement, nodeOf(member)));
+      await cluster.changeByBytes((placement, bytes) =>
+        // Whoever drains it has not said that it shall stay.
+        isDraining(placement, member.id) ? placement : joined(placement, nodeOf(member), bytes),
+      );
       cluster.start();
       return cluster;
     } catch (error) {
@@ -157,14 +189,48 @@ export class Cluster {
     return this.replica.holds(slotOf(grid, geocode, this.prefixLengths[grid]));
   }
 
-  /** A node gives its slots to others and gets none. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE. */
-  async drain(node: string): Promise<void> {
-    await this.change((placement) => draining(placement, node));
+  /** How long the commits of this node take. */
+  get commitTimes(): Histogram {
+    return this.claims.commitTimes;
   }
 
-  /** Spreads the slots anew by the bytes that they hold. */
-  async rebalance(bytes: ArrayLike<number>): Promise<void> {
-    await this.change((placement) => rebalanced(placement, bytes));
+  /** A node gives its slots to others and gets none. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE. */
+  async drain(node: string): Promise<void> {
+    await this.changeByBytes((placement, bytes) => draining(placement, node, bytes));
+  }
+
+  /** A node that drains takes slots again. Throws TW_DHT_UNKNOWN_NODE. */
+  async rejoin(node: string): Promise<void> {
+    await this.changeByBytes((placement, bytes) => {
+      const known = placement.nodes.find(({ id }) => id === node);
+      if (!known) throw unknownNode(node);
+      const { id, zone, weight } = known;
+      return joined(placement, { id, zone, weight }, bytes);
+    });
+  }
+
+  /**
+   * Spreads the slots anew by the bytes that they hold; with `dryRun` it tells only what that would move. Throws
+   * TW_DHT_BYTES_UNKNOWN where no node tells of some slots.
+   */
+  async rebalance({ dryRun = false } = {}): Promise<Moves> {
+    const { bytes, unmeasured } = await this.survey(SURVEY);
+    if (unmeasured > 0) throw bytesUnknown(unmeasured);
+    let moves = movesBetween(this.current, rebalanced(this.current, bytes), bytes);
+    if (!dryRun)
+      await this.change((placement) => {
+        const after = rebalanced(placement, bytes);
+        moves = movesBetween(placement, after, bytes);
+        return after;
+      });
+    return moves;
+  }
+
+  /** What the nodes hold, and how far each has followed the log. */
+  async survey(patience = GLANCE): Promise<Survey> {
+    const known = this.members.length > 0;
+    const members = known ? this.members : await listMembers(this.options.coordination);
+    return this.surveyor.survey(members, patience);
   }
 
   /** No member any more; what this node owns stays its own for the grace period. */
@@ -183,6 +249,10 @@ export class Cluster {
   private start(): void {
     const { coordination, onFailure } = this.options;
     this.replica.start();
+    // What others ask for later is counted now.
+    this.replica.bytesBySlot().catch((error) => {
+      if (!this.closing.signal.aborted) onFailure(error);
+    });
     this.lookForCheckpoint();
     this.lookForSweep();
     this.watches.push(
@@ -345,7 +415,7 @@ export class Cluster {
       this.missing.set(id, since);
       const due = since + grace + rank * TURN - performance.now();
       if (due > 0) next = Math.min(next, due);
-      else await this.change((placement) => removed(placement, id));
+      else await this.changeByBytes((placement, bytes) => removed(placement, id, bytes));
     }
     return next;
   }
@@ -370,6 +440,15 @@ export class Cluster {
 
   private get mayChange(): boolean {
     return performance.now() - this.swapped >= SWAP_INTERVAL;
+  }
+
+  /** A change of the stored placement that hangs on the bytes of slots; nodes are asked only where something changes. */
+  private async changeByBytes(to: (placement: Placement, bytes?: SlotBytes) => Placement): Promise<void> {
+    const stored = await readPlacement(this.options.coordination);
+    const before = stored && parsePlacement(stored.text);
+    const isSame = before !== undefined && to(before) === before;
+    const bytes = isSame || !stored ? undefined : (await this.survey(SURVEY)).bytes;
+    await this.change((placement) => to(placement, bytes));
   }
 
   /** Changes the stored placement, at most once a second. */
@@ -410,5 +489,8 @@ function requireFormat({ id, format }: Member, members: Member[]): void {
   const other = members.find((member) => member.id !== id && member.format !== format);
   if (other) throw otherFormat(other.id, other.software, other.format, format);
 }
+
+const isDraining = ({ nodes }: Placement, node: string) =>
+  nodes.some(({ id, draining }) => id === node && draining);
 
 const nodeOf = ({ id, zone, weight }: Member): NewNode => ({ id, zone, weight });

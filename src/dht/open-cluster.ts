@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { messageOf } from '../errors.js';
 import { openObjectStore, type Storage } from '../storage/index.js';
 import { Cluster } from './cluster.js';
+import { ClusterOwners } from './cluster-owners.js';
 import { EtcdStore } from './coordination/etcd-store.js';
 import { LevelStore } from './coordination/level-store.js';
 import { peerRefused } from './errors.js';
@@ -30,6 +31,7 @@ export interface ClusterConfig {
 
 export interface OpenCluster {
   cluster: Cluster;
+  owners: ClusterOwners;
   peers: Peers;
   secret: string;
   close(): Promise<void>;
@@ -59,12 +61,20 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
   try {
     if (coordination instanceof EtcdStore) await warn(coordination, onFailure);
     await greet(peers, id, await listMembers(coordination));
-    const cluster = await Cluster.join({ member, storage, objects, coordination, owners, onFailure });
+    const cluster = await Cluster.join({
+      member,
+      storage,
+      objects,
+      coordination,
+      peers,
+      owners,
+      onFailure,
+    });
     const close = async () => {
       await cluster.close();
       await closeRest();
     };
-    return { cluster, peers, secret, close };
+    return { cluster, owners: new ClusterOwners(storage, cluster, peers), peers, secret, close };
   } catch (error) {
     await closeRest();
     throw error;

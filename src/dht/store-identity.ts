@@ -5,7 +5,7 @@ import { seqOf } from './checkpoint.js';
 import { enterCluster, foundCluster } from './cluster-document.js';
 import type { CommitLog } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
-import { clusterDocumentDamaged, logBehindStore } from './errors.js';
+import { clusterDocumentDamaged, logBehindStore, noCluster } from './errors.js';
 import { listCopies } from './log-copies.js';
 import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from './slots.js';
 
@@ -68,4 +68,15 @@ export async function requireWholeLog(log: CommitLog, objects: ObjectStore): Pro
   for await (const { name } of objects.list(MANIFESTS)) stored = Math.max(stored, seqOf(name) || 0);
   const { head } = await log.readSince(0, 1);
   if (stored > head) throw logBehindStore(objects.url, head);
+}
+
+/** The cluster that is there already. Throws TW_DHT_NO_CLUSTER, TW_DHT_OTHER_CLUSTER, TW_DHT_LOG_BEHIND_STORE. */
+export async function readCluster(
+  objects: ObjectStore,
+  coordination: CoordinationStore,
+  log: CommitLog,
+): Promise<Identity> {
+  if (!(await readIdentity(objects))) throw noCluster(objects.url);
+  await requireWholeLog(log, objects);
+  return identityOf(objects, coordination, log);
 }
