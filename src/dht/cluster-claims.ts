@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../errors.js';
 import {
   type Catalogue,
   type Change,
@@ -24,7 +26,7 @@ import {
 } from './collection-keys.js';
 import type { CommitLog } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
-import { collectionChanged } from './errors.js';
+import { collectionChanged, outcomeUnknown } from './errors.js';
 import { Histogram } from './histogram.js';
 import type { Replica } from './replica.js';
 import { encodeSegment } from './segment.js';
@@ -46,8 +48,10 @@ export interface ClusterClaimsOptions {
   holder: string;
 }
 
-/** How long a commit of its own takes to be applied here at most, ms. */
+/** How long a commit of its own takes to be applied here at most, and its copy to be put, ms. */
 const PATIENCE = 60_000;
+/** Between two tries to put the copy of a log entry, ms. */
+const COPY_AGAIN = 500;
 /** Of a commit that changes a collection's record, while others do. */
 const MOST_TRIES = 20;
 /** Bounds of the classes that commits are counted in, seconds. */
@@ -143,13 +147,26 @@ export class ClusterClaims implements Claims {
       const seq = await log.commit(held, entry, collection);
       // With these copies and the manifest of a checkpoint, the log can be rebuilt.
       const copy = JSON.stringify({ seq, ...entry, claim: held.name, fence: held.fence });
-      await Promise.all([objects.put(logCopy(seq), Buffer.from(copy)), replica.waitFor(seq, PATIENCE)]);
+      await Promise.all([this.putCopy(seq, copy), replica.waitFor(seq, PATIENCE)]);
       this.commitTimes.observe((performance.now() - begun) / 1e3);
       return true;
     } catch (error) {
       if (change && collectionChanged.is(error)) return false;
       throw error;
     }
+  }
+
+  /** The commit is made and seen by all: a store that is away for a while must not make it look as if it had failed. */
+  private async putCopy(seq: number, copy: string): Promise<void> {
+    const { objects } = this.options;
+    for (const begun = performance.now(); ; await sleep(COPY_AGAIN))
+      try {
+        await objects.put(logCopy(seq), Buffer.from(copy));
+        return;
+      } catch (error) {
+        if (performance.now() - begun > PATIENCE)
+          throw outcomeUnknown.because(error, `commit ${seq}`, objects.url, messageOf(error));
+      }
   }
 
   /** The key of the collection that gets tiles, to be compared: where it goes meanwhile, they do not come. */

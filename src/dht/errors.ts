@@ -189,6 +189,21 @@ export const peerFailed = defineError(
   (id: string, url: string, detail: string, _status?: number) => `node ${id} at ${url}: ${detail}`,
 );
 
+export const peerUnknown = defineError(
+  'TW_DHT_PEER_UNKNOWN',
+  502,
+  'A node of the placement has not been seen since this one runs, so nobody knows its address. Others are asked where there are some.',
+  (id: string) => `the address of node ${id} is not known here yet`,
+);
+
+export const unknownQuestion = defineError(
+  'TW_DHT_QUESTION',
+  501,
+  'A node was asked by another one what it cannot answer. Run the same version on all nodes.',
+  (kind: string) =>
+    `nobody can answer a question of the kind "${kind}" here; run the same version on all nodes`,
+);
+
 export const notHeld = defineError(
   'TW_DHT_NOT_HELD',
   409,

@@ -13,6 +13,7 @@ export { writeCheckpoint } from './checkpoint.js';
 export * from './claims.js';
 export { Cluster, type ClusterOptions } from './cluster.js';
 export { type ClusterDocument, enterCluster } from './cluster-document.js';
+export { ClusterOwners, OWNERS_PATH, type OwnerRequest } from './cluster-owners.js';
 export {
   type CollectionKey,
   changeCollection,
@@ -34,6 +35,16 @@ export * from './membership.js';
 export { type MovedIn, type MoveInOptions, type MoveInProgress, moveIn } from './move-in.js';
 export { type Amount, type Moves, movesBetween, type NodeMoves, sharesOf } from './moves.js';
 export { type ClusterConfig, type OpenCluster, openCluster } from './open-cluster.js';
+export {
+  type Answering,
+  type Answers,
+  type Asking,
+  type Bounds,
+  EVERYTHING,
+  localOwners,
+  type Owners,
+  type Share as OwnerShare,
+} from './owners.js';
 export { CHECKSUM, MESSAGE_TYPE, type Peer, Peers } from './peers.js';
 export {
   answeringOwners,

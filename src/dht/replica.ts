@@ -67,6 +67,11 @@ export class Replica {
     return this.held.has(slot);
   }
 
+  /** How many slots are here. */
+  get size(): number {
+    return this.held.size;
+  }
+
   get slots(): number[] {
     return [...this.held];
   }

@@ -7,6 +7,8 @@ import {
   locate,
   MESSAGE_TYPE,
   type Moves,
+  OWNERS_PATH,
+  type OwnerRequest,
   type OwnerState,
   type Placement,
   SLOTS,
@@ -15,7 +17,6 @@ import {
   verifySignature,
 } from '../../dht/index.js';
 import type { GridName } from '../../geocode/index.js';
-import { answerShare, SHARE_PATH, type ShareRequest } from '../../query/index.js';
 import { badRequest, notFound } from '../errors.js';
 import { answers } from '../schemas/answers.js';
 import type { ClusterService, Services } from '../services.js';
@@ -106,7 +107,7 @@ export async function clusterRoutes(
     },
   );
 
-  if (service) await server.register((scope) => messages(scope, services, service));
+  if (service) await server.register((scope) => messages(scope, service));
 }
 
 /** Those that have slots and those that run, by id. Who does not answer soon is listed without what it alone knows. */
@@ -153,11 +154,7 @@ async function nodesOf({ cluster }: ClusterService) {
 }
 
 /** What other nodes send. Each message is signed, and has a checksum. */
-async function messages(
-  server: FastifyInstance,
-  { storage }: Services,
-  { cluster, secret }: ClusterService,
-): Promise<void> {
+async function messages(server: FastifyInstance, { cluster, owners, secret }: ClusterService): Promise<void> {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(
     MESSAGE_TYPE,
@@ -173,8 +170,8 @@ async function messages(
     return reply.header(CHECKSUM, crc32(bytes)).type('application/json').send(bytes);
   };
   const internal = { config: { internal: true }, schema: { hide: true } };
-  server.post<{ Body: ShareRequest }>(SHARE_PATH, internal, async ({ body }, reply) =>
-    send(reply, await answerShare(storage, cluster, body)),
+  server.post<{ Body: OwnerRequest }>(OWNERS_PATH, internal, async ({ body }, reply) =>
+    send(reply, await owners.reply(body)),
   );
   server.post(SURVEY_PATH, internal, async (_request, reply) =>
     send(reply, await holdingOf(cluster.replica)),
