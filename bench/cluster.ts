@@ -69,8 +69,10 @@ async function ingest(place: Place, { short, log }: BenchOptions): Promise<Bench
     await settled(nodes, OWNERS);
     await ready(single);
     const pidOf = ({ child }: Server) => child.pid!;
-    const cluster = { servers: nodes, pids: [...nodes.map(pidOf), ...place.etcd.pids] };
-    return await measureIngests(cluster, { servers: [single], pids: [pidOf(single)] }, { short, log });
+    const etcd = place.etcd.pids;
+    const cluster = { servers: nodes, pids: [...nodes.map(pidOf), ...etcd], etcd };
+    const alone = { servers: [single], pids: [pidOf(single)], etcd: [] };
+    return await measureIngests(cluster, alone, { short, log });
   } finally {
     await Promise.all([...nodes, single].map(({ child }) => stop(child)));
   }

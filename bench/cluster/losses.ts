@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BenchResult, result } from '../bench.js';
+import { treeCpuSeconds } from '../measure-tree.js';
 import { smallScene, startIngest } from './ingests.js';
 import { ask, askBytes, eventually, type Place, type Server, startNode } from './servers.js';
 
@@ -66,13 +67,18 @@ export async function measureEmptyDisk(
   const since = () => (performance.now() - begun) / 1e3;
   await eventually('it answers', async () => (await count(node)).numberMatched === tiles);
   const answers = since();
-  await eventually('it has loaded its slots', async () => {
-    const text = (await askBytes(node, '/metrics')).toString();
-    const slots = (state: string) =>
-      Number(new RegExp(`^tilewright_slots.*${state}"} (\\d+)`, 'm').exec(text)?.[1]);
-    return slots('available') > 0 && slots('initializing') === 0;
-  });
+  await eventually(
+    'it has loaded its slots',
+    async () => {
+      const text = (await askBytes(node, '/metrics')).toString();
+      const slots = (state: string) =>
+        Number(new RegExp(`^tilewright_slots.*${state}"} (\\d+)`, 'm').exec(text)?.[1]);
+      return slots('available') > 0 && slots('initializing') === 0;
+    },
+    { every: 250 },
+  );
   const loaded = since();
+  const cpu = treeCpuSeconds([node.child.pid!]);
   const held = (await ask<{ tiles: number }>(node, '/health')).tiles;
   const title = `a node starts with an empty disk, ${held} tiles in its slots`;
   return {
@@ -80,6 +86,7 @@ export async function measureEmptyDisk(
     results: [
       result(`${title}: first answer`, 's', answers, { mark: LOAD_MARK }),
       result(`${title}: it answers for its slots`, 's', loaded, { mark: LOAD_MARK }),
+      result(`${title}: its CPU until then`, 's', cpu),
     ],
   };
 }

@@ -97,6 +97,8 @@ export class ClusterClaims implements Claims {
     let isUsed = false;
     return {
       version,
+      // The folder is a cache of the store.
+      isOnlyCopy: false,
       store: (folders) => this.store(folders, held.lost),
       commit: async (build, also) => {
         // A claim commits once; who commits several times goes on with another.

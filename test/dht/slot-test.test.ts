@@ -20,7 +20,14 @@ test('rows are tested as their cells are, whatever their order and precision', (
     fc.property(fc.array(cells, { maxLength: 60 }), fc.boolean(), fc.nat(6), (all, isSorted, odd) => {
       const index = new ColumnIndex();
       const records = all.map(({ grid, geocode }, i) => ({
-        ...{ id: `c_s${i}_${grid[0]}${geocode}`, collection: 'c', scene: `s${i}`, grid, geocode, version: '' },
+        ...{
+          id: `c_s${i}_${grid[0]}${geocode}`,
+          collection: 'c',
+          scene: `s${i}`,
+          grid,
+          geocode,
+          version: '',
+        },
         ...{ source: 'raw', start: i, end: i, platform: null, coverage: 100, cloudCover: null },
         ...{ groups: [], footprint: [], derivedFrom: [], createdAt: 0 },
       }));
