@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ObjectStore, Storage } from '../storage/index.js';
 import { draining, joined, left, loaded, type NewNode, rebalanced, removed } from './assign.js';
 import { logCopy, writeCheckpoint } from './checkpoint.js';
-import { claim, forgetDoneClaims } from './claims.js';
+import { claim, forgetClaimsOf, forgetDoneClaims, holderOf } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
 import { enterCluster, foundCluster } from './cluster-document.js';
 import { CommitLog } from './commit-log.js';
@@ -106,7 +106,9 @@ export class Cluster {
     });
     try {
       const { dir, catalogue } = storage;
-      const holder = `${member.id} at ${member.url}`;
+      // No other process has this node's id: whoever claimed by it is dead.
+      await forgetClaimsOf(coordination, member.id);
+      const holder = holderOf(member);
       const shared = { coordination, log, objects, replica, prefixLengths };
       storage.enterCluster(new ClusterClaims({ dir, catalogue, holder, ...shared }), objects);
       await replica.catchUp();
