@@ -2,12 +2,12 @@
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
-import { type ClusterConfig, type OpenCluster, openCluster } from './dht/index.js';
+import { type ClusterConfig, localOwners, type OpenCluster, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
 import { Imagery } from './imagery/index.js';
 import { IngestWorkers, ingestProcess } from './ingest/index.js';
 import { Jobs, verifyProcess } from './jobs/index.js';
-import { clusterFinder, localFinder } from './query/index.js';
+import { TileFinder } from './query/index.js';
 import { Storage } from './storage/index.js';
 import { trainProcess } from './training/index.js';
 import { version } from './version.js';
@@ -69,10 +69,11 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data, { reserve });
   const cluster = config.cluster && (await joinCluster(storage, config.cluster));
-  const finder = cluster ? clusterFinder(storage, cluster.cluster, cluster.peers) : localFinder(storage);
+  const owners = cluster?.owners ?? localOwners(storage.index);
+  const finder = new TileFinder(storage, owners);
   const workers = new IngestWorkers(cores, memory);
   const wrangle = { storage, workers: new WrangleWorkers(cores) };
-  const imagery = new Imagery({ storage, cores });
+  const imagery = new Imagery({ storage, finder, owners, cores });
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel, allowedFolders }),
     fillProcess(wrangle),

@@ -101,6 +101,15 @@ export async function listClaims(store: CoordinationStore, prefix: string): Prom
   return gets[0]!.kvs.map(claimStateOf);
 }
 
+/** Ends the claims of a holder that is surely gone, so that nobody waits for its leases. */
+export async function endClaimsOf(store: CoordinationStore, holder: string): Promise<void> {
+  for (const { name, fence, ...state } of await listClaims(store, '')) {
+    if (state.holder !== holder || state.done !== undefined) continue;
+    const key = claimKeyOf(name);
+    await compareAndSet(store, { key, value: undefined, revision: fence });
+  }
+}
+
 /**
  * Deletes the marks of done claims up to commit `upTo`, when a checkpoint holds their commits. Returns how many. What is claimed
  * again meanwhile stays.

@@ -27,6 +27,7 @@ import {
 import type { CommitLog } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
 import { collectionChanged, outcomeUnknown } from './errors.js';
+import { Histogram } from './histogram.js';
 import type { Replica } from './replica.js';
 import { encodeSegment } from './segment.js';
 import { SlotSet } from './slot-set.js';
@@ -53,6 +54,8 @@ const PATIENCE = 60_000;
 const COPY_AGAIN = 500;
 /** Of a commit that changes a collection's record, while others do. */
 const MOST_TRIES = 20;
+/** Bounds of the classes that commits are counted in, seconds. */
+const COMMIT_TIMES = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** Files on their way to the store at once. */
 const LANES = 16;
 
@@ -62,7 +65,14 @@ const LANES = 16;
  * that was acknowledged before.
  */
 export class ClusterClaims implements Claims {
+  /** From the records of a commit to its acknowledgement, seconds. */
+  readonly commitTimes = new Histogram(COMMIT_TIMES);
+
   constructor(private readonly options: ClusterClaimsOptions) {}
+
+  get prefixLengths(): PrefixLengths {
+    return this.options.prefixLengths;
+  }
 
   get catalogue(): Catalogue {
     return this.options.catalogue;
@@ -124,6 +134,7 @@ export class ClusterClaims implements Claims {
   /** False where another has changed the collection that this commit was to change. */
   private async tryCommit(held: HeldClaim, commit: Commit): Promise<boolean> {
     const { log, objects, replica, prefixLengths } = this.options;
+    const begun = performance.now();
     const change = commit.edits?.find((edit): edit is CollectionEdit => edit.table === 'collections');
     const collection = change ? await this.changeKey(change, held) : await this.keyOf(commit);
     if (collection === 'changed') return false;
@@ -137,6 +148,7 @@ export class ClusterClaims implements Claims {
       // With these copies and the manifest of a checkpoint, the log can be rebuilt.
       const copy = JSON.stringify({ seq, ...entry, claim: held.name, fence: held.fence });
       await Promise.all([this.putCopy(seq, copy), replica.waitFor(seq, PATIENCE)]);
+      this.commitTimes.observe((performance.now() - begun) / 1e3);
       return true;
     } catch (error) {
       if (change && collectionChanged.is(error)) return false;

@@ -1,27 +1,34 @@
 /** A node's part in a cluster: it joins, owns slots, follows the log, and sees to it that others' slots have living owners. */
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ObjectStore, Storage } from '../storage/index.js';
-import { draining, joined, left, loaded, type NewNode, rebalanced, removed } from './assign.js';
-import { logCopy, writeCheckpoint } from './checkpoint.js';
+import {
+  draining,
+  joined,
+  left,
+  loaded,
+  type NewNode,
+  rebalanced,
+  removed,
+  type SlotBytes,
+} from './assign.js';
+import { writeCheckpoint } from './checkpoint.js';
 import { claim, forgetClaimsOf, forgetDoneClaims, holderOf } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
-import { enterCluster, foundCluster } from './cluster-document.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
-import { claimed, clusterDocumentDamaged, logBehindStore, otherCluster } from './errors.js';
-import { type Member, type MembersChange, Membership, watchMembers } from './membership.js';
-import type { Peer } from './peers.js';
+import { bytesUnknown, claimed, otherCluster, unknownNode } from './errors.js';
+import type { Histogram } from './histogram.js';
+import { identityOf, requireWholeLog } from './identity.js';
+import { listMembers, type Member, type MembersChange, Membership, watchMembers } from './membership.js';
+import { type Moves, movesBetween } from './moves.js';
+import type { Peer, Peers } from './peers.js';
 import { emptyPlacement, isTakenOver, type Placement, slotsOfNode } from './placement.js';
 import { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement-store.js';
 import { formatPlacement, parsePlacement } from './placement-text.js';
 import { Replica } from './replica.js';
-import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from './slots.js';
+import type { PrefixLengths } from './slots.js';
+import { type Survey, Surveyor } from './survey.js';
 
-/** Of the values in the coordination store and of the objects in the tile store. */
-const FORMAT = 1;
-/** Object that says whose tile store it is. */
-const IDENTITY = 'cluster.json';
 /** Slots that are loaded together: commits wait meanwhile. */
 const CHUNK = 1024;
 /** Between two changes of the placement by one node, ms. */
@@ -36,6 +43,9 @@ const CHECKPOINT_TIME = 10 * 60_000;
 const CHECKPOINT_LOOK = 10_000;
 /** Members act one after another, so that mostly one does. */
 const TURN = 2000;
+/** How long nodes are waited for that tell what they hold, where the placement hangs on it, and where somebody looks, ms. */
+const SURVEY = 5000;
+const GLANCE = 1000;
 
 export interface ClusterOptions {
   /** This node, as it tells the others. */
@@ -43,6 +53,8 @@ export interface ClusterOptions {
   storage: Storage;
   objects: ObjectStore;
   coordination: CoordinationStore;
+  /** By which other nodes are asked how many bytes their slots have; without it, slots count by their number. */
+  peers?: Peers;
   /** Owners of each slot, where the cluster is new. */
   owners: number;
   grace?: number;
@@ -75,6 +87,8 @@ export class Cluster {
   private checkpoint = { seq: 0, seen: performance.now() };
   private again = false;
   private swapped = -Infinity;
+  private readonly surveyor: Surveyor;
+  private claims!: ClusterClaims;
 
   private constructor(
     private readonly options: ClusterOptions,
@@ -84,6 +98,7 @@ export class Cluster {
     readonly prefixLengths: PrefixLengths,
   ) {
     this.log = log;
+    this.surveyor = new Surveyor(options.member.id, replica, options.peers);
   }
 
   /**
@@ -110,9 +125,13 @@ export class Cluster {
       await forgetClaimsOf(coordination, member.id);
       const holder = holderOf(member);
       const shared = { coordination, log, objects, replica, prefixLengths };
-      storage.enterCluster(new ClusterClaims({ dir, catalogue, holder, ...shared }), objects);
+      cluster.claims = new ClusterClaims({ dir, catalogue, holder, ...shared });
+      storage.enterCluster(cluster.claims, objects);
       await replica.catchUp();
-      await cluster.change((placement) => joined(placement, nodeOf(member)));
+      await cluster.changeByBytes((placement, bytes) =>
+        // Whoever drains it has not said that it shall stay.
+        isDraining(placement, member.id) ? placement : joined(placement, nodeOf(member), bytes),
+      );
       cluster.start();
       return cluster;
     } catch (error) {
@@ -145,14 +164,48 @@ export class Cluster {
     return slotsOfNode(this.current, this.self, 'available').every((slot) => this.replica.holds(slot));
   }
 
-  /** A node gives its slots to others and gets none. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE. */
-  async drain(node: string): Promise<void> {
-    await this.change((placement) => draining(placement, node));
+  /** How long the commits of this node take. */
+  get commitTimes(): Histogram {
+    return this.claims.commitTimes;
   }
 
-  /** Spreads the slots anew by the bytes that they hold. */
-  async rebalance(bytes: ArrayLike<number>): Promise<void> {
-    await this.change((placement) => rebalanced(placement, bytes));
+  /** A node gives its slots to others and gets none. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE. */
+  async drain(node: string): Promise<void> {
+    await this.changeByBytes((placement, bytes) => draining(placement, node, bytes));
+  }
+
+  /** A node that drains takes slots again. Throws TW_DHT_UNKNOWN_NODE. */
+  async rejoin(node: string): Promise<void> {
+    await this.changeByBytes((placement, bytes) => {
+      const known = placement.nodes.find(({ id }) => id === node);
+      if (!known) throw unknownNode(node);
+      const { id, zone, weight } = known;
+      return joined(placement, { id, zone, weight }, bytes);
+    });
+  }
+
+  /**
+   * Spreads the slots anew by the bytes that they hold; with `dryRun` it tells only what that would move. Throws
+   * TW_DHT_BYTES_UNKNOWN where no node tells of some slots.
+   */
+  async rebalance({ dryRun = false } = {}): Promise<Moves> {
+    const { bytes, unmeasured } = await this.survey(SURVEY);
+    if (unmeasured > 0) throw bytesUnknown(unmeasured);
+    let moves = movesBetween(this.current, rebalanced(this.current, bytes), bytes);
+    if (!dryRun)
+      await this.change((placement) => {
+        const after = rebalanced(placement, bytes);
+        moves = movesBetween(placement, after, bytes);
+        return after;
+      });
+    return moves;
+  }
+
+  /** What the nodes hold, and how far each has followed the log. */
+  async survey(patience = GLANCE): Promise<Survey> {
+    const known = this.members.length > 0;
+    const members = known ? this.members : await listMembers(this.options.coordination);
+    return this.surveyor.survey(members, patience);
   }
 
   /** No member any more; what this node owns stays its own for the grace period. */
@@ -169,6 +222,10 @@ export class Cluster {
   private start(): void {
     const { coordination, onFailure } = this.options;
     this.replica.start();
+    // What others ask for later is counted now.
+    this.replica.bytesBySlot().catch((error) => {
+      if (!this.closing.signal.aborted) onFailure(error);
+    });
     this.lookForCheckpoint();
     this.watches.push(
       watchPlacement(coordination, (stored) => this.see(stored), onFailure),
@@ -294,7 +351,7 @@ export class Cluster {
       this.missing.set(id, since);
       const due = since + grace + rank * TURN - performance.now();
       if (due > 0) next = Math.min(next, due);
-      else await this.change((placement) => removed(placement, id));
+      else await this.changeByBytes((placement, bytes) => removed(placement, id, bytes));
     }
     return next;
   }
@@ -319,6 +376,15 @@ export class Cluster {
 
   private get mayChange(): boolean {
     return performance.now() - this.swapped >= SWAP_INTERVAL;
+  }
+
+  /** A change of the stored placement that hangs on the bytes of slots; nodes are asked only where something changes. */
+  private async changeByBytes(to: (placement: Placement, bytes?: SlotBytes) => Placement): Promise<void> {
+    const stored = await readPlacement(this.options.coordination);
+    const before = stored && parsePlacement(stored.text);
+    const isSame = before !== undefined && to(before) === before;
+    const bytes = isSame || !stored ? undefined : (await this.survey(SURVEY)).bytes;
+    await this.change((placement) => to(placement, bytes));
   }
 
   /** Changes the stored placement, at most once a second. */
@@ -348,50 +414,7 @@ export class Cluster {
 
 const POLL = 100;
 
+const isDraining = ({ nodes }: Placement, node: string) =>
+  nodes.some(({ id, draining }) => id === node && draining);
+
 const nodeOf = ({ id, zone, weight }: Member): NewNode => ({ id, zone, weight });
-
-interface Identity {
-  id: string;
-  prefixLengths: PrefixLengths;
-}
-
-/** Whose tile store it is. One that is empty becomes the coordination store's cluster's, which is made where there is none. */
-async function identityOf(
-  objects: ObjectStore,
-  coordination: CoordinationStore,
-  log: CommitLog,
-): Promise<Identity> {
-  if (await objects.head(IDENTITY)) {
-    const { id, prefixLengths } = parseIdentity(await objects.get(IDENTITY), objects.url);
-    await enterCluster(coordination, { id, format: FORMAT, prefixLengths: { ...prefixLengths } });
-    return { id, prefixLengths };
-  }
-  const proposed = { id: randomUUID(), format: FORMAT, prefixLengths: { ...DEFAULT_PREFIX_LENGTHS } };
-  const found = await foundCluster(coordination, proposed);
-  const { head } = await log.readSince(0, 1);
-  if (head > 0)
-    throw clusterDocumentDamaged(objects.url, `it is missing, though the cluster has ${head} commits`);
-  const identity = { id: found.id, prefixLengths: found.prefixLengths };
-  // Nodes that start at the same time all write the same.
-  await objects.put(IDENTITY, Buffer.from(JSON.stringify(identity)));
-  return parseIdentity(Buffer.from(JSON.stringify(identity)), objects.url);
-}
-
-function parseIdentity(bytes: Buffer, url: string): Identity {
-  let found: Partial<Identity>;
-  try {
-    found = JSON.parse(bytes.toString()) as Partial<Identity>;
-  } catch (error) {
-    throw clusterDocumentDamaged.because(error, url, 'it is no JSON');
-  }
-  const { id, prefixLengths } = found;
-  if (typeof id !== 'string' || !prefixLengths)
-    throw clusterDocumentDamaged(url, 'it has no id or no prefix lengths');
-  return { id, prefixLengths };
-}
-
-/** Throws TW_DHT_LOG_BEHIND_STORE where the store has commits that the log does not know. */
-async function requireWholeLog(log: CommitLog, objects: ObjectStore): Promise<void> {
-  const { head } = await log.readSince(0, 1);
-  if (await objects.head(logCopy(head + 1))) throw logBehindStore(objects.url, head);
-}

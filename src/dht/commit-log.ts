@@ -176,6 +176,16 @@ export class CommitLog {
     return kv && decodeCheckpoint(kv);
   }
 
+  /** The number of the last commit, and of the last one that the checkpoint holds: the log has those between. */
+  async extent(patience = PATIENCE): Promise<{ head: number; checkpoint: number }> {
+    const { gets } = await this.store.read([{ key: HEAD }, { key: CHECKPOINT }], { patience });
+    const checkpoint = only(gets[1]!);
+    return {
+      head: headOf(only(gets[0]!)).seq,
+      checkpoint: checkpoint ? decodeCheckpoint(checkpoint).seq : 0,
+    };
+  }
+
   /**
    * Replaces the checkpoint `expected` (undefined: there is none) and deletes the entries that the new one holds. False where another
    * has moved it.

@@ -13,6 +13,7 @@ export { writeCheckpoint } from './checkpoint.js';
 export * from './claims.js';
 export { Cluster, type ClusterOptions } from './cluster.js';
 export { type ClusterDocument, enterCluster } from './cluster-document.js';
+export { ClusterOwners, OWNERS_PATH, type OwnerRequest } from './cluster-owners.js';
 export {
   type CollectionKey,
   changeCollection,
@@ -29,8 +30,21 @@ export { LevelStore } from './coordination/level-store.js';
 export type { CoordinationStore, Watch } from './coordination/store.js';
 export { coveredSlots, everySlot } from './covered-slots.js';
 export * from './errors.js';
+export type { Histogram } from './histogram.js';
 export * from './membership.js';
+export { type MovedIn, type MoveInOptions, type MoveInProgress, moveIn } from './move-in.js';
+export { type Amount, type Moves, movesBetween, type NodeMoves, sharesOf } from './moves.js';
 export { type ClusterConfig, type OpenCluster, openCluster } from './open-cluster.js';
+export {
+  type Answering,
+  type Answers,
+  type Asking,
+  type Bounds,
+  EVERYTHING,
+  localOwners,
+  type Owners,
+  type Share as OwnerShare,
+} from './owners.js';
 export { CHECKSUM, MESSAGE_TYPE, type Peer, Peers } from './peers.js';
 export {
   answeringOwners,
@@ -50,3 +64,4 @@ export { verifySignature } from './signature.js';
 export { SlotSet } from './slot-set.js';
 export { slotTest } from './slot-test.js';
 export { DEFAULT_PREFIX_LENGTHS, type PrefixLengths, SLOTS, slotOf, slotOfScene } from './slots.js';
+export { type Holding, holdingOf, SURVEY_PATH, type Survey } from './survey.js';

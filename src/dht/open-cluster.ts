@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { openObjectStore, type Storage } from '../storage/index.js';
 import { Cluster } from './cluster.js';
+import { ClusterOwners } from './cluster-owners.js';
 import { EtcdStore } from './coordination/etcd-store.js';
 import { LevelStore } from './coordination/level-store.js';
 import { Peers } from './peers.js';
@@ -26,6 +27,7 @@ export interface ClusterConfig {
 
 export interface OpenCluster {
   cluster: Cluster;
+  owners: ClusterOwners;
   peers: Peers;
   secret: string;
   close(): Promise<void>;
@@ -53,12 +55,20 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     objects.close();
   };
   try {
-    const cluster = await Cluster.join({ member, storage, objects, coordination, owners, onFailure });
+    const cluster = await Cluster.join({
+      member,
+      storage,
+      objects,
+      coordination,
+      peers,
+      owners,
+      onFailure,
+    });
     const close = async () => {
       await cluster.close();
       await closeRest();
     };
-    return { cluster, peers, secret, close };
+    return { cluster, owners: new ClusterOwners(storage, cluster, peers), peers, secret, close };
   } catch (error) {
     await closeRest();
     throw error;

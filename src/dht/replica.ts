@@ -6,6 +6,7 @@ import type { Watch } from './coordination/store.js';
 import { replicaBehind } from './errors.js';
 import { Folded } from './fold.js';
 import { readSegment } from './segment.js';
+import { SlotBytes } from './slot-bytes.js';
 import { SlotSet } from './slot-set.js';
 import { slotTest } from './slot-test.js';
 import type { PrefixLengths } from './slots.js';
@@ -39,12 +40,15 @@ export class Replica {
   private waiters: Waiter[] = [];
   private watch: Watch | undefined;
   private readonly own = new Map<string, Commit>();
+  private readonly measured: SlotBytes;
 
   private constructor(
     private readonly options: ReplicaOptions,
     private seq: number,
     private held: SlotSet,
-  ) {}
+  ) {
+    this.measured = new SlotBytes(options.storage, options.prefixLengths);
+  }
 
   /** Of a folder that has been in the cluster before, or of an empty one. */
   static async open(options: ReplicaOptions): Promise<Replica> {
@@ -63,8 +67,27 @@ export class Replica {
     return this.held.has(slot);
   }
 
+  /** How many slots are here. */
+  get size(): number {
+    return this.held.size;
+  }
+
   get slots(): number[] {
     return [...this.held];
+  }
+
+  /** Bytes of the tiles of each slot that is here. The first call reads all records, later ones none. */
+  async bytesBySlot(): Promise<ArrayLike<number>> {
+    if (!this.measured.bytes) {
+      const { counted } = await this.inTurn(async () => ({ counted: this.measured.begin() }));
+      await counted;
+    }
+    return this.measured.bytes!;
+  }
+
+  /** The same, where they are counted. */
+  get countedBytes(): ArrayLike<number> | undefined {
+    return this.measured.bytes;
   }
 
   /** Follows the log from now on. */
@@ -166,7 +189,9 @@ export class Replica {
   private async replicate(applied: number, commit: Commit, held = this.held): Promise<void> {
     const { storage, cluster } = this.options;
     const state: ReplicaRecord = { cluster, applied, slots: held.toText() };
+    const change = await this.measured.changeOf(commit);
     await storage.replicate(state, commit);
+    this.measured.apply(change);
     this.seq = applied;
     this.held = held;
     const due = this.waiters.filter(({ seq }) => seq <= applied);

@@ -1,4 +1,4 @@
-export { Catalogue, type Change } from './catalogue.js';
+export { Catalogue, type Change, sceneKey } from './catalogue.js';
 export type { Claim, Claims } from './claims.js';
 export { ColumnIndex } from './column-index.js';
 export type { Commit, RecordEdit } from './commit.js';
@@ -6,13 +6,13 @@ export { DataFolder, readLock } from './data-folder.js';
 export { DerivedWrite } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';
 export { writeSynced } from './durable.js';
-export { asStorageError, collectionFixed, storageLocked } from './errors.js';
+export { asStorageError, collectionFixed, storageCorrupt, storageLocked, storeCorrupt } from './errors.js';
 export { inLanes } from './in-lanes.js';
 export type { IndexPage, IndexQuery, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
-export type { TileVersion } from './layout.js';
+export { modelFile, type TileVersion, tileFile } from './layout.js';
 export type { NewModel } from './model-write.js';
-export { derivedTileId, newVersion } from './names.js';
+export { derivedTileId, newVersion, tileId } from './names.js';
 export type {
   Cancellable,
   Content,

@@ -1,8 +1,9 @@
 import { Command } from 'commander';
 import { flag, type TargetOptions, withTarget } from '../options.js';
-import { count, print, printJson, table } from '../output.js';
+import { count, print, printJson, size, table } from '../output.js';
 import type { OpenTarget } from '../target.js';
 import { openTarget } from '../target.js';
+import { joinCommand } from './node-join.js';
 
 export function nodeCommand(): Command {
   const command = new Command('node').description('the nodes of a cluster');
@@ -13,14 +14,29 @@ export function nodeCommand(): Command {
       at(flags, async ({ client }) => {
         const { nodes } = await client.nodes();
         if (flags.format === 'json') return printJson({ nodes });
-        const rows = nodes.map(({ id, url, zone, slots, running, draining }) => [
+        const rows = nodes.map(({ id, url, zone, slots, states, bytes, share, lag, running, draining }) => [
           id,
           url ?? '-',
           zone ?? '-',
           String(slots),
+          states ? `${states.initializing}/${states.leaving}` : '-',
+          bytes === undefined ? '-' : size(bytes),
+          share === undefined ? '-' : `${(100 * share).toFixed(1)} %`,
+          lag === undefined ? '-' : String(lag),
           `${running ? 'running' : 'away'}${draining ? ', draining' : ''}`,
         ]);
-        for (const line of table([['node', 'address', 'zone', 'slots', 'state'], ...rows])) print(line);
+        const head = [
+          'node',
+          'address',
+          'zone',
+          'slots',
+          'loading/leaving',
+          'bytes',
+          'share',
+          'lag',
+          'state',
+        ];
+        for (const line of table([head, ...rows])) print(line);
         print(count(nodes.length, 'node'));
       }),
     ),
@@ -52,6 +68,38 @@ export function nodeCommand(): Command {
         const answer = await client.drain(id);
         if (flags.format === 'json') return printJson(answer);
         print(`node ${id} gives its slots to the others; when "node list" shows 0 slots for it, stop it`);
+      }),
+    ),
+  );
+  command.addCommand(joinCommand());
+
+  const rebalance = new Command('rebalance')
+    .description('spread the slots anew, so that each node holds its share of the bytes')
+    .addOption(flag('--dry-run', 'tell what would move, and move nothing'));
+  command.addCommand(
+    withTarget(rebalance).action((flags: TargetOptions & { dryRun?: boolean }) =>
+      at(flags, async ({ client }) => {
+        const answer = await client.rebalance(flags.dryRun ?? false);
+        if (flags.format === 'json') return printJson(answer);
+        const { nodes, moved, least, deviation, dryRun } = answer;
+        const rows = nodes.map(({ id, share, before, after, takes, gives }) => [
+          id,
+          `${(100 * share).toFixed(1)} %`,
+          size(before.bytes),
+          size(after.bytes),
+          `${takes.slots} (${size(takes.bytes)})`,
+          `${gives.slots} (${size(gives.bytes)})`,
+        ]);
+        const head = ['node', 'share', 'bytes now', 'bytes then', 'slots to take', 'slots to give'];
+        for (const line of table([head, ...rows])) print(line);
+        const what = `${count(moved.slots, 'slot')} of ${size(moved.bytes)}`;
+        print(
+          `${dryRun ? `${what} would move` : `${what} move`}; the least for the same result is ${size(least)}`,
+        );
+        const { before, after } = deviation;
+        print(
+          `standard deviation from the shares: ${before.toFixed(2)} % before, ${after.toFixed(2)} % after`,
+        );
       }),
     ),
   );
