@@ -30,6 +30,8 @@ export interface NodeConfig {
   cloudModel?: string;
   /** Bytes of the data folder's disk that are left free; 0 for none. By default 2 % of it, 2 GB at most. */
   reserve?: number;
+  /** Where the node has a shared store: bytes that files of tiles may take here; all but the reserve by default. */
+  cache?: number;
   /** Token that writes and jobs must carry over HTTP. */
   token?: string;
   /** Token that reads must carry; without one they are open. */
@@ -64,10 +66,10 @@ export interface TilewrightNode {
 const MAX_UPLOAD = 20e9;
 
 export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
-  const { data, memory, cores, reserve, cloudModel, allowFolders = [], log = false, resume } = config;
+  const { data, memory, cores, reserve, cache, cloudModel, allowFolders = [], log = false, resume } = config;
   const { token, readToken, rateLimit, maxUpload = MAX_UPLOAD } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
-  const storage = await Storage.open(data, { reserve });
+  const storage = await Storage.open(data, { reserve, cache });
   const cluster = config.cluster && (await joinCluster(storage, config.cluster));
   const owners = cluster?.owners ?? localOwners(storage.index);
   const finder = new TileFinder(storage, owners);

@@ -143,6 +143,44 @@ export const manifestDamaged = defineError(
   (name: string, detail: string) => `the checkpoint manifest ${name} cannot be read: ${detail}`,
 );
 
+export const copyDamaged = defineError(
+  'TW_DHT_COPY_DAMAGED',
+  500,
+  'The copy of a log entry in the tile store is damaged. Restore it from a copy of the store.',
+  (name: string, detail: string) => `the copy ${name} of a log entry cannot be used: ${detail}`,
+);
+
+export const copiesMissing = defineError(
+  'TW_DHT_COPIES_MISSING',
+  500,
+  'The tile store lacks copies of log entries, so that etcd cannot be rebuilt from it as a whole. Restore `catalogue/log/` from a copy of the store.',
+  (url: string, seq: number, last: number) =>
+    `${url} has commits up to number ${last}, but number ${seq} is neither in a whole checkpoint nor among the copies of the log; nothing was written`,
+);
+
+export const stillRunning = defineError(
+  'TW_DHT_STILL_RUNNING',
+  409,
+  'etcd is rebuilt only while no node of the cluster runs. Stop them all first.',
+  (nodes: string) => `nodes of the cluster run: ${nodes}; stop all of them first`,
+);
+
+export const notEmpty = defineError(
+  'TW_DHT_NOT_EMPTY',
+  409,
+  'etcd has keys of this cluster already, and only an etcd without them is rebuilt from the store. If it was restored from an old copy, delete the keys first (`etcdctl del --prefix /tilewright/NAME/`).',
+  (key: string, count: number) =>
+    `etcd has ${count} keys of a cluster of this name, such as ${key}; where they are of an old copy, delete them first (etcdctl del --prefix)`,
+);
+
+export const logRestored = defineError(
+  'TW_DHT_LOG_RESTORED',
+  409,
+  'etcd was rebuilt from the tile store while this node was cut off from it, so that what the node holds may not be what the log says. Start it again.',
+  (id: string) =>
+    `etcd was rebuilt while node ${id} was cut off; the node has left the cluster, so start it again`,
+);
+
 export const replicaBehind = defineError(
   'TW_DHT_BEHIND',
   409,
@@ -161,9 +199,9 @@ export const clusterDocumentDamaged = defineError(
 export const logBehindStore = defineError(
   'TW_DHT_LOG_BEHIND_STORE',
   409,
-  'The tile store holds commits that etcd does not know: etcd has lost its data, or was restored from an old copy. Rebuild it from the store before nodes are started.',
+  'The tile store holds commits that etcd does not know: etcd has lost its data, or was restored from an old copy. Rebuild it from the store before nodes are started: `tilewright node restore`.',
   (url: string, head: number) =>
-    `${url} holds commits after number ${head}, where the log of etcd ends; rebuild etcd from the store first`,
+    `${url} holds commits after number ${head}, where the log of etcd ends; rebuild etcd from the store first by "tilewright node restore"`,
 );
 
 export const foreignNode = defineError(

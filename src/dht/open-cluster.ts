@@ -6,6 +6,7 @@ import { ClusterOwners } from './cluster-owners.js';
 import { EtcdStore } from './coordination/etcd-store.js';
 import { LevelStore } from './coordination/level-store.js';
 import { Peers } from './peers.js';
+import { type RestoreReport, restoreCoordination } from './restore.js';
 
 export interface ClusterConfig {
   /** Shared store of tiles: `s3://bucket/prefix` or `file:///folder`. */
@@ -72,5 +73,21 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
   } catch (error) {
     await closeRest();
     throw error;
+  }
+}
+
+/** Rebuilds the keys of a cluster in etcd from its tile store: see `restoreCoordination`. */
+export async function restoreCluster({
+  store,
+  etcd,
+  name,
+}: Pick<ClusterConfig, 'store' | 'etcd' | 'name'>): Promise<RestoreReport> {
+  const objects = await openObjectStore(store);
+  const coordination = new EtcdStore(etcd, name);
+  try {
+    return await restoreCoordination(coordination, objects);
+  } finally {
+    await coordination.close();
+    objects.close();
   }
 }

@@ -1,7 +1,7 @@
 export { Catalogue, type Change, sceneKey } from './catalogue.js';
 export type { Claim, Claims } from './claims.js';
 export { ColumnIndex } from './column-index.js';
-export type { Commit, RecordEdit } from './commit.js';
+export { type Commit, type RecordEdit, supersededFolders } from './commit.js';
 export { DataFolder, readLock } from './data-folder.js';
 export { DerivedWrite } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';
@@ -10,7 +10,7 @@ export { asStorageError, collectionFixed, storageCorrupt, storageLocked, storeCo
 export { inLanes } from './in-lanes.js';
 export type { IndexPage, IndexQuery, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
-export { modelFile, type TileVersion, tileFile } from './layout.js';
+export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from './layout.js';
 export type { NewModel } from './model-write.js';
 export { derivedTileId, newVersion, tileId } from './names.js';
 export type {
