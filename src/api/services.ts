@@ -1,4 +1,4 @@
-import type { Cluster, ClusterOwners } from '../dht/index.js';
+import type { Cluster, ClusterOwners, Peers } from '../dht/index.js';
 import type { Imagery } from '../imagery/index.js';
 import type { Jobs, Process } from '../jobs/index.js';
 import type { TileFinder } from '../query/index.js';
@@ -9,6 +9,7 @@ export interface ClusterService {
   cluster: Cluster;
   /** How it asks the others, and answers them. */
   owners: ClusterOwners;
+  peers: Pick<Peers, 'failures'>;
   /** That nodes share. */
   secret: string;
 }

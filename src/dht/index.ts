@@ -30,8 +30,17 @@ export { LevelStore } from './coordination/level-store.js';
 export type { CoordinationStore, Watch } from './coordination/store.js';
 export { coveredSlots, everySlot } from './covered-slots.js';
 export * from './errors.js';
+export type { Histogram } from './histogram.js';
 export * from './membership.js';
-export { type ClusterConfig, type OpenCluster, openCluster } from './open-cluster.js';
+export { type MovedIn, type MoveInOptions, type MoveInProgress, moveIn } from './move-in.js';
+export { type Amount, type Moves, movesBetween, type NodeMoves, sharesOf } from './moves.js';
+export {
+  type ClusterConfig,
+  GREETING_PATH,
+  type OpenCluster,
+  openCluster,
+  restoreCluster,
+} from './open-cluster.js';
 export {
   type Answering,
   type Answers,
@@ -56,8 +65,10 @@ export {
 } from './placement.js';
 export * from './placement-store.js';
 export { formatPlacement, parsePlacement } from './placement-text.js';
+export type { RestoreReport } from './restore.js';
 export { type Route, routeTo, type Share } from './routing.js';
 export { verifySignature } from './signature.js';
 export { SlotSet } from './slot-set.js';
 export { slotTest } from './slot-test.js';
 export { DEFAULT_PREFIX_LENGTHS, type PrefixLengths, SLOTS, slotOf, slotOfScene } from './slots.js';
+export { type Holding, holdingOf, SURVEY_PATH, type Survey } from './survey.js';

@@ -26,9 +26,8 @@ export function routeTo(
 ): Route {
   const shares = new Map<string, number[]>();
   const unanswered: number[] = [];
-  // Often all slots there are: nothing is made for each.
   for (const slot of slots) {
-    const node = nodeFor(ownersOf[slot]!, self, avoided, shares);
+    const node = askedFor(ownersOf[slot]!, self, avoided, shares);
     if (node === undefined) unanswered.push(slot);
     else {
       const share = shares.get(node);
@@ -39,22 +38,24 @@ export function routeTo(
   return { shares: [...shares].map(([node, share]) => ({ node, slots: share })), unanswered };
 }
 
-const ANSWERING: OwnerState[] = ['available', 'leaving'];
-
-function nodeFor(
+/** A search may ask for every slot, so nothing is made anew for each of them. */
+function askedFor(
   owners: readonly Owner[],
   self: string,
   avoided: ReadonlySet<string>,
-  shares: ReadonlyMap<string, unknown>,
+  asked: ReadonlyMap<string, unknown>,
 ): string | undefined {
   let first: string | undefined;
-  let asked: string | undefined;
-  for (const state of ANSWERING)
-    for (const owner of owners) {
-      if (owner.state !== state || avoided.has(owner.node)) continue;
-      if (owner.node === self) return self;
-      first ??= owner.node;
-      if (shares.has(owner.node)) asked ??= owner.node;
+  let known: string | undefined;
+  for (const wanted of ANSWERING)
+    for (const { node, state } of owners) {
+      if (state !== wanted || avoided.has(node)) continue;
+      if (node === self) return self;
+      first ??= node;
+      if (known === undefined && asked.has(node)) known = node;
     }
-  return asked ?? first;
+  return known ?? first;
 }
+
+/** In the order in which they should be asked. */
+const ANSWERING: readonly OwnerState[] = ['available', 'leaving'];

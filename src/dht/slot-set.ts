@@ -42,24 +42,24 @@ export class SlotSet {
     return this.count <= 64 ? [...this].join(',') : `z${deflateRawSync(this.bits).toString('base64')}`;
   }
 
+  private static ofBits(bits: Uint8Array): SlotSet {
+    const set = new SlotSet();
+    set.bits.set(bits);
+    for (let byte of bits) for (; byte > 0; byte &= byte - 1) set.count++;
+    return set;
+  }
+
   /** What `toText` has given. Throws TW_DHT_BAD_SLOTS. */
   static fromText(text: string): SlotSet {
     if (text === '') return new SlotSet();
-    if (text.startsWith('z')) return SlotSet.fromBits(inflated(text));
+    if (text.startsWith('z')) return SlotSet.ofBits(bitsOf(text));
     const slots = text.split(',').map(Number);
     if (!/^\d{1,5}(,\d{1,5})*$/.test(text) || slots.some((slot) => slot >= SLOTS)) throw badSlots(text);
     return new SlotSet(slots);
   }
-
-  private static fromBits(bits: Uint8Array): SlotSet {
-    const set = new SlotSet();
-    set.bits.set(bits);
-    for (let byte of bits) for (; byte !== 0; byte &= byte - 1) set.count++;
-    return set;
-  }
 }
 
-function inflated(text: string): Buffer {
+function bitsOf(text: string): Uint8Array {
   let bits: Buffer;
   try {
     bits = inflateRawSync(Buffer.from(text.slice(1), 'base64'), { maxOutputLength: SLOTS / 8 });

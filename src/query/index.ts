@@ -11,6 +11,7 @@ export { toCql2Json } from './cql2/write-json.js';
 export { unanswered } from './errors.js';
 export { all, type Filter, rawUnlessAsked } from './filter/filter.js';
 export { type FoundTiles, type Partly, partly, TileFinder } from './finder.js';
+export { JsonBytes } from './json-bytes.js';
 export { keptUntilChange } from './kept-until-change.js';
 export { longitudeFirst } from './longitude-first.js';
 export { parseBbox } from './parse-bbox.js';

@@ -15,7 +15,7 @@ const placements = fc.array(fc.uniqueArray(owner, { maxLength: 3, selector: ({ n
 test('each slot goes to one that can answer, to the node itself where it can', () => {
   fc.assert(
     fc.property(placements, nodes, fc.uniqueArray(nodes, { maxLength: 2 }), (slots, self, away) => {
-      const avoided = new Set(away);
+      const avoided = new Set<string>(away);
       const { shares, unanswered } = routeTo({ slots }, slots.keys(), self, avoided);
       const nodeOf = new Map(shares.flatMap(({ node, slots }) => slots.map((slot) => [slot, node] as const)));
       assert.equal(new Set(shares.map(({ node }) => node)).size, shares.length);

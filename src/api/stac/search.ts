@@ -5,6 +5,7 @@ import {
   filterBody,
   filterQuery,
   itemWriter,
+  JsonBytes,
   parseFilter,
   parseSort,
   searchOf,
@@ -41,6 +42,15 @@ const searchQuery = object({ ...filterQuery, ...paging, sortby: text, fields: te
 const { ids: _ids, ...itemsProperties } = searchQuery.properties as Record<string, object>;
 const itemsQuery = object(itemsProperties);
 
+/** Of most Items, with 13 bands or fewer. */
+const ITEM_BYTES = 8192;
+
+/** A tile and its collection. */
+interface Feature {
+  tile: TileRecord;
+  record: CollectionRecord;
+}
+
 export async function searchRoutes(
   server: FastifyInstance,
   { services: { storage, finder } }: { services: Services },
@@ -66,16 +76,18 @@ export async function searchRoutes(
     const collections = new Map<string, CollectionRecord | undefined>();
     for (const id of new Set(tiles.map((tile) => tile.collection)))
       collections.set(id, await storage.getCollection(id));
-    const write = selection
-      ? (tile: TileRecord, record: CollectionRecord) =>
-          JSON.stringify(selectFields(toStacItem(tile, record, base), selection))
-      : itemWriter(base);
     const features = tiles.flatMap((tile) => {
       // A collection may be deleted while its tiles are read.
       const record = collections.get(tile.collection);
-      return record ? [write(tile, record)] : [];
+      return record ? [{ tile, record }] : [];
     });
-    return featureCollection(features, {
+    const out = new JsonBytes((1 + features.length) * ITEM_BYTES);
+    const writeItem = itemWriter(base, out);
+    const write = selection
+      ? ({ tile, record }: Feature) =>
+          out.text(JSON.stringify(selectFields(toStacItem(tile, record, base), selection)))
+      : ({ tile, record }: Feature) => writeItem(tile, record);
+    return featureCollection(out, features, write, {
       numberMatched: found.numberMatched,
       numberReturned: features.length,
       ...partial(found),

@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { ListedNode } from '../../src/client/client.js';
-import { start } from '../support/command.js';
+import { start, tilewright } from '../support/command.js';
 import type { EtcdCluster } from '../support/etcd.js';
 
 const SECRET = 'what all nodes know';
@@ -28,25 +28,34 @@ export async function freePort(): Promise<number> {
   return typeof address === 'object' ? address!.port : 0;
 }
 
-/** A node of a cluster, or without etcd one that is alone; its data and the store are in a folder from which it may ingest. */
-export function serve(t: TestContext, folder: string, port: number, etcd?: EtcdCluster): Server {
-  const store = pathToFileURL(join(folder, 'store')).href;
+/** The store of a cluster whose nodes have their folders in `folder`; `<folder>/store` must be there. */
+export const storeOf = (folder: string) => pathToFileURL(join(folder, 'store')).href;
+
+/** A node of a cluster, or without etcd one that is alone. It may ingest what lies in the folder. */
+export function serve(
+  t: TestContext,
+  folder: string,
+  port: number,
+  etcd?: EtcdCluster,
+  more: string[] = [],
+): Server {
   const place = ['--data', join(folder, `node-${port}`), '--port', `${port}`];
-  const allow = ['--allow-folder', folder];
-  const cluster = etcd
-    ? ['--etcd', etcd.urls.join(), '--store', store, '--secret', SECRET, '--zone', `${port}`]
-    : [];
-  const process = start(['serve', ...place, ...cluster, ...allow, '--reserve', '0', '--cores', '1']);
+  const shared = ['--store', storeOf(folder), '--secret', SECRET, '--zone', `${port}`];
+  const cluster = etcd ? ['--etcd', etcd.urls.join(), ...shared] : [];
+  const limits = ['--allow-folder', folder, '--reserve', '0', '--cores', '1'];
+  const process = start(['serve', ...place, ...cluster, ...limits, ...more]);
   // A pipe that nobody reads would stop the server when it is full.
   process.stdout?.resume();
   process.stderr?.resume();
-  t.after(async () => {
-    if (process.exitCode !== null || process.signalCode !== null) return;
-    const closed = once(process, 'close');
-    process.kill('SIGKILL');
-    await closed;
-  });
+  t.after(() => ended(process, 'SIGKILL'));
   return { url: `http://127.0.0.1:${port}`, process };
+}
+
+export async function ended(process: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (process.exitCode !== null || process.signalCode !== null) return;
+  const closed = once(process, 'close');
+  process.kill(signal);
+  await closed;
 }
 
 export async function until(what: string, is: () => Promise<boolean>): Promise<void> {
@@ -68,4 +77,11 @@ export async function isSettled(server: Server): Promise<boolean> {
     nodes.every(({ running }) => running) &&
     slots.every((owners) => owners.length === 2 && owners.every(({ state }) => state === 'available'))
   );
+}
+
+/** What a command prints with `--format json`. */
+export async function json<T>(...args: string[]): Promise<T> {
+  const { code, stdout, stderr } = await tilewright(...args, '--format', 'json');
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout) as T;
 }
