@@ -1,5 +1,6 @@
 /** Maps, previews and series over HTTP: what is answered, and what hostile parameters get. */
 import assert from 'node:assert/strict';
+import { truncate } from 'node:fs/promises';
 import { test } from 'node:test';
 import sharp from 'sharp';
 import { mapTileAt, nodeWithScenes, pictureOf } from '../imagery/maps.js';
@@ -187,14 +188,13 @@ test('pictures over HTTP', async (t) => {
     assert.equal(answer.statusCode, 413, answer.body.slice(0, 300));
     assert.equal(answer.json().code, 'TW_IMAGERY_TOO_MUCH');
   });
+});
 
-  await t.test('a tile file that is damaged is named, and nothing else breaks', async () => {
-    const { truncate } = await import('node:fs/promises');
-    // Of the first whole tile much has been read already: maps take their look from it.
-    const [, tile] = (await tilesOf(node)).filter(({ coverage }) => coverage === 100);
-    await truncate(node.storage.tilePath(tile, tile.groups[0].name), 20);
-    const answer = await get(`/preview/${tile.id}.png?expression=nir`);
-    assert.equal(answer.json().code, 'TW_IMAGERY_TILE_FILE', answer.body);
-    assert.match(answer.json().detail, /tilewright verify/);
-  });
+test('a tile file that is damaged is named', async (t) => {
+  const { node } = await nodeWithScenes(t, SCENES.slice(0, 1));
+  const [tile] = await tilesOf(node);
+  await truncate(node.storage.tilePath(tile, tile.groups[0].name), 20);
+  const answer = await node.server.inject(`/preview/${tile.id}.png?expression=nir`);
+  assert.equal(answer.json().code, 'TW_IMAGERY_TILE_FILE', answer.body);
+  assert.match(answer.json().detail, /tilewright verify/);
 });
