@@ -1,6 +1,6 @@
 /** Keeps what a node holds of a cluster up with the commit log. */
 import type { Commit, ObjectStore, RecordEdit, ReplicaRecord, Storage } from '../storage/index.js';
-import { entriesSince, readManifest, readParts, segmentName } from './checkpoint.js';
+import { entriesSince, partOf, readManifest, readParts, segmentName } from './checkpoint.js';
 import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
 import type { Watch } from './coordination/store.js';
 import { replicaBehind } from './errors.js';
@@ -226,14 +226,15 @@ export class Replica {
       const checkpoint = await log.readCheckpoint();
       // The log does not go back to where this node is: first it gets there.
       if (checkpoint && checkpoint.seq > this.seq) await this.load(checkpoint);
-      for await (const commit of readParts(objects, await readManifest(objects, checkpoint), wants))
-        state.add(commit);
+      const manifest = await readManifest(objects, checkpoint);
+      const parts = new Set([...wanted].map(partOf));
+      for await (const commit of readParts(objects, manifest, wants, parts)) state.add(commit);
       let last = checkpoint?.seq ?? 0;
       for await (const entry of entriesSince(log, last)) {
         if (entry.seq > this.seq) break;
         const touched = SlotSet.fromText(entry.slots);
         const isOf = (slot: number) => wants(slot) && touched.has(slot);
-        state.add(await readSegment(objects, segmentName(entry.segment), isOf));
+        if ([...touched].some(wants)) state.add(await readSegment(objects, segmentName(entry.segment), isOf));
         last = entry.seq;
       }
       // Else the log was cut while it was read.

@@ -37,4 +37,4 @@ export { SceneWrite } from './scene-write.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';
 export { layoutOf, type TileLayout } from './tile-layouts.js';
 export { toArray } from './to-array.js';
-export { type VerifyReport, verify } from './verify.js';
+export { type VerifyOptions, type VerifyReport, verify } from './verify.js';

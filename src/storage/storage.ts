@@ -357,6 +357,11 @@ export class Storage {
     await shared?.cache.add(folders.filter((folder) => folder.startsWith('tiles/'))).catch(shared.onFailure);
   }
 
+  /** Where the files of tiles are kept; undefined where that is the data folder. */
+  get sharedStore(): ObjectStore | undefined {
+    return this.shared?.objects;
+  }
+
   /** Undefined on a node that has no shared store. */
   get cacheFigures(): CacheFigures | undefined {
     return this.shared?.cache.figures;
