@@ -293,7 +293,9 @@ export class Cluster {
   private lookForSweep(): void {
     this.sweepDue = setTimeout(() => {
       this.sweeping = this.sweep()
-        .catch((error) => this.options.onFailure(error))
+        .catch((error) => {
+          if (!this.closing.signal.aborted) this.options.onFailure(error);
+        })
         .finally(() => {
           if (!this.closing.signal.aborted) this.lookForSweep();
         });

@@ -429,8 +429,8 @@ export class Storage {
   /** Waits for changes under way. Scene writes that are open are undone at the next open. */
   async close(): Promise<void> {
     try {
-      await this.shared?.warming.close();
       await this.shared?.cache.close();
+      await this.shared?.warming.close();
       await this.shared?.loaded;
       await this.commits.inTurn(() => this.sweeper.stop());
       await this.durableIndex.close();
