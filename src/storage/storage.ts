@@ -342,6 +342,12 @@ export class Storage {
     return (await this.shared?.fetched.hold(tile, groups)) ?? (() => {});
   }
 
+  /** Sees to it that a file of a model is where `modelPath` says. Throws the same. */
+  async bringModelFile(model: ModelRecord, name: string): Promise<void> {
+    const file = model.files.find((one) => one.name === name);
+    if (file) await this.shared?.fetched.bringModel(model, file);
+  }
+
   /** Folders of tiles that are committed, and in the shared store: they may go when room is needed. */
   async keepInCache(folders: string[]): Promise<void> {
     const { shared } = this;

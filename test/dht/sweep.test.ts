@@ -126,7 +126,7 @@ test('whatever is written, replaced, deleted and given up, with sweeps between a
       );
       await b.stop();
     }),
-    { seed: 42, numRuns: 8 },
+    { seed: 42, numRuns: 5 },
   );
 });
 

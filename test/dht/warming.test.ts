@@ -96,3 +96,19 @@ test('within the limit; what does not fit is fetched when it is wanted; a lost o
   );
   assert.ok(cellsOf(31).length > 1);
 });
+
+test('a file of a model is fetched where it is asked for', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await startMember(where, 'a');
+  await writeScene(a.storage, 's1', 1);
+  const b = await startMember(where, 'b');
+  const { id: collection, grid } = COLLECTION;
+  const place = { model: 'm', collection, grid, geocode: cellsOf(1)[0]!, version: 'v000001' };
+  const { id } = await a.storage.putModel({ ...place, card: {} } as never, {
+    'weights.bin': Buffer.from('weights'),
+  });
+  await b.cluster.replica.catchUp();
+  const model = (await b.storage.getModel(id))!;
+  await b.storage.bringModelFile(model, 'weights.bin');
+  assert.equal(await readFile(b.storage.modelPath(model, 'weights.bin'), 'utf8'), 'weights');
+});
