@@ -13,7 +13,7 @@ import {
   type SlotBytes,
 } from './assign.js';
 import { writeCheckpoint } from './checkpoint.js';
-import { claim, forgetDoneClaims } from './claims.js';
+import { claim, forgetClaimsOf, forgetDoneClaims, holderOf } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
@@ -143,7 +143,9 @@ export class Cluster {
       failed: onFailure,
     });
     try {
-      const holder = `${member.id} at ${member.url}`;
+      // No other process has this node's id: whoever claimed by it is dead.
+      await forgetClaimsOf(coordination, member.id);
+      const holder = holderOf(member);
       const shared = { coordination, log, objects, replica, prefixLengths };
       cluster.claims = new ClusterClaims({ storage, holder, ...shared });
       storage.enterCluster(cluster.claims, objects, onFailure);

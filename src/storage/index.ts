@@ -6,7 +6,14 @@ export { DataFolder, readLock } from './data-folder.js';
 export { DerivedWrite } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';
 export { writeSynced } from './durable.js';
-export { asStorageError, collectionFixed, storageCorrupt, storageLocked, storeCorrupt } from './errors.js';
+export {
+  asStorageError,
+  collectionFixed,
+  storageCorrupt,
+  storageLocked,
+  storeCorrupt,
+  tooOld,
+} from './errors.js';
 export { inLanes } from './in-lanes.js';
 export type { IndexPage, IndexQuery, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
