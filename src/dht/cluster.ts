@@ -12,7 +12,7 @@ import {
   type SlotBytes,
 } from './assign.js';
 import { writeCheckpoint } from './checkpoint.js';
-import { claim, forgetClaimsOf, forgetDoneClaims, holderOf } from './claims.js';
+import { claim, endClaimsOf, forgetDoneClaims, holderOf, isHolder } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
@@ -133,7 +133,7 @@ export class Cluster {
     });
     try {
       // No other process has this node's id: whoever claimed by it is dead.
-      await forgetClaimsOf(coordination, member.id);
+      await endClaimsOf(coordination, isHolder(member.id));
       const holder = holderOf(member);
       const shared = { coordination, log, objects, replica, prefixLengths };
       cluster.claims = new ClusterClaims({ storage, holder, ...shared });
