@@ -348,8 +348,9 @@ export class Cluster {
     this.tend();
   }
 
-  /** Does what is due, now and later. */
+  /** Does what is due, now and later. Nothing is before the placement is known, though a lease may be lost and won by then. */
   private tend(): void {
+    if (!this.current) return;
     this.again = true;
     this.tending ??= this.tendUntilDone().finally(() => {
       this.tending = undefined;
