@@ -20,6 +20,8 @@ const NODES = 3;
 /** How long a cluster may take to begin, and to be whole again after the last fault, ms. */
 const START_LIMIT = 300_000;
 const HEAL_LIMIT = 120_000;
+/** How long a cluster takes to begin on an idle machine of two cores, ms. */
+const USUAL_START = 15_000;
 
 export interface PairSettings {
   pair: Pair;
@@ -57,6 +59,8 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
       cleanups,
     );
     await untilSettled(cluster, START_LIMIT);
+    cluster.slowness = Math.max(1, history.now() / USUAL_START);
+    const limit = HEAL_LIMIT * cluster.slowness;
     const setting = { cluster, deliveries, history };
     const workload = new Workload(setting, random.fork('workload'));
     await workload.seed();
@@ -81,9 +85,9 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
 
     const healing = history.now();
     history.note('all is healed');
-    await untilSettled(cluster, HEAL_LIMIT);
-    await until('all jobs have ended', HEAL_LIMIT, async () => workload.isQuiet);
-    await until('all nodes answer alike', HEAL_LIMIT, () => answerAlike(setting));
+    await untilSettled(cluster, limit);
+    await until('all jobs have ended', limit, async () => workload.isQuiet);
+    await until('all nodes answer alike', limit, () => answerAlike(setting));
     healSeconds = (history.now() - healing) / 1000;
     const healed = history.now();
     violations.push(...(await lookAtAll(setting)));
