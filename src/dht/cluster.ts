@@ -13,7 +13,7 @@ import {
   type SlotBytes,
 } from './assign.js';
 import { writeCheckpoint } from './checkpoint.js';
-import { claim, forgetClaimsOf, forgetDoneClaims, holderOf } from './claims.js';
+import { claim, endClaimsOf, forgetDoneClaims, holderOf, isHolder } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
@@ -144,7 +144,7 @@ export class Cluster {
     });
     try {
       // No other process has this node's id: whoever claimed by it is dead.
-      await forgetClaimsOf(coordination, member.id);
+      await endClaimsOf(coordination, isHolder(member.id));
       const holder = holderOf(member);
       const shared = { coordination, log, objects, replica, prefixLengths };
       cluster.claims = new ClusterClaims({ storage, holder, ...shared });
@@ -350,8 +350,9 @@ export class Cluster {
     this.tend();
   }
 
-  /** Does what is due, now and later. */
+  /** Does what is due, now and later. Nothing is before the placement is known, though a lease may be lost and won by then. */
   private tend(): void {
+    if (!this.current) return;
     this.again = true;
     this.tending ??= this.tendUntilDone().finally(() => {
       this.tending = undefined;

@@ -193,3 +193,44 @@ test('a node that was taken for dead joins again by itself', async (t) => {
   await until('two nodes again', isSettled([a, b], 2));
   await assertAnswered([a, b], new Map([['s1', 1]]));
 });
+
+test('a node whose lease is lost while it joins comes back, and nothing else goes wrong', async (t) => {
+  const { folder, objects, coordination, stops } = await sharedPlace(t);
+  const member = { id: 'a', url: 'http://a', zone: 'a', weight: 1, software: '0', format: 1 };
+  const memberKey = async () => (await coordination.read([{ key: 'members/a' }])).gets[0]!.kvs[0];
+  let isLost = false;
+  const losing = new Proxy(coordination, {
+    get(target, key) {
+      if (key !== 'read') return (Reflect.get(target, key) as () => unknown).bind(target);
+      return async (...args: Parameters<typeof coordination.read>) => {
+        if (!isLost && args[0][0]?.key === 'placement') {
+          isLost = true;
+          const before = (await memberKey())!;
+          await coordination.revokeLease(before.lease);
+          while (((await memberKey())?.createRevision ?? 0) <= before.createRevision) await sleep(50);
+          await sleep(300);
+        }
+        return target.read(...args);
+      };
+    },
+  });
+  const storage = await Storage.open(join(folder, 'a'), { reserve: 0 });
+  const failures: string[] = [];
+  const onFailure = (error: unknown) => failures.push(String(error));
+  const cluster = await Cluster.join({
+    member,
+    storage,
+    objects,
+    coordination: losing,
+    owners: 2,
+    onFailure,
+  });
+  stops.push(async () => {
+    await cluster.close();
+    await storage.close();
+  });
+  await until('a alone', isSettled([{ storage, cluster, stop: async () => {} }], 1));
+  assert.ok(isLost);
+  assert.equal(failures.length, 1);
+  assert.match(failures[0]!, /cut off from etcd/);
+});
