@@ -1,6 +1,6 @@
 /** What is known of all tiles, on a node that is alone or on the nodes of a cluster: the owners are asked, and their answers put together. */
 import type { Asking, Owners } from '../dht/index.js';
-import type { Storage, TileRecord } from '../storage/index.js';
+import { type SentTiles, type Storage, TileList, type TileRecord, tilesOf } from '../storage/index.js';
 import {
   type Aggregation,
   type AggregationParams,
@@ -44,7 +44,7 @@ export interface Contents extends Partly {
 
 interface FoundShare {
   found: FoundPlaces;
-  tiles: TileRecord[];
+  tiles: TileList | SentTiles;
 }
 
 type Entries<T> = [id: string, T][];
@@ -69,7 +69,7 @@ export class TileFinder {
     this.search = owners.define('search', async ({ limit, ...search }, { only }) => {
       // JSON has no infinity.
       const found = findPlaces(storage.index, { ...search, limit: limit ?? Infinity }, only);
-      return { found, tiles: await storage.getTiles(found.places.map(({ id }) => id)) };
+      return { found, tiles: new TileList(await storage.getTiles(found.places.map(({ id }) => id))) };
     });
     this.tile = owners.define('tile', async (id) => (await storage.getTile(id)) ?? null);
     this.count = owners.define('aggregate', async ({ filter, params }, { only }) =>
@@ -144,7 +144,7 @@ export const partly = (unanswered: number[]): Partly => (unanswered.length > 0 ?
 
 function inOrder(ids: string[], answers: FoundShare[]): TileRecord[] {
   const [first, ...others] = answers;
-  if (others.length === 0) return first?.tiles ?? [];
-  const byId = new Map(answers.flatMap(({ tiles }) => tiles).map((tile) => [tile.id, tile]));
+  if (others.length === 0) return first ? tilesOf(first.tiles) : [];
+  const byId = new Map(answers.flatMap(({ tiles }) => tilesOf(tiles)).map((tile) => [tile.id, tile]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }

@@ -14,7 +14,13 @@ export type LayoutGroup = Omit<GroupRecord, 'width' | 'height' | 'bytes' | 'crc3
 export type TileLayout = readonly LayoutGroup[];
 
 /** Of each group of the layout. One percentage stands for all its bands where they have the same. */
-type StoredGroup = [width: number, height: number, bytes: number, crc32: number, valid: number | number[]];
+export type StoredGroup = [
+  width: number,
+  height: number,
+  bytes: number,
+  crc32: number,
+  valid: number | number[],
+];
 
 /** A tile's record on disk; its id is its key. */
 export interface StoredTile {
@@ -30,6 +36,18 @@ const layouts = new WeakMap<GroupRecord[], TileLayout>();
 export function layoutOf({ groups }: TileRecord): TileLayout | undefined {
   return layouts.get(groups);
 }
+
+/** The groups of a tile of this layout, which `layoutOf` then knows. */
+export function groupsOf(layout: TileLayout, parts: StoredGroup[]): GroupRecord[] {
+  const groups = parts.map((part, g) => joined(layout[g], part));
+  layouts.set(groups, layout);
+  return groups;
+}
+
+/** What the groups of a tile share with those of others. */
+export const sharedParts = (groups: GroupRecord[]): TileLayout => groups.map(sharedPart);
+/** What is a tile's own of its groups. */
+export const ownParts = (groups: GroupRecord[]): StoredGroup[] => groups.map(ownPart);
 
 /**
  * The layouts of one catalogue. There are a few a product; where its scale follows the sun (Landsat level 1), one a scene.
@@ -50,7 +68,7 @@ export class TileLayouts {
   }
 
   pack({ id: _, groups, ...tile }: TileRecord): StoredTile {
-    return { tile, layout: this.digestOf(groups.map(sharedPart)), groups: groups.map(ownPart) };
+    return { tile, layout: this.digestOf(sharedParts(groups)), groups: ownParts(groups) };
   }
 
   /**
@@ -65,9 +83,7 @@ export class TileLayouts {
       this.missing.add(digest);
       throw storageCorrupt(`layout ${digest} of record ${JSON.stringify(id)}`, 'the catalogue');
     }
-    const groups = parts.map((part, g) => joined(layout[g], part));
-    layouts.set(groups, layout);
-    return Object.assign(tile, { id, groups });
+    return Object.assign(tile, { id, groups: groupsOf(layout, parts) });
   }
 
   /** What the next batch must bring along. */
