@@ -2,7 +2,13 @@
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
-import { type ClusterConfig, localOwners, type OpenCluster, openCluster } from './dht/index.js';
+import {
+  type ClusterConfig,
+  folderOfCluster,
+  localOwners,
+  type OpenCluster,
+  openCluster,
+} from './dht/index.js';
 import { messageOf } from './errors.js';
 import { Imagery } from './imagery/index.js';
 import { IngestWorkers, ingestProcess } from './ingest/index.js';
@@ -30,6 +36,8 @@ export interface NodeConfig {
   cloudModel?: string;
   /** Bytes of the data folder's disk that are left free; 0 for none. By default 2 % of it, 2 GB at most. */
   reserve?: number;
+  /** Where the node has a shared store: bytes that files of tiles may take here; all but the reserve by default. */
+  cache?: number;
   /** Token that writes and jobs must carry over HTTP. */
   token?: string;
   /** Token that reads must carry; without one they are open. */
@@ -64,10 +72,11 @@ export interface TilewrightNode {
 const MAX_UPLOAD = 20e9;
 
 export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
-  const { data, memory, cores, reserve, cloudModel, allowFolders = [], log = false, resume } = config;
+  const { data, memory, cores, reserve, cache, cloudModel, allowFolders = [], log = false, resume } = config;
   const { token, readToken, rateLimit, maxUpload = MAX_UPLOAD } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
-  const storage = await Storage.open(data, { reserve });
+  const storage = await Storage.open(data, { reserve, cache });
+  if (!config.cluster) await requireAlone(storage);
   const cluster = config.cluster && (await joinCluster(storage, config.cluster));
   const owners = cluster?.owners ?? localOwners(storage.index);
   const finder = new TileFinder(storage, owners);
@@ -81,7 +90,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     coalesceProcess(wrangle),
     tensorProcess(wrangle),
     trainProcess({ storage, cores }),
-    verifyProcess(storage),
+    verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const jobs = await Jobs.open(storage, processes, { resume });
   const { id } = storage.folder.node;
@@ -130,6 +139,14 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       if (errors.length > 0) throw errors[0];
     },
   };
+}
+
+/** Throws TW_DHT_FOLDER_OF_CLUSTER. */
+async function requireAlone(storage: Storage): Promise<void> {
+  const replica = await storage.replica();
+  if (!replica) return;
+  await storage.close();
+  throw folderOfCluster(storage.dir, replica.cluster);
 }
 
 async function joinCluster(

@@ -5,8 +5,8 @@ import { writeCheckpoint } from '../../src/dht/checkpoint.js';
 import { ClusterClaims } from '../../src/dht/cluster-claims.js';
 import { CommitLog } from '../../src/dht/commit-log.js';
 import { EtcdStore } from '../../src/dht/coordination/etcd-store.js';
-import { identityOf } from '../../src/dht/identity.js';
 import { Replica } from '../../src/dht/replica.js';
+import { identityOf } from '../../src/dht/store-identity.js';
 import { type Claims, type ObjectStore, openObjectStore, Storage } from '../../src/storage/index.js';
 import { type Place, storeOf } from './servers.js';
 
@@ -28,8 +28,7 @@ export async function openWriter(place: Place): Promise<Writer> {
   const storage = await Storage.open(dir, { reserve: 0 });
   const shared = { objects, log, prefixLengths };
   const replica = await Replica.open({ ...shared, storage, cluster: id });
-  const { catalogue } = storage;
-  const claims = new ClusterClaims({ ...shared, dir, catalogue, coordination, replica, holder: 'benchmark' });
+  const claims = new ClusterClaims({ ...shared, storage, coordination, replica, holder: 'benchmark' });
   storage.enterCluster(claims, objects);
   await replica.catchUp();
   replica.start();

@@ -10,6 +10,8 @@ const TTL = 60;
 /** What the key of a claim holds: who works, and after the commit its number. */
 interface ClaimDocument {
   holder: string;
+  /** Where the holder goes on after a commit: the fence that its versions begin with. */
+  first?: number;
   done?: number;
   fence?: number;
 }
@@ -20,6 +22,8 @@ export interface ClaimState {
   holder: string;
   /** Of the claim; also after its commit. */
   fence: number;
+  /** What the versions of its holder begin with: the fence, or that of its first claim. */
+  first: number;
   /** Number of its commit; undefined while it is worked on. */
   done: number | undefined;
 }
@@ -66,28 +70,29 @@ export function doneValue({ holder, fence }: Claim, done: number): string {
 
 /**
  * TW_DHT_CLAIMED while another holds it. `holder` says who works, for the message that others get; `ttl` is how many seconds a dead
- * holder blocks the name.
+ * holder blocks the name; `first` is the fence of the claim that the holder had before.
  */
 export async function claim(
   store: CoordinationStore,
   name: string,
   holder: string,
-  ttl = TTL,
+  { ttl = TTL, first }: { ttl?: number; first?: number } = {},
 ): Promise<Claim> {
-  const before = await readClaim(store, name);
-  if (before && before.state.done === undefined) throw claimed(name, before.state.holder);
   const lease = await KeptLease.grant(store, ttl);
   try {
-    const value = JSON.stringify({ holder } satisfies ClaimDocument);
-    const revision = before?.revision ?? 0;
-    const { set, current } = await compareAndSet(store, {
-      key: claimKeyOf(name),
-      value,
-      revision,
-      lease: lease.id,
-    });
-    if (set) return new Claim(name, holder, current!.modRevision, lease);
-    throw claimed(name, current ? claimStateOf(current).holder : 'another');
+    const value = JSON.stringify({ holder, ...(first && { first }) } satisfies ClaimDocument);
+    for (;;) {
+      const before = await readClaim(store, name);
+      if (before && before.state.done === undefined) throw claimed(name, before.state.holder);
+      const { set, current } = await compareAndSet(store, {
+        key: claimKeyOf(name),
+        value,
+        revision: before?.revision ?? 0,
+        lease: lease.id,
+      });
+      if (set) return new Claim(name, holder, current!.modRevision, lease);
+      // Else another was first, or the mark of a done claim has just been forgotten.
+    }
   } catch (error) {
     await lease.end();
     throw error;
@@ -113,29 +118,46 @@ export async function endClaimsOf(store: CoordinationStore, holder: string): Pro
  * Deletes the marks of done claims up to commit `upTo`, when a checkpoint holds their commits. Returns how many. What is claimed
  * again meanwhile stays.
  */
-export async function forgetDoneClaims(store: CoordinationStore, upTo: number): Promise<number> {
+export function forgetDoneClaims(store: CoordinationStore, upTo: number): Promise<number> {
+  return forgetClaims(store, ({ done = Infinity }) => done <= upTo);
+}
+
+/** Deletes what an earlier process of a node has claimed, so that what goes on after its death need not wait. Returns how many. */
+export function forgetClaimsOf(store: CoordinationStore, node: string): Promise<number> {
+  return forgetClaims(store, ({ holder, done }) => done === undefined && nodeOfHolder(holder) === node);
+}
+
+async function forgetClaims(
+  store: CoordinationStore,
+  which: (claim: ClaimState) => boolean,
+): Promise<number> {
   const { end } = withPrefix(PREFIX);
   let forgotten = 0;
   for (let key: string | undefined = PREFIX; key !== undefined; ) {
     const { gets } = await store.transact({ success: [{ op: 'get', key, end, limit: 50 }] });
     const { kvs, more }: { kvs: KeyValue[]; more: boolean } = gets[0]!;
-    const done = kvs.filter((kv) => (claimStateOf(kv).done ?? Infinity) <= upTo);
-    if (done.length > 0) {
+    const gone = kvs.filter((kv) => which(claimStateOf(kv)));
+    if (gone.length > 0) {
       const { succeeded } = await store.transact({
-        compare: done.map(({ key, modRevision }) => ({ key, modRevision })),
-        success: done.map(({ key }) => ({ op: 'delete', key })),
+        compare: gone.map(({ key, modRevision }) => ({ key, modRevision })),
+        success: gone.map(({ key }) => ({ op: 'delete', key })),
       });
-      if (succeeded) forgotten += done.length;
+      if (succeeded) forgotten += gone.length;
     }
     key = more ? `${kvs.at(-1)!.key}\0` : undefined;
   }
   return forgotten;
 }
 
+/** Who claims, for the message that others get. */
+export const holderOf = ({ id, url }: { id: string; url: string }) => `${id} at ${url}`;
+
+const nodeOfHolder = (holder: string) => holder.split(' ', 1)[0];
+
 /** What a claim's key says. TW_DHT_DOCUMENT_DAMAGED. */
 export function claimStateOf(kv: KeyValue): ClaimState {
-  const { holder, done, fence = kv.modRevision } = documentOf<ClaimDocument>(kv, ['holder']);
-  return { name: kv.key.slice(PREFIX.length), holder, fence, done };
+  const { holder, done, fence = kv.modRevision, first = fence } = documentOf<ClaimDocument>(kv, ['holder']);
+  return { name: kv.key.slice(PREFIX.length), holder, fence, first, done };
 }
 
 async function readClaim(

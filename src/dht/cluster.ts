@@ -1,5 +1,6 @@
 /** A node's part in a cluster: it joins, owns slots, follows the log, and sees to it that others' slots have living owners. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { GridName } from '../geocode/index.js';
 import type { ObjectStore, Storage } from '../storage/index.js';
 import {
   draining,
@@ -12,13 +13,20 @@ import {
   type SlotBytes,
 } from './assign.js';
 import { writeCheckpoint } from './checkpoint.js';
-import { claim, forgetDoneClaims } from './claims.js';
+import { claim, forgetClaimsOf, forgetDoneClaims, holderOf } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
-import { bytesUnknown, claimed, otherCluster, unknownNode } from './errors.js';
+import {
+  bytesUnknown,
+  claimed,
+  logRestored,
+  otherFolder,
+  otherFormat,
+  singleFolder,
+  unknownNode,
+} from './errors.js';
 import type { Histogram } from './histogram.js';
-import { identityOf, requireWholeLog } from './identity.js';
 import { listMembers, type Member, type MembersChange, Membership, watchMembers } from './membership.js';
 import { type Moves, movesBetween } from './moves.js';
 import type { Peer, Peers } from './peers.js';
@@ -26,8 +34,11 @@ import { emptyPlacement, isTakenOver, type Placement, slotsOfNode } from './plac
 import { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement-store.js';
 import { formatPlacement, parsePlacement } from './placement-text.js';
 import { Replica } from './replica.js';
-import type { PrefixLengths } from './slots.js';
+import { readRestored } from './restore.js';
+import { type PrefixLengths, slotOf } from './slots.js';
+import { identityOf, requireWholeLog } from './store-identity.js';
 import { type Survey, Surveyor } from './survey.js';
+import { type SweepContext, type SweepReport, sweepStore } from './sweep.js';
 
 /** Slots that are loaded together: commits wait meanwhile. */
 const CHUNK = 1024;
@@ -41,6 +52,8 @@ const LINGER = 60_000;
 const CHECKPOINT_COMMITS = 1000;
 const CHECKPOINT_TIME = 10 * 60_000;
 const CHECKPOINT_LOOK = 10_000;
+/** The shared store is swept so often, ms, by one of the nodes. */
+const SWEEP = 3_600_000;
 /** Members act one after another, so that mostly one does. */
 const TURN = 2000;
 /** How long nodes are waited for that tell what they hold, where the placement hangs on it, and where somebody looks, ms. */
@@ -82,6 +95,8 @@ export class Cluster {
   private readonly closing = new AbortController();
   private tending: Promise<void> | undefined;
   private looking: NodeJS.Timeout | undefined;
+  private sweepDue: NodeJS.Timeout | undefined;
+  private sweeping: Promise<unknown> | undefined;
   private checkpointing: Promise<void> | undefined;
   /** The last checkpoint that was seen, and when. */
   private checkpoint = { seq: 0, seen: performance.now() };
@@ -96,35 +111,44 @@ export class Cluster {
     readonly replica: Replica,
     log: CommitLog,
     readonly prefixLengths: PrefixLengths,
+    /** Which restoration the log is of. */
+    private readonly restored: string | undefined,
   ) {
     this.log = log;
     this.surveyor = new Surveyor(options.member.id, replica, options.peers);
   }
 
   /**
-   * Joins the cluster of the tile store, or makes it. Throws TW_DHT_NODE_ID_TAKEN, TW_DHT_OTHER_CLUSTER,
-   * TW_DHT_LOG_BEHIND_STORE.
+   * Joins the cluster of the tile store, or makes it. Throws TW_DHT_NODE_ID_TAKEN, TW_DHT_OTHER_CLUSTER, TW_DHT_OTHER_FOLDER,
+   * TW_DHT_SINGLE_FOLDER, TW_DHT_LOG_BEHIND_STORE, TW_DHT_OTHER_FORMAT.
    */
   static async join(options: ClusterOptions): Promise<Cluster> {
     const { storage, objects, coordination, member, onFailure } = options;
     const log = new CommitLog(coordination);
-    const { id, prefixLengths } = await identityOf(objects, coordination, log);
     const known = await storage.replica();
-    if (known && known.cluster !== id) throw otherCluster(known.cluster, id);
+    if (!known && !(await isEmpty(storage))) throw singleFolder(storage.dir);
+    const { id, prefixLengths } = await identityOf(objects, coordination, log);
+    if (known && known.cluster !== id) throw otherFolder(storage.dir, known.cluster, id);
     await requireWholeLog(log, objects);
-    const replica = await Replica.open({ storage, objects, log, cluster: id, prefixLengths, onFailure });
-    const cluster = new Cluster(options, id, replica, log, prefixLengths);
+    requireFormat(member, await listMembers(coordination));
+    const restored = await readRestored(coordination);
+    const replica = await Replica.open({
+      ...{ storage, objects, log, cluster: id, prefixLengths, onFailure },
+      ...(restored !== undefined && { restored }),
+    });
+    const cluster = new Cluster(options, id, replica, log, prefixLengths, restored);
     cluster.membership = await Membership.join(coordination, member, {
       lost: () => onFailure(new Error(`node ${member.id} was cut off from etcd; it comes back by itself`)),
-      back: () => cluster.tend(),
+      back: () => void cluster.comeBack().catch(onFailure),
       failed: onFailure,
     });
     try {
-      const { dir, catalogue } = storage;
-      const holder = `${member.id} at ${member.url}`;
+      // No other process has this node's id: whoever claimed by it is dead.
+      await forgetClaimsOf(coordination, member.id);
+      const holder = holderOf(member);
       const shared = { coordination, log, objects, replica, prefixLengths };
-      cluster.claims = new ClusterClaims({ dir, catalogue, holder, ...shared });
-      storage.enterCluster(cluster.claims, objects);
+      cluster.claims = new ClusterClaims({ storage, holder, ...shared });
+      storage.enterCluster(cluster.claims, objects, onFailure);
       await replica.catchUp();
       await cluster.changeByBytes((placement, bytes) =>
         // Whoever drains it has not said that it shall stay.
@@ -160,6 +184,11 @@ export class Cluster {
   /** Whether all slots that others may ask this node for are here. */
   get isReady(): boolean {
     return slotsOfNode(this.current, this.self, 'available').every((slot) => this.replica.holds(slot));
+  }
+
+  /** Whether the tiles of a cell are here. */
+  holds({ grid, geocode }: { grid: GridName; geocode: string }): boolean {
+    return this.replica.holds(slotOf(grid, geocode, this.prefixLengths[grid]));
   }
 
   /** How long the commits of this node take. */
@@ -211,8 +240,10 @@ export class Cluster {
     this.closing.abort();
     for (const watch of this.watches) watch.close();
     clearTimeout(this.looking);
+    clearTimeout(this.sweepDue);
     await this.tending;
     await this.checkpointing;
+    await this.sweeping;
     await this.membership.leave();
     await this.replica.close();
   }
@@ -225,6 +256,7 @@ export class Cluster {
       if (!this.closing.signal.aborted) onFailure(error);
     });
     this.lookForCheckpoint();
+    this.lookForSweep();
     this.watches.push(
       watchPlacement(coordination, (stored) => this.see(stored), onFailure),
       watchMembers(coordination, (change) => this.meet(change), onFailure),
@@ -254,17 +286,53 @@ export class Cluster {
     const commits = this.replica.applied - seq;
     const isOld = commits > 0 && now - this.checkpoint.seen >= CHECKPOINT_TIME;
     if (commits < checkpointAfter && !isOld) return;
-    const held = await claim(coordination, 'checkpoint', this.self).catch((error) => {
+    await this.alone('checkpoint', async () => {
+      const { log, prefixLengths } = this;
+      await forgetDoneClaims(coordination, await writeCheckpoint({ log, objects, prefixLengths }));
+    });
+  }
+
+  private lookForSweep(): void {
+    this.sweepDue = setTimeout(() => {
+      this.sweeping = this.sweep()
+        .catch((error) => this.options.onFailure(error))
+        .finally(() => {
+          if (!this.closing.signal.aborted) this.lookForSweep();
+        });
+    }, SWEEP).unref();
+  }
+
+  /** Removes what is not needed of the shared store, unless another node is at it or has been of late. */
+  sweep(options: Pick<SweepContext, 'keep' | 'every'> = {}): Promise<SweepReport | undefined> {
+    const { id: cluster, log, prefixLengths } = this;
+    const { objects, coordination } = this.options;
+    return this.alone('sweep', (lost) => {
+      const signal = AbortSignal.any([lost, this.closing.signal]);
+      return sweepStore({ cluster, coordination, log, objects, prefixLengths, signal, ...options });
+    });
+  }
+
+  /** Does what one node at a time does; undefined where another one is at it. */
+  private async alone<T>(name: string, work: (lost: AbortSignal) => Promise<T>): Promise<T | undefined> {
+    const held = await claim(this.options.coordination, name, this.self).catch((error) => {
       if (claimed.is(error)) return undefined;
       throw error;
     });
-    if (!held) return;
+    if (!held) return undefined;
     try {
-      const { log, prefixLengths } = this;
-      await forgetDoneClaims(coordination, await writeCheckpoint({ log, objects, prefixLengths }));
+      return await work(held.lost);
     } finally {
       await held.release();
     }
+  }
+
+  /** After it was cut off from etcd. */
+  private async comeBack(): Promise<void> {
+    if ((await readRestored(this.options.coordination)) !== this.restored) {
+      await this.membership.leave();
+      throw logRestored(this.self);
+    }
+    this.tend();
   }
 
   private see({ text }: StoredPlacement): void {
@@ -411,6 +479,18 @@ export class Cluster {
 }
 
 const POLL = 100;
+
+/** Whether a folder holds nothing that would not be in the store. */
+async function isEmpty({ catalogue: { collections, models }, index }: Storage): Promise<boolean> {
+  for (const table of [collections, models]) for await (const _ of table.keys({ limit: 1 })) return false;
+  return index.size === 0;
+}
+
+/** A node of another version may misread what this one writes. */
+function requireFormat({ id, format }: Member, members: Member[]): void {
+  const other = members.find((member) => member.id !== id && member.format !== format);
+  if (other) throw otherFormat(other.id, other.software, other.format, format);
+}
 
 const isDraining = ({ nodes }: Placement, node: string) =>
   nodes.some(({ id, draining }) => id === node && draining);

@@ -7,6 +7,7 @@ import { backOff, settle } from './coordination/settle.js';
 import {
   type CoordinationStore,
   type KeyValue,
+  type Operation,
   only,
   type RangeResult,
   type Transaction,
@@ -277,6 +278,19 @@ function doneBefore(
   if (uncertain && isGone)
     throw outcomeUnknown(`the commit of ${claim.name}`, 'the commit log', 'its entry is gone');
   throw claimLost(claim.name);
+}
+
+/** Puts an entry of a log that is written anew. */
+export function entryPut(entry: CommittedEntry): Operation {
+  return { op: 'put', key: entryKeyOf(entry.seq), value: JSON.stringify(entry) };
+}
+
+/** Puts the last number of a log that is written anew, and its checkpoint. */
+export function logEnds(head: number, checkpoint: Checkpoint | undefined): Operation[] {
+  const puts: Operation[] = [];
+  if (head > 0) puts.push({ op: 'put', key: HEAD, value: `${head}` });
+  if (checkpoint) puts.push({ op: 'put', key: CHECKPOINT, value: JSON.stringify(checkpoint) });
+  return puts;
 }
 
 /** TW_DHT_ENTRY_TOO_LARGE. */

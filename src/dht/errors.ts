@@ -136,11 +136,88 @@ export const otherCluster = defineError(
     `the coordination store holds the cluster ${found}, but this node is of ${wanted}; choose another cluster name, or the settings that made it`,
 );
 
+export const otherFolder = defineError(
+  'TW_DHT_OTHER_FOLDER',
+  409,
+  'The data folder is of a node of another cluster. Give each node a folder of its own; an empty one will do.',
+  (dir: string, found: string, wanted: string) =>
+    `the data folder ${dir} is of a node of cluster ${found}, and the store is that of cluster ${wanted}; start the node with another --data, which may be empty`,
+);
+
+export const singleFolder = defineError(
+  'TW_DHT_SINGLE_FOLDER',
+  409,
+  'The data folder holds tiles of a node that was alone, which the cluster does not have. Start the node with an empty folder, and move the other one in with `tilewright node join`.',
+  (dir: string) =>
+    `the data folder ${dir} holds tiles that are in no shared store; start the node with an empty --data, and move this one in with "tilewright node join"`,
+);
+
+export const folderOfCluster = defineError(
+  'TW_DHT_FOLDER_OF_CLUSTER',
+  409,
+  'The data folder is a cache of a node of a cluster, so that it lacks files and must not be written alone. Start it with the --store and --etcd of its cluster, or ask a running node (--server).',
+  (dir: string, cluster: string) =>
+    `the data folder ${dir} is of a node of cluster ${cluster}, which cannot be used alone; give the --store and --etcd of its cluster, or ask a running node by --server`,
+);
+
+export const otherFormat = defineError(
+  'TW_DHT_OTHER_FORMAT',
+  409,
+  'Another node of the cluster runs a version that writes other documents. Run versions of one format on all nodes.',
+  (id: string, software: string, theirs: number, ours: number) =>
+    `node ${id} runs version ${software}, which writes format ${theirs} of the documents of the cluster, and this node writes format ${ours}; run versions of one format on all nodes`,
+);
+
+export const peerRefused = defineError(
+  'TW_DHT_REFUSED',
+  401,
+  'A running node of the cluster refuses the messages of this one: the secrets differ, or the clocks are too far apart. The message says which.',
+  (id: string, detail: string) => `node ${id} of the cluster refuses this node: ${detail}`,
+);
+
 export const manifestDamaged = defineError(
   'TW_DHT_MANIFEST_DAMAGED',
   500,
   'The object that names the parts of a checkpoint is damaged. Restore it from a copy of the store.',
   (name: string, detail: string) => `the checkpoint manifest ${name} cannot be read: ${detail}`,
+);
+
+export const copyDamaged = defineError(
+  'TW_DHT_COPY_DAMAGED',
+  500,
+  'The copy of a log entry in the tile store is damaged. Restore it from a copy of the store.',
+  (name: string, detail: string) => `the copy ${name} of a log entry cannot be used: ${detail}`,
+);
+
+export const copiesMissing = defineError(
+  'TW_DHT_COPIES_MISSING',
+  500,
+  'The tile store lacks copies of log entries, so that etcd cannot be rebuilt from it as a whole. Restore `catalogue/log/` from a copy of the store.',
+  (url: string, seq: number, last: number) =>
+    `${url} has commits up to number ${last}, but number ${seq} is neither in a whole checkpoint nor among the copies of the log; nothing was written`,
+);
+
+export const stillRunning = defineError(
+  'TW_DHT_STILL_RUNNING',
+  409,
+  'etcd is rebuilt only while no node of the cluster runs. Stop them all first.',
+  (nodes: string) => `nodes of the cluster run: ${nodes}; stop all of them first`,
+);
+
+export const notEmpty = defineError(
+  'TW_DHT_NOT_EMPTY',
+  409,
+  'etcd has keys of this cluster already, and only an etcd without them is rebuilt from the store. If it was restored from an old copy, delete the keys first (`etcdctl del --prefix /tilewright/NAME/`).',
+  (key: string, count: number) =>
+    `etcd has ${count} keys of a cluster of this name, such as ${key}; where they are of an old copy, delete them first (etcdctl del --prefix)`,
+);
+
+export const logRestored = defineError(
+  'TW_DHT_LOG_RESTORED',
+  409,
+  'etcd was rebuilt from the tile store while this node was cut off from it, so that what the node holds may not be what the log says. Start it again.',
+  (id: string) =>
+    `etcd was rebuilt while node ${id} was cut off; the node has left the cluster, so start it again`,
 );
 
 export const replicaBehind = defineError(
@@ -161,9 +238,9 @@ export const clusterDocumentDamaged = defineError(
 export const logBehindStore = defineError(
   'TW_DHT_LOG_BEHIND_STORE',
   409,
-  'The tile store holds commits that etcd does not know: etcd has lost its data, or was restored from an old copy. Rebuild it from the store before nodes are started.',
+  'The tile store holds commits that etcd does not know: etcd has lost its data, or was restored from an old copy. Rebuild it from the store before nodes are started: `tilewright node restore`.',
   (url: string, head: number) =>
-    `${url} holds commits after number ${head}, where the log of etcd ends; rebuild etcd from the store first`,
+    `${url} holds commits after number ${head}, where the log of etcd ends; rebuild etcd from the store first by "tilewright node restore"`,
 );
 
 export const foreignNode = defineError(

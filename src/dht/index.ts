@@ -34,7 +34,13 @@ export type { Histogram } from './histogram.js';
 export * from './membership.js';
 export { type MovedIn, type MoveInOptions, type MoveInProgress, moveIn } from './move-in.js';
 export { type Amount, type Moves, movesBetween, type NodeMoves, sharesOf } from './moves.js';
-export { type ClusterConfig, type OpenCluster, openCluster } from './open-cluster.js';
+export {
+  type ClusterConfig,
+  GREETING_PATH,
+  type OpenCluster,
+  openCluster,
+  restoreCluster,
+} from './open-cluster.js';
 export {
   type Answering,
   type Answers,
@@ -59,6 +65,7 @@ export {
 } from './placement.js';
 export * from './placement-store.js';
 export { formatPlacement, parsePlacement } from './placement-text.js';
+export type { RestoreReport } from './restore.js';
 export { type Route, routeTo, type Share } from './routing.js';
 export { verifySignature } from './signature.js';
 export { SlotSet } from './slot-set.js';

@@ -25,9 +25,9 @@ import { ClusterClaims } from './cluster-claims.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
 import { claimed, moveInCells, moveInFile, moveInNode } from './errors.js';
-import { readCluster } from './identity.js';
 import { Replica } from './replica.js';
 import { slotOf } from './slots.js';
+import { readCluster } from './store-identity.js';
 
 export interface MoveInOptions {
   /** The folder of the single node, which nobody else has open. */
@@ -101,10 +101,10 @@ export async function moveIn(options: MoveInOptions): Promise<MovedIn> {
       if (!options.dryRun) await endClaimsOf(coordination, holder);
       await replica.catchUp();
       replica.start();
-      const { catalogue } = view;
-      const { dir } = storage;
+      // Files come from the folder, which is no cache; what the cluster has is in the view.
+      const source = { dir: storage.dir, catalogue: view.catalogue, keepInCache: async () => {} };
       const shared = { coordination, log, objects, replica, prefixLengths };
-      const claims = new ClusterClaims({ dir, catalogue, holder, ...shared });
+      const claims = new ClusterClaims({ storage: source, holder, ...shared });
       return await new MoveIn(options, id, view, replica, claims).run();
     } finally {
       await replica.close();

@@ -1,5 +1,5 @@
 /** Keeps what a node holds of a cluster up with the commit log. */
-import type { Commit, ObjectStore, ReplicaRecord, Storage } from '../storage/index.js';
+import type { Commit, ObjectStore, RecordEdit, ReplicaRecord, Storage } from '../storage/index.js';
 import { entriesSince, partOf, readManifest, readParts, segmentName } from './checkpoint.js';
 import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
 import type { Watch } from './coordination/store.js';
@@ -18,6 +18,8 @@ export interface ReplicaOptions {
   /** Id of the cluster. */
   cluster: string;
   prefixLengths: PrefixLengths;
+  /** Which restoration the log is of. */
+  restored?: string;
   /** Is told what keeps the replica from following; it tries again by itself. */
   onFailure?: (error: unknown) => void;
 }
@@ -33,7 +35,8 @@ const MOST_OWN = 64;
 /**
  * Invariants: outside of a turn the folder holds exactly the tiles of `slots`, and all other records, as of commit `applied`; turns
  * run one after another. What the folder holds and the number are changed by one batch, so that after a kill it goes on from
- * where it was. `applied` only grows.
+ * where it was. The index, `applied` and `slots` change in one turn of the event loop. `applied` only grows, but where the log was
+ * rebuilt. The index can be read as of earlier commits of the last while, but not from before it got other slots or a checkpoint.
  */
 export class Replica {
   private turn: Promise<unknown> = Promise.resolve();
@@ -54,7 +57,21 @@ export class Replica {
   static async open(options: ReplicaOptions): Promise<Replica> {
     const state = await options.storage.replica();
     const slots = state && SlotSet.fromText(state.slots);
-    return new Replica(options, state?.applied ?? 0, slots ?? new SlotSet());
+    const replica = new Replica(options, state?.applied ?? 0, slots ?? new SlotSet());
+    if (state && state.restored !== options.restored) await replica.forget();
+    return replica;
+  }
+
+  /**
+   * Begins anew: the log was rebuilt, and where a commit that this node has seen was lost, its number is that of another one. The files
+   * stay, since the tiles that come back name them.
+   */
+  private async forget(): Promise<void> {
+    const { storage } = this.options;
+    const edits: RecordEdit[] = [];
+    for (const table of ['collections', 'scenes', 'models'] as const)
+      for await (const key of storage.catalogue[table].keys()) edits.push({ table, key, record: null });
+    await this.replicate(0, { removed: await this.tilesOf(this.held), edits }, new SlotSet());
   }
 
   /** The last commit that is applied here. */
@@ -187,16 +204,17 @@ export class Replica {
   }
 
   private async replicate(applied: number, commit: Commit, held = this.held): Promise<void> {
-    const { storage, cluster } = this.options;
-    const state: ReplicaRecord = { cluster, applied, slots: held.toText() };
+    const { storage, cluster, restored } = this.options;
+    const state: ReplicaRecord = { cluster, applied, slots: held.toText(), ...(restored && { restored }) };
     const change = await this.measured.changeOf(commit);
-    await storage.replicate(state, commit);
-    this.measured.apply(change);
-    this.seq = applied;
-    this.held = held;
-    const due = this.waiters.filter(({ seq }) => seq <= applied);
-    this.waiters = this.waiters.filter(({ seq }) => seq > applied);
-    for (const { resolve } of due) resolve();
+    await storage.replicate(state, commit, () => {
+      this.measured.apply(change);
+      this.seq = applied;
+      this.held = held;
+      const due = this.waiters.filter(({ seq }) => seq <= applied);
+      this.waiters = this.waiters.filter(({ seq }) => seq > applied);
+      for (const { resolve } of due) resolve();
+    });
   }
 
   /** What some slots hold as of the last commit that is applied. */

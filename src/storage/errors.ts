@@ -161,6 +161,14 @@ export const storeNotFound = defineError(
   (url: string, what: string) => `the tile store ${url} has no ${what}`,
 );
 
+export const storeLost = defineError(
+  'TW_STORE_LOST',
+  410,
+  'The record of a tile names a file that the tile store does not have: somebody has removed it, or the tile was replaced just now. Look the tile up again; where it stays so, `tilewright verify` lists what is missing: restore it from a copy, or ingest the scene again.',
+  (name: string, url: string, tile: string) =>
+    `${name} of tile ${tile} is not in the tile store ${url}; look the tile up again, and where it stays so restore the object or ingest the scene again`,
+);
+
 export const storeCorrupt = defineError(
   'TW_STORE_CORRUPT',
   500,
@@ -189,6 +197,14 @@ export const storeIo = defineError(
   500,
   'The tile store answered with an error that does not pass by itself; the message names it.',
   (url: string, what: string, detail: string) => `${what} failed in the tile store ${url}: ${detail}`,
+);
+
+export const tooOld = defineError(
+  'TW_STORAGE_TOO_OLD',
+  409,
+  'A node is asked for its tiles as of a commit that is too long ago, or from before it had all of these tiles. Ask another node, or as of a later commit.',
+  (seq: number, oldest: number) =>
+    `this node cannot answer as of commit ${seq}, but as of commit ${oldest} and later ones; ask another node, or as of a later commit`,
 );
 
 const FULL = /No space left on device|Disk quota exceeded/;

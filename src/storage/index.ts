@@ -1,16 +1,23 @@
 export { Catalogue, type Change, sceneKey } from './catalogue.js';
 export type { Claim, Claims } from './claims.js';
 export { ColumnIndex } from './column-index.js';
-export type { Commit, RecordEdit } from './commit.js';
+export { type Commit, type RecordEdit, supersededFolders } from './commit.js';
 export { DataFolder, readLock } from './data-folder.js';
 export { DerivedWrite } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';
 export { writeSynced } from './durable.js';
-export { asStorageError, collectionFixed, storageCorrupt, storageLocked, storeCorrupt } from './errors.js';
+export {
+  asStorageError,
+  collectionFixed,
+  storageCorrupt,
+  storageLocked,
+  storeCorrupt,
+  tooOld,
+} from './errors.js';
 export { inLanes } from './in-lanes.js';
 export type { IndexPage, IndexQuery, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
-export { modelFile, type TileVersion, tileFile } from './layout.js';
+export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from './layout.js';
 export type { NewModel } from './model-write.js';
 export { derivedTileId, newVersion, tileId } from './names.js';
 export type {
@@ -31,4 +38,4 @@ export { type NewCollection, Storage, type StorageOptions } from './storage.js';
 export { layoutOf, type TileLayout } from './tile-layouts.js';
 export { type SentTiles, TileList, tilesOf } from './tile-list.js';
 export { toArray } from './to-array.js';
-export { type VerifyReport, verify } from './verify.js';
+export { type VerifyOptions, type VerifyReport, verify } from './verify.js';

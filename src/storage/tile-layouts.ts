@@ -61,14 +61,23 @@ export class TileLayouts {
   readonly missing = new Set<string>();
   private readonly known = new Map<string, TileLayout>();
   private readonly unwritten = new Map<string, TileLayout>();
+  /** Of layouts that records were read by, here or on their way. */
+  private readonly digests = new WeakMap<TileLayout, string>();
 
   /** Takes a layout that was read from the catalogue. */
   add(digest: string, layout: TileLayout): void {
     this.known.set(digest, layout);
   }
 
-  pack({ id: _, groups, ...tile }: TileRecord): StoredTile {
-    return { tile, layout: this.digestOf(sharedParts(groups)), groups: ownParts(groups) };
+  pack(record: TileRecord): StoredTile {
+    const { id: _, groups, ...tile } = record;
+    const layout = layoutOf(record);
+    let digest = layout && this.digests.get(layout);
+    if (digest === undefined) {
+      digest = this.digestOf(sharedParts(groups));
+      if (layout) this.digests.set(layout, digest);
+    }
+    return { tile, layout: digest, groups: ownParts(groups) };
   }
 
   /**

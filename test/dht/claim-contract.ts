@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { forgetClaimsOf, holderOf } from '../../src/dht/claims.js';
 import { CommitLog, claim, claimed, forgetDoneClaims, listClaims } from '../../src/dht/index.js';
 import type { OpenStore } from './coordination-contract.js';
 
@@ -17,7 +18,7 @@ export function claimContract(open: OpenStore): void {
         assert.match(one.reason.message, new RegExp(`c/s is busy: ${first!.holder} works`));
       }
     assert.deepEqual(await listClaims(node(), 'c/'), [
-      { name: 'c/s', holder: first!.holder, fence: first!.fence, done: undefined },
+      { name: 'c/s', holder: first!.holder, fence: first!.fence, first: first!.fence, done: undefined },
     ]);
     await first!.release();
     assert.deepEqual(await listClaims(node(), 'c/'), []);
@@ -36,7 +37,7 @@ export function claimContract(open: OpenStore): void {
       assert.ok(held.fence > last);
       assert.equal(await log.commit(held, { segment: `s${seq}`, slots: '' }), seq);
       assert.deepEqual(await listClaims(store, 'c/'), [
-        { name: 'c/s', holder: 'n1', fence: held.fence, done: seq },
+        { name: 'c/s', holder: 'n1', fence: held.fence, first: held.fence, done: seq },
       ]);
       await held.release();
       assert.equal((await listClaims(store, 'c/')).length, 1, 'a done claim is not released');
@@ -47,7 +48,7 @@ export function claimContract(open: OpenStore): void {
   test('whoever works is told that the claim is lost', async (t) => {
     const node = await open(t);
     const [store, other] = [node(), node()];
-    const held = await claim(store, 'c/s', 'n1', 3);
+    const held = await claim(store, 'c/s', 'n1', { ttl: 3 });
     await sleep(3500);
     assert.equal(held.lost.aborted, false, 'it is kept alive');
     const { gets } = await other.read([{ key: 'claim/c/s' }]);
@@ -72,5 +73,45 @@ export function claimContract(open: OpenStore): void {
       [names[3]!, ...names.slice(60)],
     );
     await held.release();
+  });
+
+  test('what a dead process of a node has claimed is free at once, what others hold or have done stays', async (t) => {
+    const node = await open(t);
+    const store = node();
+    const [mine, other] = [holderOf({ id: 'n1', url: 'http://a' }), holderOf({ id: 'n10', url: 'http://b' })];
+    const old = await claim(store, 'c/open', mine);
+    await new CommitLog(store).commit(await claim(store, 'c/done', mine), { segment: 's', slots: '' });
+    const others = await claim(store, 'c/other', other);
+    assert.equal(await forgetClaimsOf(store, 'n1'), 1);
+    assert.deepEqual(
+      (await listClaims(store, 'c/')).map(({ name }) => name),
+      ['c/done', 'c/other'],
+    );
+    const next = await claim(store, 'c/open', mine);
+    assert.ok(next.fence > old.fence);
+    const late = new CommitLog(store).commit(old, { segment: 'late', slots: '' });
+    await assert.rejects(late, { code: 'TW_DHT_CLAIM_LOST' });
+    for (const held of [old, next, others]) await held.release();
+  });
+
+  test('a claim is taken though the mark of the one before is forgotten just then', async (t) => {
+    const node = await open(t);
+    const store = node();
+    const done = await claim(store, 'c/s', 'n1');
+    await new CommitLog(store).commit(done, { segment: 's', slots: '' });
+    let reads = 0;
+    const racing = new Proxy(store, {
+      get(target, key) {
+        if (key !== 'read') return (Reflect.get(target, key) as () => unknown).bind(target);
+        return async (...args: Parameters<typeof store.read>) => {
+          const answer = await target.read(...args);
+          if (reads++ === 0) assert.equal(await forgetDoneClaims(target, 1), 1);
+          return answer;
+        };
+      },
+    });
+    const next = await claim(racing, 'c/s', 'n2');
+    assert.ok(next.fence > done.fence);
+    await next.release();
   });
 }

@@ -26,9 +26,8 @@ test('the bytes of slots follow scenes that come, change and go, and slots that 
   const storage = await Storage.open(dir, { reserve: 0 });
   const log = new CommitLog(coordination);
   const replica = await Replica.open({ storage, objects, log, cluster: 'c', prefixLengths });
-  const { catalogue } = storage;
   storage.enterCluster(
-    new ClusterClaims({ dir, catalogue, coordination, log, objects, replica, prefixLengths, holder: 'a' }),
+    new ClusterClaims({ storage, coordination, log, objects, replica, prefixLengths, holder: 'a' }),
     objects,
   );
   replica.start();

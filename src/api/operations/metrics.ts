@@ -44,6 +44,23 @@ export async function metricsOf({ storage, cluster }: Services): Promise<string>
     },
     ...(cluster ? await clusterMetrics(cluster) : []),
   ];
+  const cache = storage.cacheFigures;
+  if (cache) {
+    const counter = (name: string, help: string, value: number): Metric => ({
+      name: `tilewright_cache_${name}_total`,
+      help,
+      type: 'counter',
+      value,
+    });
+    metrics.push(
+      gauge('cache_bytes', 'Bytes of local tile files that are in the shared store as well.', cache.bytes),
+      counter('hits', 'Tile files that were wanted and were here.', cache.hits),
+      counter('misses', 'Tile files that were wanted and had to be fetched from the store.', cache.misses),
+      counter('evicted', 'Versions of tiles whose files were removed to make room.', cache.evicted),
+    );
+    if (cache.limit !== undefined)
+      metrics.push(gauge('cache_limit_bytes', 'The most bytes that these files may take.', cache.limit));
+  }
   return `${metrics.map(textOf).join('\n')}\n`;
 }
 

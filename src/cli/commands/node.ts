@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { flag, type TargetOptions, withTarget } from '../options.js';
+import { type CommonOptions, flag, type TargetOptions, withCommon, withTarget } from '../options.js';
 import { count, print, printJson, size, table } from '../output.js';
 import type { OpenTarget } from '../target.js';
 import { openTarget } from '../target.js';
@@ -103,7 +103,43 @@ export function nodeCommand(): Command {
       }),
     ),
   );
+  command.addCommand(restoreCommand());
   return command;
+}
+
+interface RestoreFlags extends CommonOptions {
+  store: string;
+  etcd: string;
+  clusterName: string;
+}
+
+function restoreCommand(): Command {
+  const command = new Command('restore')
+    .description('rebuild what etcd knew of a cluster from its store, while no node runs')
+    .addOption(
+      flag(
+        '--store <url>',
+        'shared store of the cluster: s3://bucket/prefix or file:///folder',
+      ).makeOptionMandatory(),
+    )
+    .addOption(
+      flag(
+        '--etcd <urls>',
+        'addresses of an etcd without that cluster, separated by commas',
+      ).makeOptionMandatory(),
+    )
+    .addOption(flag('--cluster-name <name>', 'name of the cluster in etcd').default('default'));
+  return withCommon(command).action(async (flags: RestoreFlags) => {
+    const { restoreCluster } = await import('../../dht/index.js');
+    const etcd = flags.etcd.split(',').map((url) => url.trim());
+    const report = await restoreCluster({ store: flags.store, etcd, name: flags.clusterName });
+    if (flags.format === 'json') return printJson(report);
+    const { cluster, commits, checkpoint, collections } = report;
+    print(
+      `cluster ${cluster} is restored: ${count(commits, 'commit')}, of which a checkpoint holds ${checkpoint}`,
+    );
+    print(`${count(collections, 'collection')}; start the nodes now, they share out the tiles by themselves`);
+  });
 }
 
 async function at(flags: TargetOptions, work: (target: OpenTarget) => Promise<void>): Promise<void> {

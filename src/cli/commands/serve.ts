@@ -34,6 +34,7 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
   zone: string;
   weight: number;
   owners: number;
+  cache?: number;
   maxUpload: number;
 }
 
@@ -42,6 +43,8 @@ function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
   const { store, etcd, clusterName: name, zone, weight, owners, host, port } = flags;
   if (store === undefined) {
     if (etcd !== undefined) command.error('error: --etcd needs --store, where the nodes keep their tiles');
+    if (flags.cache !== undefined)
+      command.error('error: --cache needs --store; without one the local files are the only ones');
     return undefined;
   }
   if (!(weight > 0)) command.error(`error: --weight ${weight} is not above 0`);
@@ -98,6 +101,13 @@ export function serveCommand(): Command {
     .addOption(
       flag('--owners <n>', 'nodes that hold each tile, fixed by the first node', positiveInteger).default(2),
     );
+  command.addOption(
+    flag(
+      '--cache <size>',
+      'with --store: what tile files may take of the local disk; by default all but the reserve',
+      bytes,
+    ),
+  );
   const allow = flag('--allow-folder <dir>', 'folder from which POST /ingest may read; may be given again');
   allow.argParser(append).default([], 'none');
   command.addOption(allow);

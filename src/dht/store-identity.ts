@@ -1,17 +1,18 @@
-/** Which cluster a tile store and a coordination store belong to. */
+/** Which cluster a tile store belongs to: the object `cluster.json`, which never changes. */
 import { randomUUID } from 'node:crypto';
 import type { ObjectStore } from '../storage/index.js';
-import { logCopy } from './checkpoint.js';
+import { seqOf } from './checkpoint.js';
 import { enterCluster, foundCluster } from './cluster-document.js';
 import type { CommitLog } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
 import { clusterDocumentDamaged, logBehindStore, noCluster } from './errors.js';
+import { listCopies } from './log-copies.js';
 import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from './slots.js';
 
 /** Of the values in the coordination store and of the objects in the tile store. */
-const FORMAT = 1;
-/** Object that says whose tile store it is. */
+export const FORMAT = 1;
 const IDENTITY = 'cluster.json';
+export const MANIFESTS = 'catalogue/manifests/';
 
 export interface Identity {
   id: string;
@@ -24,8 +25,9 @@ export async function identityOf(
   coordination: CoordinationStore,
   log: CommitLog,
 ): Promise<Identity> {
-  if (await objects.head(IDENTITY)) {
-    const { id, prefixLengths } = parseIdentity(await objects.get(IDENTITY), objects.url);
+  const known = await readIdentity(objects);
+  if (known) {
+    const { id, prefixLengths } = known;
     await enterCluster(coordination, { id, format: FORMAT, prefixLengths: { ...prefixLengths } });
     return { id, prefixLengths };
   }
@@ -38,6 +40,12 @@ export async function identityOf(
   // Nodes that start at the same time all write the same.
   await objects.put(IDENTITY, Buffer.from(JSON.stringify(identity)));
   return parseIdentity(Buffer.from(JSON.stringify(identity)), objects.url);
+}
+
+/** Undefined where the store has none yet. TW_DHT_STORE_IDENTITY. */
+export async function readIdentity(objects: ObjectStore): Promise<Identity | undefined> {
+  if (!(await objects.head(IDENTITY))) return undefined;
+  return parseIdentity(await objects.get(IDENTITY), objects.url);
 }
 
 function parseIdentity(bytes: Buffer, url: string): Identity {
@@ -55,8 +63,11 @@ function parseIdentity(bytes: Buffer, url: string): Identity {
 
 /** Throws TW_DHT_LOG_BEHIND_STORE where the store has commits that the log does not know. */
 export async function requireWholeLog(log: CommitLog, objects: ObjectStore): Promise<void> {
+  // What the store has now is in the log then.
+  let stored = (await listCopies(objects)).at(-1) ?? 0;
+  for await (const { name } of objects.list(MANIFESTS)) stored = Math.max(stored, seqOf(name) || 0);
   const { head } = await log.readSince(0, 1);
-  if (await objects.head(logCopy(head + 1))) throw logBehindStore(objects.url, head);
+  if (stored > head) throw logBehindStore(objects.url, head);
 }
 
 /** The cluster that is there already. Throws TW_DHT_NO_CLUSTER, TW_DHT_OTHER_CLUSTER, TW_DHT_LOG_BEHIND_STORE. */
@@ -65,7 +76,7 @@ export async function readCluster(
   coordination: CoordinationStore,
   log: CommitLog,
 ): Promise<Identity> {
-  if (!(await objects.head(IDENTITY))) throw noCluster(objects.url);
+  if (!(await readIdentity(objects))) throw noCluster(objects.url);
   await requireWholeLog(log, objects);
   return identityOf(objects, coordination, log);
 }
