@@ -35,7 +35,10 @@ const sent = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 /** An owner that holds all tiles of the even or the odd numbers and more, of which those are asked for. */
 interface Split {
   whole: ColumnIndex;
-  parts: { index: ColumnIndex; share: { only: ((row: number) => boolean) | undefined; key: string } }[];
+  parts: {
+    index: ColumnIndex;
+    share: { only: ((row: number) => boolean) | undefined; key: string; seq: undefined };
+  }[];
 }
 
 const splits = fc
@@ -50,7 +53,11 @@ const splits = fc
       const index = indexOf(more);
       return {
         index,
-        share: { key: `${owner}`, only: (row: number) => ownerOf.get(index.idOf(row)) === owner },
+        share: {
+          seq: undefined,
+          key: `${owner}`,
+          only: (row: number) => ownerOf.get(index.idOf(row)) === owner,
+        },
       };
     });
     return { whole: indexOf(records), parts };
