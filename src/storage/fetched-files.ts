@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { crc32 } from 'node:zlib';
 import type { DiskReserve } from './disk-reserve.js';
@@ -16,6 +17,8 @@ export type StoredGroup = Pick<GroupRecord, 'name' | 'bytes' | 'crc32'>;
 
 /** While a folder is made, room that is made elsewhere may remove one above it. */
 const ATTEMPTS = 5;
+/** A file of so many bytes at most is read whole, which takes less than a stream. */
+const SMALL = 4 << 20;
 
 /**
  * Invariant: a file has its name only when it is whole: it is written beside it, and its checksum is that of the record. One that lay
@@ -133,13 +136,16 @@ export class FetchedFiles {
     const path = join(this.dir, name);
     const temporary = `${path}.${randomUUID()}.tmp`;
     try {
-      const source = await this.objects.stream(name, { crc32 });
+      const source = await (bytes <= SMALL
+        ? this.objects.get(name, { crc32 })
+        : this.objects.stream(name, { crc32 }));
       await onDisk(this.dir, async () => {
         const file = await createIn(dirname(path), temporary).catch((error) => {
-          source.destroy();
+          if (source instanceof Readable) source.destroy();
           throw error;
         });
-        await pipeline(source, file.createWriteStream());
+        if (source instanceof Readable) await pipeline(source, file.createWriteStream());
+        else await file.writeFile(source).finally(() => file.close());
         await rename(temporary, path);
       });
     } catch (error) {
