@@ -295,7 +295,9 @@ export class Cluster {
   private lookForSweep(): void {
     this.sweepDue = setTimeout(() => {
       this.sweeping = this.sweep()
-        .catch((error) => this.options.onFailure(error))
+        .catch((error) => {
+          if (!this.closing.signal.aborted) this.options.onFailure(error);
+        })
         .finally(() => {
           if (!this.closing.signal.aborted) this.lookForSweep();
         });
@@ -362,6 +364,7 @@ export class Cluster {
     while (this.again && !signal.aborted) {
       this.again = false;
       try {
+        await this.beThere();
         await this.loadOwn();
         const later = Math.min(await this.replaceMissing(), await this.letGo());
         if (later === Infinity || this.again) continue;
@@ -377,6 +380,16 @@ export class Cluster {
         this.again = true;
       }
     }
+  }
+
+  /** Joins again where others have given this node's slots away, because it was cut off for too long. */
+  private async beThere(): Promise<void> {
+    const { member } = this.options;
+    const isAmong = (nodes: readonly { id: string }[]) => nodes.some(({ id }) => id === member.id);
+    if (isAmong(this.current.nodes) || !isAmong(this.members)) return;
+    await this.changeByBytes((placement, bytes) =>
+      isAmong(placement.nodes) ? placement : joined(placement, nodeOf(member), bytes),
+    );
   }
 
   /** Loads what this node is to answer for, and says so. */
