@@ -63,6 +63,7 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
     const limit = HEAL_LIMIT * cluster.slowness;
     const setting = { cluster, deliveries, history };
     const workload = new Workload(setting, random.fork('workload'));
+    cleanups.after(() => workload.abandon());
     await workload.seed();
     const upkeep = random.chance(0.5) ? new Upkeep(cluster, random.fork('upkeep')) : undefined;
     cleanups.after(() => upkeep?.stop());

@@ -33,6 +33,7 @@ export class Workload {
   private readonly loops: Promise<void>[] = [];
   private readonly open = new Set<Promise<void>>();
   private readonly busy = new Set<string>();
+  private isAbandoned = false;
   /** Scenes that are there, as their writers know. */
   private readonly there = new Set<string>();
 
@@ -66,6 +67,12 @@ export class Workload {
   async stop(): Promise<void> {
     this.stopping.abort();
     await Promise.all(this.loops);
+  }
+
+  /** Ends everything, also what is still asked after. */
+  async abandon(): Promise<void> {
+    this.isAbandoned = true;
+    await this.stop();
   }
 
   /** Whether the outcome of all changes is known, but for those of nodes that are gone for good. */
@@ -116,7 +123,7 @@ export class Workload {
     const path = this.setting.deliveries.pathOf(scene, delivery);
     const key = randomUUID();
     let job: string | undefined;
-    for (; cluster.nodes.includes(node); await sleep(100))
+    for (; !this.isAbandoned && cluster.nodes.includes(node); await sleep(100))
       try {
         job ??= await startIngest(url, { id: scene, path, delivery }, key);
         const ended = await outcomeOf(url, job);
