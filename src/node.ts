@@ -71,7 +71,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const cluster = config.cluster && (await joinCluster(storage, config.cluster));
   const finder = cluster ? clusterFinder(storage, cluster.cluster, cluster.peers) : localFinder(storage);
   const workers = new IngestWorkers(cores, memory);
-  const wrangle = { storage, workers: new WrangleWorkers(cores) };
+  const wrangle = { storage, finder, workers: new WrangleWorkers(cores) };
   const imagery = new Imagery({ storage, cores });
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel, allowedFolders }),

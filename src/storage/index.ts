@@ -7,12 +7,13 @@ export { DerivedWrite } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';
 export { writeSynced } from './durable.js';
 export { asStorageError, collectionFixed, storageLocked } from './errors.js';
+export { fetchFiles } from './fetch-files.js';
 export { inLanes } from './in-lanes.js';
 export type { IndexPage, IndexQuery, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export type { TileVersion } from './layout.js';
 export type { NewModel } from './model-write.js';
-export { derivedTileId, newVersion } from './names.js';
+export { derivedTileId, modelId, newVersion } from './names.js';
 export type {
   Cancellable,
   Content,

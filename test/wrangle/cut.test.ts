@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { cellBbox, geohash, gridByName, quadtile } from '../../src/geocode/index.js';
+import { localFinder } from '../../src/query/index.js';
 import { Mask, type PixelArray, readRaster } from '../../src/raster/index.js';
 import { Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import {
@@ -105,9 +106,13 @@ test('split gives the same pixels where they nest, and coalesce puts them togeth
           tiles: [tileOf(geocode, width!, height!, seed, { grid })],
         });
         const precision = geocode.length + 1;
-        const results = await runProcess<WrangleResults>(storage, splitProcess({ storage, workers }), {
-          precision,
-        });
+        const results = await runProcess<WrangleResults>(
+          storage,
+          splitProcess({ storage, finder: localFinder(storage), workers }),
+          {
+            precision,
+          },
+        );
         const children = await derivedTiles(storage, 'split');
         const cells = gridByName(grid).children(geocode);
         assert.equal(results.tiles + (results.skipped['holds no data'] ?? 0), cells.length);
@@ -170,7 +175,7 @@ test('split gives the same pixels where they nest, and coalesce puts them togeth
           })),
         );
         await storeScene(storage, { id: 'p', day: 3, tiles: parts });
-        const coalesce = coalesceProcess({ storage, workers });
+        const coalesce = coalesceProcess({ storage, finder: localFinder(storage), workers });
         const inputs = { filter: { collections: ['parts'] }, to: 'test' };
         await runProcess<WrangleResults>(storage, coalesce, inputs);
         const [back, ...others] = await derivedTiles(storage, 'coalesced');
@@ -232,7 +237,9 @@ test('where grids do not nest, the pixels are those of GDAL', {
   const { storage, workers } = await open(t);
   const out = join(await tempFolder(t), 'out.tif');
   const [parent] = await storeScene(storage, { id: 's', day: 0, tiles: [tileOf(CELL, 486, 490, 3)] });
-  await runProcess(storage, splitProcess({ storage, workers }), { precision: 6 });
+  await runProcess(storage, splitProcess({ storage, finder: localFinder(storage), workers }), {
+    precision: 6,
+  });
   // Cells of the other grid, finer than that of the tile.
   const [lon, lat] = [
     (cellBbox(geohash, CELL)[0] + cellBbox(geohash, CELL)[2]) / 2,
@@ -244,7 +251,7 @@ test('where grids do not nest, the pixels are those of GDAL', {
     day: 1,
     tiles: [{ ...tileOf(cell, 64, 64, 5), collection: 'quad', grid: 'quadtile' }],
   });
-  await runProcess(storage, coalesceProcess({ storage, workers }), {
+  await runProcess(storage, coalesceProcess({ storage, finder: localFinder(storage), workers }), {
     filter: { collections: ['test'] },
     to: 'quad',
   });
@@ -274,12 +281,12 @@ test('where grids do not nest, the pixels are those of GDAL', {
 test('what cannot be cut is refused by name', async (t) => {
   const { storage, workers } = await open(t);
   await storeScene(storage, { id: 's', day: 0, tiles: [tileOf(CELL, 64, 64, 1)] });
-  const split = splitProcess({ storage, workers });
+  const split = splitProcess({ storage, finder: localFinder(storage), workers });
   await assert.rejects(runProcess(storage, split, { precision: 9 }), { code: 'TW_WRANGLE_TOO_FINE' });
   await assert.rejects(runProcess(storage, split, { precision: 12 }), { code: 'TW_WRANGLE_TOO_FINE' });
   const { skipped } = await runProcess<WrangleResults>(storage, split, { precision: 5 });
   assert.deepEqual(skipped, { 'its cell is not coarser than precision 5': 1 });
-  const coalesce = coalesceProcess({ storage, workers });
+  const coalesce = coalesceProcess({ storage, finder: localFinder(storage), workers });
   // A cell of thousands of times as many pixels as the tile has.
   const large = { ...tileOf(CELL.slice(0, 2), 64, 64, 1), collection: 'large' };
   await storeScene(storage, { id: 'l', day: 0, tiles: [large] });

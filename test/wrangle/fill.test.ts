@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { localFinder } from '../../src/query/index.js';
 import { Mask, type PixelArray } from '../../src/raster/index.js';
 import { Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import { fillProcess, type WrangleResults, WrangleWorkers } from '../../src/wrangle/index.js';
@@ -46,7 +47,8 @@ function sceneOf(id: string, day: number, seed: number, weights: number[], codin
   return { id, day, tiles: [{ geocode: '9q8yyk', groups, mask }] };
 }
 
-const process_ = (storage: Storage, workers: WrangleWorkers) => fillProcess({ storage, workers });
+const process_ = (storage: Storage, workers: WrangleWorkers) =>
+  fillProcess({ storage, finder: localFinder(storage), workers });
 
 const percentOf = (codes: Uint8Array, is: (code: number) => boolean, of: (code: number) => boolean) => {
   const all = [...codes].filter(of).length;
