@@ -6,7 +6,7 @@ import { type ClusterConfig, type OpenCluster, openCluster } from './dht/index.j
 import { messageOf } from './errors.js';
 import { Imagery } from './imagery/index.js';
 import { IngestWorkers, ingestProcess } from './ingest/index.js';
-import { Jobs, verifyProcess } from './jobs/index.js';
+import { ClusterJobs, Jobs, verifyProcess } from './jobs/index.js';
 import { clusterFinder, localFinder } from './query/index.js';
 import { Storage } from './storage/index.js';
 import { trainProcess } from './training/index.js';
@@ -82,7 +82,17 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     trainProcess({ storage, cores }),
     verifyProcess(storage),
   ];
-  const jobs = await Jobs.open(storage, processes, { resume });
+  const together =
+    cluster &&
+    (await ClusterJobs.open({
+      storage,
+      processes,
+      cluster,
+      ...(resume !== undefined && { resume }),
+      ...(config.cluster?.grace !== undefined && { grace: config.cluster.grace }),
+      onFailure: warn,
+    }));
+  const jobs = together ?? (await Jobs.open(storage, processes, { resume }));
   const { id } = storage.folder.node;
   const ownerSecret = storage.folder.lock.secret;
   const server = await buildServer(
@@ -91,14 +101,14 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       nodeId: id,
       storage,
       finder,
-      cluster,
+      cluster: cluster && together && { ...cluster, shares: together.shares },
       imagery,
       jobs,
       processes: new Map(processes.map((p) => [p.id, p])),
       allowedFolders,
       maxUpload,
     },
-    { token, readToken, rateLimit, ownerSecret, log },
+    { token, readToken, rateLimit, ownerSecret, log, ...(cluster && { secret: cluster.secret }) },
   );
   return {
     id,
@@ -131,13 +141,17 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   };
 }
 
+/** Of what goes wrong in the background, and is tried again. */
+function warn(error: unknown): void {
+  process.emitWarning(`cluster: ${messageOf(error)}`);
+}
+
 async function joinCluster(
   storage: Storage,
   config: Omit<ClusterConfig, 'software' | 'onFailure'>,
 ): Promise<OpenCluster> {
-  const onFailure = (error: unknown) => process.emitWarning(`cluster: ${messageOf(error)}`);
   try {
-    return await openCluster(storage, { ...config, software: version, onFailure });
+    return await openCluster(storage, { ...config, software: version, onFailure: warn });
   } catch (error) {
     await storage.close();
     throw error;

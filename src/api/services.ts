@@ -1,6 +1,6 @@
 import type { Cluster } from '../dht/index.js';
 import type { Imagery } from '../imagery/index.js';
-import type { Jobs, Process } from '../jobs/index.js';
+import type { JobsView, Process, Shares } from '../jobs/index.js';
 import type { TileFinder } from '../query/index.js';
 import type { Storage } from '../storage/index.js';
 
@@ -9,6 +9,8 @@ export interface ClusterService {
   cluster: Cluster;
   /** That nodes share. */
   secret: string;
+  /** The work that this node does for jobs of any. */
+  shares: Shares;
 }
 
 /** What the routes stand on. Wired in src/node.ts. */
@@ -20,7 +22,7 @@ export interface Services {
   finder: TileFinder;
   cluster: ClusterService | undefined;
   imagery: Imagery;
-  jobs: Jobs;
+  jobs: JobsView;
   processes: Map<string, Process>;
   /** Folders whose files `POST /ingest` may name, as real paths. */
   allowedFolders: string[];

@@ -1,9 +1,10 @@
 /** Opens what a node of a cluster needs, from its configuration. */
 import { join } from 'node:path';
-import { openObjectStore, type Storage } from '../storage/index.js';
+import { type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
 import { Cluster } from './cluster.js';
 import { EtcdStore } from './coordination/etcd-store.js';
 import { LevelStore } from './coordination/level-store.js';
+import type { CoordinationStore } from './coordination/store.js';
 import { Peers } from './peers.js';
 
 export interface ClusterConfig {
@@ -20,6 +21,8 @@ export interface ClusterConfig {
   owners: number;
   /** That all nodes share. */
   secret: string;
+  /** How long a node is away before others take its place, ms. */
+  grace?: number;
   software: string;
   onFailure(error: unknown): void;
 }
@@ -27,6 +30,8 @@ export interface ClusterConfig {
 export interface OpenCluster {
   cluster: Cluster;
   peers: Peers;
+  objects: ObjectStore;
+  coordination: CoordinationStore;
   secret: string;
   close(): Promise<void>;
 }
@@ -37,7 +42,7 @@ const FORMAT = 1;
 const ALONE = 1;
 
 export async function openCluster(storage: Storage, config: ClusterConfig): Promise<OpenCluster> {
-  const { store, etcd, name, advertise: url, zone, weight, secret, software, onFailure } = config;
+  const { store, etcd, name, advertise: url, zone, weight, secret, grace, software, onFailure } = config;
   const objects = await openObjectStore(store);
   const isAlone = etcd.length === 0;
   const coordination = isAlone
@@ -53,12 +58,20 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     objects.close();
   };
   try {
-    const cluster = await Cluster.join({ member, storage, objects, coordination, owners, onFailure });
+    const cluster = await Cluster.join({
+      member,
+      storage,
+      objects,
+      coordination,
+      owners,
+      ...(grace !== undefined && { grace }),
+      onFailure,
+    });
     const close = async () => {
       await cluster.close();
       await closeRest();
     };
-    return { cluster, peers, secret, close };
+    return { cluster, peers, objects, coordination, secret, close };
   } catch (error) {
     await closeRest();
     throw error;

@@ -1,4 +1,6 @@
 /** Runs jobs, a few at a time, and keeps their records and logs. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { type JobRecord, newVersion, type Storage } from '../storage/index.js';
 import {
   jobDismissed,
@@ -14,6 +16,7 @@ import {
 import type { JobBoard } from './job-board.js';
 import { JobLog, type LogLine, readLog } from './job-log.js';
 import { forgetJob, hasEnded, leftJobs, listJobs, stateLine, WAITING } from './job-store.js';
+import type { JobFile, JobsView } from './jobs-view.js';
 import { type JobListener, LiveJob } from './live-job.js';
 import type { Process } from './process.js';
 import { Slots } from './slots.js';
@@ -49,7 +52,7 @@ export interface StartOptions {
  * successful, failed or dismissed, and none follows it. `live` and `ends` hold the jobs that have not ended; at most
  * `concurrency` of them run and WAITING_LIMIT wait.
  */
-export class Jobs {
+export class Jobs implements JobsView {
   private readonly live = new Map<string, LiveJob>();
   /** By job: its record when it has ended. Rejects where the end could not be written. */
   private readonly ends = new Map<string, Promise<JobRecord>>();
@@ -100,7 +103,8 @@ export class Jobs {
     return (await this.startNew(process, inputs, options)).job;
   }
 
-  private async startNew(
+  /** As `start`; or tells which job another node has started for the same request. */
+  async startNew(
     process: Process,
     inputs: unknown,
     options: StartOptions,
@@ -142,14 +146,16 @@ export class Jobs {
   /**
    * Goes on with a job that another node had; `lines` are the lines that its log had there. It waits once more.
    */
-  async takeOver(process: Process, job: JobRecord, remark: string): Promise<void> {
+  async takeOver(process: Process | undefined, job: JobRecord, remark: string): Promise<void> {
     const { jobs } = this.catalogue;
     const log = JobLog.after(this.catalogue, job.id, job.lines ?? 0);
     log.add(stateLine(job, remark));
     const record = { ...job, lines: log.last };
     const written = this.catalogue.write([jobs.set(job.id, record), ...log.changes()]);
-    this.admit(new LiveJob(this.storage, process, log, record, written, this.board));
+    if (process && !hasEnded(job))
+      this.admit(new LiveJob(this.storage, process, log, record, written, this.board));
     await written;
+    if (hasEnded(job)) await this.board?.publish(record, true);
   }
 
   /** Whether a job has not ended and is run by this process. */
@@ -160,6 +166,21 @@ export class Jobs {
   /** The record of a job that is this node's. */
   async find(id: string): Promise<JobRecord | undefined> {
     return this.live.get(id)?.told ?? this.unwritten.get(id) ?? (await this.catalogue.jobs.get(id));
+  }
+
+  /** Jobs of a node that is alone have no other home. */
+  async homeOf(_id: string, _alsoEnded?: boolean): Promise<undefined> {
+    return undefined;
+  }
+
+  /** A file that a job answered with; undefined where there is none of this name. Throws TW_STORAGE_BAD_NAME. */
+  async file(id: string, name: string): Promise<JobFile | undefined> {
+    const path = this.storage.resultPath(id, name);
+    const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+      return undefined;
+    });
+    return info && { bytes: info.size, open: () => createReadStream(path) };
   }
 
   /** Stops to work on a job that is another node's by now. */
@@ -295,6 +316,7 @@ export class Jobs {
     try {
       await job.end(reason);
     } catch (failure) {
+      if (jobTakenOver.is(failure)) return forgetJob(this.catalogue, job.id);
       this.unwritten.set(job.id, job.told);
       throw failure;
     }

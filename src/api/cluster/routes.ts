@@ -7,6 +7,7 @@ import { answerShare, SHARE_PATH, type ShareRequest } from '../../query/index.js
 import { badRequest, notFound } from '../errors.js';
 import { answers } from '../schemas/answers.js';
 import type { ClusterService, Services } from '../services.js';
+import { workRoutes } from './work-routes.js';
 
 /** Messages between nodes hold filters, which are small. */
 const MESSAGE_LIMIT = 4 * 2 ** 20;
@@ -89,7 +90,7 @@ function nodesOf({ cluster: { placement, nodes } }: ClusterService) {
 async function messages(
   server: FastifyInstance,
   { storage }: Services,
-  { cluster, secret }: ClusterService,
+  { cluster, secret, shares }: ClusterService,
 ): Promise<void> {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(
@@ -109,4 +110,5 @@ async function messages(
       return reply.header(CHECKSUM, crc32(bytes)).type('application/json').send(bytes);
     },
   );
+  await workRoutes(server, { shares });
 }

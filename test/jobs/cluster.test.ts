@@ -1,0 +1,220 @@
+/** Jobs in a cluster: three servers, etcd and a shared folder, beside a node that is alone with the same scenes. */
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openNode, type TilewrightNode } from '../../src/node.js';
+import { EtcdCluster, noEtcd } from '../support/etcd.js';
+import { freePort } from '../support/s3.js';
+import { writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+import {
+  ended,
+  get,
+  type Item,
+  isSettled,
+  itemsOf,
+  type Job,
+  kill,
+  nodeId,
+  resultsOf,
+  type Server,
+  serve,
+  startJob,
+  until,
+} from './servers.js';
+
+/** Far enough from each other to be in several slots. */
+const PLACES = [0, 60_000, 120_000];
+const DATES = ['2024-06-01T10:00:00Z', '2024-06-04T10:00:00Z'];
+
+interface Models {
+  models: { id: string; geocode: string; metrics: object }[];
+  skipped: { geocode: string }[];
+  failed: object[];
+  pooled: { model: { mse: number; r2: number } } | null;
+}
+
+async function writeScenes(folder: string): Promise<{ datetime: string; href: string[] }[]> {
+  return Promise.all(
+    DATES.map(async (datetime, date) => {
+      const scenes = PLACES.map((x, place) =>
+        writeTestScene(join(folder, `s${place}-${date}.tif`), {
+          width: 500,
+          height: 500,
+          seed: 1 + place + 10 * date,
+          x: 500_000 + x,
+          edge: 150 * (1 - date),
+          cloud: 20 * date,
+        }),
+      );
+      return { datetime, href: await Promise.all(scenes) };
+    }),
+  );
+}
+
+const OPTIONS = { collection: 'test', scale: 0.0001, maskBand: 5, precision: 5 };
+
+/** Runs a job on a node that is alone. */
+async function alone<T>({ server, ownerSecret }: TilewrightNode, url: string, payload: object): Promise<T> {
+  const headers = { authorization: `Bearer ${ownerSecret}` };
+  const { jobID } = (await server.inject({ method: 'POST', url, headers, payload })).json();
+  for (;;) {
+    const job = (await server.inject(`/jobs/${jobID}`)).json() as Job;
+    assert.notEqual(job.status, 'failed', JSON.stringify(job.error));
+    if (job.status === 'successful') return (await server.inject(`/jobs/${jobID}/results`)).json();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+const idsOf = (items: { id: string }[]) => items.map(({ id }) => id).sort();
+const figuresOf = (items: Item[]) =>
+  items.map(({ id, properties }) => [id, properties['pixel_coverage'], properties['eo:cloud_cover']]);
+const metricsOf = ({ models }: Models) => models.map(({ id, metrics }) => [id, metrics]);
+
+test('jobs of a cluster', { skip: noEtcd }, async (t) => {
+  const folder = await tempFolder(t);
+  await mkdir(join(folder, 'store'));
+  const etcd = await EtcdCluster.start(t);
+  const ports = [await freePort(), await freePort(), await freePort()];
+  const [a, b, c] = ports.map((port) => serve(t, folder, port, etcd)) as [Server, Server, Server];
+  const single = await openNode({
+    data: join(folder, 'alone'),
+    memory: 256e6,
+    cores: 1,
+    allowFolders: [folder],
+  });
+  t.after(() => single.close());
+  for (const server of [a, b, c]) await until(`${server.url} settled`, () => isSettled(server));
+  const nodes = await Promise.all([a, b, c].map(nodeId));
+  for (const scenes of await writeScenes(folder)) {
+    await resultsOf(a, await startJob(a, 'ingest', { ...scenes, ...OPTIONS }));
+    await alone(single, '/ingest', { ...scenes, ...OPTIONS });
+  }
+  const asked = (query: string) => async (): Promise<Item[]> => {
+    const { features } = (await single.server.inject(`/search?limit=1000&${query}`)).json();
+    return (features as Item[]).sort((x, y) => (x.id < y.id ? -1 : 1));
+  };
+
+  await t.test('fill and split are done where the tiles are, and give what one node gives', async () => {
+    for (const [process, source, inputs] of [
+      ['fill', 'filled', {}],
+      ['split', 'split', { precision: 6 }],
+    ] as const) {
+      const id = await startJob(a, process, inputs);
+      const list = await get<{ jobs: Job[] }>(c, '/jobs');
+      assert.ok(list.jobs.some(({ jobID }) => jobID === id));
+      const results = await resultsOf<{ tiles: number; unchanged: number }>(b, id);
+      const expected = await alone<{ tiles: number }>(single, `/processes/${process}/execution`, { inputs });
+      assert.ok(expected.tiles > 0);
+      assert.equal(results.tiles, expected.tiles);
+      const { lines } = await get<{ lines: { text: string }[] }>(c, `/jobs/${id}/logs`);
+      for (const node of nodes)
+        assert.ok(
+          lines.some(({ text }) => text.startsWith(`node ${node}: its share of`)),
+          JSON.stringify(lines),
+        );
+      const wanted = await asked(`source=${source}`)();
+      await until(
+        'all commits applied',
+        async () => (await itemsOf(c, `source=${source}`)).length === wanted.length,
+      );
+      assert.deepEqual(figuresOf(await itemsOf(c, `source=${source}`)), figuresOf(wanted));
+      const again = await resultsOf<{ tiles: number; unchanged: number }>(
+        c,
+        await startJob(b, process, inputs),
+      );
+      assert.deepEqual([again.tiles, again.unchanged], [0, expected.tiles]);
+    }
+  });
+
+  await t.test('events of a job come through any node', async () => {
+    const id = await startJob(b, 'split', { precision: 6 });
+    const text = await (await fetch(`${c.url}/jobs/${id}/events`)).text();
+    assert.match(text, /event: state\nid: \d+\ndata: .*"status":"successful"/);
+    assert.ok(text.includes(`${c.url}/jobs/${id}`) && !text.includes(`${b.url}/jobs/${id}`));
+  });
+
+  await t.test('tensors of all cells are there, from any node', async () => {
+    const inputs = { bands: ['red', 'nir'] };
+    const id = await startJob(c, 'tensor', inputs);
+    const { files } = await resultsOf<{ files: { name: string; bytes: number }[] }>(a, id);
+    const expected = await alone<{ files: { name: string; bytes: number }[] }>(
+      single,
+      '/processes/tensor/execution',
+      { inputs },
+    );
+    assert.deepEqual(
+      files.map(({ name, bytes }) => [name, bytes]),
+      expected.files.map(({ name, bytes }) => [name, bytes]),
+    );
+    const { name, bytes } = files[0]!;
+    const file = await fetch(`${b.url}/jobs/${id}/results/files/${name}`);
+    assert.equal((await file.arrayBuffer()).byteLength, bytes);
+  });
+
+  await t.test('a request with one key that comes through two nodes starts one job', async () => {
+    const headers = { 'idempotency-key': 'once' };
+    const inputs = { precision: 6 };
+    const ids = await Promise.all([a, b, c].map((server) => startJob(server, 'split', inputs, headers)));
+    assert.equal(new Set(ids).size, 1);
+    await resultsOf(c, ids[0]!);
+    assert.equal(await startJob(b, 'split', inputs, headers), ids[0]);
+  });
+
+  const training = { model: 'ndvi', epochs: 2, seed: 5 };
+  let expected: Models;
+  await t.test('training gives what one node gives', async () => {
+    expected = await alone(single, '/processes/train/execution', { inputs: training });
+    assert.ok(expected.models.length >= 3, JSON.stringify(expected.skipped));
+    const results = await resultsOf<Models>(b, await startJob(a, 'train', training));
+    assert.deepEqual(metricsOf(results), metricsOf(expected));
+    assert.deepEqual(results.skipped, expected.skipped);
+    assert.ok(Math.abs(results.pooled!.model.r2 - expected.pooled!.model.r2) < 1e-9);
+  });
+
+  /** Long enough to be disturbed. */
+  const long = { ...training, epochs: 8 };
+  const isUnderWay = async (server: Server, id: string) => {
+    const { status, tiles } = await get<Job>(server, `/jobs/${id}`);
+    assert.ok(['accepted', 'running'].includes(status), `${id} is ${status}`);
+    return tiles.total > 0;
+  };
+
+  await t.test('a job is cancelled through another node, and all stop', async () => {
+    const id = await startJob(a, 'train', long);
+    await until('it is under way', () => isUnderWay(b, id));
+    const answer = await fetch(`${b.url}/jobs/${id}`, { method: 'DELETE' });
+    assert.equal(((await answer.json()) as Job).status, 'dismissed');
+    const { models } = await get<Models>(c, `/jobs/${id}/results`);
+    assert.ok(models.length < expected.models.length);
+  });
+
+  await t.test('a node that is killed in the middle is missed by nobody', async () => {
+    const id = await startJob(a, 'train', long);
+    await until('it is under way', () => isUnderWay(a, id));
+    await kill(c.process);
+    const results = await resultsOf<Models>(b, id);
+    assert.deepEqual(idsOf(results.models), idsOf(expected.models));
+    assert.deepEqual(results.failed, []);
+    const { lines } = await get<{ lines: { text: string }[] }>(b, `/jobs/${id}/logs`);
+    assert.ok(
+      lines.some(({ text }) => text.includes(`node ${nodes[2]}:`) && text.includes('given to others')),
+    );
+  });
+
+  await t.test('another node goes on with the jobs of one that is killed', async () => {
+    const again = serve(t, folder, ports[2]!, etcd);
+    await until('the node is back', () => isSettled(again));
+    const id = await startJob(b, 'train', { ...long, seed: 6 });
+    await until('it is under way', () => isUnderWay(a, id));
+    await kill(b.process);
+    const results = await resultsOf<Models>(again, id);
+    assert.deepEqual(idsOf(results.models), idsOf(expected.models));
+    const { lines } = await get<{ lines: { text: string }[] }>(a, `/jobs/${id}/logs`);
+    assert.ok(lines.some(({ text }) => text.includes('because') && text.includes(nodes[1]!)));
+    const back = serve(t, folder, ports[1]!, etcd);
+    await until('it is back', () => isSettled(back));
+    assert.equal((await ended(back, id)).status, 'successful');
+  });
+});
