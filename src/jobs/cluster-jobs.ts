@@ -322,27 +322,34 @@ export class ClusterJobs implements JobBoard, JobsView {
     if (rank < 0) return;
     const present = new Set(nodes.map(({ id }) => id));
     for (const id of this.missing.keys()) if (present.has(id)) this.missing.delete(id);
-    for (const stored of await this.documents.live()) {
-      if (this.closing) return;
-      const { home, job } = stored.document;
-      if (home === this.home) {
-        if (this.jobs.isLive(job.id)) this.accepting.delete(job.id);
-        else if (!this.accepting.has(job.id)) await this.pickUp(stored);
-        continue;
-      }
-      if (present.has(home)) continue;
+    const away = (home: string) => {
       const now = performance.now();
       const since = this.missing.get(home) ?? now;
       this.missing.set(home, since);
-      const late = now - since - this.grace - rank * TURN;
-      if (late >= 0) await this.takeOver(stored, late);
+      return now - since - this.grace - rank * TURN;
+    };
+    for (const stored of await this.documents.live()) {
+      if (this.closing) return;
+      const { home, job } = stored.document;
+      const late = present.has(home) ? -1 : away(home);
+      try {
+        if (home === this.home) await this.pickUp(stored);
+        else if (late >= 0) await this.takeOver(stored, late);
+      } catch (error) {
+        // The other jobs are not to wait for it.
+        this.options.onFailure(error);
+        this.accepting.delete(job.id);
+      }
     }
     if (rank === 0 && performance.now() - this.sweptAt > SWEEP_INTERVAL) await this.sweep();
   }
 
-  /** A job of this home that no process of it runs. */
+  /** Goes on with a job of this home that it does not run. */
   private async pickUp(stored: StoredJob): Promise<void> {
-    const own = await this.jobs.find(stored.document.job.id);
+    const { id } = stored.document.job;
+    if (this.jobs.isLive(id)) this.accepting.delete(id);
+    if (this.jobs.isLive(id) || this.accepting.has(id)) return;
+    const own = await this.jobs.find(id);
     if (!own || !hasEnded(own)) return this.takeOver(stored, Infinity);
     // Its end was written here and not told.
     this.revisions.set(own.id, stored.revision);
@@ -361,11 +368,15 @@ export class ClusterJobs implements JobBoard, JobsView {
     // Another node may be able to.
     if (!isHere && job.uploads === undefined && late < this.grace) return;
     const next = afterDeath(isHere ? record : { ...record, resumable: false }, process);
+    const remark =
+      home === this.home
+        ? 'once more, because the node was stopped'
+        : `once more, on another node, because node ${home} is away`;
     this.accepting.add(job.id);
     const { set, current } = await this.documents.change(this.documentOf(next), revision);
     if (set) {
       this.revisions.set(job.id, current!.revision);
-      await this.jobs.takeOver(process, next, `by another node, because ${home} is away`);
+      await this.jobs.takeOver(process, next, remark);
     }
     this.accepting.delete(job.id);
   }

@@ -31,6 +31,8 @@ const SILENCE = 5000;
 const PATIENCE = 120_000;
 const PAUSE = 1000;
 const CANCEL_PATIENCE = 5000;
+/** How long this node waits for what the others have committed, ms. */
+const CATCH_UP = 600_000;
 
 export interface DistributeOptions {
   cluster: Cluster;
@@ -64,6 +66,8 @@ class Distribution {
   private readonly failed = new AbortController();
   private readonly signal: AbortSignal;
   private readonly since: number;
+  /** The last commit of all shares. */
+  private applied = 0;
 
   constructor(
     private readonly options: DistributeOptions,
@@ -76,10 +80,12 @@ class Distribution {
   }
 
   async run(): Promise<unknown> {
-    const { process, context } = this;
-    context.partial(() => process.merge?.([...this.parts, ...this.partial]));
+    const { context } = this;
+    context.partial(() => this.process.merge?.([...this.parts, ...this.partial]));
     await this.workOn([...everySlot], new Set(), Infinity);
-    return concluded(process, this.parts, context);
+    // Who sees here that the job has ended sees here what it has made.
+    await this.options.cluster.replica.waitFor(this.applied, CATCH_UP);
+    return concluded(this.process, this.parts, context);
   }
 
   /** Has owners do the work of slots, each that of its own; `deadline` is when to give up. */
@@ -125,20 +131,21 @@ class Distribution {
   }
 
   private async share(node: string, slots: number[], avoided: Set<string>, deadline: number): Promise<void> {
-    const { context, process, inputs, since } = this;
+    const { context } = this;
     const run = newRun();
     const request: ShareRequest = {
       job: context.id,
       run,
-      process: process.id,
-      inputs,
+      process: this.process.id,
+      inputs: this.inputs,
       slots: new SlotSet(slots).toText(),
-      since,
+      since: this.since,
     };
     const begun = performance.now();
     try {
-      const { part, files } = await this.ask(node, request);
+      const { part, files, applied } = await this.ask(node, request);
       this.parts.push(part);
+      this.applied = Math.max(this.applied, applied);
       for (const [name, object] of Object.entries(files)) await context.file(name, object);
       const seconds = ((performance.now() - begun) / 1000).toFixed(1);
       context.log('info', `node ${node}: its share of ${slots.length} slots is done after ${seconds} s`);

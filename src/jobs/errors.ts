@@ -101,6 +101,14 @@ export const noWorker = defineError(
     `no node could do the work of ${slots} slots: ${detail}; retry the job when the nodes are back`,
 );
 
+export const homeAway = defineError(
+  'TW_JOB_HOME_AWAY',
+  503,
+  'The node of the cluster that leads the job does not answer. Ask again: another node goes on with it when that one is away for longer than the grace period.',
+  (id: string, node: string) =>
+    `job ${id} is led by node ${node}, which does not answer; ask again, another node goes on with it if that one stays away`,
+);
+
 /** Thrown by work that has failed, but has results all the same: who reads the job sees what became of each part. */
 export class FailedWithResults extends Error {
   constructor(

@@ -1,5 +1,5 @@
 export { ClusterJobs, type ClusterJobsOptions } from './cluster-jobs.js';
-export { FailedWithResults, jobInterrupted, jobNotFound, jobNotReady } from './errors.js';
+export { FailedWithResults, homeAway, jobInterrupted, jobNotFound, jobNotReady } from './errors.js';
 export { type EventOptions, type JobEvent, jobEvents } from './job-events.js';
 export type { LogLine } from './job-log.js';
 export { Jobs, type JobsOptions, type StartOptions } from './job-runner.js';

@@ -1,5 +1,6 @@
 /** Shares of jobs: the work on the cells of some slots, done by a node that owns them. */
 
+import { rm } from 'node:fs/promises';
 import { type Cluster, notHeld, SlotSet, slotTest } from '../dht/index.js';
 import { messageOf, TilewrightError } from '../errors.js';
 import { type LogLevel, newVersion, type ObjectStore, type Storage } from '../storage/index.js';
@@ -25,6 +26,8 @@ export interface ShareResult {
   part: unknown;
   /** Objects of the shared store, by the names of the files that they are. */
   files: Record<string, string>;
+  /** The last commit that was applied at its end. */
+  applied: number;
 }
 
 export type ShareProgress = Partial<JobProgress> & { share?: number };
@@ -133,7 +136,9 @@ export class Shares {
       },
       file: async (name) => {
         const object = `jobs/${job}/${run}/${name}`;
-        await objects.put(object, { file: storage.resultPath(job, name) }, { signal });
+        const path = storage.resultPath(job, name);
+        await objects.put(object, { file: path }, { signal });
+        await rm(path);
         files[name] = object;
       },
     };
@@ -141,7 +146,7 @@ export class Shares {
       const part = await process.run(inputs, context);
       // What went meanwhile may have been missed.
       requireSlots();
-      return { part, files };
+      return { part, files, applied: replica.applied };
     } catch (error) {
       if (jobDismissed.is(signal.reason) && partial) tell({ partial: partial() });
       throw error;

@@ -196,7 +196,7 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
     await kill(c.process);
     const results = await resultsOf<Models>(b, id);
     assert.deepEqual(idsOf(results.models), idsOf(expected.models));
-    assert.deepEqual(results.failed, []);
+    assert.deepEqual(results.failed, expected.failed);
     const { lines } = await get<{ lines: { text: string }[] }>(b, `/jobs/${id}/logs`);
     assert.ok(
       lines.some(({ text }) => text.includes(`node ${nodes[2]}:`) && text.includes('given to others')),

@@ -1,7 +1,8 @@
 /** Requests for a job that another node leads: that one answers, through this one. */
 import { type IncomingMessage, request as open } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Peer, peerFailed, sign } from '../../dht/index.js';
+import { type Peer, sign } from '../../dht/index.js';
+import { homeAway } from '../../jobs/index.js';
 import { DOOR } from '../access.js';
 import { baseUrl, requestUrl } from '../base-url.js';
 import type { Services } from '../services.js';
@@ -36,7 +37,7 @@ export function passOn({ jobs, cluster }: Services, { alsoEnded = false, elseHer
     if (!peer) return undefined;
     let answer: IncomingMessage;
     try {
-      answer = await ask(peer, cluster.secret, request, reply);
+      answer = await ask(peer, request.params.id, cluster.secret, request, reply);
     } catch (error) {
       if (elseHere) return undefined;
       throw error;
@@ -49,9 +50,10 @@ export function passOn({ jobs, cluster }: Services, { alsoEnded = false, elseHer
   };
 }
 
-/** Throws TW_DHT_PEER. */
+/** Throws TW_JOB_HOME_AWAY. */
 function ask(
   { id, url }: Peer,
+  job: string,
   secret: string,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -76,7 +78,7 @@ function ask(
     // After the answer has begun, its reader sees what goes wrong.
     sent.on('error', (error) => {
       clearTimeout(connecting);
-      reject(peerFailed(id, url, error.message));
+      reject(homeAway.because(error, job, id));
     });
     sent.end();
   });
