@@ -4,9 +4,11 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { localOwners } from '../src/dht/index.js';
 import { cellBbox, geohash, quadtile } from '../src/geocode/index.js';
 import { Imagery } from '../src/imagery/index.js';
 import { openNode, type TilewrightNode } from '../src/node.js';
+import { TileFinder } from '../src/query/index.js';
 import type { TileRecord } from '../src/storage/index.js';
 import { toArray } from '../src/storage/index.js';
 import { type BenchOptions, type BenchResult, median, result } from './bench.js';
@@ -132,8 +134,11 @@ async function withoutCache(
   tiles: string[],
   cores: number,
 ): Promise<number[]> {
-  const imagery = new Imagery({ storage: node.storage, cores, cacheBytes: 0 });
-  const collection = (await node.storage.getCollection(tile.collection))!;
+  const { storage } = node;
+  const owners = localOwners(storage.index);
+  const finder = new TileFinder(storage, owners);
+  const imagery = new Imagery({ storage, finder, owners, cores, cacheBytes: 0 });
+  const collection = (await storage.getCollection(tile.collection))!;
   const times: number[] = [];
   try {
     for (const at of [tiles[0], ...tiles]) {

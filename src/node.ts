@@ -2,12 +2,12 @@
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
-import { type ClusterConfig, type OpenCluster, openCluster } from './dht/index.js';
+import { type ClusterConfig, localOwners, type OpenCluster, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
 import { Imagery } from './imagery/index.js';
 import { IngestWorkers, ingestProcess } from './ingest/index.js';
 import { ClusterJobs, Jobs, verifyProcess } from './jobs/index.js';
-import { clusterFinder, localFinder } from './query/index.js';
+import { TileFinder } from './query/index.js';
 import { Storage } from './storage/index.js';
 import { trainProcess } from './training/index.js';
 import { version } from './version.js';
@@ -30,6 +30,8 @@ export interface NodeConfig {
   cloudModel?: string;
   /** Bytes of the data folder's disk that are left free; 0 for none. By default 2 % of it, 2 GB at most. */
   reserve?: number;
+  /** Where the node has a shared store: bytes that files of tiles may take here; all but the reserve by default. */
+  cache?: number;
   /** Token that writes and jobs must carry over HTTP. */
   token?: string;
   /** Token that reads must carry; without one they are open. */
@@ -64,15 +66,16 @@ export interface TilewrightNode {
 const MAX_UPLOAD = 20e9;
 
 export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
-  const { data, memory, cores, reserve, cloudModel, allowFolders = [], log = false, resume } = config;
+  const { data, memory, cores, reserve, cache, cloudModel, allowFolders = [], log = false, resume } = config;
   const { token, readToken, rateLimit, maxUpload = MAX_UPLOAD } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
-  const storage = await Storage.open(data, { reserve });
+  const storage = await Storage.open(data, { reserve, cache });
   const cluster = config.cluster && (await joinCluster(storage, config.cluster));
-  const finder = cluster ? clusterFinder(storage, cluster.cluster, cluster.peers) : localFinder(storage);
+  const owners = cluster?.owners ?? localOwners(storage.index);
+  const finder = new TileFinder(storage, owners);
   const workers = new IngestWorkers(cores, memory);
   const wrangle = { storage, finder, workers: new WrangleWorkers(cores) };
-  const imagery = new Imagery({ storage, cores });
+  const imagery = new Imagery({ storage, finder, owners, cores });
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel, allowedFolders }),
     fillProcess(wrangle),

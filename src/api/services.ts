@@ -1,4 +1,4 @@
-import type { Cluster } from '../dht/index.js';
+import type { Cluster, ClusterOwners, Peers } from '../dht/index.js';
 import type { Imagery } from '../imagery/index.js';
 import type { JobsView, Process, Shares } from '../jobs/index.js';
 import type { TileFinder } from '../query/index.js';
@@ -7,6 +7,9 @@ import type { Storage } from '../storage/index.js';
 /** Where the node is one of many. */
 export interface ClusterService {
   cluster: Cluster;
+  /** How it asks the others, and answers them. */
+  owners: ClusterOwners;
+  peers: Pick<Peers, 'failures'>;
   /** That nodes share. */
   secret: string;
   /** The work that this node does for jobs of any. */
@@ -18,7 +21,7 @@ export interface Services {
   version: string;
   nodeId: string;
   storage: Storage;
-  /** Searches, on all nodes where there are some. */
+  /** What is known of all tiles, of all nodes where there are some. */
   finder: TileFinder;
   cluster: ClusterService | undefined;
   imagery: Imagery;

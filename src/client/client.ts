@@ -101,8 +101,32 @@ export interface ListedNode {
   zone?: string;
   weight?: number;
   slots: number;
+  /** Absent, as all that follows, of a node that is alone. */
+  states?: { initializing: number; available: number; leaving: number };
+  /** Of the tiles in its slots. */
+  bytes?: number;
+  /** The part of all bytes that it should hold, 0 to 1. */
+  share?: number;
+  /** Commits that others have applied and it has not. */
+  lag?: number;
   running: boolean;
   draining: boolean;
+}
+
+interface Amount {
+  slots: number;
+  bytes: number;
+}
+
+/** What a rebalance moves, or would. */
+export interface Rebalanced {
+  dryRun: boolean;
+  nodes: { id: string; share: number; before: Amount; after: Amount; takes: Amount; gives: Amount }[];
+  moved: Amount;
+  /** Bytes that have to move so that nodes hold what they hold after it. */
+  least: number;
+  /** Standard deviation of bytes over shares, percent of the mean. */
+  deviation: { before: number; after: number };
 }
 
 /** Where the tiles of a cell are. */
@@ -265,6 +289,15 @@ export class Client {
 
   drain(node: string): Promise<{ id: string; draining: boolean }> {
     return this.ask('POST', `/cluster/nodes/${encodeURIComponent(node)}/drain`);
+  }
+
+  /** A node that drains takes slots again. */
+  rejoin(node: string): Promise<{ id: string; draining: boolean }> {
+    return this.ask('POST', `/cluster/nodes/${encodeURIComponent(node)}/join`);
+  }
+
+  rebalance(dryRun: boolean): Promise<Rebalanced> {
+    return this.ask('POST', '/cluster/rebalance', { dryRun });
   }
 
   async models(): Promise<{ id: string }[]> {

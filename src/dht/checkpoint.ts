@@ -8,6 +8,7 @@ import type { Commit, ObjectStore, RecordEdit, TileVersion } from '../storage/in
 import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
 import { manifestDamaged } from './errors.js';
 import { Folded } from './fold.js';
+import { LogCopies } from './log-copies.js';
 import { encodeSegment, readSegment } from './segment.js';
 import { type PrefixLengths, SLOTS, slotOf, slotOfScene } from './slots.js';
 
@@ -19,11 +20,11 @@ const MOST_CHANGES = 100_000;
 /** Names of the parts' objects by number; null where a part holds nothing. */
 export type Manifest = (string | null)[];
 
+/** The number of the last commit that a manifest or a part holds, by its name. */
+export const seqOf = (name: string) => Number(/(\d+)-[0-9a-f]{8}-[0-9a-f-]{27}$/.exec(name)?.[1]);
+
 /** The segment that holds what a log entry says. */
 export const segmentName = (id: string) => `catalogue/segments/${id}`;
-
-/** The copy of a log entry. */
-export const logCopy = (seq: number) => `catalogue/log/${`${seq}`.padStart(16, '0')}`;
 
 export const partOf = (slot: number) => Math.floor(slot / PART_SLOTS);
 
@@ -108,6 +109,7 @@ async function advance(
     await objects.put(name, encodeSegment(state.commit(), prefixLengths).bytes);
     manifest[part] = name;
   }
+  await new LogCopies(log, objects).copyUpTo(seq);
   const name = `catalogue/manifests/${seq}-${randomUUID()}`;
   await objects.put(name, Buffer.from(JSON.stringify(manifest)));
   return { seq, manifest: name };

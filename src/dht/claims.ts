@@ -10,6 +10,8 @@ const TTL = 60;
 /** What the key of a claim holds: who works, and after the commit its number. */
 interface ClaimDocument {
   holder: string;
+  /** Where the holder goes on after a commit: the fence that its versions begin with. */
+  first?: number;
   done?: number;
   fence?: number;
 }
@@ -20,6 +22,8 @@ export interface ClaimState {
   holder: string;
   /** Of the claim; also after its commit. */
   fence: number;
+  /** What the versions of its holder begin with: the fence, or that of its first claim. */
+  first: number;
   /** Number of its commit; undefined while it is worked on. */
   done: number | undefined;
 }
@@ -66,19 +70,19 @@ export function doneValue({ holder, fence }: Claim, done: number): string {
 
 /**
  * TW_DHT_CLAIMED while another holds it. `holder` says who works, for the message that others get; `ttl` is how many seconds a dead
- * holder blocks the name.
+ * holder blocks the name; `first` is the fence of the claim that the holder had before.
  */
 export async function claim(
   store: CoordinationStore,
   name: string,
   holder: string,
-  ttl = TTL,
+  { ttl = TTL, first }: { ttl?: number; first?: number } = {},
 ): Promise<Claim> {
   const before = await readClaim(store, name);
   if (before && before.state.done === undefined) throw claimed(name, before.state.holder);
   const lease = await KeptLease.grant(store, ttl);
   try {
-    const value = JSON.stringify({ holder } satisfies ClaimDocument);
+    const value = JSON.stringify({ holder, ...(first && { first }) } satisfies ClaimDocument);
     const revision = before?.revision ?? 0;
     const { set, current } = await compareAndSet(store, {
       key: claimKeyOf(name),
@@ -98,6 +102,15 @@ export async function claim(
 export async function listClaims(store: CoordinationStore, prefix: string): Promise<ClaimState[]> {
   const { gets } = await store.read([withPrefix(claimKeyOf(prefix))]);
   return gets[0]!.kvs.map(claimStateOf);
+}
+
+/** Ends the claims of a holder that is surely gone, so that nobody waits for its leases. */
+export async function endClaimsOf(store: CoordinationStore, holder: string): Promise<void> {
+  for (const { name, fence, ...state } of await listClaims(store, '')) {
+    if (state.holder !== holder || state.done !== undefined) continue;
+    const key = claimKeyOf(name);
+    await compareAndSet(store, { key, value: undefined, revision: fence });
+  }
 }
 
 /**
@@ -125,8 +138,8 @@ export async function forgetDoneClaims(store: CoordinationStore, upTo: number): 
 
 /** What a claim's key says. TW_DHT_DOCUMENT_DAMAGED. */
 export function claimStateOf(kv: KeyValue): ClaimState {
-  const { holder, done, fence = kv.modRevision } = documentOf<ClaimDocument>(kv, ['holder']);
-  return { name: kv.key.slice(PREFIX.length), holder, fence, done };
+  const { holder, done, fence = kv.modRevision, first = fence } = documentOf<ClaimDocument>(kv, ['holder']);
+  return { name: kv.key.slice(PREFIX.length), holder, fence, first, done };
 }
 
 async function readClaim(

@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../errors.js';
 import {
   type Catalogue,
   type Change,
@@ -12,8 +14,9 @@ import {
   inLanes,
   type ObjectStore,
   type RecordEdit,
+  type Storage,
 } from '../storage/index.js';
-import { logCopy, segmentName } from './checkpoint.js';
+import { segmentName } from './checkpoint.js';
 import { type Claim as HeldClaim, claim as takeClaim } from './claims.js';
 import {
   type CollectionKey,
@@ -22,9 +25,11 @@ import {
   readCollection,
   unfixCollection,
 } from './collection-keys.js';
-import type { CommitLog } from './commit-log.js';
+import type { CommitLog, CommittedEntry } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
-import { collectionChanged } from './errors.js';
+import { collectionChanged, outcomeUnknown } from './errors.js';
+import { Histogram } from './histogram.js';
+import { LogCopies } from './log-copies.js';
 import type { Replica } from './replica.js';
 import { encodeSegment } from './segment.js';
 import { SlotSet } from './slot-set.js';
@@ -33,9 +38,8 @@ import type { PrefixLengths } from './slots.js';
 type CollectionEdit = Extract<RecordEdit, { table: 'collections' }>;
 
 export interface ClusterClaimsOptions {
-  /** Data folder; its files are what is stored. */
-  dir: string;
-  catalogue: Catalogue;
+  /** Its files are what is stored. */
+  storage: Pick<Storage, 'dir' | 'catalogue' | 'keepInCache'>;
   coordination: CoordinationStore;
   log: CommitLog;
   objects: ObjectStore;
@@ -45,10 +49,14 @@ export interface ClusterClaimsOptions {
   holder: string;
 }
 
-/** How long a commit of its own takes to be applied here at most, ms. */
+/** How long a commit of its own takes to be applied here at most, and its copy to be put, ms. */
 const PATIENCE = 60_000;
+/** Between two tries to put the copy of a log entry, ms. */
+const COPY_AGAIN = 500;
 /** Of a commit that changes a collection's record, while others do. */
 const MOST_TRIES = 20;
+/** Bounds of the classes that commits are counted in, seconds. */
+const COMMIT_TIMES = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** Files on their way to the store at once. */
 const LANES = 16;
 
@@ -58,10 +66,20 @@ const LANES = 16;
  * that was acknowledged before.
  */
 export class ClusterClaims implements Claims {
-  constructor(private readonly options: ClusterClaimsOptions) {}
+  /** From the records of a commit to its acknowledgement, seconds. */
+  readonly commitTimes = new Histogram(COMMIT_TIMES);
+  private readonly copies: LogCopies;
+
+  constructor(private readonly options: ClusterClaimsOptions) {
+    this.copies = new LogCopies(options.log, options.objects);
+  }
+
+  get prefixLengths(): PrefixLengths {
+    return this.options.prefixLengths;
+  }
 
   get catalogue(): Catalogue {
-    return this.options.catalogue;
+    return this.options.storage.catalogue;
   }
 
   scene(collection: string, scene: string): Promise<Claim> {
@@ -79,22 +97,33 @@ export class ClusterClaims implements Claims {
   private async take(name: string): Promise<Claim> {
     const { coordination, holder } = this.options;
     let held = await takeClaim(coordination, name, holder);
-    const version = versionOf(held.fence);
+    const first = held.fence;
     let isUsed = false;
+    let stored: string[] = [];
+    // A claim commits once; who commits several times goes on with another.
+    const current = async () => {
+      if (isUsed) held = await takeClaim(coordination, name, holder, { first });
+      isUsed = false;
+      return held;
+    };
     return {
-      version,
-      store: (folders) => this.store(folders, held.lost),
+      version: versionOf(first),
+      store: async (folders) => {
+        await this.store(folders, (await current()).lost);
+        stored.push(...folders);
+      },
       commit: async (build, also) => {
-        // A claim commits once; who commits several times goes on with another.
-        if (isUsed) held = await takeClaim(coordination, name, holder);
-        isUsed = await this.commit(held, build, also);
+        isUsed = await this.commit(await current(), build, also);
+        await this.options.storage.keepInCache(stored);
+        stored = [];
       },
       release: () => held.release(),
     };
   }
 
   private async store(folders: string[], signal: AbortSignal): Promise<void> {
-    const { dir, objects } = this.options;
+    const { storage, objects } = this.options;
+    const { dir } = storage;
     const files: string[] = [];
     for (const folder of folders)
       for (const file of await readdir(join(dir, folder))) files.push(`${folder}/${file}`);
@@ -105,7 +134,7 @@ export class ClusterClaims implements Claims {
 
   /** Whether anything was committed. */
   private async commit(held: HeldClaim, build: () => Promise<Commit>, also: Change[] = []): Promise<boolean> {
-    const { catalogue, replica } = this.options;
+    const { storage, replica } = this.options;
     let commit: Commit;
     for (let tries = 0; ; tries++) {
       await replica.catchUp();
@@ -113,13 +142,14 @@ export class ClusterClaims implements Claims {
       if (isEmpty(commit) || (await this.tryCommit(held, commit))) break;
       if (tries === MOST_TRIES) throw collectionChanged(commit.edits![0]!.key);
     }
-    if (also.length > 0) await catalogue.write(also);
+    if (also.length > 0) await storage.catalogue.write(also);
     return !isEmpty(commit);
   }
 
   /** False where another has changed the collection that this commit was to change. */
   private async tryCommit(held: HeldClaim, commit: Commit): Promise<boolean> {
     const { log, objects, replica, prefixLengths } = this.options;
+    const begun = performance.now();
     const change = commit.edits?.find((edit): edit is CollectionEdit => edit.table === 'collections');
     const collection = change ? await this.changeKey(change, held) : await this.keyOf(commit);
     if (collection === 'changed') return false;
@@ -130,14 +160,31 @@ export class ClusterClaims implements Claims {
     try {
       const entry = { segment, slots: new SlotSet(slots).toText() };
       const seq = await log.commit(held, entry, collection);
-      // With these copies and the manifest of a checkpoint, the log can be rebuilt.
-      const copy = JSON.stringify({ seq, ...entry, claim: held.name, fence: held.fence });
-      await Promise.all([objects.put(logCopy(seq), Buffer.from(copy)), replica.waitFor(seq, PATIENCE)]);
+      const copied = this.copy({ seq, ...entry, claim: held.name, fence: held.fence });
+      await Promise.all([copied, replica.waitFor(seq, PATIENCE)]);
+      this.commitTimes.observe((performance.now() - begun) / 1e3);
       return true;
     } catch (error) {
       if (change && collectionChanged.is(error)) return false;
       throw error;
     }
+  }
+
+  /** The commit is made and seen by all: a store that is away for a while must not make it look as if it had failed. */
+  private async copy(entry: CommittedEntry): Promise<void> {
+    for (const begun = performance.now(); ; await sleep(COPY_AGAIN))
+      try {
+        await this.copies.copy(entry);
+        return;
+      } catch (error) {
+        if (performance.now() - begun > PATIENCE)
+          throw outcomeUnknown.because(
+            error,
+            `commit ${entry.seq}`,
+            this.options.objects.url,
+            messageOf(error),
+          );
+      }
   }
 
   /** The key of the collection that gets tiles, to be compared: where it goes meanwhile, they do not come. */

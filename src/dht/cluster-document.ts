@@ -25,9 +25,16 @@ export async function foundCluster(
   store: CoordinationStore,
   proposed: ClusterDocument,
 ): Promise<ClusterDocument> {
-  const { current } = await compareAndSet(store, { key: KEY, value: JSON.stringify(proposed), revision: 0 });
+  const { current } = await compareAndSet(store, {
+    key: KEY,
+    value: clusterDocumentOf(proposed),
+    revision: 0,
+  });
   return documentOf<ClusterDocument>(current!, ['id', 'format', 'prefixLengths']);
 }
+
+export const clusterDocumentOf = ({ id, format, prefixLengths }: ClusterDocument) =>
+  JSON.stringify({ id, format, prefixLengths });
 
 function described({ id, format, prefixLengths }: ClusterDocument): string {
   const lengths = Object.entries(prefixLengths).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -1,27 +1,36 @@
 /** A node's part in a cluster: it joins, owns slots, follows the log, and sees to it that others' slots have living owners. */
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ObjectStore, Storage } from '../storage/index.js';
-import { draining, joined, left, loaded, type NewNode, rebalanced, removed } from './assign.js';
-import { logCopy, writeCheckpoint } from './checkpoint.js';
+import {
+  draining,
+  joined,
+  left,
+  loaded,
+  type NewNode,
+  rebalanced,
+  removed,
+  type SlotBytes,
+} from './assign.js';
+import { writeCheckpoint } from './checkpoint.js';
 import { claim, forgetDoneClaims } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
-import { enterCluster, foundCluster } from './cluster-document.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
-import { claimed, clusterDocumentDamaged, logBehindStore, otherCluster } from './errors.js';
-import { type Member, type MembersChange, Membership, watchMembers } from './membership.js';
-import type { Peer } from './peers.js';
+import { bytesUnknown, claimed, logRestored, otherCluster, unknownNode } from './errors.js';
+import type { Histogram } from './histogram.js';
+import { listMembers, type Member, type MembersChange, Membership, watchMembers } from './membership.js';
+import { type Moves, movesBetween } from './moves.js';
+import type { Peer, Peers } from './peers.js';
 import { emptyPlacement, isTakenOver, type Placement, slotsOfNode } from './placement.js';
 import { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement-store.js';
 import { formatPlacement, parsePlacement } from './placement-text.js';
 import { Replica } from './replica.js';
-import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from './slots.js';
+import { readRestored } from './restore.js';
+import type { PrefixLengths } from './slots.js';
+import { identityOf, requireWholeLog } from './store-identity.js';
+import { type Survey, Surveyor } from './survey.js';
+import { type SweepContext, type SweepReport, sweepStore } from './sweep.js';
 
-/** Of the values in the coordination store and of the objects in the tile store. */
-const FORMAT = 1;
-/** Object that says whose tile store it is. */
-const IDENTITY = 'cluster.json';
 /** Slots that are loaded together: commits wait meanwhile. */
 const CHUNK = 1024;
 /** Between two changes of the placement by one node, ms. */
@@ -34,8 +43,13 @@ const LINGER = 60_000;
 const CHECKPOINT_COMMITS = 1000;
 const CHECKPOINT_TIME = 10 * 60_000;
 const CHECKPOINT_LOOK = 10_000;
+/** The shared store is swept so often, ms, by one of the nodes. */
+const SWEEP = 3_600_000;
 /** Members act one after another, so that mostly one does. */
 const TURN = 2000;
+/** How long nodes are waited for that tell what they hold, where the placement hangs on it, and where somebody looks, ms. */
+const SURVEY = 5000;
+const GLANCE = 1000;
 
 export interface ClusterOptions {
   /** This node, as it tells the others. */
@@ -43,6 +57,8 @@ export interface ClusterOptions {
   storage: Storage;
   objects: ObjectStore;
   coordination: CoordinationStore;
+  /** By which other nodes are asked how many bytes their slots have; without it, slots count by their number. */
+  peers?: Peers;
   /** Owners of each slot, where the cluster is new. */
   owners: number;
   grace?: number;
@@ -70,11 +86,15 @@ export class Cluster {
   private readonly closing = new AbortController();
   private tending: Promise<void> | undefined;
   private looking: NodeJS.Timeout | undefined;
+  private sweepDue: NodeJS.Timeout | undefined;
+  private sweeping: Promise<unknown> | undefined;
   private checkpointing: Promise<void> | undefined;
   /** The last checkpoint that was seen, and when. */
   private checkpoint = { seq: 0, seen: performance.now() };
   private again = false;
   private swapped = -Infinity;
+  private readonly surveyor: Surveyor;
+  private claims!: ClusterClaims;
 
   private constructor(
     private readonly options: ClusterOptions,
@@ -82,8 +102,11 @@ export class Cluster {
     readonly replica: Replica,
     log: CommitLog,
     readonly prefixLengths: PrefixLengths,
+    /** Which restoration the log is of. */
+    private readonly restored: string | undefined,
   ) {
     this.log = log;
+    this.surveyor = new Surveyor(options.member.id, replica, options.peers);
   }
 
   /**
@@ -97,20 +120,27 @@ export class Cluster {
     const known = await storage.replica();
     if (known && known.cluster !== id) throw otherCluster(known.cluster, id);
     await requireWholeLog(log, objects);
-    const replica = await Replica.open({ storage, objects, log, cluster: id, prefixLengths, onFailure });
-    const cluster = new Cluster(options, id, replica, log, prefixLengths);
+    const restored = await readRestored(coordination);
+    const replica = await Replica.open({
+      ...{ storage, objects, log, cluster: id, prefixLengths, onFailure },
+      ...(restored !== undefined && { restored }),
+    });
+    const cluster = new Cluster(options, id, replica, log, prefixLengths, restored);
     cluster.membership = await Membership.join(coordination, member, {
       lost: () => onFailure(new Error(`node ${member.id} was cut off from etcd; it comes back by itself`)),
-      back: () => cluster.tend(),
+      back: () => void cluster.comeBack().catch(onFailure),
       failed: onFailure,
     });
     try {
-      const { dir, catalogue } = storage;
       const holder = `${member.id} at ${member.url}`;
       const shared = { coordination, log, objects, replica, prefixLengths };
-      storage.enterCluster(new ClusterClaims({ dir, catalogue, holder, ...shared }), objects);
+      cluster.claims = new ClusterClaims({ storage, holder, ...shared });
+      storage.enterCluster(cluster.claims, objects, onFailure);
       await replica.catchUp();
-      await cluster.change((placement) => joined(placement, nodeOf(member)));
+      await cluster.changeByBytes((placement, bytes) =>
+        // Whoever drains it has not said that it shall stay.
+        isDraining(placement, member.id) ? placement : joined(placement, nodeOf(member), bytes),
+      );
       cluster.start();
       return cluster;
     } catch (error) {
@@ -143,14 +173,48 @@ export class Cluster {
     return slotsOfNode(this.current, this.self, 'available').every((slot) => this.replica.holds(slot));
   }
 
-  /** A node gives its slots to others and gets none. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE. */
-  async drain(node: string): Promise<void> {
-    await this.change((placement) => draining(placement, node));
+  /** How long the commits of this node take. */
+  get commitTimes(): Histogram {
+    return this.claims.commitTimes;
   }
 
-  /** Spreads the slots anew by the bytes that they hold. */
-  async rebalance(bytes: ArrayLike<number>): Promise<void> {
-    await this.change((placement) => rebalanced(placement, bytes));
+  /** A node gives its slots to others and gets none. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE. */
+  async drain(node: string): Promise<void> {
+    await this.changeByBytes((placement, bytes) => draining(placement, node, bytes));
+  }
+
+  /** A node that drains takes slots again. Throws TW_DHT_UNKNOWN_NODE. */
+  async rejoin(node: string): Promise<void> {
+    await this.changeByBytes((placement, bytes) => {
+      const known = placement.nodes.find(({ id }) => id === node);
+      if (!known) throw unknownNode(node);
+      const { id, zone, weight } = known;
+      return joined(placement, { id, zone, weight }, bytes);
+    });
+  }
+
+  /**
+   * Spreads the slots anew by the bytes that they hold; with `dryRun` it tells only what that would move. Throws
+   * TW_DHT_BYTES_UNKNOWN where no node tells of some slots.
+   */
+  async rebalance({ dryRun = false } = {}): Promise<Moves> {
+    const { bytes, unmeasured } = await this.survey(SURVEY);
+    if (unmeasured > 0) throw bytesUnknown(unmeasured);
+    let moves = movesBetween(this.current, rebalanced(this.current, bytes), bytes);
+    if (!dryRun)
+      await this.change((placement) => {
+        const after = rebalanced(placement, bytes);
+        moves = movesBetween(placement, after, bytes);
+        return after;
+      });
+    return moves;
+  }
+
+  /** What the nodes hold, and how far each has followed the log. */
+  async survey(patience = GLANCE): Promise<Survey> {
+    const known = this.members.length > 0;
+    const members = known ? this.members : await listMembers(this.options.coordination);
+    return this.surveyor.survey(members, patience);
   }
 
   /** No member any more; what this node owns stays its own for the grace period. */
@@ -158,8 +222,10 @@ export class Cluster {
     this.closing.abort();
     for (const watch of this.watches) watch.close();
     clearTimeout(this.looking);
+    clearTimeout(this.sweepDue);
     await this.tending;
     await this.checkpointing;
+    await this.sweeping;
     await this.membership.leave();
     await this.replica.close();
   }
@@ -167,7 +233,12 @@ export class Cluster {
   private start(): void {
     const { coordination, onFailure } = this.options;
     this.replica.start();
+    // What others ask for later is counted now.
+    this.replica.bytesBySlot().catch((error) => {
+      if (!this.closing.signal.aborted) onFailure(error);
+    });
     this.lookForCheckpoint();
+    this.lookForSweep();
     this.watches.push(
       watchPlacement(coordination, (stored) => this.see(stored), onFailure),
       watchMembers(coordination, (change) => this.meet(change), onFailure),
@@ -197,17 +268,53 @@ export class Cluster {
     const commits = this.replica.applied - seq;
     const isOld = commits > 0 && now - this.checkpoint.seen >= CHECKPOINT_TIME;
     if (commits < checkpointAfter && !isOld) return;
-    const held = await claim(coordination, 'checkpoint', this.self).catch((error) => {
+    await this.alone('checkpoint', async () => {
+      const { log, prefixLengths } = this;
+      await forgetDoneClaims(coordination, await writeCheckpoint({ log, objects, prefixLengths }));
+    });
+  }
+
+  private lookForSweep(): void {
+    this.sweepDue = setTimeout(() => {
+      this.sweeping = this.sweep()
+        .catch((error) => this.options.onFailure(error))
+        .finally(() => {
+          if (!this.closing.signal.aborted) this.lookForSweep();
+        });
+    }, SWEEP).unref();
+  }
+
+  /** Removes what is not needed of the shared store, unless another node is at it or has been of late. */
+  sweep(options: Pick<SweepContext, 'keep' | 'every'> = {}): Promise<SweepReport | undefined> {
+    const { id: cluster, log, prefixLengths } = this;
+    const { objects, coordination } = this.options;
+    return this.alone('sweep', (lost) => {
+      const signal = AbortSignal.any([lost, this.closing.signal]);
+      return sweepStore({ cluster, coordination, log, objects, prefixLengths, signal, ...options });
+    });
+  }
+
+  /** Does what one node at a time does; undefined where another one is at it. */
+  private async alone<T>(name: string, work: (lost: AbortSignal) => Promise<T>): Promise<T | undefined> {
+    const held = await claim(this.options.coordination, name, this.self).catch((error) => {
       if (claimed.is(error)) return undefined;
       throw error;
     });
-    if (!held) return;
+    if (!held) return undefined;
     try {
-      const { log, prefixLengths } = this;
-      await forgetDoneClaims(coordination, await writeCheckpoint({ log, objects, prefixLengths }));
+      return await work(held.lost);
     } finally {
       await held.release();
     }
+  }
+
+  /** After it was cut off from etcd. */
+  private async comeBack(): Promise<void> {
+    if ((await readRestored(this.options.coordination)) !== this.restored) {
+      await this.membership.leave();
+      throw logRestored(this.self);
+    }
+    this.tend();
   }
 
   private see({ text }: StoredPlacement): void {
@@ -292,7 +399,7 @@ export class Cluster {
       this.missing.set(id, since);
       const due = since + grace + rank * TURN - performance.now();
       if (due > 0) next = Math.min(next, due);
-      else await this.change((placement) => removed(placement, id));
+      else await this.changeByBytes((placement, bytes) => removed(placement, id, bytes));
     }
     return next;
   }
@@ -317,6 +424,15 @@ export class Cluster {
 
   private get mayChange(): boolean {
     return performance.now() - this.swapped >= SWAP_INTERVAL;
+  }
+
+  /** A change of the stored placement that hangs on the bytes of slots; nodes are asked only where something changes. */
+  private async changeByBytes(to: (placement: Placement, bytes?: SlotBytes) => Placement): Promise<void> {
+    const stored = await readPlacement(this.options.coordination);
+    const before = stored && parsePlacement(stored.text);
+    const isSame = before !== undefined && to(before) === before;
+    const bytes = isSame || !stored ? undefined : (await this.survey(SURVEY)).bytes;
+    await this.change((placement) => to(placement, bytes));
   }
 
   /** Changes the stored placement, at most once a second. */
@@ -346,50 +462,7 @@ export class Cluster {
 
 const POLL = 100;
 
+const isDraining = ({ nodes }: Placement, node: string) =>
+  nodes.some(({ id, draining }) => id === node && draining);
+
 const nodeOf = ({ id, zone, weight }: Member): NewNode => ({ id, zone, weight });
-
-interface Identity {
-  id: string;
-  prefixLengths: PrefixLengths;
-}
-
-/** Whose tile store it is. One that is empty becomes the coordination store's cluster's, which is made where there is none. */
-async function identityOf(
-  objects: ObjectStore,
-  coordination: CoordinationStore,
-  log: CommitLog,
-): Promise<Identity> {
-  if (await objects.head(IDENTITY)) {
-    const { id, prefixLengths } = parseIdentity(await objects.get(IDENTITY), objects.url);
-    await enterCluster(coordination, { id, format: FORMAT, prefixLengths: { ...prefixLengths } });
-    return { id, prefixLengths };
-  }
-  const proposed = { id: randomUUID(), format: FORMAT, prefixLengths: { ...DEFAULT_PREFIX_LENGTHS } };
-  const found = await foundCluster(coordination, proposed);
-  const { head } = await log.readSince(0, 1);
-  if (head > 0)
-    throw clusterDocumentDamaged(objects.url, `it is missing, though the cluster has ${head} commits`);
-  const identity = { id: found.id, prefixLengths: found.prefixLengths };
-  // Nodes that start at the same time all write the same.
-  await objects.put(IDENTITY, Buffer.from(JSON.stringify(identity)));
-  return parseIdentity(Buffer.from(JSON.stringify(identity)), objects.url);
-}
-
-function parseIdentity(bytes: Buffer, url: string): Identity {
-  let found: Partial<Identity>;
-  try {
-    found = JSON.parse(bytes.toString()) as Partial<Identity>;
-  } catch (error) {
-    throw clusterDocumentDamaged.because(error, url, 'it is no JSON');
-  }
-  const { id, prefixLengths } = found;
-  if (typeof id !== 'string' || !prefixLengths)
-    throw clusterDocumentDamaged(url, 'it has no id or no prefix lengths');
-  return { id, prefixLengths };
-}
-
-/** Throws TW_DHT_LOG_BEHIND_STORE where the store has commits that the log does not know. */
-async function requireWholeLog(log: CommitLog, objects: ObjectStore): Promise<void> {
-  const { head } = await log.readSince(0, 1);
-  if (await objects.head(logCopy(head + 1))) throw logBehindStore(objects.url, head);
-}

@@ -7,6 +7,7 @@ import { backOff, settle } from './coordination/settle.js';
 import {
   type CoordinationStore,
   type KeyValue,
+  type Operation,
   only,
   type RangeResult,
   type Transaction,
@@ -176,6 +177,16 @@ export class CommitLog {
     return kv && decodeCheckpoint(kv);
   }
 
+  /** The number of the last commit, and of the last one that the checkpoint holds: the log has those between. */
+  async extent(patience = PATIENCE): Promise<{ head: number; checkpoint: number }> {
+    const { gets } = await this.store.read([{ key: HEAD }, { key: CHECKPOINT }], { patience });
+    const checkpoint = only(gets[1]!);
+    return {
+      head: headOf(only(gets[0]!)).seq,
+      checkpoint: checkpoint ? decodeCheckpoint(checkpoint).seq : 0,
+    };
+  }
+
   /**
    * Replaces the checkpoint `expected` (undefined: there is none) and deletes the entries that the new one holds. False where another
    * has moved it.
@@ -267,6 +278,19 @@ function doneBefore(
   if (uncertain && isGone)
     throw outcomeUnknown(`the commit of ${claim.name}`, 'the commit log', 'its entry is gone');
   throw claimLost(claim.name);
+}
+
+/** Puts an entry of a log that is written anew. */
+export function entryPut(entry: CommittedEntry): Operation {
+  return { op: 'put', key: entryKeyOf(entry.seq), value: JSON.stringify(entry) };
+}
+
+/** Puts the last number of a log that is written anew, and its checkpoint. */
+export function logEnds(head: number, checkpoint: Checkpoint | undefined): Operation[] {
+  const puts: Operation[] = [];
+  if (head > 0) puts.push({ op: 'put', key: HEAD, value: `${head}` });
+  if (checkpoint) puts.push({ op: 'put', key: CHECKPOINT, value: JSON.stringify(checkpoint) });
+  return puts;
 }
 
 /** TW_DHT_ENTRY_TOO_LARGE. */

@@ -1,6 +1,6 @@
 /** Which slots can hold the tiles that a search may match. */
 import { type Grid, grids } from '../geocode/index.js';
-import { isWithin, mergeRanges, type Selection } from '../storage/index.js';
+import { isWithin, type KeyRange, mergeRanges, type Selection } from '../storage/index.js';
 import { type PrefixLengths, SLOTS, slotOf } from './slots.js';
 
 /** All slots, ascending. Not to be changed. */
@@ -24,13 +24,22 @@ export function coveredSlots(
     );
     return slotsOf(cells, prefixLengths);
   }
-  if (!disjoint) return everySlot;
-  const prefixes: Cell[] = [];
-  for (const prefix of prefixesWithin(disjoint, prefixLengths)) {
-    if (prefixes.length === MAX_PREFIXES) return everySlot;
+  if (!ranges) return everySlot;
+  // A single cell, whose key others share, is hashed by itself.
+  const prefixes = ranges.flatMap((range) => singleCell(range) ?? []);
+  const others = mergeRanges(ranges.filter((range) => !singleCell(range)));
+  for (const prefix of prefixesWithin(others, prefixLengths)) {
+    if (prefixes.length >= MAX_PREFIXES) return everySlot;
     prefixes.push(prefix);
   }
   return slotsOf(prefixes, prefixLengths);
+}
+
+/** The cell that a range means where it means one. */
+function singleCell({ grid: name, from, to, precision }: KeyRange): Cell | undefined {
+  if (precision === undefined || to !== from + 1) return undefined;
+  const code = grids.findIndex((grid) => grid.name === name);
+  return { grid: code, geocode: grids[code]!.geocode(from, precision) };
 }
 
 function slotsOf(cells: readonly Cell[], prefixLengths: PrefixLengths): Uint16Array {

@@ -143,6 +143,44 @@ export const manifestDamaged = defineError(
   (name: string, detail: string) => `the checkpoint manifest ${name} cannot be read: ${detail}`,
 );
 
+export const copyDamaged = defineError(
+  'TW_DHT_COPY_DAMAGED',
+  500,
+  'The copy of a log entry in the tile store is damaged. Restore it from a copy of the store.',
+  (name: string, detail: string) => `the copy ${name} of a log entry cannot be used: ${detail}`,
+);
+
+export const copiesMissing = defineError(
+  'TW_DHT_COPIES_MISSING',
+  500,
+  'The tile store lacks copies of log entries, so that etcd cannot be rebuilt from it as a whole. Restore `catalogue/log/` from a copy of the store.',
+  (url: string, seq: number, last: number) =>
+    `${url} has commits up to number ${last}, but number ${seq} is neither in a whole checkpoint nor among the copies of the log; nothing was written`,
+);
+
+export const stillRunning = defineError(
+  'TW_DHT_STILL_RUNNING',
+  409,
+  'etcd is rebuilt only while no node of the cluster runs. Stop them all first.',
+  (nodes: string) => `nodes of the cluster run: ${nodes}; stop all of them first`,
+);
+
+export const notEmpty = defineError(
+  'TW_DHT_NOT_EMPTY',
+  409,
+  'etcd has keys of this cluster already, and only an etcd without them is rebuilt from the store. If it was restored from an old copy, delete the keys first (`etcdctl del --prefix /tilewright/NAME/`).',
+  (key: string, count: number) =>
+    `etcd has ${count} keys of a cluster of this name, such as ${key}; where they are of an old copy, delete them first (etcdctl del --prefix)`,
+);
+
+export const logRestored = defineError(
+  'TW_DHT_LOG_RESTORED',
+  409,
+  'etcd was rebuilt from the tile store while this node was cut off from it, so that what the node holds may not be what the log says. Start it again.',
+  (id: string) =>
+    `etcd was rebuilt while node ${id} was cut off; the node has left the cluster, so start it again`,
+);
+
 export const replicaBehind = defineError(
   'TW_DHT_BEHIND',
   409,
@@ -161,9 +199,9 @@ export const clusterDocumentDamaged = defineError(
 export const logBehindStore = defineError(
   'TW_DHT_LOG_BEHIND_STORE',
   409,
-  'The tile store holds commits that etcd does not know: etcd has lost its data, or was restored from an old copy. Rebuild it from the store before nodes are started.',
+  'The tile store holds commits that etcd does not know: etcd has lost its data, or was restored from an old copy. Rebuild it from the store before nodes are started: `tilewright node restore`.',
   (url: string, head: number) =>
-    `${url} holds commits after number ${head}, where the log of etcd ends; rebuild etcd from the store first`,
+    `${url} holds commits after number ${head}, where the log of etcd ends; rebuild etcd from the store first by "tilewright node restore"`,
 );
 
 export const foreignNode = defineError(
@@ -189,6 +227,21 @@ export const peerFailed = defineError(
   (id: string, url: string, detail: string, _status?: number) => `node ${id} at ${url}: ${detail}`,
 );
 
+export const peerUnknown = defineError(
+  'TW_DHT_PEER_UNKNOWN',
+  502,
+  'A node of the placement has not been seen since this one runs, so nobody knows its address. Others are asked where there are some.',
+  (id: string) => `the address of node ${id} is not known here yet`,
+);
+
+export const unknownQuestion = defineError(
+  'TW_DHT_QUESTION',
+  501,
+  'A node was asked by another one what it cannot answer. Run the same version on all nodes.',
+  (kind: string) =>
+    `nobody can answer a question of the kind "${kind}" here; run the same version on all nodes`,
+);
+
 export const notHeld = defineError(
   'TW_DHT_NOT_HELD',
   409,
@@ -201,4 +254,42 @@ export const badSlots = defineError(
   400,
   'A text that names slots, in a message or a record of the cluster, is none. All nodes must run the same version.',
   (text: string) => `"${text.slice(0, 60)}" names no slots; run the same version on all nodes`,
+);
+
+export const bytesUnknown = defineError(
+  'TW_DHT_BYTES_UNKNOWN',
+  503,
+  'A rebalance needs the bytes of every slot, and no node tells those of some: nodes are away, or still load or count. Try again when all run.',
+  (slots: number) =>
+    `no node tells the bytes of ${slots} slots; rebalance when all nodes run and have loaded`,
+);
+
+export const noCluster = defineError(
+  'TW_DHT_NO_CLUSTER',
+  404,
+  'The tile store belongs to no cluster yet. Start a node with this --store and --etcd first.',
+  (url: string) => `${url} belongs to no cluster yet; start a node with this --store and --etcd first`,
+);
+
+export const moveInNode = defineError(
+  'TW_DHT_MOVE_IN_NODE',
+  409,
+  'The data folder is that of a node of a cluster, so what it holds is in that cluster already.',
+  (dir: string, cluster: string) =>
+    `${dir} is the folder of a node of cluster ${cluster}; nothing is to be moved`,
+);
+
+export const moveInCells = defineError(
+  'TW_DHT_MOVE_IN_CELLS',
+  409,
+  'A collection of the data folder has other cells than the one of its name in the cluster, so that their tiles would not lie on each other. Nothing was moved. Ingest its scenes into the cluster as another collection, and delete it from a copy of the folder.',
+  (collections: string[]) =>
+    `nothing was moved, because these collections have other cells than those of the cluster: ${collections.join('; ')}; ingest their scenes into the cluster under another --collection, and delete them from a copy of the folder`,
+);
+
+export const moveInFile = defineError(
+  'TW_DHT_MOVE_IN_FILE',
+  422,
+  'A file or record that was to be moved into the cluster is missing or damaged. The rest is moved. `tilewright verify` lists all damage; ingest the scene again.',
+  (what: string, detail: string) => `${what} cannot be moved: ${detail}; ingest its scene again`,
 );

@@ -13,6 +13,7 @@ export { writeCheckpoint } from './checkpoint.js';
 export * from './claims.js';
 export { Cluster, type ClusterOptions } from './cluster.js';
 export { type ClusterDocument, enterCluster } from './cluster-document.js';
+export { ClusterOwners, OWNERS_PATH, type OwnerRequest } from './cluster-owners.js';
 export {
   type CollectionKey,
   changeCollection,
@@ -32,8 +33,21 @@ export { settle } from './coordination/settle.js';
 export { type CoordinationStore, type KeyValue, only, type Watch, withPrefix } from './coordination/store.js';
 export { coveredSlots, everySlot } from './covered-slots.js';
 export * from './errors.js';
+export type { Histogram } from './histogram.js';
 export * from './membership.js';
-export { type ClusterConfig, type OpenCluster, openCluster } from './open-cluster.js';
+export { type MovedIn, type MoveInOptions, type MoveInProgress, moveIn } from './move-in.js';
+export { type Amount, type Moves, movesBetween, type NodeMoves, sharesOf } from './moves.js';
+export { type ClusterConfig, type OpenCluster, openCluster, restoreCluster } from './open-cluster.js';
+export {
+  type Answering,
+  type Answers,
+  type Asking,
+  type Bounds,
+  EVERYTHING,
+  localOwners,
+  type Owners,
+  type Share as OwnerShare,
+} from './owners.js';
 export { askForLines, LINES_TYPE, lineOf } from './peer-lines.js';
 export { CHECKSUM, MESSAGE_TYPE, type Peer, Peers } from './peers.js';
 export {
@@ -49,8 +63,10 @@ export {
 } from './placement.js';
 export * from './placement-store.js';
 export { formatPlacement, parsePlacement } from './placement-text.js';
+export type { RestoreReport } from './restore.js';
 export { type Route, routeTo, type Share } from './routing.js';
 export { sign, verifySignature } from './signature.js';
 export { SlotSet } from './slot-set.js';
 export { slotTest } from './slot-test.js';
 export { DEFAULT_PREFIX_LENGTHS, type PrefixLengths, SLOTS, slotOf, slotOfScene } from './slots.js';
+export { type Holding, holdingOf, SURVEY_PATH, type Survey } from './survey.js';

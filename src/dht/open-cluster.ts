@@ -2,10 +2,12 @@
 import { join } from 'node:path';
 import { type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
 import { Cluster } from './cluster.js';
+import { ClusterOwners } from './cluster-owners.js';
 import { EtcdStore } from './coordination/etcd-store.js';
 import { LevelStore } from './coordination/level-store.js';
 import type { CoordinationStore } from './coordination/store.js';
 import { Peers } from './peers.js';
+import { type RestoreReport, restoreCoordination } from './restore.js';
 
 export interface ClusterConfig {
   /** Shared store of tiles: `s3://bucket/prefix` or `file:///folder`. */
@@ -29,6 +31,7 @@ export interface ClusterConfig {
 
 export interface OpenCluster {
   cluster: Cluster;
+  owners: ClusterOwners;
   peers: Peers;
   objects: ObjectStore;
   coordination: CoordinationStore;
@@ -63,6 +66,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       storage,
       objects,
       coordination,
+      peers,
       owners,
       ...(grace !== undefined && { grace }),
       onFailure,
@@ -71,9 +75,26 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       await cluster.close();
       await closeRest();
     };
-    return { cluster, peers, objects, coordination, secret, close };
+    const all = new ClusterOwners(storage, cluster, peers);
+    return { cluster, owners: all, peers, objects, coordination, secret, close };
   } catch (error) {
     await closeRest();
     throw error;
+  }
+}
+
+/** Rebuilds the keys of a cluster in etcd from its tile store: see `restoreCoordination`. */
+export async function restoreCluster({
+  store,
+  etcd,
+  name,
+}: Pick<ClusterConfig, 'store' | 'etcd' | 'name'>): Promise<RestoreReport> {
+  const objects = await openObjectStore(store);
+  const coordination = new EtcdStore(etcd, name);
+  try {
+    return await restoreCoordination(coordination, objects);
+  } finally {
+    await coordination.close();
+    objects.close();
   }
 }

@@ -21,6 +21,7 @@ export interface Peer {
 
 export class Peers {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: MOST_SOCKETS });
+  private readonly failed = new Map<string, number>();
 
   constructor(private readonly secret: string) {}
 
@@ -41,6 +42,7 @@ export class Peers {
         clearTimeout(connecting);
         clearTimeout(answering);
         sent.destroy();
+        this.failed.set(id, (this.failed.get(id) ?? 0) + 1);
         reject(peerFailed(id, url, detail, status));
       };
       const sent = request(new URL(path, url), { method: 'POST', agent: this.agent, headers }, (answer) => {
@@ -70,6 +72,11 @@ export class Peers {
       sent.on('error', (error) => fail(error.message));
       sent.end(body);
     });
+  }
+
+  /** How many questions each node has not answered well. */
+  get failures(): ReadonlyMap<string, number> {
+    return this.failed;
   }
 
   close(): void {

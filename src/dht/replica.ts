@@ -1,11 +1,12 @@
 /** Keeps what a node holds of a cluster up with the commit log. */
-import type { Commit, ObjectStore, ReplicaRecord, Storage } from '../storage/index.js';
+import type { Commit, ObjectStore, RecordEdit, ReplicaRecord, Storage } from '../storage/index.js';
 import { entriesSince, readManifest, readParts, segmentName } from './checkpoint.js';
 import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
 import type { Watch } from './coordination/store.js';
 import { replicaBehind } from './errors.js';
 import { Folded } from './fold.js';
 import { readSegment } from './segment.js';
+import { SlotBytes } from './slot-bytes.js';
 import { SlotSet } from './slot-set.js';
 import { slotTest } from './slot-test.js';
 import type { PrefixLengths } from './slots.js';
@@ -17,6 +18,8 @@ export interface ReplicaOptions {
   /** Id of the cluster. */
   cluster: string;
   prefixLengths: PrefixLengths;
+  /** Which restoration the log is of. */
+  restored?: string;
   /** Is told what keeps the replica from following; it tries again by itself. */
   onFailure?: (error: unknown) => void;
 }
@@ -32,25 +35,42 @@ const MOST_OWN = 64;
 /**
  * Invariants: outside of a turn the folder holds exactly the tiles of `slots`, and all other records, as of commit `applied`; turns
  * run one after another. What the folder holds and the number are changed by one batch, so that after a kill it goes on from
- * where it was. `applied` only grows.
+ * where it was. `applied` only grows, but where the log was rebuilt.
  */
 export class Replica {
   private turn: Promise<unknown> = Promise.resolve();
   private waiters: Waiter[] = [];
   private watch: Watch | undefined;
   private readonly own = new Map<string, Commit>();
+  private readonly measured: SlotBytes;
 
   private constructor(
     private readonly options: ReplicaOptions,
     private seq: number,
     private held: SlotSet,
-  ) {}
+  ) {
+    this.measured = new SlotBytes(options.storage, options.prefixLengths);
+  }
 
   /** Of a folder that has been in the cluster before, or of an empty one. */
   static async open(options: ReplicaOptions): Promise<Replica> {
     const state = await options.storage.replica();
     const slots = state && SlotSet.fromText(state.slots);
-    return new Replica(options, state?.applied ?? 0, slots ?? new SlotSet());
+    const replica = new Replica(options, state?.applied ?? 0, slots ?? new SlotSet());
+    if (state && state.restored !== options.restored) await replica.forget();
+    return replica;
+  }
+
+  /**
+   * Begins anew: the log was rebuilt, and where a commit that this node has seen was lost, its number is that of another one. The files
+   * stay, since the tiles that come back name them.
+   */
+  private async forget(): Promise<void> {
+    const { storage } = this.options;
+    const edits: RecordEdit[] = [];
+    for (const table of ['collections', 'scenes', 'models'] as const)
+      for await (const key of storage.catalogue[table].keys()) edits.push({ table, key, record: null });
+    await this.replicate(0, { removed: await this.tilesOf(this.held), edits }, new SlotSet());
   }
 
   /** The last commit that is applied here. */
@@ -63,8 +83,27 @@ export class Replica {
     return this.held.has(slot);
   }
 
+  /** How many slots are here. */
+  get size(): number {
+    return this.held.size;
+  }
+
   get slots(): number[] {
     return [...this.held];
+  }
+
+  /** Bytes of the tiles of each slot that is here. The first call reads all records, later ones none. */
+  async bytesBySlot(): Promise<ArrayLike<number>> {
+    if (!this.measured.bytes) {
+      const { counted } = await this.inTurn(async () => ({ counted: this.measured.begin() }));
+      await counted;
+    }
+    return this.measured.bytes!;
+  }
+
+  /** The same, where they are counted. */
+  get countedBytes(): ArrayLike<number> | undefined {
+    return this.measured.bytes;
   }
 
   /** Follows the log from now on. */
@@ -164,9 +203,11 @@ export class Replica {
   }
 
   private async replicate(applied: number, commit: Commit, held = this.held): Promise<void> {
-    const { storage, cluster } = this.options;
-    const state: ReplicaRecord = { cluster, applied, slots: held.toText() };
+    const { storage, cluster, restored } = this.options;
+    const state: ReplicaRecord = { cluster, applied, slots: held.toText(), ...(restored && { restored }) };
+    const change = await this.measured.changeOf(commit);
     await storage.replicate(state, commit);
+    this.measured.apply(change);
     this.seq = applied;
     this.held = held;
     const due = this.waiters.filter(({ seq }) => seq <= applied);

@@ -1,4 +1,5 @@
 import type { GridName } from '../geocode/index.js';
+import type { ColumnIndex } from '../storage/index.js';
 import { type PrefixLengths, slotOf } from './slots.js';
 
 /** Places of which the slots are known; more than any region has. */
@@ -19,5 +20,26 @@ export function slotTest(
       if (known.size < MOST_KNOWN) known.set(place, answer);
     }
     return answer;
+  };
+}
+
+/** The same of rows of an index, until it changes. Rows come cell by cell, and a cell is looked at once. */
+export function rowTest(
+  index: ColumnIndex,
+  wants: (slot: number) => boolean,
+  prefixLengths: PrefixLengths,
+): (row: number) => boolean {
+  const isOf = slotTest(wants, prefixLengths);
+  const { grid, key, precision } = index.columns;
+  let last = { grid: -1, key: -1, precision: -1, answer: false };
+  return (row) => {
+    if (key[row] !== last.key || precision[row] !== last.precision || grid[row] !== last.grid)
+      last = {
+        grid: grid[row],
+        key: key[row],
+        precision: precision[row],
+        answer: isOf(index.cellOf(row)),
+      };
+    return last.answer;
   };
 }

@@ -72,6 +72,14 @@ export function maskFile(storage: Storage, tile: TileRecord, places: BandPlace[]
   return group < 0 ? undefined : { ...bandFile(storage, tile, { group, band: 0 }), hole: NaN };
 }
 
+/** The groups of a tile whose files hold bands, and where it is asked for its mask. */
+export function groupsOf({ groups }: TileRecord, places: BandPlace[], withMask = false): GroupRecord[] {
+  const wanted = new Set(places.map(({ group }) => groups[group]));
+  const mask = withMask && groups.find(({ role }) => role === 'mask');
+  if (mask) wanted.add(mask);
+  return [...wanted];
+}
+
 /** Expressions over the bands of tiles that have the same groups. */
 export interface Resolved {
   programs: Program[];

@@ -61,3 +61,10 @@ export const tileUnreadable = defineError(
   (path: string, cause: string) =>
     `${path} cannot be read: ${cause}; run "tilewright verify", then ingest again what it names`,
 );
+
+export const changing = defineError(
+  'TW_IMAGERY_CHANGING',
+  503,
+  'The tiles of a series changed again and again while nodes of a cluster read them. Ask again.',
+  () => 'the tiles of the series changed again and again while they were read: ask again',
+);

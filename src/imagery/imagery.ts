@@ -1,24 +1,26 @@
 /** Maps, previews and time series of stored tiles. */
 import { availableParallelism } from 'node:os';
+import type { Asking, Owners } from '../dht/index.js';
 import { type Bbox, cellBbox, type Grid, gridByName, quadtile } from '../geocode/index.js';
-import { all, collectionExtents, type Filter, searchTiles } from '../query/index.js';
+import { all, type Filter, keptUntilChange, type Partly, searchOf, type TileFinder } from '../query/index.js';
 import { WorkerPool } from '../raster/index.js';
 import type { CollectionRecord, RowOrder, Storage, TileRecord, TileSource } from '../storage/index.js';
 import { BlockCache } from './block-cache.js';
 import { LARGEST_ZOOM, type MapTile, mapPixels, wholeCell } from './cell-view.js';
 import { noMapTile, tooFarOut } from './errors.js';
-import type { Expression } from './expression/ast.js';
 import { leastCloudy } from './least-cloudy.js';
 import { type ColourScale, colourScaleOf, type Look, type LookParams, lookOf } from './look.js';
 import { mosaic, type Picture, planesOf, type Source } from './mosaic.js';
 import { encodePicture, type PictureFormat, paint } from './paint.js';
-import type { Region } from './region.js';
-import { readSeries, type Series } from './series.js';
+import { readSeries, type Series, type SeriesRequest } from './series.js';
+import { readShare, type SeriesQuestion, type SeriesShare } from './series-share.js';
 import type { Result, Task } from './tasks.js';
 import { TileReader } from './tile-reader.js';
 
 export interface ImageryOptions {
   storage: Storage;
+  finder: TileFinder;
+  owners: Owners;
   /** Threads that decode. */
   cores?: number;
   /** The most that decoded blocks may take in memory, bytes. */
@@ -39,7 +41,7 @@ export interface MapRequest {
 }
 
 /** Where a collection can be shown on a map. */
-export interface MapExtent {
+export interface MapExtent extends Partly {
   bounds: Bbox;
   minZoom: number;
   /** Of the finest pixels; larger zooms show them larger. */
@@ -61,27 +63,52 @@ const LOOK_BYTES = 1000;
 const MOST_CELLS = 256;
 /** Web maps end here, degrees. */
 const LARGEST_LATITUDE = 85.0511;
-/** The most of their pixels first, then the newest. */
-const FULLEST: RowOrder = [{ column: 'coverage', descending: true }];
+/** The most of their pixels first, then the oldest: new dates seldom change which is the first. */
+const FULLEST: RowOrder = [
+  { column: 'coverage', descending: true },
+  { column: 'start', descending: false },
+];
+/** How long a node of a cluster may take to read its share of a series, ms. */
+const SERIES_PATIENCE = 60_000;
 /** Longest side of a preview, pixels. */
 const PREVIEW_SIDE = 512;
+
+interface Reference extends Partly {
+  /** Undefined where a collection has no tiles. */
+  tile: TileRecord | undefined;
+}
 
 /** Invariant: the threads live until `close`; all that is kept is what was read of file versions, which never change. */
 export class Imagery {
   private readonly pool: WorkerPool<Task, Result>;
   private readonly source: Source;
-  /** Ids of tiles. */
-  private readonly references = new Map<string, string>();
+  private readonly finder: TileFinder;
+  private readonly owners: Owners;
+  private readonly askSeries: Asking<SeriesQuestion, SeriesShare>;
+  private readonly references = new Map<string, () => Promise<Reference>>();
   private readonly looks = new BlockCache<Look>(LOOKS_BYTES, () => LOOK_BYTES);
 
-  constructor({ storage, cores = availableParallelism(), cacheBytes = CACHE_BYTES }: ImageryOptions) {
+  constructor({
+    storage,
+    finder,
+    owners,
+    cores = availableParallelism(),
+    cacheBytes = CACHE_BYTES,
+  }: ImageryOptions) {
     this.pool = new WorkerPool(new URL('./worker.js', import.meta.url), cores);
+    this.finder = finder;
+    this.owners = owners;
+    this.askSeries = owners.define(
+      'series',
+      (question, share) => readShare(storage, this.pool, question, share),
+      SERIES_PATIENCE,
+    );
     this.source = { storage, reader: new TileReader(this.pool, cacheBytes) };
   }
 
   /**
    * A map tile of a collection: for each pixel the first clear one, least cloudy tile first; transparent where there is none.
-   * Throws TW_IMAGERY_NO_MAP_TILE, _ZOOM, _EXPRESSION, _BAND, _LOOK, _TILE_FILE.
+   * Throws TW_IMAGERY_NO_MAP_TILE, _ZOOM, _EXPRESSION, _BAND, _LOOK, _TILE_FILE, and TW_QUERY_UNANSWERED.
    */
   async mapTile({
     collection,
@@ -95,14 +122,14 @@ export class Imagery {
     requireMapTile(tile);
     const smallest = smallestZoom(collection);
     if (tile.z < smallest) throw tooFarOut(collection.id, tile.z, smallest);
-    const reference = await this.reference(collection.id, source);
+    const { tile: reference } = await this.reference(collection.id, source);
     if (!reference) return this.blank(size, format);
     const look = await this.look(reference, params);
     const grid = gridByName(collection.grid);
     const pixels = mapPixels(tile, size, grid);
     const bbox = pixelBbox(pixels, grid);
     const here = all([ofCollection(collection.id), { op: 's_intersects', shape: { bbox } }, filter]);
-    const groups = leastCloudy(this.source.storage, here);
+    const groups = leastCloudy(this.finder, here);
     return this.encode(await mosaic(this.source, groups, pixels, look), look, format);
   }
 
@@ -123,8 +150,11 @@ export class Imagery {
     source,
     look,
   }: Pick<MapRequest, 'collection' | 'source' | 'look'>): Promise<MapExtent | undefined> {
-    const reference = await this.reference(collection.id, source);
-    const extent = collectionExtents(this.source.storage.index).get(collection.id);
+    const [{ tile: reference }, { extents, unanswered }] = await Promise.all([
+      this.reference(collection.id, source),
+      this.finder.extents(),
+    ]);
+    const extent = extents.get(collection.id);
     if (!reference || !extent) return undefined;
     const colourScale = colourScaleOf(await this.look(reference, look));
     const { bbox: bounds, start, end } = extent;
@@ -136,12 +166,12 @@ export class Imagery {
     const [west, south, east, north] = shown;
     const zoom = Math.min(maxZoom, Math.max(minZoom, zoomOf(shown)));
     const center: MapExtent['center'] = [(west + east) / 2, (south + north) / 2, zoom];
-    return { bounds, minZoom, maxZoom, center, start, end, colourScale };
+    return { bounds, minZoom, maxZoom, center, start, end, colourScale, ...(unanswered && { unanswered }) };
   }
 
-  /** Values of an expression at a place by date. Throws TW_IMAGERY_BAND, _TOO_MUCH, _TILE_FILE. */
-  series(request: { region: Region; expression: Expression; filter: Filter }): Promise<Series> {
-    return readSeries(this.source.storage, this.pool, request);
+  /** Values of an expression at a place by date. Throws what `readSeries` throws. */
+  series(request: SeriesRequest): Promise<Series> {
+    return readSeries(this.askSeries, (filter) => this.finder.boundsOf(filter), request);
   }
 
   close(): Promise<void> {
@@ -154,20 +184,21 @@ export class Imagery {
   }
 
   /**
-   * The tile that all map tiles of a collection take their look from: the newest of the fullest when it was first needed, for as
-   * long as it is there, so that neighbouring map tiles look alike.
+   * The tile that all map tiles of a collection take their look from, so that neighbouring map tiles look alike: the oldest of the fullest.
+   * Where nobody answers for some, one of the others.
    */
-  private async reference(collection: string, source: TileSource): Promise<TileRecord | undefined> {
-    const { storage } = this.source;
+  private reference(collection: string, source: TileSource): Promise<Reference> {
     const key = `${collection} ${source}`;
     const known = this.references.get(key);
-    const tile = known === undefined ? undefined : await storage.getTile(known);
-    if (tile) return tile;
+    if (known) return known();
     const filter = all([ofCollection(collection), { op: '=', property: 'source', value: source }]);
-    const [id] = searchTiles(storage.index, filter, { order: FULLEST, limit: 1 }).ids;
-    if (id === undefined) return undefined;
-    this.references.set(key, id);
-    return storage.getTile(id);
+    const search = searchOf(filter, { order: FULLEST, limit: 1 });
+    const find = keptUntilChange(this.owners, async () => {
+      const { tiles, unanswered } = await this.finder.find(search);
+      return { tile: tiles[0], ...(unanswered && { unanswered }) };
+    });
+    this.references.set(key, find);
+    return find();
   }
 
   private encode(picture: Picture, look: Look, format: PictureFormat): Promise<Buffer> {

@@ -2,7 +2,7 @@
 import { type Bounds, gridByName } from '../geocode/index.js';
 import type { Resampling } from '../raster/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
-import { bandFiles, maskFile, resolveBands } from './bands.js';
+import { bandFiles, groupsOf, maskFile, resolveBands } from './bands.js';
 import { type CellView, type MapPixels, viewOfCell } from './cell-view.js';
 import { isClear } from './clear.js';
 import type { Expression } from './expression/ast.js';
@@ -51,6 +51,7 @@ async function clearPixels(
 ): Promise<Uint8Array | undefined> {
   const mask = maskFile(storage, tile, resolveBands(expressions, tile.groups).places);
   if (!mask) return open;
+  await storage.bringFiles(tile, groupsOf(tile, [], true));
   const codes = await sampleBand(reader, mask, view, 'nearest');
   const clear = open.map((wanted, i) => (wanted && isClear(codes[i]) ? 1 : 0));
   return clear.includes(1) ? clear : undefined;
@@ -64,6 +65,7 @@ export async function planesOf(
   { expressions, resampling, nodata }: Subject,
 ): Promise<Float64Array[]> {
   const { programs, places } = resolveBands(expressions, tile.groups);
+  await storage.bringFiles(tile, groupsOf(tile, places));
   const bands = bandFiles(storage, tile, places, nodata);
   const values = await Promise.all(bands.map((band) => sampleBand(reader, band, view, resampling)));
   const length = view.columns.length * view.rows.length;

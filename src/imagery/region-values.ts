@@ -6,11 +6,14 @@ import type { BandFile } from './bands.js';
 import { isClear } from './clear.js';
 import { type Cog, readBlock, readMaskBlock } from './cog.js';
 import { evaluate, type Program } from './expression/program.js';
+import { type Bounds, medianOfSorted, type Sketch, sketchOf, type Within, within } from './median.js';
 import type { PixelList } from './region.js';
 import { withTileFile } from './tile-file.js';
 
 /** The pixels of a place in one cell, counted in an image of a size over that cell. */
 export interface Place {
+  /** Of the cell and the size. */
+  key: string;
   pixels: PixelList;
   width: number;
   height: number;
@@ -24,35 +27,69 @@ export interface TilePart {
   mask: BandFile | undefined;
 }
 
-/** Over clear pixels that hold data; NaN where there are none. */
-export interface AcquisitionValues {
+export interface Acquisition {
+  parts: TilePart[];
+  /** The median, that and a sketch, or what lies within bounds. */
+  wants: 'median' | 'sketch' | Bounds;
+}
+
+/** Of the values of one place: over clear pixels that hold data, at least one. */
+export interface PlaceValues {
+  /** That of the place. */
+  key: string;
   valid: number;
   mean: number;
-  /** Of the pixels as a whole population. */
-  std: number;
+  /** Sum of the squares of what they differ from the mean by. */
+  squares: number;
   min: number;
   max: number;
-  median: number;
+}
+
+/** Plain JSON. */
+export interface AcquisitionValues {
+  /** Those that have values. */
+  places: PlaceValues[];
+  /** What was wanted beside them, where there are values. */
+  median?: number;
+  sketch?: Sketch;
+  within?: Within;
 }
 
 /** Throws TW_IMAGERY_TILE_FILE. */
-export function acquisitionValues(parts: TilePart[]): AcquisitionValues {
-  const values: Float64Array[] = [];
+export function acquisitionValues({ parts, wants }: Acquisition): AcquisitionValues {
+  const places: PlaceValues[] = [];
+  const all: Float64Array[] = [];
   // One message keeps the places apart that were apart when it was sent, and equal ones equal.
   for (const place of new Set(parts.map((part) => part.place))) {
-    const { pixels, width, height } = place;
-    const found = new Float64Array(pixels.columns.length).fill(NaN);
-    for (const part of parts.filter((one) => one.place === place)) {
-      const wanted = clearAt(part.mask, pixels, width, height);
-      for (let i = 0; i < found.length; i++) if (!Number.isNaN(found[i])) wanted[i] = 0;
-      if (!wanted.includes(1)) continue;
-      const bands = physicalAt(part.bands, pixels, width, height);
-      const here = evaluate(part.program, bands, found.length);
-      for (let i = 0; i < found.length; i++) if (wanted[i] === 1) found[i] = here[i];
-    }
-    values.push(withoutNaN(found));
+    const values = valuesOf(
+      parts.filter((one) => one.place === place),
+      place,
+    );
+    if (values.length === 0) continue;
+    places.push({ key: place.key, ...statisticsOf(values) });
+    all.push(values);
   }
-  return statisticsOf(values);
+  if (all.length === 0) return { places };
+  const together = joined(all);
+  if (wants === 'median') return { places, median: medianOf(together) };
+  together.sort();
+  return wants === 'sketch'
+    ? { places, median: medianOfSorted(together), sketch: sketchOf(together) }
+    : { places: [], within: within(together, wants) };
+}
+
+/** Values of a place, without those pixels that have none. */
+function valuesOf(parts: TilePart[], { pixels, width, height }: Place): Float64Array {
+  const found = new Float64Array(pixels.columns.length).fill(NaN);
+  for (const part of parts) {
+    const wanted = clearAt(part.mask, pixels, width, height);
+    for (let i = 0; i < found.length; i++) if (!Number.isNaN(found[i])) wanted[i] = 0;
+    if (!wanted.includes(1)) continue;
+    const bands = physicalAt(part.bands, pixels, width, height);
+    const here = evaluate(part.program, bands, found.length);
+    for (let i = 0; i < found.length; i++) if (wanted[i] === 1) found[i] = here[i];
+  }
+  return withoutNaN(found);
 }
 
 /** The same memory. */
@@ -173,15 +210,19 @@ function pixelsByBlock(columns: Int32Array, rows: Int32Array, cog: Cog): BlockPi
   return found;
 }
 
-function statisticsOf(parts: Float64Array[]): AcquisitionValues {
+function joined(parts: Float64Array[]): Float64Array {
+  if (parts.length === 1) return parts[0];
   const values = new Float64Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {
     values.set(part, at);
     at += part.length;
   }
+  return values;
+}
+
+function statisticsOf(values: Float64Array): Omit<PlaceValues, 'key'> {
   const valid = values.length;
-  if (valid === 0) return { valid, mean: NaN, std: NaN, min: NaN, max: NaN, median: NaN };
   let [sum, min, max] = [0, Infinity, -Infinity];
   for (let i = 0; i < valid; i++) {
     const value = values[i];
@@ -192,7 +233,7 @@ function statisticsOf(parts: Float64Array[]): AcquisitionValues {
   const mean = sum / valid;
   let squares = 0;
   for (let i = 0; i < valid; i++) squares += (values[i] - mean) ** 2;
-  return { valid, mean, std: Math.sqrt(squares / valid), min, max, median: medianOf(values) };
+  return { valid, mean, squares, min, max };
 }
 
 /** Of at least one value; they are put into another order. */

@@ -1,17 +1,17 @@
 /** Values of an expression at a place, one for each date. */
-import { gridByName } from '../geocode/index.js';
-import { all, type Filter, searchTiles } from '../query/index.js';
-import type { WorkerPool } from '../raster/index.js';
-import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
-import { type BandFile, bandFiles, layoutOf, maskFile, type Resolved, resolveBands } from './bands.js';
-import { tooMuch, unknownBand } from './errors.js';
-import type { Expression } from './expression/ast.js';
-import { bboxOf, pixelsIn, type Region } from './region.js';
-import type { AcquisitionValues, Place, TilePart } from './region-values.js';
-import type { Result, Task } from './tasks.js';
+import type { Asking, Bounds as Where } from '../dht/index.js';
+import { TilewrightError } from '../errors.js';
+import { all, type Filter, type Partly, partly } from '../query/index.js';
+import { comparePlaces } from '../storage/index.js';
+import { changing, tooMuch } from './errors.js';
+import { parseExpression } from './expression/parse.js';
+import { type Bounds, medianBounds, medianWithin, type Sketch } from './median.js';
+import { bboxOf, type Region } from './region.js';
+import type { PlaceValues } from './region-values.js';
+import { type DateShare, MOST_TILES, type SeriesQuestion, type SeriesShare } from './series-share.js';
 
-/** What one sensor saw of the place at one time. */
-export interface SeriesDate extends AcquisitionValues {
+/** What one sensor saw of the place at one time: over clear pixels that hold data; NaN where there are none. */
+export interface SeriesDate {
   /** Milliseconds since 1970. */
   start: number;
   end: number;
@@ -19,164 +19,146 @@ export interface SeriesDate extends AcquisitionValues {
   scenes: string[];
   /** All pixels of the place in cells that the collection has, also those without data or under cloud. */
   pixels: number;
+  valid: number;
+  mean: number;
+  /** Of the pixels as a whole population. */
+  std: number;
+  min: number;
+  max: number;
+  median: number;
 }
 
-export interface Series {
+export interface Series extends Partly {
   /** From the earliest on; also dates on which no pixel is valid. */
   dates: SeriesDate[];
   /** Tiles that lack the bands of the expression. */
   skipped: number;
 }
 
-const MOST_TILES = 10_000;
-/** Of a place, on one date. */
-const MOST_PIXELS = 4_000_000;
-/** Of a place times its dates, and bands with them: some seconds of work. */
-const MOST_READS = 500_000_000;
-/** Sides of a place times rows of pixels in its cells: about a second of work. */
-const MOST_CROSSINGS = 5_000_000;
+export interface SeriesRequest {
+  region: Region;
+  expression: string;
+  filter: Filter;
+}
+
+/** A series whose tiles change while it is read is begun so often again. */
+const TRIES = 3;
 
 /**
  * Reads a series. Pixels count where the mask says clear (1) or not assessed (255) and the expression has a value. Bands of
  * several sizes are taken at the centres of the finest one's pixels.
- * Throws TW_IMAGERY_BAND where no tile has the bands, TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE.
+ * Throws TW_IMAGERY_EXPRESSION, TW_IMAGERY_BAND where no tile has the bands, TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, and
+ * TW_IMAGERY_CHANGING.
  */
 export async function readSeries(
-  storage: Storage,
-  pool: WorkerPool<Task, Result>,
-  request: { region: Region; expression: Expression; filter: Filter },
+  ask: Asking<SeriesQuestion, SeriesShare>,
+  boundsOf: (filter: Filter) => Where,
+  { region, expression, filter: wanted }: SeriesRequest,
 ): Promise<Series> {
-  const { region, expression } = request;
-  const filter = all([{ op: 's_intersects', shape: { bbox: bboxOf(region) } }, request.filter]);
-  const found = searchTiles(storage.index, filter, { limit: MOST_TILES });
-  if (found.next !== undefined) throw tooMuch(`${found.numberMatched} tiles`, MOST_TILES);
-  const planner = new Planner(storage, region, expression);
-  for (const tile of await storage.getTiles(found.ids)) planner.add(tile);
-  const dates = planner.dates();
-  const values = await inThreads(
-    pool,
-    dates.map(({ parts }) => parts),
-  );
+  parseExpression(expression);
+  const filter = all([{ op: 's_intersects', shape: { bbox: bboxOf(region) } }, wanted]);
+  const question: SeriesQuestion = { region, expression, filter };
+  const where = () => boundsOf(filter);
+  for (let tries = 0; tries < TRIES; tries++) {
+    const { answers, unanswered } = await ask(question, where);
+    const dates = datesOf(answers);
+    const medians = await mediansOf(dates, async (bounds) => {
+      const { answers } = await ask({ ...question, medians: bounds }, where);
+      return answers.flatMap((answer) => answer.dates);
+    });
+    if (!medians) continue;
+    const pixels = new Map<string, number>();
+    for (const [collection, count] of answers.flatMap((answer) => answer.pixels))
+      pixels.set(collection, (pixels.get(collection) ?? 0) + count);
+    return {
+      dates: dates.map((parts, i) => dateOf(parts, pixels, medians[i])),
+      skipped: answers.reduce((sum, { skipped }) => sum + skipped, 0),
+      ...partly(unanswered),
+    };
+  }
+  throw changing();
+}
+
+/** The parts of each date, the earliest first. Throws what the first tile lacks where no tile has the bands. */
+function datesOf(shares: SeriesShare[]): DateShare[][] {
+  const matched = shares.reduce((sum, share) => sum + share.matched, 0);
+  if (matched > MOST_TILES) throw tooMuch(`${matched} tiles`, MOST_TILES);
+  const dates = new Map<string, DateShare[]>();
+  for (const date of shares.flatMap((share) => share.dates))
+    dates.set(date.key, [...(dates.get(date.key) ?? []), date]);
+  const [lack] = shares
+    .flatMap((share) => share.lack ?? [])
+    .sort((a, b) => comparePlaces(a.tile, b.tile, []));
+  if (dates.size === 0 && lack) throw new TilewrightError(lack.code, lack.status, lack.message);
+  return [...dates.values()].sort(([a], [b]) => a.start - b.start || compareText(a.key, b.key));
+}
+
+const compareText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The median of each date, NaN where it has no values; undefined where what is asked `again` does not fit what was said before. */
+async function mediansOf(
+  dates: DateShare[][],
+  again: (bounds: [date: string, bounds: Bounds][]) => Promise<DateShare[]>,
+): Promise<number[] | undefined> {
+  const bounds = new Map<string, Bounds>();
+  const known = dates.map((parts) => {
+    const holding = parts.filter(({ places }) => places.length > 0);
+    if (holding.length === 1) return holding[0].median!;
+    const found = medianBounds(holding.map(({ sketch }) => sketch as Sketch));
+    if (!found) return NaN;
+    if (found[0] === found[1]) return found[0];
+    bounds.set(parts[0].key, found);
+    return undefined;
+  });
+  if (bounds.size === 0) return known as number[];
+  const within = await again([...bounds]);
+  const medians = known.map((median, i) => {
+    if (median !== undefined) return median;
+    const parts = dates[i];
+    const counted = within.flatMap((date) => (date.key === parts[0].key ? (date.within ?? []) : []));
+    const isSame = sum(counted, ({ count }) => count) === sum(parts, ({ sketch }) => sketch?.count ?? 0);
+    return isSame ? medianWithin(counted) : undefined;
+  });
+  return medians.includes(undefined) ? undefined : (medians as number[]);
+}
+
+function sum<T>(items: T[], of: (item: T) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
+}
+
+function dateOf(parts: DateShare[], pixels: ReadonlyMap<string, number>, median: number): SeriesDate {
+  const [{ start, collection }] = parts;
+  // In one order, so that sums are the same wherever the cells are.
+  const places = parts.flatMap((part) => part.places).sort((a, b) => compareText(a.key, b.key));
+  const { valid, mean, squares, min, max } = places.reduce(together, NOTHING);
   return {
-    dates: dates.map(({ parts: _, ...date }, i) => ({ ...date, ...values[i] })),
-    skipped: planner.skipped,
+    start,
+    end: Math.max(...parts.map(({ end }) => end)),
+    collection,
+    scenes: [...new Set(parts.flatMap(({ scenes }) => scenes))].sort(),
+    pixels: pixels.get(collection)!,
+    valid,
+    mean: valid > 0 ? mean : NaN,
+    std: valid > 0 ? Math.sqrt(squares / valid) : NaN,
+    min: valid > 0 ? min : NaN,
+    max: valid > 0 ? max : NaN,
+    median,
   };
 }
 
-type PlannedDate = Omit<SeriesDate, keyof AcquisitionValues> & { parts: TilePart[] };
+const NOTHING: PlaceValues = { key: '', valid: 0, mean: 0, squares: 0, min: Infinity, max: -Infinity };
 
-/**
- * Sorts the tiles of a series by acquisition. Invariants: a cell has one list of pixels for each size of image; `reads`, `pixels`
- * and `crossings` are the sums of the work that has been planned or done, and never go far beyond their limits.
- */
-class Planner {
-  skipped = 0;
-  private reads = 0;
-  private pixels = 0;
-  private crossings = 0;
-  private lack: unknown;
-  /** By layout; undefined where tiles of it lack the bands. */
-  private readonly resolved = new Map<string, Resolved | undefined>();
-  private readonly places = new Map<string, Place>();
-  private readonly planned = new Map<string, PlannedDate>();
-  /** Pixels of the place in each cell of a collection. */
-  private readonly cells = new Map<string, Map<string, number>>();
-
-  constructor(
-    private readonly storage: Storage,
-    private readonly region: Region,
-    private readonly expression: Expression,
-  ) {}
-
-  add(tile: TileRecord): void {
-    const resolved = this.resolve(tile);
-    if (!resolved) {
-      this.skipped++;
-      return;
-    }
-    const bands = bandFiles(this.storage, tile, resolved.places);
-    const place = this.placeOf(tile, bands);
-    const count = place.pixels.columns.length;
-    if (count === 0) return;
-    this.reads += count * (bands.length + 1);
-    if (this.reads > MOST_READS) throw tooMuch(`${this.reads} pixels`, MOST_READS);
-    const cells = this.cells.get(tile.collection) ?? new Map<string, number>();
-    this.cells.set(tile.collection, cells.set(`${tile.grid} ${tile.geocode}`, count));
-    const { collection, platform, start, end, scene } = tile;
-    const key = JSON.stringify([collection, platform, start]);
-    const date = this.planned.get(key) ?? { start, end, collection, scenes: [], pixels: 0, parts: [] };
-    this.planned.set(key, date);
-    if (!date.scenes.includes(scene)) date.scenes.push(scene);
-    const [program] = resolved.programs;
-    date.parts.push({ place, program, bands, mask: maskFile(this.storage, tile, resolved.places) });
-  }
-
-  /** Throws what the first tile lacked where no tile has the bands. */
-  dates(): PlannedDate[] {
-    if (this.planned.size === 0 && this.lack !== undefined) throw this.lack;
-    const sum = (counts: Iterable<number>) => [...counts].reduce((a, b) => a + b, 0);
-    const dates = [...this.planned.values()].map((date) => ({
-      ...date,
-      scenes: date.scenes.sort(),
-      pixels: sum(this.cells.get(date.collection)!.values()),
-    }));
-    return dates.sort((a, b) => a.start - b.start || (a.collection < b.collection ? -1 : 1));
-  }
-
-  /** Undefined where a tile lacks the bands. */
-  private resolve({ groups }: TileRecord): Resolved | undefined {
-    const layout = layoutOf(groups);
-    if (!this.resolved.has(layout)) this.resolved.set(layout, this.tryResolve(groups));
-    return this.resolved.get(layout);
-  }
-
-  private tryResolve(groups: GroupRecord[]): Resolved | undefined {
-    try {
-      return resolveBands([this.expression], groups);
-    } catch (error) {
-      if (!unknownBand.is(error)) throw error;
-      this.lack ??= error;
-      return undefined;
-    }
-  }
-
-  /** Pixels are those of the finest band. An expression without bands has the pixels of the first group. */
-  private placeOf({ grid, geocode, groups }: TileRecord, bands: BandFile[]): Place {
-    const [first, ...others] = bands.length > 0 ? bands : groups;
-    const { width, height } = others.reduce((a, b) => (b.width > a.width ? b : a), first);
-    const key = `${grid} ${geocode} ${width} ${height}`;
-    const known = this.places.get(key);
-    if (known) return known;
-    const pixels = pixelsIn(this.region, gridByName(grid), geocode, { width, height }, (work, found) => {
-      this.crossings += work;
-      this.pixels += found;
-      if (this.crossings > MOST_CROSSINGS)
-        throw tooMuch(`an outline of ${this.crossings} sides in rows of pixels`, MOST_CROSSINGS);
-      if (this.pixels > MOST_PIXELS) throw tooMuch(`${this.pixels} pixels a date`, MOST_PIXELS);
-    });
-    const place = { pixels, width, height };
-    this.places.set(key, place);
-    return place;
-  }
-}
-
-/** What a thread is sent at once, at most: other requests take turns with it. */
-const MOST_SENT = 50;
-const MOST_PIXELS_SENT = 5_000_000;
-
-async function inThreads(pool: WorkerPool<Task, Result>, all: TilePart[][]): Promise<AcquisitionValues[]> {
-  const each = Math.min(MOST_SENT, Math.max(1, Math.ceil(all.length / (2 * pool.size))));
-  const tasks: Promise<Result>[] = [];
-  let acquisitions: TilePart[][] = [];
-  let pixels = 0;
-  for (const [i, parts] of all.entries()) {
-    acquisitions.push(parts);
-    pixels += parts.reduce((sum, { place }) => sum + place.pixels.columns.length, 0);
-    if (acquisitions.length < each && pixels < MOST_PIXELS_SENT && i < all.length - 1) continue;
-    tasks.push(pool.run({ kind: 'series', acquisitions }));
-    acquisitions = [];
-    pixels = 0;
-  }
-  const results = await Promise.all(tasks);
-  return results.flatMap((result) => (result as Extract<Result, { kind: 'series' }>).values);
+/** Statistics of two sets of values as one (Chan, Golub and LeVeque 1979). */
+function together(a: PlaceValues, b: PlaceValues): PlaceValues {
+  if (a.valid === 0) return b;
+  const valid = a.valid + b.valid;
+  const apart = b.mean - a.mean;
+  return {
+    key: a.key,
+    valid,
+    mean: a.mean + (apart * b.valid) / valid,
+    squares: a.squares + b.squares + (apart * apart * a.valid * b.valid) / valid,
+    min: Math.min(a.min, b.min),
+    max: Math.max(a.max, b.max),
+  };
 }

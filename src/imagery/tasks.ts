@@ -1,7 +1,7 @@
 /** What worker threads do for maps and series, and what they answer. */
 import type { DataType, PixelArray } from '../raster/index.js';
 import type { Level } from './cog.js';
-import type { AcquisitionValues, TilePart } from './region-values.js';
+import type { Acquisition, AcquisitionValues } from './region-values.js';
 
 export interface Structure {
   dataType: DataType;
@@ -13,7 +13,7 @@ export interface Structure {
 export type Task =
   | { kind: 'structure'; path: string }
   | { kind: 'block'; path: string; level: number; band: number | 'mask'; block: number }
-  | { kind: 'series'; acquisitions: TilePart[][] };
+  | { kind: 'series'; acquisitions: Acquisition[] };
 
 export type Result =
   | { kind: 'structure'; structure: Structure }

@@ -1,5 +1,6 @@
 /** What the tiles of a collection are: `summaries` and `item_assets` of its STAC document. */
-import type { ColumnIndex } from '../storage/index.js';
+import type { OwnerShare } from '../dht/index.js';
+import type { ColumnIndex, TileRecord } from '../storage/index.js';
 import { onceAChange } from './once-a-change.js';
 import type { StacCollection } from './stac-collection.js';
 import type { GroupAsset, StacAsset, StacItem } from './stac-item.js';
@@ -10,18 +11,30 @@ interface Range {
   maximum: number;
 }
 
+/** One tile of each platform and source: the first by geocode, then by time, then by id. */
+interface Sample {
+  platform: string | null;
+  source: string;
+  geocode: string;
+  start: number;
+  id: string;
+}
+
 export interface CollectionContent {
   platforms: string[];
   sources: string[];
   /** Undefined where no tile's cloud is known. */
-  cloudCover: Range | undefined;
+  cloudCover?: Range;
   coverage: Range;
-  /** One tile of each platform and source. */
-  samples: string[];
+  samples: Sample[];
 }
+
+/** With the records of its samples. */
+export type DescribedContent = Omit<CollectionContent, 'samples'> & { tiles: TileRecord[] };
 
 /** Rows of one collection, platform and source. */
 interface Kind {
+  /** Its sample. */
   row: number;
   cloud: Range;
   coverage: Range;
@@ -29,56 +42,108 @@ interface Kind {
 
 const nothing = (): Range => ({ minimum: Infinity, maximum: -Infinity });
 
-/** The contents of the collections that have tiles, by their ids, from the index in one pass after each change of it. */
+/** The contents of the collections that have tiles, by their ids, from an index in one pass after each change of it. */
 export const collectionContents = onceAChange(findContents);
 
-function findContents(index: ColumnIndex): ReadonlyMap<string, CollectionContent> {
-  const { collection, platform, source, cloud, coverage } = index.columns;
+function findContents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<string, CollectionContent> {
+  const { collection, platform, source, cloud, coverage, key, precision, start } = index.columns;
+  const isBefore = (a: number, b: number) => {
+    const difference = key[a] - key[b] || precision[a] - precision[b] || start[a] - start[b];
+    return difference < 0 || (difference === 0 && index.idOf(a) < index.idOf(b));
+  };
   const kinds = new Map<number, Kind>();
   let last = -1;
   let kind: Kind | undefined;
-  index.forEach({}, (row) => {
-    const key = (collection[row]! * 2 ** 16 + platform[row]!) * 2 ** 8 + source[row]!;
-    if (key !== last) {
-      kind = kinds.get(key) ?? { row, cloud: nothing(), coverage: nothing() };
-      kinds.set(key, kind);
-      last = key;
+  index.forEach({ where: only }, (row) => {
+    const code = (collection[row]! * 2 ** 16 + platform[row]!) * 2 ** 8 + source[row]!;
+    if (code !== last) {
+      kind = kinds.get(code) ?? { row, cloud: nothing(), coverage: nothing() };
+      kinds.set(code, kind);
+      last = code;
     }
+    // Sorted rows come in this order; only those added lately may come before.
+    if (row !== kind!.row && key[row] <= key[kind!.row] && isBefore(row, kind!.row)) kind!.row = row;
     // An unknown cloud cover is NaN, which is neither below nor above.
     widen(kind!.cloud, cloud[row]!);
     widen(kind!.coverage, coverage[row]!);
   });
-  const byCollection = new Map<number, Kind[]>();
-  for (const one of kinds.values()) {
-    const code = collection[one.row]!;
-    byCollection.set(code, [...(byCollection.get(code) ?? []), one]);
-  }
-  const textOf = (names: readonly (string | null)[], codes: ArrayLike<number>, of: Kind[]) =>
-    [...new Set(of.flatMap(({ row }) => names[codes[row]!] ?? []))].sort();
-  return new Map(
-    Array.from(byCollection, ([code, of]) => {
-      const cloudCover = outward(of.map((one) => one.cloud));
-      const content: CollectionContent = {
-        platforms: textOf(index.platforms.names, platform, of),
-        sources: textOf(index.sources.names, source, of),
-        cloudCover: cloudCover.minimum > cloudCover.maximum ? undefined : cloudCover,
-        coverage: outward(of.map((one) => one.coverage)),
-        samples: of.map(({ row }) => index.idOf(row)),
+  return mergeContents(
+    Array.from(kinds.values(), (one) => {
+      const { row } = one;
+      const sample: Sample = {
+        platform: index.platforms.names[platform[row]!]!,
+        source: index.sources.names[source[row]!]!,
+        geocode: index.cellOf(row).geocode,
+        start: start[row]!,
+        id: index.idOf(row),
       };
-      return [index.collections.names[code]!, content];
+      const content: CollectionContent = {
+        platforms: sample.platform === null ? [] : [sample.platform],
+        sources: [sample.source],
+        ...(one.cloud.minimum <= one.cloud.maximum && { cloudCover: outward(one.cloud) }),
+        coverage: outward(one.coverage),
+        samples: [sample],
+      };
+      return new Map([[index.collections.names[collection[row]!]!, content]]);
     }),
   );
 }
+
+/** What several contents of collections are together. */
+export function mergeContents(
+  parts: ReadonlyMap<string, CollectionContent>[],
+): ReadonlyMap<string, CollectionContent> {
+  const merged = new Map<string, CollectionContent>();
+  for (const [id, content] of parts.flatMap((part) => [...part])) {
+    const known = merged.get(id);
+    merged.set(id, known ? joined(known, content) : content);
+  }
+  return merged;
+}
+
+function joined(a: CollectionContent, b: CollectionContent): CollectionContent {
+  const cloudCover =
+    a.cloudCover && b.cloudCover ? hull(a.cloudCover, b.cloudCover) : (a.cloudCover ?? b.cloudCover);
+  const samples = new Map<string, Sample>();
+  // Of one kind the first of this order.
+  for (const sample of [...a.samples, ...b.samples].sort(compareSamples)) {
+    const kind = JSON.stringify([sample.platform, sample.source]);
+    if (!samples.has(kind)) samples.set(kind, sample);
+  }
+  return {
+    platforms: [...new Set([...a.platforms, ...b.platforms])].sort(),
+    sources: [...new Set([...a.sources, ...b.sources])].sort(),
+    ...(cloudCover && { cloudCover }),
+    coverage: hull(a.coverage, b.coverage),
+    samples: [...samples.values()],
+  };
+}
+
+/** By platform, those without one first, then by source, then the first tile. */
+function compareSamples(a: Sample, b: Sample): number {
+  return (
+    compareText(a.platform ?? '', b.platform ?? '') ||
+    compareText(a.source, b.source) ||
+    compareText(a.geocode, b.geocode) ||
+    a.start - b.start ||
+    compareText(a.id, b.id)
+  );
+}
+
+const compareText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+const hull = (a: Range, b: Range): Range => ({
+  minimum: Math.min(a.minimum, b.minimum),
+  maximum: Math.max(a.maximum, b.maximum),
+});
 
 function widen(range: Range, value: number): void {
   if (value < range.minimum) range.minimum = value;
   if (value > range.maximum) range.maximum = value;
 }
 
-/** All ranges in one, in hundredths: the index holds single precision, and no tile may be outside. */
-function outward(ranges: Range[]): Range {
-  const minimum = Math.min(...ranges.map((range) => range.minimum));
-  const maximum = Math.max(...ranges.map((range) => range.maximum));
+/** In hundredths: the index holds single precision, and no tile may be outside. */
+function outward({ minimum, maximum }: Range): Range {
   return {
     minimum: Math.max(0, Math.floor((minimum - 1e-5) * 100) / 100),
     maximum: Math.min(100, Math.ceil((maximum + 1e-5) * 100) / 100),
@@ -99,7 +164,7 @@ export type DescribedCollection = Omit<StacCollection, 'summaries'> & {
 /** The document of a collection with what its tiles are; `items` are its samples. */
 export function withContent(
   document: StacCollection,
-  { platforms, sources, cloudCover, coverage }: CollectionContent,
+  { platforms, sources, cloudCover, coverage }: DescribedContent,
   items: StacItem[],
 ): DescribedCollection {
   const extensions = new Set([ITEM_ASSETS, ...items.flatMap(({ stac_extensions }) => stac_extensions)]);

@@ -1,23 +1,24 @@
+import type { OwnerShare } from '../dht/index.js';
 import { type Bbox, cellBbox, grids } from '../geocode/index.js';
 import type { ColumnIndex } from '../storage/index.js';
 import { onceAChange } from './once-a-change.js';
-import type { CollectionExtent } from './stac-collection.js';
 
-interface Extent {
+/** Times in milliseconds since 1970. */
+export interface Extent {
   bbox: Bbox;
   start: number;
   end: number;
 }
 
-/** Where and when each collection that has tiles has them, by their ids, from the index in one pass after each change of it. */
+/** Where and when each collection that has tiles has them, by their ids, from an index in one pass after each change of it. */
 export const collectionExtents = onceAChange(findExtents);
 
-function findExtents(index: ColumnIndex): ReadonlyMap<string, CollectionExtent> {
+function findExtents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<string, Extent> {
   const { collection, grid, key, precision, start, end } = index.columns;
   const extents = new Map<number, Extent>();
   // Rows come cell by cell, and mostly collection by collection: what the row before was of need not be looked at again.
   let last = { extent: undefined as Extent | undefined, collection: -1, grid: -1, key: -1, precision: -1 };
-  index.forEach({}, (row) => {
+  index.forEach({ where: only }, (row) => {
     const code = collection[row];
     const extent = code === last.collection ? last.extent! : extentOf(extents, code);
     if (start[row] < extent.start) extent.start = start[row];
@@ -34,11 +35,23 @@ function findExtents(index: ColumnIndex): ReadonlyMap<string, CollectionExtent> 
   return new Map(Array.from(extents, ([code, extent]) => [index.collections.names[code]!, extent]));
 }
 
-function extentOf(extents: Map<number, Extent>, code: number): Extent {
-  const known = extents.get(code);
+/** What several extents of collections hold together. */
+export function mergeExtents(parts: ReadonlyMap<string, Extent>[]): ReadonlyMap<string, Extent> {
+  const merged = new Map<string, Extent>();
+  for (const [id, { bbox, start, end }] of parts.flatMap((part) => [...part])) {
+    const extent = extentOf(merged, id);
+    widen(extent.bbox, bbox);
+    extent.start = Math.min(extent.start, start);
+    extent.end = Math.max(extent.end, end);
+  }
+  return merged;
+}
+
+function extentOf<K>(extents: Map<K, Extent>, key: K): Extent {
+  const known = extents.get(key);
   if (known) return known;
   const extent: Extent = { bbox: [180, 90, -180, -90], start: Infinity, end: -Infinity };
-  extents.set(code, extent);
+  extents.set(key, extent);
   return extent;
 }
 

@@ -168,3 +168,11 @@ export const tooSlow = defineError(
   (seconds: number) =>
     `the search was given up after ${seconds} s: narrow it by place, time or collection, or ask in parts`,
 );
+
+export const unanswered = defineError(
+  'TW_QUERY_UNANSWERED',
+  503,
+  'No node of the cluster answers for tiles that the answer needs. Ask again in a moment; `/cluster/nodes` shows which nodes are away.',
+  (slots: number) =>
+    `no node answers for ${slots} of the slots that hold what is asked for: ask again in a moment`,
+);

@@ -1,27 +1,150 @@
-/** Where searches are made: on the tiles of one node, or on those of all nodes of a cluster. */
+/** What is known of all tiles, on a node that is alone or on the nodes of a cluster: the owners are asked, and their answers put together. */
+import type { Asking, Owners } from '../dht/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
-import { findPlaces, pageOf, type Search, type SearchPage } from './search.js';
+import {
+  type Aggregation,
+  type AggregationParams,
+  aggregationsOf,
+  countTiles,
+  mergeTallies,
+  type Tally,
+} from './aggregate/aggregate.js';
+import {
+  type CollectionContent,
+  collectionContents,
+  type DescribedContent,
+  mergeContents,
+} from './collection-content.js';
+import { collectionExtents, type Extent, mergeExtents } from './collection-extents.js';
+import { unanswered as unansweredSlots } from './errors.js';
+import { compileFilter } from './filter/compile.js';
+import type { Filter } from './filter/filter.js';
+import { keptUntilChange } from './kept-until-change.js';
+import { type FoundPlaces, findPlaces, mergePlaces, pageOf, type Search, type SearchPage } from './search.js';
 
-export interface FoundTiles extends SearchPage {
-  /** The records of the page, in its order; those that have gone meanwhile are left out. */
-  tiles: TileRecord[];
-  /** Slots for which no node answers, where there are some: the page lacks their tiles. */
+/** What may lack tiles. */
+export interface Partly {
+  /** Slots for which no node answers, where there are some: what was found lacks their tiles. */
   unanswered?: number[];
 }
 
-export interface TileFinder {
-  find(search: Search): Promise<FoundTiles>;
-  /** Undefined where there is no such tile. */
-  get(id: string): Promise<TileRecord | undefined>;
+export interface FoundTiles extends SearchPage, Partly {
+  /** The records of the page, in its order; those that have gone meanwhile are left out. */
+  tiles: TileRecord[];
 }
 
-/** On the tiles of a node that is alone. */
-export function localFinder(storage: Storage): TileFinder {
-  return {
-    async find(search) {
-      const page = pageOf(findPlaces(storage.index, search), search);
-      return { ...page, tiles: await storage.getTiles(page.ids) };
-    },
-    get: (id) => storage.getTile(id),
-  };
+/** Of the collections that have tiles, by their ids. */
+export interface Extents extends Partly {
+  extents: ReadonlyMap<string, Extent>;
+}
+
+export interface Contents extends Partly {
+  contents: ReadonlyMap<string, DescribedContent>;
+}
+
+interface FoundShare {
+  found: FoundPlaces;
+  tiles: TileRecord[];
+}
+
+type Entries<T> = [id: string, T][];
+
+interface ContentShare {
+  contents: Entries<CollectionContent>;
+  samples: TileRecord[];
+}
+
+export class TileFinder {
+  private readonly search: Asking<Search, FoundShare>;
+  private readonly tile: Asking<string, TileRecord | null>;
+  private readonly count: Asking<{ filter: Filter; params: AggregationParams }, Tally>;
+  /** Kept, because they take a look at every tile. */
+  readonly extents: () => Promise<Extents>;
+  readonly contents: () => Promise<Contents>;
+
+  constructor(
+    private readonly storage: Storage,
+    owners: Owners,
+  ) {
+    this.search = owners.define('search', async ({ limit, ...search }, { only }) => {
+      // JSON has no infinity.
+      const found = findPlaces(storage.index, { ...search, limit: limit ?? Infinity }, only);
+      return { found, tiles: await storage.getTiles(found.places.map(({ id }) => id)) };
+    });
+    this.tile = owners.define('tile', async (id) => (await storage.getTile(id)) ?? null);
+    this.count = owners.define('aggregate', async ({ filter, params }, { only }) =>
+      countTiles(storage.index, filter, params, only),
+    );
+    const askExtents = owners.define(
+      'extents',
+      async (_: null, share): Promise<Entries<Extent>> => [...collectionExtents(storage.index, share)],
+    );
+    this.extents = keptUntilChange(owners, async () => {
+      const { answers, unanswered } = await askExtents(null);
+      return { extents: mergeExtents(answers.map((entries) => new Map(entries))), ...partly(unanswered) };
+    });
+    const askContents = owners.define('contents', async (_: null, share): Promise<ContentShare> => {
+      const contents = [...collectionContents(storage.index, share)];
+      const ids = contents.flatMap(([, { samples }]) => samples.map(({ id }) => id));
+      return { contents, samples: await storage.getTiles(ids) };
+    });
+    this.contents = keptUntilChange(owners, async () => {
+      const { answers, unanswered } = await askContents(null);
+      const merged = mergeContents(answers.map(({ contents }) => new Map(contents)));
+      const tiles = new Map(answers.flatMap(({ samples }) => samples).map((tile) => [tile.id, tile]));
+      const contents = new Map(
+        Array.from(merged, ([id, { samples, ...content }]) => [
+          id,
+          { ...content, tiles: samples.flatMap((sample) => tiles.get(sample.id) ?? []) },
+        ]),
+      );
+      return { contents, ...partly(unanswered) };
+    });
+  }
+
+  /** A page. Throws what `findPlaces` throws. */
+  async find(search: Search): Promise<FoundTiles> {
+    const { answers, unanswered } = await this.search(search, () => this.boundsOf(search.filter));
+    const page = pageOf(
+      mergePlaces(
+        answers.map(({ found }) => found),
+        search,
+      ),
+      search,
+    );
+    return { ...page, tiles: inOrder(page.ids, answers), ...partly(unanswered) };
+  }
+
+  /** Undefined where there is no such tile. Throws TW_QUERY_UNANSWERED where nobody knows. */
+  async get(id: string): Promise<TileRecord | undefined> {
+    const { answers, unanswered } = await this.tile(id, () => ({ ids: [id] }));
+    const tile = answers.find((answer) => answer !== null);
+    if (!tile && unanswered.length > 0) throw unansweredSlots(unanswered.length);
+    return tile ?? undefined;
+  }
+
+  /** Counts over the tiles that a filter picks. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_SLOW. */
+  async aggregate(
+    filter: Filter,
+    params: AggregationParams,
+  ): Promise<{ aggregations: Aggregation[] } & Partly> {
+    const { answers, unanswered } = await this.count({ filter, params }, () => this.boundsOf(filter));
+    return { aggregations: aggregationsOf(mergeTallies(answers), params), ...partly(unanswered) };
+  }
+
+  /** Where the tiles lie that a filter can pick. */
+  boundsOf(filter: Filter) {
+    const { ranges, ids } = compileFilter(this.storage.index, filter);
+    return { ...(ranges && { ranges }), ...(ids && { ids }) };
+  }
+}
+
+/** Named only where there are some. */
+export const partly = (unanswered: number[]): Partly => (unanswered.length > 0 ? { unanswered } : {});
+
+function inOrder(ids: string[], answers: FoundShare[]): TileRecord[] {
+  const [first, ...others] = answers;
+  if (others.length === 0) return first?.tiles ?? [];
+  const byId = new Map(answers.flatMap(({ tiles }) => tiles).map((tile) => [tile.id, tile]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
 }

@@ -1,14 +1,21 @@
+import { EVERYTHING, type OwnerShare } from '../dht/index.js';
 import type { ColumnIndex } from '../storage/index.js';
 
-/** `find`, whose answer is kept until the index changes. The answer is shared and must not be changed. */
-export function onceAChange<T>(find: (index: ColumnIndex) => T): (index: ColumnIndex) => T {
-  const known = new WeakMap<ColumnIndex, { changes: number; answer: T }>();
-  return (index) => {
+/** `find`, whose answers are kept until the index changes. They are shared and must not be changed. */
+export function onceAChange<T>(
+  find: (index: ColumnIndex, share: OwnerShare) => T,
+): (index: ColumnIndex, share?: OwnerShare) => T {
+  const known = new WeakMap<ColumnIndex, { changes: number; answers: Map<string, T> }>();
+  return (index, share = EVERYTHING) => {
     const { changes } = index;
-    const last = known.get(index);
-    if (last?.changes === changes) return last.answer;
-    const answer = find(index);
-    known.set(index, { changes, answer });
+    let last = known.get(index);
+    if (last?.changes !== changes) {
+      last = { changes, answers: new Map() };
+      known.set(index, last);
+    }
+    const { answers } = last;
+    const answer = answers.get(share.key) ?? find(index, share);
+    answers.set(share.key, answer);
     return answer;
   };
 }

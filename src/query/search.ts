@@ -3,6 +3,7 @@ import { type ColumnIndex, comparePlaces, type Position, type RowOrder } from '.
 import { withDeadline } from './deadline.js';
 import { compileFilter } from './filter/compile.js';
 import type { Filter } from './filter/filter.js';
+import { bothOf } from './filter/plan.js';
 import { decodeToken, encodeToken, searchDigest } from './token.js';
 
 export interface SearchOptions {
@@ -56,14 +57,14 @@ export function findPlaces(
   only?: (row: number) => boolean,
 ): FoundPlaces {
   const { test, ranges, ids, time, isTime } = withDeadline(compileFilter(index, filter));
-  const own = isTime ? undefined : test;
-  const where = own && only ? (row: number) => own(row) && only(row) : (own ?? only);
+  const where = bothOf(isTime ? undefined : test, only);
   const page = index.query({ where, ranges, ids, time, order, after, limit, places: true });
   return { places: page.places!, matched: page.matched, more: page.next !== undefined };
 }
 
 /** What one index with all tiles would find, from what several find that have each tile once. */
 export function mergePlaces(found: FoundPlaces[], { order, limit }: Search): FoundPlaces {
+  if (found.length === 1) return found[0]!;
   const all = found.flatMap(({ places }) => places).sort((a, b) => comparePlaces(a, b, order));
   return {
     places: all.slice(0, limit),

@@ -8,74 +8,120 @@ import {
   type TileLayout,
   type TileRecord,
 } from '../storage/index.js';
+import type { JsonBytes } from './json-bytes.js';
 import { attributionOf, isoTime, urls } from './stac-common.js';
 import { collectionLinks, groupAsset, ITEM_HEAD, previewAsset, rasterBand, toStacItem } from './stac-item.js';
 
 /**
- * Gives a writer of Items: what `toStacItem` says, as JSON. It takes a quarter of the time of making objects and writing
- * these, because what tiles share is text already, and each number is written once.
+ * Gives a writer of Items to `out`: what `toStacItem` says, as JSON. It takes a fifth of the time of making objects and
+ * writing these, because what tiles share is bytes already, and each number is written once.
  */
-export function itemWriter(baseUrl: string): (tile: TileRecord, collection: CollectionRecord) => string {
-  const url = urls(baseUrl);
-  const links = new Map<CollectionRecord, string>();
+export function itemWriter(
+  baseUrl: string,
+  out: JsonBytes,
+): (tile: TileRecord, collection: CollectionRecord) => void {
+  // So addresses need no escapes: the rest of them has percent signs in their place.
+  const url = urls(inside(baseUrl));
+  const shared = new Map<CollectionRecord, CollectionText>();
   return (tile, collection) => {
     const layout = layoutOf(tile);
     // Without one nothing of it is text already.
-    if (!layout) return JSON.stringify(toStacItem(tile, collection, baseUrl));
-    let shared = links.get(collection);
-    if (shared === undefined) {
-      shared = elements(collectionLinks(collection, url));
-      links.set(collection, shared);
+    if (!layout) {
+      out.text(JSON.stringify(toStacItem(tile, collection, baseUrl)));
+      return;
     }
-    return itemText(tile, groupTexts(layout, tile.groups), collection, url, shared);
+    let texts = shared.get(collection);
+    if (!texts) {
+      texts = collectionText(collection, baseUrl);
+      shared.set(collection, texts);
+    }
+    writeItem(out, tile, groupTexts(layout, tile.groups), collection, url, texts);
   };
 }
 
 type Urls = ReturnType<typeof urls>;
 
-function itemText(
+/** What all Items of a collection share. */
+interface CollectionText {
+  /** Members, first of all those of every Item. */
+  head: string;
+  license: string;
+  links: string;
+  /** Properties that follow from the times of a tile, by these: those of a scene mostly have the same. */
+  times: Map<string, string>;
+}
+
+function collectionText(collection: CollectionRecord, baseUrl: string): CollectionText {
+  return {
+    head: `${HEAD},"collection":"${inside(collection.id)}"`,
+    license: inside(collection.license),
+    links: elements(collectionLinks(collection, urls(baseUrl))),
+    times: new Map(),
+  };
+}
+
+function writeItem(
+  out: JsonBytes,
   tile: TileRecord,
   groups: GroupText[],
   collection: CollectionRecord,
   url: Urls,
-  shared: string,
-): string {
+  texts: CollectionText,
+): void {
   const grid = gridByName(tile.grid);
   const bounds = grid.bounds(tile.geocode);
   const [w, s, e, n] = cellBbox(grid, tile.geocode).map(numberText);
   const box = `${w},${s},${e},${n}`;
-  return (
-    `{${HEAD},"id":"${inside(tile.id)}","collection":"${inside(tile.collection)}","bbox":[${box}]` +
-    `,"geometry":{"type":"Polygon","coordinates":[[[${w},${s}],[${e},${s}],[${e},${n}],[${w},${n}],[${w},${s}]]]}` +
-    `,"properties":{${propertiesText(tile, collection, bounds)},"proj:epsg":${grid.epsg}}` +
-    `,"links":[{"rel":"self","href":"${inside(url.item(tile.collection, tile.id))}",${GEOJSON}},${shared}` +
-    `${tile.derivedFrom.map((id) => derivedFromText(url.item(tile.collection, id))).join('')}]` +
-    `,"assets":{${assetsText(tile, groups, bounds, url)}}}`
+  out.text(
+    `{${texts.head},"id":"${inside(tile.id)}","bbox":[${box}]` +
+      `,"geometry":{"type":"Polygon","coordinates":[[[${w},${s}],[${e},${s}],[${e},${n}],[${w},${n}],[${w},${s}]]]}` +
+      `,"properties":{${propertiesText(tile, collection, bounds, texts)},"proj:epsg":${grid.epsg}}` +
+      `,"links":[{"rel":"self","href":"${url.item(tile.collection, tile.id)}",${GEOJSON}},${texts.links}` +
+      `${tile.derivedFrom.map((id) => derivedFromText(url.item(tile.collection, id))).join('')}]` +
+      ',"assets":{',
   );
+  writeAssets(out, tile, groups, bounds, url);
+  out.text('}}');
 }
 
 const HEAD = members(ITEM_HEAD);
 const GEOJSON = '"type":"application/geo+json"';
 
 function derivedFromText(href: string): string {
-  return `,{"rel":"derived_from","href":"${inside(href)}",${GEOJSON}}`;
+  return `,{"rel":"derived_from","href":"${href}",${GEOJSON}}`;
 }
 
-function propertiesText(tile: TileRecord, collection: CollectionRecord, bounds: Bounds): string {
-  const { start, end, platform, cloudCover, footprint } = tile;
-  const geocode = inside(tile.geocode);
-  let text = `"datetime":"${isoTime(start)}"`;
+function timesText(
+  { start, end, createdAt }: TileRecord,
+  collection: CollectionRecord,
+  { times }: CollectionText,
+): string {
+  const key = `${start}/${end}/${createdAt}`;
+  let text = times.get(key);
+  if (text !== undefined) return text;
+  text = `"datetime":"${isoTime(start)}","created":"${isoTime(createdAt)}"`;
   if (start !== end) text += `,"start_datetime":"${isoTime(start)}","end_datetime":"${isoTime(end)}"`;
-  text += `,"created":"${isoTime(tile.createdAt)}"`;
-  if (platform !== null) text += `,"platform":"${inside(platform)}"`;
-  text += `,"license":"${inside(collection.license)}"`;
   const attribution = attributionOf(collection, start, end);
   if (attribution !== undefined) text += `,"attribution":"${inside(attribution)}"`;
+  times.set(key, text);
+  return text;
+}
+
+function propertiesText(
+  tile: TileRecord,
+  collection: CollectionRecord,
+  { west, south, east, north }: Bounds,
+  texts: CollectionText,
+): string {
+  const { platform, cloudCover, footprint } = tile;
+  const geocode = inside(tile.geocode);
+  let text = timesText(tile, collection, texts);
+  if (platform !== null) text += `,"platform":"${inside(platform)}"`;
+  text += `,"license":"${texts.license}"`;
   text +=
     `,"geocode":"${geocode}","grid:code":"${tile.grid.toUpperCase()}-${geocode}","scene":"${inside(tile.scene)}"` +
     `,"version":"${inside(tile.version)}","source":"${tile.source}","pixel_coverage":${numberText(tile.coverage)}`;
   if (cloudCover !== null) text += `,"eo:cloud_cover":${numberText(cloudCover)}`;
-  const { west, south, east, north } = bounds;
   text += `,"proj:bbox":[${numberText(west)},${numberText(south)},${numberText(east)},${numberText(north)}]`;
   if (footprint.length > 0) {
     const ring = footprint.map(([x, y]) => `[${numberText(x)},${numberText(y)}]`).join(',');
@@ -84,24 +130,28 @@ function propertiesText(tile: TileRecord, collection: CollectionRecord, bounds: 
   return text;
 }
 
-function assetsText(
+function writeAssets(
+  out: JsonBytes,
   tile: TileRecord,
   texts: GroupText[],
   { west, south, east, north }: Bounds,
   url: Urls,
-): string {
-  const files = inside(url.tile(tile.id));
+): void {
+  const files = url.tile(tile.id);
   const [w, n] = [numberText(west), numberText(north)];
-  let text = '';
   for (let g = 0; g < texts.length; g++) {
     const { width, height, bands } = tile.groups[g];
     const { name, file, shared } = texts[g];
-    text +=
-      `"${name}":{"href":"${files}${file}",${shared},"proj:shape":[${height},${width}],"proj:transform":[` +
-      `${numberText((east - west) / width)},0,${w},0,${numberText((south - north) / height)},${n}]` +
-      `,"raster:bands":[${bandsText(bands, texts[g])}]},`;
+    out.text(`"${name}":{"href":"${files}${file}",`);
+    out.bytes(shared);
+    out.text(
+      `,"proj:shape":[${height},${width}],"proj:transform":[` +
+        `${numberText((east - west) / width)},0,${w},0,${numberText((south - north) / height)},${n}]` +
+        ',"raster:bands":[',
+    );
+    out.text(`${bandsText(bands, texts[g])}]},`);
   }
-  return `${text}"thumbnail":{"href":"${inside(url.preview(tile.id))}",${PREVIEW}}`;
+  out.text(`"thumbnail":{"href":"${url.preview(tile.id)}",${PREVIEW}}`);
 }
 
 const PREVIEW = members(withoutHref(previewAsset('')));
@@ -112,11 +162,9 @@ interface GroupText {
   /** The end of its address. */
   file: string;
   /** Members of the asset. */
-  shared: string;
-  /** Of each band, up to its percentage. */
-  bands: string[];
-  /** The text of all bands where they had the same percentage last, which is 100 more often than not. */
-  last: { percent: number; text: string };
+  shared: Buffer;
+  /** The text of all bands, cut where their percentages are: mostly all have the same. */
+  betweenPercents: string[];
 }
 
 /** As few as there are layouts, and gone with them. */
@@ -143,31 +191,29 @@ function groupText(group: GroupRecord): GroupText {
   return {
     name: inside(group.name),
     file: `/${encodeURIComponent(group.name)}.tif`,
-    shared: members(withoutHref(shared)),
-    bands: group.bands.map((band) => {
-      const { valid_percent: _v, statistics: _s, ...shared } = rasterBand(band, group);
-      return members(shared);
-    }),
-    last: { percent: NaN, text: '' },
+    shared: Buffer.from(members(withoutHref(shared))),
+    betweenPercents: group.bands
+      .map((band) => bandText(band, group))
+      .join(',')
+      .split(PERCENT),
   };
 }
 
-function bandsText(bands: BandRecord[], texts: GroupText): string {
-  const percent = bands[0]?.validPercent ?? 0;
-  if (!bands.every((band) => band.validPercent === percent)) return writeBands(bands, texts);
-  if (texts.last.percent !== percent) texts.last = { percent, text: writeBands(bands, texts) };
-  return texts.last.text;
+/** JSON never holds it as it is. */
+const PERCENT = '\0';
+
+function bandText(band: BandRecord, group: GroupRecord): string {
+  const { valid_percent: _v, statistics: _s, ...shared } = rasterBand(band, group);
+  return `{${members(shared)},"valid_percent":${PERCENT},"statistics":{"valid_percent":${PERCENT}}}`;
 }
 
-function writeBands(bands: BandRecord[], texts: GroupText): string {
-  let text = '';
-  for (let b = 0; b < bands.length; b++) {
-    const percent = numberText(bands[b].validPercent);
-    text +=
-      `${b === 0 ? '' : ','}{${texts.bands[b]},"valid_percent":${percent}` +
-      `,"statistics":{"valid_percent":${percent}}}`;
-  }
-  return text;
+function bandsText(bands: BandRecord[], { betweenPercents }: GroupText): string {
+  const percent = bands[0]?.validPercent ?? 0;
+  const isOne = bands.every((band) => band.validPercent === percent);
+  if (isOne) return betweenPercents.join(numberText(percent));
+  // Twice in each band.
+  const percents = bands.flatMap(({ validPercent }) => [numberText(validPercent), numberText(validPercent)]);
+  return betweenPercents.map((text, i) => text + (percents[i] ?? '')).join('');
 }
 
 /** As `JSON.stringify` writes it. Engines remember the digits of numbers that they have put into strings. */

@@ -194,13 +194,21 @@ export class ColumnIndex {
   /** How many tiles are of a time. */
   private countOf(time: TimeBound | undefined): number {
     if (!time) return this.size;
-    const { columns, removed, hasGaps, cells, used } = this.rows;
+    const { columns, removed, hasGaps, cells, used, newest } = this.rows;
     const { start, end } = columns;
     let count = 0;
-    cells.visitAll(time, (from, to) => {
-      count += to - from;
-      if (hasGaps) for (let row = from; row < to; row++) count -= removed[row];
-    });
+    if (cells.longestOfAll === 0) {
+      // None lasts: those of the time follow each other in the order newest first.
+      const first = firstWhere(newest.length, (i) => start[newest[i]] <= time.end);
+      const last = firstWhere(newest.length, (i) => start[newest[i]] < time.start);
+      count = Math.max(0, last - first);
+      if (hasGaps) for (let i = first; i < last; i++) count -= removed[newest[i]];
+    } else {
+      cells.visitAll(time, (from, to) => {
+        count += to - from;
+        if (hasGaps) for (let row = from; row < to; row++) count -= removed[row];
+      });
+    }
     for (let row = cells.rows; row < used; row++)
       if (!removed[row] && start[row] <= time.end && end[row] >= time.start) count++;
     return count;

@@ -16,6 +16,8 @@ export class Commits {
     readonly catalogue: Catalogue,
     private readonly index: DurableIndex,
     private readonly sweeper: Sweeper,
+    /** Is told of the folders that no record names any more. */
+    private readonly superseded: (folders: string[]) => void = () => {},
   ) {}
 
   /** Runs `work` when all that was handed in before has ended. */
@@ -47,7 +49,9 @@ export class Commits {
     ];
     await this.catalogue.write(changes, sync);
     if (changedIds.size > 0) this.index.applied(removedIds, added);
-    if (folders.length > 0) this.sweeper.schedule();
+    if (folders.length === 0) return;
+    this.superseded(folders);
+    this.sweeper.schedule();
   }
 
   private changeOf({ table, key, record }: RecordEdit): Change {

@@ -161,6 +161,14 @@ export const storeNotFound = defineError(
   (url: string, what: string) => `the tile store ${url} has no ${what}`,
 );
 
+export const storeLost = defineError(
+  'TW_STORE_LOST',
+  410,
+  'The record of a tile names a file that the tile store does not have: somebody has removed it, or the tile was replaced just now. Look the tile up again; where it stays so, `tilewright verify` lists what is missing: restore it from a copy, or ingest the scene again.',
+  (name: string, url: string, tile: string) =>
+    `${name} of tile ${tile} is not in the tile store ${url}; look the tile up again, and where it stays so restore the object or ingest the scene again`,
+);
+
 export const storeCorrupt = defineError(
   'TW_STORE_CORRUPT',
   500,

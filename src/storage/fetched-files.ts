@@ -1,57 +1,151 @@
-/** Files of tiles that were made on other nodes: fetched from the shared store when they are wanted, and kept. */
+/** Files of tiles that were made on other nodes: fetched from the shared store when they are wanted, and kept in the cache. */
 import { randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { access, mkdir, rename, rm } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { TileVersion } from './layout.js';
-import { tileFile } from './layout.js';
+import { crc32 } from 'node:zlib';
+import type { DiskReserve } from './disk-reserve.js';
+import { onDisk, storeLost, storeNotFound } from './errors.js';
+import type { FileCache } from './file-cache.js';
+import { type TileVersion, tileFile, tileFolder } from './layout.js';
 import type { ObjectStore } from './object-store/object-store.js';
 import type { GroupRecord } from './records.js';
 
+export type StoredGroup = Pick<GroupRecord, 'name' | 'bytes' | 'crc32'>;
+
+/** While a folder is made, room that is made elsewhere may remove one above it. */
+const ATTEMPTS = 5;
+
 /**
- * Invariant: a file has its name only when it is whole: it is written beside it, and its checksum is that of the record. A file is
+ * Invariant: a file has its name only when it is whole: it is written beside it, and its checksum is that of the record. One that lay
+ * there when the process began is summed before its first use, and fetched again where it is damaged. A file is
  * fetched once, however many ask for it at the same time.
  */
 export class FetchedFiles {
+  /** Fetches that somebody waits for. */
+  awaited = 0;
   private readonly coming = new Map<string, Promise<void>>();
 
   constructor(
     private readonly dir: string,
     private readonly objects: ObjectStore,
+    private readonly cache: FileCache,
+    private readonly reserve: DiskReserve,
   ) {}
 
-  /** Sees to it that files of a tile are in the folder. Throws the TW_STORE_ errors. */
-  async bring(tile: TileVersion, groups: Pick<GroupRecord, 'name' | 'crc32'>[]): Promise<void> {
-    await Promise.all(groups.map((group) => this.bringOne(tileFile(tile, group.name), group.crc32)));
+  /**
+   * Sees to it that files of a tile are in the folder, where they stay until the function is called that it resolves to, and for
+   * ten seconds more. Throws the TW_STORE_ errors, TW_STORAGE_DISK_LOW.
+   */
+  async hold(tile: TileVersion, groups: StoredGroup[]): Promise<() => void> {
+    const release = this.cache.hold(tileFolder(tile));
+    try {
+      await Promise.all(groups.map((group) => this.bring(tile, group)));
+      return release;
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
 
-  private async bringOne(name: string, crc32: number): Promise<void> {
-    if (await isThere(join(this.dir, name))) return;
+  /** Fetches the files of a tile that are not here, for nobody in particular; returns how many bytes. */
+  async warm(tile: TileVersion, groups: StoredGroup[]): Promise<number> {
+    const release = this.cache.hold(tileFolder(tile), false);
+    try {
+      const lacking = this.lacking(tile, groups);
+      for (const group of lacking) await this.bringOnce(tile, group);
+      return bytesOf(lacking);
+    } finally {
+      release();
+    }
+  }
+
+  /** Files of a tile that are not known to be here. */
+  lacking(tile: TileVersion, groups: StoredGroup[]): StoredGroup[] {
+    const folder = tileFolder(tile);
+    return groups.filter(({ name, bytes }) => this.cache.file(folder, `${name}.tif`)?.bytes !== bytes);
+  }
+
+  private async bring(tile: TileVersion, group: StoredGroup): Promise<void> {
+    if (await this.isHere(tile, group)) {
+      this.cache.hits++;
+      return;
+    }
+    this.cache.misses++;
+    this.awaited++;
+    try {
+      await this.bringOnce(tile, group);
+    } finally {
+      this.awaited--;
+    }
+  }
+
+  /** Whether a file is here, whole. */
+  private async isHere(tile: TileVersion, { name, bytes, crc32: wanted }: StoredGroup): Promise<boolean> {
+    const folder = tileFolder(tile);
+    await this.cache.settled(folder);
+    const path = join(this.dir, tileFile(tile, name));
+    const size = await stat(path).then(
+      (info) => info.size,
+      () => undefined,
+    );
+    if (size !== bytes) return false;
+    if (this.cache.file(folder, `${name}.tif`)?.isSound) return true;
+    if ((await sumOf(path)) !== wanted) return false;
+    this.cache.set(folder, `${name}.tif`, { bytes, isSound: true });
+    return true;
+  }
+
+  private async bringOnce(tile: TileVersion, group: StoredGroup): Promise<void> {
+    const name = tileFile(tile, group.name);
     const known = this.coming.get(name);
     if (known) return known;
-    const coming = this.fetch(name, crc32).finally(() => this.coming.delete(name));
+    const coming = this.fetch(name, tile, group).finally(() => this.coming.delete(name));
     this.coming.set(name, coming);
     return coming;
   }
 
-  private async fetch(name: string, crc32: number): Promise<void> {
+  private async fetch(
+    name: string,
+    tile: TileVersion,
+    { name: group, bytes, crc32 }: StoredGroup,
+  ): Promise<void> {
+    const folder = tileFolder(tile);
+    await this.cache.settled(folder);
+    await this.cache.fit(bytes);
+    await this.reserve.check(bytes);
     const path = join(this.dir, name);
     const temporary = `${path}.${randomUUID()}.tmp`;
-    await mkdir(dirname(path), { recursive: true });
     try {
-      await pipeline(await this.objects.stream(name, { crc32 }), createWriteStream(temporary));
-      await rename(temporary, path);
+      const source = await this.objects.stream(name, { crc32 });
+      await onDisk(this.dir, async () => {
+        await pipeline(source, (await createIn(dirname(path), temporary)).createWriteStream());
+        await rename(temporary, path);
+      });
     } catch (error) {
       await rm(temporary, { force: true });
-      throw error;
+      throw storeNotFound.is(error) ? storeLost.because(error, name, this.objects.url, tile.id) : error;
     }
+    this.cache.set(folder, `${group}.tif`, { bytes, isSound: true });
   }
 }
 
-function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
+/** Makes a file, and the folders above it where they are missing. */
+async function createIn(folder: string, path: string): Promise<FileHandle> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      await mkdir(folder, { recursive: true });
+      return await open(path, 'wx');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === ATTEMPTS) throw error;
+    }
 }
+
+async function sumOf(path: string): Promise<number> {
+  let sum = 0;
+  for await (const chunk of createReadStream(path)) sum = crc32(chunk as Buffer, sum);
+  return sum;
+}
+
+export const bytesOf = (groups: StoredGroup[]) => groups.reduce((total, { bytes }) => total + bytes, 0);

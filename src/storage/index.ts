@@ -1,19 +1,19 @@
-export { Catalogue, type Change } from './catalogue.js';
+export { Catalogue, type Change, sceneKey } from './catalogue.js';
 export type { Claim, Claims } from './claims.js';
 export { ColumnIndex } from './column-index.js';
-export type { Commit, RecordEdit } from './commit.js';
+export { type Commit, type RecordEdit, supersededFolders } from './commit.js';
 export { DataFolder, readLock } from './data-folder.js';
 export { DerivedWrite } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';
 export { writeSynced } from './durable.js';
-export { asStorageError, collectionFixed, storageLocked } from './errors.js';
-export { fetchFiles } from './fetch-files.js';
+export { asStorageError, collectionFixed, storageCorrupt, storageLocked, storeCorrupt } from './errors.js';
+export { type HeldTile, holdTiles } from './hold-tile.js';
 export { inLanes } from './in-lanes.js';
 export type { IndexPage, IndexQuery, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
-export type { TileVersion } from './layout.js';
+export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from './layout.js';
 export type { NewModel } from './model-write.js';
-export { derivedTileId, modelId, newVersion } from './names.js';
+export { derivedTileId, modelId, newVersion, tileId } from './names.js';
 export type {
   Cancellable,
   Content,

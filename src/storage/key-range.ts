@@ -6,6 +6,8 @@ export interface KeyRange {
   grid: GridName;
   from: number;
   to: number;
+  /** Only cells of this precision are meant, where it is given. What looks at keys alone may pass over it. */
+  precision?: number;
 }
 
 /** The place of a grid in `grids`, as it stands in columns. */

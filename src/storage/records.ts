@@ -136,6 +136,8 @@ export interface ReplicaRecord {
   cluster: string;
   /** Number of the last commit that it holds. */
   applied: number;
+  /** Which restoration of the coordination store the number is of; absent where there was none. */
+  restored?: string;
   /** The slots whose tiles are here as of that commit, as text of `src/dht`. */
   slots: string;
 }

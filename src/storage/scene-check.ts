@@ -4,6 +4,7 @@ import { crc32 } from 'node:zlib';
 import type { Catalogue } from './catalogue.js';
 import { storageCorrupt } from './errors.js';
 import { tileFile } from './layout.js';
+import type { ObjectStore } from './object-store/object-store.js';
 import type { SceneRecord, TileRecord } from './records.js';
 
 /** Whether every tile of a scene has its record, and every file of it the bytes that were written. */
@@ -19,6 +20,23 @@ export async function isWhole(
       throw error;
     });
     if (tile?.version !== scene.version || !(await hasItsFiles(dir, tile))) return false;
+  }
+  return true;
+}
+
+/** Of a scene in a shared store: whether every tile of it that is known here has its files there. */
+export async function isStored(
+  objects: ObjectStore,
+  { tiles }: Catalogue,
+  scene: SceneRecord,
+  idOf: (geocode: string) => string,
+): Promise<boolean> {
+  for (const geocode of scene.geocodes) {
+    const tile = await tiles.get(idOf(geocode));
+    // Others are with other nodes.
+    if (tile?.version !== scene.version) continue;
+    for (const { name, bytes } of tile.groups)
+      if ((await objects.head(tileFile(tile, name)))?.bytes !== bytes) return false;
   }
   return true;
 }

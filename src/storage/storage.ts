@@ -11,7 +11,8 @@ import { DerivedWrite } from './derived-write.js';
 import { DiskReserve } from './disk-reserve.js';
 import { DurableIndex, type IndexLoad } from './durable-index.js';
 import { FetchedFiles } from './fetched-files.js';
-import { type ModelVersion, modelFile, type TileVersion, tileFile } from './layout.js';
+import { type CacheFigures, FileCache } from './file-cache.js';
+import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from './layout.js';
 import { type NewModel, writeModel } from './model-write.js';
 import { checkedName, tileId } from './names.js';
 import type { ObjectStore } from './object-store/object-store.js';
@@ -24,7 +25,7 @@ import type {
   TileRecord,
 } from './records.js';
 import { makeResults, resultFile, sweepResults } from './results.js';
-import { isWhole } from './scene-check.js';
+import { isStored, isWhole } from './scene-check.js';
 import {
   amendCollection,
   deleteCollection,
@@ -35,6 +36,7 @@ import {
 import { SceneWrite } from './scene-write.js';
 import { makeScratch, removeScratch, sweepScratch, syncScratch } from './scratch.js';
 import { Sweeper } from './sweeper.js';
+import { Warming } from './warming.js';
 
 /** How long the files of a replaced version stay for those who have found them in a search, ms. */
 const SWEEP_DELAY = 10 * 60_000;
@@ -60,6 +62,19 @@ export interface StorageOptions {
   reserve?: number;
   /** A snapshot of the index is written when so many tiles have changed since the last one, and at the end. */
   snapshotAfter?: number;
+  /** Bytes that files of tiles may take which are in a shared store as well; all but the reserve by default. */
+  cache?: number;
+}
+
+/** What a node has of a shared store. */
+interface SharedFiles {
+  objects: ObjectStore;
+  cache: FileCache;
+  fetched: FetchedFiles;
+  warming: Warming;
+  /** The names of what lay there at start. */
+  loaded: Promise<void>;
+  onFailure: (error: unknown) => void;
 }
 
 /** One open data folder. All changes go through `Commits`, which holds the invariants. */
@@ -70,16 +85,19 @@ export class Storage {
   private readonly sweeper: Sweeper;
   private readonly commits: Commits;
   private claims: Claims;
-  private fetched: FetchedFiles | undefined;
+  private shared: SharedFiles | undefined;
 
   private constructor(
     readonly folder: DataFolder,
-    { sweepDelay = SWEEP_DELAY, reserve, snapshotAfter }: StorageOptions,
+    private readonly options: StorageOptions,
   ) {
+    const { sweepDelay = SWEEP_DELAY, reserve, snapshotAfter } = options;
     this.reserve = new DiskReserve(folder.dir, reserve);
-    this.sweeper = new Sweeper(folder, sweepDelay);
+    this.sweeper = new Sweeper(folder, sweepDelay, (folders) => this.shared?.cache.forget(folders));
     this.durableIndex = new DurableIndex(folder.dir, folder.catalogue, this.reserve, snapshotAfter);
-    this.commits = new Commits(folder.catalogue, this.durableIndex, this.sweeper);
+    this.commits = new Commits(folder.catalogue, this.durableIndex, this.sweeper, (folders) =>
+      this.shared?.cache.demote(folders),
+    );
     this.claims = new LocalClaims(this.commits);
   }
 
@@ -204,11 +222,14 @@ export class Storage {
     }
   }
 
-  /** Whether all of a scene's tiles are there, byte by byte. Reads them all. */
+  /**
+   * Whether all of a scene's tiles are there, byte by byte. Reads them all. Of files in a shared store only the sizes are compared, and of this
+   * node's own tiles alone.
+   */
   isWhole({ grid }: CollectionRecord, scene: SceneRecord): Promise<boolean> {
-    return isWhole(this.dir, this.catalogue, scene, (geocode) =>
-      tileId(scene.collection, scene.id, grid, geocode),
-    );
+    const idOf = (geocode: string) => tileId(scene.collection, scene.id, grid, geocode);
+    const { dir, catalogue, shared } = this;
+    return shared ? isStored(shared.objects, catalogue, scene, idOf) : isWhole(dir, catalogue, scene, idOf);
   }
 
   /**
@@ -293,15 +314,44 @@ export class Storage {
 
   // As part of a cluster
 
-  /** Lets others decide what is changed here, and takes from `objects` what was made on other nodes. */
-  enterCluster(claims: Claims, objects: ObjectStore): void {
+  /**
+   * Lets others decide what is changed here, and takes from `objects` what was made on other nodes. From now on the files of tiles
+   * are a cache; those of this node's tiles are fetched in the background. `onFailure` is told what goes wrong with that.
+   */
+  enterCluster(claims: Claims, objects: ObjectStore, onFailure: (error: unknown) => void = () => {}): void {
     this.claims = claims;
-    this.fetched = new FetchedFiles(this.dir, objects);
+    const { dir, catalogue, reserve } = this;
+    const cache = new FileCache(dir, catalogue, (id) => this.index.has(id), this.options.cache);
+    const fetched = new FetchedFiles(dir, objects, cache, reserve);
+    reserve.relief = (bytes) => cache.shrink(bytes);
+    const loaded = cache.load().catch(onFailure);
+    const warming = new Warming({ storage: this, files: fetched, cache, begin: loaded, onFailure });
+    this.shared = { objects, cache, fetched, warming, loaded, onFailure };
   }
 
-  /** Sees to it that files of a tile are where `tilePath` says. Throws the TW_STORE_ errors. */
+  /**
+   * Sees to it that files of a tile are where `tilePath` says, where they stay for ten seconds at least. Throws the TW_STORE_
+   * errors, of which TW_STORE_LOST is of a file that is nowhere any more.
+   */
   async bringFiles(tile: TileVersion, groups: GroupRecord[]): Promise<void> {
-    await this.fetched?.bring(tile, groups);
+    (await this.holdFiles(tile, groups))();
+  }
+
+  /** The same for who reads for longer: they stay until the function is called that it resolves to. */
+  async holdFiles(tile: TileVersion, groups: GroupRecord[]): Promise<() => void> {
+    return (await this.shared?.fetched.hold(tile, groups)) ?? (() => {});
+  }
+
+  /** Folders of tiles that are committed, and in the shared store: they may go when room is needed. */
+  async keepInCache(folders: string[]): Promise<void> {
+    const { shared } = this;
+    // They are durable already, so that nobody has to hear of it here.
+    await shared?.cache.add(folders.filter((folder) => folder.startsWith('tiles/'))).catch(shared.onFailure);
+  }
+
+  /** Undefined on a node that has no shared store. */
+  get cacheFigures(): CacheFigures | undefined {
+    return this.shared?.cache.figures;
   }
 
   /** What the folder holds of a cluster; undefined on a node that is alone. */
@@ -313,10 +363,15 @@ export class Storage {
    * Takes in a commit that others have made durable, and remembers what the folder holds then. Not synced: after a power cut
    * the state is an older one, from which the same commits come again.
    */
-  replicate(state: ReplicaRecord, commit: Commit): Promise<void> {
-    return this.commits.inTurn(() =>
-      this.commits.apply(commit, [this.catalogue.replica.set('state', state)], false),
+  async replicate(state: ReplicaRecord, commit: Commit): Promise<void> {
+    const { replica, superseded } = this.catalogue;
+    const { added = [] } = commit;
+    // Tiles of a slot that was here before: what is left of their files is of use again.
+    const used = added.map((tile) => superseded.delete(tileFolder(tile)));
+    await this.commits.inTurn(() =>
+      this.commits.apply(commit, [...used, replica.set('state', state)], false),
     );
+    this.shared?.warming.add(added);
   }
 
   // The whole
@@ -369,6 +424,9 @@ export class Storage {
   /** Waits for changes under way. Scene writes that are open are undone at the next open. */
   async close(): Promise<void> {
     try {
+      await this.shared?.warming.close();
+      await this.shared?.cache.close();
+      await this.shared?.loaded;
       await this.commits.inTurn(() => this.sweeper.stop());
       await this.durableIndex.close();
     } finally {

@@ -18,6 +18,8 @@ export class Sweeper {
     private readonly folder: DataFolder,
     /** How long a superseded version stays, ms. */
     private readonly delay: number,
+    /** Is told of folders that it has removed. */
+    private readonly removed: (folders: string[]) => void = () => {},
   ) {}
 
   /** Once at open, before anything is written. */
@@ -64,6 +66,7 @@ export class Sweeper {
     let left = false;
     const remove = async () => {
       await removeVersions(this.folder.dir, due);
+      this.removed(due);
       const deletes: Change[] = due.map((path) => table.delete(path));
       await this.folder.catalogue.write(deletes);
       due = [];

@@ -10,7 +10,7 @@ import {
   searchTiles,
   toCql2Json,
 } from '../query/index.js';
-import { fetchFiles, modelId, newVersion, type Storage } from '../storage/index.js';
+import { type HeldTile, holdTiles, modelId, newVersion, type Storage } from '../storage/index.js';
 import { version as softwareVersion } from '../version.js';
 import { type ModelCard, modelCard } from './card.js';
 import { ENGINE_NAMES } from './engine/load-engine.js';
@@ -183,30 +183,37 @@ async function train(
   job.message(`training ${model} with ${engine.name}`);
   job.log('info', `${places.length} places, engine ${engine.name}`);
   for (const reason of reasonsOf(results)) job.log('warning', `skipped ${reason}`);
-  for (const { id } of work) {
-    for (const tile of tasks.get(id)?.tiles ?? []) {
-      job.signal.throwIfAborted();
-      const bytes = await fetchFiles(storage, tile, tile.groups);
-      if (bytes > 0) results.bytesFetched = (results.bytesFetched ?? 0) + bytes;
+  const held = new Map<string, HeldTile>();
+  const prepare = async (id: string) => {
+    const tiles = tasks.get(id)?.tiles.map((tile) => ({ tile, groups: tile.groups })) ?? [];
+    const files = await holdTiles(storage, tiles);
+    held.set(id, files);
+    if (files.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + files.fetched;
+  };
+  const options = { engine: engine.name, cores, signal: job.signal, prepare };
+  try {
+    for await (const result of trainPlaces(work, options)) {
+      const place = tasks.get(result.id) as Place;
+      held.get(result.id)?.release();
+      held.delete(result.id);
+      const { geocode } = place;
+      if ('trained' in result) {
+        const about = { model, filter, engine, seed, job: job.id };
+        const stored = await store(storage, place, result.trained, about);
+        keep(stored, result.trained.predictions.truth);
+        job.log('info', `${geocode}: validation R2 ${stored.metrics.validation.r2.toFixed(3)}`);
+      } else if ('skipped' in result) {
+        results.skipped.push({ geocode, reason: result.skipped });
+        job.log('warning', `${geocode}: ${result.skipped}`);
+      } else {
+        const { code, message } = result.error;
+        results.failed.push({ geocode, code, message });
+        job.log('error', `${geocode}: ${message} [${code}]`);
+      }
+      count();
     }
-  }
-  for await (const result of trainPlaces(work, { engine: engine.name, cores, signal: job.signal })) {
-    const place = tasks.get(result.id) as Place;
-    const { geocode } = place;
-    if ('trained' in result) {
-      const about = { model, filter, engine, seed, job: job.id };
-      const stored = await store(storage, place, result.trained, about);
-      keep(stored, result.trained.predictions.truth);
-      job.log('info', `${geocode}: validation R2 ${stored.metrics.validation.r2.toFixed(3)}`);
-    } else if ('skipped' in result) {
-      results.skipped.push({ geocode, reason: result.skipped });
-      job.log('warning', `${geocode}: ${result.skipped}`);
-    } else {
-      const { code, message } = result.error;
-      results.failed.push({ geocode, code, message });
-      job.log('error', `${geocode}: ${message} [${code}]`);
-    }
-    count();
+  } finally {
+    for (const files of held.values()) files.release();
   }
   results.seconds = (performance.now() - started) / 1000;
   return results;

@@ -8,7 +8,8 @@ import {
   asStorageError,
   type DerivedWrite,
   derivedTileId,
-  fetchFiles,
+  type HeldTile,
+  holdTiles,
   inLanes,
   type Storage,
   type TileRecord,
@@ -200,12 +201,20 @@ class DeriveRun {
     const files = inputs.map((tile) => filesOf(storage, tile));
     const task = derivation.task({ ...facts, metadata: metadataOf(facts) }, files);
     let made: MadeTile | null;
+    let held: HeldTile | undefined;
     try {
-      for (const tile of inputs) this.fetched(await fetchFiles(storage, tile, tile.groups));
+      held = await holdTiles(
+        storage,
+        inputs.map((tile) => ({ tile, groups: tile.groups })),
+      );
+      this.fetched(held.fetched);
       made = await workers.make(task, this.job.signal);
     } catch (error) {
-      if (this.job.signal.aborted) throw error;
+      // Where the store is away no tile can be made.
+      if (this.job.signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
       return this.fail(id, error);
+    } finally {
+      held?.release();
     }
     if (!made) return this.skip(this.nothing);
     const folder = await write.stagingFolder(id);

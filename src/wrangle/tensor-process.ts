@@ -14,8 +14,8 @@ import {
 import { bytesPerSample } from '../raster/index.js';
 import {
   asStorageError,
-  fetchFiles,
   type GroupRecord,
+  holdTiles,
   type Storage,
   type TileRecord,
 } from '../storage/index.js';
@@ -125,10 +125,16 @@ async function makeTensors(
     const steps = stepsOf(tiles, inputs.bands);
     const missing = inputs.bands.find((_, b) => steps.every(({ planes }) => !planes[b]));
     if (missing === undefined) {
-      let fetched = results.bytesFetched ?? 0;
-      for (const step of steps) fetched += await fetchFiles(storage, step.tile, groupsOf(step));
-      if (fetched > 0) results.bytesFetched = fetched;
-      results.files.push(await makeTensor(context, cell, steps, inputs, folder, job));
+      const held = await holdTiles(
+        storage,
+        steps.map((step) => ({ tile: step.tile, groups: groupsOf(step) })),
+      );
+      try {
+        if (held.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + held.fetched;
+        results.files.push(await makeTensor(context, cell, steps, inputs, folder, job));
+      } finally {
+        held.release();
+      }
     } else {
       lacking.add(missing);
       const reason = `no tile has the band ${missing}`;

@@ -190,7 +190,8 @@ test('pictures over HTTP', async (t) => {
 
   await t.test('a tile file that is damaged is named, and nothing else breaks', async () => {
     const { truncate } = await import('node:fs/promises');
-    const tile = (await tilesOf(node)).find(({ coverage }) => coverage === 100)!;
+    // Of the first whole tile much has been read already: maps take their look from it.
+    const [, tile] = (await tilesOf(node)).filter(({ coverage }) => coverage === 100);
     await truncate(node.storage.tilePath(tile, tile.groups[0].name), 20);
     const answer = await get(`/preview/${tile.id}.png?expression=nir`);
     assert.equal(answer.json().code, 'TW_IMAGERY_TILE_FILE', answer.body);

@@ -1,10 +1,11 @@
 /** A server whose processes are those of a test, beside ingest. */
 import type { FastifyInstance } from 'fastify';
 import { buildServer } from '../../src/api/index.js';
+import { localOwners } from '../../src/dht/index.js';
 import { Imagery } from '../../src/imagery/index.js';
 import { IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
 import { Jobs, type Process } from '../../src/jobs/index.js';
-import { localFinder } from '../../src/query/index.js';
+import { TileFinder } from '../../src/query/index.js';
 import { Storage } from '../../src/storage/index.js';
 
 export interface JobServer {
@@ -21,7 +22,9 @@ export async function jobServer(
 ): Promise<JobServer> {
   const storage = await Storage.open(data);
   const workers = new IngestWorkers(1, 128e6);
-  const imagery = new Imagery({ storage, cores: 1 });
+  const owners = localOwners(storage.index);
+  const finder = new TileFinder(storage, owners);
+  const imagery = new Imagery({ storage, finder, owners, cores: 1 });
   const all = [...processes, ingestProcess({ storage, workers, memory: 128e6 })];
   const jobs = await Jobs.open(storage, all, { resume: true });
   const server = await buildServer(
@@ -29,7 +32,7 @@ export async function jobServer(
       version: '0',
       nodeId: 'test',
       storage,
-      finder: localFinder(storage),
+      finder,
       cluster: undefined,
       imagery,
       jobs,

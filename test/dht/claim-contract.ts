@@ -17,7 +17,7 @@ export function claimContract(open: OpenStore): void {
         assert.match(one.reason.message, new RegExp(`c/s is busy: ${first!.holder} works`));
       }
     assert.deepEqual(await listClaims(node(), 'c/'), [
-      { name: 'c/s', holder: first!.holder, fence: first!.fence, done: undefined },
+      { name: 'c/s', holder: first!.holder, fence: first!.fence, first: first!.fence, done: undefined },
     ]);
     await first!.release();
     assert.deepEqual(await listClaims(node(), 'c/'), []);
@@ -36,7 +36,7 @@ export function claimContract(open: OpenStore): void {
       assert.ok(held.fence > last);
       assert.equal(await log.commit(held, { segment: `s${seq}`, slots: '' }), seq);
       assert.deepEqual(await listClaims(store, 'c/'), [
-        { name: 'c/s', holder: 'n1', fence: held.fence, done: seq },
+        { name: 'c/s', holder: 'n1', fence: held.fence, first: held.fence, done: seq },
       ]);
       await held.release();
       assert.equal((await listClaims(store, 'c/')).length, 1, 'a done claim is not released');
@@ -47,7 +47,7 @@ export function claimContract(open: OpenStore): void {
   test('whoever works is told that the claim is lost', async (t) => {
     const node = await open(t);
     const [store, other] = [node(), node()];
-    const held = await claim(store, 'c/s', 'n1', 3);
+    const held = await claim(store, 'c/s', 'n1', { ttl: 3 });
     await sleep(3500);
     assert.equal(held.lost.aborted, false, 'it is kept alive');
     const { gets } = await other.read([{ key: 'claim/c/s' }]);

@@ -6,9 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from '../../src/dht/cluster.js';
 import { CommitLog } from '../../src/dht/commit-log.js';
 import { LevelStore } from '../../src/dht/coordination/level-store.js';
+import { logCopy } from '../../src/dht/log-copies.js';
 import { answeringOwners } from '../../src/dht/placement.js';
 import { SLOTS, slotOf } from '../../src/dht/slots.js';
-import { Storage } from '../../src/storage/index.js';
+import { type ObjectStore, Storage } from '../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
 import { type SharedPlace, sharedPlace } from './shared-place.js';
 
@@ -155,4 +156,23 @@ test('a folder of another cluster, and a log that has lost commits, are refused'
   const empty = await LevelStore.open(join(where.folder, 'coordination-2'));
   t.after(() => empty.close());
   await assert.rejects(start({ ...where, coordination: empty }, 'b'), { code: 'TW_DHT_LOG_BEHIND_STORE' });
+});
+
+test('a commit is acknowledged, and its copy kept, though the store went away when it had just been made', async (t) => {
+  const where = await sharedPlace(t);
+  const { objects } = where;
+  let refusals = 0;
+  const put: ObjectStore['put'] = async (name, content, options) => {
+    if (name.startsWith('catalogue/log/') && refusals++ < 2) throw new Error('the store is away');
+    return objects.put(name, content, options);
+  };
+  const failing = new Proxy(objects, {
+    get: (target, key) => (key === 'put' ? put : (Reflect.get(target, key) as () => unknown)?.bind?.(target)),
+  });
+  const a = await start({ ...where, objects: failing }, 'a');
+  await until('a alone', isSettled([a], 1));
+  await writeScene(a.storage, 's1', 1);
+  await assertAnswered([a], new Map([['s1', 1]]));
+  assert.equal(refusals, 3);
+  assert.ok(await objects.head(logCopy(1)));
 });

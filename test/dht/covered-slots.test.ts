@@ -3,8 +3,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { coveredSlots, DEFAULT_PREFIX_LENGTHS, everySlot, slotOf } from '../../src/dht/index.js';
 import { type GridName, geohash, gridByName, grids, quadtile } from '../../src/geocode/index.js';
-import type { KeyRange } from '../../src/storage/index.js';
+import { compileFilter } from '../../src/query/filter/compile.js';
+import { searchTiles } from '../../src/query/index.js';
+import { ColumnIndex, type KeyRange } from '../../src/storage/index.js';
 import { cells, tile, tiles } from '../query/tiles.js';
+import { filters } from '../query/trees.js';
 
 const slotsOf = (ranges: KeyRange[], lengths = DEFAULT_PREFIX_LENGTHS) => [
   ...coveredSlots({ ranges }, lengths),
@@ -17,13 +20,19 @@ const exactly = (grid: GridName, geocode: string): KeyRange => {
   const { key } = gridByName(grid).key(geocode);
   return { grid, from: key, to: key + 1 };
 };
+/** The cell itself, and none that shares its key. */
+const alone = (grid: GridName, geocode: string): KeyRange => ({
+  ...exactly(grid, geocode),
+  precision: geocode.length,
+});
 const ascending = (slots: Iterable<number>) => [...new Set(slots)].sort((a, b) => a - b);
 
-/** Ranges of cells, of single keys, and between any two cells. */
+/** Ranges of cells, of single keys and cells, and between any two cells. */
 const ranges = fc.oneof(
   cells.map(({ grid, geocode }) => below(grid, geocode)),
   cells.map(({ grid, geocode }) => exactly(grid, geocode)),
-  fc.tuple(cells, cells).map(([one, other]) => {
+  cells.map(({ grid, geocode }) => alone(grid, geocode)),
+  fc.tuple(cells, cells).map(([one, other]): KeyRange => {
     const ends = [one, other]
       .filter(({ grid }) => grid === one.grid)
       .map(({ grid, geocode }) => below(grid, geocode));
@@ -35,20 +44,40 @@ const ranges = fc.oneof(
   }),
 );
 
-const isIn = (range: KeyRange, grid: GridName, key: number) =>
-  range.grid === grid && key >= range.from && key < range.to;
+const isIn = (range: KeyRange, grid: GridName, geocode: string) => {
+  const { key } = gridByName(grid).key(geocode);
+  const { from, to, precision = geocode.length } = range;
+  return range.grid === grid && key >= from && key < to && geocode.length === precision;
+};
 
 test('the slot of every tile in the ranges is covered', () => {
   fc.assert(
     fc.property(fc.array(ranges, { maxLength: 4 }), fc.array(tiles, { maxLength: 40 }), (some, all) => {
       const slots = new Set(coveredSlots({ ranges: some }, DEFAULT_PREFIX_LENGTHS));
       for (const { grid, geocode } of all) {
-        const { key } = gridByName(grid).key(geocode);
-        if (some.some((range) => isIn(range, grid, key)))
+        if (some.some((range) => isIn(range, grid, geocode)))
           assert.ok(slots.has(slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid])));
       }
     }),
     { seed: 42, numRuns: 100 },
+  );
+});
+
+test('every tile that a filter picks is in a covered slot', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(tiles, { maxLength: 40, selector: ({ id }) => id }),
+      filters,
+      (all, filter) => {
+        const index = new ColumnIndex();
+        index.load(all);
+        const slots = new Set(coveredSlots(compileFilter(index, filter), DEFAULT_PREFIX_LENGTHS));
+        const found = new Set(searchTiles(index, filter).ids);
+        for (const { id, grid, geocode } of all)
+          if (found.has(id)) assert.ok(slots.has(slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid])), id);
+      },
+    ),
+    { seed: 42, numRuns: 300 },
   );
 });
 
@@ -69,10 +98,16 @@ test('no slot is covered in which there can be no tile of the ranges', () => {
   });
   fc.assert(
     fc.property(fc.array(ranges, { maxLength: 4 }), (some) => {
-      const expected = hashed.filter(({ grid, key, last }) =>
-        some.some(
-          (range) => range.grid === grid && range.from <= last && range.to > key && range.from < range.to,
-        ),
+      const expected = hashed.filter(({ grid, geocode, key, last }) =>
+        some.some((range) => {
+          if (range.grid !== grid || range.from > last || range.to <= key || range.from >= range.to)
+            return false;
+          const { precision } = range;
+          if (precision === undefined) return true;
+          // The cell itself, or what it is hashed by.
+          const cell = gridByName(grid).geocode(range.from, precision);
+          return geocode === cell.slice(0, lengths[grid]);
+        }),
       );
       assert.deepEqual(slotsOf(some, lengths), ascending(expected.map(({ slot }) => slot)));
     }),
@@ -86,6 +121,25 @@ test('a geohash-5 cell needs its own slot alone, the first one below others thei
   assert.deepEqual(slotsOf([below('geohash', '9q8yy')]), [slot('9q8y')]);
   // 9q800 shares its key with the larger cells 9q8 and 9q80.
   assert.deepEqual(slotsOf([exactly('geohash', '9q800')]), ascending([slot('9q8'), slot('9q80')]));
+});
+
+test('a point is in one cell of each precision, and in the slots of these alone', () => {
+  const { ranges } = compileFilter(new ColumnIndex(), {
+    op: 's_intersects',
+    shape: { bbox: [-122.41, 37.77, -122.41, 37.77] },
+  });
+  const expected = grids.flatMap(({ name, minPrecision }) =>
+    Array.from({ length: DEFAULT_PREFIX_LENGTHS[name] - minPrecision + 1 }, (_, i) => {
+      const [geocode] = gridByName(name).cover(
+        (([x, y]) => ({ west: x!, south: y!, east: x!, north: y! }))(
+          gridByName(name).fromLonLat(-122.41, 37.77),
+        ),
+        minPrecision + i,
+      );
+      return slotOf(name, geocode!, DEFAULT_PREFIX_LENGTHS[name]);
+    }),
+  );
+  assert.deepEqual(slotsOf(ranges!), ascending(expected));
 });
 
 test('below a cell that is shorter than the prefix are its own slot and those of all prefixes', () => {

@@ -24,10 +24,10 @@ async function startNode({ folder, objects, coordination, stops }: SharedPlace, 
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => failures.push(error);
   const replica = await Replica.open({ storage, objects, log, cluster: 'c', prefixLengths, onFailure });
-  const { catalogue } = storage;
   storage.enterCluster(
-    new ClusterClaims({ dir, catalogue, coordination, log, objects, replica, prefixLengths, holder: id }),
+    new ClusterClaims({ storage, coordination, log, objects, replica, prefixLengths, holder: id }),
     objects,
+    onFailure,
   );
   replica.start();
   let isOpen = true;

@@ -1,59 +1,23 @@
 /** Jobs in a cluster: three servers, etcd and a shared folder, beside a node that is alone with the same scenes. */
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openNode, type TilewrightNode } from '../../src/node.js';
-import { EtcdCluster, noEtcd } from '../support/etcd.js';
-import { freePort } from '../support/s3.js';
-import { writeTestScene } from '../support/scenes.js';
-import { tempFolder } from '../support/temp.js';
+import { noEtcd } from '../support/etcd.js';
 import {
-  ended,
   get,
   type Item,
-  isSettled,
   itemsOf,
   type Job,
-  kill,
+  type Models,
   nodeId,
+  OPTIONS,
   resultsOf,
-  type Server,
-  serve,
+  Servers,
   startJob,
   until,
+  writeScenes,
 } from './servers.js';
-
-/** Far enough from each other to be in several slots. */
-const PLACES = [0, 60_000, 120_000];
-const DATES = ['2024-06-01T10:00:00Z', '2024-06-04T10:00:00Z'];
-
-interface Models {
-  models: { id: string; geocode: string; metrics: object }[];
-  skipped: { geocode: string }[];
-  failed: object[];
-  pooled: { model: { mse: number; r2: number } } | null;
-}
-
-async function writeScenes(folder: string): Promise<{ datetime: string; href: string[] }[]> {
-  return Promise.all(
-    DATES.map(async (datetime, date) => {
-      const scenes = PLACES.map((x, place) =>
-        writeTestScene(join(folder, `s${place}-${date}.tif`), {
-          width: 500,
-          height: 500,
-          seed: 1 + place + 10 * date,
-          x: 500_000 + x,
-          edge: 150 * (1 - date),
-          cloud: 20 * date,
-        }),
-      );
-      return { datetime, href: await Promise.all(scenes) };
-    }),
-  );
-}
-
-const OPTIONS = { collection: 'test', scale: 0.0001, maskBand: 5, precision: 5 };
 
 /** Runs a job on a node that is alone. */
 async function alone<T>({ server, ownerSecret }: TilewrightNode, url: string, payload: object): Promise<T> {
@@ -67,17 +31,14 @@ async function alone<T>({ server, ownerSecret }: TilewrightNode, url: string, pa
   }
 }
 
-const idsOf = (items: { id: string }[]) => items.map(({ id }) => id).sort();
 const figuresOf = (items: Item[]) =>
   items.map(({ id, properties }) => [id, properties['pixel_coverage'], properties['eo:cloud_cover']]);
 const metricsOf = ({ models }: Models) => models.map(({ id, metrics }) => [id, metrics]);
 
 test('jobs of a cluster', { skip: noEtcd }, async (t) => {
-  const folder = await tempFolder(t);
-  await mkdir(join(folder, 'store'));
-  const etcd = await EtcdCluster.start(t);
-  const ports = [await freePort(), await freePort(), await freePort()];
-  const [a, b, c] = ports.map((port) => serve(t, folder, port, etcd)) as [Server, Server, Server];
+  const servers = await Servers.start(t);
+  const { folder } = servers;
+  const [a, b, c] = servers.three;
   const single = await openNode({
     data: join(folder, 'alone'),
     memory: 256e6,
@@ -85,7 +46,6 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
     allowFolders: [folder],
   });
   t.after(() => single.close());
-  for (const server of [a, b, c]) await until(`${server.url} settled`, () => isSettled(server));
   const nodes = await Promise.all([a, b, c].map(nodeId));
   for (const scenes of await writeScenes(folder)) {
     await resultsOf(a, await startJob(a, 'ingest', { ...scenes, ...OPTIONS }));
@@ -173,48 +133,12 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
     assert.ok(Math.abs(results.pooled!.model.r2 - expected.pooled!.model.r2) < 1e-9);
   });
 
-  /** Long enough to be disturbed. */
-  const long = { ...training, epochs: 8 };
-  const isUnderWay = async (server: Server, id: string) => {
-    const { status, tiles } = await get<Job>(server, `/jobs/${id}`);
-    assert.ok(['accepted', 'running'].includes(status), `${id} is ${status}`);
-    return tiles.total > 0;
-  };
-
   await t.test('a job is cancelled through another node, and all stop', async () => {
-    const id = await startJob(a, 'train', long);
-    await until('it is under way', () => isUnderWay(b, id));
+    const id = await startJob(a, 'train', { ...training, epochs: 60 });
+    await until('it is under way', async () => (await get<Job>(b, `/jobs/${id}`)).tiles.total > 0);
     const answer = await fetch(`${b.url}/jobs/${id}`, { method: 'DELETE' });
     assert.equal(((await answer.json()) as Job).status, 'dismissed');
     const { models } = await get<Models>(c, `/jobs/${id}/results`);
     assert.ok(models.length < expected.models.length);
-  });
-
-  await t.test('a node that is killed in the middle is missed by nobody', async () => {
-    const id = await startJob(a, 'train', long);
-    await until('it is under way', () => isUnderWay(a, id));
-    await kill(c.process);
-    const results = await resultsOf<Models>(b, id);
-    assert.deepEqual(idsOf(results.models), idsOf(expected.models));
-    assert.deepEqual(results.failed, expected.failed);
-    const { lines } = await get<{ lines: { text: string }[] }>(b, `/jobs/${id}/logs`);
-    assert.ok(
-      lines.some(({ text }) => text.includes(`node ${nodes[2]}:`) && text.includes('given to others')),
-    );
-  });
-
-  await t.test('another node goes on with the jobs of one that is killed', async () => {
-    const again = serve(t, folder, ports[2]!, etcd);
-    await until('the node is back', () => isSettled(again));
-    const id = await startJob(b, 'train', { ...long, seed: 6 });
-    await until('it is under way', () => isUnderWay(a, id));
-    await kill(b.process);
-    const results = await resultsOf<Models>(again, id);
-    assert.deepEqual(idsOf(results.models), idsOf(expected.models));
-    const { lines } = await get<{ lines: { text: string }[] }>(a, `/jobs/${id}/logs`);
-    assert.ok(lines.some(({ text }) => text.includes('because') && text.includes(nodes[1]!)));
-    const back = serve(t, folder, ports[1]!, etcd);
-    await until('it is back', () => isSettled(back));
-    assert.equal((await ended(back, id)).status, 'successful');
   });
 });

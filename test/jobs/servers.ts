@@ -2,31 +2,67 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { start } from '../support/command.js';
-import type { EtcdCluster } from '../support/etcd.js';
+import { EtcdCluster } from '../support/etcd.js';
+import { freePort } from '../support/s3.js';
+import { writeTestScene } from '../support/scenes.js';
 
 const PATIENCE = 240_000;
 
 export interface Server {
   url: string;
+  port: number;
   process: ChildProcess;
 }
 
-export function serve(t: TestContext, folder: string, port: number, etcd: EtcdCluster): Server {
-  const store = pathToFileURL(join(folder, 'store')).href;
-  const place = ['--data', join(folder, `node-${port}`), '--port', `${port}`, '--zone', `${port}`];
-  const cluster = ['--etcd', etcd.urls.join(), '--store', store, '--secret', 'shared', '--grace', '4'];
-  const rest = ['--allow-folder', folder, '--reserve', '0', '--cores', '1'];
-  const process = start(['serve', ...place, ...cluster, ...rest]);
-  // A pipe that nobody reads would stop the server when it is full.
-  process.stdout?.resume();
-  process.stderr?.resume();
-  t.after(() => kill(process));
-  return { url: `http://127.0.0.1:${port}`, process };
+/** Three nodes that are settled. They end with the test, and their folder goes. */
+export class Servers {
+  private readonly started: Server[] = [];
+
+  private constructor(
+    readonly folder: string,
+    private readonly etcd: EtcdCluster,
+  ) {}
+
+  static async start(t: TestContext): Promise<Servers> {
+    const folder = await mkdtemp(join(tmpdir(), 'tilewright-test-'));
+    await mkdir(join(folder, 'store'));
+    const servers = new Servers(folder, await EtcdCluster.start(t));
+    t.after(async () => {
+      await Promise.all(servers.started.map(({ process }) => kill(process)));
+      await rm(folder, { recursive: true });
+    });
+    const three = [await freePort(), await freePort(), await freePort()].map((port) => servers.serve(port));
+    for (const server of three) await until(`${server.url} settled`, () => isSettled(server));
+    return servers;
+  }
+
+  /** Those that were started first. */
+  get three(): [Server, Server, Server] {
+    return this.started.slice(0, 3) as [Server, Server, Server];
+  }
+
+  /** Starts a node, also once more after it was killed. */
+  serve(port: number): Server {
+    const { folder, etcd } = this;
+    const store = pathToFileURL(join(folder, 'store')).href;
+    const place = ['--data', join(folder, `node-${port}`), '--port', `${port}`, '--zone', `${port}`];
+    const cluster = ['--etcd', etcd.urls.join(), '--store', store, '--secret', 'shared', '--grace', '4'];
+    const rest = ['--allow-folder', folder, '--reserve', '0', '--cores', '1'];
+    const process = start(['serve', ...place, ...cluster, ...rest]);
+    // A pipe that nobody reads would stop the server when it is full.
+    process.stdout?.resume();
+    process.stderr?.resume();
+    const server = { url: `http://127.0.0.1:${port}`, port, process };
+    this.started.push(server);
+    return server;
+  }
 }
 
 export async function kill(process: ChildProcess): Promise<void> {
@@ -125,3 +161,35 @@ export async function itemsOf(server: Server, query: string): Promise<Item[]> {
   }
   return items.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
+
+/** Far enough from each other to be in several slots. */
+const PLACES = [0, 60_000, 120_000];
+const DATES = ['2024-06-01T10:00:00Z', '2024-06-04T10:00:00Z'];
+
+export interface Models {
+  models: { id: string; geocode: string; metrics: object }[];
+  skipped: { geocode: string }[];
+  failed: object[];
+  pooled: { model: { mse: number; r2: number } } | null;
+}
+
+/** Dates of several places, to be ingested with `OPTIONS`. */
+export async function writeScenes(folder: string): Promise<{ datetime: string; href: string[] }[]> {
+  return Promise.all(
+    DATES.map(async (datetime, date) => {
+      const scenes = PLACES.map((x, place) =>
+        writeTestScene(join(folder, `s${place}-${date}.tif`), {
+          width: 500,
+          height: 500,
+          seed: 1 + place + 10 * date,
+          x: 500_000 + x,
+          edge: 150 * (1 - date),
+          cloud: 20 * date,
+        }),
+      );
+      return { datetime, href: await Promise.all(scenes) };
+    }),
+  );
+}
+
+export const OPTIONS = { collection: 'test', scale: 0.0001, maskBand: 5, precision: 5 };

@@ -137,7 +137,9 @@ test('any query gives what a scan gives, as one page and in pages', () => {
       fc.nat(60),
       fc.array(questions, { minLength: 8, maxLength: 8 }),
       fc.integer({ min: 1, max: 40 }),
-      (records, tail, some, limit) => {
+      fc.boolean(),
+      (periods, tail, some, limit, areInstants) => {
+        const records = areInstants ? periods.map((record) => ({ ...record, end: record.start })) : periods;
         const index = indexOf(records, tail);
         for (const question of some) {
           const expected = scan(records, question);

@@ -31,18 +31,20 @@ export class EtcdCluster {
     private readonly folder: string,
     private readonly ports: number[],
     private readonly options: string[],
+    private readonly host: string,
   ) {
     this.urls = this.members.map((member) => this.url(member, 0));
   }
 
-  /** Servers of one cluster, ready to write; they end with the test. `options` are etcd's. */
+  /** Servers of one cluster, ready to write; they end with the test. `options` are etcd's; `host` is an address of this machine. */
   static async start(
     t: { after(work: () => Promise<void>): void },
     size = 1,
     options: string[] = [],
+    host = '127.0.0.1',
   ): Promise<EtcdCluster> {
     const folder = await mkdtemp(join(tmpdir(), 'tilewright-etcd-'));
-    const cluster = new EtcdCluster(folder, await freePorts(2 * size), options);
+    const cluster = new EtcdCluster(folder, await freePorts(2 * size), options, host);
     const killAll = () => {
       for (const member of cluster.members) cluster.kill(member);
     };
@@ -127,7 +129,7 @@ export class EtcdCluster {
   }
 
   private url(member: number, kind: 0 | 1): string {
-    return `http://127.0.0.1:${this.ports[2 * member + kind]}`;
+    return `http://${this.host}:${this.ports[2 * member + kind]}`;
   }
 }
 

@@ -1,9 +1,22 @@
 /** The cluster: its nodes and who owns what, and the messages of other nodes. */
 import { crc32 } from 'node:zlib';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { CHECKSUM, locate, MESSAGE_TYPE, type Placement, SLOTS, verifySignature } from '../../dht/index.js';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import {
+  CHECKSUM,
+  holdingOf,
+  locate,
+  MESSAGE_TYPE,
+  type Moves,
+  OWNERS_PATH,
+  type OwnerRequest,
+  type OwnerState,
+  type Placement,
+  SLOTS,
+  SURVEY_PATH,
+  sharesOf,
+  verifySignature,
+} from '../../dht/index.js';
 import type { GridName } from '../../geocode/index.js';
-import { answerShare, SHARE_PATH, type ShareRequest } from '../../query/index.js';
 import { badRequest, notFound } from '../errors.js';
 import { answers } from '../schemas/answers.js';
 import type { ClusterService, Services } from '../services.js';
@@ -25,7 +38,7 @@ export async function clusterRoutes(
     { schema: { ...nodes, response: { 200: answers('Nodes', 'The nodes') } } },
     async () =>
       service
-        ? { nodes: nodesOf(service) }
+        ? { nodes: await nodesOf(service) }
         : { nodes: [{ id: nodeId, slots: SLOTS, running: true, draining: false }] },
   );
 
@@ -60,17 +73,68 @@ export async function clusterRoutes(
     },
   );
 
-  if (service) await server.register((scope) => messages(scope, services, service));
+  const rejoin = { summary: 'Lets a node that gives its slots away take slots again', tags };
+  server.post<{ Params: { id: string } }>(
+    '/cluster/nodes/:id/join',
+    { config: { write: true }, schema: { ...rejoin, response: { 200: answers('Drained', 'The node') } } },
+    async ({ params: { id } }) => {
+      if (!service) throw notFound(`a cluster with a node ${id}`);
+      await service.cluster.rejoin(id);
+      return { id, draining: false };
+    },
+  );
+
+  const rebalanceBody = {
+    type: 'object',
+    nullable: true,
+    additionalProperties: false,
+    properties: { dryRun: { type: 'boolean', description: 'Tell what would move, and move nothing' } },
+  };
+  const rebalance = { summary: 'Spreads the slots anew by the bytes of their tiles', tags };
+  server.post<{ Body: { dryRun?: boolean } | null }>(
+    '/cluster/rebalance',
+    {
+      config: { write: true },
+      schema: {
+        ...rebalance,
+        body: rebalanceBody,
+        response: { 200: answers('Rebalanced', 'What moves') },
+      },
+    },
+    async ({ body }): Promise<Moves & { dryRun: boolean }> => {
+      if (!service) throw notFound('a cluster');
+      const dryRun = body?.dryRun ?? false;
+      return { dryRun, ...(await service.cluster.rebalance({ dryRun })) };
+    },
+  );
+
+  if (service) await server.register((scope) => messages(scope, service));
 }
 
-/** Those that have slots and those that run, by id. */
-function nodesOf({ cluster: { placement, nodes } }: ClusterService) {
-  const counts = new Map<string, number>();
-  for (const owners of placement.slots)
-    for (const { node } of owners) counts.set(node, (counts.get(node) ?? 0) + 1);
+/** Those that have slots and those that run, by id. Who does not answer soon is listed without what it alone knows. */
+async function nodesOf({ cluster }: ClusterService) {
+  const { placement, nodes } = cluster;
+  const { bytes, applied } = await cluster.survey();
+  const head = Math.max(0, ...applied.values());
+  const shares = sharesOf(placement);
+  const held = new Map<string, { bytes: number; states: Record<OwnerState, number> }>();
+  const heldBy = (node: string) => {
+    const known = held.get(node) ?? { bytes: 0, states: { initializing: 0, available: 0, leaving: 0 } };
+    held.set(node, known);
+    return known;
+  };
+  placement.slots.forEach((owners, slot) => {
+    for (const { node, state } of owners) {
+      const one = heldBy(node);
+      one.states[state]++;
+      one.bytes += bytes[slot]!;
+    }
+  });
   const ids = new Set([...placement.nodes, ...nodes].map(({ id }) => id));
   return [...ids].sort().map((id) => {
     const member = nodes.find((node) => node.id === id);
+    const { states, bytes } = heldBy(id);
+    const own = applied.get(id);
     return {
       id,
       ...(member && {
@@ -79,7 +143,11 @@ function nodesOf({ cluster: { placement, nodes } }: ClusterService) {
         weight: member.weight,
         software: member.software,
       }),
-      slots: counts.get(id) ?? 0,
+      slots: states.initializing + states.available + states.leaving,
+      states,
+      bytes,
+      share: shares.get(id) ?? 0,
+      ...(own !== undefined && { lag: head - own }),
       running: member !== undefined,
       draining: placement.nodes.find((node) => node.id === id)?.draining ?? false,
     };
@@ -89,8 +157,7 @@ function nodesOf({ cluster: { placement, nodes } }: ClusterService) {
 /** What other nodes send. Each message is signed, and has a checksum. */
 async function messages(
   server: FastifyInstance,
-  { storage }: Services,
-  { cluster, secret, shares }: ClusterService,
+  { cluster, owners, secret, shares }: ClusterService,
 ): Promise<void> {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(
@@ -102,13 +169,16 @@ async function messages(
       return JSON.parse(body.toString()) as unknown;
     },
   );
-  server.post<{ Body: ShareRequest }>(
-    SHARE_PATH,
-    { config: { internal: true }, schema: { hide: true } },
-    async ({ body }, reply) => {
-      const bytes = Buffer.from(JSON.stringify(await answerShare(storage, cluster, body)));
-      return reply.header(CHECKSUM, crc32(bytes)).type('application/json').send(bytes);
-    },
+  const send = (reply: FastifyReply, answer: unknown) => {
+    const bytes = Buffer.from(JSON.stringify(answer));
+    return reply.header(CHECKSUM, crc32(bytes)).type('application/json').send(bytes);
+  };
+  const internal = { config: { internal: true }, schema: { hide: true } };
+  server.post<{ Body: OwnerRequest }>(OWNERS_PATH, internal, async ({ body }, reply) =>
+    send(reply, await owners.reply(body)),
+  );
+  server.post(SURVEY_PATH, internal, async (_request, reply) =>
+    send(reply, await holdingOf(cluster.replica)),
   );
   await workRoutes(server, { shares });
 }

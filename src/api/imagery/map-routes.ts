@@ -12,6 +12,7 @@ import {
 import type { CollectionRecord } from '../../storage/index.js';
 import { baseUrl, requestUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
+import { partial } from '../partial.js';
 import { answers, bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { lookParams, lookQuery, type MapQuery, mapFilterQuery } from './look-query.js';
@@ -27,7 +28,7 @@ export async function mapRoutes(
   server: FastifyInstance,
   { services }: { services: Services },
 ): Promise<void> {
-  const { storage, imagery } = services;
+  const { storage, finder, imagery } = services;
   const tags = ['maps'];
   const picture = {
     200: bytes('The picture', ...Object.values(TYPES)),
@@ -113,6 +114,7 @@ export async function mapRoutes(
         bounds: extent.bounds,
         center: extent.center,
         colour_scale: extent.colourScale,
+        ...partial(extent),
       };
     },
   );
@@ -130,7 +132,7 @@ export async function mapRoutes(
     async (request, reply) => {
       const { itemId, format } = request.params;
       if (!isFormat(format)) throw notFound(`preview as ${format}: ask for png or webp`);
-      const tile = await storage.getTile(itemId);
+      const tile = await finder.get(itemId);
       if (!tile) throw notFound(`item ${itemId}`);
       return sendPicture(
         request,

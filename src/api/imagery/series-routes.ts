@@ -1,7 +1,8 @@
 /** Time series of a place. */
 import type { FastifyInstance } from 'fastify';
-import { parseExpression, parseRegion, type SeriesDate } from '../../imagery/index.js';
+import { parseRegion, type SeriesDate } from '../../imagery/index.js';
 import { type FilterParams, filterBody, parseFilter, rawUnlessAsked } from '../../query/index.js';
+import { partial } from '../partial.js';
 import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 
@@ -34,9 +35,9 @@ export async function seriesRoutes(
     async (request) => {
       const { geometry, expression, ...params } = request.body;
       const region = parseRegion(geometry);
-      const { dates, skipped } = await services.imagery.series({
+      const { dates, skipped, unanswered } = await services.imagery.series({
         region,
-        expression: parseExpression(expression),
+        expression,
         filter: rawUnlessAsked(parseFilter(params, { periods: true })),
       });
       return {
@@ -44,6 +45,7 @@ export async function seriesRoutes(
         geometry,
         series: dates.map((date) => documentOf(date, region.kind === 'point')),
         skipped,
+        ...partial({ unanswered }),
       };
     },
   );

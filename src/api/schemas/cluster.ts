@@ -9,6 +9,13 @@ const owner = {
   },
 };
 
+const count = { type: 'integer', minimum: 0 };
+const amount = {
+  type: 'object',
+  required: ['slots', 'bytes'],
+  properties: { slots: count, bytes: count },
+};
+
 const node = {
   type: 'object',
   required: ['id', 'slots', 'running', 'draining'],
@@ -19,6 +26,18 @@ const node = {
     weight: { type: 'number' },
     software: { type: 'string' },
     slots: { type: 'integer' },
+    /** Slots by state of the node as their owner. */
+    states: {
+      type: 'object',
+      required: ['initializing', 'available', 'leaving'],
+      properties: { initializing: count, available: count, leaving: count },
+    },
+    /** Of the tiles in its slots, as far as nodes tell. */
+    bytes: count,
+    /** The part of all bytes that it should hold. */
+    share: { type: 'number', minimum: 0, maximum: 1 },
+    /** Commits that others have applied and it has not; absent where it does not answer. */
+    lag: count,
     running: { type: 'boolean' },
     draining: { type: 'boolean' },
   },
@@ -51,6 +70,35 @@ export const clusterSchemas = {
       geocode: { type: 'string' },
       slot: { type: 'integer' },
       owners: { type: 'array', items: owner },
+    },
+  },
+  Rebalanced: {
+    type: 'object',
+    required: ['dryRun', 'nodes', 'moved', 'least', 'deviation'],
+    properties: {
+      dryRun: { type: 'boolean' },
+      nodes: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['id', 'share', 'before', 'after', 'takes', 'gives'],
+          properties: {
+            id: { type: 'string' },
+            share: { type: 'number', minimum: 0, maximum: 1 },
+            before: amount,
+            after: amount,
+            takes: amount,
+            gives: amount,
+          },
+        },
+      },
+      moved: amount,
+      least: { ...count, description: 'Bytes that have to move so that nodes hold what they hold after it' },
+      deviation: {
+        type: 'object',
+        required: ['before', 'after'],
+        properties: { before: { type: 'number' }, after: { type: 'number' } },
+      },
     },
   },
   Drained: {

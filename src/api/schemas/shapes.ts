@@ -24,3 +24,6 @@ export function object(members: Record<string, object>) {
 }
 
 export const links = { links: listOf(ref('Link')) };
+
+/** Of an answer that lacks the tiles of some slots, because no node answers for them. */
+export const partial = { 'partial?': flag, 'unansweredSlots?': listOf(count) };

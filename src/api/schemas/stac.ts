@@ -9,6 +9,7 @@ import {
   object,
   oneOf,
   orNull,
+  partial,
   percent,
   ref,
   text,
@@ -96,9 +97,10 @@ export const stacSchemas = {
     'item_assets?': mapOf(object({ type: text, 'title?': text, roles: listOf(text) })),
     grid: oneOf('geohash', 'quadtile'),
     precision: count,
+    ...partial,
     ...links,
   }),
-  Collections: object({ collections: listOf(ref('Collection')), ...links }),
+  Collections: object({ collections: listOf(ref('Collection')), ...partial, ...links }),
   Item: object({
     type: oneOf('Feature'),
     ...version,
@@ -129,8 +131,7 @@ export const stacSchemas = {
     features: listOf(ref('ItemPart')),
     numberMatched: count,
     numberReturned: count,
-    'partial?': { type: 'boolean' },
-    'unansweredSlots?': listOf(count),
+    ...partial,
     ...links,
   }),
   Queryables: object({
@@ -151,6 +152,7 @@ export const stacSchemas = {
         'overflow?': count,
       }),
     ),
+    ...partial,
     ...links,
   }),
 };

@@ -1,5 +1,5 @@
 /** Documents about what the store holds beside STAC: scenes, models, maps, series, health. */
-import { count, links, listOf, number, object, oneOf, orNull, ref, text, time } from './shapes.js';
+import { count, links, listOf, number, object, oneOf, orNull, partial, ref, text, time } from './shapes.js';
 
 const scene = {
   id: text,
@@ -55,6 +55,7 @@ export const storeSchemas = {
     bounds: { type: 'array', items: number, minItems: 4, maxItems: 4 },
     center: { type: 'array', items: number, minItems: 3, maxItems: 3 },
     'colour_scale?': object({ low: number, high: number, colours: listOf(text) }),
+    ...partial,
   }),
   Series: object({
     expression: text,
@@ -76,6 +77,7 @@ export const storeSchemas = {
       }),
     ),
     skipped: count,
+    ...partial,
   }),
   Ready: object({ status: oneOf('ready') }),
   Health: object({

@@ -2,7 +2,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import {
   type AggregationParams,
-  aggregate,
   aggregationBody,
   aggregationQuery,
   aggregations,
@@ -12,6 +11,7 @@ import {
   parseFilter,
 } from '../../query/index.js';
 import { baseUrl, requestUrl } from '../base-url.js';
+import { partial } from '../partial.js';
 import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { requireCollection } from './collections.js';
@@ -24,7 +24,7 @@ const body = object({ ...filterBody, ...aggregationBody });
 
 export async function aggregateRoutes(
   server: FastifyInstance,
-  { services: { storage } }: { services: Services },
+  { services: { storage, finder } }: { services: Services },
 ): Promise<void> {
   const tags = ['stac'];
   const response = { 200: answers('Aggregations', 'Counts') };
@@ -37,7 +37,7 @@ export async function aggregateRoutes(
     ];
   };
 
-  const answer = (request: FastifyRequest, params: Params) => {
+  const answer = async (request: FastifyRequest, params: Params) => {
     const {
       aggregations: names,
       datetime_frequency_interval,
@@ -45,9 +45,11 @@ export async function aggregateRoutes(
       ...filter
     } = params;
     const wanted = { aggregations: names, datetime_frequency_interval, grid_geohash_frequency_precision };
+    const { aggregations, unanswered } = await finder.aggregate(parseFilter(filter), wanted);
     return {
       type: 'AggregationCollection',
-      aggregations: aggregate(storage.index, parseFilter(filter), wanted),
+      aggregations,
+      ...partial({ unanswered }),
       links: linksOf(request),
     };
   };

@@ -1,15 +1,10 @@
 /** STAC collections, and what is asked of one collection elsewhere. */
 import type { FastifyInstance } from 'fastify';
-import {
-  collectionContents,
-  collectionExtents,
-  toStacCollection,
-  toStacItem,
-  withContent,
-} from '../../query/index.js';
+import { toStacCollection, toStacItem, withContent } from '../../query/index.js';
 import { type CollectionRecord, type Storage, toArray } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
+import { partial } from '../partial.js';
 import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 
@@ -22,25 +17,22 @@ export async function requireCollection(storage: Storage, id: string): Promise<C
 
 export async function collectionRoutes(
   server: FastifyInstance,
-  { services: { storage } }: { services: Services },
+  { services: { storage, finder } }: { services: Services },
 ): Promise<void> {
   const tags = ['stac'];
-  const describe = (records: CollectionRecord[], base: string) => {
-    const extents = collectionExtents(storage.index);
-    const contents = collectionContents(storage.index);
-    return Promise.all(
-      records.map(async (record) => {
-        const document = toStacCollection(record, extents.get(record.id), base);
-        const content = contents.get(record.id);
-        if (!content) return document;
-        const samples = await storage.getTiles(content.samples);
-        return withContent(
-          document,
-          content,
-          samples.map((tile) => toStacItem(tile, record, base)),
-        );
-      }),
-    );
+  const describe = async (records: CollectionRecord[], base: string) => {
+    const [{ extents, unanswered }, { contents }] = await Promise.all([finder.extents(), finder.contents()]);
+    const collections = records.map((record) => {
+      const document = toStacCollection(record, extents.get(record.id), base);
+      const content = contents.get(record.id);
+      if (!content) return document;
+      return withContent(
+        document,
+        content,
+        content.tiles.map((tile) => toStacItem(tile, record, base)),
+      );
+    });
+    return { collections, ...partial({ unanswered }) };
   };
 
   server.get(
@@ -51,7 +43,7 @@ export async function collectionRoutes(
     async (request) => {
       const base = baseUrl(request);
       return {
-        collections: await describe(await toArray(storage.collections()), base),
+        ...(await describe(await toArray(storage.collections()), base)),
         links: [
           { rel: 'root', type: 'application/json', href: `${base}/` },
           { rel: 'parent', type: 'application/json', href: `${base}/` },
@@ -68,8 +60,11 @@ export async function collectionRoutes(
     },
     async (request) => {
       const record = await requireCollection(storage, request.params.id);
-      const [document] = await describe([record], baseUrl(request));
-      return document;
+      const {
+        collections: [document],
+        ...lacking
+      } = await describe([record], baseUrl(request));
+      return { ...document, ...lacking };
     },
   );
 }

@@ -1,13 +1,17 @@
-/**
- * The bytes of a FeatureCollection of features that are JSON already, with its other members. Node takes long to send a
- * long text, and to make one of many.
- */
-export function featureCollection(features: string[], others: object): Buffer {
-  const texts = ['{"type":"FeatureCollection","features":['];
-  for (const [i, feature] of features.entries()) texts.push(i === 0 ? feature : `,${feature}`);
-  texts.push(`],${JSON.stringify(others).slice(1)}`);
-  const bytes = Buffer.allocUnsafe(texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0));
-  let at = 0;
-  for (const text of texts) at += bytes.write(text, at);
-  return bytes;
+import type { JsonBytes } from '../../query/index.js';
+
+/** Writes a FeatureCollection to `out`, with its other members; `write` adds one feature. Returns the bytes. */
+export function featureCollection<T>(
+  out: JsonBytes,
+  features: T[],
+  write: (feature: T) => void,
+  others: object,
+): Buffer {
+  out.text('{"type":"FeatureCollection","features":[');
+  for (const [i, feature] of features.entries()) {
+    if (i > 0) out.text(',');
+    write(feature);
+  }
+  out.text(`],${JSON.stringify(others).slice(1)}`);
+  return out.take();
 }

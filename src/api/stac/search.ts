@@ -5,6 +5,7 @@ import {
   filterBody,
   filterQuery,
   itemWriter,
+  JsonBytes,
   parseFilter,
   parseSort,
   searchOf,
@@ -14,6 +15,7 @@ import type { CollectionRecord, TileRecord } from '../../storage/index.js';
 import { baseUrl, requestUrl } from '../base-url.js';
 import { badRequest, notFound } from '../errors.js';
 import { limitOf, nextPage, type Paging, paging } from '../paging.js';
+import { partial } from '../partial.js';
 import { answers, GEOJSON } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { requireCollection } from './collections.js';
@@ -40,6 +42,15 @@ const searchQuery = object({ ...filterQuery, ...paging, sortby: text, fields: te
 const { ids: _ids, ...itemsProperties } = searchQuery.properties as Record<string, object>;
 const itemsQuery = object(itemsProperties);
 
+/** Of most Items, with 13 bands or fewer. */
+const ITEM_BYTES = 8192;
+
+/** A tile and its collection. */
+interface Feature {
+  tile: TileRecord;
+  record: CollectionRecord;
+}
+
 export async function searchRoutes(
   server: FastifyInstance,
   { services: { storage, finder } }: { services: Services },
@@ -65,19 +76,21 @@ export async function searchRoutes(
     const collections = new Map<string, CollectionRecord | undefined>();
     for (const id of new Set(tiles.map((tile) => tile.collection)))
       collections.set(id, await storage.getCollection(id));
-    const write = selection
-      ? (tile: TileRecord, record: CollectionRecord) =>
-          JSON.stringify(selectFields(toStacItem(tile, record, base), selection))
-      : itemWriter(base);
     const features = tiles.flatMap((tile) => {
       // A collection may be deleted while its tiles are read.
       const record = collections.get(tile.collection);
-      return record ? [write(tile, record)] : [];
+      return record ? [{ tile, record }] : [];
     });
-    return featureCollection(features, {
+    const out = new JsonBytes((1 + features.length) * ITEM_BYTES);
+    const writeItem = itemWriter(base, out);
+    const write = selection
+      ? ({ tile, record }: Feature) =>
+          out.text(JSON.stringify(selectFields(toStacItem(tile, record, base), selection)))
+      : ({ tile, record }: Feature) => writeItem(tile, record);
+    return featureCollection(out, features, write, {
       numberMatched: found.numberMatched,
       numberReturned: features.length,
-      ...(found.unanswered && { partial: true, unansweredSlots: found.unanswered }),
+      ...partial(found),
       links: [
         { rel: 'root', type: 'application/json', href: `${base}/` },
         ...links,

@@ -40,7 +40,8 @@ export async function tileRoutes(
         .header('cache-control', 'public, max-age=60');
       if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send();
 
-      await storage.bringFiles(tile, [group]);
+      const release = await storage.holdFiles(tile, [group]);
+      reply.raw.once('close', release);
       const path = storage.tilePath(tile, name);
       const size = await stat(path).then(
         (file) => file.size,

@@ -1,8 +1,9 @@
 import { Command } from 'commander';
-import { flag, type TargetOptions, withTarget } from '../options.js';
-import { count, print, printJson, table } from '../output.js';
+import { type CommonOptions, flag, type TargetOptions, withCommon, withTarget } from '../options.js';
+import { count, print, printJson, size, table } from '../output.js';
 import type { OpenTarget } from '../target.js';
 import { openTarget } from '../target.js';
+import { joinCommand } from './node-join.js';
 
 export function nodeCommand(): Command {
   const command = new Command('node').description('the nodes of a cluster');
@@ -13,14 +14,29 @@ export function nodeCommand(): Command {
       at(flags, async ({ client }) => {
         const { nodes } = await client.nodes();
         if (flags.format === 'json') return printJson({ nodes });
-        const rows = nodes.map(({ id, url, zone, slots, running, draining }) => [
+        const rows = nodes.map(({ id, url, zone, slots, states, bytes, share, lag, running, draining }) => [
           id,
           url ?? '-',
           zone ?? '-',
           String(slots),
+          states ? `${states.initializing}/${states.leaving}` : '-',
+          bytes === undefined ? '-' : size(bytes),
+          share === undefined ? '-' : `${(100 * share).toFixed(1)} %`,
+          lag === undefined ? '-' : String(lag),
           `${running ? 'running' : 'away'}${draining ? ', draining' : ''}`,
         ]);
-        for (const line of table([['node', 'address', 'zone', 'slots', 'state'], ...rows])) print(line);
+        const head = [
+          'node',
+          'address',
+          'zone',
+          'slots',
+          'loading/leaving',
+          'bytes',
+          'share',
+          'lag',
+          'state',
+        ];
+        for (const line of table([head, ...rows])) print(line);
         print(count(nodes.length, 'node'));
       }),
     ),
@@ -55,7 +71,75 @@ export function nodeCommand(): Command {
       }),
     ),
   );
+  command.addCommand(joinCommand());
+
+  const rebalance = new Command('rebalance')
+    .description('spread the slots anew, so that each node holds its share of the bytes')
+    .addOption(flag('--dry-run', 'tell what would move, and move nothing'));
+  command.addCommand(
+    withTarget(rebalance).action((flags: TargetOptions & { dryRun?: boolean }) =>
+      at(flags, async ({ client }) => {
+        const answer = await client.rebalance(flags.dryRun ?? false);
+        if (flags.format === 'json') return printJson(answer);
+        const { nodes, moved, least, deviation, dryRun } = answer;
+        const rows = nodes.map(({ id, share, before, after, takes, gives }) => [
+          id,
+          `${(100 * share).toFixed(1)} %`,
+          size(before.bytes),
+          size(after.bytes),
+          `${takes.slots} (${size(takes.bytes)})`,
+          `${gives.slots} (${size(gives.bytes)})`,
+        ]);
+        const head = ['node', 'share', 'bytes now', 'bytes then', 'slots to take', 'slots to give'];
+        for (const line of table([head, ...rows])) print(line);
+        const what = `${count(moved.slots, 'slot')} of ${size(moved.bytes)}`;
+        print(
+          `${dryRun ? `${what} would move` : `${what} move`}; the least for the same result is ${size(least)}`,
+        );
+        const { before, after } = deviation;
+        print(
+          `standard deviation from the shares: ${before.toFixed(2)} % before, ${after.toFixed(2)} % after`,
+        );
+      }),
+    ),
+  );
+  command.addCommand(restoreCommand());
   return command;
+}
+
+interface RestoreFlags extends CommonOptions {
+  store: string;
+  etcd: string;
+  clusterName: string;
+}
+
+function restoreCommand(): Command {
+  const command = new Command('restore')
+    .description('rebuild what etcd knew of a cluster from its store, while no node runs')
+    .addOption(
+      flag(
+        '--store <url>',
+        'shared store of the cluster: s3://bucket/prefix or file:///folder',
+      ).makeOptionMandatory(),
+    )
+    .addOption(
+      flag(
+        '--etcd <urls>',
+        'addresses of an etcd without that cluster, separated by commas',
+      ).makeOptionMandatory(),
+    )
+    .addOption(flag('--cluster-name <name>', 'name of the cluster in etcd').default('default'));
+  return withCommon(command).action(async (flags: RestoreFlags) => {
+    const { restoreCluster } = await import('../../dht/index.js');
+    const etcd = flags.etcd.split(',').map((url) => url.trim());
+    const report = await restoreCluster({ store: flags.store, etcd, name: flags.clusterName });
+    if (flags.format === 'json') return printJson(report);
+    const { cluster, commits, checkpoint, collections } = report;
+    print(
+      `cluster ${cluster} is restored: ${count(commits, 'commit')}, of which a checkpoint holds ${checkpoint}`,
+    );
+    print(`${count(collections, 'collection')}; start the nodes now, they share out the tiles by themselves`);
+  });
 }
 
 async function at(flags: TargetOptions, work: (target: OpenTarget) => Promise<void>): Promise<void> {

@@ -35,6 +35,7 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
   weight: number;
   owners: number;
   grace: number;
+  cache?: number;
   maxUpload: number;
 }
 
@@ -44,6 +45,8 @@ function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
   const grace = flags.grace * 1000;
   if (store === undefined) {
     if (etcd !== undefined) command.error('error: --etcd needs --store, where the nodes keep their tiles');
+    if (flags.cache !== undefined)
+      command.error('error: --cache needs --store; without one the local files are the only ones');
     return undefined;
   }
   if (!(weight > 0)) command.error(`error: --weight ${weight} is not above 0`);
@@ -106,6 +109,13 @@ export function serveCommand(): Command {
       'how long a node is away before others take its place',
       positiveInteger,
     ).default(30),
+  );
+  command.addOption(
+    flag(
+      '--cache <size>',
+      'with --store: what tile files may take of the local disk; by default all but the reserve',
+      bytes,
+    ),
   );
   const allow = flag('--allow-folder <dir>', 'folder from which POST /ingest may read; may be given again');
   allow.argParser(append).default([], 'none');

@@ -5,14 +5,21 @@ import { withDeadline } from '../deadline.js';
 import { badAggregation } from '../errors.js';
 import { compileFilter } from '../filter/compile.js';
 import type { Filter } from '../filter/filter.js';
+import { bothOf } from '../filter/plan.js';
 import {
+  addCounts,
   type Counted,
   type Counter,
+  type Counts,
+  cellBuckets,
   cellCounter,
+  dayCounter,
+  nameBuckets,
   nameCounter,
+  percentBuckets,
   percentCounter,
   type TimeInterval,
-  timeCounter,
+  timeBuckets,
 } from './counts.js';
 
 export interface AggregationParams {
@@ -61,11 +68,29 @@ const COUNTED: Record<string, string> = {
 /** Every aggregation by its name and type. */
 export const aggregations = Object.entries(COUNTED).map(([name, data_type]) => ({ name, data_type }));
 
+/** What was counted of some tiles. Plain JSON. */
+export interface Tally {
+  total: number;
+  /** Milliseconds since 1970; null where there are no tiles. */
+  first: number | null;
+  last: number | null;
+  counts: Record<string, Counts>;
+}
+
 /** The wanted aggregations over the tiles that a filter picks, in the order of their names given. Throws TW_QUERY_AGGREGATION. */
 export function aggregate(index: ColumnIndex, filter: Filter, params: AggregationParams): Aggregation[] {
-  const names = namesOf(params.aggregations);
+  return aggregationsOf(countTiles(index, filter, params), params);
+}
+
+/** Counts for the wanted aggregations, among the rows that are `only` wanted. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_SLOW. */
+export function countTiles(
+  index: ColumnIndex,
+  filter: Filter,
+  params: AggregationParams,
+  only?: (row: number) => boolean,
+): Tally {
   const counters = new Map<string, Counter>();
-  for (const name of names) {
+  for (const name of namesOf(params.aggregations)) {
     const counter = counterOf(index, name, params);
     if (counter) counters.set(name, counter);
   }
@@ -75,22 +100,52 @@ export function aggregate(index: ColumnIndex, filter: Filter, params: Aggregatio
   let first = Infinity;
   let last = -Infinity;
   const { test, ...bounds } = withDeadline(compileFilter(index, filter));
-  index.forEach({ where: test, ...bounds }, (row) => {
+  index.forEach({ where: bothOf(test, only), ...bounds }, (row) => {
     total++;
     if (start[row] < first) first = start[row];
     if (end[row] > last) last = end[row];
     for (let i = 0; i < adders.length; i++) adders[i]!(row);
   });
-  const iso = (time: number) => (total > 0 ? new Date(time).toISOString() : null);
+  return {
+    total,
+    first: total > 0 ? first : null,
+    last: total > 0 ? last : null,
+    counts: Object.fromEntries(Array.from(counters, ([name, counter]) => [name, counter.counts()])),
+  };
+}
+
+/** What was counted of all tiles, from what was counted of parts of them. */
+export function mergeTallies(parts: Tally[]): Tally {
+  const [one] = parts;
+  if (one && parts.length === 1) return one;
+  const names = new Set(parts.flatMap(({ counts }) => Object.keys(counts)));
+  const least = (a: number | null, b: number | null) => (a === null || (b !== null && b < a) ? b : a);
+  const most = (a: number | null, b: number | null) => (a === null || (b !== null && b > a) ? b : a);
+  return {
+    total: parts.reduce((sum, { total }) => sum + total, 0),
+    first: parts.map(({ first }) => first).reduce(least, null),
+    last: parts.map(({ last }) => last).reduce(most, null),
+    counts: Object.fromEntries(
+      Array.from(names, (name) => [name, addCounts(parts.flatMap(({ counts }) => counts[name] ?? []))]),
+    ),
+  };
+}
+
+/** The wanted aggregations, from what was counted for them. Throws TW_QUERY_AGGREGATION. */
+export function aggregationsOf(
+  { total, first, last, counts }: Tally,
+  params: AggregationParams,
+): Aggregation[] {
+  const iso = (time: number | null) => (time === null ? null : new Date(time).toISOString());
   const values: Record<string, number | string | null> = {
     total_count: total,
     datetime_min: iso(first),
     datetime_max: iso(last),
   };
-  return names.map((name): Aggregation => {
-    const counter = counters.get(name);
-    return counter
-      ? { name, data_type: 'frequency_distribution', ...counter.result() }
+  return namesOf(params.aggregations).map((name): Aggregation => {
+    const counted = countedOf(name, counts[name] ?? { counts: [], overflow: 0 }, params);
+    return counted
+      ? { name, data_type: 'frequency_distribution', ...counted }
       : { name, data_type: COUNTED[name]!, value: values[name]! };
   });
 }
@@ -113,13 +168,30 @@ function counterOf(index: ColumnIndex, name: string, params: AggregationParams):
     case 'platform_frequency':
       return nameCounter(columns.platform, platforms.names);
     case 'datetime_frequency':
-      return timeCounter(columns.start, intervalOf(params.datetime_frequency_interval));
+      return dayCounter(columns.start);
     case 'cloud_cover_frequency':
       return percentCounter(columns.cloud);
     case 'pixel_coverage_frequency':
       return percentCounter(columns.coverage);
     case 'grid_geohash_frequency':
       return cellCounter(index, 'geohash', precisionOf(params.grid_geohash_frequency_precision));
+  }
+  return undefined;
+}
+
+/** Undefined for those that are one value. */
+function countedOf(name: string, counts: Counts, params: AggregationParams): Counted | undefined {
+  switch (name) {
+    case 'collection_frequency':
+    case 'platform_frequency':
+      return nameBuckets(counts);
+    case 'datetime_frequency':
+      return timeBuckets(counts, intervalOf(params.datetime_frequency_interval));
+    case 'cloud_cover_frequency':
+    case 'pixel_coverage_frequency':
+      return percentBuckets(counts);
+    case 'grid_geohash_frequency':
+      return cellBuckets(counts, 'geohash', precisionOf(params.grid_geohash_frequency_precision));
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
-/** Counters that rows are shown to one by one, and the buckets that come of them. */
-import { type GridName, grids } from '../../geocode/index.js';
+/** Counters that rows are shown to one by one, and the buckets that come of their counts. */
+import { type Grid, type GridName, gridByName, grids } from '../../geocode/index.js';
 import type { ColumnIndex } from '../../storage/index.js';
 
 export interface Bucket {
@@ -17,9 +17,25 @@ export interface Counted {
   overflow: number;
 }
 
+/** Counts by name, or by the number of a range, a day or a cell. Plain JSON; those of several sets of tiles can be added. */
+export interface Counts {
+  counts: [key: string | number, count: number][];
+  /** Tiles that have no key. */
+  overflow: number;
+}
+
 export interface Counter {
   add(row: number): void;
-  result(): Counted;
+  counts(): Counts;
+}
+
+/** The counts of all tiles, from those of parts of them. */
+export function addCounts(parts: Counts[]): Counts {
+  if (parts.length === 1) return parts[0]!;
+  const sums = new Map<string | number, number>();
+  for (const [key, count] of parts.flatMap(({ counts }) => counts))
+    sums.set(key, (sums.get(key) ?? 0) + count);
+  return { counts: [...sums], overflow: parts.reduce((sum, { overflow }) => sum + overflow, 0) };
 }
 
 export type TimeInterval = 'day' | 'month' | 'year';
@@ -32,49 +48,57 @@ const MAX_CELLS = 10_000;
 
 /** By a name that rows have as a code. Rows without a name overflow. */
 export function nameCounter(codes: ArrayLike<number>, names: readonly (string | null)[]): Counter {
-  const counts = new Float64Array(names.length);
+  const found = new Float64Array(names.length);
   return {
     add: (row) => {
-      counts[codes[row]!]!++;
+      found[codes[row]!]!++;
     },
-    result: () => {
-      const buckets: Bucket[] = [];
-      let overflow = 0;
+    counts: () => {
+      const counts: Counts = { counts: [], overflow: 0 };
       for (const [code, name] of names.entries()) {
-        const frequency = counts[code]!;
-        if (name === null) overflow = frequency;
-        else if (frequency > 0) buckets.push({ key: name, data_type: 'string', frequency });
+        if (name === null) counts.overflow = found[code]!;
+        else if (found[code]! > 0) counts.counts.push([name, found[code]!]);
       }
-      return { buckets: buckets.sort(byKey), overflow };
+      return counts;
     },
   };
 }
 
+export function nameBuckets({ counts, overflow }: Counts): Counted {
+  const buckets = counts.map(
+    ([key, frequency]): Bucket => ({ key: `${key}`, data_type: 'string', frequency }),
+  );
+  return { buckets: buckets.sort(byKey), overflow };
+}
+
 /** Ten ranges of ten percent each. Rows without a value overflow. */
 export function percentCounter(values: Float32Array): Counter {
-  const counts = new Float64Array(10);
+  const found = new Float64Array(10);
   let overflow = 0;
   return {
     add: (row) => {
       const value = values[row]!;
       if (Number.isNaN(value)) overflow++;
-      else counts[Math.min(9, Math.floor(value / 10))]!++;
+      else found[Math.min(9, Math.floor(value / 10))]!++;
     },
-    result: () => ({
-      buckets: Array.from(counts, (frequency, i) => {
-        const [from, to] = [10 * i, 10 * i + 10];
-        return { key: `${from}-${to}`, data_type: 'numeric', frequency, from, to };
-      }),
-      overflow,
-    }),
+    counts: () => ({ counts: [...found.entries()], overflow }),
   };
+}
+
+export function percentBuckets({ counts, overflow }: Counts): Counted {
+  const found = new Map(counts);
+  const buckets = Array.from({ length: 10 }, (_, i): Bucket => {
+    const [from, to] = [10 * i, 10 * i + 10];
+    return { key: `${from}-${to}`, data_type: 'numeric', frequency: found.get(i) ?? 0, from, to };
+  });
+  return { buckets, overflow };
 }
 
 /** Days before and after that of the first tile which are counted in an array: a hundred years. */
 const NEAR_DAYS = 36_525;
 
-/** By the day, month or year (in UTC) in which tiles start. */
-export function timeCounter(start: Float64Array, interval: TimeInterval | undefined): Counter {
+/** By the day (in UTC) in which tiles start, counted from 1970. */
+export function dayCounter(start: Float64Array): Counter {
   const near = new Float64Array(2 * NEAR_DAYS);
   const far = new Map<number, number>();
   let firstDay = NaN;
@@ -86,22 +110,27 @@ export function timeCounter(start: Float64Array, interval: TimeInterval | undefi
       if (place >= 0 && place < near.length) near[place]!++;
       else far.set(day, (far.get(day) ?? 0) + 1);
     },
-    result: () => {
-      const days = new Map(far);
-      for (const [place, count] of near.entries()) if (count > 0) days.set(firstDay + place, count);
-      const unit = interval ?? fittingInterval([...days.keys()]);
-      const counts = new Map<string, number>();
-      for (const [day, count] of days) {
-        const key = startOf(day, unit);
-        counts.set(key, (counts.get(key) ?? 0) + count);
-      }
-      const buckets = Array.from(
-        counts,
-        ([key, frequency]): Bucket => ({ key, data_type: 'datetime', frequency }),
-      );
-      return { buckets: buckets.sort(byKey), overflow: 0 };
+    counts: () => {
+      const counts = [...far];
+      for (const [place, count] of near.entries()) if (count > 0) counts.push([firstDay + place, count]);
+      return { counts, overflow: 0 };
     },
   };
+}
+
+/** Days as days, months or years. */
+export function timeBuckets({ counts: days }: Counts, interval: TimeInterval | undefined): Counted {
+  const unit = interval ?? fittingInterval(days.map(([day]) => Number(day)));
+  const counts = new Map<string, number>();
+  for (const [day, count] of days) {
+    const key = startOf(Number(day), unit);
+    counts.set(key, (counts.get(key) ?? 0) + count);
+  }
+  const buckets = Array.from(
+    counts,
+    ([key, frequency]): Bucket => ({ key, data_type: 'datetime', frequency }),
+  );
+  return { buckets: buckets.sort(byKey), overflow: 0 };
 }
 
 function fittingInterval(days: number[]): TimeInterval {
@@ -120,15 +149,14 @@ function startOf(day: number, interval: TimeInterval): string {
 /** By the cells of one precision that hold the tiles' cells. Tiles of larger cells, or of another grid, overflow. */
 export function cellCounter({ columns }: ColumnIndex, name: GridName, precision: number): Counter {
   const code = grids.findIndex((grid) => grid.name === name);
-  const grid = grids[code]!;
-  const { span } = grid.key(grid.geocode(0, precision));
-  const counts = new Map<number, number>();
+  const span = spanOf(grids[code]!, precision);
+  const found = new Map<number, number>();
   let overflow = 0;
   // Rows come cell by cell: those of one cell are counted together.
   let cell = -1;
   let run = 0;
   const flush = () => {
-    if (run > 0) counts.set(cell, (counts.get(cell) ?? 0) + run);
+    if (run > 0) found.set(cell, (found.get(cell) ?? 0) + run);
     run = 0;
   };
   return {
@@ -144,16 +172,24 @@ export function cellCounter({ columns }: ColumnIndex, name: GridName, precision:
       }
       run++;
     },
-    result: () => {
+    counts: () => {
       flush();
-      const fullest = [...counts].sort(([a, n], [b, m]) => m - n || a - b);
-      for (const [, count] of fullest.slice(MAX_CELLS)) overflow += count;
-      const buckets = fullest.slice(0, MAX_CELLS).map(([place, frequency]): Bucket => {
-        return { key: grid.geocode(place * span, precision), data_type: 'string', frequency };
-      });
-      return { buckets: buckets.sort(byKey), overflow };
+      return { counts: [...found], overflow };
     },
   };
 }
+
+export function cellBuckets({ counts, overflow }: Counts, name: GridName, precision: number): Counted {
+  const grid = gridByName(name);
+  const span = spanOf(grid, precision);
+  const fullest = (counts as [number, number][]).sort(([a, n], [b, m]) => m - n || a - b);
+  const buckets = fullest.slice(0, MAX_CELLS).map(([place, frequency]): Bucket => {
+    return { key: grid.geocode(place * span, precision), data_type: 'string', frequency };
+  });
+  const left = fullest.slice(MAX_CELLS).reduce((sum, [, count]) => sum + count, 0);
+  return { buckets: buckets.sort(byKey), overflow: overflow + left };
+}
+
+const spanOf = (grid: Grid, precision: number) => grid.key(grid.geocode(0, precision)).span;
 
 const byKey = (a: Bucket, b: Bucket) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);

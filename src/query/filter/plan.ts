@@ -59,11 +59,16 @@ export function disjunction(plans: Plan[]): Plan {
 function everyTest(tests: RowTest[]): RowTest | undefined {
   const [p, q, ...rest] = tests;
   if (!p || !q) return p;
-  if (rest.length === 0) return (row) => p(row) && q(row);
+  if (rest.length === 0) return bothOf(p, q);
   return (row) => {
     for (let i = 0; i < tests.length; i++) if (!tests[i]!(row)) return false;
     return true;
   };
+}
+
+/** What fits both of two tests, of which each may be absent. */
+export function bothOf(p: RowTest | undefined, q: RowTest | undefined): RowTest | undefined {
+  return p && q ? (row) => p(row) && q(row) : (p ?? q);
 }
 
 function someTest(tests: RowTest[]): RowTest | undefined {
@@ -103,7 +108,7 @@ function mergedOf(ranges: KeyRange[], grid: GridName): KeyRange[] {
   for (const range of ranges.filter((one) => one.grid === grid).sort((p, q) => p.from - q.from)) {
     const last = merged.at(-1);
     if (last && range.from <= last.to) last.to = Math.max(last.to, range.to);
-    else merged.push({ ...range });
+    else merged.push({ grid, from: range.from, to: range.to });
   }
   return merged;
 }

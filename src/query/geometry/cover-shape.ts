@@ -25,11 +25,13 @@ export function coverShape(shape: Outline): Cover {
     for (let precision = grid.minPrecision; cells.length > 0; precision++) {
       const onEdge: Cell[] = [];
       for (const cell of cells) {
-        if (shape.covers(cell.bbox)) inside.push(cell.below);
+        // Most are far away, and are passed over at once.
+        if (!shape.isNear(cell.bbox)) continue;
+        if (shape.covers(cell.bbox)) inside.push(below(grid, cell));
         else if (shape.meets(cell.bbox)) onEdge.push(cell);
       }
       const goOn = onEdge.length <= MAX_EDGE_CELLS && precision < grid.maxPrecision;
-      for (const cell of onEdge) edge.push(goOn ? cell.itself : cell.below);
+      for (const cell of onEdge) edge.push(goOn ? itself(grid, cell.geocode, cell) : below(grid, cell));
       cells = goOn ? onEdge.flatMap((cell) => childrenOf(grid, cell)) : [];
     }
   }
@@ -38,26 +40,32 @@ export function coverShape(shape: Outline): Cover {
 
 /** The keys of a cell and of all cells below it. */
 export function keysBelow(grid: Grid, cell: string): KeyRange {
-  const { key, span } = grid.key(cell);
-  return { grid: grid.name, from: key, to: key + span };
+  return below(grid, grid.key(cell));
 }
 
-/** The key of a cell, which the first cells below it share. */
+/** The key of a cell, which the first cells below it share, but do not mean. */
 export function keyOf(grid: Grid, cell: string): KeyRange {
-  const { key } = grid.key(cell);
-  return { grid: grid.name, from: key, to: key + 1 };
+  return itself(grid, cell, grid.key(cell));
 }
 
-interface Cell {
+type Keys = ReturnType<Grid['key']>;
+
+const below = ({ name }: Grid, { key, span }: Keys): KeyRange => ({ grid: name, from: key, to: key + span });
+const itself = ({ name }: Grid, cell: string, { key }: Pick<Keys, 'key'>): KeyRange => ({
+  grid: name,
+  from: key,
+  to: key + 1,
+  precision: cell.length,
+});
+
+interface Cell extends Keys {
   geocode: string;
   bbox: Bbox;
-  itself: KeyRange;
-  below: KeyRange;
   children?: Cell[];
 }
 
 /** Searches go down the same large cells again and again, so these are kept: all below `roots`, at most so many. */
-const MAX_KEPT = 20_000;
+const MAX_KEPT = 50_000;
 const roots = new Map<Grid, Cell[]>();
 let kept = 0;
 
@@ -66,22 +74,24 @@ function rootsOf(grid: Grid): Cell[] {
     roots.clear();
     kept = 0;
   }
-  const known = roots.get(grid) ?? cellsOf(grid, grid.cover(grid.extent, grid.minPrecision));
-  roots.set(grid, known);
+  let known = roots.get(grid);
+  if (!known) {
+    known = grid.cover(grid.extent, grid.minPrecision).map((root) => cellOf(grid, root, grid.key(root)));
+    roots.set(grid, known);
+  }
   return known;
 }
 
 function childrenOf(grid: Grid, cell: Cell): Cell[] {
-  cell.children ??= cellsOf(grid, grid.children(cell.geocode));
+  if (!cell.children) {
+    const geocodes = grid.children(cell.geocode);
+    const span = cell.span / geocodes.length;
+    cell.children = geocodes.map((child, i) => cellOf(grid, child, { key: cell.key + i * span, span }));
+  }
   return cell.children;
 }
 
-function cellsOf(grid: Grid, geocodes: string[]): Cell[] {
-  kept += geocodes.length;
-  return geocodes.map((geocode) => ({
-    geocode,
-    bbox: cellBbox(grid, geocode),
-    itself: keyOf(grid, geocode),
-    below: keysBelow(grid, geocode),
-  }));
+function cellOf(grid: Grid, geocode: string, { key, span }: Keys): Cell {
+  kept++;
+  return { geocode, bbox: cellBbox(grid, geocode), key, span };
 }

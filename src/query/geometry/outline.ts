@@ -64,6 +64,11 @@ export class Outline {
     }
   }
 
+  /** Whether the shape's own rectangle and another share a point: else the shape does not either. */
+  isNear(box: Bbox): boolean {
+    return touch(this.bbox, box);
+  }
+
   /** Whether shape and rectangle share a point, edges included. */
   meets(box: Bbox): boolean {
     return (
@@ -154,8 +159,7 @@ const holds = ([west, south, east, north]: Bbox, [x, y]: Point) =>
 const holdsInside = ([west, south, east, north]: Bbox, [x, y]: Point) =>
   x > west && x < east && y > south && y < north;
 
-const touch = ([west, south, east, north]: Bbox, [w, s, e, n]: Bbox) =>
-  e >= west && w <= east && n >= south && s <= north;
+const touch = (a: Bbox, b: Bbox) => b[2] >= a[0] && b[0] <= a[2] && b[3] >= a[1] && b[1] <= a[3];
 
 const encloses = ([west, south, east, north]: Bbox, [w, s, e, n]: Bbox) =>
   w >= west && e <= east && s >= south && n <= north;

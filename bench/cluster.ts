@@ -1,0 +1,143 @@
+/** `cluster`: what a cluster of three nodes and three members of etcd on this machine does, beside its marks and beside one node. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TileRecord } from '../src/storage/index.js';
+import { type BenchOptions, type BenchResult, isInstalled } from './bench.js';
+import { measureCommits } from './cluster/commits.js';
+import { measureFiles } from './cluster/files.js';
+import { measureIngests } from './cluster/ingests.js';
+import { measureDeath, measureEmptyDisk } from './cluster/losses.js';
+import { measureSearches } from './cluster/searches.js';
+import {
+  ask,
+  eventually,
+  type Place,
+  ready,
+  type Server,
+  settled,
+  startEtcd,
+  startNode,
+  startSingle,
+  stop,
+} from './cluster/servers.js';
+import { openWriter, type Writer } from './cluster/writer.js';
+import { COLLECTION, searchFolder, tilesOf, wholeRecords } from './search-data.js';
+import { searchRequests } from './search-requests.js';
+import type { Tiles } from './tile-rows.js';
+
+const NAMES = ['node-a', 'node-b', 'node-c'];
+const OWNERS = 2;
+/** Of which each of three nodes holds two thirds. */
+const ROWS = 160_000;
+const BATCH = 5000;
+
+/** Each has a place of its own: another etcd, store and folders. */
+type Part = (place: Place, options: BenchOptions) => Promise<BenchResult[]>;
+
+export async function benchCluster(options: BenchOptions): Promise<BenchResult[]> {
+  if (!isInstalled('etcd')) throw new Error('etcd is not on PATH');
+  const results: BenchResult[] = [];
+  const only = process.env.TILEWRIGHT_BENCH_ONLY?.split(',');
+  for (const [name, part] of Object.entries(PARTS)) {
+    if (only && !only.includes(name)) continue;
+    options.log(name);
+    const folder = await mkdtemp(join(tmpdir(), 'tilewright-cluster-'));
+    const etcd = await startEtcd(folder);
+    try {
+      results.push(...(await part({ folder, etcd }, options)));
+    } finally {
+      await etcd.stop();
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+  return results;
+}
+
+const files: Part = (place, { short }) => withWriter(place, (writer) => measureFiles(writer, short));
+
+const commits: Part = (place, { short }) => withWriter(place, (writer) => measureCommits(writer, short));
+
+async function ingest(place: Place, { short, log }: BenchOptions): Promise<BenchResult[]> {
+  const nodes = await startNodes(place);
+  const single = await startSingle(place.folder, 'single', NAMES.length);
+  try {
+    await settled(nodes, OWNERS);
+    await ready(single);
+    const pidOf = ({ child }: Server) => child.pid!;
+    const cluster = { servers: nodes, pids: [...nodes.map(pidOf), ...place.etcd.pids] };
+    return await measureIngests(cluster, { servers: [single], pids: [pidOf(single)] }, { short, log });
+  } finally {
+    await Promise.all([...nodes, single].map(({ child }) => stop(child)));
+  }
+}
+
+/** Searches, and what becomes of them when a node is lost. */
+async function reads(place: Place, { short, rows, log }: BenchOptions): Promise<BenchResult[]> {
+  const tiles = tilesOf(rows ?? (short ? 20_000 : ROWS));
+  const total = tiles.regions * tiles.cellsOfRegion * tiles.dates;
+  const single = await startSingle(await searchFolder(tiles, log), '.', 1);
+  let nodes = await startNodes(place);
+  try {
+    await settled(nodes, OWNERS);
+    await withWriter(place, async (writer) => {
+      await seed(writer, tiles);
+      await writer.checkpoint();
+    });
+    log(`${total} tiles are committed`);
+    for (const node of nodes)
+      await eventually('all tiles are found', async () => {
+        const { numberMatched } = await ask<{ numberMatched: number }>(node, '/search', { limit: 1 });
+        return numberMatched === total;
+      });
+    await ready(single);
+    const results = await measureSearches(nodes, single, {
+      requests: searchRequests(tiles, short ? 30 : 200, 42),
+      warm: searchRequests(tiles, 20, 7),
+      title: `search of ${total} tiles over 3 nodes`,
+    });
+    log('a node is killed');
+    results.push(...(await measureDeath(place, nodes, total)));
+    const back = await startNode(place, NAMES[2]!, 1);
+    nodes = [nodes[0]!, nodes[1]!, back];
+    await settled(nodes, OWNERS);
+    log('a node loses its disk');
+    const empty = await measureEmptyDisk(place, { name: NAMES[2]!, node: back, tiles: total });
+    nodes[2] = empty.node;
+    return [...results, ...empty.results];
+  } finally {
+    await Promise.all([...nodes, single].map(({ child }) => stop(child)));
+  }
+}
+
+const PARTS: Record<string, Part> = { files, commits, ingest, reads };
+
+const startNodes = (place: Place) => Promise.all(NAMES.map((name) => startNode(place, name, 1)));
+
+async function withWriter<T>(place: Place, work: (writer: Writer) => Promise<T>): Promise<T> {
+  const writer = await openWriter(place);
+  try {
+    return await work(writer);
+  } finally {
+    await writer.close();
+  }
+}
+
+/** The records of all tiles, without files. */
+async function seed({ claims }: Writer, tiles: Tiles): Promise<void> {
+  const record = COLLECTION;
+  let batch: TileRecord[] = [];
+  const flush = async (edits: { table: 'collections'; key: string; record: typeof record }[] = []) => {
+    const claim = await claims.shared();
+    const added = batch;
+    await claim.commit(async () => ({ added, edits }));
+    await claim.release();
+    batch = [];
+  };
+  await flush([{ table: 'collections', key: record.id, record }]);
+  for (const tile of wholeRecords(tiles)) {
+    batch.push(tile);
+    if (batch.length === BATCH) await flush();
+  }
+  if (batch.length > 0) await flush();
+}

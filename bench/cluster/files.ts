@@ -1,0 +1,44 @@
+/**
+ * Files that a node fetches. Nodes send each other no tile files: all of them come from the shared store, checked by the checksums of
+ * their records.
+ */
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { inLanes, tileFile } from '../../src/storage/index.js';
+import { type BenchResult, median, result, spend } from '../bench.js';
+import { tilesOf, wholeRecords } from '../search-data.js';
+import type { Writer } from './writer.js';
+
+const IN_FLIGHT = 16;
+const MARK = 300;
+const FILE = 1 << 20;
+
+export async function measureFiles({ storage, objects }: Writer, short: boolean): Promise<BenchResult[]> {
+  const [like] = wholeRecords(tilesOf(1));
+  const tiles = Array.from({ length: short ? 32 : 256 }, (_, i) => {
+    const content = randomBytes(FILE);
+    const tile = { ...like!, id: `fetched-${i}`, version: '000000fetched' };
+    return { tile, content, groups: [{ ...like!.groups[0]!, bytes: FILE, crc32: crc32(content) }] };
+  });
+  await inLanes(tiles, IN_FLIGHT, ({ tile, content, groups }) =>
+    objects.put(tileFile(tile, groups[0]!.name), content),
+  );
+  const rates: number[] = [];
+  const costs: number[] = [];
+  for (let round = 0; round < (short ? 1 : 5); round++) {
+    const { wallSeconds, cpuSeconds } = await spend(() =>
+      inLanes(tiles, IN_FLIGHT, ({ tile, groups }) => storage.bringFiles(tile, groups)),
+    );
+    const megabytes = (tiles.length * FILE) / 1e6;
+    rates.push(megabytes / wallSeconds);
+    costs.push(megabytes / cpuSeconds);
+    await rm(join(storage.dir, 'tiles'), { recursive: true });
+  }
+  const title = `files from the store, ${IN_FLIGHT} at once, CRC checked`;
+  return [
+    result(`${title}`, 'MB/s', median(rates), { mark: MARK }),
+    result(`${title}: per CPU second`, 'MB/CPU s', median(costs)),
+  ];
+}

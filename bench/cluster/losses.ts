@@ -1,0 +1,87 @@
+/** What is lost for how long: a node is killed, and one comes back with an empty disk. */
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type BenchResult, result } from '../bench.js';
+import { smallScene, startIngest } from './ingests.js';
+import { ask, eventually, type Place, type Server, startNode, stop } from './servers.js';
+
+const GAP_MARK = 3;
+const LOAD_MARK = 10;
+/** How long is looked after the death, ms. */
+const LOOK = 10_000;
+
+interface Counted {
+  numberMatched: number;
+  partial?: boolean;
+}
+
+const count = (server: Server) =>
+  ask<Counted>(server, '/search', { limit: 1, collections: ['sentinel-2-l2a'] });
+
+/** The longest time without a whole answer, and without an acknowledged write, after `kill -9` of the last of these nodes. */
+export async function measureDeath(place: Place, nodes: Server[], tiles: number): Promise<BenchResult[]> {
+  const [asked, , victim] = nodes as [Server, Server, Server];
+  const path = await smallScene(join(place.folder, 'small.tif'));
+  const write = async (id: string) => (await startIngest(asked, { href: path, id, day: 1 }))();
+  await write('before');
+  const killed = performance.now();
+  victim.child.kill('SIGKILL');
+  const longest = async (work: (n: number) => Promise<boolean>) => {
+    let last = killed;
+    let most = 0;
+    for (let n = 0; performance.now() - killed < LOOK; n++) {
+      const isGood = await work(n).catch(() => false);
+      const now = performance.now();
+      most = Math.max(most, now - last);
+      if (isGood) last = now;
+      else await sleep(20);
+    }
+    return most / 1e3;
+  };
+  const [reads, writes] = await Promise.all([
+    longest(async () => {
+      const { numberMatched, partial } = await count(asked);
+      return numberMatched === tiles && partial !== true;
+    }),
+    longest(async (n) => {
+      await write(`after-${n}`);
+      return true;
+    }),
+  ]);
+  const title = 'one of three nodes is killed: longest time without';
+  return [
+    result(`${title} a whole answer`, 's', reads, { mark: GAP_MARK }),
+    result(`${title} an acknowledged scene`, 's', writes, { mark: GAP_MARK }),
+  ];
+}
+
+/** From the start of a node whose disk is empty to its answer for its own slots. */
+export async function measureEmptyDisk(
+  place: Place,
+  { name, node, tiles }: { name: string; node: Server; tiles: number },
+): Promise<{ results: BenchResult[]; node: Server }> {
+  await stop(node.child);
+  const folder = join(place.folder, name);
+  // Its name in the cluster is all that it keeps.
+  for (const entry of await readdir(folder))
+    if (entry !== 'node.json') await rm(join(folder, entry), { recursive: true });
+  const begun = performance.now();
+  const again = await startNode(place, name, 1);
+  let answers = Number.NaN;
+  await eventually('it answers', async () => {
+    const { numberMatched } = await count(again);
+    if (Number.isNaN(answers)) answers = (performance.now() - begun) / 1e3;
+    return numberMatched === tiles && (await fetch(`${again.url}/ready`)).ok;
+  });
+  const loaded = (performance.now() - begun) / 1e3;
+  const held = (await ask<{ tiles: number }>(again, '/health')).tiles;
+  const title = `a node starts with an empty disk, ${held} tiles in its slots`;
+  return {
+    node: again,
+    results: [
+      result(`${title}: first answer`, 's', answers),
+      result(`${title}: it answers for its slots`, 's', loaded, { mark: LOAD_MARK }),
+    ],
+  };
+}

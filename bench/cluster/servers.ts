@@ -1,0 +1,153 @@
+/** The servers of a cluster, as an operator starts them: three members of etcd on one disk, and nodes. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { endsWithUs, freePort, until } from '../peer-process.js';
+
+const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+const SECRET = 'of the benchmark';
+const PATIENCE = 120_000;
+
+export interface Server {
+  url: string;
+  child: ChildProcess;
+}
+
+export interface Etcd {
+  urls: string[];
+  pids: number[];
+  stop(): Promise<void>;
+}
+
+export async function startEtcd(folder: string, size = 3): Promise<Etcd> {
+  const ports = await Promise.all(Array.from({ length: 2 * size }, freePort));
+  const url = (i: number) => `http://127.0.0.1:${ports[i]}`;
+  const members = ports.slice(size).map((_, i) => i);
+  const cluster = members.map((i) => `m${i}=${url(size + i)}`).join();
+  const children = members.map((i) => {
+    const clients = ['--listen-client-urls', url(i), '--advertise-client-urls', url(i)];
+    const peers = ['--listen-peer-urls', url(size + i), '--initial-advertise-peer-urls', url(size + i)];
+    const place = ['--name', `m${i}`, '--data-dir', join(folder, `etcd-${i}`), '--initial-cluster', cluster];
+    const args = [...place, ...clients, ...peers, '--log-level', 'fatal'];
+    return endsWithUs(spawn('etcd', args, { stdio: 'ignore' }));
+  });
+  for (const i of members)
+    if (!(await until(() => answersRead(url(i)), children[i]!))) throw new Error('etcd does not start');
+  return {
+    urls: members.map(url),
+    pids: children.map(({ pid }) => pid!),
+    stop: async () => {
+      await Promise.all(children.map((child) => stop(child, 'SIGKILL')));
+    },
+  };
+}
+
+async function answersRead(url: string): Promise<boolean> {
+  const body = JSON.stringify({ key: Buffer.from('ready').toString('base64') });
+  return fetch(`${url}/v3/kv/range`, { method: 'POST', body }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+export interface Place {
+  /** Data folders and the store go here. */
+  folder: string;
+  etcd: Etcd;
+}
+
+/** The store of tile files of a cluster; its folder is made. */
+export function storeOf({ folder }: Place): string {
+  const store = join(folder, 'store');
+  mkdirSync(store, { recursive: true });
+  return pathToFileURL(store).href;
+}
+
+/** A node of a cluster, which may not answer yet. */
+export async function startNode(place: Place, name: string, cores: number): Promise<Server> {
+  const cluster = ['--etcd', place.etcd.urls.join(), '--store', storeOf(place), '--secret', SECRET];
+  return startServer(place.folder, name, cores, [...cluster, '--zone', name]);
+}
+
+/** A node that is alone with its folder. */
+export const startSingle = (folder: string, name: string, cores: number) =>
+  startServer(folder, name, cores, []);
+
+async function startServer(folder: string, name: string, cores: number, more: string[]): Promise<Server> {
+  const port = await freePort();
+  const data = ['--data', join(folder, name), '--port', `${port}`, '--reserve', '0', '--cores', `${cores}`];
+  const args = [...profile(name), COMMAND, 'serve', ...data, '--allow-folder', '/', ...more];
+  const child = endsWithUs(spawn(process.execPath, args, { stdio: 'ignore' }));
+  return { url: `http://127.0.0.1:${port}`, child };
+}
+
+/** With TILEWRIGHT_BENCH_PROFILE=FOLDER each server leaves a profile of its CPU time there. */
+function profile(name: string): string[] {
+  const folder = process.env.TILEWRIGHT_BENCH_PROFILE;
+  return folder === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', join(folder, name)];
+}
+
+export async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const closed = once(child, 'close');
+  child.kill(signal);
+  await closed;
+}
+
+export async function ready({ url, child }: Server): Promise<void> {
+  await eventually(`${url} is ready`, async () => {
+    if (child.exitCode !== null) throw new Error(`the server at ${url} has ended`);
+    return (await fetch(`${url}/ready`)).ok;
+  });
+}
+
+/** Every slot has so many owners, and all of them answer. */
+export async function settled(nodes: Server[], owners: number): Promise<void> {
+  for (const node of nodes) {
+    await ready(node);
+    await eventually('the slots are shared out', async () => {
+      const { slots } = await ask<{ slots: { state: string }[][] }>(node, '/cluster/placement');
+      return slots.every((all) => all.length === owners && all.every(({ state }) => state === 'available'));
+    });
+  }
+}
+
+export async function eventually(
+  what: string,
+  is: () => Promise<boolean>,
+  { every = 50, patience = PATIENCE } = {},
+): Promise<void> {
+  for (const end = performance.now() + patience; !(await is().catch(() => false)); await sleep(every))
+    if (performance.now() > end) throw new Error(`not within ${patience / 1e3} s: ${what}`);
+}
+
+const agent = new Agent({ keepAlive: true });
+
+/** What a server answers; an error where that is not of status 2xx. */
+export async function ask<T>({ url }: Server, path: string, message?: unknown): Promise<T> {
+  return JSON.parse((await askBytes({ url }, path, message)).toString()) as T;
+}
+
+export function askBytes({ url }: Pick<Server, 'url'>, path: string, message?: unknown): Promise<Buffer> {
+  const body = message === undefined ? undefined : JSON.stringify(message);
+  const headers = body && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+  return new Promise((resolve, reject) => {
+    const method = body === undefined ? 'GET' : 'POST';
+    const sent = request(url + path, { method, agent, ...(headers && { headers }) }, (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+      answer.on('error', reject);
+      answer.on('end', () => {
+        const whole = Buffer.concat(chunks);
+        const { statusCode = 0 } = answer;
+        if (statusCode >= 200 && statusCode < 300) resolve(whole);
+        else reject(new Error(`${url}${path}: ${statusCode} ${whole.subarray(0, 500)}`));
+      });
+    });
+    sent.on('error', reject).end(body);
+  });
+}

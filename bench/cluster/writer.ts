@@ -1,0 +1,47 @@
+/** Commits and fetches as a node makes them, in this process: it owns no slots and is no member. */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeCheckpoint } from '../../src/dht/checkpoint.js';
+import { ClusterClaims } from '../../src/dht/cluster-claims.js';
+import { CommitLog } from '../../src/dht/commit-log.js';
+import { EtcdStore } from '../../src/dht/coordination/etcd-store.js';
+import { Replica } from '../../src/dht/replica.js';
+import { identityOf } from '../../src/dht/store-identity.js';
+import { type Claims, type ObjectStore, openObjectStore, Storage } from '../../src/storage/index.js';
+import { type Place, storeOf } from './servers.js';
+
+export interface Writer {
+  storage: Storage;
+  objects: ObjectStore;
+  claims: Claims;
+  checkpoint(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+export async function openWriter(place: Place): Promise<Writer> {
+  const dir = join(place.folder, 'writer');
+  await mkdir(dir, { recursive: true });
+  const objects = await openObjectStore(storeOf(place));
+  const coordination = new EtcdStore(place.etcd.urls, 'default');
+  const log = new CommitLog(coordination);
+  const { id, prefixLengths } = await identityOf(objects, coordination, log);
+  const storage = await Storage.open(dir, { reserve: 0 });
+  const shared = { objects, log, prefixLengths };
+  const replica = await Replica.open({ ...shared, storage, cluster: id });
+  const claims = new ClusterClaims({ ...shared, storage, coordination, replica, holder: 'benchmark' });
+  storage.enterCluster(claims, objects);
+  await replica.catchUp();
+  replica.start();
+  return {
+    storage,
+    objects,
+    claims,
+    checkpoint: () => writeCheckpoint(shared),
+    close: async () => {
+      await replica.close();
+      await storage.close();
+      await coordination.close();
+      objects.close();
+    },
+  };
+}

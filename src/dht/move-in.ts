@@ -1,0 +1,420 @@
+/** Moves what a single node has stored into a cluster: its files into the tile store, its records into the commit log. */
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TilewrightError } from '../errors.js';
+import { fitPixelSizes } from '../geocode/index.js';
+import {
+  type Claim,
+  type CollectionRecord,
+  inLanes,
+  type ModelRecord,
+  modelFile,
+  type ObjectStore,
+  type SceneRecord,
+  Storage,
+  sceneKey,
+  storageCorrupt,
+  storeCorrupt,
+  type TileRecord,
+  tileFile,
+  tileId,
+} from '../storage/index.js';
+import { endClaimsOf } from './claims.js';
+import { ClusterClaims } from './cluster-claims.js';
+import { CommitLog } from './commit-log.js';
+import type { CoordinationStore } from './coordination/store.js';
+import { claimed, moveInCells, moveInFile, moveInNode } from './errors.js';
+import { Replica } from './replica.js';
+import { slotOf } from './slots.js';
+import { readCluster } from './store-identity.js';
+
+export interface MoveInOptions {
+  /** The folder of the single node, which nobody else has open. */
+  storage: Storage;
+  objects: ObjectStore;
+  coordination: CoordinationStore;
+  /** Tells what would be moved, and moves nothing. */
+  dryRun?: boolean;
+  signal?: AbortSignal;
+  onProgress?: (progress: MoveInProgress) => void;
+}
+
+export interface MoveInProgress {
+  /** Tiles that are dealt with, of all. */
+  done: number;
+  total: number;
+  /** Of files that were sent. */
+  bytes: number;
+}
+
+/** How many were moved, and how many were there already. */
+export interface Tally {
+  moved: number;
+  present: number;
+}
+
+export interface MovedIn {
+  /** Id of the cluster. */
+  cluster: string;
+  dryRun: boolean;
+  collections: Tally;
+  scenes: Tally;
+  tiles: Tally;
+  models: Tally;
+  bytes: number;
+  /** What the cluster has another version of, which stays: `scene <collection>/<scene>`, `tile <id>`, `model <id>`. */
+  kept: string[];
+  /** What could not be moved, because it is damaged here. */
+  failed: { what: string; code: string; message: string }[];
+}
+
+/** Files on their way to the store at once. */
+const LANES = 16;
+/** Derived tiles of one commit. */
+const BATCH = 1000;
+/** How long somebody else's claim is waited for, ms. */
+const PATIENCE = 75_000;
+/** Of one thing alone: the rest is moved. */
+const DAMAGE = [storageCorrupt, storeCorrupt, moveInFile];
+
+/**
+ * Copies collections, scenes, derived tiles and models; the folder stays as it is. A scene comes whole, in one commit, or not at all.
+ * What the cluster has already is passed over, so that it may be called again after it was cut off, and the second call
+ * changes nothing. Throws TW_DHT_MOVE_IN_NODE, TW_DHT_NO_CLUSTER, TW_DHT_MOVE_IN_CELLS before anything is moved, and the errors of the
+ * stores.
+ */
+export async function moveIn(options: MoveInOptions): Promise<MovedIn> {
+  const { storage, objects, coordination } = options;
+  const known = await storage.replica();
+  if (known) throw moveInNode(storage.dir, known.cluster);
+  const log = new CommitLog(coordination);
+  const { id, prefixLengths } = await readCluster(objects, coordination, log);
+  // The records of the cluster, as a node knows them that owns no slots.
+  const scratch = await storage.scratchFolder('join');
+  const view = await Storage.open(scratch, { reserve: 0 });
+  try {
+    const replica = await Replica.open({ storage: view, objects, log, cluster: id, prefixLengths });
+    try {
+      const holder = `node join of ${storage.folder.node.id}`;
+      // Nobody else has the folder, so an earlier process with this name has ended.
+      if (!options.dryRun) await endClaimsOf(coordination, holder);
+      await replica.catchUp();
+      replica.start();
+      // Files come from the folder, which is no cache; what the cluster has is in the view.
+      const source = { dir: storage.dir, catalogue: view.catalogue, keepInCache: async () => {} };
+      const shared = { coordination, log, objects, replica, prefixLengths };
+      const claims = new ClusterClaims({ storage: source, holder, ...shared });
+      return await new MoveIn(options, id, view, replica, claims).run();
+    } finally {
+      await replica.close();
+    }
+  } finally {
+    await view.close();
+    await storage.removeScratch(scratch);
+  }
+}
+
+class MoveIn {
+  private readonly report: MovedIn;
+  private readonly total: number;
+  private done = 0;
+
+  constructor(
+    private readonly options: MoveInOptions,
+    cluster: string,
+    /** What the cluster has. */
+    private readonly view: Storage,
+    private readonly replica: Replica,
+    private readonly claims: ClusterClaims,
+  ) {
+    const none = () => ({ moved: 0, present: 0 });
+    this.report = {
+      cluster,
+      dryRun: options.dryRun ?? false,
+      collections: none(),
+      scenes: none(),
+      tiles: none(),
+      models: none(),
+      bytes: 0,
+      kept: [],
+      failed: [],
+    };
+    this.total = options.storage.index.size;
+  }
+
+  async run(): Promise<MovedIn> {
+    const { storage } = this.options;
+    const collections: CollectionRecord[] = [];
+    for await (const collection of storage.collections()) collections.push(collection);
+    await this.requireSameCells(collections);
+    for (const collection of collections) {
+      await this.moveCollection(collection);
+      for await (const { id, record, error } of storage.scanScenes(collection.id)) {
+        const what = `scene ${collection.id}/${id}`;
+        if (record) await this.orFailed(what, () => this.moveScene(collection, record));
+        else this.fail(what, error);
+      }
+    }
+    await this.moveDerived();
+    for await (const { key, record, error } of storage.catalogue.models.scan()) {
+      if (record) await this.orFailed(`model ${key}`, () => this.moveModel(record));
+      else this.fail(`model ${key}`, error);
+    }
+    return this.report;
+  }
+
+  /** Before anything is moved. Throws TW_DHT_MOVE_IN_CELLS, which names all that do not fit. */
+  private async requireSameCells(collections: CollectionRecord[]): Promise<void> {
+    const differing: string[] = [];
+    for (const own of collections) {
+      const other = await this.view.getCollection(own.id);
+      const difference = other && cellDifference(own, other);
+      if (difference) differing.push(`${own.id} (${difference})`);
+    }
+    if (differing.length > 0) throw moveInCells(differing);
+  }
+
+  /** The record of a collection, or the pixel sizes that the cluster's does not know. */
+  private async moveCollection(own: CollectionRecord): Promise<void> {
+    const { collections } = this.report;
+    const missing = async () => {
+      const known = await this.view.getCollection(own.id);
+      if (!known) return own;
+      const difference = cellDifference(own, known);
+      if (difference) throw moveInCells([`${own.id} (${difference})`]);
+      const sizes = known.pixelSizes ?? [];
+      const { known: pixelSizes } = fitPixelSizes(sizes, own.pixelSizes?.flat() ?? []);
+      return pixelSizes === sizes ? undefined : { ...known, pixelSizes };
+    };
+    if (!(await missing())) {
+      collections.present++;
+      return;
+    }
+    collections.moved++;
+    if (this.report.dryRun) return;
+    await this.under(this.claims.shared(), (claim) =>
+      claim.commit(async () => {
+        const record = await missing();
+        return record ? { edits: [{ table: 'collections', key: own.id, record }] } : {};
+      }),
+    );
+  }
+
+  private async moveScene(collection: CollectionRecord, scene: SceneRecord): Promise<void> {
+    const { storage } = this.options;
+    const { scenes, tiles, kept, dryRun } = this.report;
+    const key = sceneKey(collection.id, scene.id);
+    const known = await this.view.catalogue.scenes.get(key);
+    const count = scene.geocodes.length;
+    if (known) {
+      if (isSameScene(known, scene)) {
+        scenes.present++;
+        tiles.present += count;
+      } else kept.push(`scene ${key}`);
+      this.advance(count);
+      return;
+    }
+    const ids = scene.geocodes.map((geocode) => tileId(collection.id, scene.id, collection.grid, geocode));
+    const own = (await storage.catalogue.tiles.scanMany(ids)).map((scanned, i) => {
+      if (scanned?.error) throw scanned.error;
+      if (!scanned) throw moveInFile(ids[i]!, 'it has no record');
+      return scanned.record;
+    });
+    await this.checkFiles(own);
+    if (!dryRun)
+      await this.under(
+        this.claim(() => this.claims.scene(collection.id, scene.id)),
+        async (claim) => {
+          const { version } = claim;
+          await this.sendTiles(own, version);
+          await claim.commit(async () => {
+            // Another node has taken it in meanwhile, before this claim: that one stays.
+            if (await this.view.catalogue.scenes.has(key)) return {};
+            const added = own.map((tile) => ({ ...tile, version }));
+            return { added, edits: [{ table: 'scenes', key, record: { ...scene, version } }] };
+          });
+        },
+      );
+    else this.advance(count);
+    scenes.moved++;
+    tiles.moved += count;
+  }
+
+  /** Tiles made from others, in batches. */
+  private async moveDerived(): Promise<void> {
+    const { storage } = this.options;
+    const { tiles, kept, dryRun } = this.report;
+    const { index } = storage;
+    const raw = index.sources.codeOf('raw');
+    const ids: string[] = [];
+    index.forEach({ where: (row) => index.columns.source[row] !== raw }, (row) => ids.push(index.idOf(row)));
+    for (let at = 0; at < ids.length; at += BATCH) {
+      const own = await storage.getTiles(ids.slice(at, at + BATCH));
+      // Of these slots the view gets the tiles, to tell what is there.
+      await this.replica.take(new Set(own.map((tile) => this.slotOf(tile))));
+      const present = new Map(
+        (await this.view.getTiles(own.map(({ id }) => id))).map((tile) => [tile.id, tile]),
+      );
+      const fresh: TileRecord[] = [];
+      for (const tile of own) {
+        const known = present.get(tile.id);
+        if (!known) {
+          if (await this.orFailed(`tile ${tile.id}`, () => this.checkFiles([tile]))) fresh.push(tile);
+          continue;
+        }
+        if (isSameTile(known, tile)) tiles.present++;
+        else kept.push(`tile ${tile.id}`);
+        this.advance(1);
+      }
+      if (fresh.length === 0) continue;
+      if (dryRun) {
+        this.advance(fresh.length);
+        tiles.moved += fresh.length;
+      } else
+        await this.under(this.claims.shared(), async (claim) => {
+          const { version } = claim;
+          const sent = new Set<string>();
+          for (const tile of fresh)
+            if (await this.orFailed(`tile ${tile.id}`, () => this.sendTiles([tile], version)))
+              sent.add(tile.id);
+          await claim.commit(async () => {
+            const arrived = fresh.filter(({ id }) => sent.has(id) && !this.view.index.has(id));
+            return { added: arrived.map((tile) => ({ ...tile, version })) };
+          });
+          tiles.moved += sent.size;
+        });
+    }
+  }
+
+  private async moveModel(own: ModelRecord): Promise<void> {
+    const { models, kept, dryRun } = this.report;
+    const { dir } = this.options.storage;
+    const known = await this.view.getModel(own.id);
+    if (known) {
+      if (JSON.stringify(known.files) === JSON.stringify(own.files)) models.present++;
+      else kept.push(`model ${own.id}`);
+      return;
+    }
+    for (const { name, bytes } of own.files) await requireSize(join(dir, modelFile(own, name)), bytes);
+    if (!dryRun)
+      await this.under(this.claims.shared(), async (claim) => {
+        const { version } = claim;
+        const record = { ...own, version };
+        for (const { name, bytes, crc32 } of own.files)
+          await this.send(modelFile(own, name), modelFile(record, name), bytes, crc32);
+        await claim.commit(async () =>
+          (await this.view.getModel(own.id)) ? {} : { edits: [{ table: 'models', key: own.id, record }] },
+        );
+      });
+    models.moved++;
+  }
+
+  // Files
+
+  /** Whether they are there, as long as they were written. Throws TW_DHT_MOVE_IN_FILE. */
+  private async checkFiles(tiles: TileRecord[]): Promise<void> {
+    const { dir } = this.options.storage;
+    const files = tiles.flatMap((tile) => tile.groups.map(({ name, bytes }) => ({ tile, name, bytes })));
+    await inLanes(files, LANES, ({ tile, name, bytes }) =>
+      requireSize(join(dir, tileFile(tile, name)), bytes),
+    );
+  }
+
+  private async sendTiles(tiles: TileRecord[], version: string): Promise<void> {
+    const files = tiles.flatMap((tile) => tile.groups.map((group) => ({ tile, group })));
+    await inLanes(files, LANES, async ({ tile, group: { name, bytes, crc32 } }) => {
+      await this.send(tileFile(tile, name), tileFile({ ...tile, version }, name), bytes, crc32);
+      if (name === tile.groups[0]!.name) this.advance(1);
+    });
+  }
+
+  /** Throws TW_STORE_CORRUPT where the file is not what was written. */
+  private async send(from: string, to: string, bytes: number, crc32: number): Promise<void> {
+    const { objects, storage, signal } = this.options;
+    signal?.throwIfAborted();
+    await objects.put(to, { file: join(storage.dir, from) }, { crc32, ...(signal && { signal }) });
+    this.report.bytes += bytes;
+  }
+
+  // How it is done
+
+  /** Waits where another works on the same. */
+  private async claim(take: () => Promise<Claim>): Promise<Claim> {
+    for (const begun = performance.now(); ; await sleep(500)) {
+      this.options.signal?.throwIfAborted();
+      try {
+        return await take();
+      } catch (error) {
+        if (!claimed.is(error) || performance.now() - begun > PATIENCE) throw error;
+      }
+    }
+  }
+
+  private async under(claim: Promise<Claim>, work: (claim: Claim) => Promise<void>): Promise<void> {
+    const held = await claim;
+    try {
+      await work(held);
+    } finally {
+      await held.release();
+    }
+  }
+
+  /** Whether it was done; damage of one thing is told in the report. */
+  private async orFailed(what: string, work: () => Promise<void>): Promise<boolean> {
+    this.options.signal?.throwIfAborted();
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      if (!DAMAGE.some((kind) => kind.is(error))) throw error;
+      this.fail(what, error as TilewrightError);
+      return false;
+    }
+  }
+
+  private fail(what: string, { code, message }: TilewrightError): void {
+    this.report.failed.push({ what, code, message });
+  }
+
+  private advance(tiles: number): void {
+    this.done += tiles;
+    this.options.onProgress?.({ done: this.done, total: this.total, bytes: this.report.bytes });
+  }
+
+  private slotOf({ grid, geocode }: TileRecord): number {
+    return slotOf(grid, geocode, this.claims.prefixLengths[grid]);
+  }
+}
+
+/** Why tiles of two collections of one name could not lie on each other; undefined where they can. */
+function cellDifference(own: CollectionRecord, other: CollectionRecord): string | undefined {
+  const cells = ({ grid, precision }: CollectionRecord) => `${grid} cells of precision ${precision}`;
+  if (cells(own) !== cells(other)) return `${cells(own)} here, ${cells(other)} in the cluster`;
+  const sizes = own.pixelSizes?.flat() ?? [];
+  const { fitted } = fitPixelSizes(other.pixelSizes ?? [], sizes);
+  const odd = sizes.findIndex(({ x, y }, i) => fitted[i]!.x !== x || fitted[i]!.y !== y);
+  if (odd < 0) return undefined;
+  const text = ({ x, y }: { x: number; y: number }) => (x === y ? `${x} m` : `${x} x ${y} m`);
+  return `pixels of ${text(sizes[odd]!)} here, ${text(fitted[odd]!)} in the cluster`;
+}
+
+function isSameScene(a: SceneRecord, b: SceneRecord): boolean {
+  const told = ({ fingerprint, committedAt, geocodes }: SceneRecord) =>
+    `${fingerprint} ${committedAt} ${geocodes.join()}`;
+  return told(a) === told(b);
+}
+
+function isSameTile(a: TileRecord, b: TileRecord): boolean {
+  const told = ({ createdAt, groups }: TileRecord) =>
+    `${createdAt} ${groups.map(({ name, bytes, crc32 }) => `${name} ${bytes} ${crc32}`).join()}`;
+  return told(a) === told(b);
+}
+
+async function requireSize(path: string, bytes: number): Promise<void> {
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw moveInFile(path, 'it is missing');
+    throw error;
+  });
+  if (found.size !== bytes) throw moveInFile(path, `it has ${found.size} bytes in place of ${bytes}`);
+}

@@ -1,0 +1,54 @@
+/** Questions about tiles, to those who have them: a node that is alone asks itself, one of a cluster the owners of the slots. */
+import type { Selection } from '../storage/index.js';
+
+/** Where the tiles of a question lie; everywhere where nothing is given. */
+export type Bounds = Pick<Selection, 'ranges' | 'ids'>;
+
+/** Which tiles of a node are asked for. */
+export interface Share {
+  /** Whether a row of the index is of one of them; undefined where all are. Good until the index changes. */
+  only: ((row: number) => boolean) | undefined;
+  /** Equal for equal shares. */
+  key: string;
+}
+
+/**
+ * What a node answers of its own tiles. It reads the index before it first waits for anything, so that its answer is of one commit. Question and
+ * answer are plain JSON: infinite numbers and NaN arrive as null.
+ */
+export type Answering<Q, A> = (question: Q, share: Share) => Promise<A>;
+
+export interface Answers<A> {
+  answers: A[];
+  /** Slots for which nobody answers, ascending: the answers lack their tiles. */
+  unanswered: number[];
+}
+
+/** Asks all who have tiles within `bounds`; together they answer for each tile once. Throws what an answer throws. */
+export type Asking<Q, A> = (question: Q, bounds?: () => Bounds) => Promise<Answers<A>>;
+
+export interface Owners {
+  /** Goes up with every change of what they hold: what they have answered at the same number still holds. */
+  readonly changes: number;
+  /**
+   * A kind of question: how this node answers it, and in return how all are asked. Who does not answer within `patience`, ms, is taken for
+   * dead where others can be asked.
+   */
+  define<Q, A>(kind: string, answer: Answering<Q, A>, patience?: number): Asking<Q, A>;
+}
+
+/** All that a node holds. */
+export const EVERYTHING: Share = { only: undefined, key: '' };
+
+/** The node itself, which is alone. */
+export function localOwners(index: { readonly changes: number }): Owners {
+  return {
+    get changes() {
+      return index.changes;
+    },
+    define: (_kind, answer) => async (question) => ({
+      answers: [await answer(question, EVERYTHING)],
+      unanswered: [],
+    }),
+  };
+}

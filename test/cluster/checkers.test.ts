@@ -1,0 +1,205 @@
+/** Every rule is shown histories that break it, and ones that only look as if they did. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  check,
+  exactAnswers,
+  type LoggedCommit,
+  noFalseAbsence,
+  nothingLost,
+  noWayBack,
+  rightBytes,
+  type SeenPlacement,
+  soundLog,
+  type Violation,
+  wholePlacement,
+  wholeScenes,
+} from './checkers.js';
+import { type Event, History, type Read, type Seen, type TileRead, type Write } from './history.js';
+import { type FoundTile, observe } from './observe.js';
+
+/** A write through node `a` unless said otherwise. */
+const write = (to: Write['to'], invoked: number, rest: Partial<Write> = {}): Write => ({
+  ...{ kind: 'write', scene: 's', to, node: 'a', invoked, ended: invoked + 1, outcome: 'done' },
+  ...rest,
+});
+
+const unknown = { outcome: 'unknown', ended: Infinity } as const;
+
+const read = (seen: Seen, invoked: number, rest: Partial<Read> = {}): Read => ({
+  ...{ kind: 'read', node: 'a', invoked, ended: invoked + 1, partial: false },
+  ...{ matched: 3, returned: 3, twice: [], scenes: { s: seen } },
+  ...rest,
+});
+
+const tile = (outcome: TileRead['outcome'], invoked = 0): TileRead => ({
+  ...{
+    kind: 'tile',
+    node: 'a',
+    tile: 't',
+    group: 'mask',
+    scene: 's',
+    delivery: 0,
+    invoked,
+    ended: invoked + 1,
+    outcome,
+  },
+});
+
+const rules = (violations: Violation[]) => violations.map(({ rule }) => rule);
+
+test('a scene that is half there is seen, also in a partial answer', () => {
+  const half = { half: 'delivery 0 lacks 1 of 3' };
+  assert.deepEqual(rules(wholeScenes([read(0, 0), read('absent', 2)])), []);
+  assert.deepEqual(rules(wholeScenes([read(0, 0), read(half, 2)])), ['whole scenes']);
+  assert.deepEqual(rules(wholeScenes([read(half, 2, { partial: true })])), ['whole scenes']);
+});
+
+test('a tile that is answered twice, and a count of other tiles than are answered', () => {
+  assert.deepEqual(rules(exactAnswers([read(0, 0)])), []);
+  assert.deepEqual(rules(exactAnswers([read(0, 0, { twice: ['t'] })])), ['exact answers']);
+  assert.deepEqual(rules(exactAnswers([read(0, 0, { matched: 4 })])), ['exact answers']);
+});
+
+test('what a node has acknowledged, it answers from then on', () => {
+  assert.deepEqual(rules(noWayBack([write(0, 0)], [read(0, 2)])), []);
+  assert.deepEqual(rules(noWayBack([write(0, 0)], [read('absent', 2)])), ['no way back']);
+  // Not yet acknowledged when it was asked, or acknowledged by another node.
+  assert.deepEqual(rules(noWayBack([write(0, 0)], [read('absent', 0.5)])), []);
+  assert.deepEqual(rules(noWayBack([write(0, 0)], [read('absent', 2, { node: 'b' })])), []);
+});
+
+test('what a node has answered, it does not take back', () => {
+  const writes = [write(0, 0), write(1, 10), write('absent', 20)];
+  const at = (seen: Seen, invoked: number) => read(seen, invoked, { node: 'b' });
+  assert.deepEqual(rules(noWayBack(writes, [at(0, 12), at(1, 14), at('absent', 30)])), []);
+  assert.deepEqual(rules(noWayBack(writes, [at(1, 12), at(0, 14)])), ['no way back']);
+  assert.deepEqual(rules(noWayBack(writes, [at('absent', 22), at('absent', 24), at(1, 26)])), []);
+  // Two reads at the same time may be answered in either order.
+  assert.deepEqual(rules(noWayBack(writes, [at(1, 12), { ...at(0, 12.5), ended: 13.5 }])), []);
+});
+
+test('what nobody has written yet, or what was refused, is not answered', () => {
+  assert.deepEqual(rules(noWayBack([write(0, 0)], [read(1, 2)])), ['no way back']);
+  assert.deepEqual(rules(noWayBack([write(0, 10)], [read(0, 2)])), ['no way back']);
+  assert.deepEqual(rules(noWayBack([write(0, 0, { outcome: 'refused' })], [read(0, 2)])), ['no way back']);
+});
+
+test('a write of unknown outcome may come or not, but stays when it has come', () => {
+  const writes = [write(0, 0), write(1, 10, unknown)];
+  assert.deepEqual(rules(noWayBack(writes, [read(0, 20), read(1, 30), read(1, 40)])), []);
+  assert.deepEqual(rules(noWayBack(writes, [read(0, 20), read(1, 30), read(0, 40)])), ['no way back']);
+  assert.deepEqual(rules(nothingLost(writes, [read(0, 50)])), []);
+  assert.deepEqual(rules(nothingLost(writes, [read(1, 50)])), []);
+  assert.deepEqual(rules(nothingLost(writes, [read('absent', 50)])), ['nothing lost']);
+});
+
+test('in the end all nodes answer what was acknowledged last, in full and alike', () => {
+  const writes = [write(0, 0), write(1, 10), write(2, 20, { outcome: 'refused' })];
+  const at = (node: string, seen: Seen) => read(seen, 50, { node });
+  assert.deepEqual(rules(nothingLost(writes, [at('a', 1), at('b', 1)])), []);
+  assert.deepEqual(rules(nothingLost(writes, [at('a', 1), at('b', 0)])), [
+    'nothing lost',
+    'all answer alike',
+  ]);
+  assert.deepEqual(rules(nothingLost(writes, [at('a', 2), at('b', 2)])), ['nothing lost', 'nothing lost']);
+  assert.deepEqual(rules(nothingLost(writes, [{ ...at('a', 1), partial: true }])), ['healed']);
+  const open = [write(0, 0), write(1, 10, unknown)];
+  assert.deepEqual(rules(nothingLost(open, [at('a', 0), at('b', 1)])), ['all answer alike']);
+});
+
+test('a delete that comes undone, and a scene that nobody deleted', () => {
+  assert.deepEqual(rules(nothingLost([write(0, 0), write('absent', 10)], [read(0, 50)])), ['nothing lost']);
+  assert.deepEqual(rules(nothingLost([write(0, 0)], [read('absent', 50)])), ['nothing lost']);
+});
+
+test('bytes are right at any time, and there in the end', () => {
+  assert.deepEqual(rightBytes([tile('right'), tile('gone'), tile('away')], [tile('right')]), []);
+  assert.deepEqual(rules(rightBytes([tile('wrong'), tile('failed')], [])), ['right bytes', 'right bytes']);
+  for (const bad of ['gone', 'away', 'wrong', 'failed'] as const)
+    assert.deepEqual(rules(rightBytes([], [tile(bad)])), ['right bytes']);
+});
+
+test('a tile that was just shown is not said to be gone, unless its scene has changed', () => {
+  assert.deepEqual(rules(noFalseAbsence([write(0, 0)], [tile('right', 5)])), []);
+  assert.deepEqual(rules(noFalseAbsence([write(0, 0)], [tile('gone', 5)])), ['no false absence']);
+  assert.deepEqual(rules(noFalseAbsence([write(0, 0), write('absent', 10)], [tile('gone', 5)])), [
+    'no false absence',
+  ]);
+  assert.deepEqual(rules(noFalseAbsence([write(0, 0), write(1, 5)], [tile('gone', 5)])), []);
+});
+
+test('numbers of the log', () => {
+  const entry = (seq: number, rest: Partial<LoggedCommit> = {}): LoggedCommit => ({
+    ...{ seq, claim: `c${seq}`, fence: seq, segment: `g${seq}` },
+    ...rest,
+  });
+  assert.deepEqual(soundLog(2, 4, [entry(3), entry(4)]), []);
+  assert.equal(soundLog(2, 4, [entry(3)]).length, 1);
+  assert.equal(soundLog(2, 4, [entry(3), entry(4), entry(4, { claim: 'x', segment: 'y' })]).length, 1);
+  assert.equal(soundLog(2, 4, [entry(3), entry(4), entry(5)]).length, 1);
+  assert.equal(soundLog(2, 4, [entry(3, { claim: 'c4', fence: 4 }), entry(4)]).length, 1);
+  assert.equal(soundLog(2, 4, [entry(3, { segment: 'g4' }), entry(4)]).length, 1);
+});
+
+test('a placement in which slots lack owners, or have ones that do not run', () => {
+  const owners = (...nodes: string[]) => nodes.map((node) => ({ node, state: 'available' }));
+  const placement = (slots: SeenPlacement['slots'], rest: Partial<SeenPlacement> = {}) => ({
+    ...{ node: 'a', version: 7, owners: 2, slots },
+    ...rest,
+  });
+  const running = ['1', '2', '3'];
+  const good = [owners('1', '2'), owners('2', '3')];
+  assert.deepEqual(wholePlacement([placement(good), placement(good, { node: 'b' })], running), []);
+  assert.deepEqual(wholePlacement([placement([owners('1'), owners('1')])], ['1']), []);
+  for (const bad of [
+    [owners('1'), owners('2', '3')],
+    [owners('1', '4'), owners('2', '3')],
+    [owners('1', '2', '3'), owners('2', '3')],
+    [[...owners('1'), { node: '2', state: 'initializing' }], owners('2', '3')],
+    [[...owners('1', '2'), { node: '3', state: 'leaving' }], owners('2', '3')],
+  ])
+    assert.equal(wholePlacement([placement(bad)], running).length, 1);
+  assert.equal(wholePlacement([placement(good), placement(good, { version: 6 })], running).length, 1);
+});
+
+test('a history as a whole is divided at its healing', () => {
+  const history = (...events: Event[]) => {
+    const made = new History();
+    for (const event of events) made.add(event);
+    return made;
+  };
+  const events = [
+    write(0, 0),
+    read(0, 5, { partial: true, returned: 2 }),
+    tile('away', 6),
+    read(0, 60),
+    tile('right', 61),
+  ];
+  assert.deepEqual(check(history(...events), 50), []);
+  assert.deepEqual(rules(check(history(...events), 5)).sort(), ['healed', 'right bytes']);
+});
+
+test('what an answer shows of scenes', () => {
+  const tiles = new Map([
+    ['s 0', new Set(['a', 'b', 'c'])],
+    ['s 1', new Set(['b', 'c'])],
+  ]);
+  const deliveries = {
+    scenes: ['s'],
+    tilesOf: (scene: string, delivery: number) => tiles.get(`${scene} ${delivery}`) ?? new Set<string>(),
+  };
+  const found = (ids: string, delivery: number, version = 'v'): FoundTile[] =>
+    [...ids].map((id) => ({ id, scene: 's', version, delivery }));
+  const seen = (all: FoundTile[], partial = false) => observe(all, deliveries, partial)['s'];
+  const isHalf = (state: Seen | undefined) => typeof state === 'object';
+  assert.equal(seen([]), 'absent');
+  assert.equal(seen(found('abc', 0)), 0);
+  assert.equal(seen(found('cb', 1)), 1);
+  assert.ok(isHalf(seen(found('ab', 0))));
+  assert.equal(seen(found('ab', 0), true), 0);
+  assert.ok(isHalf(seen(found('abc', 1))), 'a tile that the delivery does not have');
+  assert.ok(isHalf(seen([...found('a', 0), ...found('bc', 1)])), 'the tiles of two deliveries');
+  assert.ok(isHalf(seen([...found('a', 0), ...found('bc', 1)], true)));
+  assert.ok(isHalf(seen([...found('ab', 0), ...found('c', 0, 'w')])), 'the same delivery, committed twice');
+});

@@ -1,0 +1,249 @@
+/** The rules that a history must keep. They are pure: what they say of a history hangs on nothing else. */
+import type { Event, History, Read, SceneState, Seen, TileRead, Write } from './history.js';
+
+export interface Violation {
+  rule: string;
+  detail: string;
+  /** What shows it. */
+  events: Event[];
+}
+
+const isHalf = (seen: Seen): seen is { half: string } => typeof seen === 'object';
+
+/** A scene is whole or absent in every answer; a partial answer may lack tiles of it, but has those of one delivery. */
+export function wholeScenes(reads: Read[]): Violation[] {
+  return reads.flatMap((read) =>
+    Object.entries(read.scenes).flatMap(([scene, seen]) =>
+      isHalf(seen)
+        ? [
+            {
+              rule: 'whole scenes',
+              detail: `${scene} in an answer of ${read.node}: ${seen.half}`,
+              events: [read],
+            },
+          ]
+        : [],
+    ),
+  );
+}
+
+/** No tile is twice in an answer, and an answer of one page has as many as it counts. */
+export function exactAnswers(reads: Read[]): Violation[] {
+  return reads.flatMap((read) => {
+    const { node, twice, matched, returned } = read;
+    const faults: string[] = [];
+    if (twice.length > 0) faults.push(`${node} has answered ${twice.join(', ')} more than once`);
+    if (matched !== returned) faults.push(`${node} counts ${matched} tiles and has answered ${returned}`);
+    return faults.map((detail) => ({ rule: 'exact answers', detail, events: [read] }));
+  });
+}
+
+/**
+ * What a node answers does not go back: it has what was acknowledged through this node before, and what this node has answered
+ * before, or what came after; and nothing that was never written or was refused.
+ */
+export function noWayBack(writes: Write[], reads: Read[]): Violation[] {
+  const violations: Violation[] = [];
+  for (const [scene, all] of byScene(writes)) {
+    const made = all.filter(({ outcome }) => outcome !== 'refused');
+    for (const node of new Set(reads.map((read) => read.node))) {
+      const seen = reads.filter((read) => read.node === node && !read.partial && scene in read.scenes);
+      violations.push(...wayBackOf(scene, made, seen));
+    }
+  }
+  return violations;
+}
+
+/** Of one scene through one node. Writes count from 1; 0 is before the first. */
+function wayBackOf(scene: string, made: Write[], reads: Read[]): Violation[] {
+  const answers = [...reads].sort((a, b) => a.invoked - b.invoked);
+  const known: { at: number; since: number; event: Event }[] = [];
+  for (const [i, write] of made.entries())
+    if (write.outcome === 'done' && write.node === reads[0]?.node)
+      known.push({ at: i + 1, since: write.ended, event: write });
+  const violations: Violation[] = [];
+  for (const read of answers) {
+    const state = read.scenes[scene]!;
+    if (isHalf(state)) continue;
+    const before = known.filter(({ since }) => since <= read.invoked);
+    const last = before.reduce((a, b) => (b.at > a.at ? b : a), { at: 0, since: 0, event: read as Event });
+    const at = firstFrom(last.at, state, made, read.ended);
+    if (at !== undefined) {
+      known.push({ at, since: read.ended, event: read });
+      continue;
+    }
+    const isKnown = firstFrom(0, state, made, read.ended) !== undefined;
+    const detail = isKnown
+      ? `${read.node} answers ${nameOf(state)} of ${scene}, though it had ${nameOf(stateAt(last.at, made))} before`
+      : `${read.node} answers ${nameOf(state)} of ${scene}, which nobody has written`;
+    violations.push({
+      rule: 'no way back',
+      detail,
+      events: [...made, ...(last.event === read ? [] : [last.event]), read],
+    });
+  }
+  return violations;
+}
+
+const stateAt = (at: number, made: Write[]): SceneState => (at === 0 ? 'absent' : made[at - 1]!.to);
+
+/** The first write from `from` on that leads to a state and had begun by then. */
+function firstFrom(from: number, state: SceneState, made: Write[], ended: number): number | undefined {
+  for (let at = from; at <= made.length; at++) {
+    if (at > 0 && made[at - 1]!.invoked > ended) return undefined;
+    if (stateAt(at, made) === state) return at;
+  }
+  return undefined;
+}
+
+/** When all is healed, every node answers what was acknowledged last, whole, and all of them the same. */
+export function nothingLost(writes: Write[], last: Read[]): Violation[] {
+  const violations: Violation[] = [];
+  const scenes = byScene(writes);
+  for (const read of last) {
+    if (read.partial)
+      violations.push({ rule: 'healed', detail: `${read.node} answers in part`, events: [read] });
+    for (const [scene, state] of Object.entries(read.scenes)) {
+      if (isHalf(state)) continue;
+      const made = (scenes.get(scene) ?? []).filter(({ outcome }) => outcome !== 'refused');
+      const allowed = finalStates(made);
+      if (!allowed.includes(state))
+        violations.push({
+          rule: 'nothing lost',
+          detail: `${scene} is ${nameOf(state)} at ${read.node}, but should be ${allowed.map(nameOf).join(' or ')}`,
+          events: [...made, read],
+        });
+    }
+    const [first] = last;
+    if (JSON.stringify(first!.scenes) !== JSON.stringify(read.scenes))
+      violations.push({
+        rule: 'all answer alike',
+        detail: `${first!.node} and ${read.node} differ`,
+        events: [first!, read],
+      });
+  }
+  return violations;
+}
+
+/** The state after the last write; where its outcome is unknown, also the one before. */
+function finalStates(made: Write[]): SceneState[] {
+  const at = made.length;
+  const states = [stateAt(at, made)];
+  if (made.at(-1)?.outcome === 'unknown') states.push(stateAt(at - 1, made));
+  return [...new Set(states)];
+}
+
+/** A tile that a node has just shown is gone only where a later change of its scene has begun. */
+export function noFalseAbsence(writes: Write[], tiles: TileRead[]): Violation[] {
+  const scenes = byScene(writes);
+  return tiles.flatMap((tile) => {
+    if (tile.outcome !== 'gone') return [];
+    const made = (scenes.get(tile.scene) ?? []).filter(({ outcome }) => outcome !== 'refused');
+    const shown = made.findIndex(({ to }) => to === tile.delivery);
+    if (made.slice(shown + 1).some(({ invoked }) => invoked <= tile.ended)) return [];
+    const detail = `${tile.node} says that ${tile.tile}/${tile.group} is gone, which it had just shown: ${tile.why}`;
+    return [{ rule: 'no false absence', detail, events: [...made, tile] }];
+  });
+}
+
+/** The bytes of a tile are right wherever they come from; when all is healed, they come. */
+export function rightBytes(during: TileRead[], last: TileRead[]): Violation[] {
+  const of = (reads: TileRead[], bad: TileRead['outcome'][]) =>
+    reads
+      .filter(({ outcome }) => bad.includes(outcome))
+      .map((read) => ({
+        rule: 'right bytes',
+        detail: `${read.tile}/${read.group} from ${read.node}: ${read.outcome}${read.why ? `, ${read.why}` : ''}`,
+        events: [read],
+      }));
+  return [...of(during, ['wrong', 'failed']), ...of(last, ['wrong', 'failed', 'gone', 'away'])];
+}
+
+export interface LoggedCommit {
+  seq: number;
+  claim: string;
+  fence: number;
+  segment: string;
+}
+
+/** The log after a checkpoint: its numbers have no gap up to its head, none is twice, and no claim has committed twice. */
+export function soundLog(checkpoint: number, head: number, entries: LoggedCommit[]): Violation[] {
+  const faults: string[] = [];
+  const numbers = entries.map(({ seq }) => seq);
+  for (const seq of twiceIn(numbers)) faults.push(`number ${seq} is there twice`);
+  for (let seq = checkpoint + 1; seq <= head; seq++)
+    if (!numbers.includes(seq)) faults.push(`number ${seq} of ${head} is missing`);
+  for (const seq of numbers)
+    if (seq > head || seq <= checkpoint) faults.push(`number ${seq} is none of ${checkpoint + 1} to ${head}`);
+  for (const claim of twiceIn(entries.map(({ claim, fence }) => `${claim} of fence ${fence}`)))
+    faults.push(`the claim ${claim} has committed twice`);
+  for (const segment of twiceIn(entries.map(({ segment }) => segment)))
+    faults.push(`segment ${segment} is named twice`);
+  return faults.map((detail) => ({ rule: 'sound log', detail, events: [] }));
+}
+
+export interface SeenPlacement {
+  node: string;
+  version: number;
+  owners: number;
+  /** Of each slot. */
+  slots: { node: string; state: string }[][];
+}
+
+/** All nodes know the same placement, in which every slot has its owners, all of them running and ready. */
+export function wholePlacement(placements: SeenPlacement[], running: string[]): Violation[] {
+  const faults = new Set<string>();
+  const versions = placements.map(({ node, version }) => `${version} at ${node}`);
+  if (new Set(placements.map(({ version }) => version)).size > 1)
+    faults.add(`nodes know different placements: ${versions.join(', ')}`);
+  for (const { slots, owners, node } of placements) {
+    const wanted = Math.min(owners, running.length);
+    const lacking = slots.filter(
+      (of) => of.filter(({ state }) => state === 'available').length !== wanted || of.length !== wanted,
+    );
+    if (lacking.length > 0)
+      faults.add(
+        `${lacking.length} slots have not ${wanted} owners that answer and no others, as ${node} knows it: ${JSON.stringify(lacking[0])}`,
+      );
+    const gone = new Set(
+      slots
+        .flat()
+        .map((owner) => owner.node)
+        .filter((id) => !running.includes(id)),
+    );
+    if (gone.size > 0) faults.add(`${[...gone].join(', ')} own slots and do not run, as ${node} knows it`);
+  }
+  return [...faults].map((detail) => ({ rule: 'whole placement', detail, events: [] }));
+}
+
+/** All rules of what was seen; `healed` is the time from which on the cluster was to be whole. */
+export function check(history: Pick<History, 'of'>, healed: number): Violation[] {
+  const writes = history.of('write');
+  const reads = history.of('read');
+  const tiles = history.of('tile');
+  const isLast = ({ invoked }: { invoked: number }) => invoked >= healed;
+  return [
+    ...wholeScenes(reads),
+    ...exactAnswers(reads.filter(({ partial }) => !partial)),
+    ...noWayBack(writes, reads),
+    ...nothingLost(writes, reads.filter(isLast)),
+    ...noFalseAbsence(writes, tiles),
+    ...rightBytes(
+      tiles.filter((tile) => !isLast(tile)),
+      tiles.filter(isLast),
+    ),
+  ];
+}
+
+function byScene(writes: Write[]): Map<string, Write[]> {
+  const scenes = new Map<string, Write[]>();
+  for (const write of [...writes].sort((a, b) => a.invoked - b.invoked))
+    scenes.set(write.scene, [...(scenes.get(write.scene) ?? []), write]);
+  return scenes;
+}
+
+function twiceIn<T>(all: T[]): T[] {
+  return [...new Set(all.filter((one, i) => all.indexOf(one) !== i))];
+}
+
+const nameOf = (state: SceneState) => (state === 'absent' ? 'nothing' : `delivery ${state}`);

@@ -1,0 +1,157 @@
+/** Requests of the clients of a test: with time limits, and with what their failure says of the change that was asked for. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../src/errors.js';
+import type { FoundTile } from './observe.js';
+
+export const TOKEN = 'a token for writes';
+export const COLLECTION = 'scenes';
+
+/** A request without the answer that was wanted. */
+export class RequestFailed extends Error {
+  constructor(
+    message: string,
+    /** Undefined where nothing was answered. */
+    readonly status?: number,
+    readonly code?: string,
+  ) {
+    super(message);
+  }
+}
+
+interface Asked {
+  method?: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** ms. */
+  patience?: number;
+}
+
+export async function ask(url: string, path: string, asked: Asked = {}): Promise<Response> {
+  const { method = 'GET', body, headers = {}, patience = 15_000 } = asked;
+  const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+  const response = await fetch(url + path, {
+    method,
+    headers: { authorization: `Bearer ${TOKEN}`, ...type, ...headers },
+    body: body === undefined ? null : JSON.stringify(body),
+    signal: AbortSignal.timeout(patience),
+  }).catch((error: Error) => {
+    throw new RequestFailed(`${path}: ${messageOf(error.cause ?? error)}`);
+  });
+  if (response.ok) return response;
+  const text = await response.text().catch(() => '');
+  throw new RequestFailed(`${path}: ${response.status} ${text.slice(0, 300)}`, response.status, codeIn(text));
+}
+
+export async function askJson<T>(url: string, path: string, asked?: Asked): Promise<T> {
+  const response = await ask(url, path, asked);
+  return (await response.json().catch((error: Error) => {
+    throw new RequestFailed(`${path}: ${error.message}`);
+  })) as T;
+}
+
+function codeIn(text: string): string | undefined {
+  return /"code":\s*"(TW_[A-Z0-9_]+)"/.exec(text)?.[1];
+}
+
+interface Answer {
+  numberMatched: number;
+  partial?: boolean;
+  links: { rel: string; body?: { token?: string } }[];
+  features: { id: string; properties: { scene: string; version: string; datetime: string } }[];
+}
+
+export interface Found {
+  matched: number;
+  partial: boolean;
+  tiles: FoundTile[];
+}
+
+const FIELDS = {
+  include: ['properties.scene', 'properties.version', 'properties.datetime'],
+  exclude: ['assets', 'links'],
+};
+
+/** All tiles that a node finds, `limit` a page. */
+export async function findAll(url: string, limit = 10_000, patience = 15_000): Promise<Found> {
+  const found: Found = { matched: 0, partial: false, tiles: [] };
+  for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
+    const body = { collections: [COLLECTION], limit, fields: FIELDS, ...(token && { token }) };
+    const page = await askJson<Answer>(url, '/search', { method: 'POST', body, patience });
+    found.matched = page.numberMatched;
+    found.partial ||= page.partial === true;
+    for (const {
+      id,
+      properties: { scene, version, datetime },
+    } of page.features)
+      found.tiles.push({ id, scene, version, delivery: deliveryOf(datetime) });
+    token = page.links.find(({ rel }) => rel === 'next')?.body?.token;
+  }
+  return found;
+}
+
+/** Deliveries are told apart by the second of their date. */
+export const dateOf = (delivery: number) => `2024-06-01T10:00:${`${delivery}`.padStart(2, '0')}.000Z`;
+const deliveryOf = (date: string) => Number(date.slice(17, 19));
+
+interface Job {
+  jobID: string;
+  status: 'accepted' | 'running' | 'successful' | 'failed' | 'dismissed';
+  error?: { code: string; message: string };
+  results?: { failed?: { code?: string; message?: string; error?: unknown }[] };
+}
+
+/** Starts a job that ingests one scene; asked again with the same `key`, a node answers the same job. */
+export async function startIngest(
+  url: string,
+  scene: { id: string; path: string; delivery: number },
+  key: string,
+): Promise<string> {
+  const { id, path: href, delivery } = scene;
+  const body = { href, id, collection: COLLECTION, precision: 4, datetime: dateOf(delivery) };
+  const headers = { 'idempotency-key': key };
+  const { jobID } = await askJson<Job>(url, '/ingest', { method: 'POST', body, headers, patience: 5000 });
+  return jobID;
+}
+
+export type Outcome = { outcome: 'done' | 'refused' | 'unknown'; why?: string };
+
+/** Errors after which a change may have been made. */
+const UNKNOWN = ['TW_DHT_OUTCOME_UNKNOWN', 'TW_DHT_BEHIND'];
+
+/** What a job has come to; undefined while it works. */
+export async function outcomeOf(url: string, job: string): Promise<Outcome | undefined> {
+  const answer = await askJson<Job>(url, `/jobs/${job}`, { patience: 5000 });
+  if (answer.status === 'successful') return { outcome: 'done' };
+  if (answer.status !== 'failed' && answer.status !== 'dismissed') return undefined;
+  const why = JSON.stringify({ error: answer.error, results: answer.results });
+  return { outcome: isUnknown(why) ? 'unknown' : 'refused', why };
+}
+
+export const isUnknown = (why: string) => UNKNOWN.some((code) => why.includes(code));
+
+/** Deletes a scene. */
+export async function deleteScene(url: string, scene: string): Promise<Outcome> {
+  try {
+    await ask(url, `/collections/${COLLECTION}/scenes/${scene}`, { method: 'DELETE', patience: 45_000 });
+    return { outcome: 'done' };
+  } catch (error) {
+    if (!(error instanceof RequestFailed)) throw error;
+    const why = error.message;
+    const isRefused = error.status !== undefined && error.status !== 500 && !isUnknown(why);
+    return { outcome: isRefused ? 'refused' : 'unknown', why };
+  }
+}
+
+/** Waits until something is so. */
+export async function until(what: string, limit: number, is: () => Promise<boolean>): Promise<void> {
+  let last: unknown;
+  for (const begun = performance.now(); ; await sleep(100)) {
+    const isSo = await is().catch((error: unknown) => {
+      last = error;
+      return false;
+    });
+    if (isSo) return;
+    if (performance.now() - begun > limit)
+      throw new Error(`not within ${limit} ms: ${what}${last ? ` (${messageOf(last)})` : ''}`);
+  }
+}

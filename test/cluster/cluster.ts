@@ -1,0 +1,159 @@
+/** A cluster of real processes: nodes, etcd, and a folder as tile store that each node sees by a mount of its own. */
+import { mkdir, readFile, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { EtcdCluster } from '../support/etcd.js';
+import type { Cleanups } from './cleanups.js';
+import { askJson, TOKEN, until } from './client.js';
+import type { History } from './history.js';
+import type { Network, Place } from './network/network.js';
+import { Server } from './server.js';
+
+export interface TestNode {
+  /** A node whose disk was emptied is another one. */
+  name: string;
+  url: string;
+  data: string;
+  /** The store, as this node sees it: a link that may be taken away. */
+  mount: string;
+  server: Server;
+  place: Place;
+}
+
+export interface ClusterSettings {
+  folder: string;
+  /** Folder with the scenes. */
+  scenes: string;
+  network: Network;
+  history: History;
+  nodes: number;
+  etcdServers: number;
+}
+
+const NAME = 'test';
+const SECRET = 'what all nodes know';
+
+export class TestCluster {
+  /** Those that are to run at the end. */
+  readonly nodes: TestNode[] = [];
+  private made = 0;
+
+  private constructor(
+    readonly settings: ClusterSettings,
+    readonly etcd: EtcdCluster,
+    private readonly cleanups: Cleanups,
+  ) {}
+
+  static async start(settings: ClusterSettings, cleanups: Cleanups): Promise<TestCluster> {
+    const { folder, network, nodes, etcdServers } = settings;
+    await mkdir(join(folder, 'store'), { recursive: true });
+    const etcd = await EtcdCluster.start(cleanups, etcdServers, [], network.etcdHost);
+    const cluster = new TestCluster(settings, etcd, cleanups);
+    for (let i = 0; i < nodes; i++) await cluster.addNode();
+    return cluster;
+  }
+
+  get store(): string {
+    return join(this.settings.folder, 'store');
+  }
+
+  get etcdName(): string {
+    return NAME;
+  }
+
+  /** Starts one more node, with an empty disk. */
+  async addNode(): Promise<TestNode> {
+    const { network } = this.settings;
+    const name = `n${++this.made}`;
+    const place = await network.addNode(name, this.etcd.urls);
+    return this.launch(name, place);
+  }
+
+  /** The machine of a node that does not run starts with an empty disk: it is another node. */
+  async startEmpty(node: TestNode): Promise<TestNode> {
+    this.forget(node);
+    await rm(node.data, { recursive: true });
+    return this.launch(`${node.name}'`, node.place);
+  }
+
+  /** It is not to come back. */
+  forget(node: TestNode): void {
+    this.nodes.splice(this.nodes.indexOf(node), 1);
+  }
+
+  private async launch(name: string, place: Place): Promise<TestNode> {
+    const { folder, history, scenes } = this.settings;
+    const { host, port, advertised, wrapper, env, etcd } = place;
+    const data = join(folder, 'data', name);
+    const mount = join(folder, `mount-${name}`);
+    await mkdir(data, { recursive: true });
+    await symlink(this.store, mount);
+    const where = [
+      '--data',
+      data,
+      '--host',
+      host,
+      '--port',
+      `${port}`,
+      '--advertise',
+      advertised,
+      '--zone',
+      name,
+    ];
+    const shared = [
+      '--etcd',
+      etcd.join(),
+      '--store',
+      pathToFileURL(mount).href,
+      '--cluster-name',
+      NAME,
+      '--secret',
+      SECRET,
+    ];
+    const access = ['--token', TOKEN, '--rate-limit', '0', '--allow-folder', scenes];
+    const limits = ['--reserve', '0', '--cores', '1', '--memory', '200MB'];
+    const server = new Server({
+      args: ['serve', ...where, ...shared, ...access, ...limits],
+      env,
+      wrapper,
+      log: join(folder, `${name}.log`),
+    });
+    this.cleanups.after(() => server.stop('SIGKILL'));
+    const node: TestNode = { name, url: `http://${host}:${port}`, data, mount, server, place };
+    this.nodes.push(node);
+    server.start();
+    history.note(`${name} is started`);
+    return node;
+  }
+
+  /** Id of a node, as it has written it into its folder. */
+  async idOf({ data }: TestNode): Promise<string> {
+    return (JSON.parse(await readFile(join(data, 'node.json'), 'utf8')) as { id: string }).id;
+  }
+
+  /** Lets a node give all its slots away, and stops it for good. */
+  async drain(node: TestNode, limit: number): Promise<void> {
+    const { history } = this.settings;
+    const id = await this.idOf(node);
+    const other = () => this.nodes.filter((one) => one !== node && one.server.isRunning);
+    history.note(`${node.name} drains`);
+    await until(`a node lets ${node.name} drain`, limit, async () => {
+      for (const { url } of other()) {
+        await askJson(url, `/cluster/nodes/${id}/drain`, { method: 'POST', patience: 5000 });
+        return true;
+      }
+      return false;
+    });
+    await until(`${node.name} has no slots`, limit, async () => {
+      const [asked] = other();
+      const { nodes } = await askJson<{ nodes: { id: string; slots: number }[] }>(
+        asked!.url,
+        '/cluster/nodes',
+      );
+      return (nodes.find((one) => one.id === id)?.slots ?? 0) === 0;
+    });
+    history.note(`${node.name} has no slots and is stopped`);
+    this.forget(node);
+    await node.server.stop('SIGTERM');
+  }
+}

@@ -1,0 +1,13 @@
+import type { Fault } from './fault.js';
+
+export const etcdLeader: Fault = {
+  name: 'etcd-leader',
+  what: 'the leader of three etcd servers is killed, and started again later',
+  etcdServers: 3,
+  async begin({ etcd, settings }) {
+    const leader = await etcd.leader();
+    settings.history.note(`etcd server ${leader} is killed`);
+    etcd.kill(leader);
+    return () => etcd.allUp();
+  },
+};

@@ -1,0 +1,101 @@
+/** What clients did and saw while a pair ran. Times are ms since its start. */
+import { writeFile } from 'node:fs/promises';
+
+/** Number of the delivery that a scene is of, or that it is not there. */
+export type SceneState = number | 'absent';
+
+/**
+ * `refused`: nothing was changed. `unknown`: the change may have been made, or may be made still.
+ * Invariant of a history: a scene is written by one writer, which goes on with it only when its last write is done or refused.
+ */
+export interface Write {
+  kind: 'write';
+  scene: string;
+  /** What the scene is to be. */
+  to: SceneState;
+  node: string;
+  invoked: number;
+  /** Infinity while it is unknown. */
+  ended: number;
+  outcome: 'done' | 'refused' | 'unknown';
+  why?: string;
+}
+
+/** What one answer shows of a scene. `half`: it is neither absent nor one whole delivery. */
+export type Seen = SceneState | { half: string };
+
+/** An answer that should hold all tiles there are, in one page or in many. */
+export interface Read {
+  kind: 'read';
+  node: string;
+  invoked: number;
+  ended: number;
+  /** The answer says that it lacks slots. */
+  partial: boolean;
+  matched: number;
+  returned: number;
+  /** Ids that it has more than once. */
+  twice: string[];
+  scenes: Record<string, Seen>;
+}
+
+/** Bytes of a tile that a node or the store gave. */
+export interface TileRead {
+  kind: 'tile';
+  node: string;
+  tile: string;
+  group: string;
+  scene: string;
+  /** The delivery that the same node has shown just before. */
+  delivery: number;
+  invoked: number;
+  ended: number;
+  /** `away`: a part of the cluster is, and the answer says so. `wrong`: the bytes are those of no delivery. */
+  outcome: 'right' | 'gone' | 'away' | 'wrong' | 'failed';
+  why?: string;
+}
+
+/** A request of a reader that was not answered. */
+export interface Unanswered {
+  kind: 'unanswered';
+  node: string;
+  invoked: number;
+  ended: number;
+  why: string;
+}
+
+/** What the harness did. */
+export interface Note {
+  kind: 'note';
+  invoked: number;
+  text: string;
+}
+
+export type Event = Write | Read | TileRead | Unanswered | Note;
+
+export class History {
+  readonly events: Event[] = [];
+  private readonly began = performance.now();
+
+  now(): number {
+    return Math.round((performance.now() - this.began) * 10) / 10;
+  }
+
+  add<E extends Event>(event: E): E {
+    this.events.push(event);
+    return event;
+  }
+
+  note(text: string): void {
+    this.add({ kind: 'note', invoked: this.now(), text });
+  }
+
+  of<K extends Event['kind']>(kind: K): Extract<Event, { kind: K }>[] {
+    return this.events.filter((event): event is Extract<Event, { kind: K }> => event.kind === kind);
+  }
+
+  /** One JSON document a line. */
+  async save(path: string): Promise<void> {
+    await writeFile(path, this.events.map((event) => `${JSON.stringify(event)}\n`).join(''));
+  }
+}

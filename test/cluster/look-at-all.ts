@@ -1,0 +1,50 @@
+/** All that a healed cluster holds, read from every node and from the store. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { inLanes } from '../../src/storage/index.js';
+import type { Violation } from './checkers.js';
+import type { FoundTile } from './observe.js';
+import { readAll, readTile, type Setting } from './workload.js';
+
+/** So many items a page, so that a walk has several. */
+const PAGE = 17;
+/** Files that are fetched at once. */
+const LANES = 8;
+
+/** Reads it into the history, twice; what is wrong in the store is answered. */
+export async function lookAtAll(setting: Setting): Promise<Violation[]> {
+  const { cluster, deliveries } = setting;
+  const violations: Violation[] = [];
+  for (const [i, node] of cluster.nodes.entries()) {
+    const found = await readAll(setting, node);
+    await readAll(setting, node, PAGE);
+    if (!found) violations.push({ rule: 'healed', detail: `${node.name} does not answer`, events: [] });
+    const files = (found?.tiles ?? []).flatMap((tile) =>
+      deliveries.groups().map((group) => ({ tile, group })),
+    );
+    await inLanes(files, LANES, ({ tile, group }) => readTile(setting, node, tile, group, true));
+    if (i === 0)
+      for (const tile of found?.tiles ?? []) violations.push(...(await faultsInStore(setting, tile)));
+  }
+  return violations;
+}
+
+/** Whether the files of a tile are in the store, with the right bytes. */
+async function faultsInStore({ cluster, deliveries }: Setting, tile: FoundTile): Promise<Violation[]> {
+  const { id, version, delivery } = tile;
+  const violations: Violation[] = [];
+  const geocode = id.slice(id.lastIndexOf('_') + 2);
+  for (const group of deliveries.groups()) {
+    const name = join('tiles/geohash', geocode.slice(0, 3), geocode, id, version, `${group}.tif`);
+    const bytes = await readFile(join(cluster.store, name)).catch((error: Error) => error);
+    const isRight = !(bytes instanceof Error) && crc32(bytes) === deliveries.sumOf(id, group, delivery);
+    if (!isRight)
+      violations.push({
+        rule: 'right bytes',
+        detail: `${name} in the store: ${bytes instanceof Error ? bytes.message : 'other bytes'}`,
+        events: [],
+      });
+  }
+  return violations;
+}

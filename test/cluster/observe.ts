@@ -1,0 +1,53 @@
+/** What an answer to a search shows, scene by scene. */
+import type { Deliveries } from './deliveries.js';
+import type { Seen } from './history.js';
+
+export interface FoundTile {
+  id: string;
+  scene: string;
+  /** Of the tile's files: all tiles of a scene that is whole have one. */
+  version: string;
+  /** Number of the delivery, by its date. */
+  delivery: number;
+}
+
+/** Of every scene there is. A partial answer may lack tiles, but not mix deliveries. */
+export function observe(
+  tiles: FoundTile[],
+  deliveries: Pick<Deliveries, 'scenes' | 'tilesOf'>,
+  partial = false,
+): Record<string, Seen> {
+  const byScene = new Map<string, FoundTile[]>();
+  for (const tile of tiles) {
+    const known = byScene.get(tile.scene);
+    if (known) known.push(tile);
+    else byScene.set(tile.scene, [tile]);
+  }
+  const seen: Record<string, Seen> = {};
+  for (const scene of deliveries.scenes) seen[scene] = stateOf(byScene.get(scene) ?? []);
+  return seen;
+
+  function stateOf(found: FoundTile[]): Seen {
+    const [first] = found;
+    if (!first) return 'absent';
+    const versions = countBy(found, ({ version, delivery }) => `${delivery} (version ${version})`);
+    if (versions.size > 1)
+      return { half: `tiles of ${[...versions].map(([name, n]) => `delivery ${name}: ${n}`).join(', ')}` };
+    const wanted = deliveries.tilesOf(first.scene, first.delivery);
+    const ids = new Set(found.map(({ id }) => id));
+    const foreign = [...ids].filter((id) => !wanted.has(id));
+    const missing = [...wanted].filter((id) => !ids.has(id));
+    if (foreign.length > 0) return { half: `delivery ${first.delivery} has no ${foreign.join(', ')}` };
+    if (missing.length > 0 && !partial)
+      return {
+        half: `delivery ${first.delivery} lacks ${missing.length} of ${wanted.size}: ${missing.join(', ')}`,
+      };
+    return first.delivery;
+  }
+}
+
+function countBy<T>(all: T[], keyOf: (one: T) => string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const one of all) counts.set(keyOf(one), (counts.get(keyOf(one)) ?? 0) + 1);
+  return counts;
+}

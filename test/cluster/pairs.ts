@@ -1,0 +1,36 @@
+/** Which scenario goes with which fault. */
+import { type Fault, faults } from './faults/index.js';
+import { type Scenario, scenarios } from './scenarios/index.js';
+
+export interface Pair {
+  name: string;
+  scenario: Scenario;
+  fault: Fault;
+}
+
+export function pairOf(name: string): Pair | undefined {
+  const [first, second] = name.split('+');
+  const scenario = scenarios.find((one) => one.name === first);
+  const fault = faults.find((one) => one.name === second);
+  return scenario && fault && { name, scenario, fault };
+}
+
+export const allPairs: Pair[] = scenarios.flatMap((scenario) =>
+  faults.map((fault) => ({ name: `${scenario.name}+${fault.name}`, scenario, fault })),
+);
+
+/** Those of every run: each scenario and each fault is among them. */
+export const namedPairs: Pair[] = [
+  'leave+kill',
+  'replace-down+etcd-leader',
+  'drain+partition',
+  'steady+store-away',
+  'join+kill',
+  'empty-disk+store-hangs',
+  'steady+partition',
+  'replace-up+pause',
+  'steady+clock',
+  'join+slow-disk',
+  'restart+placement',
+  'steady+etcd-leader',
+].map((name) => pairOf(name)!);

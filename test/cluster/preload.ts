@@ -1,0 +1,114 @@
+/**
+ * Loaded into the server's process before its own code (`node --import`): disturbs the clock and the disk as the harness says over
+ * the process's channel. The server has no part in it. LevelDB writes past this, with its own system calls.
+ */
+import fs from 'node:fs';
+import fsPromises, { type FileHandle } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import net from 'node:net';
+import { isMainThread } from 'node:worker_threads';
+import { type Disturbance, SOURCE } from './disturbance.js';
+
+let disturbance: Disturbance = {};
+/** Ends the waits of a disk that hangs. */
+let wake: (() => void) | undefined;
+let changed = new Promise<void>((resolve) => {
+  wake = resolve;
+});
+
+if (isMainThread) {
+  process.on('message', (message) => {
+    disturbance = message as Disturbance;
+    wake?.();
+    changed = new Promise((resolve) => {
+      wake = resolve;
+    });
+  });
+  // The server may end when it is done.
+  process.channel?.unref();
+  disturbClock();
+  await disturbDisk();
+  nameSource(process.env[SOURCE]);
+}
+
+function disturbClock(): void {
+  const RealDate = Date;
+  const now = () => RealDate.now() + (disturbance.clock ?? 0);
+  globalThis.Date = new Proxy(RealDate, {
+    construct: (target, args, self) =>
+      Reflect.construct(target, args.length > 0 ? args : [now()], self) as object,
+    apply: () => new RealDate(now()).toString(),
+    get: (target, key, self) => (key === 'now' ? now : (Reflect.get(target, key, self) as unknown)),
+  });
+}
+
+/** Waits as the disk below a path does. */
+async function wait(path: unknown): Promise<void> {
+  for (;;) {
+    const { disk } = disturbance;
+    if (!disk || typeof path !== 'string' || !path.startsWith(disk.under)) return;
+    if (!disk.hangs) return new Promise((resolve) => setTimeout(resolve, disk.delay));
+    await changed;
+  }
+}
+
+async function disturbDisk(): Promise<void> {
+  const names = [
+    'access',
+    'mkdir',
+    'readdir',
+    'readFile',
+    'rename',
+    'rm',
+    'rmdir',
+    'stat',
+    'unlink',
+    'writeFile',
+  ] as const;
+  const all = fsPromises as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+  for (const name of names) {
+    const real = all[name]!;
+    all[name] = async (...args) => {
+      await wait(args[0]);
+      return real.apply(fsPromises, args);
+    };
+  }
+  const paths = new WeakMap<FileHandle, unknown>();
+  const realOpen = fsPromises.open;
+  fsPromises.open = async (...args) => {
+    await wait(args[0]);
+    const handle = await realOpen(...args);
+    paths.set(handle, args[0]);
+    return handle;
+  };
+  const probe = await realOpen(new URL(import.meta.url));
+  const handles = Object.getPrototypeOf(probe) as Record<string, (...args: unknown[]) => Promise<unknown>>;
+  await probe.close();
+  for (const name of ['read', 'write', 'writeFile', 'sync', 'datasync']) {
+    const real = handles[name]!;
+    handles[name] = async function (this: FileHandle, ...args) {
+      await wait(paths.get(this));
+      return real.apply(this, args);
+    };
+  }
+  // Streams open their files by this one.
+  const callbacks = fs as unknown as { open: (...args: unknown[]) => void };
+  const open = callbacks.open;
+  callbacks.open = (...args) => void wait(args[0]).then(() => open.apply(fs, args));
+  syncBuiltinESMExports();
+}
+
+/** On a network of loopback alone, who connects is told by the address that it comes from. */
+function nameSource(localAddress: string | undefined): void {
+  if (localAddress === undefined) return;
+  const prototype = net.Socket.prototype as unknown as { connect: (...args: unknown[]) => unknown };
+  const connect = prototype.connect;
+  prototype.connect = function (...args) {
+    // `net.connect` has put its arguments into a list; a caller of the method has not. They are copied, because an agent of
+    // HTTP finds its sockets again by the options that it has given.
+    const list = Array.isArray(args[0]) ? (args[0] as unknown[]) : args;
+    const [first] = list;
+    if (typeof first === 'object' && first !== null && 'port' in first) list[0] = { ...first, localAddress };
+    return connect.apply(this, args);
+  };
+}

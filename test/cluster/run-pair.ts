@@ -1,0 +1,127 @@
+/** One pair: a cluster is made, worked on, disturbed, healed and looked at. */
+import { mkdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../src/errors.js';
+import { check, type Violation } from './checkers.js';
+import { Checkpoints } from './checkpoints.js';
+import { Cleanups } from './cleanups.js';
+import { until } from './client.js';
+import { TestCluster, type TestNode } from './cluster.js';
+import type { Deliveries } from './deliveries.js';
+import { History } from './history.js';
+import { lookAtAll } from './look-at-all.js';
+import { type NetworkKind, openNetwork } from './network/open.js';
+import type { Pair } from './pairs.js';
+import { Random } from './random.js';
+import { faultsOfLog, faultsOfPlacement, untilSettled } from './settled.js';
+import { readAll, type Setting, Workload } from './workload.js';
+
+const NODES = 3;
+/** How long a cluster may take to begin, and to be whole again after the last fault, ms. */
+const START_LIMIT = 120_000;
+const HEAL_LIMIT = 120_000;
+
+export interface PairSettings {
+  pair: Pair;
+  seed: number;
+  /** For logs and data; what is in it is removed where all is well. */
+  folder: string;
+  deliveries: Deliveries;
+  scenes: string;
+  network: NetworkKind;
+}
+
+export interface PairResult {
+  violations: Violation[];
+  history: History;
+  /** Figures for the line that is printed. */
+  summary: string;
+}
+
+export async function runPair(settings: PairSettings): Promise<PairResult> {
+  const { pair, folder, deliveries, scenes } = settings;
+  const { scenario, fault } = pair;
+  const random = new Random(settings.seed).fork(pair.name);
+  const history = new History();
+  const cleanups = new Cleanups();
+  const violations: Violation[] = [];
+  let healSeconds = Number.NaN;
+  await mkdir(folder, { recursive: true });
+  try {
+    const network = await openNetwork(settings.network);
+    cleanups.after(() => network.close());
+    const { etcdServers = 1 } = fault;
+    const cluster = await TestCluster.start(
+      { folder, scenes, network, history, nodes: NODES, etcdServers },
+      cleanups,
+    );
+    await untilSettled(cluster, START_LIMIT);
+    const setting = { cluster, deliveries, history };
+    const workload = new Workload(setting, random.fork('workload'));
+    await workload.seed();
+    const checkpoints = random.chance(0.5) ? new Checkpoints(cluster, random.fork('checkpoints')) : undefined;
+    cleanups.after(() => checkpoints?.stop());
+    workload.start();
+    await sleep(random.between(500, 2000));
+
+    const [target, changing] = targets(cluster, random);
+    history.note(`${fault.name} begins at ${target.name}`);
+    const end = await fault.begin(cluster, target, random.fork('fault'));
+    await sleep(random.between(500, 3000));
+    history.note(`${scenario.name} begins at ${changing.name}`);
+    await scenario.begin(cluster, changing);
+    await sleep(random.between(4000, 9000));
+    history.note(`${fault.name} ends`);
+    await end();
+    await scenario.finish?.(cluster, changing);
+    await sleep(random.between(500, 2000));
+    await workload.stop();
+    await checkpoints?.stop();
+
+    const healing = history.now();
+    history.note('all is healed');
+    await untilSettled(cluster, HEAL_LIMIT);
+    await until('all jobs have ended', HEAL_LIMIT, async () => workload.isQuiet);
+    await until('all nodes answer alike', HEAL_LIMIT, () => answerAlike(setting));
+    healSeconds = (history.now() - healing) / 1000;
+    const healed = history.now();
+    violations.push(...(await lookAtAll(setting)));
+    violations.push(
+      ...(await faultsOfPlacement(cluster)),
+      ...(await faultsOfLog(cluster)),
+      ...check(history, healed),
+    );
+  } catch (error) {
+    violations.push({ rule: 'heals', detail: messageOf(error), events: [] });
+    violations.push(...check(history, Infinity));
+  } finally {
+    await cleanups.run();
+  }
+  return { violations, history, summary: summaryOf(history, healSeconds) };
+}
+
+/** Where the fault acts, and which node comes or goes: two, so that both happen. */
+function targets({ nodes }: TestCluster, random: Random): [target: TestNode, changing: TestNode] {
+  const target = random.pick(nodes);
+  return [target, random.pick(nodes.filter((node) => node !== target))];
+}
+
+/** Whether all nodes answer in full, and the same. */
+async function answerAlike(setting: Setting): Promise<boolean> {
+  const all = await Promise.all(setting.cluster.nodes.map((node) => readAll(setting, node)));
+  const texts = all.map((one) => (one && !one.read.partial ? JSON.stringify(one.read.scenes) : undefined));
+  return texts.every((text) => text !== undefined && text === texts[0]);
+}
+
+function summaryOf(history: History, healSeconds: number): string {
+  const writes = history.of('write');
+  const of = (wanted: string) => writes.filter(({ outcome }) => outcome === wanted).length;
+  const reads = history.of('read');
+  const partial = reads.filter((read) => read.partial).length;
+  const unanswered = history.of('unanswered').length;
+  return [
+    `writes ${of('done')} done, ${of('refused')} refused, ${of('unknown')} unknown`,
+    `reads ${reads.length - partial} whole, ${partial} partial, ${unanswered} unanswered`,
+    `healed in ${healSeconds.toFixed(1)} s`,
+  ].join('; ');
+}

@@ -1,0 +1,96 @@
+/** One server process, as a service manager keeps it: started again when it ends by itself. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { MAIN } from '../support/command.js';
+import type { Disturbance } from './disturbance.js';
+
+const PRELOAD = new URL('preload.js', import.meta.url).href;
+const AGAIN = 1000;
+
+/** None outlives the harness. */
+const children = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+export interface ServerOptions {
+  args: string[];
+  env: Record<string, string>;
+  wrapper: string[];
+  /** File to which its output is appended. */
+  log: string;
+}
+
+export class Server {
+  private child: ChildProcess | undefined;
+  private wanted = false;
+  private again: NodeJS.Timeout | undefined;
+  private disturbance: Disturbance = {};
+  /** How often it has ended by itself. */
+  ends = 0;
+
+  constructor(private readonly options: ServerOptions) {}
+
+  get isRunning(): boolean {
+    return this.child !== undefined;
+  }
+
+  start(): void {
+    this.wanted = true;
+    const { args, env, wrapper, log } = this.options;
+    const command = [
+      ...wrapper,
+      process.execPath,
+      '--enable-source-maps',
+      '--import',
+      PRELOAD,
+      MAIN,
+      ...args,
+    ];
+    const output = openSync(log, 'a');
+    const child = spawn(command[0]!, command.slice(1), {
+      stdio: ['ignore', output, output, 'ipc'],
+      env: { ...process.env, ...env },
+    });
+    closeSync(output);
+    // What is sent to a process that has just ended is of no use.
+    child.on('error', () => undefined);
+    children.add(child);
+    child.once('exit', () => {
+      children.delete(child);
+      if (this.child === child) this.child = undefined;
+      if (!this.wanted) return;
+      this.ends++;
+      this.again = setTimeout(() => this.start(), AGAIN);
+    });
+    this.child = child;
+    child.send(this.disturbance, () => undefined);
+  }
+
+  /** Ends it for now: SIGKILL at once, or SIGTERM, so that it may close. */
+  async stop(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    this.wanted = false;
+    clearTimeout(this.again);
+    const { child } = this;
+    if (!child) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill(signal);
+    const late = setTimeout(() => child.kill('SIGKILL'), 30_000);
+    await ended;
+    clearTimeout(late);
+  }
+
+  /** It hangs. */
+  pause(): void {
+    this.child?.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.child?.kill('SIGCONT');
+  }
+
+  disturb(disturbance: Disturbance): void {
+    this.disturbance = disturbance;
+    this.child?.send(disturbance, () => undefined);
+  }
+}

@@ -1,0 +1,216 @@
+/** Writers and readers that work through random nodes while the cluster is disturbed. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { crc32 } from 'node:zlib';
+import { messageOf } from '../../src/errors.js';
+import { ask, deleteScene, findAll, type Outcome, outcomeOf, RequestFailed, startIngest } from './client.js';
+import type { TestCluster, TestNode } from './cluster.js';
+import { DELIVERIES, type Deliveries } from './deliveries.js';
+import type { History, Read, SceneState, TileRead, Write } from './history.js';
+import { type FoundTile, observe } from './observe.js';
+import type { Random } from './random.js';
+
+const WRITERS = 3;
+const READERS = 3;
+/** Between two requests of one reader, ms. */
+const PAUSE = 60;
+/** How long a writer waits for one change before it goes on with other scenes, ms. */
+const PATIENCE = 10_000;
+const DELETES = 0.2;
+
+export interface Setting {
+  cluster: TestCluster;
+  deliveries: Deliveries;
+  history: History;
+}
+
+/**
+ * Invariant: a scene whose last change is of unknown outcome is not changed again until that is known, so what may come later is the
+ * last change of its scene.
+ */
+export class Workload {
+  private readonly stopping = new AbortController();
+  private readonly loops: Promise<void>[] = [];
+  private readonly open = new Set<Promise<void>>();
+  private readonly busy = new Set<string>();
+  /** Scenes that are there, as their writers know. */
+  private readonly there = new Set<string>();
+
+  constructor(
+    private readonly setting: Setting,
+    private readonly random: Random,
+  ) {}
+
+  /** Writes the first delivery of some scenes. */
+  async seed(): Promise<void> {
+    const { scenes } = this.setting.deliveries;
+    const nodes = this.setting.cluster.nodes;
+    // The first one makes the collection.
+    for (const [i, scene] of scenes.slice(0, scenes.length / 2).entries())
+      await this.write(scene, 0, nodes[i % nodes.length]!, 60_000);
+  }
+
+  start(): void {
+    const { scenes } = this.setting.deliveries;
+    for (let w = 0; w < WRITERS; w++)
+      this.loops.push(
+        this.writeOn(
+          scenes.filter((_, i) => i % WRITERS === w),
+          this.random.fork(`writer ${w}`),
+        ),
+      );
+    for (let r = 0; r < READERS; r++) this.loops.push(this.readOn(this.random.fork(`reader ${r}`)));
+  }
+
+  /** Ends the loops. Changes whose outcome is not known yet are still asked after. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await Promise.all(this.loops);
+  }
+
+  /** Whether the outcome of all changes is known, but for those of nodes that are gone for good. */
+  get isQuiet(): boolean {
+    return this.open.size === 0;
+  }
+
+  private async writeOn(scenes: string[], random: Random): Promise<void> {
+    const { cluster } = this.setting;
+    while (!this.stopping.signal.aborted) {
+      const free = scenes.filter((scene) => !this.busy.has(scene));
+      if (free.length > 0) {
+        const scene = random.pick(free);
+        const isDelete = random.chance(DELETES) && this.there.has(scene);
+        const to = isDelete ? 'absent' : random.below(DELIVERIES);
+        await this.write(scene, to, random.pick(cluster.nodes), PATIENCE);
+      }
+      await this.rest(random.between(PAUSE, 3 * PAUSE));
+    }
+  }
+
+  /** One change. Resolves when its outcome is known, or later than `patience` ms; then it is still waited for. */
+  private async write(scene: string, to: SceneState, node: TestNode, patience: number): Promise<void> {
+    const { history } = this.setting;
+    const write: Write = {
+      ...{ kind: 'write', scene, to, node: node.name, invoked: history.now() },
+      ...{ ended: Infinity, outcome: 'unknown' },
+    };
+    history.add(write);
+    this.busy.add(scene);
+    const work = (to === 'absent' ? this.delete(write, node) : this.ingest(write, to, node)).then(() => {
+      this.open.delete(work);
+      if (write.outcome !== 'unknown') this.busy.delete(scene);
+    });
+    this.open.add(work);
+    await Promise.race([work, sleep(patience, undefined, { ref: false })]);
+  }
+
+  private async delete(write: Write, node: TestNode): Promise<void> {
+    this.end(write, await deleteScene(node.url, write.scene));
+  }
+
+  /** Asks again and again, with one key, until it is known which job does it and what has come of that. */
+  private async ingest(write: Write, delivery: number, node: TestNode): Promise<void> {
+    const { scene } = write;
+    const { cluster } = this.setting;
+    const { url } = node;
+    const path = this.setting.deliveries.pathOf(scene, delivery);
+    const key = randomUUID();
+    let job: string | undefined;
+    for (; cluster.nodes.includes(node); await sleep(100))
+      try {
+        job ??= await startIngest(url, { id: scene, path, delivery }, key);
+        const ended = await outcomeOf(url, job);
+        if (ended) return this.end(write, ended);
+      } catch (error) {
+        if (!(error instanceof RequestFailed)) throw error;
+        write.why = error.message;
+        // A node that does not know its job has lost its disk, and so has the one that is to come.
+        const isGone = error.status === 404;
+        const isRefused = job === undefined && error.status !== undefined && error.status < 500;
+        if (isRefused) return this.end(write, { outcome: 'refused', why: error.message });
+        if (isGone) return;
+      }
+  }
+
+  private end(write: Write, { outcome, why }: Outcome): void {
+    write.outcome = outcome;
+    if (why !== undefined) write.why = why;
+    else delete write.why;
+    if (outcome !== 'unknown') write.ended = this.setting.history.now();
+    if (outcome !== 'done') return;
+    if (write.to === 'absent') this.there.delete(write.scene);
+    else this.there.add(write.scene);
+  }
+
+  private async readOn(random: Random): Promise<void> {
+    const { cluster } = this.setting;
+    while (!this.stopping.signal.aborted) {
+      const node = random.pick(cluster.nodes);
+      const found = await readAll(this.setting, node);
+      const tile =
+        found && found.tiles.length > 0 && random.chance(0.5) ? random.pick(found.tiles) : undefined;
+      if (tile) await readTile(this.setting, node, tile, random.pick(this.setting.deliveries.groups()));
+      await this.rest(PAUSE);
+    }
+  }
+
+  private rest(ms: number): Promise<void> {
+    // It is rejected at the end, which the loops see.
+    return sleep(ms, undefined, { signal: this.stopping.signal }).catch(() => undefined);
+  }
+}
+
+/** One search for everything, recorded; undefined where it is not answered. */
+export async function readAll({ deliveries, history }: Setting, node: TestNode, limit?: number) {
+  const invoked = history.now();
+  try {
+    const found = await findAll(node.url, limit);
+    const ids = found.tiles.map(({ id }) => id);
+    const read: Read = {
+      ...{ kind: 'read', node: node.name, invoked, ended: history.now() },
+      ...{ partial: found.partial, matched: found.matched, returned: ids.length },
+      twice: [...new Set(ids.filter((id, i) => ids.indexOf(id) !== i))],
+      scenes: observe(found.tiles, deliveries, found.partial),
+    };
+    history.add(read);
+    return { tiles: found.tiles, read };
+  } catch (error) {
+    if (!(error instanceof RequestFailed)) throw error;
+    history.add({ kind: 'unanswered', node: node.name, invoked, ended: history.now(), why: error.message });
+    return undefined;
+  }
+}
+
+/** One file of a tile that a node has found; `isLast` where no other delivery may come meanwhile. */
+export async function readTile(
+  { deliveries, history }: Setting,
+  node: TestNode,
+  { id: tile, scene, delivery }: FoundTile,
+  group: string,
+  isLast = false,
+): Promise<void> {
+  const read: TileRead = {
+    ...{ kind: 'tile', node: node.name, tile, group, scene, delivery, invoked: history.now() },
+    ...{ ended: 0, outcome: 'right' },
+  };
+  try {
+    const bytes = await (await ask(node.url, `/tiles/${tile}/${group}.tif`))
+      .arrayBuffer()
+      .catch((error: Error) => {
+        throw new RequestFailed(messageOf(error.cause ?? error));
+      });
+    const sum = crc32(Buffer.from(bytes));
+    const allowed = isLast ? [delivery] : [...Array(DELIVERIES).keys()];
+    if (!allowed.some((one) => deliveries.sumOf(tile, group, one) === sum)) {
+      read.outcome = 'wrong';
+      read.why = `its CRC-32 is ${sum}`;
+    }
+  } catch (error) {
+    if (!(error instanceof RequestFailed)) throw error;
+    const { status, message } = error;
+    read.outcome = status === 404 ? 'gone' : status === 500 ? 'failed' : 'away';
+    read.why = message;
+  }
+  read.ended = history.now();
+  history.add(read);
+}

@@ -1,0 +1,74 @@
+/** Servers of a cluster as an operator starts them. */
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { start, tilewright } from '../support/command.js';
+import type { EtcdCluster } from '../support/etcd.js';
+
+const SECRET = 'what all nodes know';
+const PATIENCE = 60_000;
+
+export interface Server {
+  url: string;
+  process: ChildProcess;
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' ? address!.port : 0;
+}
+
+/** The store of a cluster whose nodes have their folders in `folder`; `<folder>/store` must be there. */
+export const storeOf = (folder: string) => pathToFileURL(join(folder, 'store')).href;
+
+export function serve(
+  t: TestContext,
+  folder: string,
+  port: number,
+  etcd: EtcdCluster,
+  more: string[] = [],
+): Server {
+  const place = ['--data', join(folder, `node-${port}`), '--port', `${port}`, '--zone', `${port}`];
+  const cluster = ['--etcd', etcd.urls.join(), '--store', storeOf(folder), '--secret', SECRET];
+  const limits = ['--allow-folder', folder, '--reserve', '0', '--cores', '1'];
+  const process = start(['serve', ...place, ...cluster, ...limits, ...more]);
+  // A pipe that nobody reads would stop the server when it is full.
+  process.stdout?.resume();
+  process.stderr?.resume();
+  t.after(() => ended(process, 'SIGKILL'));
+  return { url: `http://127.0.0.1:${port}`, process };
+}
+
+export async function ended(process: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (process.exitCode !== null || process.signalCode !== null) return;
+  const closed = once(process, 'close');
+  process.kill(signal);
+  await closed;
+}
+
+export async function until(what: string, is: () => Promise<boolean>): Promise<void> {
+  for (const begun = performance.now(); !(await is().catch(() => false)); await sleep(100))
+    assert.ok(performance.now() - begun < PATIENCE, `${what} within ${PATIENCE} ms`);
+}
+
+export async function get<T>({ url }: Server, path: string): Promise<T> {
+  const answer = await fetch(url + path);
+  assert.equal(answer.status, 200, `${path}: ${answer.status}`);
+  return (await answer.json()) as T;
+}
+
+/** What a command prints with `--format json`. */
+export async function json<T>(...args: string[]): Promise<T> {
+  const { code, stdout, stderr } = await tilewright(...args, '--format', 'json');
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout) as T;
+}

@@ -1,0 +1,213 @@
+/** A sweep at any moment removes nothing that is or becomes visible, and in the end nothing is left that nothing needs. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { readManifest, writeCheckpoint } from '../../src/dht/checkpoint.js';
+import { CommitLog } from '../../src/dht/commit-log.js';
+import { SLOTS } from '../../src/dht/slots.js';
+import { sweepStore } from '../../src/dht/sweep.js';
+import type { ObjectStore } from '../../src/storage/index.js';
+import {
+  bytesOf,
+  COLLECTION,
+  cellsOf,
+  stageTile,
+  writeDerived,
+  writeScene,
+} from '../storage/sample-scenes.js';
+import { type RunningMember, startMember, until } from './members.js';
+import { type SharedPlace, sharedPlace } from './shared-place.js';
+
+async function names(objects: ObjectStore, prefix = ''): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { name } of objects.list(prefix)) found.push(name);
+  return found;
+}
+
+/** The same store, but that something happens before each object is written. */
+function withHook(objects: ObjectStore, before: (name: string) => Promise<void>): ObjectStore {
+  return new Proxy(objects, {
+    get(target, key) {
+      if (key === 'put')
+        return async (...args: Parameters<ObjectStore['put']>) => {
+          await before(args[0]);
+          return target.put(...args);
+        };
+      const value = Reflect.get(target, key) as unknown;
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+/** Every file of every tile that a node has is in the store, as it was written. */
+async function assertWhole(
+  { objects }: SharedPlace,
+  { storage, cluster }: RunningMember,
+): Promise<Set<string>> {
+  await cluster.replica.catchUp();
+  const files = new Set<string>();
+  const { ids } = storage.index.query({});
+  for (const tile of await storage.getTiles(ids))
+    for (const { name, crc32 } of tile.groups) {
+      const path = `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}/${tile.version}/${name}.tif`;
+      await objects.get(path, { crc32 });
+      files.add(path);
+    }
+  for await (const model of storage.models())
+    for (const { name, crc32 } of model.files) {
+      const path = `models/${model.model}/${model.collection}/${model.grid}/${model.geocode}/${model.version}/${name}`;
+      await objects.get(path, { crc32 });
+      files.add(path);
+    }
+  return files;
+}
+
+const sweepOf = ({ cluster }: RunningMember, keep = 0) => cluster.sweep({ keep, every: 0 });
+
+/** Writes a scene up to some point, and goes away like a process that is killed: nothing is undone, and its claim ends. */
+async function killedWrite(
+  { storage }: RunningMember,
+  scene: string,
+  n: number,
+  stage: 'stored' | 'staged',
+): Promise<void> {
+  const cells = cellsOf(n);
+  const write = await storage.beginScene(COLLECTION, scene, cells);
+  for (const geocode of cells) await stageTile(write, n, geocode);
+  if (stage === 'stored') await write.publish(cells);
+  await write.abort();
+}
+
+test('whatever is written, replaced, deleted and given up, with sweeps between all steps', async (t) => {
+  const step = fc.record({
+    kind: fc.constantFrom('scene', 'scene', 'derived', 'delete', 'killed', 'model', 'checkpoint'),
+    scene: fc.nat(2),
+    n: fc.nat(300),
+    sweepAt: fc.nat(12),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 9 }), async (steps) => {
+      const where = await sharedPlace(t);
+      let countdown = -1;
+      let sweeping = false;
+      let sweeper: RunningMember | undefined;
+      const objects = withHook(where.objects, async () => {
+        if (sweeping || countdown-- !== 0) return;
+        sweeping = true;
+        await sweepOf(sweeper!);
+        sweeping = false;
+      });
+      const a = await startMember({ ...where, objects }, 'a');
+      sweeper = a;
+      await writeScene(a.storage, 'scene-0', 1);
+      for (const { kind, scene, n, sweepAt } of steps) {
+        countdown = sweepAt;
+        if (kind === 'scene') await writeScene(a.storage, `scene-${scene}`, n);
+        if (kind === 'derived') await writeDerived(a.storage, n);
+        if (kind === 'delete' && (await a.storage.getScene(COLLECTION.id, `scene-${scene}`)))
+          await a.storage.deleteScene(COLLECTION.id, `scene-${scene}`);
+        if (kind === 'killed') await killedWrite(a, `scene-${scene}`, n, n % 2 ? 'stored' : 'staged');
+        if (kind === 'model') await putModel(a, n);
+        if (kind === 'checkpoint') await writeCheckpoint(contextOf(where, a));
+        countdown = -1;
+        await assertWhole(where, a);
+        await sweepOf(a);
+        await assertWhole(where, a);
+      }
+      await assertTidy(where, a);
+      await a.stop();
+      // All of it can be read anew.
+      const b = await startMember(where, 'b');
+      await until('b owns all', () => b.cluster.replica.slots.length === SLOTS);
+      assert.deepEqual(
+        await assertWhole(where, b),
+        new Set([...(await names(where.objects, 'tiles/')), ...(await names(where.objects, 'models/'))]),
+      );
+      await b.stop();
+    }),
+    { seed: 42, numRuns: 8 },
+  );
+});
+
+const contextOf = (
+  { coordination, objects }: SharedPlace,
+  { cluster: { prefixLengths } }: RunningMember,
+) => ({
+  log: new CommitLog(coordination),
+  objects,
+  prefixLengths,
+});
+
+async function putModel({ storage }: RunningMember, n: number): Promise<void> {
+  const { id: collection, grid } = COLLECTION;
+  const place = { model: `m${n % 2}`, collection, grid, geocode: cellsOf(n)[0]!, version: `v00000${n}` };
+  await storage.putModel({ ...place, card: {} } as never, { 'weights.bin': bytesOf(n, 'w', 'w') });
+}
+
+/** With nothing at work, only what is named is left: files of records, the newest checkpoint, and the log after it. */
+async function assertTidy(where: SharedPlace, node: RunningMember): Promise<void> {
+  await sweepOf(node);
+  await sweepOf(node);
+  const files = await assertWhole(where, node);
+  const { objects, coordination } = where;
+  assert.deepEqual(
+    new Set([...(await names(objects, 'tiles/')), ...(await names(objects, 'models/'))]),
+    files,
+  );
+  const checkpoint = await new CommitLog(coordination).readCheckpoint();
+  const parts = (await readManifest(objects, checkpoint)).filter((part) => part !== null);
+  assert.deepEqual((await names(objects, 'catalogue/parts/')).sort(), parts.sort());
+  assert.deepEqual(await names(objects, 'catalogue/manifests/'), [checkpoint!.manifest]);
+  assert.deepEqual(await names(objects, 'catalogue/log/'), []);
+  assert.deepEqual(await names(objects, 'catalogue/segments/'), []);
+  assert.equal((await names(objects, 'catalogue/sweeps/')).length, 1);
+}
+
+test('several nodes write and sweep at the same time', async (t) => {
+  const where = await sharedPlace(t);
+  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startMember(where, id)));
+  let isDone = false;
+  const sweeps = (async () => {
+    for (let i = 0; !isDone; i++) await sweepOf(nodes[i % 3]!, 86_400_000);
+  })();
+  await writeScene(nodes[0]!.storage, 'scene-0', 1);
+  for (let round = 1; round <= 4; round++)
+    await Promise.all([
+      ...nodes.map((node, i) => writeScene(node.storage, `scene-${1 + i}`, 10 * round + i)),
+      writeDerived(nodes[round % 3]!.storage, round),
+      killedWrite(nodes[round % 3]!, 'scene-9', round, 'stored').catch((error) => {
+        assert.equal(error.code, 'TW_DHT_CLAIMED');
+      }),
+    ]);
+  isDone = true;
+  await sweeps;
+  for (const node of nodes) await assertWhole(where, node);
+  const before = await names(where.objects, 'tiles/');
+  // Former versions of the last day are there still; given up ones are not.
+  assert.ok(!before.some((name) => name.includes('_scene-9_')));
+  assert.ok(before.length > (await nodes[0]!.storage.stats()).tiles * 2);
+  for (const node of nodes) assert.deepEqual(node.failures, []);
+});
+
+test('a sweep is refused where the log is behind the store, or the store is of another cluster', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await startMember(where, 'a');
+  await writeScene(a.storage, 's', 7);
+  const { cluster, coordination, log, objects, prefixLengths } = {
+    cluster: a.cluster.id,
+    ...where,
+    ...contextOf(where, a),
+  };
+  const context = { cluster, coordination, log, objects, prefixLengths, keep: 0, every: 0 };
+  await assert.rejects(sweepStore({ ...context, cluster: 'other' }), { code: 'TW_DHT_OTHER_CLUSTER' });
+  const empty = await sharedPlace(t);
+  const behind = { ...context, coordination: empty.coordination, log: new CommitLog(empty.coordination) };
+  await assert.rejects(sweepStore(behind), { code: 'TW_DHT_LOG_BEHIND_STORE' });
+  await sweepStore(context);
+  await assert.rejects(
+    sweepStore(behind),
+    { code: 'TW_DHT_LOG_BEHIND_STORE' },
+    'also where the copies are gone',
+  );
+  assert.equal(await sweepStore({ ...context, every: 60_000 }), undefined, 'not again so soon');
+});
