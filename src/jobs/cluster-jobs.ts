@@ -334,7 +334,8 @@ export class ClusterJobs implements JobBoard, JobsView {
       const late = present.has(home) ? -1 : away(home);
       try {
         if (home === this.home) await this.pickUp(stored);
-        else if (late >= 0) await this.takeOver(stored, late);
+        // What is left of its work here ends first, where this node had it before.
+        else if (late >= 0 && !this.jobs.isLive(job.id)) await this.takeOver(stored, late);
       } catch (error) {
         // The other jobs are not to wait for it.
         this.options.onFailure(error);

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { noEtcd } from '../support/etcd.js';
+import { writeTestScene } from '../support/scenes.js';
 import {
+  DATES,
   get,
   type Item,
   itemsOf,
@@ -86,6 +88,21 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
       );
       assert.deepEqual([again.tiles, again.unchanged], [0, expected.tiles]);
     }
+  });
+
+  await t.test('coalesce takes what lies in other slots', async () => {
+    const path = join(folder, 'coarse.tif');
+    const href = await writeTestScene(path, { width: 400, height: 60, pixel: 500, x: 490_000 });
+    const scene = { href, datetime: DATES[0], ...OPTIONS, collection: 'coarse', precision: 3 };
+    await resultsOf(a, await startJob(a, 'ingest', scene));
+    await alone(single, '/ingest', scene);
+    const inputs = { to: 'test', filter: { collections: ['coarse'] } };
+    const results = await resultsOf<{ tiles: number }>(c, await startJob(b, 'coalesce', inputs));
+    const expected = await alone<{ tiles: number }>(single, '/processes/coalesce/execution', { inputs });
+    assert.ok(expected.tiles > 0);
+    assert.equal(results.tiles, expected.tiles);
+    const wanted = await asked('source=coalesced')();
+    assert.deepEqual(figuresOf(await itemsOf(b, 'source=coalesced')), figuresOf(wanted));
   });
 
   await t.test('events of a job come through any node', async () => {

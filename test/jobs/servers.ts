@@ -50,10 +50,10 @@ export class Servers {
 
   /** Starts a node, also once more after it was killed. */
   serve(port: number): Server {
-    const { folder, etcd } = this;
+    const { folder } = this;
     const store = pathToFileURL(join(folder, 'store')).href;
     const place = ['--data', join(folder, `node-${port}`), '--port', `${port}`, '--zone', `${port}`];
-    const cluster = ['--etcd', etcd.urls.join(), '--store', store, '--secret', 'shared', '--grace', '4'];
+    const cluster = ['--etcd', this.etcd.urls.join(), '--store', store, '--secret', 'shared', '--grace', '4'];
     const rest = ['--allow-folder', folder, '--reserve', '0', '--cores', '1'];
     const process = start(['serve', ...place, ...cluster, ...rest]);
     // A pipe that nobody reads would stop the server when it is full.
@@ -164,7 +164,7 @@ export async function itemsOf(server: Server, query: string): Promise<Item[]> {
 
 /** Far enough from each other to be in several slots. */
 const PLACES = [0, 60_000, 120_000];
-const DATES = ['2024-06-01T10:00:00Z', '2024-06-04T10:00:00Z'];
+export const DATES = ['2024-06-01T10:00:00Z', '2024-06-04T10:00:00Z'];
 
 export interface Models {
   models: { id: string; geocode: string; metrics: object }[];
