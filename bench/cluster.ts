@@ -28,14 +28,18 @@ import type { Tiles } from './tile-rows.js';
 
 const NAMES = ['node-a', 'node-b', 'node-c'];
 const OWNERS = 2;
-/** Of which each of three nodes holds two thirds. */
-const ROWS = 160_000;
+/** Of which each of four nodes holds half. */
+const ROWS = 200_000;
 const BATCH = 5000;
 
 /** Each has a place of its own: another etcd, store and folders. */
 type Part = (place: Place, options: BenchOptions) => Promise<BenchResult[]>;
 
-export async function benchCluster(options: BenchOptions): Promise<BenchResult[]> {
+export async function benchCluster({ log, ...rest }: BenchOptions): Promise<BenchResult[]> {
+  const begun = performance.now();
+  const options = { ...rest, log: (line: string) => log(`${seconds(begun)} ${line}`) };
+  // Each server ends with this process.
+  process.setMaxListeners(100);
   if (!isInstalled('etcd')) throw new Error('etcd is not on PATH');
   const results: BenchResult[] = [];
   const only = process.env.TILEWRIGHT_BENCH_ONLY?.split(',');
@@ -65,8 +69,10 @@ async function ingest(place: Place, { short, log }: BenchOptions): Promise<Bench
     await settled(nodes, OWNERS);
     await ready(single);
     const pidOf = ({ child }: Server) => child.pid!;
-    const cluster = { servers: nodes, pids: [...nodes.map(pidOf), ...place.etcd.pids] };
-    return await measureIngests(cluster, { servers: [single], pids: [pidOf(single)] }, { short, log });
+    const etcd = place.etcd.pids;
+    const cluster = { servers: nodes, pids: [...nodes.map(pidOf), ...etcd], etcd };
+    const alone = { servers: [single], pids: [pidOf(single)], etcd: [] };
+    return await measureIngests(cluster, alone, { short, log });
   } finally {
     await Promise.all([...nodes, single].map(({ child }) => stop(child)));
   }
@@ -80,6 +86,7 @@ async function reads(place: Place, { short, rows, log }: BenchOptions): Promise<
   let nodes = await startNodes(place);
   try {
     await settled(nodes, OWNERS);
+    log('all servers run');
     await withWriter(place, async (writer) => {
       await seed(writer, tiles);
       await writer.checkpoint();
@@ -101,9 +108,9 @@ async function reads(place: Place, { short, rows, log }: BenchOptions): Promise<
     const back = await startNode(place, NAMES[2]!, 1);
     nodes = [nodes[0]!, nodes[1]!, back];
     await settled(nodes, OWNERS);
-    log('a node loses its disk');
-    const empty = await measureEmptyDisk(place, { name: NAMES[2]!, node: back, tiles: total });
-    nodes[2] = empty.node;
+    log('it is back; another joins');
+    const empty = await measureEmptyDisk(place, 'node-d', total);
+    nodes.push(empty.node);
     return [...results, ...empty.results];
   } finally {
     await Promise.all([...nodes, single].map(({ child }) => stop(child)));
@@ -111,6 +118,8 @@ async function reads(place: Place, { short, rows, log }: BenchOptions): Promise<
 }
 
 const PARTS: Record<string, Part> = { files, commits, ingest, reads };
+
+const seconds = (since: number) => `${((performance.now() - since) / 1e3).toFixed(0)} s:`;
 
 const startNodes = (place: Place) => Promise.all(NAMES.map((name) => startNode(place, name, 1)));
 

@@ -2,7 +2,13 @@
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
-import { type ClusterConfig, localOwners, type OpenCluster, openCluster } from './dht/index.js';
+import {
+  type ClusterConfig,
+  folderOfCluster,
+  localOwners,
+  type OpenCluster,
+  openCluster,
+} from './dht/index.js';
 import { messageOf } from './errors.js';
 import { Imagery } from './imagery/index.js';
 import { IngestWorkers, ingestProcess } from './ingest/index.js';
@@ -70,6 +76,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const { token, readToken, rateLimit, maxUpload = MAX_UPLOAD } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data, { reserve, cache });
+  if (!config.cluster) await requireAlone(storage);
   const cluster = config.cluster && (await joinCluster(storage, config.cluster));
   const owners = cluster?.owners ?? localOwners(storage.index);
   const finder = new TileFinder(storage, owners);
@@ -83,7 +90,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     coalesceProcess(wrangle),
     tensorProcess(wrangle),
     trainProcess({ storage, cores }),
-    verifyProcess(storage),
+    verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const together =
     cluster &&
@@ -147,6 +154,14 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
 /** Of what goes wrong in the background, and is tried again. */
 function warn(error: unknown): void {
   process.emitWarning(`cluster: ${messageOf(error)}`);
+}
+
+/** Throws TW_DHT_FOLDER_OF_CLUSTER. */
+async function requireAlone(storage: Storage): Promise<void> {
+  const replica = await storage.replica();
+  if (!replica) return;
+  await storage.close();
+  throw folderOfCluster(storage.dir, replica.cluster);
 }
 
 async function joinCluster(

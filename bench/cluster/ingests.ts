@@ -14,6 +14,8 @@ interface Side {
   servers: Server[];
   /** Its own, with all that they start. */
   pids: number[];
+  /** Those of etcd among them. */
+  etcd: number[];
 }
 
 /** Both sides in turn, until all scenes are acknowledged. */
@@ -26,15 +28,18 @@ export async function measureIngests(
   const sides = [cluster, single];
   const walls: number[][] = [[], []];
   const cpus: number[][] = [[], []];
+  const etcds: number[] = [];
   // The first scene starts the workers.
   for (const side of sides) await ingest(side.servers, path, 'warm', side.servers.length);
   for (let round = 0; round < (short ? 1 : 5); round++)
-    for (const [i, { servers, pids }] of sides.entries()) {
+    for (const [i, { servers, pids, etcd }] of sides.entries()) {
       const cpu = treeCpuSeconds(pids);
+      const etcdCpu = treeCpuSeconds(etcd);
       const begun = performance.now();
       await ingest(servers, path, `round-${round}`, SCENES);
       walls[i]!.push((performance.now() - begun) / 1e3);
       cpus[i]!.push(treeCpuSeconds(pids) - cpu);
+      if (i === 0) etcds.push(treeCpuSeconds(etcd) - etcdCpu);
     }
   const [ours, theirs] = walls.map(median) as [number, number];
   const [ourCpu, theirCpu] = cpus.map(median) as [number, number];
@@ -43,6 +48,7 @@ export async function measureIngests(
   return [
     result(title, 'scenes/s', SCENES / ours, { [peer]: SCENES / theirs, mark: (MARK * SCENES) / theirs }),
     result(`${title}: CPU of all servers`, 's a scene', ourCpu / SCENES, { [peer]: theirCpu / SCENES }),
+    result(`${title}: CPU of etcd in it`, 's a scene', median(etcds) / SCENES),
   ];
 }
 

@@ -1,10 +1,10 @@
 /** What is lost for how long: a node is killed, and one comes back with an empty disk. */
-import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BenchResult, result } from '../bench.js';
+import { treeCpuSeconds } from '../measure-tree.js';
 import { smallScene, startIngest } from './ingests.js';
-import { ask, eventually, type Place, type Server, startNode, stop } from './servers.js';
+import { ask, askBytes, eventually, type Place, type Server, startNode } from './servers.js';
 
 const GAP_MARK = 3;
 const LOAD_MARK = 10;
@@ -56,32 +56,37 @@ export async function measureDeath(place: Place, nodes: Server[], tiles: number)
   ];
 }
 
-/** From the start of a node whose disk is empty to its answer for its own slots. */
+/** From the start of a node whose disk is empty, to its answer for the slots that it is given: a quarter of those of two owners each. */
 export async function measureEmptyDisk(
   place: Place,
-  { name, node, tiles }: { name: string; node: Server; tiles: number },
+  name: string,
+  tiles: number,
 ): Promise<{ results: BenchResult[]; node: Server }> {
-  await stop(node.child);
-  const folder = join(place.folder, name);
-  // Its name in the cluster is all that it keeps.
-  for (const entry of await readdir(folder))
-    if (entry !== 'node.json') await rm(join(folder, entry), { recursive: true });
   const begun = performance.now();
-  const again = await startNode(place, name, 1);
-  let answers = Number.NaN;
-  await eventually('it answers', async () => {
-    const { numberMatched } = await count(again);
-    if (Number.isNaN(answers)) answers = (performance.now() - begun) / 1e3;
-    return numberMatched === tiles && (await fetch(`${again.url}/ready`)).ok;
-  });
-  const loaded = (performance.now() - begun) / 1e3;
-  const held = (await ask<{ tiles: number }>(again, '/health')).tiles;
+  const node = await startNode(place, name, 1);
+  const since = () => (performance.now() - begun) / 1e3;
+  await eventually('it answers', async () => (await count(node)).numberMatched === tiles);
+  const answers = since();
+  await eventually(
+    'it has loaded its slots',
+    async () => {
+      const text = (await askBytes(node, '/metrics')).toString();
+      const slots = (state: string) =>
+        Number(new RegExp(`^tilewright_slots.*${state}"} (\\d+)`, 'm').exec(text)?.[1]);
+      return slots('available') > 0 && slots('initializing') === 0;
+    },
+    { every: 250 },
+  );
+  const loaded = since();
+  const cpu = treeCpuSeconds([node.child.pid!]);
+  const held = (await ask<{ tiles: number }>(node, '/health')).tiles;
   const title = `a node starts with an empty disk, ${held} tiles in its slots`;
   return {
-    node: again,
+    node,
     results: [
-      result(`${title}: first answer`, 's', answers),
+      result(`${title}: first answer`, 's', answers, { mark: LOAD_MARK }),
       result(`${title}: it answers for its slots`, 's', loaded, { mark: LOAD_MARK }),
+      result(`${title}: its CPU until then`, 's', cpu),
     ],
   };
 }

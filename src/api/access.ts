@@ -108,7 +108,7 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
     if (!write) {
       reply
         .header('access-control-allow-origin', '*')
-        .header('access-control-expose-headers', 'etag, link, x-request-id, retry-after');
+        .header('access-control-expose-headers', 'etag, link, x-request-id, retry-after, tilewright-seq');
     }
     if (!request.isOwner) limitRate(rate, request, reply);
     // Browsers ask before they send the token.
@@ -129,7 +129,7 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
         .header('access-control-allow-methods', 'GET, HEAD, POST')
         .header(
           'access-control-allow-headers',
-          'accept, authorization, content-type, range, if-none-match, last-event-id, x-request-id',
+          'accept, authorization, content-type, range, if-none-match, last-event-id, x-request-id, tilewright-seq',
         )
         .header('access-control-max-age', '86400');
     }

@@ -161,6 +161,14 @@ export const tileDamaged = defineError(
   (name: string) => `${name} is missing or damaged; run "tilewright verify", then ingest again what it names`,
 );
 
+export const notApplied = defineError(
+  'TW_API_NOT_APPLIED',
+  503,
+  'The request names a commit by the header `Tilewright-Seq` that the node has not applied within 5 seconds. Ask again, or another node. Where the number is larger than any that a node of this cluster has told, no node ever will.',
+  (wanted: number, applied: number) =>
+    `commit ${wanted} is not applied here yet (${applied} is); ask again, or another node`,
+);
+
 export const notReady = defineError(
   'TW_API_NOT_READY',
   503,

@@ -14,6 +14,7 @@ import { processRoutes } from './processes/routes.js';
 import { answerRequestIds, requestIds } from './request-id.js';
 import { sceneRoutes } from './scenes/routes.js';
 import { describeAnswers } from './schemas/answers.js';
+import { answerSeq } from './seq.js';
 import type { Services } from './services.js';
 import { stacRoutes } from './stac/routes.js';
 import { tileRoutes } from './tiles/routes.js';
@@ -49,6 +50,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   answerProblems(server);
   paceBodies(server);
   controlAccess(server, options);
+  if (services.cluster) answerSeq(server, services.cluster.cluster);
   describeAnswers(server);
   await server.register(swagger, {
     refResolver: { buildLocalReference: (json) => String(json.$id) },

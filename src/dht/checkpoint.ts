@@ -53,13 +53,17 @@ export async function readManifest(
   return found as Manifest;
 }
 
-/** What some slots of a checkpoint hold, and all of its other records; part by part. */
+/** What some slots of a checkpoint hold, and all other records of the parts that are read; part by part, by default all. */
 export async function* readParts(
   objects: ObjectStore,
   manifest: Manifest,
   wants: (slot: number) => boolean,
+  parts: Iterable<number> = manifest.keys(),
 ): AsyncGenerator<Commit> {
-  for (const name of manifest) if (name !== null) yield await readSegment(objects, name, wants);
+  for (const part of parts) {
+    const name = manifest[part];
+    if (name) yield await readSegment(objects, name, wants);
+  }
 }
 
 export interface CheckpointContext {

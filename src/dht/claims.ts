@@ -78,20 +78,21 @@ export async function claim(
   holder: string,
   { ttl = TTL, first }: { ttl?: number; first?: number } = {},
 ): Promise<Claim> {
-  const before = await readClaim(store, name);
-  if (before && before.state.done === undefined) throw claimed(name, before.state.holder);
   const lease = await KeptLease.grant(store, ttl);
   try {
     const value = JSON.stringify({ holder, ...(first && { first }) } satisfies ClaimDocument);
-    const revision = before?.revision ?? 0;
-    const { set, current } = await compareAndSet(store, {
-      key: claimKeyOf(name),
-      value,
-      revision,
-      lease: lease.id,
-    });
-    if (set) return new Claim(name, holder, current!.modRevision, lease);
-    throw claimed(name, current ? claimStateOf(current).holder : 'another');
+    for (;;) {
+      const before = await readClaim(store, name);
+      if (before && before.state.done === undefined) throw claimed(name, before.state.holder);
+      const { set, current } = await compareAndSet(store, {
+        key: claimKeyOf(name),
+        value,
+        revision: before?.revision ?? 0,
+        lease: lease.id,
+      });
+      if (set) return new Claim(name, holder, current!.modRevision, lease);
+      // Else another was first, or the mark of a done claim has just been forgotten.
+    }
   } catch (error) {
     await lease.end();
     throw error;
@@ -117,24 +118,41 @@ export async function endClaimsOf(store: CoordinationStore, holder: string): Pro
  * Deletes the marks of done claims up to commit `upTo`, when a checkpoint holds their commits. Returns how many. What is claimed
  * again meanwhile stays.
  */
-export async function forgetDoneClaims(store: CoordinationStore, upTo: number): Promise<number> {
+export function forgetDoneClaims(store: CoordinationStore, upTo: number): Promise<number> {
+  return forgetClaims(store, ({ done = Infinity }) => done <= upTo);
+}
+
+/** Deletes what an earlier process of a node has claimed, so that what goes on after its death need not wait. Returns how many. */
+export function forgetClaimsOf(store: CoordinationStore, node: string): Promise<number> {
+  return forgetClaims(store, ({ holder, done }) => done === undefined && nodeOfHolder(holder) === node);
+}
+
+async function forgetClaims(
+  store: CoordinationStore,
+  which: (claim: ClaimState) => boolean,
+): Promise<number> {
   const { end } = withPrefix(PREFIX);
   let forgotten = 0;
   for (let key: string | undefined = PREFIX; key !== undefined; ) {
     const { gets } = await store.transact({ success: [{ op: 'get', key, end, limit: 50 }] });
     const { kvs, more }: { kvs: KeyValue[]; more: boolean } = gets[0]!;
-    const done = kvs.filter((kv) => (claimStateOf(kv).done ?? Infinity) <= upTo);
-    if (done.length > 0) {
+    const gone = kvs.filter((kv) => which(claimStateOf(kv)));
+    if (gone.length > 0) {
       const { succeeded } = await store.transact({
-        compare: done.map(({ key, modRevision }) => ({ key, modRevision })),
-        success: done.map(({ key }) => ({ op: 'delete', key })),
+        compare: gone.map(({ key, modRevision }) => ({ key, modRevision })),
+        success: gone.map(({ key }) => ({ op: 'delete', key })),
       });
-      if (succeeded) forgotten += done.length;
+      if (succeeded) forgotten += gone.length;
     }
     key = more ? `${kvs.at(-1)!.key}\0` : undefined;
   }
   return forgotten;
 }
+
+/** Who claims, for the message that others get. */
+export const holderOf = ({ id, url }: { id: string; url: string }) => `${id} at ${url}`;
+
+const nodeOfHolder = (holder: string) => holder.split(' ', 1)[0];
 
 /** What a claim's key says. TW_DHT_DOCUMENT_DAMAGED. */
 export function claimStateOf(kv: KeyValue): ClaimState {

@@ -108,6 +108,8 @@ export class ClusterClaims implements Claims {
     };
     return {
       version: versionOf(first),
+      // The folder is a cache of the store.
+      isOnlyCopy: false,
       store: async (folders) => {
         await this.store(folders, (await current()).lost);
         stored.push(...folders);

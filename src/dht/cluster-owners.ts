@@ -1,6 +1,6 @@
 /** Questions to the owners of slots in a cluster: scattered, answered as of one commit, and asked again where nodes fail. */
 import { TilewrightError } from '../errors.js';
-import type { ColumnIndex, Storage } from '../storage/index.js';
+import { type ColumnIndex, type Storage, tooOld } from '../storage/index.js';
 import type { Cluster } from './cluster.js';
 import { coveredSlots, everySlot } from './covered-slots.js';
 import { notHeld, peerUnknown, unknownQuestion } from './errors.js';
@@ -16,40 +16,38 @@ export interface OwnerRequest {
   question: unknown;
   /** The slots whose tiles are meant, as text of a `SlotSet`. */
   slots: string;
-  /** The last commit that must be applied. */
-  since: number;
+  /** The commit as of which it is to answer. */
+  seq: number;
+  /** How long it may wait for that commit, ms. */
+  wait: number;
 }
 
 /** What it answers. An error of the question itself is an answer too: others would not answer it better. */
 export interface OwnerReply {
-  /** The last commit that is applied. */
-  applied: number;
   answer?: unknown;
   error?: { code: string; status: number; message: string };
+  /** It cannot answer as of that commit, but as of this one and later ones. */
+  oldest?: number;
 }
 
 /** Where owners are asked. */
 export const OWNERS_PATH = '/cluster/internal/ask';
 
-/** How long an owner that is behind waits for the commit that is asked for, ms. */
-const CATCH_UP = 500;
-/** How long an owner is waited for while others could answer, and where none can, ms. */
+/** How long an owner is waited for while others could answer, and where none can; and of that for the commit, ms. */
 const PATIENCE = 500;
+const CATCH_UP = 500;
 const LAST_PATIENCE = 10_000;
-/** Rounds in which owners are brought to the same commit. */
-const ROUNDS = 5;
-
-/** What one owner has answered for some slots. */
-interface Part {
-  slots: number[];
-  reply: OwnerReply;
-}
+const LAST_CATCH_UP = 5000;
+/** As of so many commits a question is asked at most: where owners have got slots after the first one, it is too old for them. */
+const MOST_TRIES = 3;
 
 interface Asked {
-  parts: Part[];
+  answers: unknown[];
   unanswered: number[];
   /** What went wrong in nodes that were reached; the others may be able to answer. */
   faults: TilewrightError[];
+  /** The commit as of which nodes could answer that could not as of the one that was asked for; 0 where there are none. */
+  oldest: number;
 }
 
 export class ClusterOwners implements Owners {
@@ -67,71 +65,72 @@ export class ClusterOwners implements Owners {
 
   define<Q, A>(kind: string, answer: Answering<Q, A>, patience = PATIENCE): Asking<Q, A> {
     this.kinds.set(kind, answer as Answering<unknown, unknown>);
-    return (question, bounds) => this.ask<A>({ kind, question }, bounds, patience);
+    return (question, bounds, seq) => this.ask<A>({ kind, question }, bounds, patience, seq);
   }
 
   /** What this node answers as an owner. Throws TW_DHT_BEHIND, TW_DHT_NOT_HELD, TW_DHT_QUESTION. */
-  async reply({ kind, question, slots, since }: OwnerRequest): Promise<OwnerReply> {
+  async reply({ kind, question, slots, seq, wait }: OwnerRequest): Promise<OwnerReply> {
     const { replica, prefixLengths } = this.cluster;
     const answer = this.kinds.get(kind);
     if (!answer) throw unknownQuestion(kind);
-    await replica.waitFor(since, CATCH_UP);
+    await replica.waitFor(seq, wait);
     const wanted = SlotSet.fromText(slots);
     for (const slot of wanted) if (!replica.holds(slot)) throw notHeld(slot);
     const { index }: { index: ColumnIndex } = this.storage;
     const isAll = wanted.size === replica.size;
     const only = isAll ? undefined : rowTest(index, (slot) => wanted.has(slot), prefixLengths);
-    const share: Share = { only, key: slots };
-    const { applied } = replica;
+    const share: Share = { only, key: slots, seq };
     try {
-      return { applied, answer: await answer(question, share) };
+      return { answer: await index.asOf(seq, () => answer(question, share)) };
     } catch (error) {
+      if (tooOld.is(error)) return { oldest: index.oldest };
       if (!(error instanceof TilewrightError)) throw error;
       const { code, status, message } = error;
-      return { applied, error: { code, status, message } };
+      return { error: { code, status, message } };
     }
   }
 
-  /** All answers are of one commit as far as that can be had: who is behind is asked again. */
+  /** All answers are as of one commit: `first`, or a later one where owners know too little of it. */
   private async ask<A>(
     question: Pick<OwnerRequest, 'kind' | 'question'>,
     bounds: (() => Bounds) | undefined,
     patience: number,
+    first = this.cluster.replica.applied,
   ): Promise<Answers<A>> {
-    const { cluster } = this;
-    let kept: Part[] = [];
-    let open: Iterable<number> = bounds ? coveredSlots(bounds(), cluster.prefixLengths) : everySlot;
-    let since = cluster.replica.applied;
-    for (let round = 0; ; round++) {
-      const first = await this.askOwners(question, open, since, patience);
-      // Nobody has answered soon: whoever answers at all.
-      const second = await this.askOwners(
-        question,
-        first.unanswered,
-        since,
-        Math.max(patience, LAST_PATIENCE),
-      );
-      if (second.unanswered.length > 0 && second.faults.length > 0) throw second.faults[0];
-      kept.push(...first.parts, ...second.parts);
-      since = Math.max(since, ...kept.map(({ reply }) => reply.applied));
-      const behind = kept.filter(({ reply }) => reply.applied < since);
-      if (behind.length === 0 || round === ROUNDS) {
-        const answers = kept.map(({ reply }) => reply.answer as A);
-        return { answers, unanswered: second.unanswered.sort((a, b) => a - b) };
+    const { replica, prefixLengths } = this.cluster;
+    const slots = [...(bounds ? coveredSlots(bounds(), prefixLengths) : everySlot)];
+    let seq = first;
+    for (let tries = 1; ; tries++) {
+      const { answers, unanswered, faults, oldest } = await this.askAsOf(seq, question, slots, patience);
+      if (unanswered.length === 0 || oldest === 0 || tries === MOST_TRIES) {
+        if (unanswered.length > 0 && faults.length > 0) throw faults[0];
+        return { answers: answers as A[], unanswered: unanswered.sort((a, b) => a - b), seq };
       }
-      kept = kept.filter(({ reply }) => reply.applied === since);
-      open = [...behind.flatMap(({ slots }) => slots), ...second.unanswered];
+      seq = Math.max(oldest, replica.applied);
     }
   }
 
-  /** Answers for slots, each of one commit from `since` on, and the slots that nobody has answered for. */
-  private async askOwners(
+  private async askAsOf(
+    seq: number,
     question: Pick<OwnerRequest, 'kind' | 'question'>,
-    slots: Iterable<number>,
-    since: number,
+    slots: number[],
     patience: number,
   ): Promise<Asked> {
-    const asked: Asked = { parts: [], unanswered: [], faults: [] };
+    const soon = await this.askOwners({ ...question, seq, wait: CATCH_UP }, slots, patience);
+    if (soon.unanswered.length === 0 || soon.oldest > 0) return soon;
+    // Nobody has answered soon: whoever answers at all.
+    const request = { ...question, seq, wait: LAST_CATCH_UP };
+    const late = await this.askOwners(request, soon.unanswered, Math.max(patience, LAST_PATIENCE));
+    return { ...late, answers: [...soon.answers, ...late.answers] };
+  }
+
+  /** Answers for slots, and the slots that nobody has answered for. */
+  private async askOwners(
+    question: Omit<OwnerRequest, 'slots'>,
+    slots: Iterable<number>,
+    patience: number,
+  ): Promise<Asked> {
+    const asked: Asked = { answers: [], unanswered: [], faults: [], oldest: 0 };
     const avoided = new Set<string>();
     for (let open = [...slots]; open.length > 0; ) {
       const route = routeTo(this.cluster.placement, open, this.cluster.self, avoided);
@@ -139,14 +138,14 @@ export class ClusterOwners implements Owners {
       open = [];
       await Promise.all(
         route.shares.map(async ({ node, slots }) => {
-          const request = { ...question, slots: new SlotSet(slots).toText(), since };
+          const request = { ...question, slots: new SlotSet(slots).toText() };
           const reply = await this.askOne(node, request, patience).catch((error) => {
             // What is no error of ours would be a fault of this program.
             if (error instanceof TilewrightError) return undefined;
             throw error;
           });
-          if (reply && !reply.error) {
-            asked.parts.push({ slots, reply });
+          if (reply && !reply.error && reply.oldest === undefined) {
+            asked.answers.push(reply.answer);
             return;
           }
           if (reply?.error) {
@@ -155,6 +154,7 @@ export class ClusterOwners implements Owners {
             if (status < 500) throw fault;
             asked.faults.push(fault);
           }
+          asked.oldest = Math.max(asked.oldest, reply?.oldest ?? 0);
           avoided.add(node);
           open.push(...slots);
         }),

@@ -1,5 +1,6 @@
 /** A node's part in a cluster: it joins, owns slots, follows the log, and sees to it that others' slots have living owners. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { GridName } from '../geocode/index.js';
 import type { ObjectStore, Storage } from '../storage/index.js';
 import {
   draining,
@@ -12,11 +13,19 @@ import {
   type SlotBytes,
 } from './assign.js';
 import { writeCheckpoint } from './checkpoint.js';
-import { claim, forgetDoneClaims } from './claims.js';
+import { claim, forgetClaimsOf, forgetDoneClaims, holderOf } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
-import { bytesUnknown, claimed, logRestored, otherCluster, unknownNode } from './errors.js';
+import {
+  bytesUnknown,
+  claimed,
+  logRestored,
+  otherFolder,
+  otherFormat,
+  singleFolder,
+  unknownNode,
+} from './errors.js';
 import type { Histogram } from './histogram.js';
 import { listMembers, type Member, type MembersChange, Membership, watchMembers } from './membership.js';
 import { type Moves, movesBetween } from './moves.js';
@@ -26,7 +35,7 @@ import { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } fr
 import { formatPlacement, parsePlacement } from './placement-text.js';
 import { Replica } from './replica.js';
 import { readRestored } from './restore.js';
-import type { PrefixLengths } from './slots.js';
+import { type PrefixLengths, slotOf } from './slots.js';
 import { identityOf, requireWholeLog } from './store-identity.js';
 import { type Survey, Surveyor } from './survey.js';
 import { type SweepContext, type SweepReport, sweepStore } from './sweep.js';
@@ -110,16 +119,18 @@ export class Cluster {
   }
 
   /**
-   * Joins the cluster of the tile store, or makes it. Throws TW_DHT_NODE_ID_TAKEN, TW_DHT_OTHER_CLUSTER,
-   * TW_DHT_LOG_BEHIND_STORE.
+   * Joins the cluster of the tile store, or makes it. Throws TW_DHT_NODE_ID_TAKEN, TW_DHT_OTHER_CLUSTER, TW_DHT_OTHER_FOLDER,
+   * TW_DHT_SINGLE_FOLDER, TW_DHT_LOG_BEHIND_STORE, TW_DHT_OTHER_FORMAT.
    */
   static async join(options: ClusterOptions): Promise<Cluster> {
     const { storage, objects, coordination, member, onFailure } = options;
     const log = new CommitLog(coordination);
-    const { id, prefixLengths } = await identityOf(objects, coordination, log);
     const known = await storage.replica();
-    if (known && known.cluster !== id) throw otherCluster(known.cluster, id);
+    if (!known && !(await isEmpty(storage))) throw singleFolder(storage.dir);
+    const { id, prefixLengths } = await identityOf(objects, coordination, log);
+    if (known && known.cluster !== id) throw otherFolder(storage.dir, known.cluster, id);
     await requireWholeLog(log, objects);
+    requireFormat(member, await listMembers(coordination));
     const restored = await readRestored(coordination);
     const replica = await Replica.open({
       ...{ storage, objects, log, cluster: id, prefixLengths, onFailure },
@@ -132,7 +143,9 @@ export class Cluster {
       failed: onFailure,
     });
     try {
-      const holder = `${member.id} at ${member.url}`;
+      // No other process has this node's id: whoever claimed by it is dead.
+      await forgetClaimsOf(coordination, member.id);
+      const holder = holderOf(member);
       const shared = { coordination, log, objects, replica, prefixLengths };
       cluster.claims = new ClusterClaims({ storage, holder, ...shared });
       storage.enterCluster(cluster.claims, objects, onFailure);
@@ -171,6 +184,11 @@ export class Cluster {
   /** Whether all slots that others may ask this node for are here. */
   get isReady(): boolean {
     return slotsOfNode(this.current, this.self, 'available').every((slot) => this.replica.holds(slot));
+  }
+
+  /** Whether the tiles of a cell are here. */
+  holds({ grid, geocode }: { grid: GridName; geocode: string }): boolean {
+    return this.replica.holds(slotOf(grid, geocode, this.prefixLengths[grid]));
   }
 
   /** How long the commits of this node take. */
@@ -461,6 +479,18 @@ export class Cluster {
 }
 
 const POLL = 100;
+
+/** Whether a folder holds nothing that would not be in the store. */
+async function isEmpty({ catalogue: { collections, models }, index }: Storage): Promise<boolean> {
+  for (const table of [collections, models]) for await (const _ of table.keys({ limit: 1 })) return false;
+  return index.size === 0;
+}
+
+/** A node of another version may misread what this one writes. */
+function requireFormat({ id, format }: Member, members: Member[]): void {
+  const other = members.find((member) => member.id !== id && member.format !== format);
+  if (other) throw otherFormat(other.id, other.software, other.format, format);
+}
 
 const isDraining = ({ nodes }: Placement, node: string) =>
   nodes.some(({ id, draining }) => id === node && draining);

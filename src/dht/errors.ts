@@ -136,6 +136,45 @@ export const otherCluster = defineError(
     `the coordination store holds the cluster ${found}, but this node is of ${wanted}; choose another cluster name, or the settings that made it`,
 );
 
+export const otherFolder = defineError(
+  'TW_DHT_OTHER_FOLDER',
+  409,
+  'The data folder is of a node of another cluster. Give each node a folder of its own; an empty one will do.',
+  (dir: string, found: string, wanted: string) =>
+    `the data folder ${dir} is of a node of cluster ${found}, and the store is that of cluster ${wanted}; start the node with another --data, which may be empty`,
+);
+
+export const singleFolder = defineError(
+  'TW_DHT_SINGLE_FOLDER',
+  409,
+  'The data folder holds tiles of a node that was alone, which the cluster does not have. Start the node with an empty folder, and move the other one in with `tilewright node join`.',
+  (dir: string) =>
+    `the data folder ${dir} holds tiles that are in no shared store; start the node with an empty --data, and move this one in with "tilewright node join"`,
+);
+
+export const folderOfCluster = defineError(
+  'TW_DHT_FOLDER_OF_CLUSTER',
+  409,
+  'The data folder is a cache of a node of a cluster, so that it lacks files and must not be written alone. Start it with the --store and --etcd of its cluster, or ask a running node (--server).',
+  (dir: string, cluster: string) =>
+    `the data folder ${dir} is of a node of cluster ${cluster}, which cannot be used alone; give the --store and --etcd of its cluster, or ask a running node by --server`,
+);
+
+export const otherFormat = defineError(
+  'TW_DHT_OTHER_FORMAT',
+  409,
+  'Another node of the cluster runs a version that writes other documents. Run versions of one format on all nodes.',
+  (id: string, software: string, theirs: number, ours: number) =>
+    `node ${id} runs version ${software}, which writes format ${theirs} of the documents of the cluster, and this node writes format ${ours}; run versions of one format on all nodes`,
+);
+
+export const peerRefused = defineError(
+  'TW_DHT_REFUSED',
+  401,
+  'A running node of the cluster refuses the messages of this one: the secrets differ, or the clocks are too far apart. The message says which.',
+  (id: string, detail: string) => `node ${id} of the cluster refuses this node: ${detail}`,
+);
+
 export const manifestDamaged = defineError(
   'TW_DHT_MANIFEST_DAMAGED',
   500,

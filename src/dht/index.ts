@@ -37,7 +37,13 @@ export type { Histogram } from './histogram.js';
 export * from './membership.js';
 export { type MovedIn, type MoveInOptions, type MoveInProgress, moveIn } from './move-in.js';
 export { type Amount, type Moves, movesBetween, type NodeMoves, sharesOf } from './moves.js';
-export { type ClusterConfig, type OpenCluster, openCluster, restoreCluster } from './open-cluster.js';
+export {
+  type ClusterConfig,
+  GREETING_PATH,
+  type OpenCluster,
+  openCluster,
+  restoreCluster,
+} from './open-cluster.js';
 export {
   type Answering,
   type Answers,

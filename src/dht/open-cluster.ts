@@ -1,11 +1,14 @@
 /** Opens what a node of a cluster needs, from its configuration. */
 import { join } from 'node:path';
+import { messageOf } from '../errors.js';
 import { type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
 import { Cluster } from './cluster.js';
 import { ClusterOwners } from './cluster-owners.js';
 import { EtcdStore } from './coordination/etcd-store.js';
 import { LevelStore } from './coordination/level-store.js';
 import type { CoordinationStore } from './coordination/store.js';
+import { peerRefused } from './errors.js';
+import { listMembers, type Member } from './membership.js';
 import { Peers } from './peers.js';
 import { type RestoreReport, restoreCoordination } from './restore.js';
 
@@ -61,6 +64,8 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     objects.close();
   };
   try {
+    if (coordination instanceof EtcdStore) await warn(coordination, onFailure);
+    await greet(peers, id, await listMembers(coordination));
     const cluster = await Cluster.join({
       member,
       storage,
@@ -81,6 +86,39 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     await closeRest();
     throw error;
   }
+}
+
+/** What the operator of etcd should know. It keeps no node from starting. */
+async function warn(etcd: EtcdStore, onFailure: (error: unknown) => void): Promise<void> {
+  try {
+    for (const warning of await etcd.warnings()) onFailure(new Error(warning));
+  } catch (error) {
+    onFailure(error);
+  }
+}
+
+/** Where the running nodes are greeted. */
+export const GREETING_PATH = '/cluster/internal/greeting';
+const GREETING_PATIENCE = 1000;
+
+/**
+ * Throws TW_DHT_REFUSED where a running node does not take messages of this one: later, that would show only as answers that lack tiles. A
+ * node that does not answer says nothing about it.
+ */
+async function greet(peers: Peers, self: string, members: Member[]): Promise<void> {
+  const others = members.filter(({ id }) => id !== self);
+  await Promise.all(
+    others.map(async (peer) => {
+      try {
+        await peers.ask(peer, GREETING_PATH, {}, GREETING_PATIENCE);
+      } catch (error) {
+        const said = /: 401 (\{.*\})$/s.exec(messageOf(error))?.[1];
+        if (said === undefined) return;
+        const { code, detail } = JSON.parse(said) as { code?: string; detail?: string };
+        throw peerRefused.because(error, peer.id, `${detail} [${code}]`);
+      }
+    }),
+  );
 }
 
 /** Rebuilds the keys of a cluster in etcd from its tile store: see `restoreCoordination`. */

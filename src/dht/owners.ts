@@ -10,11 +10,14 @@ export interface Share {
   only: ((row: number) => boolean) | undefined;
   /** Equal for equal shares. */
   key: string;
+  /** The commit as of which to answer; undefined where a node is alone. */
+  seq: number | undefined;
 }
 
 /**
- * What a node answers of its own tiles. It reads the index before it first waits for anything, so that its answer is of one commit. Question and
- * answer are plain JSON: infinite numbers and NaN arrive as null.
+ * What a node answers of its own tiles. It reads the index before it first waits for anything: until then the index is as of the commit of the
+ * share. Records it then gets by `Storage.getTiles` as of that commit too. Question and answer are plain JSON: infinite numbers and NaN
+ * arrive as null.
  */
 export type Answering<Q, A> = (question: Q, share: Share) => Promise<A>;
 
@@ -22,10 +25,15 @@ export interface Answers<A> {
   answers: A[];
   /** Slots for which nobody answers, ascending: the answers lack their tiles. */
   unanswered: number[];
+  /** The commit as of which all have answered; undefined where a node is alone. */
+  seq: number | undefined;
 }
 
-/** Asks all who have tiles within `bounds`; together they answer for each tile once. Throws what an answer throws. */
-export type Asking<Q, A> = (question: Q, bounds?: () => Bounds) => Promise<Answers<A>>;
+/**
+ * Asks all who have tiles within `bounds`; together they answer for each tile once, all as of one commit: `seq`, where it is given and
+ * not too long ago, else the last one that is applied here. Throws what an answer throws.
+ */
+export type Asking<Q, A> = (question: Q, bounds?: () => Bounds, seq?: number) => Promise<Answers<A>>;
 
 export interface Owners {
   /** Goes up with every change of what they hold: what they have answered at the same number still holds. */
@@ -38,7 +46,7 @@ export interface Owners {
 }
 
 /** All that a node holds. */
-export const EVERYTHING: Share = { only: undefined, key: '' };
+export const EVERYTHING: Share = { only: undefined, key: '', seq: undefined };
 
 /** The node itself, which is alone. */
 export function localOwners(index: { readonly changes: number }): Owners {
@@ -49,6 +57,7 @@ export function localOwners(index: { readonly changes: number }): Owners {
     define: (_kind, answer) => async (question) => ({
       answers: [await answer(question, EVERYTHING)],
       unanswered: [],
+      seq: undefined,
     }),
   };
 }

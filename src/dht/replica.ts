@@ -1,6 +1,6 @@
 /** Keeps what a node holds of a cluster up with the commit log. */
 import type { Commit, ObjectStore, RecordEdit, ReplicaRecord, Storage } from '../storage/index.js';
-import { entriesSince, readManifest, readParts, segmentName } from './checkpoint.js';
+import { entriesSince, partOf, readManifest, readParts, segmentName } from './checkpoint.js';
 import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
 import type { Watch } from './coordination/store.js';
 import { replicaBehind } from './errors.js';
@@ -35,7 +35,8 @@ const MOST_OWN = 64;
 /**
  * Invariants: outside of a turn the folder holds exactly the tiles of `slots`, and all other records, as of commit `applied`; turns
  * run one after another. What the folder holds and the number are changed by one batch, so that after a kill it goes on from
- * where it was. `applied` only grows, but where the log was rebuilt.
+ * where it was. The index, `applied` and `slots` change in one turn of the event loop. `applied` only grows, but where the log was
+ * rebuilt. The index can be read as of earlier commits of the last while, but not from before it got other slots or a checkpoint.
  */
 export class Replica {
   private turn: Promise<unknown> = Promise.resolve();
@@ -206,13 +207,14 @@ export class Replica {
     const { storage, cluster, restored } = this.options;
     const state: ReplicaRecord = { cluster, applied, slots: held.toText(), ...(restored && { restored }) };
     const change = await this.measured.changeOf(commit);
-    await storage.replicate(state, commit);
-    this.measured.apply(change);
-    this.seq = applied;
-    this.held = held;
-    const due = this.waiters.filter(({ seq }) => seq <= applied);
-    this.waiters = this.waiters.filter(({ seq }) => seq > applied);
-    for (const { resolve } of due) resolve();
+    await storage.replicate(state, commit, () => {
+      this.measured.apply(change);
+      this.seq = applied;
+      this.held = held;
+      const due = this.waiters.filter(({ seq }) => seq <= applied);
+      this.waiters = this.waiters.filter(({ seq }) => seq > applied);
+      for (const { resolve } of due) resolve();
+    });
   }
 
   /** What some slots hold as of the last commit that is applied. */
@@ -224,14 +226,15 @@ export class Replica {
       const checkpoint = await log.readCheckpoint();
       // The log does not go back to where this node is: first it gets there.
       if (checkpoint && checkpoint.seq > this.seq) await this.load(checkpoint);
-      for await (const commit of readParts(objects, await readManifest(objects, checkpoint), wants))
-        state.add(commit);
+      const manifest = await readManifest(objects, checkpoint);
+      const parts = new Set([...wanted].map(partOf));
+      for await (const commit of readParts(objects, manifest, wants, parts)) state.add(commit);
       let last = checkpoint?.seq ?? 0;
       for await (const entry of entriesSince(log, last)) {
         if (entry.seq > this.seq) break;
         const touched = SlotSet.fromText(entry.slots);
         const isOf = (slot: number) => wants(slot) && touched.has(slot);
-        state.add(await readSegment(objects, segmentName(entry.segment), isOf));
+        if ([...touched].some(wants)) state.add(await readSegment(objects, segmentName(entry.segment), isOf));
         last = entry.seq;
       }
       // Else the log was cut while it was read.

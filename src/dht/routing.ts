@@ -1,5 +1,5 @@
 /** Which node is asked for which slots. */
-import { answeringOwners, type Placement } from './placement.js';
+import type { Owner, OwnerState, Placement } from './placement.js';
 
 /** What one node is asked for. */
 export interface Share {
@@ -24,20 +24,38 @@ export function routeTo(
   self: string,
   avoided: ReadonlySet<string> = new Set(),
 ): Route {
-  const bySlot = new Map<number, string[]>();
+  const shares = new Map<string, number[]>();
   const unanswered: number[] = [];
   for (const slot of slots) {
-    const nodes = answeringOwners(ownersOf[slot]!).map(({ node }) => node);
-    const able = nodes.filter((node) => !avoided.has(node));
-    if (able.length > 0) bySlot.set(slot, able);
-    else unanswered.push(slot);
-  }
-  const shares = new Map<string, number[]>();
-  for (const [slot, able] of bySlot) {
-    const node = able.includes(self) ? self : (able.find((id) => shares.has(id)) ?? able[0]!);
-    const share = shares.get(node);
-    if (share) share.push(slot);
-    else shares.set(node, [slot]);
+    const node = askedFor(ownersOf[slot]!, self, avoided, shares);
+    if (node === undefined) unanswered.push(slot);
+    else {
+      const share = shares.get(node);
+      if (share) share.push(slot);
+      else shares.set(node, [slot]);
+    }
   }
   return { shares: [...shares].map(([node, share]) => ({ node, slots: share })), unanswered };
 }
+
+/** A search may ask for every slot, so nothing is made anew for each of them. */
+function askedFor(
+  owners: readonly Owner[],
+  self: string,
+  avoided: ReadonlySet<string>,
+  asked: ReadonlyMap<string, unknown>,
+): string | undefined {
+  let first: string | undefined;
+  let known: string | undefined;
+  for (const wanted of ANSWERING)
+    for (const { node, state } of owners) {
+      if (state !== wanted || avoided.has(node)) continue;
+      if (node === self) return self;
+      first ??= node;
+      if (known === undefined && asked.has(node)) known = node;
+    }
+  return known ?? first;
+}
+
+/** In the order in which they should be asked. */
+const ANSWERING: readonly OwnerState[] = ['available', 'leaving'];

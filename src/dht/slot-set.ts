@@ -42,17 +42,24 @@ export class SlotSet {
     return this.count <= 64 ? [...this].join(',') : `z${deflateRawSync(this.bits).toString('base64')}`;
   }
 
+  private static ofBits(bits: Uint8Array): SlotSet {
+    const set = new SlotSet();
+    set.bits.set(bits);
+    for (let byte of bits) for (; byte > 0; byte &= byte - 1) set.count++;
+    return set;
+  }
+
   /** What `toText` has given. Throws TW_DHT_BAD_SLOTS. */
   static fromText(text: string): SlotSet {
     if (text === '') return new SlotSet();
-    if (text.startsWith('z')) return new SlotSet(slotsOfBits(text));
+    if (text.startsWith('z')) return SlotSet.ofBits(bitsOf(text));
     const slots = text.split(',').map(Number);
     if (!/^\d{1,5}(,\d{1,5})*$/.test(text) || slots.some((slot) => slot >= SLOTS)) throw badSlots(text);
     return new SlotSet(slots);
   }
 }
 
-function slotsOfBits(text: string): number[] {
+function bitsOf(text: string): Uint8Array {
   let bits: Buffer;
   try {
     bits = inflateRawSync(Buffer.from(text.slice(1), 'base64'), { maxOutputLength: SLOTS / 8 });
@@ -60,7 +67,5 @@ function slotsOfBits(text: string): number[] {
     throw badSlots.because(error, text);
   }
   if (bits.length !== SLOTS / 8) throw badSlots(text);
-  return Array.from({ length: SLOTS }, (_, slot) => slot).filter(
-    (slot) => (bits[slot >>> 3]! >>> (slot & 7)) & 1,
-  );
+  return bits;
 }

@@ -1,4 +1,4 @@
-import type { GridName } from '../geocode/index.js';
+import { type GridName, grids } from '../geocode/index.js';
 import type { ColumnIndex } from '../storage/index.js';
 import { type PrefixLengths, slotOf } from './slots.js';
 
@@ -23,7 +23,7 @@ export function slotTest(
   };
 }
 
-/** The same of rows of an index, until it changes. Rows come cell by cell, and a cell is looked at once. */
+/** The same of rows of an index, until it changes. It works with the keys of cells, and makes no text of them but once a place. */
 export function rowTest(
   index: ColumnIndex,
   wants: (slot: number) => boolean,
@@ -31,15 +31,24 @@ export function rowTest(
 ): (row: number) => boolean {
   const isOf = slotTest(wants, prefixLengths);
   const { grid, key, precision } = index.columns;
-  let last = { grid: -1, key: -1, precision: -1, answer: false };
+  const lengths = grids.map(({ name }) => prefixLengths[name]);
+  /** How far apart the keys of places are. */
+  const spans = grids.map((one, i) => one.key(one.geocode(0, lengths[i]!)).span);
+  const known = grids.map(() => new Map<number, boolean>());
+  let lastGrid = -1;
+  let lastPlace = -1;
+  let answer = false;
   return (row) => {
-    if (key[row] !== last.key || precision[row] !== last.precision || grid[row] !== last.grid)
-      last = {
-        grid: grid[row],
-        key: key[row],
-        precision: precision[row],
-        answer: isOf(index.cellOf(row)),
-      };
-    return last.answer;
+    const g = grid[row]!;
+    // A cell that is coarser than a place is one by itself: its own key would be that of a place in it.
+    if (precision[row]! < lengths[g]!) return isOf(index.cellOf(row));
+    const place = Math.floor(key[row]! / spans[g]!);
+    if (place === lastPlace && g === lastGrid) return answer;
+    const found = known[g]!.get(place) ?? isOf(index.cellOf(row));
+    if (known[g]!.size < MOST_KNOWN) known[g]!.set(place, found);
+    lastGrid = g;
+    lastPlace = place;
+    answer = found;
+    return found;
   };
 }

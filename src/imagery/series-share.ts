@@ -74,12 +74,13 @@ export async function readShare(
   storage: Storage,
   pool: WorkerPool<Task, Result>,
   { region, expression, filter, medians }: SeriesQuestion,
-  { only }: OwnerShare,
+  { only, seq }: OwnerShare,
 ): Promise<SeriesShare> {
   const { places, matched } = findPlaces(storage.index, searchOf(filter, { limit: MOST_TILES }), only);
   if (matched > MOST_TILES) return { matched, skipped: 0, pixels: [], dates: [] };
   const planner = new Planner(storage, region, parseExpression(expression), medians && new Map(medians));
-  for (const tile of await storage.getTiles(places.map(({ id }) => id))) planner.add(tile);
+  const ids = places.map(({ id }) => id);
+  for (const tile of await storage.getTiles(ids, seq)) planner.add(tile);
   await inLanes(planner.files, LANES, ({ tile, groups }) => storage.bringFiles(tile, groups));
   const { dates, skipped, lack, pixels } = planner;
   // Medians over the tiles of several owners are found by those who ask.

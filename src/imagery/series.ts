@@ -60,10 +60,10 @@ export async function readSeries(
   const question: SeriesQuestion = { region, expression, filter };
   const where = () => boundsOf(filter);
   for (let tries = 0; tries < TRIES; tries++) {
-    const { answers, unanswered } = await ask(question, where);
+    const { answers, unanswered, seq } = await ask(question, where);
     const dates = datesOf(answers);
     const medians = await mediansOf(dates, async (bounds) => {
-      const { answers } = await ask({ ...question, medians: bounds }, where);
+      const { answers } = await ask({ ...question, medians: bounds }, where, seq);
       return answers.flatMap((answer) => answer.dates);
     });
     if (!medians) continue;

@@ -8,7 +8,6 @@ import {
   inLanes,
   type SceneWrite,
   type TileRecord,
-  writeSynced,
 } from '../storage/index.js';
 import type { Piece } from './arena.js';
 import type { RowSpan } from './cell-rows.js';
@@ -222,7 +221,7 @@ async function assessCells(work: Work, cells: Cell[], { test, bands }: SceneTest
     const folder = cell.folder as string;
     const task: AssessTask = { kind: 'assess', cell: cellGroup(work, finest, cell), folder, test, bands };
     const { file, cloudCover, footprint } = await context.workers.assess(task, signal);
-    await writeStaged(folder, file);
+    await writeStaged(work.write, folder, file);
     written.mask = { record: file.record, cloudCover, footprint };
   });
 }
@@ -234,8 +233,8 @@ async function writeFiles(
   { file, coverage, mask }: CutResult,
 ): Promise<Written> {
   cell.folder ??= await write.stagingFolder(cell.geocode);
-  await writeStaged(cell.folder, file);
-  if (mask) await writeStaged(cell.folder, mask.file);
+  await writeStaged(write, cell.folder, file);
+  if (mask) await writeStaged(write, cell.folder, mask.file);
   return {
     record: file.record,
     coverage,
@@ -244,10 +243,10 @@ async function writeFiles(
 }
 
 /** The folder's entry is synced when the tile is published. */
-async function writeStaged(folder: string, { record, bytes }: CellFile): Promise<void> {
+async function writeStaged(write: SceneWrite, folder: string, { record, bytes }: CellFile): Promise<void> {
   const path = join(folder, `${record.name}.tif`);
   try {
-    await writeSynced(path, bytes);
+    await write.writeFile(path, bytes);
   } catch (error) {
     throw asStorageError(error, path);
   }

@@ -1,4 +1,4 @@
-import { type Storage, type VerifyReport, verify } from '../storage/index.js';
+import { type Storage, type VerifyOptions, type VerifyReport, verify } from '../storage/index.js';
 import type { Process } from './process.js';
 
 /** Problems that the log names; the results have more of them. */
@@ -12,7 +12,7 @@ function verdict(problems: number): string {
 }
 
 /** Checks the store as a job, so that it can be asked of a server that holds the folder. */
-export function verifyProcess(storage: Storage): Process {
+export function verifyProcess(storage: Storage, options: VerifyOptions = {}): Process {
   return {
     id: 'verify',
     title: 'Verify the store',
@@ -20,10 +20,11 @@ export function verifyProcess(storage: Storage): Process {
     inputs: { type: 'object', additionalProperties: false, properties: {} },
     resumable: true,
     run: async (_inputs, job): Promise<VerifyReport> => {
-      const report = await verify(storage, ({ tiles }) => {
+      const onProgress = ({ tiles }: { tiles: number }) => {
         job.signal.throwIfAborted();
         job.progress({ total: storage.index.size, done: tiles });
-      });
+      };
+      const report = await verify(storage, onProgress, options);
       const { problems, problemCount } = report;
       for (const { kind, what } of problems.slice(0, LOGGED)) job.log('error', `${kind}: ${what}`);
       job.message(verdict(problemCount));

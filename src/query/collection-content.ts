@@ -1,5 +1,6 @@
 /** What the tiles of a collection are: `summaries` and `item_assets` of its STAC document. */
 import type { OwnerShare } from '../dht/index.js';
+import type { GridName } from '../geocode/index.js';
 import type { ColumnIndex, TileRecord } from '../storage/index.js';
 import { onceAChange } from './once-a-change.js';
 import type { StacCollection } from './stac-collection.js';
@@ -11,10 +12,11 @@ interface Range {
   maximum: number;
 }
 
-/** One tile of each platform and source: the first by geocode, then by time, then by id. */
+/** One tile of each platform and source: the first by cell, then by time, then by id. */
 interface Sample {
   platform: string | null;
   source: string;
+  grid: GridName;
   geocode: string;
   start: number;
   id: string;
@@ -46,9 +48,10 @@ const nothing = (): Range => ({ minimum: Infinity, maximum: -Infinity });
 export const collectionContents = onceAChange(findContents);
 
 function findContents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<string, CollectionContent> {
-  const { collection, platform, source, cloud, coverage, key, precision, start } = index.columns;
+  const { collection, platform, source, cloud, coverage, grid, key, precision, start } = index.columns;
   const isBefore = (a: number, b: number) => {
-    const difference = key[a] - key[b] || precision[a] - precision[b] || start[a] - start[b];
+    const difference =
+      grid[a] - grid[b] || key[a] - key[b] || precision[a] - precision[b] || start[a] - start[b];
     return difference < 0 || (difference === 0 && index.idOf(a) < index.idOf(b));
   };
   const kinds = new Map<number, Kind>();
@@ -62,7 +65,8 @@ function findContents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<str
       last = code;
     }
     // Sorted rows come in this order; only those added lately may come before.
-    if (row !== kind!.row && key[row] <= key[kind!.row] && isBefore(row, kind!.row)) kind!.row = row;
+    const mayBeBefore = key[row] <= key[kind!.row] || grid[row] < grid[kind!.row];
+    if (mayBeBefore && isBefore(row, kind!.row)) kind!.row = row;
     // An unknown cloud cover is NaN, which is neither below nor above.
     widen(kind!.cloud, cloud[row]!);
     widen(kind!.coverage, coverage[row]!);
@@ -73,7 +77,7 @@ function findContents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<str
       const sample: Sample = {
         platform: index.platforms.names[platform[row]!]!,
         source: index.sources.names[source[row]!]!,
-        geocode: index.cellOf(row).geocode,
+        ...index.cellOf(row),
         start: start[row]!,
         id: index.idOf(row),
       };
@@ -124,6 +128,7 @@ function compareSamples(a: Sample, b: Sample): number {
   return (
     compareText(a.platform ?? '', b.platform ?? '') ||
     compareText(a.source, b.source) ||
+    compareText(a.grid, b.grid) ||
     compareText(a.geocode, b.geocode) ||
     a.start - b.start ||
     compareText(a.id, b.id)

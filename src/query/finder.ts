@@ -66,12 +66,17 @@ export class TileFinder {
     private readonly storage: Storage,
     owners: Owners,
   ) {
-    this.search = owners.define('search', async ({ limit, ...search }, { only }) => {
+    this.search = owners.define('search', async ({ limit, ...search }, { only, seq }) => {
       // JSON has no infinity.
       const found = findPlaces(storage.index, { ...search, limit: limit ?? Infinity }, only);
-      return { found, tiles: await storage.getTiles(found.places.map(({ id }) => id)) };
+      const ids = found.places.map(({ id }) => id);
+      return { found, tiles: await storage.getTiles(ids, seq) };
     });
-    this.tile = owners.define('tile', async (id) => (await storage.getTile(id)) ?? null);
+    this.tile = owners.define('tile', async (id, { seq }) => {
+      if (seq === undefined) return (await storage.getTile(id)) ?? null;
+      const [tile] = storage.index.has(id) ? await storage.getTiles([id], seq) : [];
+      return tile ?? null;
+    });
     this.count = owners.define('aggregate', async ({ filter, params }, { only }) =>
       countTiles(storage.index, filter, params, only),
     );
@@ -86,7 +91,7 @@ export class TileFinder {
     const askContents = owners.define('contents', async (_: null, share): Promise<ContentShare> => {
       const contents = [...collectionContents(storage.index, share)];
       const ids = contents.flatMap(([, { samples }]) => samples.map(({ id }) => id));
-      return { contents, samples: await storage.getTiles(ids) };
+      return { contents, samples: await storage.getTiles(ids, share.seq) };
     });
     this.contents = keptUntilChange(owners, async () => {
       const { answers, unanswered } = await askContents(null);

@@ -9,6 +9,8 @@ import { newVersion } from './names.js';
 export interface Claim {
   /** Version for what is written under it. Of two claims of one thing the later one has the later version. */
   readonly version: string;
+  /** Whether what is written under it here is all that there is of it, so that it must outlast a power cut. */
+  readonly isOnlyCopy: boolean;
   /** Makes published version folders durable for all who may read them. */
   store(folders: string[]): Promise<void>;
   /**
@@ -72,6 +74,7 @@ export class LocalClaims implements Claims {
     const { commits } = this;
     return {
       version: newVersion(),
+      isOnlyCopy: true,
       // They lie where all readers look.
       store: async () => {},
       commit: (build, also) => commits.inTurn(async () => commits.apply(await build(), also)),

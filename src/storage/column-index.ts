@@ -8,6 +8,7 @@ import type { IndexPage, IndexQuery, Selection } from './index-query.js';
 import { isWithin, mergeRanges } from './key-range.js';
 import { type Merged, mergeRows } from './merge-rows.js';
 import type { TileRecord } from './records.js';
+import { RowJournal, undo } from './row-journal.js';
 import {
   isNewestFirst,
   type Position,
@@ -40,6 +41,9 @@ export class ColumnIndex {
   private present = 0;
   private changed = 0;
   private merging: Generator<void, Merged> | undefined;
+  private readonly journal = new RowJournal();
+  /** During `asOf`: rows that only the earlier commit has, of tiles that are not found by their cell. */
+  private formerById: Map<string, number> | undefined;
 
   /** Number of tiles. */
   get size(): number {
@@ -96,6 +100,7 @@ export class ColumnIndex {
     this.present = 0;
     this.changed++;
     this.merging = undefined;
+    this.journal.clear();
     for (const record of records) this.append(record);
     this.merge();
   }
@@ -108,12 +113,12 @@ export class ColumnIndex {
     this.present = 0;
     this.changed++;
     this.merging = undefined;
-    const { removed, cells, columns, used } = this.rows;
+    this.journal.clear();
+    const { removed, used } = this.rows;
     for (let row = 0; row < used; row++) {
       if (removed[row]) continue;
       this.present++;
-      const isFoundByCell = row < cells.rows && (columns.suffix[row] === 0 || !this.rows.isOdd(row));
-      if (!isFoundByCell) this.rowsById.set(this.idOf(row), row);
+      if (!this.rows.isFoundByCell(row)) this.rowsById.set(this.idOf(row), row);
     }
   }
 
@@ -132,6 +137,61 @@ export class ColumnIndex {
   remove(ids: Iterable<string>): void {
     for (const id of ids) this.drop(id);
   }
+
+  // As of a commit
+
+  /**
+   * Takes in commit `seq` of a cluster. What it changes is remembered for a while; where it does not follow the last one, only what
+   * comes after it.
+   */
+  commit(seq: number, removed: Iterable<string>, added: Iterable<TileRecord>, now = performance.now()): void {
+    this.journal.begin(seq, { size: this.size, changes: this.changes }, now);
+    try {
+      this.remove(removed);
+      this.add(added);
+    } finally {
+      this.journal.end();
+    }
+  }
+
+  /** It is as of commit `seq`, and what was before is not known. */
+  startAt(seq: number): void {
+    this.journal.restart(seq);
+  }
+
+  /** The earliest commit as of which it can be read. */
+  get oldest(): number {
+    return this.journal.oldest;
+  }
+
+  /** Whether a commit is the one after the last. */
+  isNext(seq: number): boolean {
+    return this.journal.isNext(seq);
+  }
+
+  /**
+   * What `work` gives while the index is as it was after commit `seq`; `work` does not wait and changes nothing. Later commits are
+   * undone for it, which takes as long as they have rows. Throws TW_STORAGE_TOO_OLD.
+   */
+  asOf<T>(seq: number, work: () => T): T {
+    const later = this.journal.after(seq);
+    if (later.length === 0) return work();
+    const { present, changed } = this;
+    const { formerById, redo } = undo(this.rows, later);
+    this.formerById = formerById;
+    this.present = later[0].size;
+    this.changed = later[0].changes;
+    try {
+      return work();
+    } finally {
+      redo();
+      this.present = present;
+      this.changed = changed;
+      this.formerById = undefined;
+    }
+  }
+
+  // Queries
 
   /** Calls `visit` for every row that is selected, in no promised order. Neither it nor `where` changes the index. */
   forEach({ where, ranges, ids, time }: Selection, visit: (row: number) => void): void {
@@ -244,13 +304,16 @@ export class ColumnIndex {
   }
 
   private rowOf(id: string): number | undefined {
-    return this.rowsById.get(id) ?? this.rows.find(id);
+    const row = this.formerById?.get(id) ?? this.rowsById.get(id);
+    // Only `asOf` finds one here that is not of its commit.
+    return row === undefined || this.rows.removed[row] ? this.rows.find(id) : row;
   }
 
   private append(record: TileRecord): void {
     const row = this.rows.append(record);
     this.drop(record.id);
     this.rowsById.set(record.id, row);
+    this.journal.add(row);
     this.present++;
     this.changed++;
   }
@@ -260,6 +323,7 @@ export class ColumnIndex {
     if (row === undefined) return;
     this.rows.remove(row);
     this.rowsById.delete(id);
+    this.journal.remove(row);
     this.present--;
     this.changed++;
   }
@@ -277,13 +341,14 @@ export class ColumnIndex {
 
   /** Whether queries would gain from a merge: the tail is long, or most rows are of tiles that have gone. */
   get isUntidy(): boolean {
-    return this.unsorted > this.longestTail || this.rows.used > 2 * this.size + SHORTEST_TAIL;
+    const needed = this.size + this.journal.removed.size;
+    return this.unsorted > this.longestTail || this.rows.used > 2 * needed + SHORTEST_TAIL;
   }
 
   /** Sorts what was added at once. */
   merge(): void {
     while (this.unsorted > 0) {
-      const merging = this.merging ?? mergeRows(this.rows);
+      const merging = this.merging ?? mergeRows(this.rows, this.journal.removed);
       let step = merging.next();
       while (!step.done) step = merging.next();
       this.take(step.value);
@@ -293,7 +358,7 @@ export class ColumnIndex {
   /** Sorts what was added, where that is much, in steps between which others get their turn. */
   async tidy(): Promise<void> {
     while (!this.merging && this.isUntidy) {
-      const merging = mergeRows(this.rows);
+      const merging = mergeRows(this.rows, this.journal.removed);
       this.merging = merging;
       // It is another one's where `merge` has ended this one.
       while (this.merging === merging) {
@@ -310,6 +375,7 @@ export class ColumnIndex {
       const to = moved(row)!;
       if (to >= rows.cells.rows || rows.isOdd(to)) rowsById.set(id, to);
     }
+    this.journal.move(moved);
     this.rows = rows;
     this.rowsById = rowsById;
     this.merging = undefined;

@@ -2,14 +2,18 @@
 import type { Catalogue, Change } from './catalogue.js';
 import { type Commit, type RecordEdit, supersededFolders } from './commit.js';
 import type { DurableIndex } from './durable-index.js';
+import { FormerTiles } from './former-tiles.js';
+import type { TileRecord } from './records.js';
 import type { Sweeper } from './sweeper.js';
 
 /**
  * Invariants: the index holds exactly the sound records of the table `tiles`, and changes after the batch that changes
  * them is written, so a search never sees what a power cut could take back for good; it changes in one turn of the event loop, so
- * a search never sees half of a commit. Work that reads before it writes runs one after another (`inTurn`).
+ * a search never sees half of a commit. `former` has the records that went with the commits that the index can undo. Work that reads
+ * before it writes runs one after another (`inTurn`).
  */
 export class Commits {
+  readonly former = new FormerTiles();
   private turn: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -28,11 +32,38 @@ export class Commits {
     return result;
   }
 
+  /** One batch, in which `also` changes as well. Files that nothing names any more are left to the sweeper. */
+  apply(commit: Commit, also: Change[] = []): Promise<void> {
+    return this.change(commit, also, true, (removed, added) => this.index.applied(removed, added));
+  }
+
   /**
-   * One batch, in which `also` changes as well; see `Catalogue.write` for `sync`. Files that nothing names any more are left to
-   * the sweeper.
+   * The same for commit `seq` of a cluster, which others have made durable: not synced. `applied` is called in the turn in which the index
+   * changes.
    */
-  async apply(commit: Commit, also: Change[] = [], sync = true): Promise<void> {
+  async replicate(seq: number, commit: Commit, also: Change[], applied: () => void): Promise<void> {
+    if (this.index.index.isNext(seq)) this.former.add(seq, await this.goneBy(commit));
+    await this.change(commit, also, false, (removed, added) => {
+      this.index.applied(removed, added, seq);
+      applied();
+    });
+    this.former.forgetBefore(this.index.index.oldest);
+  }
+
+  /** The tiles that a commit removes, or whose place others take. */
+  private async goneBy({ removed = [], added = [] }: Commit): Promise<TileRecord[]> {
+    const { index } = this.index;
+    const ids = new Set([...removed, ...added].map(({ id }) => id).filter((id) => index.has(id)));
+    const scanned = await this.catalogue.tiles.scanMany([...ids]);
+    return scanned.flatMap((tile) => tile?.record ?? []);
+  }
+
+  private async change(
+    commit: Commit,
+    also: Change[],
+    sync: boolean,
+    applied: (removed: string[], added: TileRecord[]) => void,
+  ): Promise<void> {
     const { removed = [], added = [], edits = [] } = commit;
     const { tiles, superseded } = this.catalogue;
     const removedIds = removed.map((tile) => tile.id);
@@ -48,7 +79,7 @@ export class Commits {
       ...(changedIds.size > 0 ? [this.index.logged(changedIds)] : []),
     ];
     await this.catalogue.write(changes, sync);
-    if (changedIds.size > 0) this.index.applied(removedIds, added);
+    applied(removedIds, added);
     if (folders.length === 0) return;
     this.superseded(folders);
     this.sweeper.schedule();

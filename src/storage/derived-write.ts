@@ -63,7 +63,7 @@ export class DerivedWrite {
         throw derivedWriteMisuse(id, 'it is committed unstaged or twice');
     const folders = tiles.map(({ id }) => this.folderOf(id));
     await this.reserve.check();
-    await publishVersions(this.dir, folders);
+    await publishVersions(this.dir, folders, this.claim.isOnlyCopy);
     await this.claim.store(folders);
     const done = folders.map((folder) => this.catalogue.pending.delete(folder));
     await this.claim.commit(() => this.replacement(tiles), done);

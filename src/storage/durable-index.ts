@@ -72,10 +72,13 @@ export class DurableIndex {
     return this.record(this.next, [...tiles]);
   }
 
-  /** Changes the index when the batch of `logged` is on disk. */
-  applied(removed: string[], added: TileRecord[]): void {
-    this.index.remove(removed);
-    this.index.add(added);
+  /** Changes the index when the batch of `logged` is on disk. `seq` is the commit's number in a cluster. */
+  applied(removed: string[], added: TileRecord[], seq?: number): void {
+    if (seq === undefined) {
+      this.index.remove(removed);
+      this.index.add(added);
+    } else this.index.commit(seq, removed, added);
+    if (removed.length + added.length === 0) return;
     for (const id of removed) this.damaged.delete(id);
     for (const { id } of added) this.damaged.delete(id);
     this.changed += removed.length + added.length;

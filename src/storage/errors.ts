@@ -199,6 +199,14 @@ export const storeIo = defineError(
   (url: string, what: string, detail: string) => `${what} failed in the tile store ${url}: ${detail}`,
 );
 
+export const tooOld = defineError(
+  'TW_STORAGE_TOO_OLD',
+  409,
+  'A node is asked for its tiles as of a commit that is too long ago, or from before it had all of these tiles. Ask another node, or as of a later commit.',
+  (seq: number, oldest: number) =>
+    `this node cannot answer as of commit ${seq}, but as of commit ${oldest} and later ones; ask another node, or as of a later commit`,
+);
+
 const FULL = /No space left on device|Disk quota exceeded/;
 const READ_ONLY = /Permission denied|Operation not permitted|Read-only file system/;
 

@@ -92,7 +92,7 @@ export class FetchedFiles {
     );
     if (size !== bytes) return false;
     if (this.cache.file(folder, `${name}.tif`)?.isSound) return true;
-    if ((await sumOf(path)) !== wanted) return false;
+    if ((await sumOfFile(path)) !== wanted) return false;
     this.cache.set(folder, `${name}.tif`, { bytes, isSound: true });
     return true;
   }
@@ -142,7 +142,8 @@ async function createIn(folder: string, path: string): Promise<FileHandle> {
     }
 }
 
-async function sumOf(path: string): Promise<number> {
+/** CRC-32 of a file. */
+export async function sumOfFile(path: string): Promise<number> {
   let sum = 0;
   for await (const chunk of createReadStream(path)) sum = crc32(chunk as Buffer, sum);
   return sum;

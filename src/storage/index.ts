@@ -6,7 +6,14 @@ export { DataFolder, readLock } from './data-folder.js';
 export { DerivedWrite } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';
 export { writeSynced } from './durable.js';
-export { asStorageError, collectionFixed, storageCorrupt, storageLocked, storeCorrupt } from './errors.js';
+export {
+  asStorageError,
+  collectionFixed,
+  storageCorrupt,
+  storageLocked,
+  storeCorrupt,
+  tooOld,
+} from './errors.js';
 export { type HeldTile, holdTiles } from './hold-tile.js';
 export { inLanes } from './in-lanes.js';
 export type { IndexPage, IndexQuery, Selection } from './index-query.js';
@@ -31,4 +38,4 @@ export { SceneWrite } from './scene-write.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';
 export { layoutOf, type TileLayout } from './tile-layouts.js';
 export { toArray } from './to-array.js';
-export { type VerifyReport, verify } from './verify.js';
+export { type VerifyOptions, type VerifyReport, verify } from './verify.js';

@@ -19,11 +19,10 @@ export interface Merged {
 /**
  * New rows with the tiles of `old`: those that `old` has when the merge begins are sorted, those that are added meanwhile
  * are the tail; what is removed meanwhile has its mark. The result is good in the turn in which it is given. Rows that were
- * removed before, and texts and scene names that nobody uses, are left out.
+ * removed before, but for those in `kept`, and texts and scene names that nobody uses, are left out.
  */
-export function* mergeRows(old: Rows): Generator<void, Merged> {
+export function* mergeRows(old: Rows, kept: ReadonlySet<number>): Generator<void, Merged> {
   const begun = old.used;
-  const removals = old.removals.length;
   const sorted = yield* numbers(0, old.cells.rows);
   const tail = yield* numbers(sorted.length, begun);
   const byCell: Compare = (a, b) => old.compareCells(a, b);
@@ -37,9 +36,9 @@ export function* mergeRows(old: Rows): Generator<void, Merged> {
   const rows = Rows.empty(old.names, begun);
   const copies = new Copies(old, rows);
   yield* inSteps(begun, (from, to) => {
-    const present = cellOrder.subarray(from, to).filter((row) => old.removed[row] === 0);
-    for (let i = 0; i < present.length; i++) target[present[i]] = count++;
-    copies.add(present);
+    const wanted = cellOrder.subarray(from, to).filter((row) => old.removed[row] === 0 || kept.has(row));
+    for (let i = 0; i < wanted.length; i++) target[wanted[i]] = count++;
+    copies.add(wanted);
     rows.cells.extend(count);
   });
   const newest = new Uint32Array(count);
@@ -61,7 +60,7 @@ export function* mergeRows(old: Rows): Generator<void, Merged> {
     const to = row < begun ? target[row] : count + row - begun;
     return to === NONE ? undefined : to;
   };
-  for (const row of old.removals.slice(removals)) {
+  for (const row of old.removals) {
     const to = moved(row);
     if (to !== undefined) rows.remove(to);
   }

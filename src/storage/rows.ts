@@ -172,6 +172,11 @@ export class Rows {
     return this.texts.beginsWith(this.columns.suffix[row], 0);
   }
 
+  /** Whether `find` finds the row. */
+  isFoundByCell(row: number): boolean {
+    return row < this.cells.rows && (this.columns.suffix[row] === 0 || !this.isOdd(row));
+  }
+
   /**
    * The sorted row of an id that is not odd; a tile that has gone is passed over. The cell is one of the words between
    * the underscores of the id; a scene's id may hold words that look like cells, so all are tried, the last one first.

@@ -1,9 +1,10 @@
 /** Writing one scene: its tiles are on disk as they arrive, and all of them become visible at once. */
-
+import { writeFile } from 'node:fs/promises';
 import { type Catalogue, type Change, sceneKey } from './catalogue.js';
 import type { Claim } from './claims.js';
 import type { Commit, RecordEdit } from './commit.js';
 import type { DiskReserve } from './disk-reserve.js';
+import { writeSynced } from './durable.js';
 import { sceneWriteMisuse } from './errors.js';
 import { tileFolder } from './layout.js';
 import { checkedName, tileId } from './names.js';
@@ -61,8 +62,8 @@ export class SceneWrite {
   }
 
   /**
-   * Makes the folder for the files of one tile and returns its absolute path. The files are `<group>.tif`; who writes
-   * them, in this thread or another, syncs them before `publish`. Throws TW_STORAGE_DISK_LOW.
+   * Makes the folder for the files of one tile and returns its absolute path. The files are `<group>.tif`, written by
+   * `writeFile`, or synced by who writes them before `publish`. Throws TW_STORAGE_DISK_LOW.
    */
   async stagingFolder(geocode: string): Promise<string> {
     const folder = this.folderOf(geocode);
@@ -70,6 +71,11 @@ export class SceneWrite {
     this.staged.add(geocode);
     await this.reserve.check();
     return stageVersion(this.dir, folder);
+  }
+
+  /** Writes a file into a staging folder, and syncs it where it has to be. Errors are those of the system. */
+  writeFile(path: string, bytes: Uint8Array): Promise<void> {
+    return this.claim.isOnlyCopy ? writeSynced(path, bytes) : writeFile(path, bytes);
   }
 
   /**
@@ -81,7 +87,7 @@ export class SceneWrite {
     const wrong = geocodes.find((geocode) => !this.staged.has(geocode) || this.published.has(geocode));
     if (wrong !== undefined) throw this.misuse(`tile ${wrong} is published unstaged or twice`);
     await this.reserve.check();
-    await publishVersions(this.dir, folders);
+    await publishVersions(this.dir, folders, this.claim.isOnlyCopy);
     await this.claim.store(folders);
     for (const geocode of geocodes) this.published.add(geocode);
   }

@@ -112,6 +112,7 @@ export class Storage {
       await sweepResults(dir);
       await storage.sweeper.start();
       await storage.durableIndex.open();
+      storage.index.startAt((await storage.replica())?.applied ?? 0);
       return storage;
     } catch (error) {
       await storage.close();
@@ -246,12 +247,19 @@ export class Storage {
     return this.catalogue.tiles.get(id);
   }
 
-  /** Records of these ids in this order; those that are gone meanwhile or `damaged` are left out. */
-  async getTiles(ids: string[]): Promise<TileRecord[]> {
+  /**
+   * Records of these ids in this order; those that are gone meanwhile or `damaged` are left out. With `seq` they are as of that commit
+   * of the cluster, as of which the index has given the ids; throws TW_STORAGE_TOO_OLD.
+   */
+  async getTiles(ids: string[], seq = Infinity): Promise<TileRecord[]> {
     const found: TileRecord[] = [];
-    for (const scanned of await this.catalogue.tiles.scanMany(ids)) {
-      if (scanned?.error) await this.leaveOut(scanned.key);
-      else if (scanned) found.push(scanned.record);
+    const tiles = await this.catalogue.tiles.scanMany(ids);
+    // In one turn, so that what was read and what has changed since are of one moment.
+    const former = ids.map((id) => this.commits.former.get(id, seq));
+    for (const [i, scanned] of tiles.entries()) {
+      const record = former[i] ?? scanned?.record;
+      if (record) found.push(record);
+      else if (scanned?.error) await this.leaveOut(scanned.key);
     }
     return found;
   }
@@ -349,6 +357,11 @@ export class Storage {
     await shared?.cache.add(folders.filter((folder) => folder.startsWith('tiles/'))).catch(shared.onFailure);
   }
 
+  /** Where the files of tiles are kept; undefined where that is the data folder. */
+  get sharedStore(): ObjectStore | undefined {
+    return this.shared?.objects;
+  }
+
   /** Undefined on a node that has no shared store. */
   get cacheFigures(): CacheFigures | undefined {
     return this.shared?.cache.figures;
@@ -361,16 +374,17 @@ export class Storage {
 
   /**
    * Takes in a commit that others have made durable, and remembers what the folder holds then. Not synced: after a power cut
-   * the state is an older one, from which the same commits come again.
+   * the state is an older one, from which the same commits come again. Reads as of an earlier commit are right where commit
+   * `state.applied` follows the last one; after any other change, such as other slots, there are none. `applied` is called in the turn in
+   * which the index changes.
    */
-  async replicate(state: ReplicaRecord, commit: Commit): Promise<void> {
+  async replicate(state: ReplicaRecord, commit: Commit, applied = () => {}): Promise<void> {
     const { replica, superseded } = this.catalogue;
     const { added = [] } = commit;
     // Tiles of a slot that was here before: what is left of their files is of use again.
     const used = added.map((tile) => superseded.delete(tileFolder(tile)));
-    await this.commits.inTurn(() =>
-      this.commits.apply(commit, [...used, replica.set('state', state)], false),
-    );
+    const also = [...used, replica.set('state', state)];
+    await this.commits.inTurn(() => this.commits.replicate(state.applied, commit, also, applied));
     this.shared?.warming.add(added);
   }
 

@@ -2,7 +2,7 @@
 import { lstat, open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { grids } from '../geocode/index.js';
+import { type GridName, grids } from '../geocode/index.js';
 import { sceneKey, type Table } from './catalogue.js';
 import { onDisk, storageCorrupt } from './errors.js';
 import { modelFile, modelFolder, tileFile, tileFolder } from './layout.js';
@@ -10,6 +10,7 @@ import { modelId, tileId } from './names.js';
 import type { SceneRecord, TileRecord } from './records.js';
 import type { Position } from './row-order.js';
 import type { Storage } from './storage.js';
+import { type StoredFile, StoredFiles } from './stored-files.js';
 import { stagingPath, VERSION_DEPTH } from './version-folder.js';
 
 /** At most this many problems and as many orphans are listed; all are counted. */
@@ -23,7 +24,7 @@ export interface Problem {
    * index in memory does not say of a tile what its record says.
    */
   kind: 'missing' | 'size' | 'checksum' | 'corrupt-record' | 'no-scene' | 'index';
-  /** Path relative to the data folder, or `<table> <key>`. */
+  /** Path relative to the data folder, `<table> <key>`, or `object <name> of <table> <key>` of a shared store. */
   what: string;
 }
 
@@ -48,12 +49,23 @@ export interface VerifyReport extends VerifyProgress {
   orphans: Orphan[];
 }
 
-/** Reads every record and every file once. `onProgress` is called after each tile. Nothing is changed. */
+export interface VerifyOptions {
+  /** Where other nodes have tiles as well: whether this one has those of a cell. */
+  isOwn?: (cell: { grid: GridName; geocode: string }) => boolean;
+  /** How long an object that is missing in a shared store is looked for, ms; a minute. */
+  patience?: number;
+}
+
+/**
+ * Reads every record and every file once. `onProgress` is called after each tile. Nothing is changed, but that of a node with a shared store,
+ * whose objects are read then, damaged local files are removed.
+ */
 export async function verify(
   storage: Storage,
   onProgress: (progress: VerifyProgress) => void = () => {},
+  options: VerifyOptions = {},
 ): Promise<VerifyReport> {
-  const run = new Verification(storage, onProgress);
+  const run = new Verification(storage, onProgress, options);
   await onDisk(storage.dir, () => run.all());
   return run.report;
 }
@@ -63,11 +75,7 @@ function isGone(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
-interface StoredFile {
-  path: string;
-  bytes: number;
-  crc32: number;
-}
+const PATIENCE = 60_000;
 
 /**
  * One run. The node may write meanwhile: a version moves from `pending` to a record to `superseded`, and is looked up in
@@ -85,14 +93,21 @@ class Verification {
     orphans: [],
   };
   private readonly dir: string;
+  private readonly isOwn: NonNullable<VerifyOptions['isOwn']>;
+  private readonly stored: StoredFiles | undefined;
   private readonly buffer = Buffer.allocUnsafe(1 << 20);
   private scene: { record: SceneRecord; geocodes: Set<string> } | undefined;
 
   constructor(
     private readonly storage: Storage,
     private readonly onProgress: (progress: VerifyProgress) => void,
+    { isOwn = () => true, patience = PATIENCE }: VerifyOptions,
   ) {
     this.dir = storage.dir;
+    this.isOwn = isOwn;
+    const { sharedStore: objects } = storage;
+    if (objects)
+      this.stored = new StoredFiles(this.dir, objects, (kind, what) => this.problem(kind, what), patience);
   }
 
   async all(): Promise<void> {
@@ -106,10 +121,18 @@ class Verification {
     await this.indexHasNoOther();
     await this.each(scenes, (scene) => this.sceneHasItsTiles(scene));
     await this.each(models, async (model) => {
-      const files = model.files.map((file) => ({ ...file, path: modelFile(model, file.name) }));
-      const isCurrent = async () => (await models.get(model.id))?.version === model.version;
-      for (const file of files) await this.file(file, isCurrent);
+      const isCurrent = async () => (await this.sound(models, model.id))?.version === model.version;
+      const record = `models ${model.id}`;
+      for (const { name, bytes, crc32 } of model.files)
+        await this.file({ path: modelFile(model, name), bytes, crc32, record, isCurrent });
     });
+    if (this.stored) {
+      await this.stored.end();
+      this.report.files = this.stored.files;
+      this.report.bytes = this.stored.bytes;
+      // What lies here is a cache of them, and may be of other nodes' tiles.
+      return;
+    }
     await this.walk('tiles', 0);
     await this.walk('models', 0);
   }
@@ -123,8 +146,9 @@ class Verification {
 
   private async tile(tile: TileRecord): Promise<void> {
     const isCurrent = async () => (await this.soundTile(tile.id))?.version === tile.version;
+    const record = `tiles ${tile.id}`;
     for (const { name, bytes, crc32 } of tile.groups)
-      await this.file({ path: tileFile(tile, name), bytes, crc32 }, isCurrent);
+      await this.file({ path: tileFile(tile, name), bytes, crc32, record, isCurrent });
     if (tile.source === 'raw' && !(await this.sceneNames(tile)) && (await isCurrent()))
       this.problem('no-scene', `tiles ${tile.id}`);
     if (!this.storage.index.agrees(tile)) await this.indexed(tile.id);
@@ -166,20 +190,23 @@ class Verification {
     const grid = (await this.sound(catalogue.collections, scene.collection))?.grid;
     if (!grid) return this.problem('missing', `collections ${scene.collection}`);
     for (const geocode of scene.geocodes) {
+      if (!this.isOwn({ grid, geocode })) continue;
       const id = tileId(scene.collection, scene.id, grid, geocode);
       if ((await this.soundTile(id))?.version === scene.version) continue;
       const now = await this.sound(catalogue.scenes, sceneKey(scene.collection, scene.id));
-      if (now?.version === scene.version) this.problem('missing', `tiles ${id}`);
+      if (now?.version === scene.version && this.isOwn({ grid, geocode }))
+        this.problem('missing', `tiles ${id}`);
     }
   }
 
-  private async file(file: StoredFile, isCurrent: () => Promise<boolean>): Promise<void> {
+  private async file(file: StoredFile): Promise<void> {
+    if (this.stored) return this.stored.check(file);
     let found: { bytes: number; crc: number };
     try {
       found = await this.checksum(join(this.dir, file.path));
     } catch (error) {
       if (!isGone(error)) throw error;
-      if (await isCurrent()) this.problem('missing', file.path);
+      if (await file.isCurrent()) this.problem('missing', file.path);
       return;
     }
     this.report.files++;

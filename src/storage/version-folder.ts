@@ -28,11 +28,12 @@ export async function stageVersion(dir: string, path: string): Promise<string> {
 
 /**
  * Renames staged versions to their final names, then makes every name from `tiles` or `models` down durable, each folder
- * once. The files must have been synced by who wrote them.
+ * once. The files must have been synced by who wrote them. Without `sync` the names are those of a cache.
  */
-export async function publishVersions(dir: string, paths: string[]): Promise<void> {
+export async function publishVersions(dir: string, paths: string[], sync = true): Promise<void> {
   await onDisk(dir, async () => {
     await inLanes(paths, IN_FLIGHT, (path) => rename(join(dir, stagingPath(path)), join(dir, path)));
+    if (!sync) return;
     const folders = new Set<string>();
     for (const path of paths)
       for (let folder = path; folder !== '.' && !folders.has(folder); folder = dirname(folder))

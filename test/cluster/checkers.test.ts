@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import {
   check,
   exactAnswers,
+  exactCounts,
   type LoggedCommit,
   noFalseAbsence,
   nothingLost,
@@ -15,7 +16,15 @@ import {
   wholePlacement,
   wholeScenes,
 } from './checkers.js';
-import { type Event, History, type Read, type Seen, type TileRead, type Write } from './history.js';
+import {
+  type Count,
+  type Event,
+  History,
+  type Read,
+  type Seen,
+  type TileRead,
+  type Write,
+} from './history.js';
 import { type FoundTile, observe } from './observe.js';
 
 /** A write through node `a` unless said otherwise. */
@@ -120,6 +129,19 @@ test('bytes are right at any time, and there in the end', () => {
     assert.deepEqual(rules(rightBytes([], [tile(bad)])), ['right bytes']);
 });
 
+test('counts of other tiles, or of other scenes, than are found', () => {
+  const count = (tiles: number, scenes: Count['scenes']): Count => ({
+    ...{ kind: 'count', node: 'a', invoked: 60, ended: 61, tiles, scenes },
+  });
+  const found = [read(0, 50)];
+  const sizeOf = () => 3;
+  assert.deepEqual(exactCounts([count(3, { s: 3 })], found, sizeOf), []);
+  assert.deepEqual(rules(exactCounts([count(4, { s: 3 })], found, sizeOf)), ['exact counts']);
+  assert.deepEqual(rules(exactCounts([count(3, { s: 2 })], found, sizeOf)), ['exact counts']);
+  assert.deepEqual(rules(exactCounts([count(3, {})], found, sizeOf)), ['exact counts']);
+  assert.deepEqual(rules(exactCounts([count(3, { s: 3, t: 1 })], found, sizeOf)), ['exact counts']);
+});
+
 test('a tile that was just shown is not said to be gone, unless its scene has changed', () => {
   assert.deepEqual(rules(noFalseAbsence([write(0, 0)], [tile('right', 5)])), []);
   assert.deepEqual(rules(noFalseAbsence([write(0, 0)], [tile('gone', 5)])), ['no false absence']);
@@ -176,8 +198,11 @@ test('a history as a whole is divided at its healing', () => {
     read(0, 60),
     tile('right', 61),
   ];
-  assert.deepEqual(check(history(...events), 50), []);
-  assert.deepEqual(rules(check(history(...events), 5)).sort(), ['healed', 'right bytes']);
+  assert.deepEqual(
+    check(history(...events), 50, () => 3),
+    [],
+  );
+  assert.deepEqual(rules(check(history(...events), 5, () => 3)).sort(), ['healed', 'right bytes']);
 });
 
 test('what an answer shows of scenes', () => {

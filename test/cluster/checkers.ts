@@ -1,5 +1,5 @@
 /** The rules that a history must keep. They are pure: what they say of a history hangs on nothing else. */
-import type { Event, History, Read, SceneState, Seen, TileRead, Write } from './history.js';
+import type { Count, Event, History, Read, SceneState, Seen, TileRead, Write } from './history.js';
 
 export interface Violation {
   rule: string;
@@ -133,6 +133,28 @@ function finalStates(made: Write[]): SceneState[] {
   return [...new Set(states)];
 }
 
+/** In the end counts are those of the tiles that are found. `sizeOf` is how many tiles a scene has in a state. */
+export function exactCounts(
+  counts: Count[],
+  last: Read[],
+  sizeOf: (scene: string, delivery: number) => number,
+): Violation[] {
+  return counts.flatMap((count) => {
+    const read = last.find(({ node }) => node === count.node);
+    if (!read) return [];
+    const scenes = Object.entries(read.scenes).flatMap(([scene, state]) =>
+      typeof state === 'number' ? [[scene, sizeOf(scene, state)]] : [],
+    );
+    const found = JSON.stringify(scenes.sort());
+    const listed = JSON.stringify(Object.entries(count.scenes).sort());
+    const faults: string[] = [];
+    if (count.tiles !== read.returned) faults.push(`counts ${count.tiles} tiles and finds ${read.returned}`);
+    if (listed !== found) faults.push(`lists scenes ${listed} and finds ${found}`);
+    const events = [count, read];
+    return faults.map((fault) => ({ rule: 'exact counts', detail: `${count.node} ${fault}`, events }));
+  });
+}
+
 /** A tile that a node has just shown is gone only where a later change of its scene has begun. */
 export function noFalseAbsence(writes: Write[], tiles: TileRead[]): Violation[] {
   const scenes = byScene(writes);
@@ -216,8 +238,12 @@ export function wholePlacement(placements: SeenPlacement[], running: string[]): 
   return [...faults].map((detail) => ({ rule: 'whole placement', detail, events: [] }));
 }
 
-/** All rules of what was seen; `healed` is the time from which on the cluster was to be whole. */
-export function check(history: Pick<History, 'of'>, healed: number): Violation[] {
+/** All rules of what was seen; `healed` is the time from which on the cluster was to be whole, `sizeOf` how many tiles a delivery has. */
+export function check(
+  history: Pick<History, 'of'>,
+  healed: number,
+  sizeOf: (scene: string, delivery: number) => number,
+): Violation[] {
   const writes = history.of('write');
   const reads = history.of('read');
   const tiles = history.of('tile');
@@ -227,6 +253,7 @@ export function check(history: Pick<History, 'of'>, healed: number): Violation[]
     ...exactAnswers(reads.filter(({ partial }) => !partial)),
     ...noWayBack(writes, reads),
     ...nothingLost(writes, reads.filter(isLast)),
+    ...exactCounts(history.of('count'), reads.filter(isLast), sizeOf),
     ...noFalseAbsence(writes, tiles),
     ...rightBytes(
       tiles.filter((tile) => !isLast(tile)),

@@ -55,6 +55,18 @@ export interface TileRead {
   why?: string;
 }
 
+/** Counts of a node that are not made by listing tiles. */
+export interface Count {
+  kind: 'count';
+  node: string;
+  invoked: number;
+  ended: number;
+  /** All tiles, by the aggregation `total_count`. */
+  tiles: number;
+  /** Tiles of each scene, by the list of scenes. */
+  scenes: Record<string, number>;
+}
+
 /** A request of a reader that was not answered. */
 export interface Unanswered {
   kind: 'unanswered';
@@ -71,7 +83,7 @@ export interface Note {
   text: string;
 }
 
-export type Event = Write | Read | TileRead | Unanswered | Note;
+export type Event = Write | Read | TileRead | Count | Unanswered | Note;
 
 export class History {
   readonly events: Event[] = [];

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { inLanes } from '../../src/storage/index.js';
 import type { Violation } from './checkers.js';
+import { askJson, COLLECTION } from './client.js';
+import type { TestNode } from './cluster.js';
 import type { FoundTile } from './observe.js';
 import { readAll, readTile, type Setting } from './workload.js';
 
@@ -20,6 +22,7 @@ export async function lookAtAll(setting: Setting): Promise<Violation[]> {
     const found = await readAll(setting, node);
     await readAll(setting, node, PAGE);
     if (!found) violations.push({ rule: 'healed', detail: `${node.name} does not answer`, events: [] });
+    await count(setting, node);
     const files = (found?.tiles ?? []).flatMap((tile) =>
       deliveries.groups().map((group) => ({ tile, group })),
     );
@@ -28,6 +31,18 @@ export async function lookAtAll(setting: Setting): Promise<Violation[]> {
       for (const tile of found?.tiles ?? []) violations.push(...(await faultsInStore(setting, tile)));
   }
   return violations;
+}
+
+async function count({ history }: Setting, { name, url }: TestNode): Promise<void> {
+  const invoked = history.now();
+  const total = '/aggregate?aggregations=total_count';
+  const { aggregations } = await askJson<{ aggregations: { value: number }[] }>(url, total);
+  const list = `/collections/${COLLECTION}/scenes?limit=1000`;
+  const { scenes } = await askJson<{ scenes: { id: string; tiles: number }[] }>(url, list);
+  history.add({
+    ...{ kind: 'count', node: name, invoked, ended: history.now(), tiles: aggregations[0]!.value },
+    scenes: Object.fromEntries(scenes.map(({ id, tiles }) => [id, tiles])),
+  });
 }
 
 /** Whether the files of a tile are in the store, with the right bytes. */

@@ -1,4 +1,5 @@
 /** `npm run test:cluster`: real nodes under faults. docs/TESTING.md says how. */
+import { rmSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,6 +36,13 @@ const { values: flags } = parseArgs({
   },
 });
 
+// So that what is to be done at the end is done: servers end, and networks go.
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)
+  process.once(signal, () => process.exit(code));
+
 if (flags.list) list();
 else if (noEtcd) {
   console.log(`nothing can run: ${noEtcd}`);
@@ -58,8 +66,8 @@ async function run(): Promise<void> {
   const together = Number(flags.together);
   const logs = join(process.cwd(), flags.logs);
   const work = await mkdtemp(join(tmpdir(), 'tilewright-faults-'));
-  const cleanups = new Cleanups();
-  cleanups.after(() => rm(work, { recursive: true, force: true }));
+  const clear = () => rmSync(work, { recursive: true, force: true });
+  process.once('exit', clear);
   const counts = { passed: 0, failed: 0 };
   try {
     console.log(`seed ${seed}, network of ${network}, ${together} pairs at a time`);
@@ -96,7 +104,7 @@ async function run(): Promise<void> {
     };
     await Promise.all(Array.from({ length: together }, runOn));
   } finally {
-    await cleanups.run();
+    clear();
   }
   console.log(`${counts.passed} passed, ${counts.failed} failed`);
   if (counts.failed > 0) process.exitCode = 1;

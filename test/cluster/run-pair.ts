@@ -45,6 +45,7 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
   const history = new History();
   const cleanups = new Cleanups();
   const violations: Violation[] = [];
+  const sizeOf = (scene: string, delivery: number) => deliveries.tilesOf(scene, delivery).size;
   let healSeconds = Number.NaN;
   await mkdir(folder, { recursive: true });
   try {
@@ -89,11 +90,11 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
     violations.push(
       ...(await faultsOfPlacement(cluster)),
       ...(await faultsOfLog(cluster)),
-      ...check(history, healed),
+      ...check(history, healed, sizeOf),
     );
   } catch (error) {
     violations.push({ rule: 'heals', detail: messageOf(error), events: [] });
-    violations.push(...check(history, Infinity));
+    violations.push(...check(history, Infinity, sizeOf));
   } finally {
     await cleanups.run();
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { forgetClaimsOf, holderOf } from '../../src/dht/claims.js';
 import { CommitLog, claim, claimed, forgetDoneClaims, listClaims } from '../../src/dht/index.js';
 import type { OpenStore } from './coordination-contract.js';
 
@@ -72,5 +73,45 @@ export function claimContract(open: OpenStore): void {
       [names[3]!, ...names.slice(60)],
     );
     await held.release();
+  });
+
+  test('what a dead process of a node has claimed is free at once, what others hold or have done stays', async (t) => {
+    const node = await open(t);
+    const store = node();
+    const [mine, other] = [holderOf({ id: 'n1', url: 'http://a' }), holderOf({ id: 'n10', url: 'http://b' })];
+    const old = await claim(store, 'c/open', mine);
+    await new CommitLog(store).commit(await claim(store, 'c/done', mine), { segment: 's', slots: '' });
+    const others = await claim(store, 'c/other', other);
+    assert.equal(await forgetClaimsOf(store, 'n1'), 1);
+    assert.deepEqual(
+      (await listClaims(store, 'c/')).map(({ name }) => name),
+      ['c/done', 'c/other'],
+    );
+    const next = await claim(store, 'c/open', mine);
+    assert.ok(next.fence > old.fence);
+    const late = new CommitLog(store).commit(old, { segment: 'late', slots: '' });
+    await assert.rejects(late, { code: 'TW_DHT_CLAIM_LOST' });
+    for (const held of [old, next, others]) await held.release();
+  });
+
+  test('a claim is taken though the mark of the one before is forgotten just then', async (t) => {
+    const node = await open(t);
+    const store = node();
+    const done = await claim(store, 'c/s', 'n1');
+    await new CommitLog(store).commit(done, { segment: 's', slots: '' });
+    let reads = 0;
+    const racing = new Proxy(store, {
+      get(target, key) {
+        if (key !== 'read') return (Reflect.get(target, key) as () => unknown).bind(target);
+        return async (...args: Parameters<typeof store.read>) => {
+          const answer = await target.read(...args);
+          if (reads++ === 0) assert.equal(await forgetDoneClaims(target, 1), 1);
+          return answer;
+        };
+      },
+    });
+    const next = await claim(racing, 'c/s', 'n2');
+    assert.ok(next.fence > done.fence);
+    await next.release();
   });
 }

@@ -152,7 +152,7 @@ test('a folder of another cluster, and a log that has lost commits, are refused'
   await writeScene(a.storage, 's1', 1);
   await a.stop();
   const other = await sharedPlace(t);
-  await assert.rejects(start({ ...other, folder: where.folder }, 'a'), { code: 'TW_DHT_OTHER_CLUSTER' });
+  await assert.rejects(start({ ...other, folder: where.folder }, 'a'), { code: 'TW_DHT_OTHER_FOLDER' });
   const empty = await LevelStore.open(join(where.folder, 'coordination-2'));
   t.after(() => empty.close());
   await assert.rejects(start({ ...where, coordination: empty }, 'b'), { code: 'TW_DHT_LOG_BEHIND_STORE' });

@@ -20,7 +20,7 @@ export async function startMember(
   id: string,
   { cache, ...more }: { cache?: number } & Partial<ClusterOptions> = {},
 ): Promise<RunningMember> {
-  const storage = await Storage.open(join(folder, id), { reserve: 0, cache });
+  const storage = more.storage ?? (await Storage.open(join(folder, id), { reserve: 0, cache }));
   const member = { id, url: `http://${id}`, zone: id, weight: 1, software: '0', format: 1 };
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => failures.push(error);

@@ -2,18 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { withDeadline } from '../../src/query/deadline.js';
-import {
-  all,
-  type Filter,
-  type FilterParams,
-  parseFilter,
-  parseSort,
-  searchTiles,
-} from '../../src/query/index.js';
+import { all, type FilterParams, parseFilter, parseSort, searchTiles } from '../../src/query/index.js';
 import { findPlaces, mergePlaces, pageOf, searchOf } from '../../src/query/search.js';
-import { ColumnIndex, type RowOrder, type TileRecord } from '../../src/storage/index.js';
-import { matches } from './oracle.js';
-import { newestFirst, tile, tiles } from './tiles.js';
+import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
+import { orders, scan } from './scan.js';
+import { tile, tiles } from './tiles.js';
 import { filters, wideFilters } from './trees.js';
 
 const manyTiles = fc.uniqueArray(tiles, { minLength: 40, maxLength: 150, selector: (record) => record.id });
@@ -27,49 +20,6 @@ function indexOf(records: TileRecord[], loaded = records.length): ColumnIndex {
 }
 
 const everything = all([]);
-
-const scan = (records: TileRecord[], filter: Filter, order: RowOrder = []) =>
-  records
-    .filter((record) => matches(filter, record))
-    .sort((a, b) => inOrder(order, a, b))
-    .map((record) => record.id);
-
-const members: Record<RowOrder[number]['column'], keyof TileRecord> = {
-  start: 'start',
-  end: 'end',
-  cloud: 'cloudCover',
-  coverage: 'coverage',
-  created: 'createdAt',
-  collection: 'collection',
-  geocode: 'geocode',
-  platform: 'platform',
-  source: 'source',
-  id: 'id',
-};
-
-function inOrder(order: RowOrder, a: TileRecord, b: TileRecord): number {
-  for (const { column, descending } of order) {
-    const [p, q] = [a, b].map((record) => {
-      const value = record[members[column]] as string | number | null;
-      return column === 'cloud' || column === 'coverage'
-        ? value !== null && Math.fround(Number(value))
-        : value;
-    });
-    if (p === q) continue;
-    if (p === null || p === false) return 1;
-    if (q === null || q === false) return -1;
-    return p! < q! === descending ? 1 : -1;
-  }
-  return newestFirst(a, b);
-}
-
-const orders = fc.uniqueArray(
-  fc.record({
-    column: fc.constantFrom(...(Object.keys(members) as RowOrder[number]['column'][])),
-    descending: fc.boolean(),
-  }),
-  { maxLength: 3, selector: ({ column }) => column },
-);
 
 test('a search gives what a scan over all records gives', () => {
   let found = 0;

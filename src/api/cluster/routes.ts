@@ -3,6 +3,7 @@ import { crc32 } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
   CHECKSUM,
+  GREETING_PATH,
   holdingOf,
   locate,
   MESSAGE_TYPE,
@@ -174,6 +175,8 @@ async function messages(
     return reply.header(CHECKSUM, crc32(bytes)).type('application/json').send(bytes);
   };
   const internal = { config: { internal: true }, schema: { hide: true } };
+  // A node that starts asks whether its messages are taken.
+  server.post(GREETING_PATH, internal, async (_request, reply) => send(reply, {}));
   server.post<{ Body: OwnerRequest }>(OWNERS_PATH, internal, async ({ body }, reply) =>
     send(reply, await owners.reply(body)),
   );

@@ -1,0 +1,57 @@
+/** `verify` on a node of a cluster: what counts is what the shared store has. */
+import assert from 'node:assert/strict';
+import { rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { verify } from '../../src/storage/index.js';
+import { writeDerived, writeScene } from '../storage/sample-scenes.js';
+import { startMember, until } from './members.js';
+import { sharedPlace } from './shared-place.js';
+
+test('a file that is missing here is none that is missing; one that is gone from the store is named', async (t) => {
+  const where = await sharedPlace(t);
+  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startMember(where, id)));
+  const [a] = nodes as [(typeof nodes)[0]];
+  for (const n of [31, 63, 95]) await writeScene(a.storage, `scene-${n % 31}`, n);
+  await writeDerived(a.storage, 5);
+  await until('two owners', () =>
+    nodes.every(({ cluster: { placement } }) =>
+      placement.slots.every((owners) => owners.filter(({ state }) => state === 'available').length === 2),
+    ),
+  );
+  for (const { cluster } of nodes) await cluster.replica.catchUp();
+  const verified = () =>
+    Promise.all(
+      nodes.map(({ storage, cluster }) =>
+        verify(storage, () => {}, { isOwn: (cell) => cluster.holds(cell), patience: 50 }),
+      ),
+    );
+  await rm(join(where.folder, 'a', 'tiles', 'geohash', '9q8'), { recursive: true });
+  for (const { problems, orphans, tiles } of await verified()) {
+    assert.deepEqual(problems, []);
+    assert.deepEqual(orphans, []);
+    assert.ok(tiles > 0);
+  }
+
+  const [tile, other, third] = await a.storage.getTiles(a.storage.index.query({}).ids);
+  const objectOf = (one: typeof tile, group: string) => {
+    const { geocode, id, version } = one!;
+    return `tiles/geohash/${geocode.slice(0, 3)}/${geocode}/${id}/${version}/${group}.tif`;
+  };
+  await a.storage.bringFiles(third!, third!.groups);
+  await writeFile(a.storage.tilePath(third!, '10m'), 'damaged');
+  await where.objects.delete([objectOf(tile, '10m'), objectOf(other, 'mask')]);
+  await where.objects.put(objectOf(other, 'mask'), Buffer.alloc(other!.groups[1]!.bytes, 7));
+  const found = new Set(
+    (await verified()).flatMap(({ problems }) => problems.map(({ kind, what }) => `${kind} ${what}`)),
+  );
+  assert.deepEqual(
+    [...found].sort(),
+    [
+      `checksum object ${objectOf(other, 'mask')} of tiles ${other!.id}`,
+      `missing object ${objectOf(tile, '10m')} of tiles ${tile!.id}`,
+    ].sort(),
+  );
+  assert.equal(await stat(a.storage.tilePath(third!, '10m')).catch(() => undefined), undefined);
+  await a.storage.bringFiles(third!, third!.groups);
+});

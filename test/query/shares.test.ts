@@ -1,0 +1,123 @@
+/** What several nodes know of their own tiles, put together, is what one node with all of them knows. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  aggregate,
+  aggregationsOf,
+  countTiles,
+  mergeTallies,
+  type Tally,
+} from '../../src/query/aggregate/aggregate.js';
+import {
+  aggregations as all,
+  collectionContents,
+  collectionExtents,
+  mergeContents,
+  mergeExtents,
+} from '../../src/query/index.js';
+import { findPlaces, mergePlaces } from '../../src/query/search.js';
+import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
+import { tiles } from './tiles.js';
+import { wideFilters } from './trees.js';
+
+const indexOf = (records: TileRecord[]) => {
+  const index = new ColumnIndex();
+  // Some are sorted, others not yet.
+  index.load(records.slice(5));
+  index.add(records.slice(0, 5));
+  return index;
+};
+
+/** As it comes through a message. */
+const sent = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+
+/** An owner that holds all tiles of the even or the odd numbers and more, of which those are asked for. */
+interface Split {
+  whole: ColumnIndex;
+  parts: {
+    index: ColumnIndex;
+    share: { only: ((row: number) => boolean) | undefined; key: string; seq: undefined };
+  }[];
+}
+
+const splits = fc
+  .tuple(
+    fc.uniqueArray(tiles, { maxLength: 60, selector: ({ id }) => id }),
+    fc.array(fc.nat({ max: 2 }), { minLength: 60, maxLength: 60 }),
+  )
+  .map(([records, owners]): Split => {
+    const ownerOf = new Map(records.map(({ id }, i) => [id, owners[i]!]));
+    const parts = [0, 1, 2].map((owner) => {
+      const more = records.filter(({ id }) => ownerOf.get(id) === owner || ownerOf.get(id) === 0);
+      const index = indexOf(more);
+      return {
+        index,
+        share: {
+          seq: undefined,
+          key: `${owner}`,
+          only: (row: number) => ownerOf.get(index.idOf(row)) === owner,
+        },
+      };
+    });
+    return { whole: indexOf(records), parts };
+  });
+
+test('counts', () => {
+  const params = {
+    aggregations: all.map(({ name }) => name),
+    grid_geohash_frequency_precision: 2,
+  };
+  fc.assert(
+    fc.property(splits, wideFilters, ({ whole, parts }, filter) => {
+      const tallies = parts.map(
+        ({ index, share }): Tally => sent(countTiles(index, filter, params, share.only)),
+      );
+      assert.deepEqual(aggregationsOf(mergeTallies(tallies), params), aggregate(whole, filter, params));
+    }),
+    { seed: 42, numRuns: 100 },
+  );
+  assert.deepEqual(
+    aggregationsOf(mergeTallies([]), params),
+    aggregate(new ColumnIndex(), { op: 'and', args: [] }, params),
+  );
+});
+
+test('extents and contents of collections', () => {
+  fc.assert(
+    fc.property(splits, ({ whole, parts }) => {
+      const extents = parts.map(({ index, share }) => new Map(sent([...collectionExtents(index, share)])));
+      assert.deepEqual(byId(mergeExtents(extents)), byId(collectionExtents(whole)));
+      const contents = parts.map(({ index, share }) => new Map(sent([...collectionContents(index, share)])));
+      assert.deepEqual(byId(mergeContents(contents)), byId(collectionContents(whole)));
+    }),
+    { seed: 42, numRuns: 150 },
+  );
+});
+
+const byId = <T>(map: ReadonlyMap<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+
+test('pages', () => {
+  const orders = fc.constantFrom(
+    [],
+    [{ column: 'cloud' as const, descending: false }],
+    [
+      { column: 'coverage' as const, descending: true },
+      { column: 'start' as const, descending: false },
+    ],
+  );
+  fc.assert(
+    fc.property(
+      splits,
+      wideFilters,
+      orders,
+      fc.nat({ max: 20 }),
+      ({ whole, parts }, filter, order, limit) => {
+        const search = { filter, order, limit, after: undefined };
+        const found = parts.map(({ index, share }) => sent(findPlaces(index, search, share.only)));
+        assert.deepEqual(mergePlaces(found, search), findPlaces(whole, search));
+      },
+    ),
+    { seed: 42, numRuns: 150 },
+  );
+});
