@@ -53,6 +53,7 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
     await resultsOf(a, await startJob(a, 'ingest', { ...scenes, ...OPTIONS }));
     await alone(single, '/ingest', { ...scenes, ...OPTIONS });
   }
+  const filter = { collections: ['test'] };
   const asked = (query: string) => async (): Promise<Item[]> => {
     const { features } = (await single.server.inject(`/search?limit=1000&${query}`)).json();
     return (features as Item[]).sort((x, y) => (x.id < y.id ? -1 : 1));
@@ -60,8 +61,8 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
 
   await t.test('fill and split are done where the tiles are, and give what one node gives', async () => {
     for (const [process, source, inputs] of [
-      ['fill', 'filled', {}],
-      ['split', 'split', { precision: 6 }],
+      ['fill', 'filled', { filter }],
+      ['split', 'split', { filter, precision: 6 }],
     ] as const) {
       const id = await startJob(a, process, inputs);
       const list = await get<{ jobs: Job[] }>(c, '/jobs');
@@ -106,14 +107,14 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
   });
 
   await t.test('events of a job come through any node', async () => {
-    const id = await startJob(b, 'split', { precision: 6 });
+    const id = await startJob(b, 'split', { filter, precision: 6 });
     const text = await (await fetch(`${c.url}/jobs/${id}/events`)).text();
     assert.match(text, /event: state\nid: \d+\ndata: .*"status":"successful"/);
     assert.ok(text.includes(`${c.url}/jobs/${id}`) && !text.includes(`${b.url}/jobs/${id}`));
   });
 
   await t.test('tensors of all cells are there, from any node', async () => {
-    const inputs = { bands: ['red', 'nir'] };
+    const inputs = { filter, bands: ['red', 'nir'] };
     const id = await startJob(c, 'tensor', inputs);
     const { files } = await resultsOf<{ files: { name: string; bytes: number }[] }>(a, id);
     const expected = await alone<{ files: { name: string; bytes: number }[] }>(
@@ -132,14 +133,14 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
 
   await t.test('a request with one key that comes through two nodes starts one job', async () => {
     const headers = { 'idempotency-key': 'once' };
-    const inputs = { precision: 6 };
+    const inputs = { filter, precision: 6 };
     const ids = await Promise.all([a, b, c].map((server) => startJob(server, 'split', inputs, headers)));
     assert.equal(new Set(ids).size, 1);
     await resultsOf(c, ids[0]!);
     assert.equal(await startJob(b, 'split', inputs, headers), ids[0]);
   });
 
-  const training = { model: 'ndvi', epochs: 2, seed: 5 };
+  const training = { model: 'ndvi', filter, epochs: 2, seed: 5 };
   let expected: Models;
   await t.test('training gives what one node gives', async () => {
     expected = await alone(single, '/processes/train/execution', { inputs: training });
