@@ -77,7 +77,7 @@ export async function startIngest(
         if (status === 'failed') throw new Error(`the ingest of ${href} has failed`);
         return status === 'successful';
       },
-      { every: 20 },
+      { every: 100 },
     );
   };
 }

@@ -105,15 +105,6 @@ export async function listClaims(store: CoordinationStore, prefix: string): Prom
   return gets[0]!.kvs.map(claimStateOf);
 }
 
-/** Ends the claims of a holder that is surely gone, so that nobody waits for its leases. */
-export async function endClaimsOf(store: CoordinationStore, holder: string): Promise<void> {
-  for (const { name, fence, ...state } of await listClaims(store, '')) {
-    if (state.holder !== holder || state.done !== undefined) continue;
-    const key = claimKeyOf(name);
-    await compareAndSet(store, { key, value: undefined, revision: fence });
-  }
-}
-
 /**
  * Deletes the marks of done claims up to commit `upTo`, when a checkpoint holds their commits. Returns how many. What is claimed
  * again meanwhile stays.
@@ -122,9 +113,9 @@ export function forgetDoneClaims(store: CoordinationStore, upTo: number): Promis
   return forgetClaims(store, ({ done = Infinity }) => done <= upTo);
 }
 
-/** Deletes what an earlier process of a node has claimed, so that what goes on after its death need not wait. Returns how many. */
-export function forgetClaimsOf(store: CoordinationStore, node: string): Promise<number> {
-  return forgetClaims(store, ({ holder, done }) => done === undefined && nodeOfHolder(holder) === node);
+/** Ends the claims of holders that are surely gone, so that nobody waits for their leases. Returns how many. */
+export function endClaimsOf(store: CoordinationStore, isGone: (holder: string) => boolean): Promise<number> {
+  return forgetClaims(store, ({ holder, done }) => done === undefined && isGone(holder));
 }
 
 async function forgetClaims(
@@ -152,7 +143,8 @@ async function forgetClaims(
 /** Who claims, for the message that others get. */
 export const holderOf = ({ id, url }: { id: string; url: string }) => `${id} at ${url}`;
 
-const nodeOfHolder = (holder: string) => holder.split(' ', 1)[0];
+/** Whether a claim is that of a node, wherever it was then. */
+export const isHolder = (id: string) => (holder: string) => holder.split(' ', 1)[0] === id;
 
 /** What a claim's key says. TW_DHT_DOCUMENT_DAMAGED. */
 export function claimStateOf(kv: KeyValue): ClaimState {

@@ -3,7 +3,7 @@ import { TilewrightError } from '../errors.js';
 import { type ColumnIndex, type Storage, tooOld } from '../storage/index.js';
 import type { Cluster } from './cluster.js';
 import { coveredSlots, everySlot } from './covered-slots.js';
-import { notHeld, peerUnknown, unknownQuestion } from './errors.js';
+import { notHeld, peerUnknown, replicaBehind, unknownQuestion } from './errors.js';
 import type { Answering, Answers, Asking, Bounds, Owners, Share } from './owners.js';
 import type { Peers } from './peers.js';
 import { routeTo } from './routing.js';
@@ -102,12 +102,24 @@ export class ClusterOwners implements Owners {
     let seq = first;
     for (let tries = 1; ; tries++) {
       const { answers, unanswered, faults, oldest } = await this.askAsOf(seq, question, slots, patience);
-      if (unanswered.length === 0 || oldest === 0 || tries === MOST_TRIES) {
+      const mayAskAnew = unanswered.length > 0 && oldest > 0 && tries < MOST_TRIES;
+      if (!mayAskAnew || !(await this.hasApplied(oldest))) {
         if (unanswered.length > 0 && faults.length > 0) throw faults[0];
         return { answers: answers as A[], unanswered: unanswered.sort((a, b) => a - b), seq };
       }
-      seq = Math.max(oldest, replica.applied);
+      seq = replica.applied;
     }
+  }
+
+  /** Whether this node gets to a commit. It answers as of no later one than it has applied: the next answer would go back. */
+  private hasApplied(seq: number): Promise<boolean> {
+    return this.cluster.replica.waitFor(seq, LAST_CATCH_UP).then(
+      () => true,
+      (error) => {
+        if (replicaBehind.is(error)) return false;
+        throw error;
+      },
+    );
   }
 
   private async askAsOf(

@@ -13,7 +13,7 @@ import {
   type SlotBytes,
 } from './assign.js';
 import { writeCheckpoint } from './checkpoint.js';
-import { claim, forgetClaimsOf, forgetDoneClaims, holderOf } from './claims.js';
+import { claim, endClaimsOf, forgetDoneClaims, holderOf, isHolder } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
 import { CommitLog } from './commit-log.js';
 import type { CoordinationStore, Watch } from './coordination/store.js';
@@ -144,7 +144,7 @@ export class Cluster {
     });
     try {
       // No other process has this node's id: whoever claimed by it is dead.
-      await forgetClaimsOf(coordination, member.id);
+      await endClaimsOf(coordination, isHolder(member.id));
       const holder = holderOf(member);
       const shared = { coordination, log, objects, replica, prefixLengths };
       cluster.claims = new ClusterClaims({ storage, holder, ...shared });
@@ -295,7 +295,9 @@ export class Cluster {
   private lookForSweep(): void {
     this.sweepDue = setTimeout(() => {
       this.sweeping = this.sweep()
-        .catch((error) => this.options.onFailure(error))
+        .catch((error) => {
+          if (!this.closing.signal.aborted) this.options.onFailure(error);
+        })
         .finally(() => {
           if (!this.closing.signal.aborted) this.lookForSweep();
         });
@@ -348,8 +350,9 @@ export class Cluster {
     this.tend();
   }
 
-  /** Does what is due, now and later. */
+  /** Does what is due, now and later. Nothing is before the placement is known, though a lease may be lost and won by then. */
   private tend(): void {
+    if (!this.current) return;
     this.again = true;
     this.tending ??= this.tendUntilDone().finally(() => {
       this.tending = undefined;
@@ -361,6 +364,7 @@ export class Cluster {
     while (this.again && !signal.aborted) {
       this.again = false;
       try {
+        await this.beThere();
         await this.loadOwn();
         const later = Math.min(await this.replaceMissing(), await this.letGo());
         if (later === Infinity || this.again) continue;
@@ -376,6 +380,16 @@ export class Cluster {
         this.again = true;
       }
     }
+  }
+
+  /** Joins again where others have given this node's slots away, because it was cut off for too long. */
+  private async beThere(): Promise<void> {
+    const { member } = this.options;
+    const isAmong = (nodes: readonly { id: string }[]) => nodes.some(({ id }) => id === member.id);
+    if (isAmong(this.current.nodes) || !isAmong(this.members)) return;
+    await this.changeByBytes((placement, bytes) =>
+      isAmong(placement.nodes) ? placement : joined(placement, nodeOf(member), bytes),
+    );
   }
 
   /** Loads what this node is to answer for, and says so. */

@@ -98,7 +98,7 @@ export async function moveIn(options: MoveInOptions): Promise<MovedIn> {
     try {
       const holder = `node join of ${storage.folder.node.id}`;
       // Nobody else has the folder, so an earlier process with this name has ended.
-      if (!options.dryRun) await endClaimsOf(coordination, holder);
+      if (!options.dryRun) await endClaimsOf(coordination, (one) => one === holder);
       await replica.catchUp();
       replica.start();
       // Files come from the folder, which is no cache; what the cluster has is in the view.

@@ -74,7 +74,10 @@ function parsed(text: string): Record<string, unknown> {
 function unpacked(base64: string, nodes: readonly PlacementNode[]): Owner[][] {
   const bytes = inflated(base64);
   const slots: Owner[][] = [];
+  // There are a few different lists of owners: slots that have the same share one.
+  const known = new Map<string, Owner[]>();
   let owners: Owner[] = [];
+  let begin = 0;
   for (let at = 0; at + 1 < bytes.length; at += 2) {
     const word = bytes.readUInt16LE(at);
     if (word !== EMPTY) {
@@ -84,8 +87,12 @@ function unpacked(base64: string, nodes: readonly PlacementNode[]): Owner[][] {
       owners.push({ node: node.id, state });
     }
     if (word < LAST) continue;
-    slots.push(owners);
+    const words = bytes.toString('latin1', begin, at + 2);
+    const same = known.get(words);
+    slots.push(same ?? owners);
+    if (!same) known.set(words, owners);
     owners = [];
+    begin = at + 2;
   }
   if (owners.length > 0 || slots.length !== SLOTS)
     throw badPlacement(`it has ${slots.length} whole slots, and not ${SLOTS}`);
@@ -116,7 +123,10 @@ function check({ version, prefixLengths, owners, nodes, slots }: Placement): voi
   });
   const active = new Map(nodes.filter(({ draining }) => !draining).map(({ id, zone }) => [id, { zone }]));
   const { copies, zones } = wantedSpread([...active.values()], owners);
+  const sound = new Set<readonly Owner[]>();
   slots.forEach((all, slot) => {
+    if (sound.has(all)) return;
+    sound.add(all);
     const staying = all.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
     if (new Set(all.map(({ node }) => node)).size < all.length)
       throw badPlacement(`slot ${slot} has a node twice`);

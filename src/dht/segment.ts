@@ -7,12 +7,21 @@
  *     parts in the order of their slots                            JSON, deflated, each with a CRC-32 in the header
  */
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { Commit, ObjectStore, RecordEdit, TileRecord, TileVersion } from '../storage/index.js';
+import {
+  type Commit,
+  type ObjectStore,
+  type RecordEdit,
+  type SentTiles,
+  TileList,
+  type TileRecord,
+  type TileVersion,
+  tilesOf,
+} from '../storage/index.js';
 import { segmentDamaged } from './errors.js';
 import { type PrefixLengths, slotOf } from './slots.js';
 
 const MAGIC = 'TWSG';
-const FORMAT = 1;
+const FORMAT = 2;
 const START = 16;
 /** One read gives all of most segments, or at least their header. */
 const FIRST_READ = 2 ** 18;
@@ -38,7 +47,7 @@ interface Header {
 /** What a part says of the tiles of its slot. */
 interface SlotChange {
   removed: TileVersion[];
-  added: TileRecord[];
+  added: TileList | SentTiles;
 }
 
 export interface Segment {
@@ -48,12 +57,12 @@ export interface Segment {
 }
 
 export function encodeSegment(commit: Commit, prefixLengths: PrefixLengths): Segment {
-  const bySlot = new Map<number, SlotChange>();
+  const bySlot = new Map<number, { removed: TileVersion[]; added: TileRecord[] }>();
   const changeOf = ({ grid, geocode }: TileVersion) => {
     const slot = slotOf(grid, geocode, prefixLengths[grid]);
     const known = bySlot.get(slot);
     if (known) return known;
-    const change: SlotChange = { removed: [], added: [] };
+    const change = { removed: [], added: [] };
     bySlot.set(slot, change);
     return change;
   };
@@ -62,7 +71,10 @@ export function encodeSegment(commit: Commit, prefixLengths: PrefixLengths): Seg
   for (const tile of commit.added ?? []) changeOf(tile).added.push(tile);
 
   const slots = [...bySlot.keys()].sort((a, b) => a - b);
-  const bodies = slots.map((slot) => deflateJson(bySlot.get(slot)));
+  const bodies = slots.map((slot) => {
+    const { removed, added } = bySlot.get(slot)!;
+    return deflateJson({ removed, added: new TileList(added) } satisfies SlotChange);
+  });
   let offset = 0;
   const parts = bodies.map((body, i): Part => {
     const part = { slot: slots[i], offset, bytes: body.length, crc32: crc32(body) };
@@ -119,7 +131,7 @@ export async function readSegment(
         throw segmentDamaged(name, `its part of slot ${part.slot} has another checksum`);
       const change: SlotChange = inflateJson(body);
       commit.removed.push(...change.removed);
-      commit.added.push(...change.added);
+      for (const tile of tilesOf(change.added)) commit.added.push(tile);
     }
   }
   return commit;

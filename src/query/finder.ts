@@ -1,6 +1,6 @@
 /** What is known of all tiles, on a node that is alone or on the nodes of a cluster: the owners are asked, and their answers put together. */
 import type { Asking, Owners } from '../dht/index.js';
-import type { Storage, TileRecord } from '../storage/index.js';
+import { type SentTiles, type Storage, TileList, type TileRecord, tilesOf } from '../storage/index.js';
 import {
   type Aggregation,
   type AggregationParams,
@@ -44,7 +44,7 @@ export interface Contents extends Partly {
 
 interface FoundShare {
   found: FoundPlaces;
-  tiles: TileRecord[];
+  tiles: TileList | SentTiles;
 }
 
 type Entries<T> = [id: string, T][];
@@ -70,7 +70,7 @@ export class TileFinder {
       // JSON has no infinity.
       const found = findPlaces(storage.index, { ...search, limit: limit ?? Infinity }, only);
       const ids = found.places.map(({ id }) => id);
-      return { found, tiles: await storage.getTiles(ids, seq) };
+      return { found, tiles: new TileList(await storage.getTiles(ids, seq)) };
     });
     this.tile = owners.define('tile', async (id, { seq }) => {
       if (seq === undefined) return (await storage.getTile(id)) ?? null;
@@ -149,7 +149,7 @@ export const partly = (unanswered: number[]): Partly => (unanswered.length > 0 ?
 
 function inOrder(ids: string[], answers: FoundShare[]): TileRecord[] {
   const [first, ...others] = answers;
-  if (others.length === 0) return first?.tiles ?? [];
-  const byId = new Map(answers.flatMap(({ tiles }) => tiles).map((tile) => [tile.id, tile]));
+  if (others.length === 0) return first ? tilesOf(first.tiles) : [];
+  const byId = new Map(answers.flatMap(({ tiles }) => tilesOf(tiles)).map((tile) => [tile.id, tile]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }

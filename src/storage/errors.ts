@@ -164,9 +164,9 @@ export const storeNotFound = defineError(
 export const storeLost = defineError(
   'TW_STORE_LOST',
   410,
-  'The record of a tile names a file that the tile store does not have: somebody has removed it, or the tile was replaced just now. Look the tile up again; where it stays so, `tilewright verify` lists what is missing: restore it from a copy, or ingest the scene again.',
-  (name: string, url: string, tile: string) =>
-    `${name} of tile ${tile} is not in the tile store ${url}; look the tile up again, and where it stays so restore the object or ingest the scene again`,
+  'The record of a tile or model names a file that the tile store does not have: somebody has removed it, or the tile was replaced just now. Look it up again; where it stays so, `tilewright verify` lists what is missing: restore it from a copy, or make it again from its source.',
+  (name: string, url: string, owner: string) =>
+    `${name} of ${owner} is not in the tile store ${url}; look it up again, and where it stays so restore the object or make it again from its source`,
 );
 
 export const storeCorrupt = defineError(

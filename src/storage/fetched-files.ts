@@ -1,4 +1,4 @@
-/** Files of tiles that were made on other nodes: fetched from the shared store when they are wanted, and kept in the cache. */
+/** Files of tiles and models that were made on other nodes: fetched from the shared store when they are wanted, and kept in the cache. */
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { crc32 } from 'node:zlib';
 import type { DiskReserve } from './disk-reserve.js';
 import { onDisk, storeLost, storeNotFound } from './errors.js';
 import type { FileCache } from './file-cache.js';
-import { type TileVersion, tileFile, tileFolder } from './layout.js';
+import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from './layout.js';
 import type { ObjectStore } from './object-store/object-store.js';
 import type { GroupRecord } from './records.js';
 
@@ -97,37 +97,55 @@ export class FetchedFiles {
     return true;
   }
 
-  private async bringOnce(tile: TileVersion, group: StoredGroup): Promise<void> {
+  private bringOnce(tile: TileVersion, group: StoredGroup): Promise<void> {
     const name = tileFile(tile, group.name);
+    return this.once(name, () => this.fetch(name, tile, group));
+  }
+
+  private async fetch(name: string, tile: TileVersion, group: StoredGroup): Promise<void> {
+    const folder = tileFolder(tile);
+    const { bytes } = group;
+    await this.cache.settled(folder);
+    await this.cache.fit(bytes);
+    await this.download(name, group, `tile ${tile.id}`);
+    this.cache.set(folder, `${group.name}.tif`, { bytes, isSound: true });
+  }
+
+  /** Sees to it that a file of a model is here, where it stays. Throws the same. */
+  async bringModel(model: ModelVersion, file: StoredGroup): Promise<void> {
+    const name = modelFile(model, file.name);
+    const info = await stat(join(this.dir, name)).catch(() => undefined);
+    if (info?.size === file.bytes) return;
+    await this.once(name, () => this.download(name, file, `model ${model.model} of ${model.geocode}`));
+  }
+
+  private once(name: string, fetch: () => Promise<void>): Promise<void> {
     const known = this.coming.get(name);
     if (known) return known;
-    const coming = this.fetch(name, tile, group).finally(() => this.coming.delete(name));
+    const coming = fetch().finally(() => this.coming.delete(name));
     this.coming.set(name, coming);
     return coming;
   }
 
-  private async fetch(
-    name: string,
-    tile: TileVersion,
-    { name: group, bytes, crc32 }: StoredGroup,
-  ): Promise<void> {
-    const folder = tileFolder(tile);
-    await this.cache.settled(folder);
-    await this.cache.fit(bytes);
+  /** `owner` is what the file is of, for the message. */
+  private async download(name: string, { bytes, crc32 }: StoredGroup, owner: string): Promise<void> {
     await this.reserve.check(bytes);
     const path = join(this.dir, name);
     const temporary = `${path}.${randomUUID()}.tmp`;
     try {
       const source = await this.objects.stream(name, { crc32 });
       await onDisk(this.dir, async () => {
-        await pipeline(source, (await createIn(dirname(path), temporary)).createWriteStream());
+        const file = await createIn(dirname(path), temporary).catch((error) => {
+          source.destroy();
+          throw error;
+        });
+        await pipeline(source, file.createWriteStream());
         await rename(temporary, path);
       });
     } catch (error) {
       await rm(temporary, { force: true });
-      throw storeNotFound.is(error) ? storeLost.because(error, name, this.objects.url, tile.id) : error;
+      throw storeNotFound.is(error) ? storeLost.because(error, name, this.objects.url, owner) : error;
     }
-    this.cache.set(folder, `${group}.tif`, { bytes, isSound: true });
   }
 }
 

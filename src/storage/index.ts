@@ -37,5 +37,6 @@ export { comparePlaces, type Position, type RowOrder, type SortColumn, type Sort
 export { SceneWrite } from './scene-write.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';
 export { layoutOf, type TileLayout } from './tile-layouts.js';
+export { type SentTiles, TileList, tilesOf } from './tile-list.js';
 export { toArray } from './to-array.js';
 export { type VerifyOptions, type VerifyReport, verify } from './verify.js';

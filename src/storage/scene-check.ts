@@ -3,9 +3,12 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Catalogue } from './catalogue.js';
 import { storageCorrupt } from './errors.js';
+import { inLanes } from './in-lanes.js';
 import { tileFile } from './layout.js';
 import type { ObjectStore } from './object-store/object-store.js';
 import type { SceneRecord, TileRecord } from './records.js';
+
+const LANES = 16;
 
 /** Whether every tile of a scene has its record, and every file of it the bytes that were written. */
 export async function isWhole(
@@ -31,14 +34,15 @@ export async function isStored(
   scene: SceneRecord,
   idOf: (geocode: string) => string,
 ): Promise<boolean> {
-  for (const geocode of scene.geocodes) {
+  const areThere = await inLanes(scene.geocodes, LANES, async (geocode) => {
     const tile = await tiles.get(idOf(geocode));
     // Others are with other nodes.
-    if (tile?.version !== scene.version) continue;
+    if (tile?.version !== scene.version) return true;
     for (const { name, bytes } of tile.groups)
       if ((await objects.head(tileFile(tile, name)))?.bytes !== bytes) return false;
-  }
-  return true;
+    return true;
+  });
+  return areThere.every((isThere) => isThere);
 }
 
 async function hasItsFiles(dir: string, tile: TileRecord): Promise<boolean> {

@@ -350,6 +350,12 @@ export class Storage {
     return (await this.shared?.fetched.hold(tile, groups)) ?? (() => {});
   }
 
+  /** Sees to it that a file of a model is where `modelPath` says. Throws the same. */
+  async bringModelFile(model: ModelRecord, name: string): Promise<void> {
+    const file = model.files.find((one) => one.name === name);
+    if (file) await this.shared?.fetched.bringModel(model, file);
+  }
+
   /** Folders of tiles that are committed, and in the shared store: they may go when room is needed. */
   async keepInCache(folders: string[]): Promise<void> {
     const { shared } = this;
@@ -438,8 +444,8 @@ export class Storage {
   /** Waits for changes under way. Scene writes that are open are undone at the next open. */
   async close(): Promise<void> {
     try {
-      await this.shared?.warming.close();
       await this.shared?.cache.close();
+      await this.shared?.warming.close();
       await this.shared?.loaded;
       await this.commits.inTurn(() => this.sweeper.stop());
       await this.durableIndex.close();

@@ -14,7 +14,13 @@ export type LayoutGroup = Omit<GroupRecord, 'width' | 'height' | 'bytes' | 'crc3
 export type TileLayout = readonly LayoutGroup[];
 
 /** Of each group of the layout. One percentage stands for all its bands where they have the same. */
-type StoredGroup = [width: number, height: number, bytes: number, crc32: number, valid: number | number[]];
+export type StoredGroup = [
+  width: number,
+  height: number,
+  bytes: number,
+  crc32: number,
+  valid: number | number[],
+];
 
 /** A tile's record on disk; its id is its key. */
 export interface StoredTile {
@@ -31,6 +37,18 @@ export function layoutOf({ groups }: TileRecord): TileLayout | undefined {
   return layouts.get(groups);
 }
 
+/** The groups of a tile of this layout, which `layoutOf` then knows. */
+export function groupsOf(layout: TileLayout, parts: StoredGroup[]): GroupRecord[] {
+  const groups = parts.map((part, g) => joined(layout[g], part));
+  layouts.set(groups, layout);
+  return groups;
+}
+
+/** What the groups of a tile share with those of others. */
+export const sharedParts = (groups: GroupRecord[]): TileLayout => groups.map(sharedPart);
+/** What is a tile's own of its groups. */
+export const ownParts = (groups: GroupRecord[]): StoredGroup[] => groups.map(ownPart);
+
 /**
  * The layouts of one catalogue. There are a few a product; where its scale follows the sun (Landsat level 1), one a scene.
  * All are kept in memory, and none is ever removed.
@@ -43,14 +61,23 @@ export class TileLayouts {
   readonly missing = new Set<string>();
   private readonly known = new Map<string, TileLayout>();
   private readonly unwritten = new Map<string, TileLayout>();
+  /** Of layouts that records were read by, here or on their way. */
+  private readonly digests = new WeakMap<TileLayout, string>();
 
   /** Takes a layout that was read from the catalogue. */
   add(digest: string, layout: TileLayout): void {
     this.known.set(digest, layout);
   }
 
-  pack({ id: _, groups, ...tile }: TileRecord): StoredTile {
-    return { tile, layout: this.digestOf(groups.map(sharedPart)), groups: groups.map(ownPart) };
+  pack(record: TileRecord): StoredTile {
+    const { id: _, groups, ...tile } = record;
+    const layout = layoutOf(record);
+    let digest = layout && this.digests.get(layout);
+    if (digest === undefined) {
+      digest = this.digestOf(sharedParts(groups));
+      if (layout) this.digests.set(layout, digest);
+    }
+    return { tile, layout: digest, groups: ownParts(groups) };
   }
 
   /**
@@ -65,9 +92,7 @@ export class TileLayouts {
       this.missing.add(digest);
       throw storageCorrupt(`layout ${digest} of record ${JSON.stringify(id)}`, 'the catalogue');
     }
-    const groups = parts.map((part, g) => joined(layout[g], part));
-    layouts.set(groups, layout);
-    return Object.assign(tile, { id, groups });
+    return Object.assign(tile, { id, groups: groupsOf(layout, parts) });
   }
 
   /** What the next batch must bring along. */

@@ -3,7 +3,6 @@ import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../src/errors.js';
 import { check, type Violation } from './checkers.js';
-import { Checkpoints } from './checkpoints.js';
 import { Cleanups } from './cleanups.js';
 import { until } from './client.js';
 import { TestCluster, type TestNode } from './cluster.js';
@@ -14,12 +13,15 @@ import { type NetworkKind, openNetwork } from './network/open.js';
 import type { Pair } from './pairs.js';
 import { Random } from './random.js';
 import { faultsOfLog, faultsOfPlacement, untilSettled } from './settled.js';
+import { Upkeep } from './upkeep.js';
 import { readAll, type Setting, Workload } from './workload.js';
 
 const NODES = 3;
 /** How long a cluster may take to begin, and to be whole again after the last fault, ms. */
-const START_LIMIT = 120_000;
+const START_LIMIT = 300_000;
 const HEAL_LIMIT = 120_000;
+/** How long a cluster takes to begin on an idle machine of two cores, ms. */
+const USUAL_START = 15_000;
 
 export interface PairSettings {
   pair: Pair;
@@ -57,11 +59,13 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
       cleanups,
     );
     await untilSettled(cluster, START_LIMIT);
+    cluster.slowness = Math.max(1, history.now() / USUAL_START);
+    const limit = HEAL_LIMIT * cluster.slowness;
     const setting = { cluster, deliveries, history };
     const workload = new Workload(setting, random.fork('workload'));
     await workload.seed();
-    const checkpoints = random.chance(0.5) ? new Checkpoints(cluster, random.fork('checkpoints')) : undefined;
-    cleanups.after(() => checkpoints?.stop());
+    const upkeep = random.chance(0.5) ? new Upkeep(cluster, random.fork('upkeep')) : undefined;
+    cleanups.after(() => upkeep?.stop());
     workload.start();
     await sleep(random.between(500, 2000));
 
@@ -77,13 +81,13 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
     await scenario.finish?.(cluster, changing);
     await sleep(random.between(500, 2000));
     await workload.stop();
-    await checkpoints?.stop();
+    await upkeep?.stop();
 
     const healing = history.now();
     history.note('all is healed');
-    await untilSettled(cluster, HEAL_LIMIT);
-    await until('all jobs have ended', HEAL_LIMIT, async () => workload.isQuiet);
-    await until('all nodes answer alike', HEAL_LIMIT, () => answerAlike(setting));
+    await untilSettled(cluster, limit);
+    await until('all jobs have ended', limit, async () => workload.isQuiet);
+    await until('all nodes answer alike', limit, () => answerAlike(setting));
     healSeconds = (history.now() - healing) / 1000;
     const healed = history.now();
     violations.push(...(await lookAtAll(setting)));

@@ -11,7 +11,7 @@ import {
   wholePlacement,
 } from './checkers.js';
 import { askJson, until } from './client.js';
-import type { TestCluster, TestNode } from './cluster.js';
+import { MOVE_LIMIT, type TestCluster, type TestNode } from './cluster.js';
 
 interface PlacementAnswer {
   version: number;
@@ -46,8 +46,8 @@ export async function untilSettled(cluster: TestCluster, limit: number): Promise
 }
 
 /** A node has got slots. */
-export async function untilOwner(cluster: TestCluster, node: TestNode, limit: number): Promise<void> {
-  await until(`${node.name} has slots`, limit, async () => {
+export async function untilOwner(cluster: TestCluster, node: TestNode): Promise<void> {
+  await until(`${node.name} has slots`, MOVE_LIMIT * cluster.slowness, async () => {
     const id = await cluster.idOf(node);
     const { slots } = await placementOf(node);
     return slots.some((owners) => owners.some((owner) => owner.node === id));

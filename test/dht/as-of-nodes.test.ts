@@ -13,8 +13,8 @@ import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { tempFolder } from '../support/temp.js';
 
 const PATIENCE = 60_000;
-const READS = 60;
-const COMMITS = 20;
+const READS = 30;
+const COMMITS = 12;
 
 interface Served {
   node: TilewrightNode;
@@ -126,7 +126,7 @@ test('a scene is seen whole or not at all through any node, while scenes come, a
       assert.ok(partial || aggregations[0].value % cellsOf(DELIVERY).length === 0);
       i++;
       // The nodes are one process.
-      await sleep(20);
+      await sleep(100);
     }
   };
   const writing = write();
@@ -136,7 +136,7 @@ test('a scene is seen whole or not at all through any node, while scenes come, a
     isOver = true;
     await writing;
   }
-  assert.ok(seen.size > COMMITS / 5, `${seen.size} deliveries were seen, of ${commits} commits`);
+  assert.ok(seen.size > 2, `${seen.size} deliveries were seen, of ${commits} commits`);
 });
 
 test('who writes through one node reads it through another with the number of the commit', {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { forgetClaimsOf, holderOf } from '../../src/dht/claims.js';
+import { endClaimsOf, holderOf, isHolder } from '../../src/dht/claims.js';
 import { CommitLog, claim, claimed, forgetDoneClaims, listClaims } from '../../src/dht/index.js';
 import type { OpenStore } from './coordination-contract.js';
 
@@ -82,7 +82,7 @@ export function claimContract(open: OpenStore): void {
     const old = await claim(store, 'c/open', mine);
     await new CommitLog(store).commit(await claim(store, 'c/done', mine), { segment: 's', slots: '' });
     const others = await claim(store, 'c/other', other);
-    assert.equal(await forgetClaimsOf(store, 'n1'), 1);
+    assert.equal(await endClaimsOf(store, isHolder('n1')), 1);
     assert.deepEqual(
       (await listClaims(store, 'c/')).map(({ name }) => name),
       ['c/done', 'c/other'],

@@ -1,6 +1,5 @@
 /** What a cluster answers is what one node answers that holds everything, whichever node is asked. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -10,7 +9,7 @@ import { mapTileAt } from '../imagery/maps.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { type SceneOptions, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
-import { freePort, get, isSettled, type Server, serve, until } from './servers.js';
+import { ended, freePort, get, isSettled, type Server, serve, until } from './real-nodes.js';
 
 /** 30 by 26 km: several slots. */
 const WIDE = { pixel: 100, width: 300, height: 260 };
@@ -147,12 +146,6 @@ async function ingest({ url }: Server, href: string, inputs: object): Promise<vo
   }
 }
 
-async function stop({ process }: Server): Promise<void> {
-  const closed = once(process, 'close');
-  process.kill('SIGKILL');
-  await closed;
-}
-
 interface Page {
   features: { id: string; collection: string }[];
 }
@@ -220,12 +213,12 @@ test('every node of a cluster answers as one node with everything', { skip: noEt
   });
 
   await t.test('one node less is missed by nobody', async () => {
-    await stop(b);
+    await ended(b.process, 'SIGKILL');
     await sameFrom([a, c]);
   });
 
   await t.test('what nobody answers for is said to be missing', async () => {
-    await stop(c);
+    await ended(c.process, 'SIGKILL');
     const total = await count(alone);
     const { aggregations, partial, unansweredSlots = [] } = await get<Counted>(a, COUNT);
     const [{ value: reached }] = aggregations;

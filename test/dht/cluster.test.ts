@@ -3,11 +3,14 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { removed } from '../../src/dht/assign.js';
 import { Cluster } from '../../src/dht/cluster.js';
 import { CommitLog } from '../../src/dht/commit-log.js';
 import { LevelStore } from '../../src/dht/coordination/level-store.js';
 import { logCopy } from '../../src/dht/log-copies.js';
 import { answeringOwners } from '../../src/dht/placement.js';
+import { readPlacement, swapPlacement } from '../../src/dht/placement-store.js';
+import { formatPlacement, parsePlacement } from '../../src/dht/placement-text.js';
 import { SLOTS, slotOf } from '../../src/dht/slots.js';
 import { type ObjectStore, Storage } from '../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
@@ -175,4 +178,59 @@ test('a commit is acknowledged, and its copy kept, though the store went away wh
   await assertAnswered([a], new Map([['s1', 1]]));
   assert.equal(refusals, 3);
   assert.ok(await objects.head(logCopy(1)));
+});
+
+test('a node that was taken for dead joins again by itself', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await start(where, 'a');
+  const b = await start(where, 'b');
+  await until('two nodes', isSettled([a, b], 2));
+  await writeScene(a.storage, 's1', 1);
+  const stored = (await readPlacement(where.coordination))!;
+  const without = formatPlacement(removed(parsePlacement(stored.text), 'b'));
+  assert.ok((await swapPlacement(where.coordination, stored.revision, without)).swapped);
+  await until('b is gone', () => a.cluster.placement.version > parsePlacement(stored.text).version);
+  await until('two nodes again', isSettled([a, b], 2));
+  await assertAnswered([a, b], new Map([['s1', 1]]));
+});
+
+test('a node whose lease is lost while it joins comes back, and nothing else goes wrong', async (t) => {
+  const { folder, objects, coordination, stops } = await sharedPlace(t);
+  const member = { id: 'a', url: 'http://a', zone: 'a', weight: 1, software: '0', format: 1 };
+  const memberKey = async () => (await coordination.read([{ key: 'members/a' }])).gets[0]!.kvs[0];
+  let isLost = false;
+  const losing = new Proxy(coordination, {
+    get(target, key) {
+      if (key !== 'read') return (Reflect.get(target, key) as () => unknown).bind(target);
+      return async (...args: Parameters<typeof coordination.read>) => {
+        if (!isLost && args[0][0]?.key === 'placement') {
+          isLost = true;
+          const before = (await memberKey())!;
+          await coordination.revokeLease(before.lease);
+          while (((await memberKey())?.createRevision ?? 0) <= before.createRevision) await sleep(50);
+          await sleep(300);
+        }
+        return target.read(...args);
+      };
+    },
+  });
+  const storage = await Storage.open(join(folder, 'a'), { reserve: 0 });
+  const failures: string[] = [];
+  const onFailure = (error: unknown) => failures.push(String(error));
+  const cluster = await Cluster.join({
+    member,
+    storage,
+    objects,
+    coordination: losing,
+    owners: 2,
+    onFailure,
+  });
+  stops.push(async () => {
+    await cluster.close();
+    await storage.close();
+  });
+  await until('a alone', isSettled([{ storage, cluster, stop: async () => {} }], 1));
+  assert.ok(isLost);
+  assert.equal(failures.length, 1);
+  assert.match(failures[0]!, /cut off from etcd/);
 });

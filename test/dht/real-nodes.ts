@@ -1,4 +1,4 @@
-/** Servers of a cluster as an operator starts them. */
+/** Servers as an operator starts them. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import type { ListedNode } from '../../src/client/client.js';
 import { start, tilewright } from '../support/command.js';
 import type { EtcdCluster } from '../support/etcd.js';
 
@@ -30,15 +31,17 @@ export async function freePort(): Promise<number> {
 /** The store of a cluster whose nodes have their folders in `folder`; `<folder>/store` must be there. */
 export const storeOf = (folder: string) => pathToFileURL(join(folder, 'store')).href;
 
+/** A node of a cluster, or without etcd one that is alone. It may ingest what lies in the folder. */
 export function serve(
   t: TestContext,
   folder: string,
   port: number,
-  etcd: EtcdCluster,
+  etcd?: EtcdCluster,
   more: string[] = [],
 ): Server {
-  const place = ['--data', join(folder, `node-${port}`), '--port', `${port}`, '--zone', `${port}`];
-  const cluster = ['--etcd', etcd.urls.join(), '--store', storeOf(folder), '--secret', SECRET];
+  const place = ['--data', join(folder, `node-${port}`), '--port', `${port}`];
+  const shared = ['--store', storeOf(folder), '--secret', SECRET, '--zone', `${port}`];
+  const cluster = etcd ? ['--etcd', etcd.urls.join(), ...shared] : [];
   const limits = ['--allow-folder', folder, '--reserve', '0', '--cores', '1'];
   const process = start(['serve', ...place, ...cluster, ...limits, ...more]);
   // A pipe that nobody reads would stop the server when it is full.
@@ -64,6 +67,16 @@ export async function get<T>({ url }: Server, path: string): Promise<T> {
   const answer = await fetch(url + path);
   assert.equal(answer.status, 200, `${path}: ${answer.status}`);
   return (await answer.json()) as T;
+}
+
+/** Every slot has two owners that answer, as a node sees it. */
+export async function isSettled(server: Server): Promise<boolean> {
+  const { slots } = await get<{ slots: { state: string }[][] }>(server, '/cluster/placement');
+  const { nodes } = await get<{ nodes: ListedNode[] }>(server, '/cluster/nodes');
+  return (
+    nodes.every(({ running }) => running) &&
+    slots.every((owners) => owners.length === 2 && owners.every(({ state }) => state === 'available'))
+  );
 }
 
 /** What a command prints with `--format json`. */

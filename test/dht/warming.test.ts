@@ -8,6 +8,9 @@ import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
 import { startMember, until } from './members.js';
 import { sharedPlace } from './shared-place.js';
 
+/** A node that is started again keeps its slots. */
+const STEADY = { grace: 60_000 };
+
 async function tilesOf(storage: Storage): Promise<TileRecord[]> {
   return storage.getTiles(storage.index.query({}).ids);
 }
@@ -29,9 +32,9 @@ const all = async (storage: Storage) => {
 
 test('an owner fetches the files of its slots, those of before and those of new commits', async (t) => {
   const where = await sharedPlace(t);
-  const a = await startMember(where, 'a');
+  const a = await startMember(where, 'a', STEADY);
   for (const n of [1, 2, 3]) await writeScene(a.storage, `s${n}`, n);
-  let b = await startMember(where, 'b');
+  let b = await startMember(where, 'b', STEADY);
   await until('b has all', () => b.storage.index.size === a.storage.index.size);
   await until('b has the files', () => all(b.storage));
   await writeScene(a.storage, 's4', 4);
@@ -49,7 +52,7 @@ test('an owner fetches the files of its slots, those of before and those of new 
   await truncate(b.storage.tilePath(cut!, '10m'), 5);
   await writeFile(b.storage.tilePath(other!, '10m'), Buffer.alloc(other!.groups[0]!.bytes));
   await unlink(b.storage.tilePath(missing!, 'mask'));
-  b = await startMember(where, 'b');
+  b = await startMember(where, 'b', STEADY);
   await until('b has the files again', async () => all(b.storage));
   for (const tile of await tilesOf(b.storage)) await b.storage.bringFiles(tile, tile.groups);
   assert.ok(b.storage.cacheFigures!.misses >= 1);
@@ -95,4 +98,20 @@ test('within the limit; what does not fit is fetched when it is wanted; a lost o
     false,
   );
   assert.ok(cellsOf(31).length > 1);
+});
+
+test('a file of a model is fetched where it is asked for', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await startMember(where, 'a');
+  await writeScene(a.storage, 's1', 1);
+  const b = await startMember(where, 'b');
+  const { id: collection, grid } = COLLECTION;
+  const place = { model: 'm', collection, grid, geocode: cellsOf(1)[0]!, version: 'v000001' };
+  const { id } = await a.storage.putModel({ ...place, card: {} } as never, {
+    'weights.bin': Buffer.from('weights'),
+  });
+  await b.cluster.replica.catchUp();
+  const model = (await b.storage.getModel(id))!;
+  await b.storage.bringModelFile(model, 'weights.bin');
+  assert.equal(await readFile(b.storage.modelPath(model, 'weights.bin'), 'utf8'), 'weights');
 });

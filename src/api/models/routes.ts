@@ -65,6 +65,7 @@ export async function modelRoutes(
     },
     async (request, reply) => {
       const model = await find(request.params.id);
+      await storage.bringModelFile(model, request.params.file);
       const type = request.params.file.endsWith('.json') ? 'application/json' : 'application/octet-stream';
       return reply
         .header('etag', `"${model.version}"`)

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { coordinationUnavailable, leaseGone } from '../errors.js';
 import type { CoordinationStore } from './store.js';
 
@@ -17,6 +18,8 @@ export class KeptLease {
     readonly id: string,
     private readonly interval: number,
   ) {
+    // Each file that is written under a claim listens, and many are at once.
+    setMaxListeners(0, this.controller.signal);
     this.schedule();
   }
 

@@ -1,12 +1,10 @@
 import type { Fault } from './fault.js';
 
-const LIMIT = 60_000;
-
 export const placement: Fault = {
   name: 'placement',
   what: 'another node joins and drains again, so that slots move while the rest happens',
   async begin(cluster) {
     const guest = await cluster.addNode();
-    return () => cluster.drain(guest, LIMIT);
+    return () => cluster.drain(guest);
   },
 };

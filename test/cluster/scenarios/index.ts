@@ -3,9 +3,6 @@ import type { Scenario } from './scenario.js';
 
 export type { Scenario } from './scenario.js';
 
-/** How long slots take to move at most, ms. */
-const LIMIT = 90_000;
-
 /** The list of M3's `dtest`, and a cluster that stays as it is. */
 export const scenarios: Scenario[] = [
   {
@@ -34,7 +31,7 @@ export const scenarios: Scenario[] = [
     async begin(cluster) {
       await cluster.addNode();
     },
-    finish: (cluster, node) => cluster.drain(node, LIMIT),
+    finish: (cluster, node) => cluster.drain(node),
   },
   {
     name: 'replace-down',
@@ -50,9 +47,9 @@ export const scenarios: Scenario[] = [
     what: 'of four nodes one drains and is stopped',
     async begin(cluster) {
       const added = await cluster.addNode();
-      await untilOwner(cluster, added, LIMIT);
+      await untilOwner(cluster, added);
     },
-    finish: (cluster, node) => cluster.drain(node, LIMIT),
+    finish: (cluster, node) => cluster.drain(node),
   },
   {
     name: 'empty-disk',
