@@ -12,7 +12,7 @@ import {
 import { messageOf } from './errors.js';
 import { Imagery } from './imagery/index.js';
 import { IngestWorkers, ingestProcess } from './ingest/index.js';
-import { Jobs, verifyProcess } from './jobs/index.js';
+import { ClusterJobs, Jobs, verifyProcess } from './jobs/index.js';
 import { TileFinder } from './query/index.js';
 import { Storage } from './storage/index.js';
 import { trainProcess } from './training/index.js';
@@ -81,7 +81,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const owners = cluster?.owners ?? localOwners(storage.index);
   const finder = new TileFinder(storage, owners);
   const workers = new IngestWorkers(cores, memory);
-  const wrangle = { storage, workers: new WrangleWorkers(cores) };
+  const wrangle = { storage, finder, workers: new WrangleWorkers(cores) };
   const imagery = new Imagery({ storage, finder, owners, cores });
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel, allowedFolders }),
@@ -92,7 +92,17 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     trainProcess({ storage, cores }),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
-  const jobs = await Jobs.open(storage, processes, { resume });
+  const together =
+    cluster &&
+    (await ClusterJobs.open({
+      storage,
+      processes,
+      cluster,
+      ...(resume !== undefined && { resume }),
+      ...(config.cluster?.grace !== undefined && { grace: config.cluster.grace }),
+      onFailure: warn,
+    }));
+  const jobs = together ?? (await Jobs.open(storage, processes, { resume }));
   const { id } = storage.folder.node;
   const ownerSecret = storage.folder.lock.secret;
   const server = await buildServer(
@@ -101,14 +111,14 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       nodeId: id,
       storage,
       finder,
-      cluster,
+      cluster: cluster && together && { ...cluster, shares: together.shares },
       imagery,
       jobs,
       processes: new Map(processes.map((p) => [p.id, p])),
       allowedFolders,
       maxUpload,
     },
-    { token, readToken, rateLimit, ownerSecret, log },
+    { token, readToken, rateLimit, ownerSecret, log, ...(cluster && { secret: cluster.secret }) },
   );
   return {
     id,
@@ -141,6 +151,11 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   };
 }
 
+/** Of what goes wrong in the background, and is tried again. */
+function warn(error: unknown): void {
+  process.emitWarning(`cluster: ${messageOf(error)}`);
+}
+
 /** Throws TW_DHT_FOLDER_OF_CLUSTER. */
 async function requireAlone(storage: Storage): Promise<void> {
   const replica = await storage.replica();
@@ -153,9 +168,8 @@ async function joinCluster(
   storage: Storage,
   config: Omit<ClusterConfig, 'software' | 'onFailure'>,
 ): Promise<OpenCluster> {
-  const onFailure = (error: unknown) => process.emitWarning(`cluster: ${messageOf(error)}`);
   try {
-    return await openCluster(storage, { ...config, software: version, onFailure });
+    return await openCluster(storage, { ...config, software: version, onFailure: warn });
   } catch (error) {
     await storage.close();
     throw error;

@@ -6,6 +6,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { verifySignature } from '../dht/index.js';
 import {
   foreignHost,
   foreignOrigin,
@@ -28,6 +29,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The request carries the secret of the data folder's lock: it comes from the user who runs the server. */
     isOwner: boolean;
+    /** Of a request that another node passes on: the address by which the client reached that one. */
+    door: string | undefined;
   }
 }
 
@@ -40,7 +43,12 @@ export interface AccessOptions {
   ownerSecret: string;
   /** Requests a second that one address may make in the long run; 0 for any number. By default 200 where there is a token. */
   rateLimit?: number;
+  /** Of the cluster: signs what its nodes pass on, for which they have asked for the token. */
+  secret?: string;
 }
+
+/** Header of a request that a node passes on: the address by which the client reached it. */
+export const DOOR = 'tilewright-door';
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 const RATE = 200;
@@ -56,6 +64,15 @@ export function requireSafeBinding(host: string, token: string | undefined): voi
 
 function bearer(request: FastifyRequest): string | undefined {
   return /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1];
+}
+
+/** Whether a node of the cluster passes the request on. It has no body, so that the signature is of all of it. Throws TW_DHT_FOREIGN_NODE. */
+function isPassedOn({ method, url: path, headers }: FastifyRequest, secret: string | undefined): boolean {
+  if (headers[DOOR] === undefined || !secret) return false;
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  if (hasBody) return false;
+  verifySignature(secret, { method, path, body: Buffer.alloc(0) }, headers.authorization);
+  return true;
 }
 
 /** Compares digests, so that the time taken tells nothing of the secret. */
@@ -74,10 +91,15 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
   const guarded = Boolean(token || readToken);
   const rate = new RateLimit(options.rateLimit ?? (guarded ? RATE : 0));
   server.decorateRequest('isOwner', false);
+  server.decorateRequest('door', undefined);
   server.addHook('onRequest', async (request, reply) => {
     const host = request.headers.host ?? '';
     if (!guarded && !LOOPBACK.test(host)) throw foreignHost(host);
     if (request.routeOptions.config.internal) return;
+    if (isPassedOn(request, options.secret)) {
+      request.door = String(request.headers[DOOR]);
+      return;
+    }
     const given = bearer(request);
     request.isOwner = same(given, ownerSecret);
     const mayWrite = request.isOwner || same(given, token);

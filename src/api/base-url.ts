@@ -3,6 +3,7 @@ import { badRequest } from './errors.js';
 
 /** The address by which the client reached the server, without a slash at its end: links in answers start with it. */
 export function baseUrl(request: FastifyRequest): string {
+  if (request.door !== undefined) return request.door;
   const base = `${request.protocol}://${request.host}`;
   if (!/^[\w.-]+(:\d+)?$|^\[[\da-f:.]+\](:\d+)?$/i.test(request.host) || !URL.canParse(base))
     throw badRequest(`the header Host names no host: ${request.host}`);

@@ -1,6 +1,6 @@
 import type { Cluster, ClusterOwners, Peers } from '../dht/index.js';
 import type { Imagery } from '../imagery/index.js';
-import type { Jobs, Process } from '../jobs/index.js';
+import type { JobsView, Process, Shares } from '../jobs/index.js';
 import type { TileFinder } from '../query/index.js';
 import type { Storage } from '../storage/index.js';
 
@@ -12,6 +12,8 @@ export interface ClusterService {
   peers: Pick<Peers, 'failures'>;
   /** That nodes share. */
   secret: string;
+  /** The work that this node does for jobs of any. */
+  shares: Shares;
 }
 
 /** What the routes stand on. Wired in src/node.ts. */
@@ -23,7 +25,7 @@ export interface Services {
   finder: TileFinder;
   cluster: ClusterService | undefined;
   imagery: Imagery;
-  jobs: Jobs;
+  jobs: JobsView;
   processes: Map<string, Process>;
   /** Folders whose files `POST /ingest` may name, as real paths. */
   allowedFolders: string[];

@@ -24,10 +24,13 @@ export {
   unfixCollection,
 } from './collection-keys.js';
 export * from './commit-log.js';
+export { compareAndSet } from './coordination/compare-and-set.js';
+export { documentOf } from './coordination/documents.js';
 export type { EtcdLimits } from './coordination/etcd-check.js';
 export { EtcdStore } from './coordination/etcd-store.js';
 export { LevelStore } from './coordination/level-store.js';
-export type { CoordinationStore, Watch } from './coordination/store.js';
+export { settle } from './coordination/settle.js';
+export { type CoordinationStore, type KeyValue, only, type Watch, withPrefix } from './coordination/store.js';
 export { coveredSlots, everySlot } from './covered-slots.js';
 export * from './errors.js';
 export type { Histogram } from './histogram.js';
@@ -51,6 +54,7 @@ export {
   type Owners,
   type Share as OwnerShare,
 } from './owners.js';
+export { askForLines, LINES_TYPE, lineOf } from './peer-lines.js';
 export { CHECKSUM, MESSAGE_TYPE, type Peer, Peers } from './peers.js';
 export {
   answeringOwners,
@@ -67,7 +71,7 @@ export * from './placement-store.js';
 export { formatPlacement, parsePlacement } from './placement-text.js';
 export type { RestoreReport } from './restore.js';
 export { type Route, routeTo, type Share } from './routing.js';
-export { verifySignature } from './signature.js';
+export { sign, verifySignature } from './signature.js';
 export { SlotSet } from './slot-set.js';
 export { slotTest } from './slot-test.js';
 export { DEFAULT_PREFIX_LENGTHS, type PrefixLengths, SLOTS, slotOf, slotOfScene } from './slots.js';

@@ -1,11 +1,12 @@
 /** Opens what a node of a cluster needs, from its configuration. */
 import { join } from 'node:path';
 import { messageOf } from '../errors.js';
-import { openObjectStore, type Storage } from '../storage/index.js';
+import { type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
 import { Cluster } from './cluster.js';
 import { ClusterOwners } from './cluster-owners.js';
 import { EtcdStore } from './coordination/etcd-store.js';
 import { LevelStore } from './coordination/level-store.js';
+import type { CoordinationStore } from './coordination/store.js';
 import { peerRefused } from './errors.js';
 import { listMembers, type Member } from './membership.js';
 import { Peers } from './peers.js';
@@ -25,6 +26,8 @@ export interface ClusterConfig {
   owners: number;
   /** That all nodes share. */
   secret: string;
+  /** How long a node is away before others take its place, ms. */
+  grace?: number;
   software: string;
   onFailure(error: unknown): void;
 }
@@ -33,6 +36,8 @@ export interface OpenCluster {
   cluster: Cluster;
   owners: ClusterOwners;
   peers: Peers;
+  objects: ObjectStore;
+  coordination: CoordinationStore;
   secret: string;
   close(): Promise<void>;
 }
@@ -43,7 +48,7 @@ const FORMAT = 1;
 const ALONE = 1;
 
 export async function openCluster(storage: Storage, config: ClusterConfig): Promise<OpenCluster> {
-  const { store, etcd, name, advertise: url, zone, weight, secret, software, onFailure } = config;
+  const { store, etcd, name, advertise: url, zone, weight, secret, grace, software, onFailure } = config;
   const objects = await openObjectStore(store);
   const isAlone = etcd.length === 0;
   const coordination = isAlone
@@ -68,13 +73,15 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       coordination,
       peers,
       owners,
+      ...(grace !== undefined && { grace }),
       onFailure,
     });
     const close = async () => {
       await cluster.close();
       await closeRest();
     };
-    return { cluster, owners: new ClusterOwners(storage, cluster, peers), peers, secret, close };
+    const all = new ClusterOwners(storage, cluster, peers);
+    return { cluster, owners: all, peers, objects, coordination, secret, close };
   } catch (error) {
     await closeRest();
     throw error;

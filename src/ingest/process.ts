@@ -3,6 +3,8 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Process } from '../jobs/index.js';
 import { Arena } from './arena.js';
+import { outsideFence } from './errors.js';
+import { Fence } from './fence.js';
 import { Founders } from './founders.js';
 import { type IngestInputs, type IngestProcessContext, type IngestResults, IngestRun } from './ingest-run.js';
 
@@ -62,8 +64,24 @@ export function ingestProcess(context: IngestProcessContext): Process {
     // A scene that is there already is passed over.
     resumable: true,
     retryInputs: (inputs, results) => failedInputs(inputs as IngestInputs, results as IngestResults),
+    canTakeOver: (inputs) => mayRead(inputs as IngestInputs, context),
     run: (inputs, job) => new IngestRun(context, arena, founders, inputs as IngestInputs, job).run(),
   };
+}
+
+/** Whether all paths are in folders that this node may read. */
+async function mayRead(
+  { paths }: IngestInputs,
+  { allowedFolders = [] }: IngestProcessContext,
+): Promise<boolean> {
+  const fence = new Fence(allowedFolders);
+  for (const path of paths) {
+    const real = await fence.enter(path).catch((error) => {
+      if (!outsideFence.is(error)) throw error;
+    });
+    if (real === undefined) return false;
+  }
+  return true;
 }
 
 /** The inputs of a run over what failed in another one; null where nothing did. */

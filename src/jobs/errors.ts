@@ -86,6 +86,29 @@ export const keyReused = defineError(
   (job: string) => `the Idempotency-Key belongs to another request, which started job ${job}; take a new key`,
 );
 
+export const jobTakenOver = defineError(
+  'TW_JOB_TAKEN_OVER',
+  409,
+  'Another node of the cluster has taken the job over, because this one was away. Ask for it again.',
+  (id: string) => `job ${id} is led by another node by now; ask for it again`,
+);
+
+export const noWorker = defineError(
+  'TW_JOB_NO_WORKER',
+  503,
+  'No node of the cluster could do a part of the job. What was done is kept; retry the job when the nodes are back.',
+  (slots: number, detail: string) =>
+    `no node could do the work of ${slots} slots: ${detail}; retry the job when the nodes are back`,
+);
+
+export const homeAway = defineError(
+  'TW_JOB_HOME_AWAY',
+  503,
+  'The node of the cluster that leads the job does not answer. Ask again: another node goes on with it when that one is away for longer than the grace period.',
+  (id: string, node: string) =>
+    `job ${id} is led by node ${node}, which does not answer; ask again, another node goes on with it if that one stays away`,
+);
+
 /** Thrown by work that has failed, but has results all the same: who reads the job sees what became of each part. */
 export class FailedWithResults extends Error {
   constructor(

@@ -1,8 +1,8 @@
 /** What happens to a job, as a stream that a reader pulls: one that is slow holds up nobody, and costs no memory. */
 import type { JobRecord, JobStatus } from '../storage/index.js';
 import type { LogLine } from './job-log.js';
-import type { Jobs } from './job-runner.js';
 import { hasEnded } from './job-store.js';
+import type { JobsView } from './jobs-view.js';
 
 /** `seq` is the number of a line of the job's log: a stream that begins after it misses nothing. */
 export type JobEvent =
@@ -30,7 +30,7 @@ const PAGE = 500;
  * and every line that the log still keeps, and of progress the newest only. Throws TW_JOB_NOT_FOUND.
  */
 export async function* jobEvents(
-  jobs: Jobs,
+  jobs: JobsView,
   id: string,
   { after, signal, idle = 15_000 }: EventOptions,
 ): AsyncGenerator<JobEvent> {
@@ -69,7 +69,7 @@ export async function* jobEvents(
 }
 
 /** The lines of the log that belong to a record of the job; none is read before it is asked for. */
-async function* linesUpTo(jobs: Jobs, { id, lines: last = 0 }: JobRecord, after: number) {
+async function* linesUpTo(jobs: JobsView, { id, lines: last = 0 }: JobRecord, after: number) {
   while (after < last) {
     const page = await jobs.log(id, { after, limit: PAGE });
     for (const line of page) if (line.seq <= last) yield line;

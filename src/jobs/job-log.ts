@@ -30,6 +30,13 @@ export async function readLog(
   return lines;
 }
 
+/** What removes the log of a job from disk. */
+export async function logRemoval({ logs }: Catalogue, job: string): Promise<Change[]> {
+  const changes: Change[] = [];
+  for await (const { key } of logs.scan({ prefix: prefixOf(job) })) changes.push(logs.delete(key));
+  return changes;
+}
+
 /**
  * The log of a job that has not ended. Invariants: the kept lines have the numbers `first` to `first + sizes.length - 1`
  * and are within MOST_LINES and MOST_BYTES; `pending` are the newest of them; when the changes handed out so far are on
@@ -57,6 +64,14 @@ export class JobLog {
       log.written = seqOf(key);
       log.push(record ? sizeOf(record) : 0);
     }
+    return log;
+  }
+
+  /** The log of a job of which another node has the lines up to `last`. */
+  static after(catalogue: Catalogue, job: string, last: number): JobLog {
+    const log = new JobLog(catalogue, job);
+    log.first = log.oldest = last + 1;
+    log.written = last;
     return log;
   }
 

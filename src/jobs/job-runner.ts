@@ -1,4 +1,6 @@
 /** Runs jobs, a few at a time, and keeps their records and logs. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { type JobRecord, newVersion, type Storage } from '../storage/index.js';
 import {
   jobDismissed,
@@ -7,11 +9,14 @@ import {
   jobNotEnded,
   jobNotFound,
   jobsClosed,
+  jobTakenOver,
   nothingFailed,
   uploadGone,
 } from './errors.js';
+import type { JobBoard } from './job-board.js';
 import { JobLog, type LogLine, readLog } from './job-log.js';
-import { hasEnded, leftJobs, listJobs, stateLine, WAITING } from './job-store.js';
+import { forgetJob, hasEnded, leftJobs, listJobs, stateLine, WAITING } from './job-store.js';
+import type { JobFile, JobsView } from './jobs-view.js';
 import { type JobListener, LiveJob } from './live-job.js';
 import type { Process } from './process.js';
 import { Slots } from './slots.js';
@@ -27,6 +32,8 @@ export interface JobsOptions {
    * one leaves are taken up by the next. Without it they wait for a process that does so.
    */
   resume?: boolean;
+  /** Where the node is one of many. */
+  board?: JobBoard;
 }
 
 export interface StartOptions {
@@ -45,7 +52,7 @@ export interface StartOptions {
  * successful, failed or dismissed, and none follows it. `live` and `ends` hold the jobs that have not ended; at most
  * `concurrency` of them run and WAITING_LIMIT wait.
  */
-export class Jobs {
+export class Jobs implements JobsView {
   private readonly live = new Map<string, LiveJob>();
   /** By job: its record when it has ended. Rejects where the end could not be written. */
   private readonly ends = new Map<string, Promise<JobRecord>>();
@@ -61,6 +68,7 @@ export class Jobs {
     private readonly requests: StartedRequests,
     private readonly resume: boolean,
     concurrency: number,
+    private readonly board: JobBoard | undefined,
   ) {
     this.slots = new Slots(concurrency);
     this.catalogue = storage.catalogue;
@@ -70,13 +78,14 @@ export class Jobs {
   static async open(
     storage: Storage,
     processes: Process[],
-    { concurrency = 1, resume = false }: JobsOptions = {},
+    { concurrency = 1, resume = false, board }: JobsOptions = {},
   ): Promise<Jobs> {
-    const left = await leftJobs(storage, processes);
-    const jobs = new Jobs(storage, await StartedRequests.open(storage.catalogue), resume, concurrency);
+    const left = await leftJobs(storage, processes, board);
+    const requests = await StartedRequests.open(storage.catalogue);
+    const jobs = new Jobs(storage, requests, resume, concurrency, board);
     const slots = resume ? jobs.slots : new Slots(0);
     for (const { record, process, log } of left)
-      jobs.admit(new LiveJob(storage, process, log, record, Promise.resolve()), slots);
+      jobs.admit(new LiveJob(storage, process, log, record, Promise.resolve(), board), slots);
     return jobs;
   }
 
@@ -91,6 +100,15 @@ export class Jobs {
    * `error`, with results where it is FailedWithResults. Throws TW_JOB_LIMIT, TW_JOB_CLOSED.
    */
   async start(process: Process, inputs: unknown, options: StartOptions = {}): Promise<JobRecord> {
+    return (await this.startNew(process, inputs, options)).job;
+  }
+
+  /** As `start`; or tells which job another node has started for the same request. */
+  async startNew(
+    process: Process,
+    inputs: unknown,
+    options: StartOptions,
+  ): Promise<{ job: JobRecord; repeated: boolean }> {
     const { given, uploads, retryOf, request } = options;
     if (this.closed) throw jobsClosed(process.id);
     const waiting = [...this.live.values()].filter((job) => job.waits);
@@ -110,15 +128,64 @@ export class Jobs {
       ...(retryOf && { retryOf: retryOf.id }),
     };
     const { jobs } = this.catalogue;
+    const known = await this.board?.accept(record, request);
+    if (known !== undefined) return { job: { ...record, id: known }, repeated: true };
     const log = JobLog.empty(this.catalogue, record.id);
     log.add(stateLine(record));
     const changes = [jobs.set(record.id, record), ...log.changes()];
-    if (retryOf) changes.push(jobs.set(retryOf.id, { ...retryOf, retriedBy: record.id }));
-    if (request) changes.push(...this.requests.add(request, record.id));
+    if (retryOf && (await jobs.has(retryOf.id)))
+      changes.push(jobs.set(retryOf.id, { ...retryOf, retriedBy: record.id }));
+    if (request && !this.board) changes.push(...this.requests.add(request, record.id));
     const accepted = this.catalogue.write(changes);
-    this.admit(new LiveJob(this.storage, process, log, record, accepted));
+    this.admit(new LiveJob(this.storage, process, log, record, accepted, this.board));
     await accepted;
-    return record;
+    if (retryOf) await this.board?.retried(retryOf.id, record.id);
+    return { job: record, repeated: false };
+  }
+
+  /**
+   * Goes on with a job that another node had; `lines` are the lines that its log had there. It waits once more.
+   */
+  async takeOver(process: Process | undefined, job: JobRecord, remark: string): Promise<void> {
+    const { jobs } = this.catalogue;
+    const log = JobLog.after(this.catalogue, job.id, job.lines ?? 0);
+    log.add(stateLine(job, remark));
+    const record = { ...job, lines: log.last };
+    const written = this.catalogue.write([jobs.set(job.id, record), ...log.changes()]);
+    if (process && !hasEnded(job))
+      this.admit(new LiveJob(this.storage, process, log, record, written, this.board));
+    await written;
+    if (hasEnded(job)) await this.board?.publish(record, true);
+  }
+
+  /** Whether a job has not ended and is run by this process. */
+  isLive(id: string): boolean {
+    return this.live.has(id);
+  }
+
+  /** The record of a job that is this node's. */
+  async find(id: string): Promise<JobRecord | undefined> {
+    return this.live.get(id)?.told ?? this.unwritten.get(id) ?? (await this.catalogue.jobs.get(id));
+  }
+
+  /** Jobs of a node that is alone have no other home. */
+  async homeOf(_id: string, _alsoEnded?: boolean): Promise<undefined> {
+    return undefined;
+  }
+
+  /** A file that a job answered with; undefined where there is none of this name. Throws TW_STORAGE_BAD_NAME. */
+  async file(id: string, name: string): Promise<JobFile | undefined> {
+    const path = this.storage.resultPath(id, name);
+    const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+      return undefined;
+    });
+    return info && { bytes: info.size, open: () => createReadStream(path) };
+  }
+
+  /** Stops to work on a job that is another node's by now. */
+  drop(id: string): void {
+    this.live.get(id)?.abort.abort(jobTakenOver(id));
   }
 
   /**
@@ -129,8 +196,8 @@ export class Jobs {
     inputs: unknown,
     options: StartOptions & { request: RequestKey },
   ): Promise<{ job: JobRecord; repeated: boolean }> {
-    const known = this.requests.find(options.request);
-    if (known === undefined) return { job: await this.start(process, inputs, options), repeated: false };
+    const known = await (this.board ?? this.requests).find(options.request);
+    if (known === undefined) return this.startNew(process, inputs, options);
     await this.live.get(known)?.written;
     return { job: await this.get(known), repeated: true };
   }
@@ -144,7 +211,16 @@ export class Jobs {
     process: Process,
     terms: (given: unknown) => unknown = (given) => given,
   ): Promise<JobRecord> {
-    const job = await this.get(id);
+    return this.retryOf(await this.get(id), process, terms);
+  }
+
+  /** The same of a job whose record may be another node's. */
+  async retryOf(
+    job: JobRecord,
+    process: Process,
+    terms: (given: unknown) => unknown = (given) => given,
+  ): Promise<JobRecord> {
+    const { id } = job;
     if (!hasEnded(job)) throw jobNotEnded(id, job.status);
     const again = async (inputs: unknown) =>
       job.status === 'successful' ? process.retryInputs?.(inputs, job.results) : inputs;
@@ -157,7 +233,7 @@ export class Jobs {
 
   /** Throws TW_JOB_NOT_FOUND. */
   async get(id: string): Promise<JobRecord> {
-    const job = this.live.get(id)?.told ?? this.unwritten.get(id) ?? (await this.catalogue.jobs.get(id));
+    const job = await this.find(id);
     if (!job) throw jobNotFound(id);
     return job;
   }
@@ -224,6 +300,10 @@ export class Jobs {
     } catch (error) {
       const isAbort = error === signal.reason || (error instanceof Error && error.name === 'AbortError');
       const reason = signal.aborted && isAbort ? signal.reason : error;
+      if (jobTakenOver.is(signal.reason) || jobTakenOver.is(error)) {
+        await forgetJob(this.catalogue, job.id);
+        throw jobTakenOver(job.id);
+      }
       // Where the node stops, what else went wrong may come from that; if not, the next process meets it too.
       if (jobInterrupted.is(signal.reason) && job.isResumable) await job.leave();
       else await this.end(job, reason);
@@ -236,6 +316,7 @@ export class Jobs {
     try {
       await job.end(reason);
     } catch (failure) {
+      if (jobTakenOver.is(failure)) return forgetJob(this.catalogue, job.id);
       this.unwritten.set(job.id, job.told);
       throw failure;
     }

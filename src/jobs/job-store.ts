@@ -2,7 +2,8 @@
 import { messageOf, TilewrightError } from '../errors.js';
 import type { Catalogue, JobRecord, JobStatus, LogRecord, Storage } from '../storage/index.js';
 import { jobCrashes, jobFailed, jobInterrupted } from './errors.js';
-import { JobLog } from './job-log.js';
+import type { JobBoard } from './job-board.js';
+import { JobLog, logRemoval } from './job-log.js';
 import type { Process } from './process.js';
 
 const ENDED: ReadonlySet<JobStatus> = new Set(['successful', 'failed', 'dismissed']);
@@ -62,11 +63,19 @@ export interface LeftJob {
  * The jobs that a dead process has left waiting or running: those that can be taken up again wait once more, in the order
  * in which they were accepted; the others are marked as failed, with TW_JOB_INTERRUPTED or TW_JOB_CRASHES.
  */
-export async function leftJobs(storage: Storage, processes: Process[]): Promise<LeftJob[]> {
+export async function leftJobs(
+  storage: Storage,
+  processes: Process[],
+  board: JobBoard | undefined,
+): Promise<LeftJob[]> {
   const { catalogue } = storage;
   const left: LeftJob[] = [];
   for await (const { record } of catalogue.jobs.scan()) {
     if (!record || hasEnded(record)) continue;
+    if (board && !(await board.isOurs(record))) {
+      await forgetJob(catalogue, record.id);
+      continue;
+    }
     const process = processes.find(({ id }) => id === record.process);
     const log = await JobLog.open(catalogue, record.id);
     const next = afterDeath(record, process);
@@ -74,6 +83,7 @@ export async function leftJobs(storage: Storage, processes: Process[]): Promise<
       log.add(stateLine(next, hasEnded(next) ? undefined : 'once more, because the node was stopped'));
       next.lines = log.last;
       await catalogue.write([catalogue.jobs.set(next.id, next), ...log.changes()]);
+      await board?.publish(next, true);
     }
     if (process && !hasEnded(next)) left.push({ record: next, process, log });
     else for (const name of next.uploads ?? []) await storage.removeScratch(name);
@@ -81,8 +91,13 @@ export async function leftJobs(storage: Storage, processes: Process[]): Promise<
   return left;
 }
 
+/** Removes what is here of a job that is another node's by now. */
+export async function forgetJob(catalogue: Catalogue, id: string): Promise<void> {
+  await catalogue.write([catalogue.jobs.delete(id), ...(await logRemoval(catalogue, id))]);
+}
+
 /** The record of a job after the process died that had it. */
-function afterDeath(record: JobRecord, process: Process | undefined): JobRecord {
+export function afterDeath(record: JobRecord, process: Process | undefined): JobRecord {
   const now = Date.now();
   const crashes = (record.crashes ?? 0) + (record.status === 'running' ? 1 : 0);
   const failed = (error: TilewrightError): JobRecord => ({

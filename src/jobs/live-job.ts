@@ -1,9 +1,10 @@
 /** A job that has not ended: its record and its log on their way to disk. */
 import { type JobRecord, relativePaths, type Storage } from '../storage/index.js';
 import { FailedWithResults, jobDismissed } from './errors.js';
+import type { JobBoard } from './job-board.js';
 import type { JobLog } from './job-log.js';
 import { hasEnded, jobError, stateLine, WAITING } from './job-store.js';
-import type { JobContext, Process } from './process.js';
+import { type JobContext, type Process, runWhole } from './process.js';
 
 /** Progress and lines of the log are written at most this often, ms. */
 const WRITE_INTERVAL = 500;
@@ -11,8 +12,8 @@ const WRITE_INTERVAL = 500;
 export type JobListener = (job: JobRecord) => void;
 
 /**
- * Invariants: `told` is the last record that is on disk, together with the line of the log that tells of its state, and
- * listeners hear of no other; records are written in the order of the job's states, and none changes one that has ended.
+ * Invariants: `told` is the last record that is on disk, together with the line of the log that tells of its state, and of which other
+ * nodes can know, and listeners hear of no other; records are written in the order of the job's states, and none changes one that has ended.
  */
 export class LiveJob {
   readonly listeners = new Set<JobListener>();
@@ -32,6 +33,7 @@ export class LiveJob {
     private readonly log: JobLog,
     public told: JobRecord,
     private writes: Promise<void>,
+    private readonly board?: JobBoard,
   ) {
     this.next = told;
     this.relative = relativePaths(storage.dir);
@@ -55,7 +57,8 @@ export class LiveJob {
     await this.write({ status: 'running', started: Date.now() });
     this.abort.signal.throwIfAborted();
     const { inputs, given = inputs } = this.next;
-    const results = await this.process.run(given, this.context());
+    const work = this.board?.work ?? runWhole;
+    const results = await work(this.process, given, this.context());
     await this.write({ status: 'successful', finished: Date.now(), results: this.relative(results) });
   }
 
@@ -105,10 +108,11 @@ export class LiveJob {
     return {
       id: this.id,
       signal: this.abort.signal,
-      progress: ({ share, ...tiles }) => {
+      isMine: () => true,
+      progress: ({ share, anew = false, ...tiles }) => {
         const now = { ...this.next.tiles };
         for (const count of ['total', 'done', 'failed', 'skipped'] as const)
-          now[count] = Math.max(now[count], tiles[count] ?? 0);
+          now[count] = Math.max(anew ? 0 : now[count], tiles[count] ?? 0);
         this.writeLater({
           tiles: now,
           ...(share !== undefined && { share: Math.max(this.next.share ?? 0, share) }),
@@ -122,6 +126,9 @@ export class LiveJob {
       },
       partial: (results) => {
         this.partial = results;
+      },
+      file: async (name, object) => {
+        if (object !== undefined) this.writeLater({ files: { ...this.next.files, [name]: object } });
       },
     };
   }
@@ -153,6 +160,7 @@ export class LiveJob {
     const before = this.writes.catch(() => undefined);
     this.writes = before.then(async () => {
       await catalogue.write(changes);
+      await this.board?.publish(record, record.status !== status);
       this.told = record;
       this.tell();
     });

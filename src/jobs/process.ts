@@ -1,5 +1,8 @@
 /** A process: work that runs as a job, the same from the command line and over HTTP (OGC API Processes, part 1). */
+import { TilewrightError } from '../errors.js';
+import type { GridName } from '../geocode/index.js';
 import type { LogLevel } from '../storage/index.js';
+import { FailedWithResults } from './errors.js';
 
 export interface Process {
   id: string;
@@ -16,7 +19,16 @@ export interface Process {
    * cancelled as a whole is done again as a whole, without this.
    */
   retryInputs?(inputs: unknown, results: unknown): Promise<unknown>;
-  /** Does the work. Throws a TilewrightError where the inputs cannot be used; returns what the design calls the results. */
+  /**
+   * Of work that goes by cells, so that several runs can each do that of some: makes the results of what they have returned. Without it
+   * a run returns the results.
+   */
+  merge?(parts: unknown[]): unknown;
+  /** Of merged results that are complete: tells what came of it. Throws a TilewrightError where that is nothing. */
+  conclude?(results: unknown, context: Pick<JobContext, 'message'>): void;
+  /** Whether this node can go on with a job that another one took; without it every node can. */
+  canTakeOver?(inputs: unknown): Promise<boolean>;
+  /** Does the work. Throws a TilewrightError where the inputs cannot be used. */
   run(inputs: unknown, context: JobContext): Promise<unknown>;
 }
 
@@ -33,14 +45,38 @@ export interface JobContext {
   readonly id: string;
   /** Aborted when the job is cancelled or the node stops; the work should then throw `signal.reason` soon. */
   readonly signal: AbortSignal;
+  /** Whether tiles of this cell are for this run to work on; those of others are another's. */
+  isMine(cell: { grid: GridName; geocode: string }): boolean;
   /**
-   * Counts of tiles so far, and the share of the work that is done, 0 to 1. Nothing goes down: lower numbers are passed over.
+   * Counts of tiles so far, and the share of the work that is done, 0 to 1. Nothing goes down: lower numbers are passed over, but where
+   * work is begun `anew`.
    */
-  progress(now: Partial<JobProgress> & { share?: number }): void;
+  progress(now: Partial<JobProgress> & { share?: number; anew?: boolean }): void;
   /** One line for people: what the job is doing. */
   message(text: string): void;
   /** Adds a line to the job's log. It is on disk within a second; of very many lines the oldest go. */
   log(level: LogLevel, text: string): void;
   /** Says how to get what is done so far. It becomes the results where the job is cancelled or fails. */
   partial(results: () => unknown): void;
+  /** A file in the folder of the job's results is whole: all nodes may have it. `object` is where it is already. */
+  file(name: string, object?: string): Promise<void>;
+}
+
+/** The results of all parts. Throws FailedWithResults where nothing came of the work. */
+export function concluded(process: Process, parts: unknown[], context: Pick<JobContext, 'message'>): unknown {
+  if (!process.merge) return parts[0];
+  const results = process.merge(parts);
+  try {
+    process.conclude?.(results, context);
+  } catch (error) {
+    throw error instanceof TilewrightError ? new FailedWithResults(error, results) : error;
+  }
+  return results;
+}
+
+/** Does all of the work in this process. */
+export async function runWhole(process: Process, inputs: unknown, context: JobContext): Promise<unknown> {
+  const { merge } = process;
+  const partial: JobContext['partial'] = (part) => context.partial(merge ? () => merge([part()]) : part);
+  return concluded(process, [await process.run(inputs, { ...context, partial })], context);
 }

@@ -14,7 +14,7 @@ export interface RequestKey {
 export const KEPT = 24 * 3_600_000;
 export const MOST_KEYS = 10_000;
 
-const nameOf = (key: string) => createHash('sha256').update(key).digest('hex');
+export const nameOf = (key: string) => createHash('sha256').update(key).digest('hex');
 
 /** Invariant: `known` are the requests on disk, or on their way there, the oldest first, at most MOST_KEYS. */
 export class StartedRequests {

@@ -14,12 +14,13 @@ export {
   storeCorrupt,
   tooOld,
 } from './errors.js';
+export { type HeldTile, holdTiles } from './hold-tile.js';
 export { inLanes } from './in-lanes.js';
 export type { IndexPage, IndexQuery, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from './layout.js';
 export type { NewModel } from './model-write.js';
-export { derivedTileId, newVersion, tileId } from './names.js';
+export { derivedTileId, modelId, newVersion, tileId } from './names.js';
 export type {
   Cancellable,
   Content,

@@ -112,6 +112,8 @@ export interface JobRecord {
   crashes?: number;
   /** Names of scratch folders with files that were sent for it; they go when it has ended. */
   uploads?: string[];
+  /** Objects of the shared store in which files of the results are, by their names. */
+  files?: Record<string, string>;
   /** The job whose failed inputs this one does again, and the newest one that does those of this. */
   retryOf?: string;
   retriedBy?: string;

@@ -19,6 +19,8 @@ export interface ModelCard {
   grid: GridName;
   geocode: string;
   version: string;
+  /** The job that trained it. */
+  job: string;
   /** The filter that picked the data, as CQL2 JSON. */
   filter: unknown;
   data: CardTile[];
@@ -46,7 +48,16 @@ export interface ModelCard {
 /** What the caller knows of a model beside its training. */
 export type CardContext = Pick<
   ModelCard,
-  'model' | 'collection' | 'grid' | 'geocode' | 'version' | 'filter' | 'engine' | 'seed' | 'softwareVersion'
+  | 'model'
+  | 'collection'
+  | 'grid'
+  | 'geocode'
+  | 'version'
+  | 'job'
+  | 'filter'
+  | 'engine'
+  | 'seed'
+  | 'softwareVersion'
 > & {
   tiles: { id: string; version: string; start: number }[];
   /** Milliseconds since 1970. */

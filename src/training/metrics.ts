@@ -25,16 +25,34 @@ export function metricsOf({ truth, predicted }: Predictions): Metrics {
   return { mse: residual / truth.length, r2: scoreOf(residual, total) };
 }
 
+/** What the pooled score needs of the truth of a place. */
+export interface Spread {
+  count: number;
+  mean: number;
+  /** Squared deviations from the mean, added up. */
+  squares: number;
+}
+
+export function spreadOf(truth: ArrayLike<number>): Spread {
+  const values = Float64Array.from(truth);
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return { count: values.length, mean, squares };
+}
+
 /**
  * Several places taken as one set, from the truth of each and the mean squared error made there: R2 is against the mean over
  * all of them.
  */
-export function pooledScore(truths: Float32Array[], mses: number[]): Metrics {
-  const all = joined(truths);
-  const residual = truths.reduce((sum, truth, i) => sum + truth.length * mses[i], 0);
-  const mean = meanOf(all);
-  const total = all.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-  return { mse: residual / all.length, r2: scoreOf(residual, total) };
+export function pooledScore(truths: Spread[], mses: number[]): Metrics {
+  const sum = (of: (truth: Spread, i: number) => number) =>
+    truths.reduce((total, truth, i) => total + of(truth, i), 0);
+  const count = sum((truth) => truth.count);
+  const mean = sum((truth) => truth.count * truth.mean) / count;
+  const residual = sum((truth, i) => truth.count * mses[i]);
+  // The squares within the places, and those between them.
+  const total = sum((truth) => truth.squares + truth.count * (truth.mean - mean) ** 2);
+  return { mse: residual / count, r2: scoreOf(residual, total) };
 }
 
 function scoreOf(residual: number, total: number): number {
@@ -43,14 +61,4 @@ function scoreOf(residual: number, total: number): number {
 
 export function meanOf(values: Float32Array): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-function joined(parts: Float32Array[]): Float32Array {
-  const all = new Float32Array(parts.reduce((length, part) => length + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }

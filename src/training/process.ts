@@ -1,6 +1,6 @@
 /** Training as a job: tiles by filter, places, a model for each, stored as they come. */
 import { availableParallelism } from 'node:os';
-import { FailedWithResults, type JobContext, type Process } from '../jobs/index.js';
+import type { JobContext, Process } from '../jobs/index.js';
 import {
   type Filter,
   type FilterParams,
@@ -10,13 +10,13 @@ import {
   searchTiles,
   toCql2Json,
 } from '../query/index.js';
-import { newVersion, type Storage } from '../storage/index.js';
+import { type HeldTile, holdTiles, modelId, newVersion, type Storage } from '../storage/index.js';
 import { version as softwareVersion } from '../version.js';
-import { modelCard } from './card.js';
+import { type ModelCard, modelCard } from './card.js';
 import { ENGINE_NAMES } from './engine/load-engine.js';
 import { type SelectedEngine, selectEngine } from './engine/select-engine.js';
 import { nothingTrained } from './errors.js';
-import { pooledScore } from './metrics.js';
+import { pooledScore, type Spread, spreadOf } from './metrics.js';
 import { MODEL_NAMES } from './models/index.js';
 import { filesOf, groupByPlace, type Place } from './places.js';
 import { reasonsOf, type TrainResults } from './results.js';
@@ -70,18 +70,64 @@ export function trainProcess(context: TrainContext): Process {
       },
     },
     outputs: OUTPUTS,
-    // Models are stored one by one and whole; trained again with the same seed, each takes the place of its like.
+    // Models are stored one by one and whole; those that the job has stored before it was cut off stay.
     resumable: true,
+    merge: (parts) => mergeResults(parts as TrainPart[]),
+    conclude: (results, context) => conclude(results as TrainResults, context),
     retryInputs: async (inputs, results) => ((results as TrainResults).failed?.length > 0 ? inputs : null),
     run: (inputs, job) => train(context, inputs as TrainInputs, job),
   };
+}
+
+/** What was trained of some of the places. */
+interface TrainPart extends Omit<TrainResults, 'pooled'> {
+  /** Of the validation patches, by model. */
+  spreads: Record<string, Spread>;
+}
+
+function mergeResults(parts: TrainPart[]): TrainResults {
+  const byGeocode = (a: { geocode: string }, b: { geocode: string }) =>
+    a.geocode < b.geocode ? -1 : a.geocode > b.geocode ? 1 : 0;
+  const spreads: TrainPart['spreads'] = Object.assign({}, ...parts.map((part) => part.spreads));
+  const models = parts.flatMap((part) => part.models).sort(byGeocode);
+  const truths = models.map(({ id }) => spreads[id]);
+  const pooled = (mse: (model: TrainResults['models'][number]) => number) =>
+    pooledScore(truths, models.map(mse));
+  const fetched = parts.reduce((sum, { bytesFetched = 0 }) => sum + bytesFetched, 0);
+  return {
+    engine: [...new Set(parts.map(({ engine }) => engine))].sort().join(', '),
+    mode: 'partitioned',
+    models,
+    skipped: parts.flatMap(({ skipped }) => skipped).sort(byGeocode),
+    failed: parts.flatMap(({ failed }) => failed).sort(byGeocode),
+    pooled:
+      models.length === 0
+        ? null
+        : {
+            model: pooled(({ metrics }) => metrics.validation.mse),
+            linear: pooled(({ baseline }) => baseline.linear.mse),
+            mean: pooled(({ baseline }) => baseline.mean.mse),
+          },
+    ...(fetched > 0 && { bytesFetched: fetched }),
+    seconds: Math.max(0, ...parts.map(({ seconds }) => seconds)),
+  };
+}
+
+/** Throws TW_TRAIN_NOTHING. */
+function conclude(results: TrainResults, { message }: Pick<JobContext, 'message'>): void {
+  const { models, skipped, failed } = results;
+  message(
+    `${models.length} models trained, ${skipped.length} places skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
+  );
+  if (models.length > 0) return;
+  throw nothingTrained(skipped.length + failed.length, reasonsOf(results));
 }
 
 async function train(
   { storage, cores = availableParallelism() }: TrainContext,
   inputs: TrainInputs,
   job: JobContext,
-): Promise<TrainResults> {
+): Promise<TrainPart> {
   const started = performance.now();
   const { model, epochs, seed = DEFAULT_SEED } = inputs;
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
@@ -90,20 +136,31 @@ async function train(
 
   job.signal.throwIfAborted();
 
-  const results: TrainResults = {
+  const results: TrainPart = {
     engine: engine.name,
     mode: 'partitioned',
     models: [],
     skipped: [],
     failed: [],
-    pooled: null,
+    spreads: {},
     seconds: 0,
   };
   job.partial(() => results);
-  const places = groupByPlace(await storage.getTiles(searchTiles(storage.index, filter).ids));
+  const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const places = groupByPlace(picked.filter(job.isMine));
   const tasks = new Map<string, Place>();
   const work: PlaceTask[] = [];
+  const keep = (model: TrainResults['models'][number], truth: ArrayLike<number>) => {
+    results.models.push(model);
+    results.spreads[model.id] = spreadOf(truth);
+  };
   for (const place of places) {
+    const known = await storage.getModel(modelId(model, place.collection, place.grid, place.geocode));
+    const card = known?.card as ModelCard | undefined;
+    if (known && card?.job === job.id) {
+      keep(trainedModel(known, card), card.predictions.truth);
+      continue;
+    }
     const dates = place.tiles.map((tile) => filesOf(storage, tile)).filter((date) => date !== null);
     const id = `${place.collection} ${place.geocode}`;
     if (dates.length > 0) {
@@ -126,62 +183,72 @@ async function train(
   job.message(`training ${model} with ${engine.name}`);
   job.log('info', `${places.length} places, engine ${engine.name}`);
   for (const reason of reasonsOf(results)) job.log('warning', `skipped ${reason}`);
-  const trained: TrainedPlace[] = [];
-  for await (const result of trainPlaces(work, { engine: engine.name, cores, signal: job.signal })) {
-    const place = tasks.get(result.id) as Place;
-    const { geocode } = place;
-    if ('trained' in result) {
-      trained.push(result.trained);
-      const stored = await store(storage, place, result.trained, { model, filter, engine, seed });
-      results.models.push(stored);
-      job.log('info', `${geocode}: validation R2 ${stored.metrics.validation.r2.toFixed(3)}`);
-    } else if ('skipped' in result) {
-      results.skipped.push({ geocode, reason: result.skipped });
-      job.log('warning', `${geocode}: ${result.skipped}`);
-    } else {
-      const { code, message } = result.error;
-      results.failed.push({ geocode, code, message });
-      job.log('error', `${geocode}: ${message} [${code}]`);
+  const held = new Map<string, HeldTile>();
+  const prepare = async (id: string) => {
+    const tiles = tasks.get(id)?.tiles.map((tile) => ({ tile, groups: tile.groups })) ?? [];
+    const files = await holdTiles(storage, tiles);
+    held.set(id, files);
+    if (files.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + files.fetched;
+  };
+  const options = { engine: engine.name, cores, signal: job.signal, prepare };
+  try {
+    for await (const result of trainPlaces(work, options)) {
+      const place = tasks.get(result.id) as Place;
+      held.get(result.id)?.release();
+      held.delete(result.id);
+      const { geocode } = place;
+      if ('trained' in result) {
+        const about = { model, filter, engine, seed, job: job.id };
+        const stored = await store(storage, place, result.trained, about);
+        keep(stored, result.trained.predictions.truth);
+        job.log('info', `${geocode}: validation R2 ${stored.metrics.validation.r2.toFixed(3)}`);
+      } else if ('skipped' in result) {
+        results.skipped.push({ geocode, reason: result.skipped });
+        job.log('warning', `${geocode}: ${result.skipped}`);
+      } else {
+        const { code, message } = result.error;
+        results.failed.push({ geocode, code, message });
+        job.log('error', `${geocode}: ${message} [${code}]`);
+      }
+      count();
     }
-    count();
-  }
-  const byGeocode = (a: { geocode: string }, b: { geocode: string }) => (a.geocode < b.geocode ? -1 : 1);
-  results.models.sort(byGeocode);
-  results.skipped.sort(byGeocode);
-  results.failed.sort(byGeocode);
-  if (trained.length > 0) {
-    const truths = trained.map((one) => one.predictions.truth);
-    const pooled = (mse: (one: TrainedPlace) => number) => pooledScore(truths, trained.map(mse));
-    results.pooled = {
-      model: pooled((one) => one.metrics.validation.mse),
-      linear: pooled((one) => one.baseline.linear.mse),
-      mean: pooled((one) => one.baseline.mean.mse),
-    };
+  } finally {
+    for (const files of held.values()) files.release();
   }
   results.seconds = (performance.now() - started) / 1000;
-  const { models, skipped, failed } = results;
-  job.message(
-    `${models.length} models trained, ${skipped.length} places skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
-  );
-  if (models.length > 0) return results;
-  throw new FailedWithResults(nothingTrained(total, reasonsOf(results)), results);
+  return results;
+}
+
+/** What the results say of a model. */
+function trainedModel({ id }: { id: string }, card: ModelCard): TrainResults['models'][number] {
+  const { model, collection, grid, geocode, version, epochs, metrics, baseline, seconds } = card;
+  return { id, model, collection, grid, geocode, version, epochs, metrics, baseline, seconds };
 }
 
 async function store(
   storage: Storage,
   { collection, grid, geocode, tiles }: Place,
   trained: TrainedPlace,
-  { model, filter, engine, seed }: { model: string; filter: Filter; engine: SelectedEngine; seed: number },
+  about: { model: string; filter: Filter; engine: SelectedEngine; seed: number; job: string },
 ): Promise<TrainResults['models'][number]> {
+  const { model, filter, engine, seed, job } = about;
   const place = { model, collection, grid, geocode, version: newVersion() };
   const card = modelCard(
-    { ...place, filter: toCql2Json(filter), engine, seed, softwareVersion, tiles, createdAt: Date.now() },
+    {
+      ...place,
+      filter: toCql2Json(filter),
+      engine,
+      seed,
+      job,
+      softwareVersion,
+      tiles,
+      createdAt: Date.now(),
+    },
     trained,
   );
   const record = await storage.putModel(
     { ...place, card },
     { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );
-  const { epochs, metrics, baseline, seconds } = trained;
-  return { id: record.id, ...place, epochs, metrics, baseline, seconds };
+  return trainedModel(record, card);
 }

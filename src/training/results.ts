@@ -1,4 +1,5 @@
 /** What a training job answers, and what it says of places without a model. */
+import type { GridName } from '../geocode/index.js';
 import type { Metrics } from './metrics.js';
 import type { Baselines } from './train-model.js';
 
@@ -9,6 +10,7 @@ export interface TrainResults {
   models: {
     id: string;
     collection: string;
+    grid: GridName;
     geocode: string;
     model: string;
     version: string;
@@ -24,6 +26,8 @@ export interface TrainResults {
   failed: { geocode: string; code: string; message: string }[];
   /** All validation patches taken as one set; null without models. */
   pooled: { model: Metrics; linear: Metrics; mean: Metrics } | null;
+  /** Bytes of tiles that had to be fetched, where there were some. */
+  bytesFetched?: number;
   seconds: number;
 }
 

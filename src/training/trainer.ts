@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { TilewrightError } from '../errors.js';
 import type { EngineName } from './engine/load-engine.js';
 import { workerEnded } from './errors.js';
 import type { EpochLoss } from './train-model.js';
@@ -22,6 +23,8 @@ export interface TrainerOptions {
   /** Ends all children at once; the generator then throws the signal's reason. */
   signal?: AbortSignal;
   onEpoch?: (progress: PlaceProgress) => void;
+  /** Is waited for before a place is read. What it throws fails the place; where that is of the kind that passes (503), all. */
+  prepare?: (id: string) => Promise<void>;
 }
 
 /**
@@ -30,7 +33,7 @@ export interface TrainerOptions {
  */
 export async function* trainPlaces(
   tasks: PlaceTask[],
-  { engine, cores = availableParallelism(), signal, onEpoch }: TrainerOptions,
+  { engine, cores = availableParallelism(), signal, onEpoch, prepare }: TrainerOptions,
 ): AsyncGenerator<PlaceResult> {
   signal?.throwIfAborted();
   const waiting = [...tasks];
@@ -39,16 +42,27 @@ export async function* trainPlaces(
     for (const worker of workers) worker.end();
   };
   signal?.addEventListener('abort', endAll);
-  /** What each busy worker will answer. These promises never reject. */
+  const failureOf = async (id: string): Promise<PlaceOutcome | undefined> => {
+    try {
+      await prepare?.(id);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof TilewrightError) || error.status === 503) throw error;
+      return { error: { code: error.code, message: error.message } };
+    }
+  };
+  /** What each busy worker will answer. */
   const running = new Map<TrainingWorker, Promise<{ worker: TrainingWorker; result: PlaceResult }>>();
   const startNext = (worker: TrainingWorker) => {
     const task = waiting.shift();
     if (task === undefined) return;
-    const result = worker.train(task, (loss) => onEpoch?.({ id: task.id, ...loss }));
-    running.set(
-      worker,
-      result.then((outcome) => ({ worker, result: { id: task.id, ...outcome } })),
-    );
+    const train = () => worker.train(task, (loss) => onEpoch?.({ id: task.id, ...loss }));
+    const answer = failureOf(task.id)
+      .then((failure) => failure ?? train())
+      .then((outcome) => ({ worker, result: { id: task.id, ...outcome } }));
+    // Who waits for one of them has its error; the others are not waited for then.
+    answer.catch(() => undefined);
+    running.set(worker, answer);
   };
   try {
     workers.forEach(startNext);

@@ -8,9 +8,9 @@ import {
   filterBody,
   parseFilter,
   rawUnlessAsked,
-  searchTiles,
+  type TileFinder,
 } from '../query/index.js';
-import type { Storage, TileRecord } from '../storage/index.js';
+import type { TileRecord } from '../storage/index.js';
 import { cellSizes, tileBytes } from './cell-sizes.js';
 import {
   type Derivation,
@@ -22,7 +22,7 @@ import {
 } from './derive.js';
 import { unknownCollection } from './errors.js';
 import { DAY, DEFAULT_WINDOW, distance } from './fill-process.js';
-import { type PickedCell, pickedCells, tilesOfCell } from './picked-cells.js';
+import { foundTiles, type PickedCell, pickedCells, tilesOfCell } from './picked-cells.js';
 
 export interface CoalesceInputs {
   /** Where and when (bbox, geocode, datetime) picks tiles of `to`; all else picks the tiles that are cut. */
@@ -63,20 +63,21 @@ async function coalesce(
   const { bbox, intersects, geocode, recurse, datetime, ...what } = filter;
   const given = { bbox, intersects, geocode, recurse, datetime, collections: [to], source: 'raw' };
   const where = parseFilter(given);
-  const planned = planCoalesce(storage, where, rawUnlessAsked(parseFilter(what)), window * DAY);
+  const planned = planCoalesce(context, where, rawUnlessAsked(parseFilter(what)), window * DAY, job.isMine);
   return derive(context, planned, job, 'holds no data');
 }
 
 async function* planCoalesce(
-  storage: Storage,
+  { storage, finder }: WrangleContext,
   where: Filter,
   what: Filter,
   window: number,
+  isMine: JobContext['isMine'],
 ): AsyncGenerator<Planned> {
-  for (const cell of await pickedCells(storage, where)) {
-    const times = await tilesOfCell(storage, cell, where);
+  for (const cell of await pickedCells(storage, where, isMine)) {
+    const times = await tilesOfCell(finder, cell, where);
     const scenes = scenesOf(
-      (await tilesOver(storage, cell, what)).filter((tile) => tile.collection !== cell.collection),
+      (await tilesOver(finder, cell, what)).filter((tile) => tile.collection !== cell.collection),
     );
     const chosen = new Set(times.flatMap((time) => scenesAt(scenes, time, window)));
     if (chosen.size === 0) yield { skipped: 'no tile is near it in space and time' };
@@ -85,10 +86,9 @@ async function* planCoalesce(
 }
 
 /** Tiles that share ground with a cell, whichever grid they are in. */
-async function tilesOver(storage: Storage, cell: PickedCell, what: Filter): Promise<TileRecord[]> {
+async function tilesOver(finder: TileFinder, cell: PickedCell, what: Filter): Promise<TileRecord[]> {
   const box = cellBbox(gridByName(cell.grid), cell.geocode);
-  const { ids } = searchTiles(storage.index, all([{ op: 's_intersects', shape: { bbox: box } }, what]));
-  const tiles = await storage.getTiles(ids);
+  const tiles = await foundTiles(finder, all([{ op: 's_intersects', shape: { bbox: box } }, what]));
   return tiles.filter(({ grid, geocode }) => overlap(box, cellBbox(gridByName(grid), geocode)));
 }
 

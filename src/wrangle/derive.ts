@@ -2,11 +2,14 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { messageOf, TilewrightError } from '../errors.js';
-import { FailedWithResults, type JobContext } from '../jobs/index.js';
+import type { JobContext, Process } from '../jobs/index.js';
+import type { TileFinder } from '../query/index.js';
 import {
   asStorageError,
   type DerivedWrite,
   derivedTileId,
+  type HeldTile,
+  holdTiles,
   inLanes,
   type Storage,
   type TileRecord,
@@ -18,6 +21,8 @@ import type { WrangleWorkers } from './workers.js';
 
 export interface WrangleContext {
   storage: Storage;
+  /** Where tiles of other cells are found. */
+  finder: TileFinder;
   workers: WrangleWorkers;
 }
 
@@ -31,6 +36,8 @@ export interface WrangleResults {
   /** The first of those that failed. */
   failed: { tile: string; code: string; message: string }[];
   failures: number;
+  /** Bytes of files that had to be fetched, where there were some. */
+  bytesFetched?: number;
   seconds: number;
 }
 
@@ -50,12 +57,49 @@ export interface Derivation {
   task: (tile: NewTile, inputs: TileFiles[]) => FillTask | CutTask;
 }
 
-/** Of the process of such a job: what is made is not made again, so that it may go on, or try again what failed. */
+/**
+ * Of the process of such a job: what is made is not made again, so that it may go on, or try again what failed; and the tiles of each
+ * cell can be made elsewhere.
+ */
 export const REPEATABLE = {
   resumable: true,
   retryInputs: async (inputs: unknown, results: unknown) =>
     (results as WrangleResults).failures > 0 ? inputs : null,
-};
+  merge: (parts: unknown[]) => mergeResults(parts as WrangleResults[]),
+  conclude: (results: unknown, context: Pick<JobContext, 'message'>) =>
+    concludeResults(results as WrangleResults, context),
+} satisfies Partial<Process>;
+
+function mergeResults(parts: WrangleResults[]): WrangleResults {
+  const sum = (of: (part: WrangleResults) => number) => parts.reduce((total, part) => total + of(part), 0);
+  const skipped: Record<string, number> = {};
+  for (const part of parts)
+    for (const [reason, count] of Object.entries(part.skipped))
+      skipped[reason] = (skipped[reason] ?? 0) + count;
+  const fetched = sum(({ bytesFetched = 0 }) => bytesFetched);
+  return {
+    tiles: sum(({ tiles }) => tiles),
+    unchanged: sum(({ unchanged }) => unchanged),
+    skipped,
+    failed: parts.flatMap(({ failed }) => failed).slice(0, LISTED_FAILURES),
+    failures: sum(({ failures }) => failures),
+    ...(fetched > 0 && { bytesFetched: fetched }),
+    seconds: Math.max(0, ...parts.map(({ seconds }) => seconds)),
+  };
+}
+
+/** The job fails where tiles failed and none was made. */
+function concludeResults(
+  { tiles, unchanged, failed, failures }: WrangleResults,
+  { message }: Pick<JobContext, 'message'>,
+): void {
+  message(`${tiles} made, ${unchanged} unchanged, ${failures} failed`);
+  if (failures === 0 || tiles + unchanged > 0) return;
+  throw allFailed(
+    failures,
+    failed.slice(0, NAMED_REASONS).map(({ message }) => message),
+  );
+}
 
 /** A derivation, or why there is none. */
 export type Planned = Derivation | { skipped: string };
@@ -68,7 +112,7 @@ const NAMED_REASONS = 3;
 
 /**
  * Makes all tiles that `planned` gives, each once. A tile that is newer than all its inputs is left as it is. One that fails is named and
- * the others go on; the job fails where none is made, and ends at once where the data folder cannot be written.
+ * the others go on; it ends at once where the data folder cannot be written.
  */
 export function derive(
   context: WrangleContext,
@@ -120,17 +164,13 @@ class DeriveRun {
       batch = [];
     }
     await this.make(batch);
-    const { results, counts } = this;
-    results.seconds = (performance.now() - this.started) / 1000;
-    this.job.message(`${results.tiles} made, ${results.unchanged} unchanged, ${counts.failed} failed`);
-    if (counts.failed === 0 || results.tiles + results.unchanged > 0) return results;
-    const reasons = results.failed.slice(0, NAMED_REASONS).map(({ message }) => message);
-    throw new FailedWithResults(allFailed(counts.failed, reasons), results);
+    this.results.seconds = (performance.now() - this.started) / 1000;
+    return this.results;
   }
 
   /** Versions sort by the time that they were made at. */
   private async isCurrent(id: string, { inputs }: Derivation): Promise<boolean> {
-    const made = await this.context.storage.getTile(id);
+    const made = await this.context.finder.get(id);
     return made !== undefined && inputs.every(({ version }) => version < made.version);
   }
 
@@ -161,11 +201,20 @@ class DeriveRun {
     const files = inputs.map((tile) => filesOf(storage, tile));
     const task = derivation.task({ ...facts, metadata: metadataOf(facts) }, files);
     let made: MadeTile | null;
+    let held: HeldTile | undefined;
     try {
+      held = await holdTiles(
+        storage,
+        inputs.map((tile) => ({ tile, groups: tile.groups })),
+      );
+      this.fetched(held.fetched);
       made = await workers.make(task, this.job.signal);
     } catch (error) {
-      if (this.job.signal.aborted) throw error;
+      // Where the store is away no tile can be made.
+      if (this.job.signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
       return this.fail(id, error);
+    } finally {
+      held?.release();
     }
     if (!made) return this.skip(this.nothing);
     const folder = await write.stagingFolder(id);
@@ -202,6 +251,10 @@ class DeriveRun {
     // Who asked has the error; the next only waits for the end.
     this.committing = done.catch(() => undefined);
     return done;
+  }
+
+  private fetched(bytes: number): void {
+    if (bytes > 0) this.results.bytesFetched = (this.results.bytesFetched ?? 0) + bytes;
   }
 
   private keep(): void {

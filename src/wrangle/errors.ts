@@ -67,3 +67,11 @@ export const tensorTooLarge = defineError(
   (geocode: string, shape: number[], format: string) =>
     `the tensor of cell ${geocode} would be ${shape.join(' x ')}, too large for .${format}: pick fewer dates or bands, or a coarser --resolution${format === 'tif' ? ', or make a .npy' : ''}`,
 );
+
+export const tilesOutOfReach = defineError(
+  'TW_WRANGLE_OUT_OF_REACH',
+  503,
+  'Tiles that the work needs are on nodes of the cluster that do not answer. Try again when they do, or when others have taken their place.',
+  (slots: number) =>
+    `no node answers for ${slots} slots whose tiles are needed; try again when others have taken their place`,
+);

@@ -1,7 +1,7 @@
 /** Fill as a job: in each cell, dates are completed from those near them in time. */
 import type { JobContext, Process } from '../jobs/index.js';
 import { type Filter, type FilterParams, filterBody, parseFilter, rawUnlessAsked } from '../query/index.js';
-import type { Storage, TileRecord } from '../storage/index.js';
+import type { TileRecord } from '../storage/index.js';
 import { derive, type Planned, REPEATABLE, type WrangleContext, type WrangleResults } from './derive.js';
 import { ofSource, pickedCells, tilesOfCell } from './picked-cells.js';
 import type { Targets } from './tasks.js';
@@ -43,7 +43,7 @@ function fill(context: WrangleContext, inputs: FillInputs, job: JobContext): Pro
   const { window = DEFAULT_WINDOW, toCoverage = 100, toCloud = 0 } = inputs;
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   const targets = { coverage: toCoverage, cloud: toCloud };
-  const planned = planFill(context.storage, filter, window * DAY, targets);
+  const planned = planFill(context, filter, window * DAY, targets, job.isMine);
   return derive(context, planned, job, 'no date near it has a pixel to give');
 }
 
@@ -52,14 +52,15 @@ function fill(context: WrangleContext, inputs: FillInputs, job: JobContext): Pro
  * on. So each stretch of time gives one tile, as whole as its dates allow.
  */
 async function* planFill(
-  storage: Storage,
+  { storage, finder }: WrangleContext,
   filter: Filter,
   window: number,
   targets: Targets,
+  isMine: JobContext['isMine'],
 ): AsyncGenerator<Planned> {
-  for (const cell of await pickedCells(storage, filter)) {
-    const picked = await tilesOfCell(storage, cell, filter);
-    const raw = await tilesOfCell(storage, cell, ofSource('raw'));
+  for (const cell of await pickedCells(storage, filter, isMine)) {
+    const picked = await tilesOfCell(finder, cell, filter);
+    const raw = await tilesOfCell(finder, cell, ofSource('raw'));
     for (const base of basesOf(picked, window)) yield planOne(base, raw, window, targets);
   }
 }

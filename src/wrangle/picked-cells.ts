@@ -1,7 +1,9 @@
 /** The cells in which a filter picks tiles. */
 import type { GridName } from '../geocode/index.js';
-import { all, type Filter, searchTiles } from '../query/index.js';
+import type { JobContext } from '../jobs/index.js';
+import { all, type Filter, searchOf, searchTiles, type TileFinder } from '../query/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
+import { tilesOutOfReach } from './errors.js';
 
 export interface PickedCell {
   collection: string;
@@ -9,30 +11,49 @@ export interface PickedCell {
   geocode: string;
 }
 
+type IsMine = JobContext['isMine'];
+
 /** Records read at once. */
 const PAGE = 1000;
 
 /** Cells of collections, in the order of their geocodes. The memory it takes grows with the cells, not with the tiles. */
-export async function pickedCells(storage: Storage, filter: Filter): Promise<PickedCell[]> {
+export async function pickedCells(storage: Storage, filter: Filter, isMine: IsMine): Promise<PickedCell[]> {
   const cells = new Map<string, PickedCell>();
-  for await (const { collection, grid, geocode } of pickedTiles(storage, filter))
+  for await (const { collection, grid, geocode } of pickedTiles(storage, filter, isMine))
     cells.set(`${collection} ${grid} ${geocode}`, { collection, grid, geocode });
   return [...cells.keys()].sort().map((key) => cells.get(key) as PickedCell);
 }
 
-/** All tiles that a filter picks, newest first, read a page at a time. */
-export async function* pickedTiles(storage: Storage, filter: Filter): AsyncGenerator<TileRecord> {
+/** All tiles of this run that a filter picks, newest first, read a page at a time. They are on this node. */
+export async function* pickedTiles(
+  storage: Storage,
+  filter: Filter,
+  isMine: IsMine,
+): AsyncGenerator<TileRecord> {
   let token: string | undefined;
   do {
     const page = searchTiles(storage.index, filter, { limit: PAGE, token });
-    yield* await storage.getTiles(page.ids);
+    for (const tile of await storage.getTiles(page.ids)) if (isMine(tile)) yield tile;
     token = page.next;
   } while (token !== undefined);
 }
 
+/** All tiles that a filter picks, newest first, wherever they are. Throws TW_WRANGLE_OUT_OF_REACH. */
+export async function foundTiles(finder: TileFinder, filter: Filter): Promise<TileRecord[]> {
+  const found: TileRecord[] = [];
+  let token: string | undefined;
+  do {
+    const page = await finder.find(searchOf(filter, { limit: PAGE, token }));
+    if (page.unanswered) throw tilesOutOfReach(page.unanswered.length);
+    found.push(...page.tiles);
+    token = page.next;
+  } while (token !== undefined);
+  return found;
+}
+
 /** The tiles of one cell that a filter picks, of one collection or of those that the filter names. */
 export async function tilesOfCell(
-  storage: Storage,
+  finder: TileFinder,
   { collection, grid, geocode }: Omit<PickedCell, 'collection'> & { collection?: string },
   filter: Filter,
 ): Promise<TileRecord[]> {
@@ -41,9 +62,8 @@ export async function tilesOfCell(
     ...(collection === undefined ? [] : [{ op: '=', property: 'collection', value: collection } as const]),
     filter,
   ]);
-  const { ids } = searchTiles(storage.index, here);
   // A geocode of digits may be one of either grid.
-  return (await storage.getTiles(ids)).filter((tile) => tile.grid === grid);
+  return (await foundTiles(finder, here)).filter((tile) => tile.grid === grid);
 }
 
 /** Tiles of one source. */

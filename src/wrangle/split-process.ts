@@ -45,13 +45,18 @@ export function splitProcess(context: WrangleContext): Process {
 
 function split(context: WrangleContext, inputs: SplitInputs, job: JobContext): Promise<WrangleResults> {
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
-  const planned = planSplit(context.storage, filter, inputs.precision);
+  const planned = planSplit(context.storage, filter, inputs.precision, job.isMine);
   return derive(context, planned, job, 'holds no data');
 }
 
 /** Throws TW_WRANGLE_TOO_FINE, before anything is written. */
-async function* planSplit(storage: Storage, filter: Filter, precision: number): AsyncGenerator<Planned> {
-  for await (const tile of pickedTiles(storage, filter)) {
+async function* planSplit(
+  storage: Storage,
+  filter: Filter,
+  precision: number,
+  isMine: JobContext['isMine'],
+): AsyncGenerator<Planned> {
+  for await (const tile of pickedTiles(storage, filter, isMine)) {
     if (tile.geocode.length >= precision)
       yield { skipped: `its cell is not coarser than precision ${precision}` };
     else for (const geocode of cellsWithin(tile, precision)) yield planOne(tile, geocode);

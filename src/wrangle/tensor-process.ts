@@ -12,7 +12,13 @@ import {
   rawUnlessAsked,
 } from '../query/index.js';
 import { bytesPerSample } from '../raster/index.js';
-import { asStorageError, type GroupRecord, type Storage, type TileRecord } from '../storage/index.js';
+import {
+  asStorageError,
+  type GroupRecord,
+  holdTiles,
+  type Storage,
+  type TileRecord,
+} from '../storage/index.js';
 import { filesOf, type WrangleContext } from './derive.js';
 import { noBand, storedExpression, tensorTooLarge, tensorTypes } from './errors.js';
 import { pickedTiles, tilesOfCell } from './picked-cells.js';
@@ -36,7 +42,15 @@ export interface TensorResults {
   files: TensorFile[];
   /** Cells without a file, by the reason. */
   skipped: Record<string, number>;
+  /** Bytes of tiles that had to be fetched, where there were some. */
+  bytesFetched?: number;
   seconds: number;
+}
+
+/** What a run over some of the cells has made. */
+interface TensorPart extends TensorResults {
+  /** Bands that some cell lacks. */
+  lacking: string[];
 }
 
 /** A GeoTIFF is made in memory; a NumPy file grows on the disk. */
@@ -63,7 +77,27 @@ export function tensorProcess(context: WrangleContext): Process {
       },
     },
     resumable: true,
+    merge: (parts) => mergeTensors(parts as TensorPart[]),
+    conclude: (results) => {
+      const { files, lacking } = results as TensorPart;
+      if (files.length === 0 && lacking.length > 0) throw noBand(lacking);
+    },
     run: (inputs, job) => makeTensors(context, inputs as TensorInputs, job),
+  };
+}
+
+function mergeTensors(parts: TensorPart[]): TensorPart {
+  const skipped: Record<string, number> = {};
+  for (const part of parts)
+    for (const [reason, count] of Object.entries(part.skipped))
+      skipped[reason] = (skipped[reason] ?? 0) + count;
+  const fetched = parts.reduce((sum, { bytesFetched = 0 }) => sum + bytesFetched, 0);
+  return {
+    files: parts.flatMap(({ files }) => files).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    skipped,
+    lacking: [...new Set(parts.flatMap(({ lacking }) => lacking))],
+    ...(fetched > 0 && { bytesFetched: fetched }),
+    seconds: Math.max(0, ...parts.map(({ seconds }) => seconds)),
   };
 }
 
@@ -71,13 +105,14 @@ async function makeTensors(
   context: WrangleContext,
   inputs: TensorInputs,
   job: JobContext,
-): Promise<TensorResults> {
+): Promise<TensorPart> {
   const started = performance.now();
-  const { storage } = context;
+  const { storage, finder } = context;
   const filter = observations(parseFilter(inputs.filter ?? {}));
   const folder = await storage.resultsFolder(job.id);
-  const results: TensorResults = { files: [], skipped: {}, seconds: 0 };
-  const cells = await cellsOf(storage, filter);
+  const results: TensorPart = { files: [], skipped: {}, lacking: [], seconds: 0 };
+  job.partial(() => results);
+  const cells = await cellsOf(storage, filter, job.isMine);
   const lacking = new Set<string>();
   const progress = () => {
     const done = results.files.length;
@@ -86,19 +121,28 @@ async function makeTensors(
   };
   for (const cell of cells) {
     job.signal.throwIfAborted();
-    const tiles = await tilesOfCell(storage, cell, filter);
+    const tiles = await tilesOfCell(finder, cell, filter);
     const steps = stepsOf(tiles, inputs.bands);
     const missing = inputs.bands.find((_, b) => steps.every(({ planes }) => !planes[b]));
-    if (missing === undefined)
-      results.files.push(await makeTensor(context, cell, steps, inputs, folder, job));
-    else {
+    if (missing === undefined) {
+      const held = await holdTiles(
+        storage,
+        steps.map((step) => ({ tile: step.tile, groups: groupsOf(step) })),
+      );
+      try {
+        if (held.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + held.fetched;
+        results.files.push(await makeTensor(context, cell, steps, inputs, folder, job));
+      } finally {
+        held.release();
+      }
+    } else {
       lacking.add(missing);
       const reason = `no tile has the band ${missing}`;
       results.skipped[reason] = (results.skipped[reason] ?? 0) + 1;
     }
     progress();
   }
-  if (cells.length > 0 && results.files.length === 0) throw noBand([...lacking]);
+  results.lacking = [...lacking];
   results.seconds = (performance.now() - started) / 1000;
   return results;
 }
@@ -114,9 +158,9 @@ interface Cell {
   geocode: string;
 }
 
-async function cellsOf(storage: Storage, filter: Filter): Promise<Cell[]> {
+async function cellsOf(storage: Storage, filter: Filter, isMine: JobContext['isMine']): Promise<Cell[]> {
   const cells = new Map<string, Cell>();
-  for await (const tile of pickedTiles(storage, filter))
+  for await (const tile of pickedTiles(storage, filter, isMine))
     cells.set(`${tile.grid} ${tile.geocode}`, { grid: tile.grid, geocode: tile.geocode });
   return [...cells.keys()].sort().map((key) => cells.get(key) as Cell);
 }
@@ -126,6 +170,12 @@ interface Step {
   tile: TileRecord;
   planes: (Plane | null)[];
   substitutes: Substitute[];
+}
+
+/** The files of a tile that its planes are read from. */
+function groupsOf({ tile, planes }: Step): GroupRecord[] {
+  const read = new Set(planes.flatMap((plane) => plane?.places.map(({ group }) => group) ?? []));
+  return tile.groups.filter(({ role }, i) => role === 'mask' || read.has(i));
 }
 
 /** The tiles that have any of the bands, in the order of their times. */
@@ -219,6 +269,8 @@ async function makeTensor(
         ? await writeNpy(context.workers, path, tasks, about, job.signal)
         : await writeTiff(context.workers, path, tasks, about, job.signal);
     if (format === 'npy') await writeFile(path.replace(/npy$/, 'json'), JSON.stringify(about, null, 2));
+    await job.file(name);
+    if (format === 'npy') await job.file(name.replace(/npy$/, 'json'));
     return { name, bytes, ...about };
   } catch (error) {
     await rm(path, { force: true });

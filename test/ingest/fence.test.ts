@@ -32,7 +32,16 @@ async function setUp(t: TestContext) {
     const process = ingestProcess({ storage, workers, memory: 256e6, allowedFolders });
     const { signal } = new AbortController();
     const nothing = () => undefined;
-    const job = { id: 'job', signal, progress: nothing, message: onMessage, log: nothing, partial: nothing };
+    const job = {
+      id: 'job',
+      signal,
+      progress: nothing,
+      message: onMessage,
+      log: nothing,
+      partial: nothing,
+      isMine: () => true,
+      file: async () => {},
+    };
     const results = await process.run({ ...inputs, fenced: true }, job).catch((error) => {
       if (error instanceof FailedWithResults) return error.results;
       throw error;

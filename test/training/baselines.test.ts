@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { ridge, trainingMean } from '../../src/training/baselines.js';
-import { metricsOf, pooledScore } from '../../src/training/index.js';
+import { metricsOf, pooledScore, spreadOf } from '../../src/training/index.js';
 import { PATCH_BANDS, PATCH_VALUES, type PatchSet } from '../../src/training/patches.js';
 
 interface Reference {
@@ -80,7 +80,7 @@ describe('metrics', () => {
     const b = { truth: Float32Array.of(4), predicted: Float32Array.of(3) };
     const all = { truth: Float32Array.of(0, 1, 4), predicted: Float32Array.of(0.5, 1, 3) };
     const pooled = pooledScore(
-      [a.truth, b.truth],
+      [a, b].map(({ truth }) => spreadOf(truth)),
       [a, b].map((place) => metricsOf(place).mse),
     );
     assert.deepEqual(pooled, metricsOf(all));

@@ -175,6 +175,7 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
         grid: 'geohash',
         geocode: '9q8yy',
         version: 'v1',
+        job: 'j1',
         filter: { maxCloud: 20 },
         engine: { name: 'wasm', version: '4.22.0', why: [] },
         seed: 1,

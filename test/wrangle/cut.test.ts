@@ -4,7 +4,9 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
+import { localOwners } from '../../src/dht/index.js';
 import { cellBbox, geohash, gridByName, quadtile } from '../../src/geocode/index.js';
+import { TileFinder } from '../../src/query/index.js';
 import { Mask, type PixelArray, readRaster } from '../../src/raster/index.js';
 import { Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import {
@@ -105,9 +107,13 @@ test('split gives the same pixels where they nest, and coalesce puts them togeth
           tiles: [tileOf(geocode, width!, height!, seed, { grid })],
         });
         const precision = geocode.length + 1;
-        const results = await runProcess<WrangleResults>(storage, splitProcess({ storage, workers }), {
-          precision,
-        });
+        const results = await runProcess<WrangleResults>(
+          storage,
+          splitProcess({ storage, finder: new TileFinder(storage, localOwners(storage.index)), workers }),
+          {
+            precision,
+          },
+        );
         const children = await derivedTiles(storage, 'split');
         const cells = gridByName(grid).children(geocode);
         assert.equal(results.tiles + (results.skipped['holds no data'] ?? 0), cells.length);
@@ -170,7 +176,11 @@ test('split gives the same pixels where they nest, and coalesce puts them togeth
           })),
         );
         await storeScene(storage, { id: 'p', day: 3, tiles: parts });
-        const coalesce = coalesceProcess({ storage, workers });
+        const coalesce = coalesceProcess({
+          storage,
+          finder: new TileFinder(storage, localOwners(storage.index)),
+          workers,
+        });
         const inputs = { filter: { collections: ['parts'] }, to: 'test' };
         await runProcess<WrangleResults>(storage, coalesce, inputs);
         const [back, ...others] = await derivedTiles(storage, 'coalesced');
@@ -232,7 +242,13 @@ test('where grids do not nest, the pixels are those of GDAL', {
   const { storage, workers } = await open(t);
   const out = join(await tempFolder(t), 'out.tif');
   const [parent] = await storeScene(storage, { id: 's', day: 0, tiles: [tileOf(CELL, 486, 490, 3)] });
-  await runProcess(storage, splitProcess({ storage, workers }), { precision: 6 });
+  await runProcess(
+    storage,
+    splitProcess({ storage, finder: new TileFinder(storage, localOwners(storage.index)), workers }),
+    {
+      precision: 6,
+    },
+  );
   // Cells of the other grid, finer than that of the tile.
   const [lon, lat] = [
     (cellBbox(geohash, CELL)[0] + cellBbox(geohash, CELL)[2]) / 2,
@@ -244,10 +260,14 @@ test('where grids do not nest, the pixels are those of GDAL', {
     day: 1,
     tiles: [{ ...tileOf(cell, 64, 64, 5), collection: 'quad', grid: 'quadtile' }],
   });
-  await runProcess(storage, coalesceProcess({ storage, workers }), {
-    filter: { collections: ['test'] },
-    to: 'quad',
-  });
+  await runProcess(
+    storage,
+    coalesceProcess({ storage, finder: new TileFinder(storage, localOwners(storage.index)), workers }),
+    {
+      filter: { collections: ['test'] },
+      to: 'quad',
+    },
+  );
   const split = await derivedTiles(storage, 'split');
   const coalesced = await derivedTiles(storage, 'coalesced');
   assert.ok(split.length > 20);
@@ -274,12 +294,20 @@ test('where grids do not nest, the pixels are those of GDAL', {
 test('what cannot be cut is refused by name', async (t) => {
   const { storage, workers } = await open(t);
   await storeScene(storage, { id: 's', day: 0, tiles: [tileOf(CELL, 64, 64, 1)] });
-  const split = splitProcess({ storage, workers });
+  const split = splitProcess({
+    storage,
+    finder: new TileFinder(storage, localOwners(storage.index)),
+    workers,
+  });
   await assert.rejects(runProcess(storage, split, { precision: 9 }), { code: 'TW_WRANGLE_TOO_FINE' });
   await assert.rejects(runProcess(storage, split, { precision: 12 }), { code: 'TW_WRANGLE_TOO_FINE' });
   const { skipped } = await runProcess<WrangleResults>(storage, split, { precision: 5 });
   assert.deepEqual(skipped, { 'its cell is not coarser than precision 5': 1 });
-  const coalesce = coalesceProcess({ storage, workers });
+  const coalesce = coalesceProcess({
+    storage,
+    finder: new TileFinder(storage, localOwners(storage.index)),
+    workers,
+  });
   // A cell of thousands of times as many pixels as the tile has.
   const large = { ...tileOf(CELL.slice(0, 2), 64, 64, 1), collection: 'large' };
   await storeScene(storage, { id: 'l', day: 0, tiles: [large] });

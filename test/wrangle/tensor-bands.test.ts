@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { splitBands } from '../../src/cli/commands/tensor.js';
+import { localOwners } from '../../src/dht/index.js';
 import { cellBbox, geohash } from '../../src/geocode/index.js';
+import { TileFinder } from '../../src/query/index.js';
 import { Storage, toArray } from '../../src/storage/index.js';
 import { type TensorResults, tensorProcess, WrangleWorkers } from '../../src/wrangle/index.js';
 import { npyHead } from '../../src/wrangle/npy.js';
@@ -53,7 +55,11 @@ test('bands by other names, expressions, and a mask that sets no size', async (t
   const workers = new WrangleWorkers(1);
   const tiles = [tileOf('alpha', 1, 'nir08'), tileOf('beta', 2, 'nir')];
   for (const [day, tile] of tiles.entries()) await storeScene(storage, { id: `s${day}`, day, tiles: [tile] });
-  const process = tensorProcess({ storage, workers });
+  const process = tensorProcess({
+    storage,
+    finder: new TileFinder(storage, localOwners(storage.index)),
+    workers,
+  });
   const bands = ['red', 'nir', 'mask', 'ndvi', 'nir/red', 'alpha/where(red > 0.4, nir08, 0)', '30m_b2'];
   let expected: Float64Array;
   try {

@@ -21,6 +21,7 @@ import type { GridName } from '../../geocode/index.js';
 import { badRequest, notFound } from '../errors.js';
 import { answers } from '../schemas/answers.js';
 import type { ClusterService, Services } from '../services.js';
+import { workRoutes } from './work-routes.js';
 
 /** Messages between nodes hold filters, which are small. */
 const MESSAGE_LIMIT = 4 * 2 ** 20;
@@ -155,7 +156,10 @@ async function nodesOf({ cluster }: ClusterService) {
 }
 
 /** What other nodes send. Each message is signed, and has a checksum. */
-async function messages(server: FastifyInstance, { cluster, owners, secret }: ClusterService): Promise<void> {
+async function messages(
+  server: FastifyInstance,
+  { cluster, owners, secret, shares }: ClusterService,
+): Promise<void> {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(
     MESSAGE_TYPE,
@@ -179,4 +183,5 @@ async function messages(server: FastifyInstance, { cluster, owners, secret }: Cl
   server.post(SURVEY_PATH, internal, async (_request, reply) =>
     send(reply, await holdingOf(cluster.replica)),
   );
+  await workRoutes(server, { shares });
 }

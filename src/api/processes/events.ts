@@ -1,5 +1,5 @@
 /** Server-sent events (WHATWG HTML, 9.2) of a job. */
-import { type EventOptions, type JobEvent, type Jobs, jobEvents } from '../../jobs/index.js';
+import { type EventOptions, type JobEvent, type JobsView, jobEvents } from '../../jobs/index.js';
 import { iso, statusInfo } from './status.js';
 
 /** After a lost connection clients wait so long, ms. */
@@ -7,7 +7,7 @@ const RECONNECT = 2000;
 
 /** The text of an event stream, event by event. */
 export async function* eventText(
-  jobs: Jobs,
+  jobs: JobsView,
   id: string,
   options: EventOptions,
   base: string,

@@ -1,11 +1,9 @@
 /** Jobs: their list, status, results, logs and events; cancel and retry. */
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { errorCatalogue, TilewrightError } from '../../errors.js';
-import { hasEnded, type Jobs, jobNotFound, jobNotReady } from '../../jobs/index.js';
+import { hasEnded, type JobsView, jobNotFound, jobNotReady } from '../../jobs/index.js';
 import type { JobRecord } from '../../storage/index.js';
 import { baseUrl, requestUrl } from '../base-url.js';
 import { badPage, noProcess, notFound, tooManyListeners } from '../errors.js';
@@ -13,6 +11,7 @@ import { answers, bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { eventText } from './events.js';
 import { type JobQuery, jobQuery, splitLists, wantedJobs } from './job-query.js';
+import { passOn } from './pass-on.js';
 import { answerJob, startAnswers } from './start-job.js';
 import { hasResults, iso, statusInfo } from './status.js';
 
@@ -66,6 +65,7 @@ export async function jobRoutes(
   server.get<Id>(
     '/jobs/:id',
     {
+      preHandler: passOn(services, { elseHere: true }),
       schema: {
         summary: 'Status of a job; of a failed one also the results, where it has some',
         tags,
@@ -83,6 +83,7 @@ export async function jobRoutes(
   server.get<Id>(
     '/jobs/:id/results',
     {
+      preHandler: passOn(services),
       schema: {
         summary: 'Results of a job; of a cancelled one what it had made',
         tags,
@@ -96,6 +97,7 @@ export async function jobRoutes(
   server.get<{ Params: { id: string; name: string } }>(
     '/jobs/:id/results/files/:name',
     {
+      preHandler: passOn(services),
       schema: {
         summary: 'A file that a job answered with; kept for a week',
         tags,
@@ -106,17 +108,20 @@ export async function jobRoutes(
       const { id, name } = request.params;
       const { status } = await jobs.get(id);
       if (status !== 'successful') throw jobNotReady(id, status);
-      const path = services.storage.resultPath(id, name);
-      const info = await stat(path).catch(absent);
-      if (!info) throw notFound(`file ${name} of job ${id}`);
+      const file = await jobs.file(id, name);
+      if (!file) throw notFound(`file ${name} of job ${id}`);
       const type = FILE_TYPES[extname(name)] ?? OTHER;
-      return reply.header('content-length', info.size).type(type).send(createReadStream(path));
+      return reply
+        .header('content-length', file.bytes)
+        .type(type)
+        .send(await file.open());
     },
   );
 
   server.get<Id & { Querystring: { after?: number; limit?: number } }>(
     '/jobs/:id/logs',
     {
+      preHandler: passOn(services),
       schema: {
         summary: 'Log of a job, from after a line on',
         tags,
@@ -148,6 +153,7 @@ export async function jobRoutes(
   server.get<Id & { Querystring: { after?: number } }>(
     '/jobs/:id/events',
     {
+      preHandler: passOn(services),
       // It would be a stream without an end and without a body.
       exposeHeadRoute: false,
       schema: {
@@ -192,13 +198,18 @@ export async function jobRoutes(
 
   server.delete<Id>(
     '/jobs/:id',
-    { config: { write: true }, schema: { summary: 'Cancels a job', tags, params, response: status } },
+    {
+      preHandler: passOn(services),
+      config: { write: true },
+      schema: { summary: 'Cancels a job', tags, params, response: status },
+    },
     async (request) => statusInfo(await jobs.cancel(request.params.id), baseUrl(request)),
   );
 
   server.post<Id>(
     '/jobs/:id/retry',
     {
+      preHandler: passOn(services, { alsoEnded: true }),
       config: { write: true },
       schema: {
         summary: 'Starts a job for what failed in one that has ended',
@@ -220,7 +231,7 @@ export async function jobRoutes(
 }
 
 /** A page begins after a job that is there. Throws TW_API_TOKEN. */
-async function requireJob(jobs: Jobs, token: string): Promise<void> {
+async function requireJob(jobs: JobsView, token: string): Promise<void> {
   await jobs.get(token).catch((error) => {
     throw jobNotFound.is(error) ? badPage.because(error, token) : error;
   });
@@ -228,10 +239,6 @@ async function requireJob(jobs: Jobs, token: string): Promise<void> {
 
 const OTHER = 'application/octet-stream';
 const FILE_TYPES: Record<string, string> = { '.tif': 'image/tiff', '.json': 'application/json' };
-
-function absent(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
-}
 
 /** With the status of its code: who asked for what cannot be done is told so, also by the results. */
 function errorOf({ code, message }: { code: string; message: string }): TilewrightError {

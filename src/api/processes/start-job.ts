@@ -1,7 +1,7 @@
 /** Requests that start a job, once: a client that heard no answer may send the same request again. */
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Jobs, Process, RequestKey, StartOptions } from '../../jobs/index.js';
+import type { JobsView, Process, RequestKey, StartOptions } from '../../jobs/index.js';
 import type { JobRecord } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { answers } from '../schemas/answers.js';
@@ -45,7 +45,7 @@ function requestKey(request: FastifyRequest, process: Process, asked: unknown): 
  */
 export async function startJob(
   request: FastifyRequest,
-  jobs: Jobs,
+  jobs: JobsView,
   process: Process,
   inputs: unknown,
   { asked = inputs, ...options }: StartOptions & { asked?: unknown } = {},

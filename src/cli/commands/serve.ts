@@ -34,6 +34,7 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
   zone: string;
   weight: number;
   owners: number;
+  grace: number;
   cache?: number;
   maxUpload: number;
 }
@@ -41,6 +42,7 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
 /** What the flags say of a cluster; undefined for a node that is alone with its folder. */
 function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
   const { store, etcd, clusterName: name, zone, weight, owners, host, port } = flags;
+  const grace = flags.grace * 1000;
   if (store === undefined) {
     if (etcd !== undefined) command.error('error: --etcd needs --store, where the nodes keep their tiles');
     if (flags.cache !== undefined)
@@ -55,7 +57,7 @@ function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
     command.error('error: --port 0 needs --advertise, because other nodes must know the address');
   const advertise = flags.advertise ?? `http://${host}:${port}`;
   const secret = flags.secret ?? randomBytes(32).toString('hex');
-  return { store, etcd: servers, name, advertise, zone, weight, owners, secret };
+  return { store, etcd: servers, name, advertise, zone, weight, owners, secret, grace };
 }
 
 const append = (value: string, all: unknown) => [...((all as string[] | undefined) ?? []), value];
@@ -101,6 +103,13 @@ export function serveCommand(): Command {
     .addOption(
       flag('--owners <n>', 'nodes that hold each tile, fixed by the first node', positiveInteger).default(2),
     );
+  command.addOption(
+    flag(
+      '--grace <seconds>',
+      'how long a node is away before others take its place',
+      positiveInteger,
+    ).default(30),
+  );
   command.addOption(
     flag(
       '--cache <size>',

@@ -1,0 +1,57 @@
+/** Work that other nodes ask this one for: shares of jobs that they lead. */
+import { PassThrough } from 'node:stream';
+import { crc32 } from 'node:zlib';
+import type { FastifyInstance } from 'fastify';
+import { CHECKSUM, LINES_TYPE, lineOf } from '../../dht/index.js';
+import {
+  CANCEL_PATH,
+  jobInterrupted,
+  type ShareLine,
+  type ShareRequest,
+  type Shares,
+  shareError,
+  WORK_PATH,
+} from '../../jobs/index.js';
+
+/** So often a share tells that it lives, ms. */
+const BEAT = 1000;
+
+export async function workRoutes(server: FastifyInstance, { shares }: { shares: Shares }): Promise<void> {
+  const internal = { config: { internal: true }, schema: { hide: true } };
+
+  server.post<{ Body: ShareRequest }>(WORK_PATH, internal, async (request, reply) => {
+    const { body } = request;
+    const { job, process } = body;
+    const stopped = new AbortController();
+    const lines = new PassThrough();
+    const tell = (line: ShareLine) => {
+      if (!lines.destroyed && !lines.writableEnded) lines.write(lineOf(line));
+    };
+    const beat = setInterval(() => tell({ beat: true }), BEAT);
+    // Who has asked is gone, or stops the job.
+    reply.raw.once('close', () => stopped.abort(jobInterrupted(job)));
+    request.log.info({ job, process }, 'share of a job accepted');
+    void shares
+      .run(body, tell, stopped.signal)
+      .then(
+        (result) => tell({ result }),
+        (error) => {
+          request.log.info({ job, process, err: error }, 'share of a job not done');
+          tell(shareError(error));
+        },
+      )
+      .finally(() => {
+        clearInterval(beat);
+        request.log.info({ job, process }, 'share of a job ended');
+        lines.end();
+      });
+    tell({ beat: true });
+    return reply.type(LINES_TYPE).send(lines);
+  });
+
+  server.post<{ Body: { run: string; job: string } }>(CANCEL_PATH, internal, async ({ body }, reply) => {
+    shares.cancel(body.run, body.job);
+    const bytes = Buffer.from('{}');
+    return reply.header(CHECKSUM, crc32(bytes)).type('application/json').send(bytes);
+  });
+}

@@ -1,0 +1,85 @@
+/** Requests for a job that another node leads: that one answers, through this one. */
+import { type IncomingMessage, request as open } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Peer, sign } from '../../dht/index.js';
+import { homeAway } from '../../jobs/index.js';
+import { DOOR } from '../access.js';
+import { baseUrl, requestUrl } from '../base-url.js';
+import type { Services } from '../services.js';
+
+/** Headers that are passed on, of requests and of answers. */
+const ASKED = ['accept', 'last-event-id', 'x-request-id'];
+const ANSWERED = [
+  'content-type',
+  'content-length',
+  'cache-control',
+  'location',
+  'retry-after',
+  'x-accel-buffering',
+];
+const CONNECT_TIMEOUT = 1000;
+
+interface PassOn {
+  /** Where the job has ended it is to be asked of the node that had it, too, if that runs. */
+  alsoEnded?: boolean;
+  /** Where the node cannot be reached, this one tells what it knows. */
+  elseHere?: boolean;
+}
+
+/** A hook of routes with the parameter `id`. */
+export function passOn({ jobs, cluster }: Services, { alsoEnded = false, elseHere = false }: PassOn = {}) {
+  return async (
+    request: FastifyRequest<{ Params: { id: string } }>,
+    reply: FastifyReply,
+  ): Promise<FastifyReply | undefined> => {
+    if (!cluster || request.door !== undefined) return undefined;
+    const peer = await jobs.homeOf(request.params.id, alsoEnded);
+    if (!peer) return undefined;
+    let answer: IncomingMessage;
+    try {
+      answer = await ask(peer, request.params.id, cluster.secret, request, reply);
+    } catch (error) {
+      if (elseHere) return undefined;
+      throw error;
+    }
+    for (const name of ANSWERED) {
+      const value = answer.headers[name];
+      if (value !== undefined) reply.header(name, value);
+    }
+    return reply.code(answer.statusCode ?? 502).send(answer);
+  };
+}
+
+/** Throws TW_JOB_HOME_AWAY. */
+function ask(
+  { id, url }: Peer,
+  job: string,
+  secret: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<IncomingMessage> {
+  const { method } = request;
+  const { pathname, search } = requestUrl(request);
+  const path = pathname + search;
+  const headers: Record<string, string | string[]> = {
+    authorization: sign(secret, { method, path, body: Buffer.alloc(0) }),
+    [DOOR]: baseUrl(request),
+  };
+  for (const name of ASKED) {
+    const value = request.headers[name];
+    if (value !== undefined) headers[name] = value;
+  }
+  return new Promise((resolve, reject) => {
+    const sent = open(new URL(path, url), { method, agent: false, headers });
+    const connecting = setTimeout(() => sent.destroy(new Error('it cannot be reached')), CONNECT_TIMEOUT);
+    reply.raw.once('close', () => sent.destroy());
+    sent.once('socket', (socket) => socket.once('connect', () => clearTimeout(connecting)));
+    sent.once('response', resolve);
+    // After the answer has begun, its reader sees what goes wrong.
+    sent.on('error', (error) => {
+      clearTimeout(connecting);
+      reject(homeAway.because(error, job, id));
+    });
+    sent.end();
+  });
+}

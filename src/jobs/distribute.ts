@@ -1,0 +1,242 @@
+/** Leads the work of a job: each owner does that of its slots, and others do that of an owner that fails. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  answeringOwners,
+  askForLines,
+  type Cluster,
+  everySlot,
+  notHeld,
+  type Peers,
+  peerFailed,
+  replicaBehind,
+  SlotSet,
+} from '../dht/index.js';
+import { messageOf, TilewrightError } from '../errors.js';
+import { jobDismissed, jobInterrupted, noWorker } from './errors.js';
+import { concluded, type JobContext, type JobProgress, type Process, runWhole } from './process.js';
+import {
+  CANCEL_PATH,
+  newRun,
+  type ShareLine,
+  type ShareProgress,
+  type ShareRequest,
+  type ShareResult,
+  type Shares,
+  WORK_PATH,
+} from './share.js';
+
+/** A node that is silent for so long is taken for dead, ms. It tells each second that it lives. */
+const SILENCE = 5000;
+/** How long nodes are looked for that do what others could not, ms, and how often. */
+const PATIENCE = 120_000;
+const PAUSE = 1000;
+const CANCEL_PATIENCE = 5000;
+/** How long this node waits for what the others have committed, ms. */
+const CATCH_UP = 600_000;
+
+export interface DistributeOptions {
+  cluster: Cluster;
+  peers: Peers;
+  secret: string;
+  /** Shares of this node's own. */
+  shares: Shares;
+}
+
+/** Does the work of a process that goes by cells where the cells are, and that of others here. */
+export async function distribute(
+  options: DistributeOptions,
+  process: Process,
+  inputs: unknown,
+  context: JobContext,
+): Promise<unknown> {
+  if (!process.merge) return runWhole(process, inputs, context);
+  return new Distribution(options, process, inputs, context).run();
+}
+
+/**
+ * The work of one job. Invariant: `parts` has the results of runs of shares whose slots are disjoint; when `run` resolves they are
+ * all slots.
+ */
+class Distribution {
+  private readonly parts: unknown[] = [];
+  /** What shares had made that were cut off. */
+  private readonly partial: unknown[] = [];
+  private readonly counts = new Map<string, ShareProgress>();
+  /** Ended when one share fails for good, or the job ends. */
+  private readonly failed = new AbortController();
+  private readonly signal: AbortSignal;
+  private readonly since: number;
+  /** The last commit of all shares. */
+  private applied = 0;
+
+  constructor(
+    private readonly options: DistributeOptions,
+    private readonly process: Process,
+    private readonly inputs: unknown,
+    private readonly context: JobContext,
+  ) {
+    this.signal = AbortSignal.any([context.signal, this.failed.signal]);
+    this.since = options.cluster.replica.applied;
+  }
+
+  async run(): Promise<unknown> {
+    const { context } = this;
+    context.partial(() => this.process.merge?.([...this.parts, ...this.partial]));
+    await this.workOn([...everySlot], new Set(), Infinity);
+    // Who sees here that the job has ended sees here what it has made.
+    await this.options.cluster.replica.waitFor(this.applied, CATCH_UP);
+    return concluded(this.process, this.parts, context);
+  }
+
+  /** Has owners do the work of slots, each that of its own; `deadline` is when to give up. */
+  private async workOn(slots: number[], avoided: Set<string>, deadline: number): Promise<void> {
+    const { shares, unanswered } = this.route(slots, avoided);
+    const works = [...shares].map(([node, own]) => this.share(node, own, avoided, deadline));
+    if (unanswered.length > 0) works.push(this.later(unanswered, deadline, 'none of their owners runs'));
+    // All have ended when this does; the first that failed has ended the others.
+    const ends = await Promise.allSettled(works.map((work) => work.catch((error) => this.fail(error))));
+    for (const end of ends)
+      if (end.status === 'rejected')
+        throw this.context.signal.aborted ? this.context.signal.reason : this.failed.signal.reason;
+  }
+
+  private fail(error: unknown): never {
+    this.failed.abort(error);
+    throw error;
+  }
+
+  /** Tries again after a pause, with all nodes. */
+  private async later(slots: number[], deadline: number, detail: string): Promise<void> {
+    const until = Math.min(deadline, performance.now() + PATIENCE);
+    if (performance.now() + PAUSE > until) throw noWorker(slots.length, detail);
+    await sleep(PAUSE, undefined, { signal: this.signal });
+    await this.workOn(slots, new Set(), until);
+  }
+
+  /** The first owner of each slot that runs, and slots without. */
+  private route(slots: number[], avoided: ReadonlySet<string>) {
+    const { cluster } = this.options;
+    const present = new Set(cluster.nodes.map(({ id }) => id)).add(cluster.self);
+    const shares = new Map<string, number[]>();
+    const unanswered: number[] = [];
+    for (const slot of slots) {
+      const owner = answeringOwners(cluster.placement.slots[slot]!).find(
+        ({ node }) => present.has(node) && !avoided.has(node),
+      );
+      if (!owner) unanswered.push(slot);
+      else if (shares.has(owner.node)) shares.get(owner.node)!.push(slot);
+      else shares.set(owner.node, [slot]);
+    }
+    return { shares, unanswered };
+  }
+
+  private async share(node: string, slots: number[], avoided: Set<string>, deadline: number): Promise<void> {
+    const { context } = this;
+    const run = newRun();
+    const request: ShareRequest = {
+      job: context.id,
+      run,
+      process: this.process.id,
+      inputs: this.inputs,
+      slots: new SlotSet(slots).toText(),
+      since: this.since,
+    };
+    const begun = performance.now();
+    try {
+      const { part, files, applied } = await this.ask(node, request);
+      this.parts.push(part);
+      this.applied = Math.max(this.applied, applied);
+      for (const [name, object] of Object.entries(files)) await context.file(name, object);
+      const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+      context.log('info', `node ${node}: its share of ${slots.length} slots is done after ${seconds} s`);
+    } catch (error) {
+      this.signal.throwIfAborted();
+      if (!isOfTheNode(error)) throw error;
+      const detail = messageOf(error);
+      context.log(
+        'warning',
+        `node ${node}: its share of ${slots.length} slots is given to others: ${detail}`,
+      );
+      this.counts.delete(run);
+      this.tell();
+      avoided.add(node);
+      const until = Math.min(deadline, performance.now() + PATIENCE);
+      if (this.route(slots, avoided).unanswered.length === 0) return this.workOn(slots, avoided, until);
+      return this.later(slots, until, detail);
+    }
+  }
+
+  private async ask(node: string, request: ShareRequest): Promise<ShareResult> {
+    const { cluster, secret, shares } = this.options;
+    if (node === cluster.self)
+      return shares.run(request, (line) => this.hear(node, request.run, line), this.signal);
+    const peer = cluster.peer(node);
+    if (!peer) throw peerFailed(node, 'an unknown address', 'it has not been seen');
+    // A job that is cancelled waits for what the owners say of it; one that is cut off does not.
+    const cut = new AbortController();
+    const stop = () => this.stop(node, request, cut);
+    this.signal.addEventListener('abort', stop, { once: true });
+    try {
+      this.signal.throwIfAborted();
+      const message = {
+        secret,
+        peer,
+        path: WORK_PATH,
+        message: request,
+        silence: SILENCE,
+        signal: cut.signal,
+      };
+      for await (const line of askForLines<ShareLine>(message)) {
+        if ('result' in line) return line.result;
+        if ('error' in line)
+          throw new TilewrightError(line.error.code, line.error.status, line.error.message);
+        this.hear(node, request.run, line);
+      }
+      throw peerFailed(node, peer.url, 'it broke off');
+    } finally {
+      this.signal.removeEventListener('abort', stop);
+    }
+  }
+
+  private stop(node: string, { run, job }: ShareRequest, cut: AbortController): void {
+    const { cluster, peers } = this.options;
+    const peer = cluster.peer(node);
+    const isCancelled = jobDismissed.is(this.signal.reason);
+    if (!peer || !isCancelled) cut.abort(this.signal.reason);
+    else
+      peers.ask(peer, CANCEL_PATH, { run, job }, CANCEL_PATIENCE).catch(() => cut.abort(this.signal.reason));
+  }
+
+  private hear(node: string, run: string, line: ShareLine): void {
+    const { context } = this;
+    if ('progress' in line) {
+      this.counts.set(run, line.progress);
+      this.tell();
+    } else if ('log' in line) context.log(line.log.level, `node ${node}: ${line.log.text}`);
+    else if ('message' in line) context.message(line.message);
+    else if ('partial' in line) this.partial.push(line.partial);
+  }
+
+  private tell(): void {
+    const all = [...this.counts.values()];
+    const sum = (of: keyof JobProgress) => all.reduce((total, counts) => total + (counts[of] ?? 0), 0);
+    this.context.progress({
+      total: sum('total'),
+      done: sum('done'),
+      failed: sum('failed'),
+      skipped: sum('skipped'),
+      anew: true,
+    });
+  }
+}
+
+/** Whether another node may do better. */
+function isOfTheNode(error: unknown): boolean {
+  return (
+    peerFailed.is(error) ||
+    notHeld.is(error) ||
+    replicaBehind.is(error) ||
+    jobInterrupted.is(error) ||
+    (error instanceof TilewrightError && error.status === 503)
+  );
+}

@@ -1,0 +1,19 @@
+import type { JobRecord } from '../storage/index.js';
+import type { JobContext, Process } from './process.js';
+import type { RequestKey } from './started-requests.js';
+
+/** Where a node that is one of many tells the others of its jobs, and has them share in the work. */
+export interface JobBoard {
+  /** The job that a request has started before, on any node. Throws TW_JOB_KEY_REUSED. */
+  find(request: RequestKey): Promise<string | undefined>;
+  /** Tells of a new job; or gives the one that the same request has started meanwhile, and then tells of none. Throws TW_JOB_KEY_REUSED. */
+  accept(job: JobRecord, request?: RequestKey): Promise<string | undefined>;
+  /** Tells of a state that is on disk here. Throws TW_JOB_TAKEN_OVER where the job is another node's by now. */
+  publish(job: JobRecord, isNewState: boolean): Promise<void>;
+  /** Whether a job that an earlier process of this node has left is this node's still. */
+  isOurs(job: JobRecord): Promise<boolean>;
+  /** Tells that a job is retried by another. */
+  retried(job: string, by: string): Promise<void>;
+  /** Does the work of a job, with others. */
+  work(process: Process, inputs: unknown, context: JobContext): Promise<unknown>;
+}

@@ -1,0 +1,167 @@
+/** Shares of jobs: the work on the cells of some slots, done by a node that owns them. */
+
+import { rm } from 'node:fs/promises';
+import { type Cluster, notHeld, SlotSet, slotTest } from '../dht/index.js';
+import { messageOf, TilewrightError } from '../errors.js';
+import { type LogLevel, newVersion, type ObjectStore, type Storage } from '../storage/index.js';
+import { jobDismissed, jobFailed, jobInterrupted } from './errors.js';
+import type { JobContext, JobProgress, Process } from './process.js';
+import { Slots } from './slots.js';
+
+/** What an owner is asked to do. */
+export interface ShareRequest {
+  job: string;
+  /** Names this run of the share, of which there may be several. */
+  run: string;
+  process: string;
+  inputs: unknown;
+  /** The slots whose cells are worked on, as text of a `SlotSet`. */
+  slots: string;
+  /** The last commit that must be applied. */
+  since: number;
+}
+
+/** What comes of it. */
+export interface ShareResult {
+  part: unknown;
+  /** Objects of the shared store, by the names of the files that they are. */
+  files: Record<string, string>;
+  /** The last commit that was applied at its end. */
+  applied: number;
+}
+
+export type ShareProgress = Partial<JobProgress> & { share?: number };
+
+/** What a share tells, in this order; at last its result or its error. */
+export type ShareLine =
+  | { beat: true }
+  | { progress: ShareProgress }
+  | { message: string }
+  | { log: { level: LogLevel; text: string } }
+  /** What was made until the work was cut off. */
+  | { partial: unknown }
+  | { result: ShareResult }
+  | { error: { code: string; status: number; message: string } };
+
+/** Where shares are asked for, and where they are cancelled. */
+export const WORK_PATH = '/cluster/internal/work';
+export const CANCEL_PATH = '/cluster/internal/work/cancel';
+
+/** How long an owner that is behind waits for the commit that is asked for, ms. */
+const CATCH_UP = 10_000;
+/** Progress is told at most so often, ms. */
+const TELL_INTERVAL = 250;
+
+export interface ShareOptions {
+  storage: Storage;
+  objects: ObjectStore;
+  cluster: Cluster;
+  processes: Process[];
+}
+
+/** The shares that this node works on, one after another. */
+export class Shares {
+  private readonly turns = new Slots(1);
+  private readonly running = new Map<string, AbortController>();
+
+  constructor(private readonly options: ShareOptions) {}
+
+  /** Ends a run whose job was cancelled; one that is not known has ended. */
+  cancel(run: string, job: string): void {
+    this.running.get(run)?.abort(jobDismissed(job));
+  }
+
+  /** Ends all of them, because the node stops. */
+  close(): void {
+    for (const stopped of this.running.values()) stopped.abort(jobInterrupted('of another node'));
+  }
+
+  /**
+   * Does a share. Throws TW_DHT_BEHIND and TW_DHT_NOT_HELD where this node does not have all of the slots, from the begin to the end;
+   * and what the process throws.
+   */
+  async run(
+    request: ShareRequest,
+    tell: (line: ShareLine) => void,
+    stopped: AbortSignal,
+  ): Promise<ShareResult> {
+    const { run } = request;
+    const cancelled = new AbortController();
+    this.running.set(run, cancelled);
+    const signal = AbortSignal.any([cancelled.signal, stopped]);
+    try {
+      return await this.turns.run(signal, () => this.work(request, tell, signal));
+    } finally {
+      this.running.delete(run);
+    }
+  }
+
+  private async work(
+    { job, run, process: id, inputs, slots: text, since }: ShareRequest,
+    tell: (line: ShareLine) => void,
+    signal: AbortSignal,
+  ): Promise<ShareResult> {
+    const { storage, objects, cluster, processes } = this.options;
+    const { replica, prefixLengths } = cluster;
+    const process = processes.find((one) => one.id === id);
+    if (!process?.merge)
+      throw jobFailed(`process ${id} is not known here; run the same version on all nodes`);
+    const slots = SlotSet.fromText(text);
+    await replica.waitFor(since, CATCH_UP);
+    const requireSlots = () => {
+      for (const slot of slots) if (!replica.holds(slot)) throw notHeld(slot);
+    };
+    requireSlots();
+    const files: ShareResult['files'] = {};
+    let partial: (() => unknown) | undefined;
+    let progress: ShareProgress = {};
+    let telling: NodeJS.Timeout | undefined;
+    const tellProgress = () => {
+      clearTimeout(telling);
+      telling = undefined;
+      tell({ progress });
+    };
+    const context: JobContext = {
+      id: job,
+      signal,
+      isMine: slotTest((slot) => slots.has(slot), prefixLengths),
+      progress: (now) => {
+        progress = { ...progress, ...now };
+        telling ??= setTimeout(tellProgress, TELL_INTERVAL);
+      },
+      message: (message) => tell({ message }),
+      log: (level, text) => tell({ log: { level, text } }),
+      partial: (results) => {
+        partial = results;
+      },
+      file: async (name) => {
+        const object = `jobs/${job}/${run}/${name}`;
+        const path = storage.resultPath(job, name);
+        await objects.put(object, { file: path }, { signal });
+        await rm(path);
+        files[name] = object;
+      },
+    };
+    try {
+      const part = await process.run(inputs, context);
+      // What went meanwhile may have been missed.
+      requireSlots();
+      return { part, files, applied: replica.applied };
+    } catch (error) {
+      if (jobDismissed.is(signal.reason) && partial) tell({ partial: partial() });
+      throw error;
+    } finally {
+      tellProgress();
+    }
+  }
+}
+
+/** A name for a run of a share. */
+export const newRun = newVersion;
+
+/** What is told of an error to the node that leads the job. */
+export function shareError(error: unknown): ShareLine {
+  const { code, status, message } =
+    error instanceof TilewrightError ? error : jobFailed.because(error, messageOf(error));
+  return { error: { code, status, message } };
+}
