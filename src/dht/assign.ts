@@ -14,6 +14,8 @@ export type SlotBytes = ArrayLike<number>;
 
 const UNMEASURED: SlotBytes = [];
 
+const active = ({ id, zone, weight }: NewNode): PlacementNode => ({ id, zone, weight, draining: false });
+
 /**
  * A node joins, or comes with another weight or zone. Slots move only to it, unless it was known. One that drained gets
  * back, without loading it, what it still answers for.
@@ -22,7 +24,7 @@ export function joined(placement: Placement, node: NewNode, bytes = UNMEASURED):
   const known = placement.nodes.find(({ id }) => id === node.id);
   const isActive = known?.draining === false;
   if (isActive && known.zone === node.zone && known.weight === node.weight) return placement;
-  return reassigned(placement, withNode(placement.nodes, { ...node, draining: false }), bytes, {
+  return reassigned(placement, withNode(placement.nodes, active(node)), bytes, {
     holdersOf: known?.draining ? resumedBy(node.id) : stayingIds,
     mayReceive: isActive ? () => true : (id) => id === node.id,
   });
@@ -46,7 +48,7 @@ export function draining(placement: Placement, node: string, bytes = UNMEASURED)
 
 /** As `draining`, but a node gets the slots, as far as zones allow; it may be a new one. Throws TW_DHT_UNKNOWN_NODE. */
 export function replaced(placement: Placement, old: string, node: NewNode, bytes = UNMEASURED): Placement {
-  const nodes = withNode(withDraining(placement.nodes, old), { ...node, draining: false });
+  const nodes = withNode(withDraining(placement.nodes, old), active(node));
   return reassigned(placement, nodes, bytes, { holdersOf: inheritedBy(old, node.id) });
 }
 
