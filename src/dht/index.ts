@@ -1,3 +1,4 @@
+export { Absences } from './absences.js';
 export {
   draining,
   joined,
@@ -69,6 +70,7 @@ export {
 } from './placement.js';
 export * from './placement-store.js';
 export { formatPlacement, parsePlacement } from './placement-text.js';
+export { Repeated } from './repeated.js';
 export type { RestoreReport } from './restore.js';
 export { type Route, routeTo, type Share } from './routing.js';
 export { sign, verifySignature } from './signature.js';

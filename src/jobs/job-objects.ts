@@ -1,0 +1,58 @@
+/** What there is of a job in the shared store, for as long as it may be asked for: what was asked, and at the end its record and log. */
+import { type JobRecord, newVersion, type ObjectStore } from '../storage/index.js';
+import type { LogLine } from './job-log.js';
+import type { JobFile } from './jobs-view.js';
+
+/** What was asked for. */
+export type Asked = Pick<JobRecord, 'inputs' | 'given'>;
+
+const folderOf = (id: string) => `jobs/${id}/`;
+const askedName = (id: string) => `${folderOf(id)}asked.json`;
+
+export class JobObjects {
+  constructor(private readonly objects: ObjectStore) {}
+
+  async putAsked(id: string, { inputs, given }: Asked): Promise<void> {
+    await this.objects.put(askedName(id), Buffer.from(JSON.stringify({ inputs, given })));
+  }
+
+  async asked(id: string): Promise<Asked> {
+    return JSON.parse((await this.objects.get(askedName(id))).toString()) as Asked;
+  }
+
+  async removeAsked(id: string): Promise<void> {
+    await this.objects.delete([askedName(id)]);
+  }
+
+  /** Of a job that has ended; gives the folder in which they are. */
+  async putEnd(job: JobRecord, lines: LogLine[]): Promise<string> {
+    const folder = `${folderOf(job.id)}${newVersion()}`;
+    const log = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+    await this.objects.put(`${folder}/record.json`, Buffer.from(JSON.stringify(job)));
+    await this.objects.put(`${folder}/log.ndjson`, Buffer.from(log));
+    return folder;
+  }
+
+  async record(folder: string): Promise<JobRecord> {
+    return JSON.parse((await this.objects.get(`${folder}/record.json`)).toString()) as JobRecord;
+  }
+
+  async log(folder: string): Promise<LogLine[]> {
+    const text = (await this.objects.get(`${folder}/log.ndjson`)).toString();
+    const lines = text.split('\n').filter((line) => line !== '');
+    return lines.map((line) => JSON.parse(line) as LogLine);
+  }
+
+  /** A file that the job answered with; undefined where it is not there. */
+  async file(name: string): Promise<JobFile | undefined> {
+    const info = await this.objects.head(name);
+    return info && { bytes: info.bytes, open: () => this.objects.stream(name) };
+  }
+
+  /** All of a job. */
+  async remove(id: string): Promise<void> {
+    const names: string[] = [];
+    for await (const { name } of this.objects.list(folderOf(id))) names.push(name);
+    await this.objects.delete(names);
+  }
+}

@@ -1,0 +1,132 @@
+/** Goes on with the jobs of nodes that are lost, and forgets old ones. */
+import { Absences, type Cluster, Repeated } from '../dht/index.js';
+import type { JobRecord } from '../storage/index.js';
+import type { ClusterBoard } from './cluster-board.js';
+import type { JobDocuments, StoredJob } from './job-documents.js';
+import type { Asked, JobObjects } from './job-objects.js';
+import type { Jobs } from './job-runner.js';
+import { afterDeath, hasEnded } from './job-store.js';
+import type { Process } from './process.js';
+
+/** How long a node is away before others go on with its jobs, ms. */
+const GRACE = 30_000;
+/** Nodes look after each other so often, at least four times in the grace period, ms. */
+const LOOK_INTERVAL = 5000;
+/** Nodes act one after another, so that mostly one does, ms. */
+const TURN = 1000;
+/** What is known of a job that has ended is kept as long as its files, ms; it is looked for so often. */
+const KEPT = 7 * 86_400_000;
+const SWEEP_INTERVAL = 3_600_000;
+
+export interface LostJobsOptions {
+  jobs: Jobs;
+  board: ClusterBoard;
+  documents: JobDocuments;
+  objects: JobObjects;
+  cluster: Cluster;
+  processes: Process[];
+  grace?: number | undefined;
+  /** Is told of what goes wrong; all of it is tried again. */
+  onFailure: (error: unknown) => void;
+}
+
+export class LostJobs {
+  private readonly grace: number;
+  private readonly absences: Absences;
+  private readonly looking: Repeated;
+  private sweptAt = -Infinity;
+  private isClosing = false;
+
+  constructor(private readonly options: LostJobsOptions) {
+    this.grace = options.grace ?? GRACE;
+    this.absences = new Absences(this.grace, TURN);
+    const interval = Math.min(LOOK_INTERVAL, this.grace / 4);
+    this.looking = new Repeated(() => this.look(), interval, options.onFailure);
+  }
+
+  async close(): Promise<void> {
+    this.isClosing = true;
+    await this.looking.close();
+  }
+
+  /** Goes on with jobs whose home is away, and with own ones that are not run. */
+  private async look(): Promise<void> {
+    const { jobs, board, documents, cluster, onFailure } = this.options;
+    const { nodes, self } = cluster;
+    const rank = nodes.findIndex(({ id }) => id === self);
+    if (rank < 0) return;
+    const present = new Set(nodes.map(({ id }) => id));
+    const live = await documents.live();
+    const homes = live.map(({ document }) => document.home);
+    this.absences.see(new Set(homes.filter((home) => !present.has(home))));
+    for (const stored of live) {
+      if (this.isClosing) return;
+      const { home, job } = stored.document;
+      try {
+        if (home === self) await this.pickUp(stored);
+        // What is left of its work here ends first, where this node had it before.
+        else if (!present.has(home) && !jobs.isLive(job.id)) {
+          const late = -this.absences.until(home, rank);
+          if (late >= 0) await this.takeOver(stored, late);
+        }
+      } catch (error) {
+        // The other jobs are not to wait for it.
+        onFailure(error);
+        board.accepting.delete(job.id);
+      }
+    }
+    if (rank === 0 && performance.now() - this.sweptAt > SWEEP_INTERVAL) await this.sweep();
+  }
+
+  /** Goes on with a job of this home that it does not run. */
+  private async pickUp(stored: StoredJob): Promise<void> {
+    const { jobs, board } = this.options;
+    const { id } = stored.document.job;
+    if (jobs.isLive(id)) board.accepting.delete(id);
+    if (jobs.isLive(id) || board.accepting.has(id)) return;
+    const own = await jobs.find(id);
+    if (own && hasEnded(own)) await board.publishLate(own, stored);
+    else await this.takeOver(stored, Infinity);
+  }
+
+  /** `late`: how long it could have been taken over already, ms. */
+  private async takeOver(stored: StoredJob, late: number): Promise<void> {
+    const { job, home } = stored.document;
+    const { jobs, board, objects, cluster, processes } = this.options;
+    const process = processes.find(({ id }) => id === job.process);
+    const asked = await objects.asked(job.id);
+    const record: JobRecord = { ...job, ...asked };
+    // Files that were sent lie on the node that is lost.
+    const isHere = job.uploads === undefined && (await mayTakeOver(process, asked));
+    // Another node may be able to.
+    if (!isHere && job.uploads === undefined && late < this.grace) return;
+    const next = afterDeath(isHere ? record : { ...record, resumable: false }, process);
+    const remark =
+      home === cluster.self
+        ? 'once more, because the node was stopped'
+        : `once more, on another node, because node ${home} is away`;
+    board.accepting.add(job.id);
+    if (await board.takeOver(next, stored)) await jobs.takeOver(process, next, remark);
+    board.accepting.delete(job.id);
+  }
+
+  /** Forgets jobs that have ended long ago. */
+  private async sweep(): Promise<void> {
+    const { documents, objects } = this.options;
+    this.sweptAt = performance.now();
+    await documents.forgetRequests();
+    for await (const { document, live } of documents.all()) {
+      const { id, finished = Infinity } = document.job;
+      if (live || finished > Date.now() - KEPT) continue;
+      await objects.remove(id);
+      await documents.forget(id);
+    }
+  }
+}
+
+async function mayTakeOver(
+  process: Process | undefined,
+  { inputs, given = inputs }: Asked,
+): Promise<boolean> {
+  return process?.canTakeOver === undefined || process.canTakeOver(given);
+}
