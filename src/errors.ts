@@ -18,6 +18,14 @@ export class TilewrightError extends Error {
   }
 }
 
+/** An error as another node is told of it. */
+export type SentError = Pick<TilewrightError, 'code' | 'status' | 'message'>;
+
+export const sentError = ({ code, status, message }: SentError): SentError => ({ code, status, message });
+
+export const receivedError = ({ code, status, message }: SentError) =>
+  new TilewrightError(code, status, message);
+
 /** Makes errors of one code. Call it with the template's arguments, and `.because(cause, ...)` to keep the cause. */
 export interface ErrorMaker<Args extends unknown[]> {
   (...args: Args): TilewrightError;

@@ -10,7 +10,7 @@ import { manifestDamaged } from './errors.js';
 import { Folded } from './fold.js';
 import { LogCopies } from './log-copies.js';
 import { encodeSegment, readSegment } from './segment.js';
-import { type PrefixLengths, SLOTS, slotOf, slotOfScene } from './slots.js';
+import { type PrefixLengths, SLOTS, slotOfCell, slotOfScene } from './slots.js';
 
 const PART_SLOTS = 64;
 export const PARTS = SLOTS / PART_SLOTS;
@@ -22,6 +22,9 @@ export type Manifest = (string | null)[];
 
 /** The number of the last commit that a manifest or a part holds, by its name. */
 export const seqOf = (name: string) => Number(/(\d+)-[0-9a-f]{8}-[0-9a-f-]{27}$/.exec(name)?.[1]);
+
+export const PARTS_FOLDER = 'catalogue/parts/';
+export const MANIFESTS = 'catalogue/manifests/';
 
 /** The segment that holds what a log entry says. */
 export const segmentName = (id: string) => `catalogue/segments/${id}`;
@@ -109,12 +112,12 @@ async function advance(
     const former = manifest[part];
     if (former) state.add(await readSegment(objects, former, () => true));
     for (const commit of commits) state.add(commit);
-    const name = `catalogue/parts/${part}-${seq}-${randomUUID()}`;
+    const name = `${PARTS_FOLDER}${part}-${seq}-${randomUUID()}`;
     await objects.put(name, encodeSegment(state.commit(), prefixLengths).bytes);
     manifest[part] = name;
   }
   await new LogCopies(log, objects).copyUpTo(seq);
-  const name = `catalogue/manifests/${seq}-${randomUUID()}`;
+  const name = `${MANIFESTS}${seq}-${randomUUID()}`;
   await objects.put(name, Buffer.from(JSON.stringify(manifest)));
   return { seq, manifest: name };
 }
@@ -132,7 +135,7 @@ function byPart(
     parts.set(part, share);
     return share;
   };
-  const ofTile = ({ grid, geocode }: TileVersion) => of(partOf(slotOf(grid, geocode, prefixLengths[grid])));
+  const ofTile = (tile: TileVersion) => of(partOf(slotOfCell(tile, prefixLengths)));
   for (const tile of removed) ofTile(tile).removed.push(tile);
   for (const tile of added) ofTile(tile).added.push(tile);
   for (const edit of edits) of(partOfRecord(edit)).edits.push(edit);

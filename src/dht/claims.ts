@@ -1,11 +1,14 @@
 import { compareAndSet } from './coordination/compare-and-set.js';
 import { documentOf } from './coordination/documents.js';
 import { KeptLease } from './coordination/kept-lease.js';
+import { pagesOf } from './coordination/pages.js';
 import { type CoordinationStore, type KeyValue, only, withPrefix } from './coordination/store.js';
 import { claimed } from './errors.js';
 
 const PREFIX = 'claim/';
 const TTL = 60;
+/** Claims that are forgotten together; etcd takes 128 operations in a transaction. */
+const PAGE = 50;
 
 /** What the key of a claim holds: who works, and after the commit its number. */
 interface ClaimDocument {
@@ -122,11 +125,8 @@ async function forgetClaims(
   store: CoordinationStore,
   which: (claim: ClaimState) => boolean,
 ): Promise<number> {
-  const { end } = withPrefix(PREFIX);
   let forgotten = 0;
-  for (let key: string | undefined = PREFIX; key !== undefined; ) {
-    const { gets } = await store.transact({ success: [{ op: 'get', key, end, limit: 50 }] });
-    const { kvs, more }: { kvs: KeyValue[]; more: boolean } = gets[0]!;
+  for await (const kvs of pagesOf(store, PREFIX, PAGE)) {
     const gone = kvs.filter((kv) => which(claimStateOf(kv)));
     if (gone.length > 0) {
       const { succeeded } = await store.transact({
@@ -135,7 +135,6 @@ async function forgetClaims(
       });
       if (succeeded) forgotten += gone.length;
     }
-    key = more ? `${kvs.at(-1)!.key}\0` : undefined;
   }
   return forgotten;
 }

@@ -1,5 +1,5 @@
 /** Questions to the owners of slots in a cluster: scattered, answered as of one commit, and asked again where nodes fail. */
-import { TilewrightError } from '../errors.js';
+import { receivedError, type SentError, sentError, TilewrightError } from '../errors.js';
 import { type ColumnIndex, type Storage, tooOld } from '../storage/index.js';
 import type { Cluster } from './cluster.js';
 import { coveredSlots, everySlot } from './covered-slots.js';
@@ -25,7 +25,7 @@ export interface OwnerRequest {
 /** What it answers. An error of the question itself is an answer too: others would not answer it better. */
 export interface OwnerReply {
   answer?: unknown;
-  error?: { code: string; status: number; message: string };
+  error?: SentError;
   /** It cannot answer as of that commit, but as of this one and later ones. */
   oldest?: number;
 }
@@ -85,8 +85,7 @@ export class ClusterOwners implements Owners {
     } catch (error) {
       if (tooOld.is(error)) return { oldest: index.oldest };
       if (!(error instanceof TilewrightError)) throw error;
-      const { code, status, message } = error;
-      return { error: { code, status, message } };
+      return { error: sentError(error) };
     }
   }
 
@@ -161,9 +160,8 @@ export class ClusterOwners implements Owners {
             return;
           }
           if (reply?.error) {
-            const { code, status, message } = reply.error;
-            const fault = new TilewrightError(code, status, message);
-            if (status < 500) throw fault;
+            const fault = receivedError(reply.error);
+            if (fault.status < 500) throw fault;
             asked.faults.push(fault);
           }
           asked.oldest = Math.max(asked.oldest, reply?.oldest ?? 0);

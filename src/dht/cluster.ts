@@ -17,7 +17,7 @@ import { Reconciler } from './reconciler.js';
 import { Replica } from './replica.js';
 import { readRestored } from './restore.js';
 import { SharedPlacement } from './shared-placement.js';
-import { type PrefixLengths, slotOf } from './slots.js';
+import { type PrefixLengths, slotOfCell } from './slots.js';
 import { identityOf, requireWholeLog } from './store-identity.js';
 import { type Survey, Surveyor } from './survey.js';
 import type { SweepContext, SweepReport } from './sweep.js';
@@ -155,8 +155,8 @@ export class Cluster {
   }
 
   /** Whether the tiles of a cell are here. */
-  holds({ grid, geocode }: { grid: GridName; geocode: string }): boolean {
-    return this.replica.holds(slotOf(grid, geocode, this.prefixLengths[grid]));
+  holds(cell: { grid: GridName; geocode: string }): boolean {
+    return this.replica.holds(slotOfCell(cell, this.prefixLengths));
   }
 
   /** How long the commits of this node take. */

@@ -30,6 +30,7 @@ export { documentOf } from './coordination/documents.js';
 export type { EtcdLimits } from './coordination/etcd-check.js';
 export { EtcdStore } from './coordination/etcd-store.js';
 export { LevelStore } from './coordination/level-store.js';
+export { pagesOf } from './coordination/pages.js';
 export { settle } from './coordination/settle.js';
 export { type CoordinationStore, type KeyValue, only, type Watch, withPrefix } from './coordination/store.js';
 export { coveredSlots, everySlot } from './covered-slots.js';

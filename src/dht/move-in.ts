@@ -1,15 +1,11 @@
 /** Moves what a single node has stored into a cluster: its files into the tile store, its records into the commit log. */
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TilewrightError } from '../errors.js';
 import { fitPixelSizes } from '../geocode/index.js';
 import {
   type Claim,
   type CollectionRecord,
-  inLanes,
   type ModelRecord,
-  modelFile,
   type ObjectStore,
   type SceneRecord,
   Storage,
@@ -17,7 +13,6 @@ import {
   storageCorrupt,
   storeCorrupt,
   type TileRecord,
-  tileFile,
   tileId,
 } from '../storage/index.js';
 import { endClaimsOf } from './claims.js';
@@ -26,7 +21,9 @@ import { CommitLog } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
 import { claimed, moveInCells, moveInFile, moveInNode } from './errors.js';
 import { Replica } from './replica.js';
-import { slotOf } from './slots.js';
+import { cellDifference, isSameModel, isSameScene, isSameTile } from './same-records.js';
+import { SentFiles } from './sent-files.js';
+import { slotOfCell } from './slots.js';
 import { readCluster } from './store-identity.js';
 
 export interface MoveInOptions {
@@ -69,8 +66,6 @@ export interface MovedIn {
   failed: { what: string; code: string; message: string }[];
 }
 
-/** Files on their way to the store at once. */
-const LANES = 16;
 /** Derived tiles of one commit. */
 const BATCH = 1000;
 /** How long somebody else's claim is waited for, ms. */
@@ -116,7 +111,8 @@ export async function moveIn(options: MoveInOptions): Promise<MovedIn> {
 }
 
 class MoveIn {
-  private readonly report: MovedIn;
+  private readonly report: Omit<MovedIn, 'bytes'>;
+  private readonly files: SentFiles;
   private readonly total: number;
   private done = 0;
 
@@ -136,11 +132,12 @@ class MoveIn {
       scenes: none(),
       tiles: none(),
       models: none(),
-      bytes: 0,
       kept: [],
       failed: [],
     };
-    this.total = options.storage.index.size;
+    const { storage, objects, signal } = options;
+    this.total = storage.index.size;
+    this.files = new SentFiles(storage.dir, objects, signal);
   }
 
   async run(): Promise<MovedIn> {
@@ -161,7 +158,7 @@ class MoveIn {
       if (record) await this.orFailed(`model ${key}`, () => this.moveModel(record));
       else this.fail(`model ${key}`, error);
     }
-    return this.report;
+    return { ...this.report, bytes: this.files.bytes };
   }
 
   /** Before anything is moved. Throws TW_DHT_MOVE_IN_CELLS, which names all that do not fit. */
@@ -221,7 +218,7 @@ class MoveIn {
       if (!scanned) throw moveInFile(ids[i]!, 'it has no record');
       return scanned.record;
     });
-    await this.checkFiles(own);
+    await this.files.requireTiles(own);
     if (!dryRun)
       await this.under(
         this.claim(() => this.claims.scene(collection.id, scene.id)),
@@ -252,7 +249,7 @@ class MoveIn {
     for (let at = 0; at < ids.length; at += BATCH) {
       const own = await storage.getTiles(ids.slice(at, at + BATCH));
       // Of these slots the view gets the tiles, to tell what is there.
-      await this.replica.take(new Set(own.map((tile) => this.slotOf(tile))));
+      await this.replica.take(new Set(own.map((tile) => slotOfCell(tile, this.claims.prefixLengths))));
       const present = new Map(
         (await this.view.getTiles(own.map(({ id }) => id))).map((tile) => [tile.id, tile]),
       );
@@ -260,7 +257,7 @@ class MoveIn {
       for (const tile of own) {
         const known = present.get(tile.id);
         if (!known) {
-          if (await this.orFailed(`tile ${tile.id}`, () => this.checkFiles([tile]))) fresh.push(tile);
+          if (await this.orFailed(`tile ${tile.id}`, () => this.files.requireTiles([tile]))) fresh.push(tile);
           continue;
         }
         if (isSameTile(known, tile)) tiles.present++;
@@ -289,20 +286,18 @@ class MoveIn {
 
   private async moveModel(own: ModelRecord): Promise<void> {
     const { models, kept, dryRun } = this.report;
-    const { dir } = this.options.storage;
     const known = await this.view.getModel(own.id);
     if (known) {
-      if (JSON.stringify(known.files) === JSON.stringify(own.files)) models.present++;
+      if (isSameModel(known, own)) models.present++;
       else kept.push(`model ${own.id}`);
       return;
     }
-    for (const { name, bytes } of own.files) await requireSize(join(dir, modelFile(own, name)), bytes);
+    await this.files.requireModel(own);
     if (!dryRun)
       await this.under(this.claims.shared(), async (claim) => {
         const { version } = claim;
         const record = { ...own, version };
-        for (const { name, bytes, crc32 } of own.files)
-          await this.send(modelFile(own, name), modelFile(record, name), bytes, crc32);
+        await this.files.sendModel(own, version);
         await claim.commit(async () =>
           (await this.view.getModel(own.id)) ? {} : { edits: [{ table: 'models', key: own.id, record }] },
         );
@@ -310,34 +305,11 @@ class MoveIn {
     models.moved++;
   }
 
-  // Files
-
-  /** Whether they are there, as long as they were written. Throws TW_DHT_MOVE_IN_FILE. */
-  private async checkFiles(tiles: TileRecord[]): Promise<void> {
-    const { dir } = this.options.storage;
-    const files = tiles.flatMap((tile) => tile.groups.map(({ name, bytes }) => ({ tile, name, bytes })));
-    await inLanes(files, LANES, ({ tile, name, bytes }) =>
-      requireSize(join(dir, tileFile(tile, name)), bytes),
-    );
-  }
-
-  private async sendTiles(tiles: TileRecord[], version: string): Promise<void> {
-    const files = tiles.flatMap((tile) => tile.groups.map((group) => ({ tile, group })));
-    await inLanes(files, LANES, async ({ tile, group: { name, bytes, crc32 } }) => {
-      await this.send(tileFile(tile, name), tileFile({ ...tile, version }, name), bytes, crc32);
-      if (name === tile.groups[0]!.name) this.advance(1);
-    });
-  }
-
-  /** Throws TW_STORE_CORRUPT where the file is not what was written. */
-  private async send(from: string, to: string, bytes: number, crc32: number): Promise<void> {
-    const { objects, storage, signal } = this.options;
-    signal?.throwIfAborted();
-    await objects.put(to, { file: join(storage.dir, from) }, { crc32, ...(signal && { signal }) });
-    this.report.bytes += bytes;
-  }
-
   // How it is done
+
+  private sendTiles(tiles: TileRecord[], version: string): Promise<void> {
+    return this.files.sendTiles(tiles, version, () => this.advance(1));
+  }
 
   /** Waits where another works on the same. */
   private async claim(take: () => Promise<Claim>): Promise<Claim> {
@@ -379,42 +351,6 @@ class MoveIn {
 
   private advance(tiles: number): void {
     this.done += tiles;
-    this.options.onProgress?.({ done: this.done, total: this.total, bytes: this.report.bytes });
+    this.options.onProgress?.({ done: this.done, total: this.total, bytes: this.files.bytes });
   }
-
-  private slotOf({ grid, geocode }: TileRecord): number {
-    return slotOf(grid, geocode, this.claims.prefixLengths[grid]);
-  }
-}
-
-/** Why tiles of two collections of one name could not lie on each other; undefined where they can. */
-function cellDifference(own: CollectionRecord, other: CollectionRecord): string | undefined {
-  const cells = ({ grid, precision }: CollectionRecord) => `${grid} cells of precision ${precision}`;
-  if (cells(own) !== cells(other)) return `${cells(own)} here, ${cells(other)} in the cluster`;
-  const sizes = own.pixelSizes?.flat() ?? [];
-  const { fitted } = fitPixelSizes(other.pixelSizes ?? [], sizes);
-  const odd = sizes.findIndex(({ x, y }, i) => fitted[i]!.x !== x || fitted[i]!.y !== y);
-  if (odd < 0) return undefined;
-  const text = ({ x, y }: { x: number; y: number }) => (x === y ? `${x} m` : `${x} x ${y} m`);
-  return `pixels of ${text(sizes[odd]!)} here, ${text(fitted[odd]!)} in the cluster`;
-}
-
-function isSameScene(a: SceneRecord, b: SceneRecord): boolean {
-  const told = ({ fingerprint, committedAt, geocodes }: SceneRecord) =>
-    `${fingerprint} ${committedAt} ${geocodes.join()}`;
-  return told(a) === told(b);
-}
-
-function isSameTile(a: TileRecord, b: TileRecord): boolean {
-  const told = ({ createdAt, groups }: TileRecord) =>
-    `${createdAt} ${groups.map(({ name, bytes, crc32 }) => `${name} ${bytes} ${crc32}`).join()}`;
-  return told(a) === told(b);
-}
-
-async function requireSize(path: string, bytes: number): Promise<void> {
-  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw moveInFile(path, 'it is missing');
-    throw error;
-  });
-  if (found.size !== bytes) throw moveInFile(path, `it has ${found.size} bytes in place of ${bytes}`);
 }

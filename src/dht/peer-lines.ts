@@ -2,14 +2,13 @@
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { crc32 } from 'node:zlib';
 import { peerFailed } from './errors.js';
-import { CHECKSUM, MESSAGE_TYPE, type Peer } from './peers.js';
-import { sign } from './signature.js';
+import type { Peer, Peers } from './peers.js';
 
 /** Media type of such an answer. */
 export const LINES_TYPE = 'application/x-ndjson';
 
 export interface LinesRequest {
-  secret: string;
+  peers: Peers;
   peer: Peer;
   path: string;
   message: unknown;
@@ -30,15 +29,9 @@ export function lineOf(value: unknown): string {
  * what arrives is not what it has sent.
  */
 export async function* askForLines<T>(asked: LinesRequest): AsyncGenerator<T> {
-  const { secret, peer, path, message, silence, signal } = asked;
+  const { peers, peer, path, message, silence, signal } = asked;
   const fail = (detail: string, status?: number) => peerFailed(peer.id, peer.url, detail, status);
-  const body = Buffer.from(JSON.stringify(message));
-  const headers = {
-    'content-type': MESSAGE_TYPE,
-    'content-length': body.length,
-    [CHECKSUM]: crc32(body),
-    authorization: sign(secret, { method: 'POST', path, body }),
-  };
+  const { body, headers } = peers.sealed(path, message);
   signal.throwIfAborted();
   const sent = request(new URL(path, peer.url), { method: 'POST', agent: false, headers });
   const abort = () => sent.destroy();

@@ -30,13 +30,7 @@ export class Peers {
    * arrives is not what it has sent.
    */
   ask<T>({ id, url }: Peer, path: string, message: unknown, patience: number): Promise<T> {
-    const body = Buffer.from(JSON.stringify(message));
-    const headers = {
-      'content-type': MESSAGE_TYPE,
-      'content-length': body.length,
-      [CHECKSUM]: crc32(body),
-      authorization: sign(this.secret, { method: 'POST', path, body }),
-    };
+    const { body, headers } = this.sealed(path, message);
     return new Promise((resolve, reject) => {
       const fail = (detail: string, status?: number) => {
         clearTimeout(connecting);
@@ -72,6 +66,18 @@ export class Peers {
       sent.on('error', (error) => fail(error.message));
       sent.end(body);
     });
+  }
+
+  /** A message as it is sent to a path by POST: signed, and with its checksum. */
+  sealed(path: string, message: unknown) {
+    const body = Buffer.from(JSON.stringify(message));
+    const headers = {
+      'content-type': MESSAGE_TYPE,
+      'content-length': body.length,
+      [CHECKSUM]: crc32(body),
+      authorization: sign(this.secret, { method: 'POST', path, body }),
+    };
+    return { body, headers };
   }
 
   /** How many questions each node has not answered well. */

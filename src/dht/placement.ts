@@ -1,6 +1,6 @@
 /** Which nodes own which slots. */
 import { type GridName, gridByName } from '../geocode/index.js';
-import { type PrefixLengths, SLOTS, slotOf } from './slots.js';
+import { type PrefixLengths, SLOTS, slotOfCell } from './slots.js';
 
 /**
  * `initializing`: loads the records of the slot and answers nothing of it yet. `available`: answers. `leaving`: still
@@ -53,7 +53,7 @@ export function locate(
   geocode: string,
 ): { grid: GridName; geocode: string; slot: number; owners: readonly Owner[] } {
   gridByName(grid).key(geocode);
-  const slot = slotOf(grid, geocode, prefixLengths[grid]);
+  const slot = slotOfCell({ grid, geocode }, prefixLengths);
   return { grid, geocode, slot, owners: slots[slot]! };
 }
 

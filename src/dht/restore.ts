@@ -1,7 +1,7 @@
 /** Makes the keys of a cluster in an etcd that has lost them, from the cluster's tile store. */
 import { randomUUID } from 'node:crypto';
 import type { ObjectStore } from '../storage/index.js';
-import { type Manifest, readManifest, segmentName, seqOf } from './checkpoint.js';
+import { MANIFESTS, type Manifest, PARTS_FOLDER, readManifest, segmentName, seqOf } from './checkpoint.js';
 import { clusterDocumentOf } from './cluster-document.js';
 import { collectionKeyOf, type FixedCollection } from './collection-keys.js';
 import { type CommittedEntry, entryPut, logEnds } from './commit-log.js';
@@ -17,7 +17,7 @@ import { clusterDocumentDamaged, copiesMissing, notEmpty, otherCluster, stillRun
 import { Folded } from './fold.js';
 import { listCopies, readCopies } from './log-copies.js';
 import { readSegment } from './segment.js';
-import { FORMAT, type Identity, MANIFESTS, readIdentity } from './store-identity.js';
+import { FORMAT, type Identity, readIdentity } from './store-identity.js';
 
 /** While it is there the keys are being written; its value is the id of the cluster. */
 const UNDER_WAY = 'restoring';
@@ -141,7 +141,7 @@ async function requireEmpty(
 /** Throws TW_DHT_COPIES_MISSING where a commit is neither in a checkpoint that is whole nor copied. */
 async function readStored(objects: ObjectStore): Promise<Stored> {
   const parts = new Set<string>();
-  for await (const { name } of objects.list('catalogue/parts/')) parts.add(name);
+  for await (const { name } of objects.list(PARTS_FOLDER)) parts.add(name);
   const names: string[] = [];
   for await (const { name } of objects.list(MANIFESTS)) names.push(name);
   names.sort((a, b) => seqOf(b) - seqOf(a));

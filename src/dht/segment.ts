@@ -18,7 +18,7 @@ import {
   tilesOf,
 } from '../storage/index.js';
 import { segmentDamaged } from './errors.js';
-import { type PrefixLengths, slotOf } from './slots.js';
+import { type PrefixLengths, slotOfCell } from './slots.js';
 
 const MAGIC = 'TWSG';
 const FORMAT = 2;
@@ -58,8 +58,8 @@ export interface Segment {
 
 export function encodeSegment(commit: Commit, prefixLengths: PrefixLengths): Segment {
   const bySlot = new Map<number, { removed: TileVersion[]; added: TileRecord[] }>();
-  const changeOf = ({ grid, geocode }: TileVersion) => {
-    const slot = slotOf(grid, geocode, prefixLengths[grid]);
+  const changeOf = (tile: TileVersion) => {
+    const slot = slotOfCell(tile, prefixLengths);
     const known = bySlot.get(slot);
     if (known) return known;
     const change = { removed: [], added: [] };

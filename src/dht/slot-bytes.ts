@@ -1,6 +1,6 @@
 /** How many bytes the tiles of each slot have. */
 import type { Commit, Storage, TileRecord } from '../storage/index.js';
-import { type PrefixLengths, SLOTS, slotOf } from './slots.js';
+import { type PrefixLengths, SLOTS, slotOfCell } from './slots.js';
 
 /** Records that are read together. */
 const CHUNK = 1000;
@@ -39,7 +39,8 @@ export class SlotBytes {
     const first = records.next();
     const count = async () => {
       for (let next = await first; !next.done; next = await records.next())
-        if (next.value.record) this.sums[this.slotOf(next.value.record)]! += bytesOf(next.value.record);
+        if (next.value.record)
+          this.sums[slotOfCell(next.value.record, this.prefixLengths)]! += bytesOf(next.value.record);
       this.isCounted = true;
     };
     this.counting = count().catch((error) => {
@@ -55,7 +56,7 @@ export class SlotBytes {
     const change = new Map<number, number>();
     if (!this.counting) return change;
     const add = (tile: TileRecord, sign: 1 | -1) => {
-      const slot = this.slotOf(tile);
+      const slot = slotOfCell(tile, this.prefixLengths);
       change.set(slot, (change.get(slot) ?? 0) + sign * bytesOf(tile));
     };
     const { index } = this.storage;
@@ -69,9 +70,5 @@ export class SlotBytes {
   /** The commit is applied. */
   apply(change: ReadonlyMap<number, number>): void {
     for (const [slot, bytes] of change) this.sums[slot]! += bytes;
-  }
-
-  private slotOf({ grid, geocode }: TileRecord): number {
-    return slotOf(grid, geocode, this.prefixLengths[grid]);
   }
 }

@@ -19,6 +19,14 @@ export function slotOf(grid: GridName, geocode: string, prefixLength: number): n
   return slotOfText(`${grid}/${geocode.slice(0, prefixLength)}`);
 }
 
+/** The slot of a cell by the lengths of its cluster. */
+export function slotOfCell(
+  { grid, geocode }: { grid: GridName; geocode: string },
+  prefixLengths: PrefixLengths,
+): number {
+  return slotOf(grid, geocode, prefixLengths[grid]);
+}
+
 /** The slot of a scene's record: the first 14 bits of SHA-1(collection + "/" + scene). */
 export function slotOfScene(collection: string, scene: string): number {
   return slotOfText(`${collection}/${scene}`);

@@ -1,7 +1,7 @@
 /** Which cluster a tile store belongs to: the object `cluster.json`, which never changes. */
 import { randomUUID } from 'node:crypto';
 import type { ObjectStore } from '../storage/index.js';
-import { seqOf } from './checkpoint.js';
+import { MANIFESTS, seqOf } from './checkpoint.js';
 import { enterCluster, foundCluster } from './cluster-document.js';
 import type { CommitLog } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
@@ -12,7 +12,6 @@ import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from './slots.js';
 /** Of the values in the coordination store and of the objects in the tile store. */
 export const FORMAT = 1;
 const IDENTITY = 'cluster.json';
-export const MANIFESTS = 'catalogue/manifests/';
 
 export interface Identity {
   id: string;

@@ -17,8 +17,10 @@ import {
   tileFolder,
 } from '../storage/index.js';
 import {
+  MANIFESTS,
   type Manifest,
   PARTS,
+  PARTS_FOLDER,
   partOf,
   readManifest,
   segmentName,
@@ -31,13 +33,12 @@ import type { CoordinationStore } from './coordination/store.js';
 import { logDamaged, otherCluster } from './errors.js';
 import { listCopies, logCopy, readCopies } from './log-copies.js';
 import { readSegment } from './segment.js';
-import { type PrefixLengths, slotOf } from './slots.js';
-import { MANIFESTS, readIdentity, requireWholeLog } from './store-identity.js';
+import { type PrefixLengths, slotOfCell } from './slots.js';
+import { readIdentity, requireWholeLog } from './store-identity.js';
 
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
 const MARKS = 'catalogue/sweeps/';
-const PARTS_PREFIX = 'catalogue/parts/';
 const SEGMENTS = segmentName('');
 /** Objects that are looked at together. */
 const PAGE = 5000;
@@ -198,7 +199,7 @@ class Sweep {
    */
   private async removeParts(): Promise<void> {
     const { objects, log } = this.context;
-    const parts = await this.list(PARTS_PREFIX);
+    const parts = await this.list(PARTS_FOLDER);
     const named = new Set<string>();
     for (const { name } of await this.list(MANIFESTS))
       for (const part of await readManifest(objects, { manifest: name })) if (part !== null) named.add(part);
@@ -256,7 +257,7 @@ class Sweep {
     const slots = new Set<number>();
     for (const folder of folders) {
       const [, grid, , geocode] = folder.split('/') as [string, 'geohash' | 'quadtile', string, string];
-      slots.add(slotOf(grid, geocode, prefixLengths[grid]));
+      slots.add(slotOfCell({ grid, geocode }, prefixLengths));
     }
     const found = new Set<string>();
     for (const part of new Set([...slots].map(partOf))) {

@@ -1,5 +1,7 @@
 /** What an owner of tiles has for a series: statistics of each date and cell, so that pixels stay where they are. */
+
 import type { OwnerShare } from '../dht/index.js';
+import { type SentError, sentError } from '../errors.js';
 import { gridByName } from '../geocode/index.js';
 import { type Filter, findPlaces, searchOf } from '../query/index.js';
 import type { WorkerPool } from '../raster/index.js';
@@ -36,12 +38,7 @@ export interface SeriesShare {
   matched: number;
   /** Tiles that lack the bands of the expression, and what the newest of them says. */
   skipped: number;
-  lack?: {
-    tile: { start: number; collection: string; id: string };
-    code: string;
-    status: number;
-    message: string;
-  };
+  lack?: { tile: { start: number; collection: string; id: string }; error: SentError };
   /** Pixels of the place in cells that a collection has. */
   pixels: [collection: string, pixels: number][];
   dates: DateShare[];
@@ -180,8 +177,7 @@ class Planner {
       return resolveBands([this.expression], groups);
     } catch (error) {
       if (!unknownBand.is(error)) throw error;
-      const { code, status, message } = error;
-      this.lack ??= { tile: { start, collection, id }, code, status, message };
+      this.lack ??= { tile: { start, collection, id }, error: sentError(error) };
       return undefined;
     }
   }

@@ -1,6 +1,6 @@
 /** Values of an expression at a place, one for each date. */
 import type { Asking, Bounds as Where } from '../dht/index.js';
-import { TilewrightError } from '../errors.js';
+import { receivedError } from '../errors.js';
 import { all, type Filter, type Partly, partly } from '../query/index.js';
 import { comparePlaces } from '../storage/index.js';
 import { changing, tooMuch } from './errors.js';
@@ -89,7 +89,7 @@ function datesOf(shares: SeriesShare[]): DateShare[][] {
   const [lack] = shares
     .flatMap((share) => share.lack ?? [])
     .sort((a, b) => comparePlaces(a.tile, b.tile, []));
-  if (dates.size === 0 && lack) throw new TilewrightError(lack.code, lack.status, lack.message);
+  if (dates.size === 0 && lack) throw receivedError(lack.error);
   return [...dates.values()].sort(([a], [b]) => a.start - b.start || compareText(a.key, b.key));
 }
 

@@ -37,11 +37,11 @@ export class ClusterJobs implements JobsView {
 
   private constructor(private readonly options: ClusterJobsOptions) {
     const { storage, processes, onFailure } = options;
-    const { cluster, peers, secret, objects, coordination } = options.cluster;
+    const { cluster, peers, objects, coordination } = options.cluster;
     this.documents = new JobDocuments(coordination);
     this.objects = new JobObjects(objects);
     this.shares = new Shares({ storage, objects, cluster, processes });
-    const shared = { cluster, peers, secret, shares: this.shares };
+    const shared = { cluster, peers, shares: this.shares };
     this.board = new ClusterBoard({
       ...{ documents: this.documents, objects: this.objects, catalogue: storage.catalogue },
       home: cluster.self,

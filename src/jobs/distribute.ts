@@ -11,7 +11,7 @@ import {
   replicaBehind,
   SlotSet,
 } from '../dht/index.js';
-import { messageOf, TilewrightError } from '../errors.js';
+import { messageOf, receivedError, TilewrightError } from '../errors.js';
 import { jobDismissed, jobInterrupted, noWorker } from './errors.js';
 import { concluded, type JobContext, type JobProgress, type Process, runWhole } from './process.js';
 import {
@@ -37,7 +37,6 @@ const CATCH_UP = 600_000;
 export interface DistributeOptions {
   cluster: Cluster;
   peers: Peers;
-  secret: string;
   /** Shares of this node's own. */
   shares: Shares;
 }
@@ -167,7 +166,7 @@ class Distribution {
   }
 
   private async ask(node: string, request: ShareRequest): Promise<ShareResult> {
-    const { cluster, secret, shares } = this.options;
+    const { cluster, peers, shares } = this.options;
     if (node === cluster.self)
       return shares.run(request, (line) => this.hear(node, request.run, line), this.signal);
     const peer = cluster.peer(node);
@@ -179,7 +178,7 @@ class Distribution {
     try {
       this.signal.throwIfAborted();
       const message = {
-        secret,
+        peers,
         peer,
         path: WORK_PATH,
         message: request,
@@ -188,8 +187,7 @@ class Distribution {
       };
       for await (const line of askForLines<ShareLine>(message)) {
         if ('result' in line) return line.result;
-        if ('error' in line)
-          throw new TilewrightError(line.error.code, line.error.status, line.error.message);
+        if ('error' in line) throw receivedError(line.error);
         this.hear(node, request.run, line);
       }
       throw peerFailed(node, peer.url, 'it broke off');

@@ -8,6 +8,7 @@ import {
   documentOf,
   type KeyValue,
   only,
+  pagesOf,
   settle,
   withPrefix,
 } from '../dht/index.js';
@@ -183,15 +184,9 @@ export class JobDocuments {
     for (const [prefix, live] of [
       [LIVE, true],
       [ENDED, false],
-    ] as const) {
-      const { end } = withPrefix(prefix);
-      for (let key: string | undefined = prefix; key !== undefined; ) {
-        const { gets } = await this.store.transact({ success: [{ op: 'get', key, end, limit: PAGE }] });
-        const { kvs, more }: { kvs: KeyValue[]; more: boolean } = gets[0]!;
+    ] as const)
+      for await (const kvs of pagesOf(this.store, prefix, PAGE))
         for (const kv of kvs) yield storedJob(kv, live);
-        key = more ? `${kvs.at(-1)!.key}\0` : undefined;
-      }
-    }
   }
 
   /** Forgets the keys of requests that are too old. */

@@ -1,8 +1,7 @@
 /** Shares of jobs: the work on the cells of some slots, done by a node that owns them. */
-
 import { rm } from 'node:fs/promises';
 import { type Cluster, notHeld, SlotSet, slotTest } from '../dht/index.js';
-import { messageOf, TilewrightError } from '../errors.js';
+import { messageOf, type SentError, sentError, TilewrightError } from '../errors.js';
 import { type LogLevel, newVersion, type ObjectStore, type Storage } from '../storage/index.js';
 import { jobDismissed, jobFailed, jobInterrupted } from './errors.js';
 import type { JobContext, JobProgress, Process } from './process.js';
@@ -41,7 +40,7 @@ export type ShareLine =
   /** What was made until the work was cut off. */
   | { partial: unknown }
   | { result: ShareResult }
-  | { error: { code: string; status: number; message: string } };
+  | { error: SentError };
 
 /** Where shares are asked for, and where they are cancelled. */
 export const WORK_PATH = '/cluster/internal/work';
@@ -161,7 +160,6 @@ export const newRun = newVersion;
 
 /** What is told of an error to the node that leads the job. */
 export function shareError(error: unknown): ShareLine {
-  const { code, status, message } =
-    error instanceof TilewrightError ? error : jobFailed.because(error, messageOf(error));
-  return { error: { code, status, message } };
+  const known = error instanceof TilewrightError ? error : jobFailed.because(error, messageOf(error));
+  return { error: sentError(known) };
 }

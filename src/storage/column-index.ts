@@ -7,6 +7,7 @@ import { FirstRows } from './first-rows.js';
 import type { IndexPage, IndexQuery, Selection } from './index-query.js';
 import { isWithin, mergeRanges } from './key-range.js';
 import { type Merged, mergeRows } from './merge-rows.js';
+import { countOfTime, firstNewest } from './newest-first.js';
 import type { TileRecord } from './records.js';
 import { RowJournal, undo } from './row-journal.js';
 import {
@@ -220,13 +221,13 @@ export class ColumnIndex {
   /** The page of a query, and how many tiles match it in all. */
   query(query: IndexQuery): IndexPage {
     const { order = NEWEST_FIRST, after, limit = Infinity, count = true, places = false, ...which } = query;
+    const follows = after && this.rowsAfter(order, after);
     const canWalk = !which.ranges && !which.ids && isNewestFirst(order) && limit > 0;
     if (canWalk && (!which.where || !count)) {
-      const rows = this.walk(which, limit + 1, after);
+      const rows = firstNewest(this.rows, which, limit + 1, follows);
       return this.page(order, rows, limit, places, count ? this.countOf(which.time) : rows.length);
     }
     const first = new FirstRows(limit > 0 ? limit + 1 : 0, rowComparison(this.rows, order));
-    const follows = after && this.rowsAfter(order, after);
     let matched = 0;
     this.forEach(which, (row) => {
       matched++;
@@ -253,49 +254,7 @@ export class ColumnIndex {
 
   /** How many tiles are of a time. */
   private countOf(time: TimeBound | undefined): number {
-    if (!time) return this.size;
-    const { columns, removed, hasGaps, cells, used, newest } = this.rows;
-    const { start, end } = columns;
-    let count = 0;
-    if (cells.longestOfAll === 0) {
-      // None lasts: those of the time follow each other in the order newest first.
-      const first = firstWhere(newest.length, (i) => start[newest[i]] <= time.end);
-      const last = firstWhere(newest.length, (i) => start[newest[i]] < time.start);
-      count = Math.max(0, last - first);
-      if (hasGaps) for (let i = first; i < last; i++) count -= removed[newest[i]];
-    } else {
-      cells.visitAll(time, (from, to) => {
-        count += to - from;
-        if (hasGaps) for (let row = from; row < to; row++) count -= removed[row];
-      });
-    }
-    for (let row = cells.rows; row < used; row++)
-      if (!removed[row] && start[row] <= time.end && end[row] >= time.start) count++;
-    return count;
-  }
-
-  /** The first selected rows after a place in the order newest first, without a look at the others. */
-  private walk({ where, time }: Selection, limit: number, after: Position | undefined): number[] {
-    const { newest, removed, cells, used, columns } = this.rows;
-    const { start, end } = columns;
-    const follows = after ? this.rowsAfter(NEWEST_FIRST, after) : () => true;
-    const [since, until] = time ? [time.start - cells.longestOfAll, time.end] : [-Infinity, Infinity];
-    const matches = (row: number) =>
-      removed[row] === 0 &&
-      (!time || (start[row] <= time.end && end[row] >= time.start)) &&
-      (!where || where(row));
-    const tail = new FirstRows(limit, (a, b) => this.rows.compareNewest(a, b));
-    for (let row = cells.rows; row < used; row++) if (follows(row) && matches(row)) tail.offer(row);
-    const first = tail.rows();
-    const from = firstWhere(newest.length, (i) => start[newest[i]] <= until && follows(newest[i]));
-    const most = first.length + limit;
-    for (let place = from; place < newest.length && first.length < most; place++) {
-      const row = newest[place];
-      // What began earlier has ended before the time.
-      if (start[row] < since) break;
-      if (matches(row)) first.push(row);
-    }
-    return first.sort((a, b) => this.rows.compareNewest(a, b)).slice(0, limit);
+    return time ? countOfTime(this.rows, time) : this.size;
   }
 
   private rowsAfter(order: RowOrder, after: Position): (row: number) => boolean {
@@ -380,16 +339,4 @@ export class ColumnIndex {
     this.rowsById = rowsById;
     this.merging = undefined;
   }
-}
-
-/** The first number below `count` for which `is` holds, where it holds for all that follow; else `count`. */
-function firstWhere(count: number, is: (i: number) => boolean): number {
-  let low = 0;
-  let high = count;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (is(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

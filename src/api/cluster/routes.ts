@@ -1,6 +1,6 @@
 /** The cluster: its nodes and who owns what, and the messages of other nodes. */
 import { crc32 } from 'node:zlib';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import {
   CHECKSUM,
   GREETING_PATH,
@@ -21,6 +21,7 @@ import type { GridName } from '../../geocode/index.js';
 import { badRequest, notFound } from '../errors.js';
 import { answers } from '../schemas/answers.js';
 import type { ClusterService, Services } from '../services.js';
+import { sendToNode } from './reply.js';
 import { workRoutes } from './work-routes.js';
 
 /** Messages between nodes hold filters, which are small. */
@@ -170,18 +171,14 @@ async function messages(
       return JSON.parse(body.toString()) as unknown;
     },
   );
-  const send = (reply: FastifyReply, answer: unknown) => {
-    const bytes = Buffer.from(JSON.stringify(answer));
-    return reply.header(CHECKSUM, crc32(bytes)).type('application/json').send(bytes);
-  };
   const internal = { config: { internal: true }, schema: { hide: true } };
   // A node that starts asks whether its messages are taken.
-  server.post(GREETING_PATH, internal, async (_request, reply) => send(reply, {}));
+  server.post(GREETING_PATH, internal, async (_request, reply) => sendToNode(reply, {}));
   server.post<{ Body: OwnerRequest }>(OWNERS_PATH, internal, async ({ body }, reply) =>
-    send(reply, await owners.reply(body)),
+    sendToNode(reply, await owners.reply(body)),
   );
   server.post(SURVEY_PATH, internal, async (_request, reply) =>
-    send(reply, await holdingOf(cluster.replica)),
+    sendToNode(reply, await holdingOf(cluster.replica)),
   );
   await workRoutes(server, { shares });
 }

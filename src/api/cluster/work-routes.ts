@@ -1,8 +1,7 @@
 /** Work that other nodes ask this one for: shares of jobs that they lead. */
 import { PassThrough } from 'node:stream';
-import { crc32 } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
-import { CHECKSUM, LINES_TYPE, lineOf } from '../../dht/index.js';
+import { LINES_TYPE, lineOf } from '../../dht/index.js';
 import {
   CANCEL_PATH,
   jobInterrupted,
@@ -12,6 +11,7 @@ import {
   shareError,
   WORK_PATH,
 } from '../../jobs/index.js';
+import { sendToNode } from './reply.js';
 
 /** So often a share tells that it lives, ms. */
 const BEAT = 1000;
@@ -51,7 +51,6 @@ export async function workRoutes(server: FastifyInstance, { shares }: { shares: 
 
   server.post<{ Body: { run: string; job: string } }>(CANCEL_PATH, internal, async ({ body }, reply) => {
     shares.cancel(body.run, body.job);
-    const bytes = Buffer.from('{}');
-    return reply.header(CHECKSUM, crc32(bytes)).type('application/json').send(bytes);
+    return sendToNode(reply, {});
   });
 }
