@@ -130,12 +130,15 @@ export interface FilterOptions extends Omit<FilterParams, 'ids' | 'collections' 
   filter?: string;
 }
 
+/** What a list with commas names. */
+export const listed = (value: string) => value.split(',').map((one) => one.trim());
+
 /** Given again, or a list with commas, or both; in the config file also a list. */
 function collectionsFlag(): Option {
   const option = flag('--collection <id>', 'tiles of these collections: with commas, or given again');
   return option.argParser((value: string, before: unknown) => [
     ...((before as string[] | undefined) ?? []),
-    ...value.split(',').map((name) => name.trim()),
+    ...listed(value),
   ]);
 }
 

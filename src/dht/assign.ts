@@ -14,19 +14,17 @@ export type SlotBytes = ArrayLike<number>;
 
 const UNMEASURED: SlotBytes = [];
 
-const active = ({ id, zone, weight }: NewNode): PlacementNode => ({ id, zone, weight, draining: false });
-
 /**
  * A node joins, or comes with another weight or zone. Slots move only to it, unless it was known. One that drained gets
  * back, without loading it, what it still answers for.
  */
-export function joined(placement: Placement, node: NewNode, bytes = UNMEASURED): Placement {
-  const known = placement.nodes.find(({ id }) => id === node.id);
+export function joined(placement: Placement, { id, zone, weight }: NewNode, bytes = UNMEASURED): Placement {
+  const known = placement.nodes.find((node) => node.id === id);
   const isActive = known?.draining === false;
-  if (isActive && known.zone === node.zone && known.weight === node.weight) return placement;
-  return reassigned(placement, withNode(placement.nodes, active(node)), bytes, {
-    holdersOf: known?.draining ? resumedBy(node.id) : stayingIds,
-    mayReceive: isActive ? () => true : (id) => id === node.id,
+  if (isActive && known.zone === zone && known.weight === weight) return placement;
+  return reassigned(placement, withNode(placement.nodes, { id, zone, weight, draining: false }), bytes, {
+    holdersOf: known?.draining ? resumedBy(id) : stayingIds,
+    mayReceive: isActive ? () => true : (one) => one === id,
   });
 }
 
@@ -44,12 +42,6 @@ export function draining(placement: Placement, node: string, bytes = UNMEASURED)
   const nodes = withDraining(placement.nodes, node);
   if (nodes.every((one) => one.draining)) throw lastNode(node);
   return reassigned(placement, nodes, bytes);
-}
-
-/** As `draining`, but a node gets the slots, as far as zones allow; it may be a new one. Throws TW_DHT_UNKNOWN_NODE. */
-export function replaced(placement: Placement, old: string, node: NewNode, bytes = UNMEASURED): Placement {
-  const nodes = withNode(withDraining(placement.nodes, old), active(node));
-  return reassigned(placement, nodes, bytes, { holdersOf: inheritedBy(old, node.id) });
 }
 
 /** Every node comes to hold its weight's share of the bytes, as nearly as whole slots allow. */
@@ -79,14 +71,6 @@ type HoldersOf = (owners: readonly Owner[]) => string[];
 
 const stayingIds: HoldersOf = (owners) =>
   owners.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
-
-/** A node takes the place of another. */
-function inheritedBy(old: string, node: string): HoldersOf {
-  return (owners) => {
-    const ids = stayingIds(owners);
-    return ids.includes(node) ? ids : ids.map((id) => (id === old ? node : id));
-  };
-}
 
 /** A node that leaves takes the place of one that has not loaded. */
 function resumedBy(node: string): HoldersOf {

@@ -7,38 +7,40 @@ export {
   type NewNode,
   rebalanced,
   removed,
-  replaced,
-  type SlotBytes,
 } from './assign.js';
 export { writeCheckpoint } from './checkpoint.js';
-export * from './claims.js';
+export { Claim, claim, forgetDoneClaims, listClaims } from './claims.js';
 export { Cluster, type ClusterOptions } from './cluster.js';
-export { type ClusterDocument, enterCluster } from './cluster-document.js';
+export { enterCluster } from './cluster-document.js';
 export { ClusterOwners, OWNERS_PATH, type OwnerRequest } from './cluster-owners.js';
 export {
-  type CollectionKey,
   changeCollection,
-  type FixedCollection,
   fixCollection,
   listCollections,
   readCollection,
   unfixCollection,
 } from './collection-keys.js';
-export * from './commit-log.js';
+export { CommitLog, type CommittedEntry } from './commit-log.js';
 export { compareAndSet } from './coordination/compare-and-set.js';
 export { documentOf } from './coordination/documents.js';
-export type { EtcdLimits } from './coordination/etcd-check.js';
 export { EtcdStore } from './coordination/etcd-store.js';
 export { LevelStore } from './coordination/level-store.js';
 export { pagesOf } from './coordination/pages.js';
 export { settle } from './coordination/settle.js';
-export { type CoordinationStore, type KeyValue, only, type Watch, withPrefix } from './coordination/store.js';
+export { type CoordinationStore, type KeyValue, only, withPrefix } from './coordination/store.js';
 export { coveredSlots, everySlot } from './covered-slots.js';
 export * from './errors.js';
 export type { Histogram } from './histogram.js';
-export * from './membership.js';
-export { type MovedIn, type MoveInOptions, type MoveInProgress, moveIn } from './move-in.js';
-export { type Amount, type Moves, movesBetween, type NodeMoves, sharesOf } from './moves.js';
+export {
+  listMembers,
+  type Member,
+  type MembersChange,
+  Membership,
+  type MembershipEvents,
+  watchMembers,
+} from './membership.js';
+export { type MovedIn, type MoveInProgress, moveIn } from './move-in.js';
+export { type Amount, type Moves, movesBetween, sharesOf } from './moves.js';
 export {
   type ClusterConfig,
   GREETING_PATH,
@@ -47,7 +49,6 @@ export {
   restoreCluster,
 } from './open-cluster.js';
 export {
-  type Answering,
   type Answers,
   type Asking,
   type Bounds,
@@ -61,21 +62,18 @@ export { CHECKSUM, MESSAGE_TYPE, type Peer, Peers } from './peers.js';
 export {
   answeringOwners,
   emptyPlacement,
-  isTakenOver,
   locate,
   type Owner,
   type OwnerState,
   type Placement,
-  type PlacementNode,
   slotsOfNode,
 } from './placement.js';
-export * from './placement-store.js';
+export { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement-store.js';
 export { formatPlacement, parsePlacement } from './placement-text.js';
 export { Repeated } from './repeated.js';
-export type { RestoreReport } from './restore.js';
-export { type Route, routeTo, type Share } from './routing.js';
+export { routeTo, type Share } from './routing.js';
 export { sign, verifySignature } from './signature.js';
 export { SlotSet } from './slot-set.js';
 export { slotTest } from './slot-test.js';
-export { DEFAULT_PREFIX_LENGTHS, type PrefixLengths, SLOTS, slotOf, slotOfScene } from './slots.js';
-export { type Holding, holdingOf, SURVEY_PATH, type Survey } from './survey.js';
+export { DEFAULT_PREFIX_LENGTHS, SLOTS, slotOf, slotOfScene } from './slots.js';
+export { holdingOf, SURVEY_PATH, type Survey } from './survey.js';

@@ -12,7 +12,6 @@ import {
   type Placement,
   rebalanced,
   removed,
-  replaced,
   SLOTS,
   slotsOfNode,
 } from '../../src/dht/index.js';
@@ -281,19 +280,6 @@ test('a drained node holds nothing, and stays until it is removed', () => {
   assert.equal(moved(drained, gone, ones), 0);
 });
 
-test('a replacement gets the slots of the one that it replaces', () => {
-  const before = settled(placementOf(2, namesOf([1, 1, 1, 1])));
-  const after = replaced(before, 'n03', node('new'));
-  assertSound(after);
-  assert.deepEqual(slotsOfNode(after, 'new', 'initializing'), slotsOfNode(before, 'n03', 'available'));
-  assert.deepEqual(slotsOfNode(after, 'n03', 'leaving'), slotsOfNode(before, 'n03', 'available'));
-  for (const [slot, owners] of after.slots.entries())
-    assert.equal(
-      owners[0]!.node,
-      before.slots[slot]![0]!.node === 'n03' ? 'new' : before.slots[slot]![0]!.node,
-    );
-});
-
 test('a node in a new zone takes one owner of every slot', () => {
   const before = settled(
     placementOf(
@@ -320,7 +306,6 @@ test('another weight moves slots, the same node again does not', () => {
 test('what cannot be done is refused', () => {
   const placement = placementOf(2, namesOf([1, 1]));
   assert.throws(() => draining(placement, 'x'), { code: 'TW_DHT_UNKNOWN_NODE' });
-  assert.throws(() => replaced(placement, 'x', node('y')), { code: 'TW_DHT_UNKNOWN_NODE' });
   const drained = draining(placement, 'n00');
   assert.throws(() => draining(drained, 'n01'), { code: 'TW_DHT_LAST_NODE' });
 });

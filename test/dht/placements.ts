@@ -12,7 +12,6 @@ import {
   type Placement,
   rebalanced,
   removed,
-  replaced,
   SLOTS,
   slotsOfNode,
 } from '../../src/dht/index.js';
@@ -119,7 +118,6 @@ const newNodes: fc.Arbitrary<NewNode> = fc.record({
   zone: fc.constantFrom('x', 'x', 'y', 'z'),
   weight: fc.constantFrom(1, 2, 4),
 });
-const has = ({ nodes }: Placement, id: string) => nodes.some((one) => one.id === id);
 const mayDrain = ({ nodes }: Placement, id: string) =>
   nodes.some((one) => one.id === id) && nodes.some((one) => one.id !== id && !one.draining);
 
@@ -147,13 +145,6 @@ export const happenings: fc.Arbitrary<Happening> = fc.oneof(
     (id): Happening => ({
       name: `drain ${id}`,
       to: (placement, bytes) => (mayDrain(placement, id) ? draining(placement, id, bytes) : placement),
-    }),
-  ),
-  fc.tuple(ids, newNodes).map(
-    ([old, one]): Happening => ({
-      name: `replace ${old} by ${one.id}`,
-      to: (placement, bytes) =>
-        has(placement, old) && old !== one.id ? replaced(placement, old, one, bytes) : placement,
     }),
   ),
   fc.constant<Happening>({ name: 'rebalance', to: (placement, bytes) => rebalanced(placement, bytes) }),

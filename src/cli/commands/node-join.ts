@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import type { MovedIn, MoveInProgress } from '../../dht/index.js';
 import { noDataFolder } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
-import { flag, type TargetOptions, withTarget } from '../options.js';
+import { flag, listed, type TargetOptions, withTarget } from '../options.js';
 import { count, note, print, printJson, progressLine, size } from '../output.js';
 import { openTarget } from '../target.js';
 
@@ -62,10 +62,7 @@ async function move(flags: JoinFlags & { store: string; etcd: string }): Promise
   const storage = await Storage.open(data, { reserve: 0 });
   try {
     const objects = await openObjectStore(store);
-    const coordination = new EtcdStore(
-      etcd.split(',').map((url) => url.trim()),
-      clusterName,
-    );
+    const coordination = new EtcdStore(listed(etcd), clusterName);
     const line = progressLine('tiles');
     const onProgress = ({ done, total }: MoveInProgress) =>
       line.update({

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type CommonOptions, flag, type TargetOptions, withCommon, withTarget } from '../options.js';
+import { type CommonOptions, flag, listed, type TargetOptions, withCommon, withTarget } from '../options.js';
 import { count, print, printJson, size, table } from '../output.js';
 import type { OpenTarget } from '../target.js';
 import { openTarget } from '../target.js';
@@ -131,7 +131,7 @@ function restoreCommand(): Command {
     .addOption(flag('--cluster-name <name>', 'name of the cluster in etcd').default('default'));
   return withCommon(command).action(async (flags: RestoreFlags) => {
     const { restoreCluster } = await import('../../dht/index.js');
-    const etcd = flags.etcd.split(',').map((url) => url.trim());
+    const etcd = listed(flags.etcd);
     const report = await restoreCluster({ store: flags.store, etcd, name: flags.clusterName });
     if (flags.format === 'json') return printJson(report);
     const { cluster, commits, checkpoint, collections } = report;

@@ -7,6 +7,7 @@ import {
   type CommonOptions,
   flag,
   integer,
+  listed,
   number,
   positiveInteger,
   type ResourceOptions,
@@ -50,7 +51,7 @@ function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
     return undefined;
   }
   if (!(weight > 0)) command.error(`error: --weight ${weight} is not above 0`);
-  const servers = etcd?.split(',').map((url) => url.trim()) ?? [];
+  const servers = etcd === undefined ? [] : listed(etcd);
   if (servers.length > 0 && !flags.secret)
     command.error('error: --etcd needs --secret, which all nodes share');
   if (flags.advertise === undefined && port === 0)
