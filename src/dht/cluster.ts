@@ -103,7 +103,7 @@ export class Cluster {
   private again = false;
   private swapped = -Infinity;
   private readonly surveyor: Surveyor;
-  private claims!: ClusterClaims;
+  claims!: ClusterClaims;
 
   private constructor(
     private readonly options: ClusterOptions,
