@@ -10,14 +10,16 @@ import {
   type Claim,
   type Claims,
   type Commit,
+  collectionBusy,
   collectionFixed,
   inLanes,
   type ObjectStore,
   type RecordEdit,
   type Storage,
+  sceneBusy,
 } from '../storage/index.js';
 import { segmentName } from './checkpoint.js';
-import { type Claim as HeldClaim, claim as takeClaim } from './claims.js';
+import { type ClaimState, type Claim as HeldClaim, listClaims, claim as takeClaim } from './claims.js';
 import {
   type CollectionKey,
   changeCollection,
@@ -82,12 +84,32 @@ export class ClusterClaims implements Claims {
     return this.options.storage.catalogue;
   }
 
-  scene(collection: string, scene: string): Promise<Claim> {
+  async scene(collection: string, scene: string): Promise<Claim> {
+    await this.requireNoClaim(wholeCollection(collection), () => collectionBusy(collection));
     return this.take(`scene/${collection}/${scene}`);
   }
 
-  collection(collection: string): Promise<Claim> {
-    return this.take(`collection/${collection}`);
+  /** From now on no commit that adds to the collection goes through, and those before it are here. */
+  async collection(collection: string): Promise<Claim> {
+    const prefix = `scene/${collection}/`;
+    await this.requireNoClaim(prefix, ({ name }) => sceneBusy(collection, name.slice(prefix.length)));
+    const claim = await this.take(wholeCollection(collection));
+    try {
+      await this.unfix(collection);
+      await this.options.replica.catchUp();
+      return claim;
+    } catch (error) {
+      await claim.release();
+      throw error;
+    }
+  }
+
+  /** `name` is that of a claim, or, where it ends with a slash, the beginning of several. */
+  private async requireNoClaim(name: string, busy: (other: ClaimState) => Error): Promise<void> {
+    const others = await listClaims(this.options.coordination, name);
+    const isMeant = (other: ClaimState) => name.endsWith('/') || other.name === name;
+    const other = others.find((one) => one.done === undefined && isMeant(one));
+    if (other) throw busy(other);
   }
 
   shared(): Promise<Claim> {
@@ -194,8 +216,28 @@ export class ClusterClaims implements Claims {
     if (added.length === 0) return undefined;
     const { collection } = added[0]!;
     const known = await readCollection(this.options.coordination, collection);
-    if (!known) throw collectionChanged(collection);
-    return known;
+    return known ?? (await this.fixAgain(collection));
+  }
+
+  /** Where a collection was to be deleted, and its deletion has ended half-way, it has its record but no key. */
+  private async fixAgain(id: string): Promise<CollectionKey> {
+    await this.requireNoClaim(wholeCollection(id), () => collectionBusy(id));
+    const record = await this.catalogue.collections.get(id);
+    if (!record) throw collectionChanged(id);
+    const { grid, precision } = record;
+    return fixCollection(this.options.coordination, id, { grid, precision });
+  }
+
+  /** Whether there was a key. */
+  private async unfix(id: string): Promise<boolean> {
+    const { coordination } = this.options;
+    let found = false;
+    for (;;) {
+      const known = await readCollection(coordination, id);
+      if (!known) return found;
+      found = true;
+      await unfixCollection(coordination, known);
+    }
   }
 
   /**
@@ -207,11 +249,10 @@ export class ClusterClaims implements Claims {
     { fence }: HeldClaim,
   ): Promise<CollectionKey | undefined | 'changed'> {
     const { coordination } = this.options;
-    const known = await readCollection(coordination, id);
-    if (record === null) {
-      if (known && !(await unfixCollection(coordination, known))) return 'changed';
-      return undefined;
-    }
+    // Whoever has come back to it meanwhile is seen by what is built next.
+    if (record === null) return (await this.unfix(id)) ? 'changed' : undefined;
+    let known = await readCollection(coordination, id);
+    if (!known && (await this.catalogue.collections.has(id))) known = await this.fixAgain(id);
     const { grid, precision } = record;
     const wanted = { grid, precision, fence };
     if (!known) {
@@ -224,6 +265,9 @@ export class ClusterClaims implements Claims {
     return changed ? current : 'changed';
   }
 }
+
+/** The claim on all of a collection. */
+const wholeCollection = (collection: string) => `collection/${collection}`;
 
 const cellsOf = ({ grid, precision }: { grid: string; precision: number }) =>
   `${grid} cells of precision ${precision}`;

@@ -48,7 +48,7 @@ export interface ClusterOptions {
 /** Invariant: this node answers for the slots that `replica` holds and for no others. */
 export class Cluster {
   private membership!: Membership;
-  private claims!: ClusterClaims;
+  claims!: ClusterClaims;
   private members: Member[] = [];
   private readonly urls = new Map<string, string>();
   private readonly watches: Watch[] = [];

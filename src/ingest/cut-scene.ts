@@ -14,7 +14,7 @@ import type { RowSpan } from './cell-rows.js';
 import { finestGroup } from './cells.js';
 import { bandBytes, planChunks, windowBytes, windowHeights } from './chunks.js';
 import type { SceneTest } from './cloud-test.js';
-import type { IngestContext, IngestHooks } from './ingest.js';
+import type { IngestContext, IngestHooks } from './ingest-options.js';
 import { type Pass, passesOf } from './passes.js';
 import { groupGrids, type ScenePlan } from './plan.js';
 import { RowWindow } from './row-window.js';

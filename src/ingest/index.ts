@@ -3,7 +3,7 @@ export { encodeCell, encodeMask } from './encode-cell.js';
 export { notRecognised, outsideFence } from './errors.js';
 export { Fence } from './fence.js';
 export { findInputs } from './formats/index.js';
-export type { IngestOptions } from './ingest.js';
+export type { IngestOptions } from './ingest-options.js';
 export { type IngestInputs, type IngestResults, PLAN_NOTE } from './ingest-run.js';
 export { ingestProcess } from './process.js';
 export type { CellFile, CellGroup, MaskResult } from './tasks.js';

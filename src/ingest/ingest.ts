@@ -2,49 +2,14 @@
  * A scene on disk becomes tiles: find its cells, decode its rows through rolling windows, cut every cell in worker threads, and
  * commit all tiles together.
  */
-import type { GridName } from '../geocode/index.js';
 import { bytesPerSample } from '../raster/index.js';
-import type { Storage } from '../storage/index.js';
-import type { Arena } from './arena.js';
 import { finestGroup, sceneCells } from './cells.js';
 import { cloudTestOf } from './cloud-test.js';
 import { cutScene } from './cut-scene.js';
 import { noValidPixels, tileTooLarge } from './errors.js';
-import { type FileDigests, fingerprintOf } from './fingerprint.js';
+import { fingerprintOf } from './fingerprint.js';
+import type { IngestContext, IngestHooks, IngestOptions } from './ingest-options.js';
 import { groupGrids, type ScenePlan } from './plan.js';
-import type { DescribeOptions } from './scene.js';
-import type { IngestWorkers } from './workers.js';
-
-export interface IngestContext {
-  storage: Storage;
-  workers: IngestWorkers;
-  /** Holds the source rows of all scenes that are being cut. */
-  arena: Arena;
-  /** LightGBM model of s2cloudless, where the operator has one. */
-  cloudModel: string | undefined;
-  digests: FileDigests;
-}
-
-export interface IngestOptions extends DescribeOptions {
-  grid?: GridName;
-  precision?: number;
-  /** Only says which tiles there would be. */
-  dryRun?: boolean;
-  /** Tests reflectance for cloud where the product has no mask. */
-  cloudTest?: boolean;
-}
-
-export interface IngestHooks {
-  signal?: AbortSignal;
-  /** Called with the number of cells of the scene before it is cut. */
-  onCells?(total: number): void;
-  /** Called as work goes on, with the share that is done: 0 to 1. */
-  onShare?(share: number): void;
-  /** Called with the number of cells that hold data. */
-  onTiles?(tiles: number): void;
-  /** Called when all is read and nothing is committed; what it throws fails the scene. */
-  onRead?(): Promise<void>;
-}
 
 export interface SceneResult {
   id: string;

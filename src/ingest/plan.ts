@@ -14,7 +14,7 @@ import type { CollectionRecord, LogLevel, Storage } from '../storage/index.js';
 import { nameGroups, sizeName } from './band-groups.js';
 import { finestGroup } from './cells.js';
 import { middleOnEarth } from './earth.js';
-import type { IngestOptions } from './ingest.js';
+import type { IngestOptions } from './ingest-options.js';
 import type { Scene } from './scene.js';
 
 export interface ScenePlan {

@@ -3,7 +3,7 @@ import { noLayer, notTiff, severalLayers } from './errors.js';
 import { openWithGdal } from './gdal/header.js';
 import { openHdf5Container } from './hdf5/container.js';
 import { openHdf5 } from './hdf5/header.js';
-import { type FileKind, fileKind, recognise } from './recognise.js';
+import { fileKind, type RasterKind, recognise } from './recognise.js';
 import { type SourceFile, withFile } from './source-file.js';
 import { readTiffHeader } from './tiff-header.js';
 import type { RasterHeader } from './types.js';
@@ -33,9 +33,6 @@ export async function openRaster(path: string, layer?: string): Promise<RasterHe
 async function layerNames(path: string): Promise<string[]> {
   return (await openHdf5Container(path)).layers.map(({ name }) => name);
 }
-
-/** Kinds of files that hold pixels. */
-export type RasterKind = Exclude<FileKind, 'zip' | 'gzip' | 'tar'>;
 
 /** What a file is by its first bytes. Throws TW_RASTER_UNREADABLE and TW_RASTER_NOT_TIFF. */
 export function rasterKind(path: string): Promise<RasterKind> {

@@ -5,8 +5,7 @@ import { decodeBlock, isFastCodec, samplesPerBlock, type TiffHeader } from './bl
 import { corrupt, rasterUnreadable } from './errors.js';
 import { kernels } from './kernels-by-type.js';
 import { storedNodata } from './pixels.js';
-import type { ReadTarget } from './read.js';
-import type { PixelArray, RasterHeader, Window } from './types.js';
+import type { PixelArray, RasterHeader, ReadTarget, Window } from './types.js';
 
 /** Decodes a window of some bands; both lie within the image. */
 export async function readTiff(

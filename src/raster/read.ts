@@ -5,23 +5,7 @@ import { readHdf5 } from './hdf5/read.js';
 import { openRaster } from './header.js';
 import { newPixels } from './pixels.js';
 import { readTiff } from './read-tiff.js';
-import type { PixelArray, RasterHeader, Window } from './types.js';
-
-/** A window of some bands of a raster, and where it goes. */
-export interface Read {
-  header: RasterHeader;
-  bands: number[];
-  window: Window;
-  target: ReadTarget;
-}
-
-/** Where the pixels of a window go: its first pixel to `offset`, its rows `stride` pixels apart. */
-export interface ReadTarget {
-  /** One for each band that is read. */
-  arrays: PixelArray[];
-  offset: number;
-  stride: number;
-}
+import type { PixelArray, RasterHeader, Read, Window } from './types.js';
 
 /**
  * Decodes rows [rowStart, rowEnd) of some bands (from 0): row r is written to `into[i]` at (r - firstRow) * header.width.

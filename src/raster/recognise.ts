@@ -3,6 +3,9 @@
 /** Kinds of files that something here can open. */
 export type FileKind = 'tiff' | 'jp2' | 'hfa' | 'hdf4' | 'hdf5' | 'netcdf' | 'zip' | 'gzip' | 'tar';
 
+/** Kinds of files that hold pixels. */
+export type RasterKind = Exclude<FileKind, 'zip' | 'gzip' | 'tar'>;
+
 /** Bytes that are enough to tell. */
 export const SIGNATURE_BYTES = 512;
 

@@ -134,3 +134,19 @@ export type Resampling = 'nearest' | 'bilinear';
 
 /** Codes of the group `mask`. */
 export const Mask = { nodata: 0, clear: 1, cloud: 2, shadow: 3, snow: 4, notAssessed: 255 } as const;
+
+/** A window of some bands of a raster, and where it goes. */
+export interface Read {
+  header: RasterHeader;
+  bands: number[];
+  window: Window;
+  target: ReadTarget;
+}
+
+/** Where the pixels of a window go: its first pixel to `offset`, its rows `stride` pixels apart. */
+export interface ReadTarget {
+  /** One for each band that is read. */
+  arrays: PixelArray[];
+  offset: number;
+  stride: number;
+}

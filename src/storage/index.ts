@@ -8,7 +8,9 @@ export type { DiskReserve } from './disk-reserve.js';
 export { writeSynced } from './durable.js';
 export {
   asStorageError,
+  collectionBusy,
   collectionFixed,
+  sceneBusy,
   storageCorrupt,
   storageLocked,
   storeCorrupt,

@@ -2,7 +2,7 @@
 import { type Catalogue, sceneKey } from './catalogue.js';
 import type { Claim, Claims } from './claims.js';
 import type { Commit } from './commit.js';
-import { collectionFixed, noCollection, noScene, noTile, storageCorrupt } from './errors.js';
+import { collectionFixed, noCollection, noScene, noTile, sceneBusy, storageCorrupt } from './errors.js';
 import type { TileVersion } from './layout.js';
 import { tileId } from './names.js';
 import type { CollectionRecord, TileRecord } from './records.js';
@@ -102,19 +102,22 @@ async function removeScene(
   return removed.length;
 }
 
+/** Gets a tile's record, also one that another node has. */
+export type GetTile = (id: string) => Promise<TileRecord | undefined>;
+
 /**
  * A raw tile leaves its scene's record in the same batch, and the last one takes it along. The scene loses its
  * fingerprint, so that the same delivery brings the tile back. Throws TW_STORAGE_NO_TILE.
  */
-export async function deleteTile(claims: Claims, id: string): Promise<void> {
-  const { tiles, scenes } = claims.catalogue;
-  const tile = await tiles.get(id);
+export async function deleteTile(claims: Claims, id: string, get: GetTile): Promise<void> {
+  const { scenes } = claims.catalogue;
+  const tile = await get(id);
   if (!tile) throw noTile(id);
   const { collection, scene } = tile;
   const claim = tile.source === 'raw' ? claims.scene(collection, scene) : claims.shared();
   await under(claim, (held) =>
     held.commit(async (): Promise<Commit> => {
-      const current = await tiles.get(id);
+      const current = await get(id);
       if (!current) throw noTile(id);
       const key = sceneKey(collection, scene);
       const record = tile.source === 'raw' ? await scenes.get(key) : undefined;
@@ -126,32 +129,43 @@ export async function deleteTile(claims: Claims, id: string): Promise<void> {
   );
 }
 
+/** The tiles of a collection that are here, in whatever state. */
+export async function* tilesOfCollection({ tiles }: Catalogue, id: string): AsyncGenerator<TileRecord> {
+  for await (const { record } of tiles.scan({ prefix: `${id}_` }))
+    if (record?.collection === id) yield record;
+}
+
 /**
- * Scene by scene, then the derived tiles, then the collection itself: if it is cut off, what is left is sound and can be
- * deleted again. Models stay. The number of tiles that went. Throws TW_STORAGE_NO_COLLECTION.
+ * Scene by scene, then the derived tiles, which are those that `tilesLeft` gives then, then the collection itself: if it is
+ * cut off, what is left is sound and can be deleted again. Models stay. The number of tiles that went. Throws
+ * TW_STORAGE_NO_COLLECTION, TW_STORAGE_SCENE_BUSY.
  */
-export function deleteCollection(claims: Claims, id: string): Promise<number> {
+export function deleteCollection(
+  claims: Claims,
+  id: string,
+  tilesLeft: () => AsyncIterable<TileRecord>,
+): Promise<number> {
   const { catalogue } = claims;
   return under(claims.collection(id), async (claim) => {
-    const { scenes, tiles } = catalogue;
+    const { scenes } = catalogue;
     const collection = await requireCollection(catalogue, id);
     const prefix = sceneKey(id, '');
     let removed = 0;
     for await (const key of scenes.keys({ prefix }))
       removed += await removeScene(catalogue, claim, collection, key.slice(prefix.length));
     let derived: TileRecord[] = [];
-    for await (const { record } of tiles.scan({ prefix: `${id}_` })) {
-      if (record?.collection === id) derived.push(record);
+    for await (const tile of tilesLeft()) {
+      derived.push(tile);
       if (derived.length < CHUNK) continue;
       const chunk = derived;
       await claim.commit(async () => ({ removed: chunk }));
       removed += chunk.length;
       derived = [];
     }
-    await claim.commit(async () => ({
-      removed: derived,
-      edits: [{ table: 'collections', key: id, record: null }],
-    }));
+    await claim.commit(async () => {
+      for await (const key of scenes.keys({ prefix })) throw sceneBusy(id, key.slice(prefix.length));
+      return { removed: derived, edits: [{ table: 'collections', key: id, record: null }] };
+    });
     return removed + derived.length;
   });
 }

@@ -31,7 +31,9 @@ import {
   deleteCollection,
   deleteScene,
   deleteTile,
+  type GetTile,
   requireSameCells,
+  tilesOfCollection,
 } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
 import { makeScratch, removeScratch, sweepScratch, syncScratch } from './scratch.js';
@@ -175,11 +177,15 @@ export class Storage {
   }
 
   /**
-   * With its scenes and all its tiles; models stay. The number of tiles that went. Throws TW_STORAGE_NO_COLLECTION, and
-   * TW_STORAGE_SCENE_BUSY while a scene of it is being written.
+   * With its scenes and all its tiles; models stay. `tilesLeft` gives those that no scene names, where others have some of
+   * them. The number of tiles that went. Throws TW_STORAGE_NO_COLLECTION, and TW_STORAGE_SCENE_BUSY while a scene of it is being
+   * written.
    */
-  deleteCollection(id: string): Promise<number> {
-    return deleteCollection(this.claims, id);
+  deleteCollection(
+    id: string,
+    tilesLeft: () => AsyncIterable<TileRecord> = () => tilesOfCollection(this.catalogue, id),
+  ): Promise<number> {
+    return deleteCollection(this.claims, id, tilesLeft);
   }
 
   // Scenes
@@ -287,9 +293,12 @@ export class Storage {
     return join(this.dir, tileFile(tile, group));
   }
 
-  /** Throws TW_STORAGE_NO_TILE, and TW_STORAGE_SCENE_BUSY while the tile's scene is being written. */
-  deleteTile(id: string): Promise<void> {
-    return deleteTile(this.claims, id);
+  /**
+   * `get` gives its record, where another may have it. Throws TW_STORAGE_NO_TILE, and TW_STORAGE_SCENE_BUSY while the
+   * tile's scene is being written.
+   */
+  deleteTile(id: string, get: GetTile = (tile) => this.getTile(tile)): Promise<void> {
+    return deleteTile(this.claims, id, get);
   }
 
   /** Begins to write tiles made from others. The caller ends it by `close`. */

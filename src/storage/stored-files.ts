@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { storeCorrupt, storeNotFound } from './errors.js';
 import { sumOfFile } from './fetched-files.js';
 import type { ObjectStore } from './object-store/object-store.js';
-import type { Problem } from './verify.js';
+import type { Problem } from './problem.js';
 
 /** A file by its record. */
 export interface StoredFile {

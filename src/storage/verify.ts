@@ -1,4 +1,5 @@
 /** Checks a whole data folder: records against files, files against records. Streams; memory does not grow with it. */
+
 import { lstat, open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -7,6 +8,7 @@ import { sceneKey, type Table } from './catalogue.js';
 import { onDisk, storageCorrupt } from './errors.js';
 import { modelFile, modelFolder, tileFile, tileFolder } from './layout.js';
 import { modelId, tileId } from './names.js';
+import type { Problem } from './problem.js';
 import type { SceneRecord, TileRecord } from './records.js';
 import type { Position } from './row-order.js';
 import type { Storage } from './storage.js';
@@ -16,17 +18,6 @@ import { stagingPath, VERSION_DEPTH } from './version-folder.js';
 /** At most this many problems and as many orphans are listed; all are counted. */
 const LISTED = 10_000;
 const INDEX_PAGE = 1000;
-
-export interface Problem {
-  /**
-   * `missing`: a record's file, a scene's tile or the layout of tiles is not there; `size`, `checksum`: a file is not what its record says;
-   * `corrupt-record`: a record's own checksum does not fit; `no-scene`: a raw tile that no scene names; `index`: the
-   * index in memory does not say of a tile what its record says.
-   */
-  kind: 'missing' | 'size' | 'checksum' | 'corrupt-record' | 'no-scene' | 'index';
-  /** Path relative to the data folder, `<table> <key>`, or `object <name> of <table> <key>` of a shared store. */
-  what: string;
-}
 
 /** A file or folder that no record names. It takes up space and does no harm. */
 export interface Orphan {

@@ -1,12 +1,12 @@
 /** Fetches the files of a node's own tiles before somebody asks for them. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ColumnIndex } from './column-index.js';
 import { storeLost } from './errors.js';
 import { bytesOf, type FetchedFiles } from './fetched-files.js';
 import type { FileCache } from './file-cache.js';
 import { inLanes } from './in-lanes.js';
 import type { TileRecord } from './records.js';
 import type { Position } from './row-order.js';
-import type { Storage } from './storage.js';
 
 /** Files on their way at once, and bytes a second: readers and ingest come first. */
 const LANES = 2;
@@ -19,7 +19,7 @@ const POLL = 200;
 const PAUSE = 10_000;
 
 export interface WarmingOptions {
-  storage: Pick<Storage, 'index' | 'getTiles'>;
+  storage: { readonly index: ColumnIndex; getTiles(ids: string[]): Promise<TileRecord[]> };
   files: FetchedFiles;
   cache: FileCache;
   /** When it is known what is here. */

@@ -44,7 +44,10 @@ const UNLIKELY = new Set([
   'post /ingest',
   'post /processes/ingest/execution',
   'post /jobs/{id}/retry',
+  // A node that is alone has no cluster.
   'post /cluster/nodes/{id}/drain',
+  'post /cluster/nodes/{id}/join',
+  'post /cluster/rebalance',
 ]);
 
 let folder: string;

@@ -39,6 +39,13 @@ async function ingest(server: Server, path: string, datetime: string): Promise<n
   return (JSON.parse(stdout) as { tiles: number }).tiles;
 }
 
+const remove = ({ url }: Server, path: string) => fetch(url + path, { method: 'DELETE' });
+
+/** A read that sees what was done by the request with this answer. */
+const at = ({ headers }: Response) => ({
+  headers: { 'tilewright-seq': headers.get('tilewright-seq')! },
+});
+
 test('any node takes scenes and answers for all; one that dies is missed by nobody', {
   skip: noEtcd,
 }, async (t) => {
@@ -87,6 +94,27 @@ test('any node takes scenes and answers for all; one that dies is missed by nobo
   const { code, stdout } = await tilewright('node', 'locate', 'u2ed', '--server', a.url, '--format', 'json');
   assert.equal(code, 0);
   assert.equal((JSON.parse(stdout) as { owners: unknown[] }).owners.length, 2);
+
+  const geocode = first.ids[0]!.slice(first.ids[0]!.lastIndexOf('_g') + 2);
+  const split = await tilewright('split', '--geocode', geocode, '--precision', '7', '--server', c.url);
+  assert.equal(split.code, 0, split.stderr);
+  for (const [i, server] of [a, again, c].entries()) {
+    // One of each node owns it not.
+    const answer = await remove(server, `/collections/made-up/items/${first.ids[i + 1]}`);
+    assert.equal(answer.status, 204);
+    for (const { url } of [a, again, c])
+      assert.equal(
+        (await fetch(`${url}/collections/made-up/items/${first.ids[i + 1]}`, at(answer))).status,
+        404,
+      );
+  }
+  const answer = await remove(again, '/collections/made-up');
+  assert.equal(answer.status, 204);
+  for (const { url } of [a, again, c]) {
+    const left = (await (await fetch(`${url}/search`, at(answer))).json()) as Page;
+    assert.equal(left.numberMatched, 0);
+  }
+
   for (const server of [a, again, c]) {
     const closed = once(server.process, 'close');
     server.process.kill('SIGTERM');

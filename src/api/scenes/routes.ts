@@ -1,6 +1,7 @@
 /** What was ingested: scenes listed; tiles, scenes and collections deleted. */
 import type { FastifyInstance } from 'fastify';
-import { type SceneRecord, toArray } from '../../storage/index.js';
+import { type Filter, searchOf, type TileFinder, unanswered } from '../../query/index.js';
+import { type SceneRecord, type TileRecord, toArray } from '../../storage/index.js';
 import { badPage, notFound } from '../errors.js';
 import { limitOf, nextPage, type Paging, paging } from '../paging.js';
 import { answers, empty } from '../schemas/answers.js';
@@ -32,7 +33,7 @@ export async function sceneRoutes(
   server: FastifyInstance,
   { services }: { services: Services },
 ): Promise<void> {
-  const { storage } = services;
+  const { storage, finder, cluster } = services;
   const describe = (text: string) => ({ schema: { summary: text, tags: ['scenes'] } });
   const write = (text: string) => ({
     schema: { ...describe(text).schema, response: { 204: DELETED } },
@@ -91,9 +92,9 @@ export async function sceneRoutes(
     write('Deletes a tile'),
     async (request, reply) => {
       const { id, itemId } = request.params;
-      if ((await storage.getTile(itemId))?.collection !== id)
-        throw notFound(`item ${itemId} in collection ${id}`);
-      await storage.deleteTile(itemId);
+      const get = (tile: string) => (cluster ? finder.get(tile) : storage.getTile(tile));
+      if ((await get(itemId))?.collection !== id) throw notFound(`item ${itemId} in collection ${id}`);
+      await storage.deleteTile(itemId, get);
       return reply.code(204).header(DELETED_TILES, 1).send();
     },
   );
@@ -111,8 +112,25 @@ export async function sceneRoutes(
     '/collections/:id',
     write('Deletes a collection with its scenes and tiles; models stay'),
     async (request, reply) => {
-      const tiles = await storage.deleteCollection(request.params.id);
+      const { id } = request.params;
+      const tilesLeft = cluster ? () => tilesOfCollection(finder, id) : undefined;
+      const tiles = await storage.deleteCollection(id, tilesLeft);
       return reply.code(204).header(DELETED_TILES, tiles).send();
     },
   );
 }
+
+/** Those of all nodes. Throws TW_QUERY_UNANSWERED. */
+async function* tilesOfCollection(finder: TileFinder, id: string): AsyncGenerator<TileRecord> {
+  const filter: Filter = { op: '=', property: 'collection', value: id };
+  let token: string | undefined;
+  do {
+    const page = await finder.find(searchOf(filter, { limit: PAGE, token }));
+    if (page.unanswered) throw unanswered(page.unanswered.length);
+    yield* page.tiles;
+    token = page.next;
+  } while (token !== undefined);
+}
+
+/** Tiles that other nodes send at once. */
+const PAGE = 1000;

@@ -66,7 +66,11 @@ export class EtcdClient {
   private current = 0;
 
   /** `urls` like `http://user:password@host:2379`; the first one that has a user tells it for all. TW_DHT_BAD_ETCD_URL. */
-  constructor(urls: string[]) {
+  constructor(
+    urls: string[],
+    /** How long a server has to answer, ms. */
+    private readonly attempt = ATTEMPT_TIMEOUT,
+  ) {
     const parsed = urls.map(parseUrl);
     const withUser = parsed.find(({ username }) => username !== '');
     this.user = withUser && {
@@ -87,7 +91,7 @@ export class EtcdClient {
     for (let tries = 0; ; tries++) {
       const server = this.current;
       const left = Math.ceil(deadline - performance.now());
-      const timeout = Math.min(ATTEMPT_TIMEOUT, Math.max(left, SHORTEST_ATTEMPT));
+      const timeout = Math.min(this.attempt, Math.max(left, SHORTEST_ATTEMPT));
       try {
         const response = await this.fetch(server, path, body, AbortSignal.timeout(timeout));
         return (await response.json()) as T;

@@ -36,9 +36,9 @@ export class EtcdStore implements CoordinationStore {
   private readonly root: string;
   private readonly watches = new Set<EtcdWatch>();
 
-  /** `urls` of its servers, `http://host:2379` or with a user and password. Nothing is sent yet. */
-  constructor(urls: string[], cluster: string) {
-    this.client = new EtcdClient(urls);
+  /** `urls` of its servers, `http://host:2379` or with a user and password; each has `attempt` ms to answer. Nothing is sent yet. */
+  constructor(urls: string[], cluster: string, attempt?: number) {
+    this.client = new EtcdClient(urls, attempt);
     this.root = `/tilewright/${cluster}/`;
   }
 

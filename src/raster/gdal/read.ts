@@ -2,8 +2,7 @@
 import { gdalFailed } from '../errors.js';
 import { kernels } from '../kernels-by-type.js';
 import { bytesPerSample, pixelsOf } from '../pixels.js';
-import type { Read } from '../read.js';
-import type { GdalBlocks, RasterHeader, Window } from '../types.js';
+import type { GdalBlocks, RasterHeader, Read, Window } from '../types.js';
 import { formatOfDriver } from './drivers.js';
 import { gdalOutput } from './process.js';
 import { type StreamedImage, TiffStream } from './tiff-stream.js';

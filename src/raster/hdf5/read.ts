@@ -1,8 +1,7 @@
 /** Reads pixels of a dataset by hyperslabs. */
 import { corrupt } from '../errors.js';
 import { bytesPerSample } from '../pixels.js';
-import type { ReadTarget } from '../read.js';
-import type { Hdf5Blocks, PixelArray, RasterHeader, Window } from '../types.js';
+import type { Hdf5Blocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
 import { type Hdf5File, withHdf5 } from './file.js';
 
 export interface Hdf5Header extends RasterHeader {
