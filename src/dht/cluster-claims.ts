@@ -11,10 +11,10 @@ import {
   type Claims,
   type Commit,
   collectionBusy,
-  collectionFixed,
   inLanes,
   type ObjectStore,
   type RecordEdit,
+  requireSameCells,
   type Storage,
   sceneBusy,
 } from '../storage/index.js';
@@ -259,8 +259,7 @@ export class ClusterClaims implements Claims {
       const fixed = await fixCollection(coordination, id, wanted);
       return fixed.fixed['fence'] === fence ? fixed : 'changed';
     }
-    if (known.fixed.grid !== grid || known.fixed.precision !== precision)
-      throw collectionFixed(id, cellsOf(known.fixed), cellsOf(record));
+    requireSameCells({ id, ...known.fixed }, record);
     const { changed, current } = await changeCollection(coordination, known, wanted);
     return changed ? current : 'changed';
   }
@@ -268,9 +267,6 @@ export class ClusterClaims implements Claims {
 
 /** The claim on all of a collection. */
 const wholeCollection = (collection: string) => `collection/${collection}`;
-
-const cellsOf = ({ grid, precision }: { grid: string; precision: number }) =>
-  `${grid} cells of precision ${precision}`;
 
 const isEmpty = ({ removed = [], added = [], edits = [] }: Commit) =>
   removed.length + added.length + edits.length === 0;

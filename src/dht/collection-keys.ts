@@ -1,6 +1,6 @@
 import { compareAndSet } from './coordination/compare-and-set.js';
 import { documentOf } from './coordination/documents.js';
-import { type CoordinationStore, type KeyValue, only, withPrefix } from './coordination/store.js';
+import { type CoordinationStore, type KeyValue, only } from './coordination/store.js';
 
 /** What the first ingest of a collection fixes for all nodes. */
 export interface FixedCollection {
@@ -58,11 +58,6 @@ export async function readCollection(
   const { gets } = await store.read([{ key: collectionKeyOf(id) }]);
   const kv = only(gets[0]!);
   return kv && decode(kv);
-}
-
-export async function listCollections(store: CoordinationStore): Promise<CollectionKey[]> {
-  const { gets } = await store.read([withPrefix(PREFIX)]);
-  return gets[0]!.kvs.map(decode);
 }
 
 function decode(kv: KeyValue): CollectionKey {

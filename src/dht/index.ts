@@ -16,7 +16,6 @@ export { ClusterOwners, OWNERS_PATH, type OwnerRequest } from './cluster-owners.
 export {
   changeCollection,
   fixCollection,
-  listCollections,
   readCollection,
   unfixCollection,
 } from './collection-keys.js';

@@ -36,6 +36,7 @@ export { openObjectStore } from './object-store/open.js';
 export * from './records.js';
 export { relativePaths } from './relative-paths.js';
 export { comparePlaces, type Position, type RowOrder, type SortColumn, type SortValue } from './row-order.js';
+export { requireSameCells } from './scene-tiles.js';
 export { SceneWrite } from './scene-write.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';
 export { layoutOf, type TileLayout } from './tile-layouts.js';

@@ -25,12 +25,15 @@ async function under<T>(claim: Promise<Claim>, work: (claim: Claim) => Promise<T
   }
 }
 
+/** What a grid and a precision make. */
+interface Cells {
+  grid: string;
+  precision: number;
+}
+
 /** `fixed`, where it has the grid and the precision that are wanted. Throws TW_STORAGE_COLLECTION_FIXED. */
-export function requireSameCells(
-  fixed: CollectionRecord,
-  wanted: Pick<CollectionRecord, 'grid' | 'precision'>,
-): CollectionRecord {
-  const name = ({ grid, precision }: typeof wanted) => `${grid} cells of precision ${precision}`;
+export function requireSameCells<T extends Cells & { id: string }>(fixed: T, wanted: Cells): T {
+  const name = ({ grid, precision }: Cells) => `${grid} cells of precision ${precision}`;
   if (name(fixed) !== name(wanted)) throw collectionFixed(fixed.id, name(fixed), name(wanted));
   return fixed;
 }

@@ -5,7 +5,6 @@ import {
   documentDamaged,
   enterCluster,
   fixCollection,
-  listCollections,
   otherCluster,
   readCollection,
   readPlacement,
@@ -51,10 +50,7 @@ export function documentContract(open: OpenStore): void {
     const key = (await readCollection(store, 'naip'))!;
     for (const one of keys) assert.deepEqual(one, key);
     await fixCollection(store, 'other', wanted[0]!);
-    assert.deepEqual(
-      (await listCollections(store)).map(({ id }) => id),
-      ['naip', 'other'],
-    );
+    assert.equal((await readCollection(store, 'other'))!.id, 'other');
 
     const fixed = { ...key.fixed, groups: ['1m'] };
     const { changed, current } = await changeCollection(store, key, fixed);
