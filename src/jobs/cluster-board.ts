@@ -48,10 +48,6 @@ export class ClusterBoard implements JobBoard {
     this.isClosing = true;
   }
 
-  find(request: RequestKey): Promise<string | undefined> {
-    return this.options.documents.requested(request);
-  }
-
   async accept(job: JobRecord, request?: RequestKey): Promise<string | undefined> {
     const { id } = job;
     const { documents, objects } = this.options;

@@ -80,7 +80,7 @@ export class ClusterJobs implements JobsView {
   }
 
   async startOnce(process: Process, inputs: unknown, options: StartOptions & { request: RequestKey }) {
-    const known = await this.board.find(options.request);
+    const known = await this.documents.requested(options.request);
     if (known !== undefined) return { job: await this.get(known), repeated: true };
     const started = await this.jobs.startNew(process, inputs, options);
     return started.repeated ? { job: await this.get(started.job.id), repeated: true } : started;

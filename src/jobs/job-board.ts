@@ -4,8 +4,6 @@ import type { RequestKey } from './started-requests.js';
 
 /** Where a node that is one of many tells the others of its jobs, and has them share in the work. */
 export interface JobBoard {
-  /** The job that a request has started before, on any node. Throws TW_JOB_KEY_REUSED. */
-  find(request: RequestKey): Promise<string | undefined>;
   /** Tells of a new job; or gives the one that the same request has started meanwhile, and then tells of none. Throws TW_JOB_KEY_REUSED. */
   accept(job: JobRecord, request?: RequestKey): Promise<string | undefined>;
   /** Tells of a state that is on disk here. Throws TW_JOB_TAKEN_OVER where the job is another node's by now. */

@@ -196,7 +196,7 @@ export class Jobs implements JobsView {
     inputs: unknown,
     options: StartOptions & { request: RequestKey },
   ): Promise<{ job: JobRecord; repeated: boolean }> {
-    const known = await (this.board ?? this.requests).find(options.request);
+    const known = this.requests.find(options.request);
     if (known === undefined) return this.startNew(process, inputs, options);
     await this.live.get(known)?.written;
     return { job: await this.get(known), repeated: true };

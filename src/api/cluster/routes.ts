@@ -1,31 +1,12 @@
-/** The cluster: its nodes and who owns what, and the messages of other nodes. */
-import { crc32 } from 'node:zlib';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import {
-  CHECKSUM,
-  GREETING_PATH,
-  holdingOf,
-  locate,
-  MESSAGE_TYPE,
-  type Moves,
-  OWNERS_PATH,
-  type OwnerRequest,
-  type OwnerState,
-  type Placement,
-  SLOTS,
-  SURVEY_PATH,
-  sharesOf,
-  verifySignature,
-} from '../../dht/index.js';
+/** The cluster: its nodes and who owns what. */
+import type { FastifyInstance } from 'fastify';
+import { locate, type Moves, type Placement, SLOTS } from '../../dht/index.js';
 import type { GridName } from '../../geocode/index.js';
 import { badRequest, notFound } from '../errors.js';
 import { answers } from '../schemas/answers.js';
-import type { ClusterService, Services } from '../services.js';
-import { sendToNode } from './reply.js';
-import { workRoutes } from './work-routes.js';
-
-/** Messages between nodes hold filters, which are small. */
-const MESSAGE_LIMIT = 4 * 2 ** 20;
+import type { Services } from '../services.js';
+import { messageRoutes } from './message-routes.js';
+import { nodesOf } from './nodes.js';
 
 export async function clusterRoutes(
   server: FastifyInstance,
@@ -110,75 +91,5 @@ export async function clusterRoutes(
     },
   );
 
-  if (service) await server.register((scope) => messages(scope, service));
-}
-
-/** Those that have slots and those that run, by id. Who does not answer soon is listed without what it alone knows. */
-async function nodesOf({ cluster }: ClusterService) {
-  const { placement, nodes } = cluster;
-  const { bytes, applied } = await cluster.survey();
-  const head = Math.max(0, ...applied.values());
-  const shares = sharesOf(placement);
-  const held = new Map<string, { bytes: number; states: Record<OwnerState, number> }>();
-  const heldBy = (node: string) => {
-    const known = held.get(node) ?? { bytes: 0, states: { initializing: 0, available: 0, leaving: 0 } };
-    held.set(node, known);
-    return known;
-  };
-  placement.slots.forEach((owners, slot) => {
-    for (const { node, state } of owners) {
-      const one = heldBy(node);
-      one.states[state]++;
-      one.bytes += bytes[slot]!;
-    }
-  });
-  const ids = new Set([...placement.nodes, ...nodes].map(({ id }) => id));
-  return [...ids].sort().map((id) => {
-    const member = nodes.find((node) => node.id === id);
-    const { states, bytes } = heldBy(id);
-    const own = applied.get(id);
-    return {
-      id,
-      ...(member && {
-        url: member.url,
-        zone: member.zone,
-        weight: member.weight,
-        software: member.software,
-      }),
-      slots: states.initializing + states.available + states.leaving,
-      states,
-      bytes,
-      share: shares.get(id) ?? 0,
-      ...(own !== undefined && { lag: head - own }),
-      running: member !== undefined,
-      draining: placement.nodes.find((node) => node.id === id)?.draining ?? false,
-    };
-  });
-}
-
-/** What other nodes send. Each message is signed, and has a checksum. */
-async function messages(
-  server: FastifyInstance,
-  { cluster, owners, secret, shares }: ClusterService,
-): Promise<void> {
-  server.removeAllContentTypeParsers();
-  server.addContentTypeParser(
-    MESSAGE_TYPE,
-    { parseAs: 'buffer', bodyLimit: MESSAGE_LIMIT },
-    async ({ method, url: path, headers }: FastifyRequest, body: Buffer) => {
-      verifySignature(secret, { method, path, body }, headers.authorization);
-      if (headers[CHECKSUM] !== String(crc32(body))) throw badRequest('the message is damaged');
-      return JSON.parse(body.toString()) as unknown;
-    },
-  );
-  const internal = { config: { internal: true }, schema: { hide: true } };
-  // A node that starts asks whether its messages are taken.
-  server.post(GREETING_PATH, internal, async (_request, reply) => sendToNode(reply, {}));
-  server.post<{ Body: OwnerRequest }>(OWNERS_PATH, internal, async ({ body }, reply) =>
-    sendToNode(reply, await owners.reply(body)),
-  );
-  server.post(SURVEY_PATH, internal, async (_request, reply) =>
-    sendToNode(reply, await holdingOf(cluster.replica)),
-  );
-  await workRoutes(server, { shares });
+  if (service) await server.register((scope) => messageRoutes(scope, service));
 }

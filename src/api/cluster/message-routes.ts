@@ -1,0 +1,46 @@
+/** What other nodes send. Each message is signed, and has a checksum. */
+import { crc32 } from 'node:zlib';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import {
+  CHECKSUM,
+  GREETING_PATH,
+  holdingOf,
+  MESSAGE_TYPE,
+  OWNERS_PATH,
+  type OwnerRequest,
+  SURVEY_PATH,
+  verifySignature,
+} from '../../dht/index.js';
+import { badRequest } from '../errors.js';
+import type { ClusterService } from '../services.js';
+import { sendToNode } from './reply.js';
+import { workRoutes } from './work-routes.js';
+
+/** They hold filters, which are small. */
+const MESSAGE_LIMIT = 4 * 2 ** 20;
+
+export async function messageRoutes(
+  server: FastifyInstance,
+  { cluster, owners, secret, shares }: ClusterService,
+): Promise<void> {
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser(
+    MESSAGE_TYPE,
+    { parseAs: 'buffer', bodyLimit: MESSAGE_LIMIT },
+    async ({ method, url: path, headers }: FastifyRequest, body: Buffer) => {
+      verifySignature(secret, { method, path, body }, headers.authorization);
+      if (headers[CHECKSUM] !== String(crc32(body))) throw badRequest('the message is damaged');
+      return JSON.parse(body.toString()) as unknown;
+    },
+  );
+  const internal = { config: { internal: true }, schema: { hide: true } };
+  // A node that starts asks whether its messages are taken.
+  server.post(GREETING_PATH, internal, async (_request, reply) => sendToNode(reply, {}));
+  server.post<{ Body: OwnerRequest }>(OWNERS_PATH, internal, async ({ body }, reply) =>
+    sendToNode(reply, await owners.reply(body)),
+  );
+  server.post(SURVEY_PATH, internal, async (_request, reply) =>
+    sendToNode(reply, await holdingOf(cluster.replica)),
+  );
+  await workRoutes(server, { shares });
+}
