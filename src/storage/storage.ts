@@ -10,8 +10,7 @@ import { DataFolder } from './data-folder.js';
 import { DerivedWrite } from './derived-write.js';
 import { DiskReserve } from './disk-reserve.js';
 import { DurableIndex, type IndexLoad } from './durable-index.js';
-import { FetchedFiles } from './fetched-files.js';
-import { type CacheFigures, FileCache } from './file-cache.js';
+import type { CacheFigures } from './file-cache.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from './layout.js';
 import { type NewModel, writeModel } from './model-write.js';
 import { checkedName, tileId } from './names.js';
@@ -37,8 +36,8 @@ import {
 } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
 import { makeScratch, removeScratch, sweepScratch, syncScratch } from './scratch.js';
+import { SharedFiles } from './shared-files.js';
 import { Sweeper } from './sweeper.js';
-import { Warming } from './warming.js';
 
 /** How long the files of a replaced version stay for those who have found them in a search, ms. */
 const SWEEP_DELAY = 10 * 60_000;
@@ -66,17 +65,6 @@ export interface StorageOptions {
   snapshotAfter?: number;
   /** Bytes that files of tiles may take which are in a shared store as well; all but the reserve by default. */
   cache?: number;
-}
-
-/** What a node has of a shared store. */
-interface SharedFiles {
-  objects: ObjectStore;
-  cache: FileCache;
-  fetched: FetchedFiles;
-  warming: Warming;
-  /** The names of what lay there at start. */
-  loaded: Promise<void>;
-  onFailure: (error: unknown) => void;
 }
 
 /** One open data folder. All changes go through `Commits`, which holds the invariants. */
@@ -337,13 +325,7 @@ export class Storage {
    */
   enterCluster(claims: Claims, objects: ObjectStore, onFailure: (error: unknown) => void = () => {}): void {
     this.claims = claims;
-    const { dir, catalogue, reserve } = this;
-    const cache = new FileCache(dir, catalogue, (id) => this.index.has(id), this.options.cache);
-    const fetched = new FetchedFiles(dir, objects, cache, reserve);
-    reserve.relief = (bytes) => cache.shrink(bytes);
-    const loaded = cache.load().catch(onFailure);
-    const warming = new Warming({ storage: this, files: fetched, cache, begin: loaded, onFailure });
-    this.shared = { objects, cache, fetched, warming, loaded, onFailure };
+    this.shared = new SharedFiles(this, objects, this.options.cache, onFailure);
   }
 
   /**
@@ -367,9 +349,7 @@ export class Storage {
 
   /** Folders of tiles that are committed, and in the shared store: they may go when room is needed. */
   async keepInCache(folders: string[]): Promise<void> {
-    const { shared } = this;
-    // They are durable already, so that nobody has to hear of it here.
-    await shared?.cache.add(folders.filter((folder) => folder.startsWith('tiles/'))).catch(shared.onFailure);
+    await this.shared?.keep(folders);
   }
 
   /** Where the files of tiles are kept; undefined where that is the data folder. */
@@ -453,9 +433,7 @@ export class Storage {
   /** Waits for changes under way. Scene writes that are open are undone at the next open. */
   async close(): Promise<void> {
     try {
-      await this.shared?.cache.close();
-      await this.shared?.warming.close();
-      await this.shared?.loaded;
+      await this.shared?.close();
       await this.commits.inTurn(() => this.sweeper.stop());
       await this.durableIndex.close();
     } finally {

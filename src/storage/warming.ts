@@ -18,8 +18,14 @@ const POLL = 200;
 /** After an error of the store, ms. */
 const PAUSE = 10_000;
 
+/** The tiles of the node. */
+export interface TilesToWarm {
+  readonly index: ColumnIndex;
+  getTiles(ids: string[]): Promise<TileRecord[]>;
+}
+
 export interface WarmingOptions {
-  storage: { readonly index: ColumnIndex; getTiles(ids: string[]): Promise<TileRecord[]> };
+  storage: TilesToWarm;
   files: FetchedFiles;
   cache: FileCache;
   /** When it is known what is here. */
