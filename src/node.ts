@@ -51,7 +51,7 @@ export interface NodeConfig {
   /** Structured request log on stderr. */
   log?: boolean;
   /** Where the node is one of a cluster, or keeps its tiles in a shared store. */
-  cluster?: Omit<ClusterConfig, 'software' | 'onFailure'>;
+  cluster?: Omit<ClusterConfig, 'software' | 'onNews' | 'onFailure'>;
   /** Takes up the jobs that an earlier process has left, and leaves its own to the next; servers do. */
   resume?: boolean;
 }
@@ -77,7 +77,8 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data, { reserve, cache });
   if (!config.cluster) await requireAlone(storage);
-  const cluster = config.cluster && (await joinCluster(storage, config.cluster));
+  const journal = new Journal();
+  const cluster = config.cluster && (await joinCluster(storage, config.cluster, journal));
   const owners = cluster?.owners ?? localOwners(storage.index);
   const finder = new TileFinder(storage, owners);
   const workers = new IngestWorkers(cores, memory);
@@ -100,7 +101,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       cluster,
       ...(resume !== undefined && { resume }),
       ...(config.cluster?.grace !== undefined && { grace: config.cluster.grace }),
-      onFailure: warn,
+      onFailure: journal.failure,
     }));
   const jobs = together ?? (await Jobs.open(storage, processes, { resume }));
   const { id } = storage.folder.node;
@@ -120,6 +121,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     },
     { token, readToken, rateLimit, ownerSecret, log, ...(cluster && { secret: cluster.secret }) },
   );
+  if (log) journal.open(server.log);
   return {
     id,
     storage,
@@ -151,9 +153,26 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   };
 }
 
-/** Of what goes wrong in the background, and is tried again. */
-function warn(error: unknown): void {
-  process.emitWarning(`cluster: ${messageOf(error)}`);
+/** What a node says of its cluster. Until there is a log, lines of it wait, and what goes wrong is a warning of the process. */
+class Journal {
+  private log: Pick<FastifyInstance['log'], 'info' | 'warn'> | undefined;
+  private readonly waiting: string[] = [];
+
+  readonly news = (text: string): void => {
+    if (this.log) this.log.info(text);
+    else this.waiting.push(text);
+  };
+
+  /** Of what goes wrong in the background, and is tried again. */
+  readonly failure = (error: unknown): void => {
+    if (this.log) this.log.warn({ err: error }, 'cluster');
+    else process.emitWarning(`cluster: ${messageOf(error)}`);
+  };
+
+  open(log: Pick<FastifyInstance['log'], 'info' | 'warn'>): void {
+    this.log = log;
+    for (const text of this.waiting.splice(0)) log.info(text);
+  }
 }
 
 /** Throws TW_DHT_FOLDER_OF_CLUSTER. */
@@ -166,10 +185,11 @@ async function requireAlone(storage: Storage): Promise<void> {
 
 async function joinCluster(
   storage: Storage,
-  config: Omit<ClusterConfig, 'software' | 'onFailure'>,
+  config: Omit<ClusterConfig, 'software' | 'onNews' | 'onFailure'>,
+  { news: onNews, failure: onFailure }: Journal,
 ): Promise<OpenCluster> {
   try {
-    return await openCluster(storage, { ...config, software: version, onFailure: warn });
+    return await openCluster(storage, { ...config, software: version, onNews, onFailure });
   } catch (error) {
     await storage.close();
     throw error;

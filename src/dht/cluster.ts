@@ -11,13 +11,13 @@ import type { Histogram } from './histogram.js';
 import { listMembers, type Member, type MembersChange, Membership, watchMembers } from './membership.js';
 import { type Moves, movesBetween } from './moves.js';
 import type { Peer, Peers } from './peers.js';
-import { emptyPlacement, type Placement, slotsOfNode } from './placement.js';
+import { emptyPlacement, type OwnerState, type Placement, slotsOfNode } from './placement.js';
 import { watchPlacement } from './placement-store.js';
 import { Reconciler } from './reconciler.js';
 import { Replica } from './replica.js';
 import { readRestored } from './restore.js';
 import { SharedPlacement } from './shared-placement.js';
-import { type PrefixLengths, slotOfCell } from './slots.js';
+import { type PrefixLengths, SLOTS, slotOfCell } from './slots.js';
 import { identityOf, requireWholeLog } from './store-identity.js';
 import { type Survey, Surveyor } from './survey.js';
 import type { SweepContext, SweepReport } from './sweep.js';
@@ -41,6 +41,8 @@ export interface ClusterOptions {
   linger?: number;
   /** A checkpoint is written after so many commits. */
   checkpointAfter?: number;
+  /** Is told what happens, in words for an operator. */
+  onNews?: ((text: string) => void) | undefined;
   /** Is told of what goes wrong in the background; all of it is tried again. */
   onFailure: (error: unknown) => void;
 }
@@ -50,6 +52,7 @@ export class Cluster {
   private membership!: Membership;
   claims!: ClusterClaims;
   private members: Member[] = [];
+  private toldSlots = '';
   private readonly urls = new Map<string, string>();
   private readonly watches: Watch[] = [];
   private readonly closing = new AbortController();
@@ -75,7 +78,10 @@ export class Cluster {
       coordination,
       empty: emptyPlacement(prefixLengths, owners),
       bytes: async () => (await this.survey(SURVEY)).bytes,
-      onChange: () => this.reconciler.look(),
+      onChange: () => {
+        this.reconciler.look();
+        this.tellSlots();
+      },
       signal,
     });
     const placement = this.shared;
@@ -164,6 +170,11 @@ export class Cluster {
     return this.claims.commitTimes;
   }
 
+  /** Ends the claims of a node that is lost: what it was writing can be written by others at once, and by it no more. */
+  async endClaimsOf(node: string): Promise<void> {
+    await endClaimsOf(this.options.coordination, isHolder(node));
+  }
+
   /** A node gives its slots to others and gets none. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE. */
   async drain(node: string): Promise<void> {
     await this.shared.changeByBytes((placement, bytes) => draining(placement, node, bytes));
@@ -241,9 +252,24 @@ export class Cluster {
   }
 
   private meet({ members }: MembersChange): void {
+    const { onNews = () => {} } = this.options;
+    const left = this.members.filter(({ id }) => !members.some((member) => member.id === id));
+    const came = members.filter(({ id }) => !this.members.some((member) => member.id === id));
+    for (const { id, url } of left) onNews(`node ${id} at ${url} is away`);
+    for (const { id, url } of came) onNews(`node ${id} at ${url} is here`);
     this.members = members;
     for (const { id, url } of members) this.urls.set(id, url);
     this.reconciler.meet(members);
+  }
+
+  /** Says how many slots the node owns, where that has changed. */
+  private tellSlots(): void {
+    const count = (state: OwnerState) => slotsOfNode(this.placement, this.self, state).length;
+    const loading = count('initializing');
+    const owned = loading + count('available') + count('leaving');
+    const text = `this node owns ${owned} of ${SLOTS} slots${loading > 0 ? `, and loads ${loading} of them` : ''}`;
+    if (text !== this.toldSlots) this.options.onNews?.(text);
+    this.toldSlots = text;
   }
 }
 

@@ -29,6 +29,7 @@ export interface ClusterConfig {
   /** How long a node is away before others take its place, ms. */
   grace?: number;
   software: string;
+  onNews?(text: string): void;
   onFailure(error: unknown): void;
 }
 
@@ -48,7 +49,19 @@ const FORMAT = 1;
 const ALONE = 1;
 
 export async function openCluster(storage: Storage, config: ClusterConfig): Promise<OpenCluster> {
-  const { store, etcd, name, advertise: url, zone, weight, secret, grace, software, onFailure } = config;
+  const {
+    store,
+    etcd,
+    name,
+    advertise: url,
+    zone,
+    weight,
+    secret,
+    grace,
+    software,
+    onNews,
+    onFailure,
+  } = config;
   const objects = await openObjectStore(store);
   const isAlone = etcd.length === 0;
   const coordination = isAlone
@@ -74,6 +87,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       peers,
       owners,
       ...(grace !== undefined && { grace }),
+      onNews,
       onFailure,
     });
     const close = async () => {

@@ -106,7 +106,11 @@ export class LostJobs {
         ? 'once more, because the node was stopped'
         : `once more, on another node, because node ${home} is away`;
     board.accepting.add(job.id);
-    if (await board.takeOver(next, stored)) await jobs.takeOver(process, next, remark);
+    if (await board.takeOver(next, stored)) {
+      // Else what the lost node was writing would be busy until its leases end.
+      if (home !== cluster.self) await cluster.endClaimsOf(home);
+      await jobs.takeOver(process, next, remark);
+    }
     board.accepting.delete(job.id);
   }
 

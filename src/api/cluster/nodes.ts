@@ -23,23 +23,24 @@ export async function nodesOf({ cluster }: ClusterService) {
   const ids = new Set([...placement.nodes, ...nodes].map(({ id }) => id));
   return [...ids].sort().map((id) => {
     const member = nodes.find((node) => node.id === id);
+    const placed = placement.nodes.find((node) => node.id === id);
+    const { url } = cluster.peer(id) ?? {};
+    const { zone, weight } = member ?? placed!;
     const { states, bytes } = heldBy(id);
     const own = applied.get(id);
     return {
       id,
-      ...(member && {
-        url: member.url,
-        zone: member.zone,
-        weight: member.weight,
-        software: member.software,
-      }),
+      ...(url !== undefined && { url }),
+      zone,
+      weight,
+      ...(member && { software: member.software }),
       slots: states.initializing + states.available + states.leaving,
       states,
       bytes,
       share: shares.get(id) ?? 0,
       ...(own !== undefined && { lag: head - own }),
       running: member !== undefined,
-      draining: placement.nodes.find((node) => node.id === id)?.draining ?? false,
+      draining: placed?.draining ?? false,
     };
   });
 }

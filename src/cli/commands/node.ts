@@ -32,7 +32,7 @@ export function nodeCommand(): Command {
           'slots',
           'loading/leaving',
           'bytes',
-          'share',
+          'target',
           'lag',
           'state',
         ];

@@ -78,7 +78,7 @@ export class FolderStore implements ObjectStore {
       const sum = await writeTemporary(temporary, content, signal);
       requireSum(sum.crc32, crc32, name, this.url);
       signal?.throwIfAborted();
-      await publish(temporary, path);
+      await publish(temporary, path, this.root);
       await this.folders.sync(this.foldersAbove(path));
       return sum;
     } catch (error) {
@@ -263,11 +263,27 @@ async function writeTemporary(path: string, content: Content, signal?: AbortSign
   }
 }
 
+/** Makes a folder and those above it, but not `root`: where a mount is away, nothing is put into its place. */
+async function makeFolder(path: string, root: string): Promise<void> {
+  const make = () =>
+    mkdir(path).catch((error) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  try {
+    await make();
+  } catch (error) {
+    const above = dirname(path);
+    if (!isAbsent(error) || above === root || path === root) throw error;
+    await makeFolder(above, root);
+    await make();
+  }
+}
+
 /** Gives a file its name, and makes the folders above it where they are missing. */
-async function publish(temporary: string, path: string): Promise<void> {
+async function publish(temporary: string, path: string, root: string): Promise<void> {
   for (let attempt = 1; ; attempt++)
     try {
-      await mkdir(dirname(path), { recursive: true });
+      await makeFolder(dirname(path), root);
       return await rename(temporary, path);
     } catch (error) {
       if (!isAbsent(error) || attempt === PUBLISH_ATTEMPTS) throw error;

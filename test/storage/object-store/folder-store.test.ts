@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, mkdir, readdir, rename, truncate, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { crc32 } from 'node:zlib';
 import { type ObjectStore, openObjectStore } from '../../../src/storage/index.js';
@@ -88,6 +89,24 @@ test('a mount that has gone is not an empty store', async (t) => {
   await assert.rejects(store.put('tiles/b', bytesOf(1000, 2)), away);
   assert.deepEqual(await readdir(disk), []);
   execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', disk]);
+});
+
+test('a folder that goes while an object is written is not made again', async (t) => {
+  const folder = join(await tempFolder(t), 'mount');
+  await mkdir(folder);
+  const store = await openAt(`${folder}/`);
+  const file = join(dirname(folder), 'large');
+  await writeFile(file, '');
+  await truncate(file, 200e6);
+  const put = store.put('tiles/a/b/c', { file });
+  const refused = assert.rejects(put, { code: 'TW_STORE_UNAVAILABLE' });
+  while ((await readdir(join(folder, '.tmp'))).length === 0) await setImmediate();
+  await rename(folder, `${folder}-away`);
+  await refused;
+  await assert.rejects(access(folder), { code: 'ENOENT' });
+  await rename(`${folder}-away`, folder);
+  await store.put('tiles/a/b/c', bytesOf(1000, 1));
+  assert.deepEqual(await namesIn(store), ['tiles/a/b/c']);
 });
 
 test('folders that are empty go with their last object', async (t) => {
