@@ -209,7 +209,7 @@ export const notEmpty = defineError(
   409,
   'etcd has keys of this cluster already, and only an etcd without them is rebuilt from the store. If it was restored from an old copy, delete the keys first (`etcdctl del --prefix /tilewright/NAME/`).',
   (key: string, count: number) =>
-    `etcd has ${count} keys of a cluster of this name, such as ${key}; where they are of an old copy, delete them first (etcdctl del --prefix)`,
+    `etcd has ${count} keys of a cluster of this name, such as ${key}; where they are of an old copy, delete them first (etcdctl del --prefix /tilewright/NAME/, with the cluster's name)`,
 );
 
 export const logRestored = defineError(

@@ -22,10 +22,12 @@ export function infoCommand(): Command {
       }
       const health = (await target.client.health()) as Record<string, string | number>;
       const collections = await target.client.collections();
-      if (flags.format === 'json') return printJson({ ...health, collections });
+      // A node of a cluster counts its own.
+      const { numberMatched: tiles } = await target.client.search({ limit: 1 });
+      if (flags.format === 'json') return printJson({ ...health, tiles, collections });
       print(`${target.name}: node ${health.node}, tilewright ${health.version}`);
       print(
-        `${count(Number(health.tiles), 'tile')}, ${count(Number(health.scenes), 'scene')}, ${count(Number(health.models), 'model')}`,
+        `${count(tiles, 'tile')}, ${count(Number(health.scenes), 'scene')}, ${count(Number(health.models), 'model')}`,
       );
       for (const collection of collections as Collection[])
         print(`collection ${collection.id}: ${cellsOf(collection)}`);
