@@ -77,7 +77,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   const storage = await Storage.open(data, { reserve, cache });
   if (!config.cluster) await requireAlone(storage);
-  const journal = new Journal();
+  const journal = new Journal(log);
   const cluster = config.cluster && (await joinCluster(storage, config.cluster, journal));
   const owners = cluster?.owners ?? localOwners(storage.index);
   const finder = new TileFinder(storage, owners);
@@ -153,14 +153,19 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   };
 }
 
-/** What a node says of its cluster. Until there is a log, lines of it wait, and what goes wrong is a warning of the process. */
+/**
+ * What a node says of its cluster: lines of its log, where it is to have one. Until the log is there they wait, and what goes wrong is a
+ * warning of the process.
+ */
 class Journal {
   private log: Pick<FastifyInstance['log'], 'info' | 'warn'> | undefined;
   private readonly waiting: string[] = [];
 
+  constructor(private readonly isWanted: boolean) {}
+
   readonly news = (text: string): void => {
     if (this.log) this.log.info(text);
-    else this.waiting.push(text);
+    else if (this.isWanted) this.waiting.push(text);
   };
 
   /** Of what goes wrong in the background, and is tried again. */

@@ -166,7 +166,16 @@ export class ClusterClaims implements Claims {
       if (isEmpty(commit) || (await this.tryCommit(held, commit))) break;
       if (tries === MOST_TRIES) throw collectionChanged(commit.edits![0]!.key);
     }
-    if (also.length > 0) await storage.catalogue.write(also);
+    // What else goes wrong must not look as if nothing were committed.
+    if (also.length > 0)
+      await storage.catalogue.write(also).catch((error) => {
+        throw outcomeUnknown.because(
+          error,
+          `what ${held.name} notes after its commit`,
+          storage.dir,
+          messageOf(error),
+        );
+      });
     return !isEmpty(commit);
   }
 

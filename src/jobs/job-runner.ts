@@ -286,6 +286,8 @@ export class Jobs implements JobsView {
   }
 
   private admit(job: LiveJob, slots = this.slots): void {
+    // It was accepted while the node began to stop.
+    if (this.closed) job.abort.abort(jobInterrupted(job.id));
     this.live.set(job.id, job);
     const end = job.written.then(() => this.run(job, slots)).finally(() => this.forget(job.id));
     // An end that nobody waits for must not end the process; who waits sees the error.

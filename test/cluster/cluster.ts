@@ -131,9 +131,14 @@ export class TestCluster {
     return node;
   }
 
-  /** Id of a node, as it has written it into its folder. */
-  async idOf({ data }: TestNode): Promise<string> {
-    return (JSON.parse(await readFile(join(data, 'node.json'), 'utf8')) as { id: string }).id;
+  /** Id of a node, as it writes it into its folder when it starts. */
+  async idOf({ name, data }: TestNode): Promise<string> {
+    let id: string | undefined;
+    await until(`${name} has an id`, MOVE_LIMIT * this.slowness, async () => {
+      id = (JSON.parse(await readFile(join(data, 'node.json'), 'utf8')) as { id: string }).id;
+      return true;
+    });
+    return id!;
   }
 
   /** Lets a node give all its slots away, and stops it for good. */

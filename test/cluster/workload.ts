@@ -75,7 +75,7 @@ export class Workload {
     await this.stop();
   }
 
-  /** Whether the outcome of all changes is known, but for those of nodes that are gone for good. */
+  /** Whether nothing is asked after any more. */
   get isQuiet(): boolean {
     return this.open.size === 0;
   }
@@ -115,15 +115,19 @@ export class Workload {
     this.end(write, await deleteScene(node.url, write.scene));
   }
 
-  /** Asks again and again, with one key, until it is known which job does it and what has come of that. */
+  /**
+   * Asks again and again, with one key, until it is known which job does it and what has come of that. Where the node is gone for
+   * good, the others know.
+   */
   private async ingest(write: Write, delivery: number, node: TestNode): Promise<void> {
     const { scene } = write;
     const { cluster } = this.setting;
-    const { url } = node;
     const path = this.setting.deliveries.pathOf(scene, delivery);
     const key = randomUUID();
     let job: string | undefined;
-    for (; !this.isAbandoned && cluster.nodes.includes(node); await sleep(100))
+    for (let tries = 0; !this.isAbandoned; tries++, await sleep(100)) {
+      const { nodes } = cluster;
+      const { url } = nodes.includes(node) ? node : nodes[tries % nodes.length]!;
       try {
         job ??= await startIngest(url, { id: scene, path, delivery }, key);
         const ended = await outcomeOf(url, job);
@@ -131,12 +135,10 @@ export class Workload {
       } catch (error) {
         if (!(error instanceof RequestFailed)) throw error;
         write.why = error.message;
-        // A node that does not know its job has lost its disk, and so has the one that is to come.
-        const isGone = error.status === 404;
         const isRefused = job === undefined && error.status !== undefined && error.status < 500;
         if (isRefused) return this.end(write, { outcome: 'refused', why: error.message });
-        if (isGone) return;
       }
+    }
   }
 
   private end(write: Write, { outcome, why }: Outcome): void {

@@ -6,7 +6,8 @@ import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Jobs, type JobsOptions, type Process } from '../../src/jobs/index.js';
+import { type JobContext, Jobs, type JobsOptions, type Process } from '../../src/jobs/index.js';
+import type { JobBoard } from '../../src/jobs/job-board.js';
 import { Storage } from '../../src/storage/index.js';
 import { tempFolder } from '../support/temp.js';
 import { gate, process as processOf } from './process.js';
@@ -70,6 +71,39 @@ test('a job that runs each time the process dies fails the third time, and the o
   assert.deepEqual([status, error?.code], ['failed', 'TW_JOB_CRASHES']);
   assert.match(error!.message, /died 3 times/);
   assert.equal((await jobs.wait(second!)).status, 'successful');
+});
+
+test('a job that is accepted while the node begins to stop is not run by it', async (t) => {
+  const dir = await tempFolder(t);
+  const accepting = gate();
+  const ran: unknown[] = [];
+  const work = async (_context: unknown, inputs: unknown) => {
+    ran.push(inputs);
+    return 'done';
+  };
+  // A coordination store that takes its time.
+  const board: JobBoard = {
+    accept: async () => {
+      await accepting.work({ signal: new AbortController().signal } as JobContext, {});
+      return undefined;
+    },
+    publish: async () => undefined,
+    isOurs: async () => true,
+    retried: async () => undefined,
+    work: (process, inputs, context) => process.run(inputs, context),
+  };
+  const processes = [processOf(work, { resumable: true })];
+  const first = await open(t, dir, processes, { board });
+  const started = first.jobs.start(processes[0]!, { n: 1 });
+  await accepting.running;
+  await first.jobs.close();
+  accepting.open(undefined);
+  const { id } = await started;
+  assert.equal((await first.jobs.wait(id)).status, 'accepted');
+  await first.close();
+  assert.deepEqual(ran, []);
+  const { jobs } = await open(t, dir, processes);
+  assert.equal((await jobs.wait(id)).results, 'done');
 });
 
 test('a clean stop leaves jobs to the next process, and does not count as a death', async (t) => {
