@@ -8,7 +8,7 @@ import type { Answering, Answers, Asking, Bounds, Owners, Share } from './owners
 import type { Peers } from './peers.js';
 import { routeTo } from './routing.js';
 import { SlotSet } from './slot-set.js';
-import { rowTest } from './slot-test.js';
+import { slotsOfRows } from './slots-of-cells.js';
 
 /** What an owner is asked. */
 export interface OwnerRequest {
@@ -77,8 +77,9 @@ export class ClusterOwners implements Owners {
     const wanted = SlotSet.fromText(slots);
     for (const slot of wanted) if (!replica.holds(slot)) throw notHeld(slot);
     const { index }: { index: ColumnIndex } = this.storage;
+    const slotOfRow = slotsOfRows(index, prefixLengths);
     const isAll = wanted.size === replica.size;
-    const only = isAll ? undefined : rowTest(index, (slot) => wanted.has(slot), prefixLengths);
+    const only = isAll ? undefined : (row: number) => wanted.has(slotOfRow(row));
     const share: Share = { only, key: slots, seq };
     try {
       return { answer: await index.asOf(seq, () => answer(question, share)) };

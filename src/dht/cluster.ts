@@ -231,10 +231,6 @@ export class Cluster {
   private start(): void {
     const { coordination, onFailure } = this.options;
     this.replica.start();
-    // What others ask for later is counted now.
-    this.replica.bytesBySlot().catch((error) => {
-      if (!this.closing.signal.aborted) onFailure(error);
-    });
     this.upkeep.start();
     this.watches.push(
       watchPlacement(coordination, (stored) => this.shared.see(stored), onFailure),

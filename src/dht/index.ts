@@ -73,6 +73,6 @@ export { Repeated } from './repeated.js';
 export { routeTo, type Share } from './routing.js';
 export { sign, verifySignature } from './signature.js';
 export { SlotSet } from './slot-set.js';
-export { slotTest } from './slot-test.js';
 export { DEFAULT_PREFIX_LENGTHS, SLOTS, slotOf, slotOfScene } from './slots.js';
+export { slotsOfCells } from './slots-of-cells.js';
 export { holdingOf, SURVEY_PATH, type Survey } from './survey.js';

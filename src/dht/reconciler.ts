@@ -7,14 +7,16 @@ import { isTakenOver, type Placement, slotsOfNode } from './placement.js';
 import type { Replica } from './replica.js';
 import { CHANGE_INTERVAL, type SharedPlacement } from './shared-placement.js';
 
-/** Slots that are loaded together: commits wait meanwhile. */
-const CHUNK = 1024;
+/** Commits wait while slots are loaded or dropped: how long, about, ms; and how many slots are so together at first and at most. */
+const TURN_TIME = 300;
+const FIRST_SLOTS = 128;
+const MOST_SLOTS = 4096;
 /** How long a node is away before its slots get other owners, ms. */
 const GRACE = 30_000;
 /** How long an owner that has been relieved still answers, ms. */
 const LINGER = 60_000;
 /** Members act one after another, so that mostly one does. */
-const TURN = 2000;
+const RANK_TIME = 2000;
 const POLL = 100;
 
 export interface ReconcilerOptions {
@@ -39,7 +41,7 @@ export class Reconciler {
   private running: Promise<void> | undefined;
 
   constructor(private readonly options: ReconcilerOptions) {
-    this.absences = new Absences(options.grace ?? GRACE, TURN);
+    this.absences = new Absences(options.grace ?? GRACE, RANK_TIME);
   }
 
   /** Who runs now. */
@@ -105,21 +107,38 @@ export class Reconciler {
 
   /** Loads what this node is to answer for, and says so. */
   private async loadOwn(): Promise<void> {
-    const { replica, placement, signal } = this.options;
-    const lost = slotsOfNode(this.placement, this.self, 'available').filter((slot) => !replica.holds(slot));
-    for (let at = 0; at < lost.length; at += CHUNK) await replica.take(lost.slice(at, at + CHUNK));
+    const { replica, placement } = this.options;
+    const isLacking = (slot: number) => !replica.holds(slot);
+    const lost = slotsOfNode(this.placement, this.self, 'available').filter(isLacking);
+    await this.bySome(lost, (some) => replica.take(some));
     for (;;) {
       const slots = slotsOfNode(this.placement, this.self, 'initializing');
       if (slots.length === 0) return;
-      const lacking = slots.filter((slot) => !replica.holds(slot));
-      // What is loaded is told as often as the placement may change.
-      for (let at = 0; at < lacking.length; at += CHUNK) {
-        signal.throwIfAborted();
-        await replica.take(lacking.slice(at, at + CHUNK));
-        if (placement.mayChange) break;
-      }
-      const here = slots.filter((slot) => replica.holds(slot));
-      await placement.change((stored) => loaded(stored, this.self, here));
+      const tell = () => {
+        const here = slots.filter((slot) => replica.holds(slot));
+        return placement.change((stored) => loaded(stored, this.self, here));
+      };
+      await this.bySome(slots.filter(isLacking), async (some) => {
+        await replica.take(some);
+        // As often as the placement may change.
+        if (placement.mayChange) await tell();
+      });
+      await tell();
+    }
+  }
+
+  /** Does something with some slots after others, so many at once that commits do not wait for long. */
+  private async bySome(slots: number[], work: (some: number[]) => Promise<void>): Promise<void> {
+    let atOnce = FIRST_SLOTS;
+    for (let at = 0; at < slots.length; ) {
+      this.options.signal.throwIfAborted();
+      const some = slots.slice(at, at + atOnce);
+      const begun = performance.now();
+      await work(some);
+      const fitting = (some.length * TURN_TIME) / (performance.now() - begun);
+      // Slots differ, and so do the times: not more than twice as many as before.
+      atOnce = Math.ceil(Math.min(fitting, 2 * atOnce, MOST_SLOTS));
+      at += some.length;
     }
   }
 
@@ -141,7 +160,7 @@ export class Reconciler {
 
   /** Drops slots that this node no longer owns, a while after others have taken them over. Resolves to when to look again, ms. */
   private async letGo(): Promise<number> {
-    const { replica, placement, linger = LINGER } = this.options;
+    const { replica, placement, signal, linger = LINGER } = this.options;
     const ownersOf = this.placement.slots;
     const leaving = slotsOfNode(this.placement, this.self, 'leaving').filter((slot) =>
       isTakenOver(ownersOf[slot]!),
@@ -155,7 +174,12 @@ export class Reconciler {
     for (const slot of this.relieved.keys()) if (!foreign.has(slot)) this.relieved.delete(slot);
     for (const slot of foreign) if (!this.relieved.has(slot)) this.relieved.set(slot, now);
     const due = [...foreign].filter((slot) => this.relieved.get(slot)! + linger <= now);
-    if (due.length > 0) await replica.drop(due);
+    await this.bySome(due, async (slots) => {
+      const begun = performance.now();
+      await replica.drop(slots);
+      // Nobody waits for it: others come first.
+      await sleep(2 * (performance.now() - begun), undefined, { signal });
+    });
     return foreign.size > due.length ? linger : Infinity;
   }
 }

@@ -1,15 +1,21 @@
 /** Keeps what a node holds of a cluster up with the commit log. */
-import type { Commit, ObjectStore, RecordEdit, ReplicaRecord, Storage } from '../storage/index.js';
+import type {
+  Commit,
+  ObjectStore,
+  RecordEdit,
+  ReplicaRecord,
+  Storage,
+  TileVersion,
+} from '../storage/index.js';
 import { entriesSince, partOf, readManifest, readParts, segmentName } from './checkpoint.js';
 import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
 import type { Watch } from './coordination/store.js';
 import { replicaBehind } from './errors.js';
-import { Folded } from './fold.js';
+import type { Folded } from './fold.js';
 import { readSegment } from './segment.js';
-import { SlotBytes } from './slot-bytes.js';
 import { SlotSet } from './slot-set.js';
-import { slotTest } from './slot-test.js';
 import type { PrefixLengths } from './slots.js';
+import { bytesOfSlots, slotsOfCells, slotsOfRows } from './slots-of-cells.js';
 
 export interface ReplicaOptions {
   storage: Storage;
@@ -43,15 +49,13 @@ export class Replica {
   private waiters: Waiter[] = [];
   private watch: Watch | undefined;
   private readonly own = new Map<string, Commit>();
-  private readonly measured: SlotBytes;
+  private measured: { changes: number; bytes: Float64Array } | undefined;
 
   private constructor(
     private readonly options: ReplicaOptions,
     private seq: number,
     private held: SlotSet,
-  ) {
-    this.measured = new SlotBytes(options.storage, options.prefixLengths);
-  }
+  ) {}
 
   /** Of a folder that has been in the cluster before, or of an empty one. */
   static async open(options: ReplicaOptions): Promise<Replica> {
@@ -93,18 +97,13 @@ export class Replica {
     return [...this.held];
   }
 
-  /** Bytes of the tiles of each slot that is here. The first call reads all records, later ones none. */
-  async bytesBySlot(): Promise<ArrayLike<number>> {
-    if (!this.measured.bytes) {
-      const { counted } = await this.inTurn(async () => ({ counted: this.measured.begin() }));
-      await counted;
-    }
-    return this.measured.bytes!;
-  }
-
-  /** The same, where they are counted. */
-  get countedBytes(): ArrayLike<number> | undefined {
-    return this.measured.bytes;
+  /** Bytes of the tiles of each slot that is here. */
+  bytesBySlot(): Float64Array {
+    const { index } = this.options.storage;
+    const { changes } = index;
+    if (this.measured?.changes !== changes)
+      this.measured = { changes, bytes: bytesOfSlots(index, this.options.prefixLengths) };
+    return this.measured!.bytes;
   }
 
   /** Follows the log from now on. */
@@ -199,16 +198,15 @@ export class Replica {
 
   /** What of a commit is of the slots here. */
   private shareOf({ removed = [], added = [], ...others }: Commit): Commit {
-    const isHere = slotTest((slot) => this.held.has(slot), this.options.prefixLengths);
+    const slotOfCell = slotsOfCells(this.options.prefixLengths);
+    const isHere = (tile: TileVersion) => this.held.has(slotOfCell(tile));
     return { ...others, removed: removed.filter(isHere), added: added.filter(isHere) };
   }
 
   private async replicate(applied: number, commit: Commit, held = this.held): Promise<void> {
     const { storage, cluster, restored } = this.options;
     const state: ReplicaRecord = { cluster, applied, slots: held.toText(), ...(restored && { restored }) };
-    const change = await this.measured.changeOf(commit);
     await storage.replicate(state, commit, () => {
-      this.measured.apply(change);
       this.seq = applied;
       this.held = held;
       const due = this.waiters.filter(({ seq }) => seq <= applied);
@@ -222,13 +220,12 @@ export class Replica {
     const { log, objects } = this.options;
     const wants = (slot: number) => wanted.has(slot);
     for (;;) {
-      const state = new Folded();
       const checkpoint = await log.readCheckpoint();
       // The log does not go back to where this node is: first it gets there.
       if (checkpoint && checkpoint.seq > this.seq) await this.load(checkpoint);
       const manifest = await readManifest(objects, checkpoint);
       const parts = new Set([...wanted].map(partOf));
-      for await (const commit of readParts(objects, manifest, wants, parts)) state.add(commit);
+      const state = await readParts(objects, manifest, wants, parts);
       let last = checkpoint?.seq ?? 0;
       for await (const entry of entriesSince(log, last)) {
         if (entry.seq > this.seq) break;
@@ -245,9 +242,8 @@ export class Replica {
   /** Brings the folder to the state of a checkpoint that is later than its own. */
   private async load(checkpoint: StoredCheckpoint): Promise<void> {
     const { objects, storage } = this.options;
-    const state = new Folded();
     const manifest = await readManifest(objects, checkpoint);
-    for await (const commit of readParts(objects, manifest, (slot) => this.held.has(slot))) state.add(commit);
+    const state = await readParts(objects, manifest, (slot) => this.held.has(slot));
     const { added = [], edits = [] } = state.commit();
     const kept = new Set(added.map(({ id, version }) => `${id} ${version}`));
     const removed = (await this.tilesOf(this.held)).filter(
@@ -265,9 +261,9 @@ export class Replica {
     const { storage, prefixLengths } = this.options;
     const ids: string[] = [];
     const { index } = storage;
-    const isOf = slotTest((slot) => slots.has(slot), prefixLengths);
+    const slotOfRow = slotsOfRows(index, prefixLengths);
     index.forEach({}, (row) => {
-      if (isOf(index.cellOf(row))) ids.push(index.idOf(row));
+      if (slots.has(slotOfRow(row))) ids.push(index.idOf(row));
     });
     return storage.getTiles(ids);
   }

@@ -19,8 +19,8 @@ export interface Holding {
 }
 
 /** What this node tells. */
-export async function holdingOf(replica: Replica): Promise<Holding> {
-  const bytes = await replica.bytesBySlot();
+export function holdingOf(replica: Replica): Holding {
+  const bytes = replica.bytesBySlot();
   const { slots, applied } = replica;
   const measured = slots.flatMap((slot): Holding['bytes'] =>
     bytes[slot]! > 0 ? [[slot, bytes[slot]!]] : [],
@@ -71,15 +71,8 @@ export class Surveyor {
   }
 
   private async ask(member: Member, patience: number): Promise<Holding> {
-    if (member.id === this.self) return within(patience, holdingOf(this.replica));
+    if (member.id === this.self) return holdingOf(this.replica);
     if (!this.peers) throw new Error(`node ${member.id} cannot be asked`);
     return this.peers.ask<Holding>(member, SURVEY_PATH, {}, patience);
   }
-}
-
-function within<T>(patience: number, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`no answer within ${patience} ms`)), patience);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }

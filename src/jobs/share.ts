@@ -1,6 +1,6 @@
 /** Shares of jobs: the work on the cells of some slots, done by a node that owns them. */
 import { rm } from 'node:fs/promises';
-import { type Cluster, notHeld, SlotSet, slotTest } from '../dht/index.js';
+import { type Cluster, notHeld, SlotSet, slotsOfCells } from '../dht/index.js';
 import { messageOf, type SentError, sentError, TilewrightError } from '../errors.js';
 import { type LogLevel, newVersion, type ObjectStore, type Storage } from '../storage/index.js';
 import { jobDismissed, jobFailed, jobInterrupted } from './errors.js';
@@ -112,6 +112,7 @@ export class Shares {
     };
     requireSlots();
     const files: ShareResult['files'] = {};
+    const slotOfCell = slotsOfCells(prefixLengths);
     let partial: (() => unknown) | undefined;
     let progress: ShareProgress = {};
     let telling: NodeJS.Timeout | undefined;
@@ -123,7 +124,7 @@ export class Shares {
     const context: JobContext = {
       id: job,
       signal,
-      isMine: slotTest((slot) => slots.has(slot), prefixLengths),
+      isMine: (cell) => slots.has(slotOfCell(cell)),
       progress: (now) => {
         progress = { ...progress, ...now };
         telling ??= setTimeout(tellProgress, TELL_INTERVAL);

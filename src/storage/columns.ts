@@ -14,6 +14,8 @@ export interface Columns {
   /** Percent; NaN where unknown. */
   cloud: Float32Array;
   coverage: Float32Array;
+  /** Of all files of the tile; 2^32 - 1 where there are more. */
+  bytes: Uint32Array;
   /** Codes of the index's dictionaries. */
   collection: Uint16Array;
   platform: Uint16Array;
@@ -63,6 +65,7 @@ export function allocate(rows: number): Columns {
     created: new Float64Array(rows),
     cloud: new Float32Array(rows),
     coverage: new Float32Array(rows),
+    bytes: new Uint32Array(rows),
     collection: new Uint16Array(rows),
     platform: new Uint16Array(rows),
     source: new Uint8Array(rows),

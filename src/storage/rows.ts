@@ -21,6 +21,8 @@ export class SharedNames {
   }
 }
 
+const MOST_BYTES = 2 ** 32 - 1;
+
 /** A text that begins with this is a tile's whole id. */
 const WHOLE = '\0';
 
@@ -103,6 +105,7 @@ export class Rows {
     columns.created[row] = record.createdAt;
     columns.cloud[row] = record.cloudCover ?? NaN;
     columns.coverage[row] = record.coverage;
+    columns.bytes[row] = bytesIn(record);
     columns.collection[row] = names.collections.add(record.collection);
     columns.platform[row] = names.platforms.add(record.platform);
     columns.source[row] = names.sources.add(record.source);
@@ -123,6 +126,7 @@ export class Rows {
       columns.created[row] === record.createdAt &&
       Object.is(columns.cloud[row], Math.fround(record.cloudCover ?? NaN)) &&
       columns.coverage[row] === Math.fround(record.coverage) &&
+      columns.bytes[row] === bytesIn(record) &&
       names.collections.names[columns.collection[row]] === record.collection &&
       names.platforms.names[columns.platform[row]] === record.platform &&
       names.sources.names[columns.source[row]] === record.source &&
@@ -253,4 +257,11 @@ function suffixOf({ id, collection, scene, grid, geocode }: TileRecord): string 
   const usual = tileId(collection, scene, grid, geocode);
   const rest = id.slice(usual.length);
   return id.startsWith(usual) && (rest === '' || rest.startsWith('_')) ? rest : WHOLE + id;
+}
+
+function bytesIn({ groups }: TileRecord): number {
+  return Math.min(
+    groups.reduce((sum, { bytes }) => sum + bytes, 0),
+    MOST_BYTES,
+  );
 }

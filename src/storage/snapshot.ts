@@ -17,7 +17,7 @@ import { fsyncFolder } from './durable.js';
 import { emptyImage, type RowsImage, type RowsNames } from './rows-image.js';
 
 const MAGIC = 'TWCI';
-const FORMAT = 1;
+const FORMAT = 2;
 const START = 16;
 /** Bytes that are summed up or written at once. */
 const PIECE = 1 << 20;

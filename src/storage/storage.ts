@@ -376,10 +376,12 @@ export class Storage {
   async replicate(state: ReplicaRecord, commit: Commit, applied = () => {}): Promise<void> {
     const { replica, superseded } = this.catalogue;
     const { added = [] } = commit;
-    // Tiles of a slot that was here before: what is left of their files is of use again.
-    const used = added.map((tile) => superseded.delete(tileFolder(tile)));
-    const also = [...used, replica.set('state', state)];
-    await this.commits.inTurn(() => this.commits.replicate(state.applied, commit, also, applied));
+    await this.commits.inTurn(async () => {
+      // Tiles of a slot that was here before: what is left of their files is of use again.
+      const isAnyLeft = !(await superseded.keys({ limit: 1 }).next()).done;
+      const used = isAnyLeft ? added.map((tile) => superseded.delete(tileFolder(tile))) : [];
+      await this.commits.replicate(state.applied, commit, [...used, replica.set('state', state)], applied);
+    });
     this.shared?.warming.add(added);
   }
 

@@ -162,7 +162,7 @@ test('what does not fit the catalogue is not used, and the index is read anew', 
   const cases: [reason: RegExp, harm: (dir: string) => Promise<void>][] = [
     [/damaged/, async (dir) => flip(await snapshotOf(dir), (length) => length - 100)],
     [/no snapshot/, async (dir) => flip(await snapshotOf(dir), () => 1)],
-    [/format 3/, async (dir) => flip(await snapshotOf(dir), () => 4, 2)],
+    [/format 0/, async (dir) => flip(await snapshotOf(dir), () => 4, 2)],
     [
       /cut off/,
       async (dir) =>

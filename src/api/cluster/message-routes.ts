@@ -40,7 +40,7 @@ export async function messageRoutes(
     sendToNode(reply, await owners.reply(body)),
   );
   server.post(SURVEY_PATH, internal, async (_request, reply) =>
-    sendToNode(reply, await holdingOf(cluster.replica)),
+    sendToNode(reply, holdingOf(cluster.replica)),
   );
   await workRoutes(server, { shares });
 }

@@ -69,22 +69,17 @@ async function clusterMetrics({ cluster, peers }: ClusterService): Promise<Metri
   const states: Record<string, number> = { initializing: 0, available: 0, leaving: 0 };
   for (const owners of placement.slots)
     for (const { node, state } of owners) if (node === self) states[state]!++;
-  const bytes = replica.countedBytes;
+  const bytes = replica.bytesBySlot().reduce((sum, one) => sum + one, 0);
   // `coordination_up` tells of the error.
   const log = await cluster.log.extent(LOG_PATIENCE).catch(() => undefined);
   return [
     gauge('ready', '1 where all slots that this node answers for are loaded.', Number(isReady)),
     gauge('slots', 'Slots that this node owns, by state.', { label: 'state', values: states }),
-    // They are counted once, after the start.
-    ...(bytes
-      ? [
-          gauge(
-            'slot_bytes',
-            'Bytes of the tiles in the slots of this node; their files may be in the shared store alone.',
-            Array.from(bytes).reduce((sum, one) => sum + one, 0),
-          ),
-        ]
-      : []),
+    gauge(
+      'slot_bytes',
+      'Bytes of the tiles in the slots of this node; their files may be in the shared store alone.',
+      bytes,
+    ),
     gauge('commit_applied', 'Number of the last commit that this node has applied.', replica.applied),
     gauge('coordination_up', '1 where etcd has told how far the log goes.', Number(log !== undefined)),
     // Nobody knows them while etcd is away.
