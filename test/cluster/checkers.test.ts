@@ -5,6 +5,7 @@ import {
   check,
   exactAnswers,
   exactCounts,
+  exactResults,
   type LoggedCommit,
   noFalseAbsence,
   nothingLost,
@@ -20,6 +21,7 @@ import {
   type Count,
   type Event,
   History,
+  type JobEnd,
   type Read,
   type Seen,
   type TileRead,
@@ -68,6 +70,15 @@ test('a tile that is answered twice, and a count of other tiles than are answere
   assert.deepEqual(rules(exactAnswers([read(0, 0)])), []);
   assert.deepEqual(rules(exactAnswers([read(0, 0, { twice: ['t'] })])), ['exact answers']);
   assert.deepEqual(rules(exactAnswers([read(0, 0, { matched: 4 })])), ['exact answers']);
+});
+
+test('a tile that is twice in the result of a job', () => {
+  const job = (tiles: string[]): JobEnd => ({
+    ...{ kind: 'job', node: 'a', invoked: 0, ended: 1, outcome: 'done' },
+    tiles,
+  });
+  assert.deepEqual(rules(exactResults([job(['t', 'u']), job(['t'])])), []);
+  assert.deepEqual(rules(exactResults([job(['t', 'u', 't'])])), ['exact results']);
 });
 
 test('what a node has acknowledged, it answers from then on', () => {

@@ -1,5 +1,5 @@
 /** The rules that a history must keep. They are pure: what they say of a history hangs on nothing else. */
-import type { Count, Event, History, Read, SceneState, Seen, TileRead, Write } from './history.js';
+import type { Count, Event, History, JobEnd, Read, SceneState, Seen, TileRead, Write } from './history.js';
 
 export interface Violation {
   rule: string;
@@ -35,6 +35,15 @@ export function exactAnswers(reads: Read[]): Violation[] {
     if (twice.length > 0) faults.push(`${node} has answered ${twice.join(', ')} more than once`);
     if (matched !== returned) faults.push(`${node} counts ${matched} tiles and has answered ${returned}`);
     return faults.map((detail) => ({ rule: 'exact answers', detail, events: [read] }));
+  });
+}
+
+/** No job has worked on a tile twice, though shares of it were done by several nodes, and some of them again by others. */
+export function exactResults(jobs: JobEnd[]): Violation[] {
+  return jobs.flatMap((job) => {
+    const twice = twiceIn(job.tiles);
+    const detail = `a job of ${job.node} has ${twice.join(', ')} more than once`;
+    return twice.length > 0 ? [{ rule: 'exact results', detail, events: [job] }] : [];
   });
 }
 
@@ -251,6 +260,7 @@ export function check(
   return [
     ...wholeScenes(reads),
     ...exactAnswers(reads.filter(({ partial }) => !partial)),
+    ...exactResults(history.of('job')),
     ...noWayBack(writes, reads),
     ...nothingLost(writes, reads.filter(isLast)),
     ...exactCounts(history.of('count'), reads.filter(isLast), sizeOf),

@@ -113,10 +113,25 @@ export async function startIngest(
   return jobID;
 }
 
+/** Starts a job that stacks one band of all tiles; its result names each of them. */
+export async function startStack(url: string, key: string): Promise<string> {
+  const body = { inputs: { bands: ['red'], filter: { collections: [COLLECTION] } } };
+  const headers = { 'idempotency-key': key };
+  const path = '/processes/tensor/execution';
+  const { jobID } = await askJson<Job>(url, path, { method: 'POST', body, headers, patience: 5000 });
+  return jobID;
+}
+
+/** Ids of the tiles that a job has stacked. */
+export async function stackedTiles(url: string, job: string): Promise<string[]> {
+  const { files } = await askJson<{ files: { times: { tile: string }[] }[] }>(url, `/jobs/${job}/results`);
+  return files.flatMap(({ times }) => times.map(({ tile }) => tile));
+}
+
 export type Outcome = { outcome: 'done' | 'refused' | 'unknown'; why?: string };
 
 /** Errors after which a change may have been made. */
-const UNKNOWN = ['TW_DHT_OUTCOME_UNKNOWN', 'TW_DHT_BEHIND'];
+const UNKNOWN = ['TW_DHT_OUTCOME_UNKNOWN', 'TW_DHT_BEHIND', 'TW_JOB_INTERRUPTED', 'TW_JOB_CRASHES'];
 
 /** What a job has come to; undefined while it works. */
 export async function outcomeOf(url: string, job: string): Promise<Outcome | undefined> {

@@ -67,6 +67,18 @@ export interface Count {
   scenes: Record<string, number>;
 }
 
+/** What became of a job whose result names all tiles that it has found. */
+export interface JobEnd {
+  kind: 'job';
+  node: string;
+  invoked: number;
+  ended: number;
+  /** Parts of a cluster that are away may make it fail. */
+  outcome: 'done' | 'failed';
+  tiles: string[];
+  why?: string;
+}
+
 /** A request of a reader that was not answered. */
 export interface Unanswered {
   kind: 'unanswered';
@@ -83,7 +95,7 @@ export interface Note {
   text: string;
 }
 
-export type Event = Write | Read | TileRead | Count | Unanswered | Note;
+export type Event = Write | Read | TileRead | Count | JobEnd | Unanswered | Note;
 
 export class History {
   readonly events: Event[] = [];

@@ -7,6 +7,7 @@ import type { Violation } from './checkers.js';
 import { askJson, COLLECTION } from './client.js';
 import type { TestNode } from './cluster.js';
 import type { FoundTile } from './observe.js';
+import { stackAll } from './stack-all.js';
 import { readAll, readTile, type Setting } from './workload.js';
 
 /** So many items a page, so that a walk has several. */
@@ -30,6 +31,15 @@ export async function lookAtAll(setting: Setting): Promise<Violation[]> {
     if (i === 0)
       for (const tile of found?.tiles ?? []) violations.push(...(await faultsInStore(setting, tile)));
   }
+  const job = await stackAll(setting, cluster.nodes.at(-1)!);
+  const found = await readAll(setting, cluster.nodes[0]!);
+  const ids = (all: string[]) => all.toSorted().join();
+  if (!job || !found || job.outcome !== 'done' || ids(job.tiles) !== ids(found.tiles.map(({ id }) => id)))
+    violations.push({
+      rule: 'exact results',
+      detail: `a job over all tiles has ${job?.tiles.length} of ${found?.tiles.length}: ${job?.why}`,
+      events: job ? [job] : [],
+    });
   return violations;
 }
 

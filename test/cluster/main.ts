@@ -36,6 +36,8 @@ const { values: flags } = parseArgs({
   },
 });
 
+// Servers and networks each end with this process.
+process.setMaxListeners(0);
 // So that what is to be done at the end is done: servers end, and networks go.
 for (const [signal, code] of [
   ['SIGINT', 130],

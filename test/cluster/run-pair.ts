@@ -125,9 +125,12 @@ function summaryOf(history: History, healSeconds: number): string {
   const reads = history.of('read');
   const partial = reads.filter((read) => read.partial).length;
   const unanswered = history.of('unanswered').length;
+  const jobs = history.of('job').map(({ outcome }) => outcome);
+  const done = jobs.filter((outcome) => outcome === 'done').length;
   return [
     `writes ${of('done')} done, ${of('refused')} refused, ${of('unknown')} unknown`,
     `reads ${reads.length - partial} whole, ${partial} partial, ${unanswered} unanswered`,
+    `jobs ${done} done, ${jobs.length - done} failed`,
     `healed in ${healSeconds.toFixed(1)} s`,
   ].join('; ');
 }

@@ -9,11 +9,14 @@ import { DELIVERIES, type Deliveries } from './deliveries.js';
 import type { History, Read, SceneState, TileRead, Write } from './history.js';
 import { type FoundTile, observe } from './observe.js';
 import type { Random } from './random.js';
+import { stackAll } from './stack-all.js';
 
 const WRITERS = 3;
 const READERS = 3;
 /** Between two requests of one reader, ms. */
 const PAUSE = 60;
+/** Between two jobs over all tiles, ms. */
+const JOB_PAUSE = 2000;
 /** How long a writer waits for one change before it goes on with other scenes, ms. */
 const PATIENCE = 10_000;
 const DELETES = 0.2;
@@ -61,6 +64,7 @@ export class Workload {
         ),
       );
     for (let r = 0; r < READERS; r++) this.loops.push(this.readOn(this.random.fork(`reader ${r}`)));
+    this.loops.push(this.stackOn(this.random.fork('jobs')));
   }
 
   /** Ends the loops. Changes whose outcome is not known yet are still asked after. */
@@ -160,6 +164,14 @@ export class Workload {
         found && found.tiles.length > 0 && random.chance(0.5) ? random.pick(found.tiles) : undefined;
       if (tile) await readTile(this.setting, node, tile, random.pick(this.setting.deliveries.groups()));
       await this.rest(PAUSE);
+    }
+  }
+
+  private async stackOn(random: Random): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      await stackAll(this.setting, random.pick(this.setting.cluster.nodes), signal);
+      await this.rest(random.between(JOB_PAUSE, 2 * JOB_PAUSE));
     }
   }
 
