@@ -11,6 +11,8 @@ import { CHANGE_INTERVAL, type SharedPlacement } from './shared-placement.js';
 const TURN_TIME = 300;
 const FIRST_SLOTS = 128;
 const MOST_SLOTS = 4096;
+/** Nobody waits for slots to be dropped: how long others come first after some of them, ms. */
+const DROP_PAUSE = 200;
 /** How long a node is away before its slots get other owners, ms. */
 const GRACE = 30_000;
 /** How long an owner that has been relieved still answers, ms. */
@@ -37,6 +39,8 @@ export class Reconciler {
   private readonly absences: Absences;
   /** Slots that others own, and since when, ms. */
   private readonly relieved = new Map<number, number>();
+  /** Undefined where none are dropped. */
+  private dropping: Pace | undefined;
   private again = false;
   private running: Promise<void> | undefined;
 
@@ -110,16 +114,18 @@ export class Reconciler {
     const { replica, placement } = this.options;
     const isLacking = (slot: number) => !replica.holds(slot);
     const lost = slotsOfNode(this.placement, this.self, 'available').filter(isLacking);
-    await this.bySome(lost, (some) => replica.take(some));
+    await this.load(lost, (some) => replica.take(some));
     for (;;) {
       const slots = slotsOfNode(this.placement, this.self, 'initializing');
       if (slots.length === 0) return;
+      const isOwn = (slot: number) => this.placement.slots[slot]!.some(({ node }) => node === this.self);
       const tell = () => {
         const here = slots.filter((slot) => replica.holds(slot));
         return placement.change((stored) => loaded(stored, this.self, here));
       };
-      await this.bySome(slots.filter(isLacking), async (some) => {
-        await replica.take(some);
+      await this.load(slots.filter(isLacking), async (some) => {
+        // They may have been given to another node meanwhile.
+        await replica.take(some.filter(isOwn));
         // As often as the placement may change.
         if (placement.mayChange) await tell();
       });
@@ -127,18 +133,12 @@ export class Reconciler {
     }
   }
 
-  /** Does something with some slots after others, so many at once that commits do not wait for long. */
-  private async bySome(slots: number[], work: (some: number[]) => Promise<void>): Promise<void> {
-    let atOnce = FIRST_SLOTS;
-    for (let at = 0; at < slots.length; ) {
+  /** Loads some slots after others, so many at once that commits do not wait for long. */
+  private async load(slots: number[], take: (some: number[]) => Promise<void>): Promise<void> {
+    const pace = new Pace();
+    for (let left = slots; left.length > 0; ) {
       this.options.signal.throwIfAborted();
-      const some = slots.slice(at, at + atOnce);
-      const begun = performance.now();
-      await work(some);
-      const fitting = (some.length * TURN_TIME) / (performance.now() - begun);
-      // Slots differ, and so do the times: not more than twice as many as before.
-      atOnce = Math.ceil(Math.min(fitting, 2 * atOnce, MOST_SLOTS));
-      at += some.length;
+      left = await pace.take(left, take);
     }
   }
 
@@ -160,7 +160,7 @@ export class Reconciler {
 
   /** Drops slots that this node no longer owns, a while after others have taken them over. Resolves to when to look again, ms. */
   private async letGo(): Promise<number> {
-    const { replica, placement, signal, linger = LINGER } = this.options;
+    const { replica, placement, linger = LINGER } = this.options;
     const ownersOf = this.placement.slots;
     const leaving = slotsOfNode(this.placement, this.self, 'leaving').filter((slot) =>
       isTakenOver(ownersOf[slot]!),
@@ -174,12 +174,28 @@ export class Reconciler {
     for (const slot of this.relieved.keys()) if (!foreign.has(slot)) this.relieved.delete(slot);
     for (const slot of foreign) if (!this.relieved.has(slot)) this.relieved.set(slot, now);
     const due = [...foreign].filter((slot) => this.relieved.get(slot)! + linger <= now);
-    await this.bySome(due, async (slots) => {
-      const begun = performance.now();
-      await replica.drop(slots);
-      // Nobody waits for it: others come first.
-      await sleep(2 * (performance.now() - begun), undefined, { signal });
-    });
+    if (due.length > 0) {
+      this.dropping ??= new Pace();
+      const left = await this.dropping.take(due, (some) => replica.drop(some));
+      if (left.length > 0) return DROP_PAUSE;
+      this.dropping = undefined;
+    }
     return foreign.size > due.length ? linger : Infinity;
+  }
+}
+
+/** How many slots are loaded or dropped together, so that commits do not wait for long. */
+class Pace {
+  private size = FIRST_SLOTS;
+
+  /** Does something with the first of some slots; resolves to the others. */
+  async take(slots: number[], work: (some: number[]) => Promise<void>): Promise<number[]> {
+    const some = slots.slice(0, this.size);
+    const begun = performance.now();
+    await work(some);
+    const fitting = (some.length * TURN_TIME) / (performance.now() - begun);
+    // Slots differ, and so do the times: not more than twice as many as before.
+    this.size = Math.ceil(Math.min(fitting, 2 * this.size, MOST_SLOTS));
+    return slots.slice(some.length);
   }
 }
