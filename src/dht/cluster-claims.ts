@@ -29,7 +29,7 @@ import {
 } from './collection-keys.js';
 import type { CommitLog, CommittedEntry } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
-import { collectionChanged, outcomeUnknown } from './errors.js';
+import { collectionChanged, commitNotNoted, outcomeUnknown } from './errors.js';
 import { Histogram } from './histogram.js';
 import { LogCopies } from './log-copies.js';
 import type { Replica } from './replica.js';
@@ -169,12 +169,7 @@ export class ClusterClaims implements Claims {
     // What else goes wrong must not look as if nothing were committed.
     if (also.length > 0)
       await storage.catalogue.write(also).catch((error) => {
-        throw outcomeUnknown.because(
-          error,
-          `what ${held.name} notes after its commit`,
-          storage.dir,
-          messageOf(error),
-        );
+        throw commitNotNoted.because(error, held.name, storage.dir, messageOf(error));
       });
     return !isEmpty(commit);
   }

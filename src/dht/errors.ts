@@ -46,6 +46,14 @@ export const outcomeUnknown = defineError(
     `${what}: ${where} did not answer in time (${detail}); it is not known whether the change was made; look at the result once etcd is back`,
 );
 
+export const commitNotNoted = defineError(
+  'TW_DHT_NOT_NOTED',
+  500,
+  'The change was committed, but this node could not write to its own folder afterwards. Look at the disk of the node, and restart it; the change is there.',
+  (what: string, dir: string, detail: string) =>
+    `${what} was committed, but ${dir} could not be written afterwards (${detail}); look at the disk and restart the node`,
+);
+
 export const coordinationRefused = defineError(
   'TW_DHT_COORDINATION_REFUSED',
   500,

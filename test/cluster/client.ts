@@ -131,7 +131,13 @@ export async function stackedTiles(url: string, job: string): Promise<string[]> 
 export type Outcome = { outcome: 'done' | 'refused' | 'unknown'; why?: string };
 
 /** Errors after which a change may have been made. */
-const UNKNOWN = ['TW_DHT_OUTCOME_UNKNOWN', 'TW_DHT_BEHIND', 'TW_JOB_INTERRUPTED', 'TW_JOB_CRASHES'];
+const UNKNOWN = [
+  'TW_DHT_OUTCOME_UNKNOWN',
+  'TW_DHT_BEHIND',
+  'TW_DHT_NOT_NOTED',
+  'TW_JOB_INTERRUPTED',
+  'TW_JOB_CRASHES',
+];
 
 /** What a job has come to; undefined while it works. */
 export async function outcomeOf(url: string, job: string): Promise<Outcome | undefined> {
