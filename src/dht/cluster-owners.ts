@@ -77,9 +77,9 @@ export class ClusterOwners implements Owners {
     const wanted = SlotSet.fromText(slots);
     for (const slot of wanted) if (!replica.holds(slot)) throw notHeld(slot);
     const { index }: { index: ColumnIndex } = this.storage;
-    const slotOfRow = slotsOfRows(index, prefixLengths);
     const isAll = wanted.size === replica.size;
-    const only = isAll ? undefined : (row: number) => wanted.has(slotOfRow(row));
+    const slotOfRow = isAll ? undefined : slotsOfRows(index, prefixLengths);
+    const only = slotOfRow && ((row: number) => wanted.has(slotOfRow(row)));
     const share: Share = { only, key: slots, seq };
     try {
       return { answer: await index.asOf(seq, () => answer(question, share)) };

@@ -37,13 +37,9 @@ export async function ingestScene(
   const result = { id: scene.id, collection: collection.id, unchanged: false, replaced: false };
   const previous = await storage.getScene(collection.id, scene.id);
   const test = cloudTestOf(scene, context.cloudModel, cloudTest);
-  // All of its files are read for it: of a new scene, while it is cut.
-  const fingerprint = fingerprintOf(scene, grid.name, precision, test, context.digests, hooks.signal);
-  // Where the cut fails before, its error is the one that is told.
-  fingerprint.catch(() => undefined);
+  const fingerprint = await fingerprintOf(scene, grid.name, precision, test, context.digests, hooks.signal);
   // A tile that was damaged on disk is made again.
-  const isSame = previous !== undefined && previous.fingerprint === (await fingerprint);
-  if (isSame && (await storage.isWhole(collection, previous))) {
+  if (previous?.fingerprint === fingerprint && (await storage.isWhole(collection, previous))) {
     const { geocodes, warnings } = previous;
     return { ...result, tiles: geocodes.length, unchanged: true, warnings };
   }
@@ -57,10 +53,9 @@ export async function ingestScene(
   const write = await storage.beginScene(collection, scene.id, cells);
   try {
     const tiles = await cutScene(context, plan, cells, write, test, hooks);
-    const digest = await fingerprint;
     await hooks.onRead?.();
     if (tiles.length === 0) throw noValidPixels(scene.path);
-    await write.commit({ fingerprint: digest, start, end, platform, warnings }, tiles);
+    await write.commit({ fingerprint, start, end, platform, warnings }, tiles);
     return { ...result, tiles: tiles.length, replaced, warnings };
   } catch (error) {
     await write.abort();

@@ -35,9 +35,6 @@ export interface CommitRecord {
   tiles: string[];
 }
 
-/** Bytes that LevelDB gathers before it sorts them into a file: with fewer, a node that loads many records waits for its files to be merged. */
-const WRITE_BUFFER = 16 << 20;
-
 export type Scanned<T> =
   | { key: string; record: T; error?: undefined }
   | { key: string; record?: undefined; error: TilewrightError };
@@ -207,14 +204,12 @@ export class Catalogue {
     this.commits = table('commits');
   }
 
-  /** Throws TW_STORAGE_LOCKED where another process, or this one, has it open. */
-  /** `create` makes a new one; without it a catalogue that is gone is an error and not an empty one. */
+  /**
+   * `create` makes a new one; without it a catalogue that is gone is an error and not an empty one. Throws TW_STORAGE_LOCKED where
+   * another process, or this one, has it open.
+   */
   static async open(dir: string, create = true): Promise<Catalogue> {
-    const db = new Level<string, Buffer>(dir, {
-      valueEncoding: 'buffer',
-      createIfMissing: create,
-      writeBufferSize: WRITE_BUFFER,
-    });
+    const db = new Level<string, Buffer>(dir, { valueEncoding: 'buffer', createIfMissing: create });
     await onDisk(dir, () => db.open());
     const catalogue = new Catalogue(dir, db);
     try {

@@ -12,6 +12,8 @@ import { readAll, readTile, type Setting } from './workload.js';
 
 /** So many items a page, so that a walk has several. */
 const PAGE = 17;
+/** How long a job over all tiles may take, ms. */
+const JOB_LIMIT = 60_000;
 /** Files that are fetched at once. */
 const LANES = 8;
 
@@ -31,7 +33,8 @@ export async function lookAtAll(setting: Setting): Promise<Violation[]> {
     if (i === 0)
       for (const tile of found?.tiles ?? []) violations.push(...(await faultsInStore(setting, tile)));
   }
-  const job = await stackAll(setting, cluster.nodes.at(-1)!);
+  const limit = AbortSignal.timeout(JOB_LIMIT * cluster.slowness);
+  const job = await stackAll(setting, cluster.nodes.at(-1)!, limit);
   const found = await readAll(setting, cluster.nodes[0]!);
   const ids = (all: string[]) => all.toSorted().join();
   if (!job || !found || job.outcome !== 'done' || ids(job.tiles) !== ids(found.tiles.map(({ id }) => id)))
