@@ -1,12 +1,12 @@
 /** `cluster`: what a cluster of three nodes and three members of etcd on this machine does, beside its marks and beside one node. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TileRecord } from '../src/storage/index.js';
 import { type BenchOptions, type BenchResult, isInstalled } from './bench.js';
 import { measureCommits } from './cluster/commits.js';
 import { measureFiles } from './cluster/files.js';
-import { measureIngests } from './cluster/ingests.js';
+import { measureIngests, type Side } from './cluster/ingests.js';
 import { measureDeath, measureEmptyDisk } from './cluster/losses.js';
 import { measureSearches } from './cluster/searches.js';
 import {
@@ -63,18 +63,30 @@ const files: Part = (place, { short }) => withWriter(place, (writer) => measureF
 const commits: Part = (place, { short }) => withWriter(place, (writer) => measureCommits(writer, short));
 
 async function ingest(place: Place, { short, log }: BenchOptions): Promise<BenchResult[]> {
+  const workers = NAMES.length;
+  const folder = join(place.folder, 'one');
+  await mkdir(folder);
+  const other: Place = { folder, etcd: await startEtcd(folder) };
   const nodes = await startNodes(place);
-  const single = await startSingle(place.folder, 'single', NAMES.length);
+  const one = await startNode(other, 'one', workers);
+  const single = await startSingle(place.folder, 'single', workers);
   try {
     await settled(nodes, OWNERS);
+    await settled([one], 1);
     await ready(single);
-    const pidOf = ({ child }: Server) => child.pid!;
-    const etcd = place.etcd.pids;
-    const cluster = { servers: nodes, pids: [...nodes.map(pidOf), ...etcd], etcd };
-    const alone = { servers: [single], pids: [pidOf(single)], etcd: [] };
-    return await measureIngests(cluster, alone, { short, log });
+    const side = (name: string, servers: Server[], etcd: number[]): Side => ({
+      ...{ name, servers, etcd },
+      pids: [...servers.map(({ child }) => child.pid!), ...etcd],
+    });
+    const sides = [
+      side(`${workers} nodes of 1 worker`, nodes, place.etcd.pids),
+      side(`a cluster of one node of ${workers} workers`, [one], other.etcd.pids),
+      side(`one node of ${workers} workers`, [single], []),
+    ];
+    return await measureIngests(sides, { short, log });
   } finally {
-    await Promise.all([...nodes, single].map(({ child }) => stop(child)));
+    await Promise.all([...nodes, one, single].map(({ child }) => stop(child)));
+    await other.etcd.stop();
   }
 }
 

@@ -1,6 +1,7 @@
-/** Scenes taken in by three nodes over a shared folder, and by one node with as many workers. */
+/** Scenes taken in by three nodes over a shared folder, by one node over such a folder, and by one that is alone, with as many workers. */
 
 import { writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeCog } from '../../src/raster/index.js';
 import { type BenchResult, median, result } from '../bench.js';
 import { treeCpuSeconds } from '../measure-tree.js';
@@ -9,8 +10,13 @@ import { ask, eventually, type Server } from './servers.js';
 
 const SCENES = 6;
 const MARK = 0.8;
+/** CPU seconds a second of servers that wait, and how long is looked, ms. */
+const IDLE = 0.1;
+const LOOK = 1000;
 
-interface Side {
+export interface Side {
+  /** What it is called as a peer. */
+  name: string;
   servers: Server[];
   /** Its own, with all that they start. */
   pids: number[];
@@ -18,38 +24,68 @@ interface Side {
   etcd: number[];
 }
 
-/** Both sides in turn, until all scenes are acknowledged. */
+/** All sides in turn, until all scenes are acknowledged. The first is ours. */
 export async function measureIngests(
-  cluster: Side,
-  single: Side,
+  sides: Side[],
   { short, log }: { short: boolean; log: (line: string) => void },
 ): Promise<BenchResult[]> {
   const path = sceneFile(short ? 600 : 3000, log);
-  const sides = [cluster, single];
-  const walls: number[][] = [[], []];
-  const cpus: number[][] = [[], []];
-  const etcds: number[] = [];
+  const rounds = sides.map(() => ({
+    wall: [] as number[],
+    cpu: [] as number[],
+    etcd: [] as number[],
+    after: [] as number[],
+  }));
   // The first scene starts the workers.
-  for (const side of sides) await ingest(side.servers, path, 'warm', side.servers.length);
+  for (const { servers, pids } of sides) {
+    await ingest(servers, path, 'warm', servers.length);
+    await settled(pids);
+  }
   for (let round = 0; round < (short ? 1 : 5); round++)
     for (const [i, { servers, pids, etcd }] of sides.entries()) {
-      const cpu = treeCpuSeconds(pids);
-      const etcdCpu = treeCpuSeconds(etcd);
+      const all = treeCpuSeconds(pids);
+      const ofEtcd = treeCpuSeconds(etcd);
       const begun = performance.now();
       await ingest(servers, path, `round-${round}`, SCENES);
-      walls[i]!.push((performance.now() - begun) / 1e3);
-      cpus[i]!.push(treeCpuSeconds(pids) - cpu);
-      if (i === 0) etcds.push(treeCpuSeconds(etcd) - etcdCpu);
+      const { wall, cpu, etcd: etcdCpu, after } = rounds[i]!;
+      wall.push((performance.now() - begun) / 1e3);
+      cpu.push((treeCpuSeconds(pids) - all) / SCENES);
+      etcdCpu.push((treeCpuSeconds(etcd) - ofEtcd) / SCENES);
+      after.push((await settled(pids)) / SCENES);
     }
-  const [ours, theirs] = walls.map(median) as [number, number];
-  const [ourCpu, theirCpu] = cpus.map(median) as [number, number];
-  const title = `ingest of ${SCENES} scenes, 3 nodes of 1 worker`;
-  const peer = 'one node of 3 workers';
+  const [ours, ...peers] = rounds.map(({ wall, cpu, etcd, after }) => ({
+    rate: SCENES / median(wall),
+    cpu: median(cpu),
+    etcd: median(etcd),
+    after: median(after),
+  })) as [Figures, ...Figures[]];
+  const of = (figure: keyof Figures) =>
+    Object.fromEntries(peers.map((peer, i) => [sides[i + 1]!.name, peer[figure]]));
+  const title = `ingest of ${SCENES} scenes, ${sides[0]!.name}`;
   return [
-    result(title, 'scenes/s', SCENES / ours, { [peer]: SCENES / theirs, mark: (MARK * SCENES) / theirs }),
-    result(`${title}: CPU of all servers`, 's a scene', ourCpu / SCENES, { [peer]: theirCpu / SCENES }),
-    result(`${title}: CPU of etcd in it`, 's a scene', median(etcds) / SCENES),
+    result(title, 'scenes/s', ours.rate, { ...of('rate'), mark: MARK * peers.at(-1)!.rate }),
+    result(`${title}: CPU of all servers`, 's a scene', ours.cpu, of('cpu')),
+    result(`${title}: CPU of etcd in it`, 's a scene', ours.etcd),
+    result(`${title}: CPU afterwards, of copies to the owners`, 's a scene', ours.after),
   ];
+}
+
+interface Figures {
+  rate: number;
+  cpu: number;
+  etcd: number;
+  after: number;
+}
+
+/** Waits until processes do nothing more in the background, which would slow what is measured next; resolves to its CPU seconds. */
+async function settled(pids: number[]): Promise<number> {
+  const begun = treeCpuSeconds(pids);
+  for (let before = begun; ; ) {
+    await sleep(LOOK);
+    const now = treeCpuSeconds(pids);
+    if (now - before < (IDLE * LOOK) / 1000) return now - begun;
+    before = now;
+  }
 }
 
 async function ingest(servers: Server[], href: string, name: string, scenes: number): Promise<void> {

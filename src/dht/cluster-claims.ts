@@ -8,8 +8,8 @@ import {
   type Catalogue,
   type Change,
   type Claim,
-  type Claims,
   type Commit,
+  type CountedClaims,
   collectionBusy,
   inLanes,
   type ObjectStore,
@@ -67,7 +67,8 @@ const LANES = 16;
  * log only by a claim that is still held, and after its files and its segment are in the store; `build` reads a catalogue that holds every commit
  * that was acknowledged before.
  */
-export class ClusterClaims implements Claims {
+export class ClusterClaims implements CountedClaims {
+  held = 0;
   /** From the records of a commit to its acknowledgement, seconds. */
   readonly commitTimes = new Histogram(COMMIT_TIMES);
   private readonly copies: LogCopies;
@@ -120,6 +121,7 @@ export class ClusterClaims implements Claims {
     const { coordination, holder } = this.options;
     let held = await takeClaim(coordination, name, holder);
     const first = held.fence;
+    this.held++;
     let isUsed = false;
     let stored: string[] = [];
     // A claim commits once; who commits several times goes on with another.
@@ -141,7 +143,10 @@ export class ClusterClaims implements Claims {
         await this.options.storage.keepInCache(stored);
         stored = [];
       },
-      release: () => held.release(),
+      release: () => {
+        this.held--;
+        return held.release();
+      },
     };
   }
 

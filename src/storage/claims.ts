@@ -32,6 +32,11 @@ export interface Claims {
   shared(): Promise<Claim>;
 }
 
+export interface CountedClaims extends Claims {
+  /** How many are held here now. */
+  readonly held: number;
+}
+
 /**
  * Claims of a node that is alone.
  * Invariant: `held` has each scene (`<collection>/<scene>`) and collection (`<collection>/`) that is claimed; of two that

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Catalogue } from './catalogue.js';
-import { fsyncFolder, writeFileDurably } from './durable.js';
+import { syncFile, writeFileDurably } from './durable.js';
 import { onDisk, storageCorrupt, storageDamaged, storageFormat, storageLocked } from './errors.js';
 
 /** Programs that know another one leave the folder alone. In format 1 every tile record was whole; such records are read. */
@@ -67,7 +67,7 @@ export class DataFolder {
       return await onDisk(dir, async () => {
         const node = await currentIdentity(dir);
         for (const part of ['tiles', 'models']) await mkdir(join(dir, part), { recursive: true });
-        await fsyncFolder(dir);
+        await syncFile(dir);
         const secret = randomBytes(32).toString('hex');
         const info = { pid: process.pid, url: null, secret, started: new Date().toISOString() };
         await writeLock(dir, info);

@@ -3,8 +3,8 @@ import { mkdir, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { inLanes } from './in-lanes.js';
 
-/** Makes the names in a folder durable. */
-export async function fsyncFolder(path: string): Promise<void> {
+/** Makes the bytes of a file durable, or the names in a folder. */
+export async function syncFile(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
     await handle.sync();
@@ -17,14 +17,14 @@ export async function fsyncFolder(path: string): Promise<void> {
 export async function fsyncFolders(paths: Iterable<string>): Promise<void> {
   await inLanes([...new Set(paths)], 4, async (path) => {
     try {
-      await fsyncFolder(path);
+      await syncFile(path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   });
 }
 
-/** Writes a new file and waits until its bytes are on disk. Its name is durable after `fsyncFolder` of its folder. */
+/** Writes a new file and waits until its bytes are on disk. Its name is durable after `syncFile` of its folder. */
 export async function writeSynced(path: string, bytes: Uint8Array | string, mode = 0o644): Promise<void> {
   const handle = await open(path, 'w', mode);
   try {
@@ -45,5 +45,5 @@ export async function writeFileDurably(
   await mkdir(folder, { recursive: true });
   await writeSynced(`${path}.tmp`, bytes, mode);
   await rename(`${path}.tmp`, path);
-  await fsyncFolder(folder);
+  await syncFile(folder);
 }

@@ -1,29 +1,24 @@
 /** Files of tiles and models that were made on other nodes: fetched from the shared store when they are wanted, and kept in the cache. */
-import { randomUUID } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { crc32 } from 'node:zlib';
 import type { DiskReserve } from './disk-reserve.js';
 import { onDisk, storeLost, storeNotFound } from './errors.js';
 import type { FileCache } from './file-cache.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from './layout.js';
+import { sumOfFile } from './object-store/content.js';
 import type { ObjectStore } from './object-store/object-store.js';
 import type { GroupRecord } from './records.js';
+import { scratchFile } from './scratch.js';
 
 export type StoredGroup = Pick<GroupRecord, 'name' | 'bytes' | 'crc32'>;
 
 /** While a folder is made, room that is made elsewhere may remove one above it. */
 const ATTEMPTS = 5;
-/** A file of so many bytes at most is read whole, which takes less than a stream. */
-const SMALL = 4 << 20;
 
 /**
- * Invariant: a file has its name only when it is whole: it is written beside it, and its checksum is that of the record. One that lay
- * there when the process began is summed before its first use, and fetched again where it is damaged. A file is
- * fetched once, however many ask for it at the same time.
+ * Invariant: a file has its name only when it is whole, and is used only when its checksum is that of the record. One that lay there
+ * when the process began, or was fetched for nobody in particular, is summed before its first use, and fetched again where it is
+ * damaged. A file is fetched once, however many ask for it at the same time.
  */
 export class FetchedFiles {
   /** Fetches that somebody waits for. */
@@ -57,7 +52,7 @@ export class FetchedFiles {
     const release = this.cache.hold(tileFolder(tile), false);
     try {
       const lacking = this.lacking(tile, groups);
-      for (const group of lacking) await this.bringOnce(tile, group);
+      for (const group of lacking) await this.bringOnce(tile, group, false);
       return bytesOf(lacking);
     } finally {
       release();
@@ -78,7 +73,9 @@ export class FetchedFiles {
     this.cache.misses++;
     this.awaited++;
     try {
-      await this.bringOnce(tile, group);
+      await this.bringOnce(tile, group, true);
+      // Who came first may have fetched it for nobody in particular.
+      if (!(await this.isHere(tile, group))) await this.bringOnce(tile, group, true);
     } finally {
       this.awaited--;
     }
@@ -100,18 +97,18 @@ export class FetchedFiles {
     return true;
   }
 
-  private bringOnce(tile: TileVersion, group: StoredGroup): Promise<void> {
+  private bringOnce(tile: TileVersion, group: StoredGroup, isSound: boolean): Promise<void> {
     const name = tileFile(tile, group.name);
-    return this.once(name, () => this.fetch(name, tile, group));
+    return this.once(name, () => this.fetch(name, tile, group, isSound));
   }
 
-  private async fetch(name: string, tile: TileVersion, group: StoredGroup): Promise<void> {
+  private async fetch(name: string, tile: TileVersion, group: StoredGroup, isSound: boolean): Promise<void> {
     const folder = tileFolder(tile);
-    const { bytes } = group;
+    const { bytes, crc32 } = group;
     await this.cache.settled(folder);
     await this.cache.fit(bytes);
-    await this.download(name, group, `tile ${tile.id}`);
-    this.cache.set(folder, `${group.name}.tif`, { bytes, isSound: true });
+    await this.download(name, isSound ? { bytes, crc32 } : { bytes }, `tile ${tile.id}`);
+    this.cache.set(folder, `${group.name}.tif`, { bytes, isSound });
   }
 
   /** Sees to it that a file of a model is here, where it stays. Throws the same. */
@@ -131,23 +128,16 @@ export class FetchedFiles {
   }
 
   /** `owner` is what the file is of, for the message. */
-  private async download(name: string, { bytes, crc32 }: StoredGroup, owner: string): Promise<void> {
-    await this.reserve.check(bytes);
-    const path = join(this.dir, name);
-    const temporary = `${path}.${randomUUID()}.tmp`;
+  private async download(
+    name: string,
+    file: { bytes: number; crc32?: number },
+    owner: string,
+  ): Promise<void> {
+    await this.reserve.check(file.bytes);
+    const temporary = scratchFile(this.dir);
     try {
-      const source = await (bytes <= SMALL
-        ? this.objects.get(name, { crc32 })
-        : this.objects.stream(name, { crc32 }));
-      await onDisk(this.dir, async () => {
-        const file = await createIn(dirname(path), temporary).catch((error) => {
-          if (source instanceof Readable) source.destroy();
-          throw error;
-        });
-        if (source instanceof Readable) await pipeline(source, file.createWriteStream());
-        else await file.writeFile(source).finally(() => file.close());
-        await rename(temporary, path);
-      });
+      await this.objects.copyTo(name, temporary, file);
+      await onDisk(this.dir, () => moveTo(join(this.dir, name), temporary));
     } catch (error) {
       await rm(temporary, { force: true });
       throw storeNotFound.is(error) ? storeLost.because(error, name, this.objects.url, owner) : error;
@@ -155,22 +145,15 @@ export class FetchedFiles {
   }
 }
 
-/** Makes a file, and the folders above it where they are missing. */
-async function createIn(folder: string, path: string): Promise<FileHandle> {
+/** Gives a file its name, and makes the folders above it where they are missing. */
+async function moveTo(path: string, temporary: string): Promise<void> {
   for (let attempt = 1; ; attempt++)
     try {
-      await mkdir(folder, { recursive: true });
-      return await open(path, 'wx');
+      return await rename(temporary, path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === ATTEMPTS) throw error;
+      await mkdir(dirname(path), { recursive: true });
     }
-}
-
-/** CRC-32 of a file. */
-export async function sumOfFile(path: string): Promise<number> {
-  let sum = 0;
-  for await (const chunk of createReadStream(path)) sum = crc32(chunk as Buffer, sum);
-  return sum;
 }
 
 export const bytesOf = (groups: StoredGroup[]) => groups.reduce((total, { bytes }) => total + bytes, 0);

@@ -1,5 +1,5 @@
 export { Catalogue, type Change, sceneKey } from './catalogue.js';
-export type { Claim, Claims } from './claims.js';
+export type { Claim, Claims, CountedClaims } from './claims.js';
 export { ColumnIndex } from './column-index.js';
 export { type Commit, type RecordEdit, supersededFolders } from './commit.js';
 export { DataFolder, readLock } from './data-folder.js';
@@ -30,7 +30,6 @@ export type {
   ObjectStore,
   PutOptions,
   ReadOptions,
-  Sum,
 } from './object-store/object-store.js';
 export { openObjectStore } from './object-store/open.js';
 export * from './records.js';

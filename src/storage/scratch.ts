@@ -15,6 +15,11 @@ export async function makeScratch(dir: string, name: string): Promise<string> {
   return folder;
 }
 
+/** A path for a file that soon gets another name in the data folder. */
+export function scratchFile(dir: string): string {
+  return join(dir, SCRATCH, newVersion());
+}
+
 /** Makes the names in a scratch folder durable, and its own. Its files have been synced. */
 export function syncScratch(dir: string, name: string): Promise<void> {
   return onDisk(dir, () => fsyncFolders([join(dir, SCRATCH, name), join(dir, SCRATCH), dir]));

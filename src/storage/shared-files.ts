@@ -20,11 +20,12 @@ export class SharedFiles {
   /** The names of what lay there at start. */
   private readonly loaded: Promise<void>;
 
-  /** `limit` is how many bytes they may take; `onFailure` is told what goes wrong in the background. */
+  /** `limit` is how many bytes they may take; `onFailure` is told what goes wrong in the background, which makes room for writes. */
   constructor(
     storage: Folder,
     readonly objects: ObjectStore,
     limit: number | undefined,
+    isWriting: () => boolean,
     private readonly onFailure: (error: unknown) => void,
   ) {
     const { dir, catalogue, reserve } = storage;
@@ -33,7 +34,8 @@ export class SharedFiles {
     this.cache = cache;
     this.fetched = new FetchedFiles(dir, objects, cache, reserve);
     this.loaded = cache.load().catch(onFailure);
-    this.warming = new Warming({ storage, files: this.fetched, cache, begin: this.loaded, onFailure });
+    const files = this.fetched;
+    this.warming = new Warming({ storage, files, cache, begin: this.loaded, isWriting, onFailure });
   }
 
   /** Folders of tiles that are committed, and in the shared store: they may go when room is needed. */

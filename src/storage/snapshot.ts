@@ -13,7 +13,7 @@ import { setImmediate } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { messageOf } from '../errors.js';
 import { columnNames } from './columns.js';
-import { fsyncFolder } from './durable.js';
+import { syncFile } from './durable.js';
 import { emptyImage, type RowsImage, type RowsNames } from './rows-image.js';
 
 const MAGIC = 'TWCI';
@@ -72,7 +72,7 @@ export async function writeSnapshot(path: string, image: RowsImage, stamp: Snaps
     await rm(temporary, { force: true });
     throw error;
   }
-  await fsyncFolder(dirname(path));
+  await syncFile(dirname(path));
 }
 
 /** A snapshot, or why it cannot be used. What is given is what was written, to the last bit. */

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { messageOf, type TilewrightError } from '../errors.js';
 import { type Catalogue, type Scanned, sceneKey } from './catalogue.js';
-import { type Claims, LocalClaims } from './claims.js';
+import { type Claims, type CountedClaims, LocalClaims } from './claims.js';
 import type { ColumnIndex } from './column-index.js';
 import type { Commit } from './commit.js';
 import { Commits } from './commits.js';
@@ -323,9 +323,14 @@ export class Storage {
    * Lets others decide what is changed here, and takes from `objects` what was made on other nodes. From now on the files of tiles
    * are a cache; those of this node's tiles are fetched in the background. `onFailure` is told what goes wrong with that.
    */
-  enterCluster(claims: Claims, objects: ObjectStore, onFailure: (error: unknown) => void = () => {}): void {
+  enterCluster(
+    claims: CountedClaims,
+    objects: ObjectStore,
+    onFailure: (error: unknown) => void = () => {},
+  ): void {
     this.claims = claims;
-    this.shared = new SharedFiles(this, objects, this.options.cache, onFailure);
+    const isWriting = () => claims.held > 0;
+    this.shared = new SharedFiles(this, objects, this.options.cache, isWriting, onFailure);
   }
 
   /**

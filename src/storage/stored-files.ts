@@ -3,7 +3,7 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { storeCorrupt, storeNotFound } from './errors.js';
-import { sumOfFile } from './fetched-files.js';
+import { sumOfFile } from './object-store/content.js';
 import type { ObjectStore } from './object-store/object-store.js';
 import type { Problem } from './problem.js';
 

@@ -8,9 +8,12 @@ import { inLanes } from './in-lanes.js';
 import type { TileRecord } from './records.js';
 import type { Position } from './row-order.js';
 
-/** Files on their way at once, and bytes a second: readers and ingest come first. */
+/** Files on their way at once. */
 const LANES = 2;
+/** Bytes a second: readers and ingest come first. */
 const RATE = 50e6;
+/** The same while this node writes, so that it gets somewhere also where that never ends. */
+const RATE_BESIDE_WRITES = 2e6;
 const PAGE = 64;
 /** New tiles that are remembered one by one; more are found by a look at all. */
 const MOST_NEW = 10_000;
@@ -30,12 +33,14 @@ export interface WarmingOptions {
   cache: FileCache;
   /** When it is known what is here. */
   begin: Promise<void>;
+  /** Whether this node takes in scenes, or makes tiles. */
+  isWriting: () => boolean;
   onFailure: (error: unknown) => void;
 }
 
 /**
  * New tiles come first, the newest before the others; then all tiles, newest first, as long as nothing has to go for them. It
- * waits while readers wait for files. What it has done is seen by what is there, so it may be stopped and begun again.
+ * waits while readers wait for files, and goes slowly while the node writes. What it has done is seen by what is there, so it may be stopped and begun again.
  */
 export class Warming {
   private fresh: TileRecord[] = [];
@@ -123,7 +128,8 @@ export class Warming {
     const { signal } = this.closing;
     const now = performance.now();
     const wait = this.next - now;
-    this.next = Math.max(now, this.next) + (bytes / RATE) * 1000;
+    const rate = this.options.isWriting() ? RATE_BESIDE_WRITES : RATE;
+    this.next = Math.max(now, this.next) + (bytes / rate) * 1000;
     if (wait > 0) await sleep(wait, undefined, { signal });
     while (this.options.files.awaited > 0) await sleep(POLL, undefined, { signal });
     signal.throwIfAborted();

@@ -1,9 +1,10 @@
 /** Files of tiles come to the nodes that own them, stay within the limit, and are fetched again where they are damaged. */
 import assert from 'node:assert/strict';
 import { readFile, stat, truncate, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Storage, TileRecord } from '../../src/storage/index.js';
+import { type Storage, type TileRecord, tileFile } from '../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
 import { startMember, until } from './members.js';
 import { sharedPlace } from './shared-place.js';
@@ -98,6 +99,32 @@ test('within the limit; what does not fit is fetched when it is wanted; a lost o
     false,
   );
   assert.ok(cellsOf(31).length > 1);
+});
+
+test('a file that was fetched ahead is checked before it is used', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await startMember(where, 'a');
+  await writeScene(a.storage, 's1', 1);
+  const [tile] = await tilesOf(a.storage);
+  const object = join(where.folder, 'store', tileFile(tile!, '10m'));
+  const bytes = await readFile(object);
+  await writeFile(object, Buffer.alloc(bytes.length));
+  const b = await startMember(where, 'b');
+  await until('b has the files', () => all(b.storage));
+  const bring = () => b.storage.bringFiles(tile!, tile!.groups);
+  await assert.rejects(bring, { code: 'TW_STORE_CORRUPT' });
+  await writeFile(object, bytes);
+  await bring();
+  assert.deepEqual(await readFile(b.storage.tilePath(tile!, '10m')), bytes);
+});
+
+test('it is known whether a node writes', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await startMember(where, 'a');
+  const write = await a.storage.beginScene(COLLECTION, 'slow', cellsOf(1));
+  assert.equal(a.cluster.claims.held, 1);
+  await write.abort();
+  assert.equal(a.cluster.claims.held, 0);
 });
 
 test('a file of a model is fetched where it is asked for', async (t) => {

@@ -5,9 +5,14 @@ import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { asStorageError, storeCorrupt } from '../errors.js';
-import type { Content, ReadOptions, Sum } from './object-store.js';
+import type { Content, ReadOptions } from './object-store.js';
 
 export type Chunks = AsyncGenerator<Uint8Array, void>;
+
+export interface Sum {
+  bytes: number;
+  crc32: number;
+}
 
 const CHUNK = 1 << 20;
 
@@ -42,18 +47,23 @@ export async function* contentChunks(content: Content, signal?: AbortSignal): Ch
     }
 }
 
-/** What chunks sum to; each is also given to `use`, one after another. */
+/** What chunks sum to; each is also given to `use`. */
 export async function sumOf(
   chunks: AsyncIterable<Uint8Array>,
-  use: (chunk: Uint8Array) => unknown = () => {},
+  use: (chunk: Uint8Array) => void = () => {},
 ): Promise<Sum> {
   const sum = { bytes: 0, crc32: 0 };
   for await (const chunk of chunks) {
     sum.bytes += chunk.length;
     sum.crc32 = crc32(chunk, sum.crc32);
-    await use(chunk);
+    use(chunk);
   }
   return sum;
+}
+
+/** CRC-32 of a file. */
+export async function sumOfFile(path: string): Promise<number> {
+  return (await sumOf(fileChunks(path))).crc32;
 }
 
 /** Throws TW_STORE_CORRUPT where bytes do not sum to what their record says. */

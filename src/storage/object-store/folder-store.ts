@@ -1,11 +1,23 @@
 /** A tile store in a folder: local, or a mount of NFS, Lustre, CephFS and the like that all nodes of a cluster share. */
 import { randomUUID } from 'node:crypto';
 import type { Dirent } from 'node:fs';
-import { access, mkdir, open, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
+import {
+  access,
+  constants,
+  copyFile,
+  mkdir,
+  readdir,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  unlink,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
-import { storeExists, storeNotFound, storeUnavailable } from '../errors.js';
+import { syncFile, writeSynced } from '../durable.js';
+import { asStorageError, storeExists, storeNotFound, storeUnavailable } from '../errors.js';
 import { inLanes } from '../in-lanes.js';
 import { checkedName } from '../names.js';
 import {
@@ -16,6 +28,7 @@ import {
   requireSum,
   streamOf,
   sumOf,
+  sumOfFile,
   verified,
 } from './content.js';
 import { asFolderError, isAbsent } from './folder-errors.js';
@@ -23,11 +36,11 @@ import { FolderSync } from './folder-sync.js';
 import type {
   Cancellable,
   Content,
+  CopyOptions,
   ObjectInfo,
   ObjectStore,
   PutOptions,
   ReadOptions,
-  Sum,
 } from './object-store.js';
 
 /** No name of an object begins with a dot, so what is in here is never listed. */
@@ -35,6 +48,8 @@ const TEMPORARIES = '.tmp';
 /** A temporary that has not been written to for so long was left by a process that has been killed, ms. */
 const LEFT_AFTER = 86_400_000;
 const IN_FLIGHT = 16;
+/** One call of the system where it can: no bytes come through this process, and none are written where file systems share blocks. */
+const NEW = constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE;
 /** A delete of the last other object may remove a folder that is just about to be used. */
 const PUBLISH_ATTEMPTS = 10;
 
@@ -69,18 +84,17 @@ export class FolderStore implements ObjectStore {
     return store;
   }
 
-  async put(name: string, content: Content, { crc32, signal }: PutOptions = {}): Promise<Sum> {
+  async put(name: string, content: Content, { crc32, signal }: PutOptions = {}): Promise<void> {
     const path = this.location(name);
     const temporary = join(this.temporaries, randomUUID());
     try {
       signal?.throwIfAborted();
       if (await this.head(name)) return await this.putAgain(name, content, { crc32, signal });
-      const sum = await writeTemporary(temporary, content, signal);
-      requireSum(sum.crc32, crc32, name, this.url);
+      await writeTemporary(temporary, content);
+      if (crc32 !== undefined) requireSum(await sumOfFile(temporary), crc32, name, this.url);
       signal?.throwIfAborted();
       await publish(temporary, path, this.root);
       await this.folders.sync(this.foldersAbove(path));
-      return sum;
     } catch (error) {
       // What cannot be removed now is removed as a leftover.
       await rm(temporary, { force: true }).catch(() => {});
@@ -89,14 +103,13 @@ export class FolderStore implements ObjectStore {
   }
 
   /** The name is there, perhaps from a process that was killed before it had synced the folders. */
-  private async putAgain(name: string, content: Content, { crc32, signal }: PutOptions): Promise<Sum> {
+  private async putAgain(name: string, content: Content, { crc32, signal }: PutOptions): Promise<void> {
     const path = this.location(name);
     const sum = await sumOf(contentChunks(content, signal));
     requireSum(sum.crc32, crc32, name, this.url);
     const there = await sumOf(verified(fileChunks(path), { signal }, name, this.url));
     if (there.bytes !== sum.bytes || there.crc32 !== sum.crc32) throw storeExists(name, this.url);
     await this.folders.sync(this.foldersAbove(path));
-    return sum;
   }
 
   get(name: string, options: ReadOptions = {}): Promise<Buffer> {
@@ -105,6 +118,18 @@ export class FolderStore implements ObjectStore {
 
   stream(name: string, options: ReadOptions = {}): Promise<Readable> {
     return streamOf(this.read(name, options));
+  }
+
+  async copyTo(name: string, file: string, { crc32, signal }: CopyOptions = {}): Promise<void> {
+    signal?.throwIfAborted();
+    try {
+      await copyFile(this.location(name), file, NEW);
+    } catch (error) {
+      // Where the object can be read, it is the disk.
+      await sumOf(this.read(name, { signal }));
+      throw asStorageError(error, dirname(file));
+    }
+    if (crc32 !== undefined) requireSum(await sumOfFile(file), crc32, name, this.url);
   }
 
   private async *read(name: string, options: ReadOptions): Chunks {
@@ -252,15 +277,16 @@ async function entries(folder: string): Promise<Dirent[]> {
   }
 }
 
-async function writeTemporary(path: string, content: Content, signal?: AbortSignal): Promise<Sum> {
-  const handle = await open(path, 'wx');
+async function writeTemporary(path: string, content: Content): Promise<void> {
+  if (content instanceof Uint8Array) return writeSynced(path, content);
   try {
-    const sum = await sumOf(contentChunks(content, signal), (chunk) => handle.writeFile(chunk));
-    await handle.sync();
-    return sum;
-  } finally {
-    await handle.close();
+    await copyFile(content.file, path, NEW);
+  } catch (error) {
+    // Where the file can be read, it is the store.
+    await sumOf(contentChunks(content));
+    throw error;
   }
+  await syncFile(path);
 }
 
 /** Makes a folder and those above it, but not `root`: where a mount is away, nothing is put into its place. */
@@ -283,9 +309,9 @@ async function makeFolder(path: string, root: string): Promise<void> {
 async function publish(temporary: string, path: string, root: string): Promise<void> {
   for (let attempt = 1; ; attempt++)
     try {
-      await makeFolder(dirname(path), root);
       return await rename(temporary, path);
     } catch (error) {
       if (!isAbsent(error) || attempt === PUBLISH_ATTEMPTS) throw error;
+      await makeFolder(dirname(path), root);
     }
 }

@@ -9,11 +9,6 @@ export interface Cancellable {
   signal?: AbortSignal;
 }
 
-export interface Sum {
-  bytes: number;
-  crc32: number;
-}
-
 export interface PutOptions extends Cancellable {
   /** What the content sums to by the record of it: TW_STORE_CORRUPT where it does not, and nothing is written. */
   crc32?: number;
@@ -27,6 +22,8 @@ export interface ReadOptions extends Cancellable {
   /** What the bytes read sum to by the record of them: TW_STORE_CORRUPT where they do not. */
   crc32?: number;
 }
+
+export type CopyOptions = Pick<ReadOptions, 'crc32' | 'signal'>;
 
 export interface ObjectInfo {
   name: string;
@@ -48,7 +45,7 @@ export interface ObjectStore {
    * Writes an object. A name that is there with the same content is fine; with other content it is TW_STORE_EXISTS. Two
    * writers of one name at the same time are not told apart: names must be unique.
    */
-  put(name: string, content: Content, options?: PutOptions): Promise<Sum>;
+  put(name: string, content: Content, options?: PutOptions): Promise<void>;
   /** The bytes of an object, or a range of them. Throws TW_STORE_NOT_FOUND. */
   get(name: string, options?: ReadOptions): Promise<Buffer>;
   /**
@@ -57,6 +54,11 @@ export interface ObjectStore {
    * connection: destroy it.
    */
   stream(name: string, options?: ReadOptions): Promise<Readable>;
+  /**
+   * Copies an object into a new file of the local disk, which is not synced. After an error some of it may be there. Throws
+   * TW_STORE_NOT_FOUND, and the TW_STORAGE_ errors of the disk.
+   */
+  copyTo(name: string, file: string, options?: CopyOptions): Promise<void>;
   /** Size and last change of an object; undefined where there is none. */
   head(name: string, options?: Cancellable): Promise<ObjectInfo | undefined>;
   /** The objects whose names begin with `prefix`, in the order of the bytes of their names. */

@@ -1,7 +1,7 @@
 /** A tile store in a bucket of S3: MinIO, Ceph, SeaweedFS, Garage, a cloud's. Only PUT, GET, HEAD, DELETE and LIST are used. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import {
@@ -15,15 +15,24 @@ import {
 import { asStorageError, onDisk, storeExists, storeIo } from '../errors.js';
 import { inLanes } from '../in-lanes.js';
 import { checkedName, isObjectName } from '../names.js';
-import { type Chunks, collect, contentChunks, requireSum, streamOf, sumOf, verified } from './content.js';
+import {
+  type Chunks,
+  collect,
+  contentChunks,
+  requireSum,
+  type Sum,
+  streamOf,
+  sumOf,
+  verified,
+} from './content.js';
 import type {
   Cancellable,
   Content,
+  CopyOptions,
   ObjectInfo,
   ObjectStore,
   PutOptions,
   ReadOptions,
-  Sum,
 } from './object-store.js';
 import { isAbsent } from './s3-errors.js';
 import { type S3Options, S3Requests } from './s3-requests.js';
@@ -62,16 +71,14 @@ export class S3Store implements ObjectStore {
     this.client = requests.client;
   }
 
-  async put(name: string, content: Content, { crc32, signal }: PutOptions = {}): Promise<Sum> {
+  async put(name: string, content: Content, { crc32, signal }: PutOptions = {}): Promise<void> {
     const key = this.key(name);
     signal?.throwIfAborted();
     const body = await bodyOf(content, signal);
-    const sum = { bytes: body.bytes, crc32: body.crc32 };
-    requireSum(sum.crc32, crc32, name, this.url);
+    requireSum(body.crc32, crc32, name, this.url);
     const there = await this.head(name, { signal });
     if (!there) await this.requests.send(name, () => this.upload(key, body, signal), signal);
-    else if (!(await this.holds(there, sum, signal))) throw storeExists(name, this.url);
-    return sum;
+    else if (!(await this.holds(there, body, signal))) throw storeExists(name, this.url);
   }
 
   private async upload(key: string, body: Body, signal?: AbortSignal): Promise<void> {
@@ -107,6 +114,17 @@ export class S3Store implements ObjectStore {
 
   stream(name: string, options: ReadOptions = {}): Promise<Readable> {
     return streamOf(this.read(name, options));
+  }
+
+  async copyTo(name: string, file: string, options: CopyOptions = {}): Promise<void> {
+    await onDisk(dirname(file), async () => {
+      const handle = await open(file, 'wx');
+      try {
+        for await (const chunk of this.read(name, options)) await handle.writeFile(chunk);
+      } finally {
+        await handle.close();
+      }
+    });
   }
 
   private read(name: string, options: ReadOptions): Chunks {

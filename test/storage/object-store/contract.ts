@@ -1,6 +1,7 @@
 /** What every tile store promises. Each implementation runs this suite. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -59,11 +60,16 @@ export function storeContract({ what, skip = false, open }: Contract): void {
       await writeFile(file, bytes);
       for (const content of [bytes, { file }]) {
         const name = `tiles/${'file' in content ? 'file' : 'bytes'}/${length}`;
-        const sum = { bytes: length, crc32: crc32(bytes) };
-        assert.deepEqual(await store.put(name, content, { crc32: sum.crc32 }), sum);
-        assert.ok((await store.get(name, { crc32: sum.crc32 })).equals(bytes));
-        assert.ok((await buffer(await store.stream(name, { crc32: sum.crc32 }))).equals(bytes));
+        const sum = { crc32: crc32(bytes) };
+        await store.put(name, content, sum);
+        assert.ok((await store.get(name, sum)).equals(bytes));
+        assert.ok((await buffer(await store.stream(name, sum))).equals(bytes));
         assert.equal((await store.head(name))?.bytes, length);
+        for (const options of [sum, {}]) {
+          const copy = join(folder, randomUUID());
+          await store.copyTo(name, copy, options);
+          assert.ok((await readFile(copy)).equals(bytes));
+        }
       }
     }
   });
@@ -90,6 +96,21 @@ export function storeContract({ what, skip = false, open }: Contract): void {
     await assert.rejects(store.put(NAME, { file: `${file}-missing` }), { code: 'TW_STORAGE_IO' });
     assert.equal(await store.head(NAME), undefined);
     assert.deepEqual(await namesIn(store), []);
+  });
+
+  promise('a copy that fails says whether it is the store or the disk', async ({ store }, t) => {
+    const folder = await tempFolder(t);
+    await store.put(NAME, bytesOf(1000, 5));
+    const copy = (file: string, crc32?: number) =>
+      store.copyTo(NAME, join(folder, file), crc32 === undefined ? {} : { crc32 });
+    await assert.rejects(copy('wrong', 1), { code: 'TW_STORE_CORRUPT' });
+    await assert.rejects(copy('no/such/folder'), { code: 'TW_STORAGE_IO', message: /no\/such/ });
+    await writeFile(join(folder, 'there'), 'before');
+    await assert.rejects(copy('there'), { code: 'TW_STORAGE_IO' });
+    assert.equal(await readFile(join(folder, 'there'), 'utf8'), 'before');
+    await assert.rejects(store.copyTo(`${NAME}x`, join(folder, 'new')), { code: 'TW_STORE_NOT_FOUND' });
+    const aborted = AbortSignal.abort(new Error('enough'));
+    await assert.rejects(store.copyTo(NAME, join(folder, 'late'), { signal: aborted }), /enough/);
   });
 
   promise('ranges are those of the bytes', async ({ store }) => {
