@@ -24,6 +24,8 @@ export interface SharedPlacementOptions {
 export class SharedPlacement {
   private known: Placement | undefined;
   private changedAt = -Infinity;
+  /** The last text that was read: the same comes from a change and from the watch. */
+  private read: { text: string; placement: Placement } | undefined;
 
   constructor(private readonly options: SharedPlacementOptions) {}
 
@@ -39,7 +41,7 @@ export class SharedPlacement {
 
   /** Takes in what is stored. */
   see({ text }: StoredPlacement): void {
-    const placement = parsePlacement(text);
+    const placement = this.parse(text);
     if (this.known && placement.version <= this.known.version) return;
     this.known = placement;
     this.options.onChange();
@@ -48,7 +50,7 @@ export class SharedPlacement {
   /** A change that hangs on the bytes of slots; nodes are asked for them only where something changes. */
   async changeByBytes(to: (placement: Placement, bytes?: SlotBytes) => Placement): Promise<void> {
     const stored = await readPlacement(this.options.coordination);
-    const before = stored && parsePlacement(stored.text);
+    const before = stored && this.parse(stored.text);
     const isSame = before !== undefined && to(before) === before;
     const bytes = isSame || !stored ? undefined : await this.options.bytes();
     await this.change((placement) => to(placement, bytes));
@@ -61,7 +63,7 @@ export class SharedPlacement {
     if (wait > 0) await sleep(wait, undefined, { signal });
     let stored = await readPlacement(coordination);
     for (;;) {
-      const before = stored ? parsePlacement(stored.text) : empty;
+      const before = stored ? this.parse(stored.text) : empty;
       const after = to(before);
       if (after === before && stored) {
         this.see(stored);
@@ -76,5 +78,10 @@ export class SharedPlacement {
       }
       stored = current;
     }
+  }
+
+  private parse(text: string): Placement {
+    if (this.read?.text !== text) this.read = { text, placement: parsePlacement(text) };
+    return this.read.placement;
   }
 }

@@ -231,9 +231,13 @@ export class Catalogue {
     if (this.failure !== undefined) throw this.failure;
     const layouts = this.tileLayouts.takeUnwritten();
     try {
-      await this.db.batch([...layouts.map(([key, layout]) => this.layouts.set(key, layout)), ...changes], {
-        sync,
-      });
+      // A chained batch takes half the time of one that is given a list.
+      const batch = this.db.batch();
+      const add = (change: Change) =>
+        change.type === 'put' ? batch.put(change.key, change.value) : batch.del(change.key);
+      for (const [key, layout] of layouts) add(this.layouts.set(key, layout));
+      for (const change of changes) add(change);
+      await batch.write({ sync });
       this.tileLayouts.written(layouts);
     } catch (error) {
       this.failure = asStorageError(error, this.dir);

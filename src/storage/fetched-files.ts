@@ -149,10 +149,10 @@ export class FetchedFiles {
 async function moveTo(path: string, temporary: string): Promise<void> {
   for (let attempt = 1; ; attempt++)
     try {
+      if (attempt > 1) await mkdir(dirname(path), { recursive: true });
       return await rename(temporary, path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === ATTEMPTS) throw error;
-      await mkdir(dirname(path), { recursive: true });
     }
 }
 

@@ -30,24 +30,26 @@ export interface StoredTile {
   groups: StoredGroup[];
 }
 
-const layouts = new WeakMap<GroupRecord[], TileLayout>();
+/** What groups were made of. */
+const origins = new WeakMap<GroupRecord[], { layout: TileLayout; parts: StoredGroup[] }>();
 
 /** The layout by which a tile's record was read, the same object for all that share it; undefined of other records. */
 export function layoutOf({ groups }: TileRecord): TileLayout | undefined {
-  return layouts.get(groups);
+  return origins.get(groups)?.layout;
 }
 
 /** The groups of a tile of this layout, which `layoutOf` then knows. */
 export function groupsOf(layout: TileLayout, parts: StoredGroup[]): GroupRecord[] {
   const groups = parts.map((part, g) => joined(layout[g], part));
-  layouts.set(groups, layout);
+  origins.set(groups, { layout, parts });
   return groups;
 }
 
 /** What the groups of a tile share with those of others. */
 export const sharedParts = (groups: GroupRecord[]): TileLayout => groups.map(sharedPart);
 /** What is a tile's own of its groups. */
-export const ownParts = (groups: GroupRecord[]): StoredGroup[] => groups.map(ownPart);
+export const ownParts = (groups: GroupRecord[]): StoredGroup[] =>
+  origins.get(groups)?.parts ?? groups.map(ownPart);
 
 /**
  * The layouts of one catalogue. There are a few a product; where its scale follows the sun (Landsat level 1), one a scene.

@@ -309,9 +309,9 @@ async function makeFolder(path: string, root: string): Promise<void> {
 async function publish(temporary: string, path: string, root: string): Promise<void> {
   for (let attempt = 1; ; attempt++)
     try {
+      if (attempt > 1) await makeFolder(dirname(path), root);
       return await rename(temporary, path);
     } catch (error) {
       if (!isAbsent(error) || attempt === PUBLISH_ATTEMPTS) throw error;
-      await makeFolder(dirname(path), root);
     }
 }
