@@ -24,6 +24,15 @@ const conv =
   (tf, x, f) =>
     tf.conv2d(x as Tensor4D, f as Tensor4D, stride, pad);
 
+/** One operation where no gradient is asked for, and with a linear activation also where one is. */
+const fusedConv =
+  (activation: 'linear' | 'leakyrelu'): Operation =>
+  (tf, x, f, bias) =>
+    tf.fused.conv2d({
+      ...{ x: x as Tensor4D, filter: f as Tensor4D, bias: bias!, strides: 1, pad: 'same' },
+      ...{ activation, leakyreluAlpha: 0.2 },
+    });
+
 const convTranspose =
   (stride: number): Operation =>
   (tf, x, f) => {
@@ -52,6 +61,9 @@ const OPERATIONS: Record<string, Operation> = {
   'conv1 stride 2': conv(2, 'same'),
   'conv1 padded by 1': conv(1, 1),
   'conv3 padded by 2': conv(1, 2),
+  'conv3 with a bias': fusedConv('linear'),
+  'conv3 with a bias and leaky ReLU': fusedConv('leakyrelu'),
+  'conv3 of 9 to 17 channels': conv(1, 'same'),
   'convTranspose2 stride 2': convTranspose(2),
   'convTranspose3 stride 2': convTranspose(2),
   'convTranspose4 stride 2': convTranspose(2),
@@ -76,7 +88,11 @@ const OPERATIONS: Record<string, Operation> = {
   'matMul of transposed b': (tf, a, b) => tf.matMul(a!, b!, false, true),
   'matMul of both transposed': (tf, a, b) => tf.matMul(a!, b!, true, true),
   'matMul in batches': (tf, a, b) => tf.matMul(a as Tensor3D, b as Tensor3D),
+  'matMul with a bias and ReLU': (tf, a, b, bias) =>
+    tf.fused.matMul({ a: a!, b: b!, bias: bias!, activation: 'relu', transposeA: false, transposeB: false }),
   mean: (tf, x) => tf.mean(x!, [1, 2]),
+  'mean of channels': (tf, x) => tf.mean(x!, [0, 1, 2]),
+  'sum of channels': (tf, x) => tf.sum(x!, [0, 1, 2]),
   max: (tf, x) => tf.max(x!, 3),
   abs: (tf, x) => tf.abs(x!),
   gather: (tf, x) => tf.gather(x as Tensor2D, tf.tensor1d([1, 3, 3], 'int32')),

@@ -38,7 +38,7 @@ test('a job trains the places that the filter picks, the same for the same seed'
   }
   const filter = { collections: ['s'], maxCloud: 30, minCoverage: 60 };
   const first = await train(node, { model: 'ndvi', filter, epochs: 2, seed: 3 });
-  assert.equal(first.engine, 'wasm');
+  assert.match(first.engine, /^wasm/);
   assert.ok(first.models.length > 0, JSON.stringify(first));
   assert.ok(first.pooled && first.pooled.model.mse > 0);
   const again = await train(node, { model: 'ndvi', filter, epochs: 2, seed: 3 });

@@ -27,7 +27,12 @@ export function trainCommand(): Command {
     .addOption(flag('--epochs <n>', 'passes over the training patches', positiveInteger))
     .addOption(flag('--seed <n>', 'same seed, same engine: same model', integer))
     .addOption(
-      flag('--engine <name>', 'use this engine or fail').choices(['tfjs-node-gpu', 'tfjs-node', 'wasm']),
+      flag('--engine <name>', 'use this engine or fail').choices([
+        'tfjs-node-gpu',
+        'tfjs-node',
+        'wasm-onednn',
+        'wasm',
+      ]),
     );
   return withTarget(withResources(withFilter(command))).action(async (model: string, flags: TrainFlags) => {
     const target = await openTarget(flags);

@@ -4,11 +4,13 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf } from '../../errors.js';
 import { engineUnavailable } from '../errors.js';
+import { loadOneDnn } from './onednn/addon.js';
+import { registerOneDnnKernels } from './onednn/register.js';
 import type { Tf } from './tf.js';
 import { registerTrainingKernels } from './wasm/register.js';
 
 /** Best first. */
-export const ENGINE_NAMES = ['tfjs-node-gpu', 'tfjs-node', 'wasm'] as const;
+export const ENGINE_NAMES = ['tfjs-node-gpu', 'tfjs-node', 'wasm-onednn', 'wasm'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 export interface LoadedEngine {
@@ -38,12 +40,19 @@ export function loadEngine(
       ),
     );
   }
-  loaded ??= { name, engine: name === 'wasm' ? loadWasm() : loadNative(name, packagesFrom) };
+  loaded ??= { name, engine: isNative(name) ? loadNative(name, packagesFrom) : loadWasm(name) };
   return loaded.engine;
 }
 
-async function loadWasm(): Promise<LoadedEngine> {
+type NativeName = 'tfjs-node-gpu' | 'tfjs-node';
+
+function isNative(name: EngineName): name is NativeName {
+  return name.startsWith('tfjs-node');
+}
+
+async function loadWasm(name: Exclude<EngineName, NativeName>): Promise<LoadedEngine> {
   try {
+    const dnn = name === 'wasm-onednn' ? loadOneDnn() : undefined;
     const tf: Tf = { ...require('@tensorflow/tfjs-core'), ...require('@tensorflow/tfjs-layers') };
     const wasm: typeof import('@tensorflow/tfjs-backend-wasm') = require('@tensorflow/tfjs-backend-wasm');
     wasm.setWasmPaths(`${dirname(require.resolve('@tensorflow/tfjs-backend-wasm'))}/`);
@@ -53,14 +62,16 @@ async function loadWasm(): Promise<LoadedEngine> {
     if (!(await tf.env().getAsync('WASM_HAS_SIMD_SUPPORT')))
       throw new Error('this processor has no WASM SIMD');
     registerTrainingKernels(tf);
+    if (dnn) registerOneDnnKernels(tf, dnn);
     if (!(await tf.setBackend('wasm'))) throw new Error('the WASM backend did not start');
-    return { name: 'wasm', version: wasm.version_wasm, tf };
+    const version = dnn ? `${wasm.version_wasm} on oneDNN ${dnn.version}` : wasm.version_wasm;
+    return { name, version, tf };
   } catch (error) {
-    throw engineUnavailable.because(error, 'wasm', messageOf(error));
+    throw engineUnavailable.because(error, name, messageOf(error));
   }
 }
 
-async function loadNative(name: Exclude<EngineName, 'wasm'>, packagesFrom: string): Promise<LoadedEngine> {
+async function loadNative(name: NativeName, packagesFrom: string): Promise<LoadedEngine> {
   try {
     const tf: Tf & { version: Record<string, string> } = createRequire(packagesFrom)(`@tensorflow/${name}`);
     await tf.ready();

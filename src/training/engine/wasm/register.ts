@@ -3,7 +3,6 @@
  * kernels of this folder add and replace them. Each is written in terms of fast kernels that exist, or as a loop over the
  * WASM heap.
  */
-import type { KernelConfig } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
 import { batchMatMul } from './batch-mat-mul.js';
 import { conv2dBackpropFilter } from './conv2d-backprop-filter.js';
@@ -11,7 +10,7 @@ import { conv2dBackpropInput } from './conv2d-backprop-input.js';
 import { depthwiseConv2dBackpropFilter } from './depthwise-conv2d-backprop-filter.js';
 import { depthwiseConv2dBackpropInput } from './depthwise-conv2d-backprop-input.js';
 import { fusedBatchNormGrad } from './fused-batch-norm-grad.js';
-import { WASM } from './kernel.js';
+import { replaceKernel } from './kernel.js';
 import { maxPoolGrad } from './max-pool-grad.js';
 import { unsortedSegmentSum } from './unsorted-segment-sum.js';
 
@@ -21,17 +20,10 @@ export function registerTrainingKernels(tf: Tf): void {
   tf.registerKernel(depthwiseConv2dBackpropFilter(tf));
   tf.registerKernel(depthwiseConv2dBackpropInput(tf));
   tf.registerKernel(unsortedSegmentSum(tf));
-  replace(tf, tf.MaxPoolGrad, () => maxPoolGrad(tf));
-  replace(tf, tf.BatchMatMul, (stock) => batchMatMul(tf, stock));
-  replace(tf, tf.Conv2DBackpropInput, (stock) => conv2dBackpropInput(tf, stock));
+  replaceKernel(tf, tf.MaxPoolGrad, () => maxPoolGrad(tf));
+  replaceKernel(tf, tf.BatchMatMul, (stock) => batchMatMul(tf, stock));
+  replaceKernel(tf, tf.Conv2DBackpropInput, (stock) => conv2dBackpropInput(tf, stock));
   const batchNorm = tf.getGradient(tf.FusedBatchNorm);
   tf.unregisterGradient(tf.FusedBatchNorm);
   tf.registerGradient(fusedBatchNormGrad(tf, batchNorm));
-}
-
-/** The stock set-up stays: it binds the native function that a replacement may still call. */
-function replace(tf: Tf, name: string, make: (stock: KernelConfig) => KernelConfig): void {
-  const stock = tf.getKernel(name, WASM);
-  tf.unregisterKernel(name, WASM);
-  tf.registerKernel({ ...stock, ...make(stock) });
 }

@@ -1,0 +1,364 @@
+/**
+ * N-API addon: the slow operations of training, by oneDNN (v2 or v3). Tensors are float32 as TensorFlow lays them out:
+ * activations [batch, height, width, channels], filters [height, width, in, out]. All work on the memory of the typed
+ * arrays that they get, which may be views of a WASM heap, so no tensor is copied.
+ *
+ * One thread calls all of it. What is kept between calls is bounded: MOST_KEPT primitives, and one buffer for each
+ * operand, as large as the largest so far.
+ */
+#include <node_api.h>
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <list>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <vector>
+#include <dnnl.hpp>
+
+namespace {
+
+using dnnl::memory;
+using dims = memory::dims;
+using tag = memory::format_tag;
+constexpr auto f32 = memory::data_type::f32;
+
+const dnnl::engine& cpu() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::stream& stream() {
+  static dnnl::stream stream(cpu());
+  return stream;
+}
+
+/** Memory that grows and is used again. */
+class Buffer {
+ public:
+  void* ofAtLeast(size_t bytes) {
+    if (bytes > bytes_) {
+      data_.reset();
+      bytes_ = 0;
+      data_.reset(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
+      if (!data_) throw std::bad_alloc();
+      bytes_ = bytes;
+    }
+    return data_.get();
+  }
+
+ private:
+  struct Free {
+    void operator()(void* data) const { std::free(data); }
+  };
+  std::unique_ptr<void, Free> data_;
+  size_t bytes_ = 0;
+};
+
+// Convolution
+
+enum Direction : int32_t { FORWARD, TO_INPUT, TO_FILTER };
+enum Operand { X, FILTER, Y, OPERANDS };
+
+/** In the order in which `convolve` gets it. */
+struct Geometry {
+  int32_t batch, height, width, inChannels, outChannels, filterHeight, filterWidth, strideHeight, strideWidth,
+      dilationHeight, dilationWidth, top, left, bottom, right;
+};
+constexpr size_t GEOMETRY = sizeof(Geometry) / sizeof(int32_t);
+
+int64_t outputSize(int64_t size, int64_t filter, int64_t stride, int64_t dilation, int64_t padding) {
+  return (size + padding - ((filter - 1) * dilation + 1)) / stride + 1;
+}
+
+struct Convolution {
+  dnnl::primitive run;
+  /** As the caller has it, and as the primitive wants it. */
+  std::array<memory::desc, OPERANDS> given, wanted;
+  /** Between the two, where they differ. */
+  std::array<dnnl::primitive, OPERANDS> reorder;
+  memory::desc bias, scratch;
+  std::array<size_t, OPERANDS> sizes;
+
+  bool reorders(int operand) const { return static_cast<bool>(reorder[operand]); }
+};
+
+template <typename Description>
+void describe(Convolution& made, const Description& of, const memory::desc& x, const memory::desc& filter, const memory::desc& y) {
+  made.wanted = {x, filter, y};
+  made.scratch = of.scratchpad_desc();
+}
+
+Convolution makeConvolution(Direction direction, const Geometry& g, bool hasBias) {
+  const int64_t rows = outputSize(g.height, g.filterHeight, g.strideHeight, g.dilationHeight, int64_t(g.top) + g.bottom);
+  const int64_t columns = outputSize(g.width, g.filterWidth, g.strideWidth, g.dilationWidth, int64_t(g.left) + g.right);
+  if (rows <= 0 || columns <= 0) throw std::invalid_argument("the filter is larger than the image");
+  const dims xSize{g.batch, g.inChannels, g.height, g.width};
+  const dims filterSize{g.outChannels, g.inChannels, g.filterHeight, g.filterWidth};
+  const dims ySize{g.batch, g.outChannels, rows, columns};
+  const dims strides{g.strideHeight, g.strideWidth}, dilates{g.dilationHeight - 1, g.dilationWidth - 1};
+  const dims before{g.top, g.left}, after{g.bottom, g.right};
+
+  Convolution made;
+  made.given = {memory::desc(xSize, f32, tag::nhwc), memory::desc(filterSize, f32, tag::hwio), memory::desc(ySize, f32, tag::nhwc)};
+  for (int i = 0; i < OPERANDS; i++) made.sizes[i] = made.given[i].get_size() / sizeof(float);
+  const memory::desc x = made.given[X], y = made.given[Y];
+  // Activations stay as they are; the few weights may be laid out as it suits the processor.
+  const memory::desc filter(filterSize, f32, tag::any);
+  if (hasBias) made.bias = memory::desc(dims{g.outChannels}, f32, tag::x);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto algorithm = dnnl::algorithm::convolution_direct;
+  const auto kind = dnnl::prop_kind::forward_training;
+
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::convolution_forward::primitive_desc forward(
+      cpu(), kind, algorithm, x, filter, made.bias, y, strides, dilates, before, after, attributes);
+#else
+  const dnnl::convolution_forward::primitive_desc forward(
+      {kind, algorithm, x, filter, made.bias, y, strides, dilates, before, after}, attributes, cpu());
+#endif
+  if (direction == FORWARD) {
+    made.run = dnnl::convolution_forward(forward);
+    describe(made, forward, forward.src_desc(), forward.weights_desc(), forward.dst_desc());
+  } else if (direction == TO_INPUT) {
+#if DNNL_VERSION_MAJOR >= 3
+    const dnnl::convolution_backward_data::primitive_desc back(
+        cpu(), algorithm, x, filter, y, strides, dilates, before, after, forward, attributes);
+#else
+    const dnnl::convolution_backward_data::primitive_desc back(
+        {algorithm, x, filter, y, strides, dilates, before, after}, attributes, cpu(), forward);
+#endif
+    made.run = dnnl::convolution_backward_data(back);
+    describe(made, back, back.diff_src_desc(), back.weights_desc(), back.diff_dst_desc());
+  } else {
+#if DNNL_VERSION_MAJOR >= 3
+    const dnnl::convolution_backward_weights::primitive_desc back(
+        cpu(), algorithm, x, filter, y, strides, dilates, before, after, forward, attributes);
+#else
+    const dnnl::convolution_backward_weights::primitive_desc back(
+        {algorithm, x, filter, y, strides, dilates, before, after}, attributes, cpu(), forward);
+#endif
+    made.run = dnnl::convolution_backward_weights(back);
+    describe(made, back, back.src_desc(), back.diff_weights_desc(), back.diff_dst_desc());
+  }
+  const int output = direction == FORWARD ? Y : direction == TO_INPUT ? X : FILTER;
+  for (int i = 0; i < OPERANDS; i++) {
+    const auto &from = i == output ? made.wanted[i] : made.given[i], &to = i == output ? made.given[i] : made.wanted[i];
+    if (from != to) made.reorder[i] = dnnl::reorder(dnnl::reorder::primitive_desc(cpu(), from, cpu(), to));
+  }
+  return made;
+}
+
+constexpr size_t MOST_KEPT = 512;
+
+/** Making a primitive takes longer than many runs of it: those that were used last are kept. */
+Convolution& keptConvolution(Direction direction, const Geometry& geometry, bool hasBias) {
+  using Entry = std::pair<std::string, Convolution>;
+  static std::list<Entry> entries;
+  static std::unordered_map<std::string, std::list<Entry>::iterator> places;
+  std::string key(reinterpret_cast<const char*>(&geometry), sizeof geometry);
+  key.push_back(static_cast<char>(direction * 2 + hasBias));
+  const auto known = places.find(key);
+  if (known != places.end()) {
+    entries.splice(entries.begin(), entries, known->second);
+    return entries.front().second;
+  }
+  entries.emplace_front(key, makeConvolution(direction, geometry, hasBias));
+  places[key] = entries.begin();
+  if (entries.size() > MOST_KEPT) {
+    places.erase(entries.back().first);
+    entries.pop_back();
+  }
+  return entries.front().second;
+}
+
+void convolve(Direction direction, const Convolution& convolution, std::array<float*, OPERANDS> values, float* bias) {
+  static std::array<Buffer, OPERANDS> reordered;
+  static Buffer scratch;
+  const int output = direction == FORWARD ? Y : direction == TO_INPUT ? X : FILTER;
+  std::array<memory, OPERANDS> given, used;
+  for (int i = 0; i < OPERANDS; i++) {
+    given[i] = memory(convolution.given[i], cpu(), values[i]);
+    used[i] = !convolution.reorders(i)
+                  ? given[i]
+                  : memory(convolution.wanted[i], cpu(), reordered[i].ofAtLeast(convolution.wanted[i].get_size()));
+    if (convolution.reorders(i) && i != output)
+      convolution.reorder[i].execute(stream(), {{DNNL_ARG_FROM, given[i]}, {DNNL_ARG_TO, used[i]}});
+  }
+  std::unordered_map<int, memory> arguments{
+      {direction == TO_INPUT ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, used[X]},
+      {direction == TO_FILTER ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, used[FILTER]},
+      {direction == FORWARD ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, used[Y]},
+      {DNNL_ARG_SCRATCHPAD, memory(convolution.scratch, cpu(), scratch.ofAtLeast(convolution.scratch.get_size()))}};
+  if (bias) arguments.emplace(DNNL_ARG_BIAS, memory(convolution.bias, cpu(), bias));
+  convolution.run.execute(stream(), arguments);
+  if (convolution.reorders(output))
+    convolution.reorder[output].execute(stream(), {{DNNL_ARG_FROM, used[output]}, {DNNL_ARG_TO, given[output]}});
+  stream().wait();
+}
+
+// The others
+
+/** Of max pooling: each output's gradient goes to the first maximum of its window; `dx` is zero before. */
+void maxPoolGradient(const int32_t* g, const float* x, const float* dy, float* dx) {
+  const int64_t batch = g[0], height = g[1], width = g[2], channels = g[3], rows = g[4], columns = g[5];
+  const int64_t filterHeight = g[6], filterWidth = g[7], strideHeight = g[8], strideWidth = g[9], top = g[10], left = g[11];
+  std::vector<float> largest(channels);
+  std::vector<int64_t> place(channels);
+  for (int64_t n = 0; n < batch; n++)
+    for (int64_t row = 0; row < rows; row++)
+      for (int64_t column = 0; column < columns; column++, dy += channels) {
+        const int64_t firstRow = row * strideHeight - top, firstColumn = column * strideWidth - left;
+        bool isFirst = true;
+        for (int64_t i = std::max<int64_t>(0, firstRow); i < std::min(height, firstRow + filterHeight); i++)
+          for (int64_t j = std::max<int64_t>(0, firstColumn); j < std::min(width, firstColumn + filterWidth); j++) {
+            const int64_t at = ((n * height + i) * width + j) * channels;
+            for (int64_t c = 0; c < channels; c++) {
+              // The first is taken also where it is NaN.
+              const bool isLarger = isFirst || x[at + c] > largest[c];
+              largest[c] = isLarger ? x[at + c] : largest[c];
+              place[c] = isLarger ? at + c : place[c];
+            }
+            isFirst = false;
+          }
+        if (!isFirst)
+          for (int64_t c = 0; c < channels; c++) dx[place[c]] += dy[c];
+      }
+}
+
+/** The sum of each column of a matrix. Blocks of rows are summed in float32, which is fast, and the blocks in float64. */
+void columnSums(const float* x, float* sums, int64_t rows, int64_t columns) {
+  constexpr int64_t BLOCK = 256;
+  std::vector<float> block(columns);
+  std::vector<double> all(columns, 0.0);
+  for (int64_t begin = 0; begin < rows; begin += BLOCK) {
+    std::fill(block.begin(), block.end(), 0.f);
+    for (int64_t row = begin; row < std::min(rows, begin + BLOCK); row++)
+      for (int64_t c = 0; c < columns; c++) block[c] += x[row * columns + c];
+    for (int64_t c = 0; c < columns; c++) all[c] += block[c];
+  }
+  for (int64_t c = 0; c < columns; c++) sums[c] = static_cast<float>(all[c]);
+}
+
+// What JavaScript calls
+
+/** The arguments of a call; what does not fit throws. */
+class Arguments {
+ public:
+  Arguments(napi_env env, napi_callback_info info, size_t count) : env_(env), values_(count) {
+    size_t given = count;
+    napi_get_cb_info(env, info, &given, values_.data(), nullptr, nullptr);
+    if (given < count) throw std::invalid_argument("too few arguments");
+  }
+
+  int64_t number(size_t i) const {
+    int64_t value;
+    if (napi_get_value_int64(env_, values_[i], &value) != napi_ok) throw std::invalid_argument("a number is wanted");
+    return value;
+  }
+
+  float* floats(size_t i, size_t length) const { return static_cast<float*>(array(i, napi_float32_array, length)); }
+  const int32_t* ints(size_t i, size_t length) const { return static_cast<int32_t*>(array(i, napi_int32_array, length)); }
+
+  bool isNull(size_t i) const {
+    napi_valuetype type;
+    napi_typeof(env_, values_[i], &type);
+    return type == napi_null;
+  }
+
+ private:
+  void* array(size_t i, napi_typedarray_type wanted, size_t length) const {
+    napi_typedarray_type type;
+    size_t found;
+    void* data;
+    if (napi_get_typedarray_info(env_, values_[i], &type, &found, &data, nullptr, nullptr) != napi_ok || type != wanted)
+      throw std::invalid_argument("a typed array is wanted");
+    if (found != length)
+      throw std::invalid_argument("an array has " + std::to_string(found) + " values in place of " + std::to_string(length));
+    return data;
+  }
+
+  napi_env env_;
+  std::vector<napi_value> values_;
+};
+
+/** Errors of C++ become those of JavaScript. */
+template <void (*Call)(napi_env, napi_callback_info)>
+napi_value guarded(napi_env env, napi_callback_info info) {
+  try {
+    Call(env, info);
+  } catch (const std::exception& error) {
+    napi_throw_error(env, nullptr, error.what());
+  }
+  return nullptr;
+}
+
+/** convolve(direction, geometry, x, filter, y, bias | null) */
+void callConvolve(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 6);
+  const int64_t direction = given.number(0);
+  if (direction < FORWARD || direction > TO_FILTER) throw std::invalid_argument("no such direction");
+  Geometry geometry;
+  std::copy_n(given.ints(1, GEOMETRY), GEOMETRY, reinterpret_cast<int32_t*>(&geometry));
+  const bool hasBias = !given.isNull(5);
+  if (hasBias && direction != FORWARD) throw std::invalid_argument("a gradient has no bias");
+  const Convolution& convolution = keptConvolution(static_cast<Direction>(direction), geometry, hasBias);
+  const auto& sizes = convolution.sizes;
+  convolve(static_cast<Direction>(direction), convolution,
+           {given.floats(2, sizes[X]), given.floats(3, sizes[FILTER]), given.floats(4, sizes[Y])},
+           hasBias ? given.floats(5, geometry.outChannels) : nullptr);
+}
+
+/** multiply([m, n, k, transposeA, transposeB], a, b, c): c[m, n] = a[m, k] b[k, n], either stored transposed. */
+void callMultiply(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 4);
+  const int32_t* shape = given.ints(0, 5);
+  const int64_t m = shape[0], n = shape[1], k = shape[2];
+  const bool transposeA = shape[3], transposeB = shape[4];
+  const auto status = dnnl::sgemm(transposeA ? 'T' : 'N', transposeB ? 'T' : 'N', m, n, k, 1.f, given.floats(1, m * k),
+                                  transposeA ? m : k, given.floats(2, k * n), transposeB ? k : n, 0.f, given.floats(3, m * n), n);
+  if (status != dnnl::status::success) throw std::runtime_error("oneDNN refuses the product");
+}
+
+/** maxPoolGradient([batch, height, width, channels, rows, columns, filter, filter, stride, stride, top, left], x, dy, dx) */
+void callMaxPoolGradient(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 4);
+  const int32_t* g = given.ints(0, 12);
+  const size_t in = size_t(g[0]) * g[1] * g[2] * g[3], out = size_t(g[0]) * g[4] * g[5] * g[3];
+  maxPoolGradient(g, given.floats(1, in), given.floats(2, out), given.floats(3, in));
+}
+
+/** columnSums(rows, columns, x, sums) */
+void callColumnSums(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 4);
+  const int64_t rows = given.number(0), columns = given.number(1);
+  columnSums(given.floats(2, rows * columns), given.floats(3, columns), rows, columns);
+}
+
+napi_value init(napi_env env, napi_value exports) {
+  const std::array<std::pair<const char*, napi_callback>, 4> functions{{{"convolve", guarded<callConvolve>},
+                                                                        {"multiply", guarded<callMultiply>},
+                                                                        {"maxPoolGradient", guarded<callMaxPoolGradient>},
+                                                                        {"columnSums", guarded<callColumnSums>}}};
+  for (const auto& [name, callback] : functions) {
+    napi_value function;
+    napi_create_function(env, name, NAPI_AUTO_LENGTH, callback, nullptr, &function);
+    napi_set_named_property(env, exports, name, function);
+  }
+  const dnnl_version_t* version = dnnl_version();
+  const std::string text =
+      std::to_string(version->major) + '.' + std::to_string(version->minor) + '.' + std::to_string(version->patch);
+  napi_value value;
+  napi_create_string_utf8(env, text.c_str(), text.size(), &value);
+  napi_set_named_property(env, exports, "version", value);
+  return exports;
+}
+
+}  // namespace
+
+NAPI_MODULE(onednn, init)

@@ -1,0 +1,63 @@
+/** Matrix products, by oneDNN. */
+import type {
+  _FusedMatMulAttrs,
+  _FusedMatMulInputs,
+  BatchMatMulAttrs,
+  BatchMatMulInputs,
+  KernelConfig,
+  TensorInfo,
+} from '@tensorflow/tfjs-core';
+import type { Tf } from '../tf.js';
+import { floats, wasmKernel } from '../wasm/kernel.js';
+import { activated } from './activation.js';
+import type { OneDnn } from './addon.js';
+
+type Backend = Parameters<typeof floats>[0];
+
+/** Where one side must be repeated for the batches of the other, it stays with `stock`. */
+export function batchMatMul(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
+  return wasmKernel<BatchMatMulInputs, BatchMatMulAttrs>(
+    tf.BatchMatMul,
+    ({ inputs: { a, b }, attrs, backend }) =>
+      product(dnn, backend, a, b, attrs) ??
+      (stock.kernelFunc({ inputs: { a, b }, attrs: { ...attrs }, backend }) as TensorInfo),
+  );
+}
+
+export function fusedMatMul(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
+  return wasmKernel<_FusedMatMulInputs, _FusedMatMulAttrs>(tf._FusedMatMul, ({ inputs, attrs, backend }) => {
+    const { a, b, bias, preluActivationWeights } = inputs;
+    const y = product(dnn, backend, a, b, attrs);
+    if (!y) return stock.kernelFunc({ inputs: { ...inputs }, attrs: { ...attrs }, backend }) as TensorInfo;
+    if (bias) addToRows(floats(backend, y), floats(backend, bias));
+    return activated(tf, backend, y, attrs, preluActivationWeights);
+  });
+}
+
+function product(
+  dnn: OneDnn,
+  backend: Backend,
+  a: TensorInfo,
+  b: TensorInfo,
+  { transposeA, transposeB }: BatchMatMulAttrs,
+): TensorInfo | undefined {
+  const [rowsOfA, columnsOfA] = a.shape.slice(-2) as [number, number];
+  const [rowsOfB, columnsOfB] = b.shape.slice(-2) as [number, number];
+  const [m, k] = transposeA ? [columnsOfA, rowsOfA] : [rowsOfA, columnsOfA];
+  const n = transposeB ? rowsOfB : columnsOfB;
+  const outer = a.shape.slice(0, -2);
+  if (outer.join() !== b.shape.slice(0, -2).join()) return undefined;
+  const y = backend.makeOutput([...outer, m, n], 'float32');
+  const shape = Int32Array.of(m, n, k, Number(transposeA), Number(transposeB));
+  const [ofA, ofB, toY] = [a, b, y].map((tensor) => floats(backend, tensor));
+  const batches = outer.reduce((all, size) => all * size, 1);
+  const part = (values: Float32Array, size: number, i: number) => values.subarray(i * size, (i + 1) * size);
+  for (let i = 0; i < batches; i++)
+    dnn.multiply(shape, part(ofA, m * k, i), part(ofB, k * n, i), part(toY, m * n, i));
+  return y;
+}
+
+function addToRows(values: Float32Array, row: Float32Array): void {
+  for (let at = 0; at < values.length; at += row.length)
+    for (let i = 0; i < row.length; i++) values[at + i] += row[i];
+}
