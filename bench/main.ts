@@ -12,6 +12,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   query: async () => (await import('./query.js')).benchQuery,
   search: async () => (await import('./search.js')).benchSearch,
   placement: async () => (await import('./placement.js')).benchPlacement,
+  engine: async () => (await import('./engine.js')).benchEngine,
   cluster: async () => (await import('./cluster.js')).benchCluster,
 };
 

@@ -21,7 +21,7 @@ function build() {
   const headers = require('node-api-headers').include_dir;
   mkdirSync(join(folder, 'build'), { recursive: true });
   // No flags for this processor: oneDNN finds out what it can, and the file may be copied to another machine.
-  const flags = ['-std=c++17', '-O3', '-shared', '-fPIC', '-I', headers];
+  const flags = ['-std=c++17', '-O3', '-fno-trapping-math', '-shared', '-fPIC', '-I', headers];
   const compiler = process.env.CXX ?? 'g++';
   const arguments_ = [...flags, join(folder, 'onednn.cc'), '-ldnnl', '-o', temporary];
   const { status, error, stderr } = spawnSync(compiler, arguments_, { encoding: 'utf8', timeout: 300_000 });

@@ -94,6 +94,9 @@ void describe(Convolution& made, const Description& of, const memory::desc& x, c
 }
 
 Convolution makeConvolution(Direction direction, const Geometry& g, bool hasBias) {
+  const std::array<int32_t, 11> sizes{g.batch, g.height, g.width, g.inChannels, g.outChannels, g.filterHeight, g.filterWidth,
+                                      g.strideHeight, g.strideWidth, g.dilationHeight, g.dilationWidth};
+  if (*std::min_element(sizes.begin(), sizes.end()) < 1) throw std::invalid_argument("sizes of a convolution are 1 or more");
   const int64_t rows = outputSize(g.height, g.filterHeight, g.strideHeight, g.dilationHeight, int64_t(g.top) + g.bottom);
   const int64_t columns = outputSize(g.width, g.filterWidth, g.strideWidth, g.dilationWidth, int64_t(g.left) + g.right);
   if (rows <= 0 || columns <= 0) throw std::invalid_argument("the filter is larger than the image");
@@ -106,9 +109,8 @@ Convolution makeConvolution(Direction direction, const Geometry& g, bool hasBias
   Convolution made;
   made.given = {memory::desc(xSize, f32, tag::nhwc), memory::desc(filterSize, f32, tag::hwio), memory::desc(ySize, f32, tag::nhwc)};
   for (int i = 0; i < OPERANDS; i++) made.sizes[i] = made.given[i].get_size() / sizeof(float);
-  const memory::desc x = made.given[X], y = made.given[Y];
-  // Activations stay as they are; the few weights may be laid out as it suits the processor.
-  const memory::desc filter(filterSize, f32, tag::any);
+  // Laid out as it suits the processor: that gains more, above all for the gradient by the filter, than the copies cost.
+  const memory::desc x(xSize, f32, tag::any), filter(filterSize, f32, tag::any), y(ySize, f32, tag::any);
   if (hasBias) made.bias = memory::desc(dims{g.outChannels}, f32, tag::x);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -206,34 +208,42 @@ void convolve(Direction direction, const Convolution& convolution, std::array<fl
 
 /** Of max pooling: each output's gradient goes to the first maximum of its window; `dx` is zero before. */
 void maxPoolGradient(const int32_t* g, const float* x, const float* dy, float* dx) {
-  const int64_t batch = g[0], height = g[1], width = g[2], channels = g[3], rows = g[4], columns = g[5];
-  const int64_t filterHeight = g[6], filterWidth = g[7], strideHeight = g[8], strideWidth = g[9], top = g[10], left = g[11];
+  const int32_t batch = g[0], height = g[1], width = g[2], channels = g[3], rows = g[4], columns = g[5];
+  const int32_t filterHeight = g[6], filterWidth = g[7], strideHeight = g[8], strideWidth = g[9], top = g[10], left = g[11];
   std::vector<float> largest(channels);
-  std::vector<int64_t> place(channels);
-  for (int64_t n = 0; n < batch; n++)
-    for (int64_t row = 0; row < rows; row++)
-      for (int64_t column = 0; column < columns; column++, dy += channels) {
-        const int64_t firstRow = row * strideHeight - top, firstColumn = column * strideWidth - left;
-        bool isFirst = true;
-        for (int64_t i = std::max<int64_t>(0, firstRow); i < std::min(height, firstRow + filterHeight); i++)
-          for (int64_t j = std::max<int64_t>(0, firstColumn); j < std::min(width, firstColumn + filterWidth); j++) {
-            const int64_t at = ((n * height + i) * width + j) * channels;
-            for (int64_t c = 0; c < channels; c++) {
-              // The first is taken also where it is NaN.
-              const bool isLarger = isFirst || x[at + c] > largest[c];
-              largest[c] = isLarger ? x[at + c] : largest[c];
-              place[c] = isLarger ? at + c : place[c];
-            }
-            isFirst = false;
+  // Which pixel of the window it is.
+  std::vector<int32_t> place(channels);
+  for (int32_t n = 0; n < batch; n++)
+    for (int32_t row = 0; row < rows; row++)
+      for (int32_t column = 0; column < columns; column++, dy += channels) {
+        const int32_t firstRow = row * strideHeight - top, firstColumn = column * strideWidth - left;
+        const auto forEachPixel = [&](auto visit) {
+          int32_t pixel = 0;
+          for (int32_t i = std::max(0, firstRow); i < std::min(height, firstRow + filterHeight); i++)
+            for (int32_t j = std::max(0, firstColumn); j < std::min(width, firstColumn + filterWidth); j++, pixel++)
+              visit(pixel, ((int64_t(n) * height + i) * width + j) * channels);
+        };
+        // The loops over channels have no branches, so that the compiler can take several at once.
+        float* __restrict most = largest.data();
+        int32_t* __restrict where = place.data();
+        forEachPixel([&](int32_t pixel, int64_t at) {
+          for (int32_t c = 0; c < channels; c++) {
+            // The first is taken also where it is NaN.
+            const bool isLarger = pixel == 0 || x[at + c] > most[c];
+            most[c] = isLarger ? x[at + c] : most[c];
+            where[c] = isLarger ? pixel : where[c];
           }
-        if (!isFirst)
-          for (int64_t c = 0; c < channels; c++) dx[place[c]] += dy[c];
+        });
+        forEachPixel([&](int32_t pixel, int64_t at) {
+          for (int32_t c = 0; c < channels; c++) dx[at + c] += where[c] == pixel ? dy[c] : 0;
+        });
       }
 }
 
+constexpr int64_t BLOCK = 256;
+
 /** The sum of each column of a matrix. Blocks of rows are summed in float32, which is fast, and the blocks in float64. */
 void columnSums(const float* x, float* sums, int64_t rows, int64_t columns) {
-  constexpr int64_t BLOCK = 256;
   std::vector<float> block(columns);
   std::vector<double> all(columns, 0.0);
   for (int64_t begin = 0; begin < rows; begin += BLOCK) {
@@ -243,6 +253,54 @@ void columnSums(const float* x, float* sums, int64_t rows, int64_t columns) {
     for (int64_t c = 0; c < columns; c++) all[c] += block[c];
   }
   for (int64_t c = 0; c < columns; c++) sums[c] = static_cast<float>(all[c]);
+}
+
+/** x where it is positive, else alpha x; alpha is 0 for a plain ReLU. */
+void leakyRelu(float alpha, const float* x, float* __restrict y, size_t length) {
+  // Both are computed and one is taken, which leaves no branch that the processor would have to guess.
+  for (size_t i = 0; i < length; i++) {
+    const float scaled = alpha == 0 ? 0 : alpha * x[i];
+    y[i] = x[i] < 0 ? scaled : x[i];
+  }
+}
+
+void leakyReluGradient(float alpha, const float* x, const float* dy, float* __restrict dx, size_t length) {
+  for (size_t i = 0; i < length; i++) dx[i] = dy[i] * (x[i] > 0 ? 1 : alpha);
+}
+
+/** y = scale x + offset, of each channel. */
+void scaleChannels(const float* x, const float* scale, const float* offset, float* __restrict y, int64_t rows, int64_t channels) {
+  for (int64_t row = 0; row < rows; row++)
+    for (int64_t c = 0; c < channels; c++) y[row * channels + c] = x[row * channels + c] * scale[c] + offset[c];
+}
+
+/** Of each channel the sum of dy, and that of dy (x - mean). Blocks as in `columnSums`. */
+void batchNormSums(const float* x, const float* dy, const float* mean, float* sums, float* products, int64_t rows, int64_t channels) {
+  std::vector<float> sum(channels), product(channels);
+  std::vector<double> allSums(channels, 0.0), allProducts(channels, 0.0);
+  for (int64_t begin = 0; begin < rows; begin += BLOCK) {
+    std::fill(sum.begin(), sum.end(), 0.f);
+    std::fill(product.begin(), product.end(), 0.f);
+    for (int64_t row = begin; row < std::min(rows, begin + BLOCK); row++) {
+      const float *xs = x + row * channels, *dys = dy + row * channels;
+      float *__restrict toSum = sum.data(), *__restrict toProduct = product.data();
+      for (int64_t c = 0; c < channels; c++) {
+        toSum[c] += dys[c];
+        toProduct[c] += dys[c] * (xs[c] - mean[c]);
+      }
+    }
+    for (int64_t c = 0; c < channels; c++) {
+      allSums[c] += sum[c];
+      allProducts[c] += product[c];
+    }
+  }
+  std::copy(allSums.begin(), allSums.end(), sums);
+  std::copy(allProducts.begin(), allProducts.end(), products);
+}
+
+/** A run of columns of each row of one matrix into another. */
+void copyColumns(const float* from, int64_t fromWidth, float* to, int64_t toWidth, int64_t rows, int64_t columns) {
+  for (int64_t row = 0; row < rows; row++) std::copy_n(from + row * fromWidth, columns, to + row * toWidth);
 }
 
 // What JavaScript calls
@@ -259,6 +317,12 @@ class Arguments {
   int64_t number(size_t i) const {
     int64_t value;
     if (napi_get_value_int64(env_, values_[i], &value) != napi_ok) throw std::invalid_argument("a number is wanted");
+    return value;
+  }
+
+  double real(size_t i) const {
+    double value;
+    if (napi_get_value_double(env_, values_[i], &value) != napi_ok) throw std::invalid_argument("a number is wanted");
     return value;
   }
 
@@ -340,11 +404,55 @@ void callColumnSums(napi_env env, napi_callback_info info) {
   columnSums(given.floats(2, rows * columns), given.floats(3, columns), rows, columns);
 }
 
+/** leakyRelu(length, alpha, x, y) */
+void callLeakyRelu(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 4);
+  const size_t length = given.number(0);
+  leakyRelu(given.real(1), given.floats(2, length), given.floats(3, length), length);
+}
+
+/** leakyReluGradient(length, alpha, x, dy, dx) */
+void callLeakyReluGradient(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 5);
+  const size_t length = given.number(0);
+  leakyReluGradient(given.real(1), given.floats(2, length), given.floats(3, length), given.floats(4, length), length);
+}
+
+/** scaleChannels(rows, channels, x, scale, offset, y) */
+void callScaleChannels(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 6);
+  const int64_t rows = given.number(0), channels = given.number(1), all = rows * channels;
+  scaleChannels(given.floats(2, all), given.floats(3, channels), given.floats(4, channels), given.floats(5, all), rows, channels);
+}
+
+/** batchNormSums(rows, channels, x, dy, mean, sums, products) */
+void callBatchNormSums(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 7);
+  const int64_t rows = given.number(0), channels = given.number(1), all = rows * channels;
+  batchNormSums(given.floats(2, all), given.floats(3, all), given.floats(4, channels), given.floats(5, channels),
+                given.floats(6, channels), rows, channels);
+}
+
+/** copyColumns([rows, columns, width and first column of from, width and first column of to], from, to) */
+void callCopyColumns(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 3);
+  const int32_t* g = given.ints(0, 6);
+  const int64_t rows = g[0], columns = g[1];
+  for (int i : {2, 4})
+    if (columns < 0 || g[i + 1] < 0 || g[i + 1] + columns > g[i]) throw std::invalid_argument("the columns are outside the matrix");
+  copyColumns(given.floats(1, rows * g[2]) + g[3], g[2], given.floats(2, rows * g[4]) + g[5], g[4], rows, columns);
+}
+
 napi_value init(napi_env env, napi_value exports) {
-  const std::array<std::pair<const char*, napi_callback>, 4> functions{{{"convolve", guarded<callConvolve>},
+  const std::array<std::pair<const char*, napi_callback>, 9> functions{{{"convolve", guarded<callConvolve>},
                                                                         {"multiply", guarded<callMultiply>},
                                                                         {"maxPoolGradient", guarded<callMaxPoolGradient>},
-                                                                        {"columnSums", guarded<callColumnSums>}}};
+                                                                        {"columnSums", guarded<callColumnSums>},
+                                                                        {"leakyRelu", guarded<callLeakyRelu>},
+                                                                        {"leakyReluGradient", guarded<callLeakyReluGradient>},
+                                                                        {"scaleChannels", guarded<callScaleChannels>},
+                                                                        {"batchNormSums", guarded<callBatchNormSums>},
+                                                                        {"copyColumns", guarded<callCopyColumns>}}};
   for (const auto& [name, callback] : functions) {
     napi_value function;
     napi_create_function(env, name, NAPI_AUTO_LENGTH, callback, nullptr, &function);

@@ -33,7 +33,7 @@ export async function lookAtAll(setting: Setting): Promise<Violation[]> {
     if (i === 0)
       for (const tile of found?.tiles ?? []) violations.push(...(await faultsInStore(setting, tile)));
   }
-  const limit = AbortSignal.timeout(JOB_LIMIT * cluster.slowness);
+  const limit = AbortSignal.timeout(Math.ceil(JOB_LIMIT * cluster.slowness));
   const job = await stackAll(setting, cluster.nodes.at(-1)!, limit);
   const found = await readAll(setting, cluster.nodes[0]!);
   const ids = (all: string[]) => all.toSorted().join();

@@ -32,6 +32,30 @@ export interface OneDnn {
    */
   maxPoolGradient(geometry: Int32Array, x: Float32Array, dy: Float32Array, dx: Float32Array): void;
   columnSums(rows: number, columns: number, x: Float32Array, sums: Float32Array): void;
+  /** Alpha 0 is a plain ReLU. */
+  leakyRelu(length: number, alpha: number, x: Float32Array, y: Float32Array): void;
+  leakyReluGradient(length: number, alpha: number, x: Float32Array, dy: Float32Array, dx: Float32Array): void;
+  /** y = scale x + offset, of each channel. */
+  scaleChannels(
+    rows: number,
+    channels: number,
+    x: Float32Array,
+    scale: Float32Array,
+    offset: Float32Array,
+    y: Float32Array,
+  ): void;
+  /** Of each channel the sum of dy, and that of dy (x - mean). */
+  batchNormSums(
+    rows: number,
+    channels: number,
+    x: Float32Array,
+    dy: Float32Array,
+    mean: Float32Array,
+    sums: Float32Array,
+    products: Float32Array,
+  ): void;
+  /** The geometry: rows, columns to be copied; width and first column of the one matrix, and of the other. */
+  copyColumns(geometry: Int32Array, from: Float32Array, to: Float32Array): void;
 }
 
 const ADDON = fileURLToPath(new URL('../../../../../native/build/onednn.node', import.meta.url));

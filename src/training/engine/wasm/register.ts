@@ -10,6 +10,7 @@ import { conv2dBackpropInput } from './conv2d-backprop-input.js';
 import { depthwiseConv2dBackpropFilter } from './depthwise-conv2d-backprop-filter.js';
 import { depthwiseConv2dBackpropInput } from './depthwise-conv2d-backprop-input.js';
 import { fusedBatchNormGrad } from './fused-batch-norm-grad.js';
+import { identity } from './identity.js';
 import { replaceKernel } from './kernel.js';
 import { maxPoolGrad } from './max-pool-grad.js';
 import { unsortedSegmentSum } from './unsorted-segment-sum.js';
@@ -20,6 +21,7 @@ export function registerTrainingKernels(tf: Tf): void {
   tf.registerKernel(depthwiseConv2dBackpropFilter(tf));
   tf.registerKernel(depthwiseConv2dBackpropInput(tf));
   tf.registerKernel(unsortedSegmentSum(tf));
+  replaceKernel(tf, tf.Identity, () => identity(tf));
   replaceKernel(tf, tf.MaxPoolGrad, () => maxPoolGrad(tf));
   replaceKernel(tf, tf.BatchMatMul, (stock) => batchMatMul(tf, stock));
   replaceKernel(tf, tf.Conv2DBackpropInput, (stock) => conv2dBackpropInput(tf, stock));

@@ -1,0 +1,49 @@
+/** The nets of the benchmark of engines, which torch_step.py has as well: the same layers, sizes and optimizer. */
+import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../src/training/engine/tf.js';
+
+export const NETS = {
+  ndvi: { title: 'NDVI CNN, 16 x 64 x 64 x 3', input: [16, 64, 64, 3], target: [16, 1] },
+  unet: { title: 'U-Net, 4 x 128 x 128 x 3', input: [4, 128, 128, 3], target: [4, 128, 128, 1] },
+} as const;
+export type NetName = keyof typeof NETS;
+
+export function netNamed(tf: Tf, name: NetName): LayersModel {
+  return name === 'ndvi' ? cnn(tf) : unet(tf);
+}
+
+function cnn(tf: Tf): LayersModel {
+  const net = tf.sequential();
+  net.add(tf.layers.inputLayer({ inputShape: NETS.ndvi.input.slice(1) }));
+  for (const filters of [32, 64, 64, 128]) {
+    net.add(tf.layers.conv2d({ filters, kernelSize: 3, padding: 'same', activation: 'relu' }));
+    net.add(tf.layers.maxPooling2d({ poolSize: 2 }));
+  }
+  net.add(tf.layers.flatten());
+  net.add(tf.layers.dense({ units: 128, activation: 'relu' }));
+  net.add(tf.layers.dense({ units: 1 }));
+  return net;
+}
+
+function unet(tf: Tf): LayersModel {
+  const { layers } = tf;
+  const conv = (x: SymbolicTensor, filters: number) => {
+    const y = layers.conv2d({ filters, kernelSize: 3, padding: 'same' }).apply(x);
+    return layers.leakyReLU({ alpha: 0.2 }).apply(layers.batchNormalization().apply(y)) as SymbolicTensor;
+  };
+  const input = tf.input({ shape: NETS.unet.input.slice(1) });
+  const skips: SymbolicTensor[] = [];
+  let x = input;
+  for (const filters of [32, 64, 128]) {
+    const y = conv(x, filters);
+    skips.push(y);
+    x = layers.maxPooling2d({ poolSize: 2 }).apply(y) as SymbolicTensor;
+  }
+  x = conv(x, 256);
+  for (const filters of [128, 64, 32]) {
+    const up = layers.conv2dTranspose({ filters, kernelSize: 2, strides: 2, padding: 'same' }).apply(x);
+    x = conv(layers.concatenate().apply([skips.pop()!, up as SymbolicTensor]) as SymbolicTensor, filters);
+  }
+  const output = layers.conv2d({ filters: 1, kernelSize: 1, activation: 'tanh' }).apply(x);
+  return tf.model({ inputs: input, outputs: output as SymbolicTensor });
+}

@@ -1,0 +1,61 @@
+/** ReLU, plain and leaky, each way in one pass; the stock gradients take three. */
+import type {
+  GradConfig,
+  KernelConfig,
+  LeakyReluAttrs,
+  LeakyReluInputs,
+  NamedAttrMap,
+  ReluInputs,
+  Tensor,
+  TensorInfo,
+} from '@tensorflow/tfjs-core';
+import type { Tf } from '../tf.js';
+import { floats, wasmKernel } from '../wasm/kernel.js';
+import type { OneDnn } from './addon.js';
+
+type Backend = Parameters<typeof floats>[0];
+/** Kernels that tfjs does not have. */
+const LEAKY_RELU_GRAD = 'LeakyReluGrad';
+
+export function relu(tf: Tf, dnn: OneDnn): KernelConfig {
+  return wasmKernel<ReluInputs, object>(tf.Relu, ({ inputs: { x }, backend }) => forward(dnn, backend, x, 0));
+}
+
+export function leakyRelu(tf: Tf, dnn: OneDnn): KernelConfig {
+  return wasmKernel<LeakyReluInputs, LeakyReluAttrs>(tf.LeakyRelu, ({ inputs: { x }, attrs, backend }) =>
+    forward(dnn, backend, x, attrs.alpha),
+  );
+}
+
+export function leakyReluGrad(dnn: OneDnn): KernelConfig {
+  return wasmKernel<{ x: TensorInfo; dy: TensorInfo }, LeakyReluAttrs>(
+    LEAKY_RELU_GRAD,
+    ({ inputs: { x, dy }, attrs, backend }) => {
+      const dx = backend.makeOutput(x.shape, 'float32');
+      const [ofX, ofDy, toDx] = [x, dy, dx].map((tensor) => floats(backend, tensor));
+      dnn.leakyReluGradient(toDx.length, attrs.alpha, ofX, ofDy, toDx);
+      return dx;
+    },
+  );
+}
+
+/** Of `Relu` and `LeakyRelu`, both of which keep their input. */
+export function reluGradient(tf: Tf, kernelName: string): GradConfig {
+  return {
+    kernelName,
+    inputsToSave: ['x'],
+    gradFunc: (dy, [x], attrs) => {
+      // A plain ReLU has none.
+      const { alpha = 0 } = (attrs ?? {}) as NamedAttrMap & Partial<LeakyReluAttrs>;
+      const inputs = { x: x as Tensor, dy: dy as Tensor };
+      return { x: () => tf.engine().runKernel(LEAKY_RELU_GRAD, inputs, { alpha }) as Tensor };
+    },
+  };
+}
+
+function forward(dnn: OneDnn, backend: Backend, x: TensorInfo, alpha: number): TensorInfo {
+  const y = backend.makeOutput(x.shape, 'float32');
+  const [ofX, toY] = [x, y].map((tensor) => floats(backend, tensor));
+  dnn.leakyRelu(toY.length, alpha, ofX, toY);
+  return y;
+}
