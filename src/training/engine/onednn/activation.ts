@@ -1,6 +1,6 @@
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type { backend_util, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
-import type { floats } from '../wasm/kernel.js';
 
 interface Activated {
   activation: backend_util.Activation;
@@ -10,7 +10,7 @@ interface Activated {
 /** The activation of a fused operation on its result, which is gone afterwards. */
 export function activated(
   tf: Tf,
-  backend: Parameters<typeof floats>[0],
+  backend: BackendWasm,
   y: TensorInfo,
   { activation, leakyreluAlpha }: Activated,
   weights: TensorInfo | undefined,

@@ -1,4 +1,5 @@
 /** Convolutions and their gradients, by oneDNN. */
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type {
   backend_util,
   Conv2DAttrs,
@@ -18,7 +19,6 @@ import { activated } from './activation.js';
 import { FORWARD, type OneDnn, TO_FILTER, TO_INPUT } from './addon.js';
 
 type Shape = [number, number, number, number];
-type Backend = Parameters<typeof floats>[0];
 
 export function conv2d(tf: Tf, dnn: OneDnn): KernelConfig {
   return wasmKernel<Conv2DInputs, Conv2DAttrs>(tf.Conv2D, ({ inputs: { x, filter }, attrs, backend }) =>
@@ -64,7 +64,7 @@ export function conv2dBackpropFilter(tf: Tf, dnn: OneDnn): KernelConfig {
 
 function forward(
   dnn: OneDnn,
-  backend: Backend,
+  backend: BackendWasm,
   x: TensorInfo,
   filter: TensorInfo,
   bias: TensorInfo | undefined,

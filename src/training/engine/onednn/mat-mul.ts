@@ -1,4 +1,5 @@
 /** Matrix products, by oneDNN. */
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type {
   _FusedMatMulAttrs,
   _FusedMatMulInputs,
@@ -11,8 +12,6 @@ import type { Tf } from '../tf.js';
 import { floats, wasmKernel } from '../wasm/kernel.js';
 import { activated } from './activation.js';
 import type { OneDnn } from './addon.js';
-
-type Backend = Parameters<typeof floats>[0];
 
 /** Where one side must be repeated for the batches of the other, it stays with `stock`. */
 export function batchMatMul(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
@@ -36,7 +35,7 @@ export function fusedMatMul(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelCon
 
 function product(
   dnn: OneDnn,
-  backend: Backend,
+  backend: BackendWasm,
   a: TensorInfo,
   b: TensorInfo,
   { transposeA, transposeB }: BatchMatMulAttrs,

@@ -1,4 +1,5 @@
 /** ReLU, plain and leaky, each way in one pass; the stock gradients take three. */
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type {
   GradConfig,
   KernelConfig,
@@ -13,7 +14,6 @@ import type { Tf } from '../tf.js';
 import { floats, wasmKernel } from '../wasm/kernel.js';
 import type { OneDnn } from './addon.js';
 
-type Backend = Parameters<typeof floats>[0];
 /** Kernels that tfjs does not have. */
 const LEAKY_RELU_GRAD = 'LeakyReluGrad';
 
@@ -53,7 +53,7 @@ export function reluGradient(tf: Tf, kernelName: string): GradConfig {
   };
 }
 
-function forward(dnn: OneDnn, backend: Backend, x: TensorInfo, alpha: number): TensorInfo {
+function forward(dnn: OneDnn, backend: BackendWasm, x: TensorInfo, alpha: number): TensorInfo {
   const y = backend.makeOutput(x.shape, 'float32');
   const [ofX, toY] = [x, y].map((tensor) => floats(backend, tensor));
   dnn.leakyRelu(toY.length, alpha, ofX, toY);
