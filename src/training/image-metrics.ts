@@ -1,0 +1,180 @@
+/**
+ * How much a predicted image is like the true one: PSNR, SSIM (Wang, Bovik, Sheikh and Simoncelli 2004) and multi-scale SSIM
+ * (Wang, Simoncelli and Bovik 2003). Pixels that do not count are left out: of PSNR themselves, of the others every window
+ * that holds one.
+ */
+
+export interface ImagePair {
+  width: number;
+  height: number;
+  /** Row by row. Pixels that do not count may hold anything. */
+  truth: Float32Array;
+  predicted: Float32Array;
+  /** 1 for each pixel that counts; by default all do. */
+  counts?: Uint8Array;
+}
+
+/** A Gaussian window of 11 x 11 pixels with a standard deviation of 1.5. */
+const RADIUS = 5;
+const SIGMA = 1.5;
+const K1 = 0.01;
+const K2 = 0.03;
+/** The exponents of the scales, the finest first. */
+const SCALE_WEIGHTS = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];
+
+const WINDOW = gaussian();
+
+function gaussian(): Float64Array {
+  const weights = Float64Array.from({ length: 2 * RADIUS + 1 }, (_, i) =>
+    Math.exp(-((i - RADIUS) ** 2) / (2 * SIGMA ** 2)),
+  );
+  const sum = weights.reduce((all, weight) => all + weight, 0);
+  return weights.map((weight) => weight / sum);
+}
+
+/** Decibels; infinite where the images are the same. `peak` is the largest possible value. Null where no pixel counts. */
+export function psnr({ truth, predicted, counts }: ImagePair, peak: number): number | null {
+  let squares = 0;
+  let count = 0;
+  for (let i = 0; i < truth.length; i++) {
+    if (counts?.[i] === 0) continue;
+    squares += (truth[i] - predicted[i]) ** 2;
+    count++;
+  }
+  return count === 0 ? null : 10 * Math.log10(peak ** 2 / (squares / count));
+}
+
+/** -1 to 1. `peak` is the range of possible values. Null where no window of 11 x 11 pixels counts as a whole. */
+export function ssim(pair: ImagePair, peak: number): number | null {
+  return similarity(pair, peak)?.ssim ?? null;
+}
+
+export interface MultiScale {
+  /** 0 to 1. */
+  value: number;
+  /** How many scales the image is large enough for, 1 to 5; of fewer than 5, the exponents are scaled up to the same sum. */
+  scales: number;
+}
+
+/** Null where no window of 11 x 11 pixels counts as a whole. */
+export function msSsim(pair: ImagePair, peak: number): MultiScale | null {
+  const found: Similarity[] = [];
+  for (let at: ImagePair = pair; found.length < SCALE_WEIGHTS.length; at = halved(at)) {
+    const similar = similarity(at, peak);
+    if (!similar) break;
+    found.push(similar);
+  }
+  if (found.length === 0) return null;
+  const weights = SCALE_WEIGHTS.slice(0, found.length);
+  const whole = SCALE_WEIGHTS.reduce((sum, weight) => sum + weight, 0);
+  const used = weights.reduce((sum, weight) => sum + weight, 0);
+  // Brightness is compared at the coarsest scale alone. A negative mean counts as none.
+  const value = found.reduce((product, { contrast, ssim }, i) => {
+    const base = Math.max(0, i === found.length - 1 ? ssim : contrast);
+    return product * base ** ((weights[i] * whole) / used);
+  }, 1);
+  return { value, scales: found.length };
+}
+
+interface Similarity {
+  /** Means over all windows that count: of brightness, contrast and structure; of contrast and structure alone. */
+  ssim: number;
+  contrast: number;
+}
+
+function similarity(pair: ImagePair, peak: number): Similarity | null {
+  const { width, height, truth, predicted } = pair;
+  if (width <= 2 * RADIUS || height <= 2 * RADIUS) return null;
+  const counts = windowsThatCount(pair);
+  // What does not count must not spoil the sums of its row and column.
+  const value = (values: Float32Array, i: number) => (pair.counts?.[i] === 0 ? 0 : values[i]);
+  const blurred = (of: (x: number, y: number) => number) =>
+    blur(
+      Float64Array.from(truth, (_, i) => of(value(truth, i), value(predicted, i))),
+      width,
+      height,
+    );
+  const meanX = blurred((x) => x);
+  const meanY = blurred((_, y) => y);
+  const squareX = blurred((x) => x * x);
+  const squareY = blurred((_, y) => y * y);
+  const product = blurred((x, y) => x * y);
+  const [c1, c2] = [(K1 * peak) ** 2, (K2 * peak) ** 2];
+  const sum = { ssim: 0, contrast: 0 };
+  let count = 0;
+  for (let i = 0; i < meanX.length; i++) {
+    if (counts[i] === 0) continue;
+    const [x, y] = [meanX[i], meanY[i]];
+    const contrast = (2 * (product[i] - x * y) + c2) / (squareX[i] - x * x + squareY[i] - y * y + c2);
+    sum.contrast += contrast;
+    sum.ssim += (contrast * (2 * x * y + c1)) / (x * x + y * y + c1);
+    count++;
+  }
+  return count === 0 ? null : { ssim: sum.ssim / count, contrast: sum.contrast / count };
+}
+
+/** Weighted means over the windows that lie wholly inside: the result is ten pixels smaller each way. */
+function blur(values: Float64Array, width: number, height: number): Float64Array {
+  const columns = width - 2 * RADIUS;
+  const rows = height - 2 * RADIUS;
+  const across = new Float64Array(columns * height);
+  for (let row = 0; row < height; row++)
+    for (let column = 0; column < columns; column++) {
+      let sum = 0;
+      for (let k = 0; k < WINDOW.length; k++) sum += WINDOW[k] * values[row * width + column + k];
+      across[row * columns + column] = sum;
+    }
+  const result = new Float64Array(columns * rows);
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++) {
+      let sum = 0;
+      for (let k = 0; k < WINDOW.length; k++) sum += WINDOW[k] * across[(row + k) * columns + column];
+      result[row * columns + column] = sum;
+    }
+  return result;
+}
+
+/** 1 for each window that lies wholly inside and whose pixels all count. */
+function windowsThatCount({ width, height, counts }: ImagePair): Uint8Array {
+  const columns = width - 2 * RADIUS;
+  const rows = height - 2 * RADIUS;
+  const result = new Uint8Array(columns * rows).fill(1);
+  if (!counts) return result;
+  // How many pixels in a row, up to this one, count without a gap; and so many rows down of whole windows.
+  const depth = new Uint16Array(columns);
+  for (let row = 0; row < height; row++) {
+    let run = 0;
+    for (let column = 0; column < width; column++) {
+      run = counts[row * width + column] === 0 ? 0 : run + 1;
+      const window = column - 2 * RADIUS;
+      if (window < 0) continue;
+      depth[window] = run > 2 * RADIUS ? Math.min(depth[window] + 1, WINDOW.length) : 0;
+      if (row >= 2 * RADIUS)
+        result[(row - 2 * RADIUS) * columns + window] = depth[window] > 2 * RADIUS ? 1 : 0;
+    }
+  }
+  return result;
+}
+
+/** Means of 2 x 2 pixels; a last odd row or column is left out. A mean of pixels that do not all count does not count. */
+function halved({ width, height, truth, predicted, counts }: ImagePair): ImagePair {
+  const [columns, rows] = [width >> 1, height >> 1];
+  const half = (values: ArrayLike<number>, to: Float32Array | Uint8Array, of: (sum: number) => number) => {
+    for (let row = 0; row < rows; row++)
+      for (let column = 0; column < columns; column++) {
+        const at = 2 * (row * width + column);
+        to[row * columns + column] = of(
+          values[at] + values[at + 1] + values[at + width] + values[at + width + 1],
+        );
+      }
+    return to;
+  };
+  const mean = (values: Float32Array) =>
+    half(values, new Float32Array(columns * rows), (sum) => sum / 4) as Float32Array;
+  return {
+    ...{ width: columns, height: rows, truth: mean(truth), predicted: mean(predicted) },
+    ...(counts && {
+      counts: half(counts, new Uint8Array(columns * rows), (sum) => (sum === 4 ? 1 : 0)) as Uint8Array,
+    }),
+  };
+}

@@ -1,0 +1,114 @@
+/** Image metrics against scikit-image and pytorch-msssim (test/fixtures/training/reference_image_metrics.py). */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type ImagePair, msSsim, psnr, ssim } from '../../src/training/image-metrics.js';
+
+interface Reference {
+  width: number;
+  height: number;
+  noise: number;
+  scales: number;
+  /** Null where the images are the same. */
+  psnr: number | null;
+  ssim: number;
+  msSsim: number;
+}
+
+const references: Reference[] = JSON.parse(
+  readFileSync(new URL('../../../test/fixtures/training/image-metrics.json', import.meta.url), 'utf8'),
+);
+
+/** The formula of reference_image_metrics.py. */
+function imagePair(width: number, height: number, noise: number): ImagePair {
+  const truth = new Float32Array(width * height);
+  const predicted = new Float32Array(width * height);
+  for (let i = 0; i < truth.length; i++) {
+    const [row, column] = [Math.floor(i / width), i % width];
+    const wave = 0.5 + 0.25 * Math.sin(column / 7) + 0.25 * Math.cos(row / 5 + column / 11);
+    const raw = 43758.5453 * Math.sin(12.9898 * (i + 1));
+    truth[i] = wave;
+    predicted[i] = wave + noise * (raw - Math.floor(raw) - 0.5);
+  }
+  return { width, height, truth, predicted };
+}
+
+function close(actual: number | null | undefined, expected: number): void {
+  assert.ok(Math.abs(actual! - expected) <= 1e-6 * Math.abs(expected), `${actual} is not ${expected}`);
+}
+
+for (const reference of references) {
+  const { width, height, noise } = reference;
+  test(`${width} x ${height} pixels with noise of ${noise}`, () => {
+    const pair = imagePair(width, height, noise);
+    if (reference.psnr === null) assert.equal(psnr(pair, 1), Infinity);
+    else close(psnr(pair, 1), reference.psnr);
+    close(ssim(pair, 1), reference.ssim);
+    const multi = msSsim(pair, 1)!;
+    assert.equal(multi.scales, reference.scales);
+    close(multi.value, reference.msSsim);
+  });
+}
+
+test('pixels that do not count have no say, whatever they hold', () => {
+  const size = { width: 60, height: 50 };
+  const holes = fc.array(fc.record({ x: fc.nat(59), y: fc.nat(49), side: fc.integer({ min: 1, max: 12 }) }), {
+    maxLength: 4,
+  });
+  fc.assert(
+    fc.property(holes, fc.constantFrom(NaN, Infinity, -1e30, 7), (cut, junk) => {
+      const clean = imagePair(size.width, size.height, 0.1);
+      const counts = new Uint8Array(size.width * size.height).fill(1);
+      for (const { x, y, side } of cut)
+        for (let row = y; row < Math.min(y + side, size.height); row++)
+          counts.fill(0, row * size.width + x, Math.min(row * size.width + x + side, (row + 1) * size.width));
+      const spoiled = clean.predicted.map((value, i) => (counts[i] === 1 ? value : junk));
+      const [a, b] = [clean.predicted, spoiled].map((predicted) => ({ ...clean, predicted, counts }));
+      assert.deepEqual(psnr(b!, 1), psnr(a!, 1));
+      assert.deepEqual(ssim(b!, 1), ssim(a!, 1));
+      assert.deepEqual(msSsim(b!, 1), msSsim(a!, 1));
+    }),
+    { seed: 42, numRuns: 60 },
+  );
+});
+
+test('of an image with a hole, SSIM is the mean over the windows that do not touch it', () => {
+  const { width, height, ...images } = imagePair(40, 30, 0.2);
+  const hole = { x: 17, y: 12 };
+  const counts = new Uint8Array(width * height).fill(1);
+  counts[hole.y * width + hole.x] = 0;
+  let sum = 0;
+  let count = 0;
+  for (let top = 0; top + 11 <= height; top++)
+    for (let left = 0; left + 11 <= width; left++) {
+      const touches = top <= hole.y && hole.y < top + 11 && left <= hole.x && hole.x < left + 11;
+      if (touches) continue;
+      const window = (values: Float32Array) =>
+        Float32Array.from(
+          { length: 121 },
+          (_, i) => values[(top + Math.floor(i / 11)) * width + left + (i % 11)]!,
+        );
+      const [truth, predicted] = [window(images.truth), window(images.predicted)];
+      sum += ssim({ width: 11, height: 11, truth, predicted }, 1)!;
+      count++;
+    }
+  close(ssim({ width, height, ...images, counts }, 1), sum / count);
+});
+
+test('where no window counts there is no SSIM, and where no pixel does no PSNR', () => {
+  const small = imagePair(10, 40, 0.1);
+  assert.equal(ssim(small, 1), null);
+  assert.equal(msSsim(small, 1), null);
+  assert.equal(psnr({ ...small, counts: new Uint8Array(400) }, 1), null);
+  const striped = imagePair(40, 40, 0.1);
+  const counts = Uint8Array.from({ length: 1600 }, (_, i) => (i % 10 === 0 ? 0 : 1));
+  assert.equal(ssim({ ...striped, counts }, 1), null);
+});
+
+test('of five scales too few are said', () => {
+  assert.equal(msSsim(imagePair(21, 300, 0.1), 1)!.scales, 1);
+  assert.equal(msSsim(imagePair(22, 300, 0.1), 1)!.scales, 2);
+  assert.equal(msSsim(imagePair(175, 300, 0.1), 1)!.scales, 4);
+  assert.equal(msSsim(imagePair(176, 300, 0.1), 1)!.scales, 5);
+});
