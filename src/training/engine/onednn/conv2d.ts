@@ -14,6 +14,7 @@ import type {
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
+import type { Dilated } from '../wasm/conv2d-grad.js';
 import { floats, wasmKernel } from '../wasm/kernel.js';
 import { activated } from './activation.js';
 import { FORWARD, type OneDnn, TO_FILTER, TO_INPUT } from './addon.js';
@@ -37,7 +38,7 @@ export function fusedConv2d(tf: Tf, dnn: OneDnn): KernelConfig {
 }
 
 export function conv2dBackpropInput(tf: Tf, dnn: OneDnn): KernelConfig {
-  return wasmKernel<Conv2DBackpropInputInputs, Conv2DBackpropInputAttrs>(
+  return wasmKernel<Conv2DBackpropInputInputs, Conv2DBackpropInputAttrs & Dilated>(
     tf.Conv2DBackpropInput,
     ({ inputs: { dy, filter }, attrs, backend }) => {
       const dx = backend.makeOutput(attrs.inputShape, 'float32');
@@ -50,7 +51,7 @@ export function conv2dBackpropInput(tf: Tf, dnn: OneDnn): KernelConfig {
 }
 
 export function conv2dBackpropFilter(tf: Tf, dnn: OneDnn): KernelConfig {
-  return wasmKernel<Conv2DBackpropFilterInputs, Conv2DBackpropFilterAttrs>(
+  return wasmKernel<Conv2DBackpropFilterInputs, Conv2DBackpropFilterAttrs & Dilated>(
     tf.Conv2DBackpropFilter,
     ({ inputs: { x, dy }, attrs, backend }) => {
       const dw = backend.makeOutput(attrs.filterShape, 'float32');

@@ -7,6 +7,7 @@ import type {
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
+import type { Dilated } from './conv2d-grad.js';
 import { wasmKernel } from './kernel.js';
 
 /**
@@ -16,26 +17,29 @@ import { wasmKernel } from './kernel.js';
  * - windows that neither overlap nor leave gaps (2x2 stride 2): a product per pixel, then depth to space.
  */
 export function conv2dBackpropInput(tf: Tf, stock: KernelConfig): KernelConfig {
-  return wasmKernel<Conv2DBackpropInputInputs, Conv2DBackpropInputAttrs>(
+  return wasmKernel<Conv2DBackpropInputInputs, Conv2DBackpropInputAttrs & Dilated>(
     tf.Conv2DBackpropInput,
     ({ inputs, attrs, backend }) => {
       const dy = inputs.dy as Tensor4D;
       const filter = inputs.filter as Tensor4D;
       const [height, width] = filter.shape;
-      const { padInfo, strideHeight, strideWidth } = tf.backend_util.computeConv2DInfo(
-        attrs.inputShape,
-        filter.shape,
-        attrs.strides,
-        1,
-        attrs.pad,
-        attrs.dimRoundingMode,
-      );
+      const { padInfo, strideHeight, strideWidth, dilationHeight, dilationWidth } =
+        tf.backend_util.computeConv2DInfo(
+          attrs.inputShape,
+          filter.shape,
+          attrs.strides,
+          attrs.dilations ?? 1,
+          attrs.pad,
+          attrs.dimRoundingMode,
+        );
       if (strideHeight === 1 && strideWidth === 1) {
-        return turnedConvolution(tf, dy, filter, {
-          top: height - 1 - padInfo.top,
-          bottom: height - 1 - padInfo.bottom,
-          left: width - 1 - padInfo.left,
-          right: width - 1 - padInfo.right,
+        const down = (height - 1) * dilationHeight;
+        const across = (width - 1) * dilationWidth;
+        return turnedConvolution(tf, dy, filter, [dilationHeight, dilationWidth], {
+          top: down - padInfo.top,
+          bottom: down - padInfo.bottom,
+          left: across - padInfo.left,
+          right: across - padInfo.right,
         });
       }
       const unpadded = padInfo.top + padInfo.bottom + padInfo.left + padInfo.right === 0;
@@ -56,7 +60,13 @@ interface Padding {
   right: number;
 }
 
-function turnedConvolution(tf: Tf, dy: Tensor4D, filter: Tensor4D, pad: Padding): Tensor {
+function turnedConvolution(
+  tf: Tf,
+  dy: Tensor4D,
+  filter: Tensor4D,
+  dilations: [number, number],
+  pad: Padding,
+): Tensor {
   return tf.tidy(() => {
     const turned = tf.transpose(tf.reverse(filter, [0, 1]), [0, 1, 3, 2]);
     // Padding beyond the filter's reach turns into cutting: those pixels of dY touch no input.
@@ -79,7 +89,7 @@ function turnedConvolution(tf: Tf, dy: Tensor4D, filter: Tensor4D, pad: Padding)
       .runKernel(
         tf.Conv2D,
         { x: padded, filter: turned },
-        { strides: [1, 1], pad: 'valid', dataFormat: 'NHWC', dilations: [1, 1] },
+        { strides: [1, 1], pad: 'valid', dataFormat: 'NHWC', dilations },
       ) as Tensor;
   });
 }

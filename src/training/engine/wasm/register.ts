@@ -7,6 +7,7 @@ import type { Tf } from '../tf.js';
 import { batchMatMul } from './batch-mat-mul.js';
 import { conv2dBackpropFilter } from './conv2d-backprop-filter.js';
 import { conv2dBackpropInput } from './conv2d-backprop-input.js';
+import { conv2dGrad } from './conv2d-grad.js';
 import { depthwiseConv2dBackpropFilter } from './depthwise-conv2d-backprop-filter.js';
 import { depthwiseConv2dBackpropInput } from './depthwise-conv2d-backprop-input.js';
 import { fusedBatchNormGrad } from './fused-batch-norm-grad.js';
@@ -25,6 +26,8 @@ export function registerTrainingKernels(tf: Tf): void {
   replaceKernel(tf, tf.MaxPoolGrad, () => maxPoolGrad(tf));
   replaceKernel(tf, tf.BatchMatMul, (stock) => batchMatMul(tf, stock));
   replaceKernel(tf, tf.Conv2DBackpropInput, (stock) => conv2dBackpropInput(tf, stock));
+  tf.unregisterGradient(tf.Conv2D);
+  tf.registerGradient(conv2dGrad(tf));
   const batchNorm = tf.getGradient(tf.FusedBatchNorm);
   tf.unregisterGradient(tf.FusedBatchNorm);
   tf.registerGradient(fusedBatchNormGrad(tf, batchNorm));
