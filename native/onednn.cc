@@ -227,15 +227,24 @@ void maxPoolGradient(const int32_t* g, const float* x, const float* dy, float* d
         float* __restrict most = largest.data();
         int32_t* __restrict where = place.data();
         forEachPixel([&](int32_t pixel, int64_t at) {
-          for (int32_t c = 0; c < channels; c++) {
+          const float* values = x + at;
+          if (pixel == 0) {
             // The first is taken also where it is NaN.
-            const bool isLarger = pixel == 0 || x[at + c] > most[c];
-            most[c] = isLarger ? x[at + c] : most[c];
-            where[c] = isLarger ? pixel : where[c];
+            std::copy_n(values, channels, most);
+            std::fill_n(where, channels, 0);
+            return;
           }
+          for (int32_t c = 0; c < channels; c++) where[c] = values[c] > most[c] ? pixel : where[c];
+          for (int32_t c = 0; c < channels; c++) most[c] = values[c] > most[c] ? values[c] : most[c];
         });
         forEachPixel([&](int32_t pixel, int64_t at) {
-          for (int32_t c = 0; c < channels; c++) dx[at + c] += where[c] == pixel ? dy[c] : 0;
+          float* __restrict to = dx + at;
+          const float* from = dy;
+          const int32_t* places = where;
+          for (int32_t c = 0; c < channels; c++) {
+            const float more = from[c];
+            to[c] += places[c] == pixel ? more : 0.f;
+          }
         });
       }
 }
