@@ -45,6 +45,8 @@ try {
 }
 rmSync(temporary, { force: true });
 if (reason !== undefined) {
+  // One of an older version might be called in another way.
+  rmSync(built, { force: true });
   process.stderr.write(
     `the training engine on oneDNN was not built: ${reason}\nTraining works without it, on WASM. For it: ${NEEDS}, then npm run onednn\n`,
   );

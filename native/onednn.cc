@@ -28,12 +28,13 @@ using tag = memory::format_tag;
 constexpr auto f32 = memory::data_type::f32;
 
 const dnnl::engine& cpu() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  // Never destroyed, as all that is kept here: at the end nobody knows what oneDNN still has.
+  static const auto& engine = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }
 
 dnnl::stream& stream() {
-  static dnnl::stream stream(cpu());
+  static auto& stream = *new dnnl::stream(cpu());
   return stream;
 }
 
@@ -161,8 +162,8 @@ constexpr size_t MOST_KEPT = 512;
 /** Making a primitive takes longer than many runs of it: those that were used last are kept. */
 Convolution& keptConvolution(Direction direction, const Geometry& geometry, bool hasBias) {
   using Entry = std::pair<std::string, Convolution>;
-  static std::list<Entry> entries;
-  static std::unordered_map<std::string, std::list<Entry>::iterator> places;
+  static auto& entries = *new std::list<Entry>;
+  static auto& places = *new std::unordered_map<std::string, std::list<Entry>::iterator>;
   std::string key(reinterpret_cast<const char*>(&geometry), sizeof geometry);
   key.push_back(static_cast<char>(direction * 2 + hasBias));
   const auto known = places.find(key);
@@ -277,10 +278,11 @@ void leakyReluGradient(float alpha, const float* x, const float* dy, float* __re
   for (size_t i = 0; i < length; i++) dx[i] = dy[i] * (x[i] > 0 ? 1 : alpha);
 }
 
-/** y = scale x + offset, of each channel. */
-void scaleChannels(const float* x, const float* scale, const float* offset, float* __restrict y, int64_t rows, int64_t channels) {
+/** y = scale (x - mean) + offset, of each channel. */
+void scaleChannels(const float* x, const float* mean, const float* scale, const float* offset, float* __restrict y, int64_t rows,
+                   int64_t channels) {
   for (int64_t row = 0; row < rows; row++)
-    for (int64_t c = 0; c < channels; c++) y[row * channels + c] = x[row * channels + c] * scale[c] + offset[c];
+    for (int64_t c = 0; c < channels; c++) y[row * channels + c] = (x[row * channels + c] - mean[c]) * scale[c] + offset[c];
 }
 
 /** Of each channel the sum of dy, and that of dy (x - mean). Blocks as in `columnSums`. */
@@ -427,11 +429,12 @@ void callLeakyReluGradient(napi_env env, napi_callback_info info) {
   leakyReluGradient(given.real(1), given.floats(2, length), given.floats(3, length), given.floats(4, length), length);
 }
 
-/** scaleChannels(rows, channels, x, scale, offset, y) */
+/** scaleChannels(rows, channels, x, mean, scale, offset, y) */
 void callScaleChannels(napi_env env, napi_callback_info info) {
-  const Arguments given(env, info, 6);
+  const Arguments given(env, info, 7);
   const int64_t rows = given.number(0), channels = given.number(1), all = rows * channels;
-  scaleChannels(given.floats(2, all), given.floats(3, channels), given.floats(4, channels), given.floats(5, all), rows, channels);
+  scaleChannels(given.floats(2, all), given.floats(3, channels), given.floats(4, channels), given.floats(5, channels),
+                given.floats(6, all), rows, channels);
 }
 
 /** batchNormSums(rows, channels, x, dy, mean, sums, products) */

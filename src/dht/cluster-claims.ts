@@ -68,7 +68,7 @@ const LANES = 16;
  * that was acknowledged before.
  */
 export class ClusterClaims implements CountedClaims {
-  held = 0;
+  heldCount = 0;
   /** From the records of a commit to its acknowledgement, seconds. */
   readonly commitTimes = new Histogram(COMMIT_TIMES);
   private readonly copies: LogCopies;
@@ -121,7 +121,8 @@ export class ClusterClaims implements CountedClaims {
     const { coordination, holder } = this.options;
     let held = await takeClaim(coordination, name, holder);
     const first = held.fence;
-    this.held++;
+    this.heldCount++;
+    let isReleased = false;
     let isUsed = false;
     let stored: string[] = [];
     // A claim commits once; who commits several times goes on with another.
@@ -144,7 +145,8 @@ export class ClusterClaims implements CountedClaims {
         stored = [];
       },
       release: () => {
-        this.held--;
+        if (!isReleased) this.heldCount--;
+        isReleased = true;
         return held.release();
       },
     };

@@ -34,7 +34,7 @@ export interface Claims {
 
 export interface CountedClaims extends Claims {
   /** How many are held here now. */
-  readonly held: number;
+  readonly heldCount: number;
 }
 
 /**

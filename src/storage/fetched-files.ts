@@ -52,7 +52,9 @@ export class FetchedFiles {
     const release = this.cache.hold(tileFolder(tile), false);
     try {
       const lacking = this.lacking(tile, groups);
-      for (const group of lacking) await this.bringOnce(tile, group, false);
+      // A reader may have brought it meanwhile.
+      for (const group of lacking)
+        if (this.lacking(tile, [group]).length > 0) await this.bringOnce(tile, group, false);
       return bytesOf(lacking);
     } finally {
       release();
@@ -82,7 +84,8 @@ export class FetchedFiles {
   }
 
   /** Whether a file is here, whole. */
-  private async isHere(tile: TileVersion, { name, bytes, crc32: wanted }: StoredGroup): Promise<boolean> {
+  private async isHere(tile: TileVersion, group: StoredGroup): Promise<boolean> {
+    const { name, bytes } = group;
     const folder = tileFolder(tile);
     await this.cache.settled(folder);
     const path = join(this.dir, tileFile(tile, name));
@@ -92,9 +95,14 @@ export class FetchedFiles {
     );
     if (size !== bytes) return false;
     if (this.cache.file(folder, `${name}.tif`)?.isSound) return true;
-    if ((await sumOfFile(path)) !== wanted) return false;
-    this.cache.set(folder, `${name}.tif`, { bytes, isSound: true });
-    return true;
+    await this.once(`sum of ${path}`, () => this.sum(tile, group, path));
+    return this.cache.file(folder, `${name}.tif`)?.isSound === true;
+  }
+
+  /** Notes that a file is sound, where it is. */
+  private async sum(tile: TileVersion, { name, bytes, crc32 }: StoredGroup, path: string): Promise<void> {
+    if ((await onDisk(this.dir, () => sumOfFile(path))) !== crc32) return;
+    this.cache.set(tileFolder(tile), `${name}.tif`, { bytes, isSound: true });
   }
 
   private bringOnce(tile: TileVersion, group: StoredGroup, isSound: boolean): Promise<void> {
@@ -119,10 +127,10 @@ export class FetchedFiles {
     await this.once(name, () => this.download(name, file, `model ${model.model} of ${model.geocode}`));
   }
 
-  private once(name: string, fetch: () => Promise<void>): Promise<void> {
+  private once(name: string, work: () => Promise<void>): Promise<void> {
     const known = this.coming.get(name);
     if (known) return known;
-    const coming = fetch().finally(() => this.coming.delete(name));
+    const coming = work().finally(() => this.coming.delete(name));
     this.coming.set(name, coming);
     return coming;
   }

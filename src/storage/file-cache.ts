@@ -246,7 +246,7 @@ export class FileCache {
     for (const { name } of await this.list(folder)) {
       const info = await stat(join(this.dir, folder, name)).catch(() => undefined);
       if (!info?.isFile()) continue;
-      // A fetch that was cut off, or one that is under way.
+      // A fetch of an older version that was cut off.
       if (!name.endsWith('.tmp')) files.set(name, { bytes: info.size, isSound: false });
       used = Math.max(used, info.atimeMs, info.mtimeMs);
     }

@@ -329,7 +329,7 @@ export class Storage {
     onFailure: (error: unknown) => void = () => {},
   ): void {
     this.claims = claims;
-    const isWriting = () => claims.held > 0;
+    const isWriting = () => claims.heldCount > 0;
     this.shared = new SharedFiles(this, objects, this.options.cache, isWriting, onFailure);
   }
 

@@ -30,7 +30,7 @@ export interface StoredTile {
   groups: StoredGroup[];
 }
 
-/** What groups were made of. */
+/** What groups were made of. Nobody changes groups in place. */
 const origins = new WeakMap<GroupRecord[], { layout: TileLayout; parts: StoredGroup[] }>();
 
 /** The layout by which a tile's record was read, the same object for all that share it; undefined of other records. */

@@ -17,7 +17,7 @@ const RATE_BESIDE_WRITES = 2e6;
 const PAGE = 64;
 /** New tiles that are remembered one by one; more are found by a look at all. */
 const MOST_NEW = 10_000;
-const POLL = 200;
+const POLL = 20;
 /** After an error of the store, ms. */
 const PAUSE = 10_000;
 
@@ -46,7 +46,8 @@ export class Warming {
   private fresh: TileRecord[] = [];
   /** Where the look at all tiles goes on; null where none is due. */
   private place: Position | undefined | null = undefined;
-  private next = 0;
+  private owed = 0;
+  private paidAt = performance.now();
   private wake: () => void = () => {};
   private readonly closing = new AbortController();
   private readonly running: Promise<void>;
@@ -126,12 +127,19 @@ export class Warming {
   /** Waits until nobody else waits for files, and so long that the rate is kept. */
   private async turn(bytes: number): Promise<void> {
     const { signal } = this.closing;
-    const now = performance.now();
-    const wait = this.next - now;
-    const rate = this.options.isWriting() ? RATE_BESIDE_WRITES : RATE;
-    this.next = Math.max(now, this.next) + (bytes / rate) * 1000;
-    if (wait > 0) await sleep(wait, undefined, { signal });
+    // In short steps: a node that stops writing may go on faster.
+    while (this.owing() > 0) await sleep(POLL, undefined, { signal });
+    this.owed += bytes;
     while (this.options.files.awaited > 0) await sleep(POLL, undefined, { signal });
     signal.throwIfAborted();
+  }
+
+  /** Bytes that were fetched faster than the rate allows. */
+  private owing(): number {
+    const now = performance.now();
+    const rate = this.options.isWriting() ? RATE_BESIDE_WRITES : RATE;
+    this.owed = Math.max(0, this.owed - ((now - this.paidAt) / 1000) * rate);
+    this.paidAt = now;
+    return this.owed;
   }
 }

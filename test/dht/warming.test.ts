@@ -122,9 +122,9 @@ test('it is known whether a node writes', async (t) => {
   const where = await sharedPlace(t);
   const a = await startMember(where, 'a');
   const write = await a.storage.beginScene(COLLECTION, 'slow', cellsOf(1));
-  assert.equal(a.cluster.claims.held, 1);
+  assert.equal(a.cluster.claims.heldCount, 1);
   await write.abort();
-  assert.equal(a.cluster.claims.held, 0);
+  assert.equal(a.cluster.claims.heldCount, 0);
 });
 
 test('a file of a model is fetched where it is asked for', async (t) => {

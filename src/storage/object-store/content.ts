@@ -1,6 +1,6 @@
 /** Bytes on their way into a store and out of it: chunks, and what they sum to. */
 import { once } from 'node:events';
-import { open } from 'node:fs/promises';
+import { constants, copyFile, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
@@ -45,6 +45,33 @@ export async function* contentChunks(content: Content, signal?: AbortSignal): Ch
     } catch (error) {
       throw asStorageError(error, dirname(content.file));
     }
+}
+
+/** One call of the system where it can: no bytes come through this process, and none are written where file systems share blocks. */
+const NEW = constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE;
+
+/**
+ * Makes a new file of another one, whose `chunks` are read only where the system cannot copy it, as mounts that know no modes. Errors of
+ * `chunks` are those of the source, all others are of the new file.
+ */
+export async function copyOf(source: string, path: string, chunks: () => Chunks): Promise<void> {
+  try {
+    await copyFile(source, path, NEW);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error;
+    await rm(path, { force: true });
+    await writeChunks(path, chunks());
+  }
+}
+
+/** Makes a new file of chunks. */
+export async function writeChunks(path: string, chunks: Chunks): Promise<void> {
+  const handle = await open(path, 'wx');
+  try {
+    for await (const chunk of chunks) await handle.writeFile(chunk);
+  } finally {
+    await handle.close();
+  }
 }
 
 /** What chunks sum to; each is also given to `use`. */

@@ -1,29 +1,19 @@
 /** A tile store in a folder: local, or a mount of NFS, Lustre, CephFS and the like that all nodes of a cluster share. */
 import { randomUUID } from 'node:crypto';
 import type { Dirent } from 'node:fs';
-import {
-  access,
-  constants,
-  copyFile,
-  mkdir,
-  readdir,
-  rename,
-  rm,
-  rmdir,
-  stat,
-  unlink,
-} from 'node:fs/promises';
+import { access, mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { syncFile, writeSynced } from '../durable.js';
-import { asStorageError, storeExists, storeNotFound, storeUnavailable } from '../errors.js';
+import { onDisk, storeExists, storeNotFound, storeUnavailable } from '../errors.js';
 import { inLanes } from '../in-lanes.js';
 import { checkedName } from '../names.js';
 import {
   type Chunks,
   collect,
   contentChunks,
+  copyOf,
   fileChunks,
   requireSum,
   streamOf,
@@ -48,8 +38,6 @@ const TEMPORARIES = '.tmp';
 /** A temporary that has not been written to for so long was left by a process that has been killed, ms. */
 const LEFT_AFTER = 86_400_000;
 const IN_FLIGHT = 16;
-/** One call of the system where it can: no bytes come through this process, and none are written where file systems share blocks. */
-const NEW = constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE;
 /** A delete of the last other object may remove a folder that is just about to be used. */
 const PUBLISH_ATTEMPTS = 10;
 
@@ -90,7 +78,7 @@ export class FolderStore implements ObjectStore {
     try {
       signal?.throwIfAborted();
       if (await this.head(name)) return await this.putAgain(name, content, { crc32, signal });
-      await writeTemporary(temporary, content);
+      await writeTemporary(temporary, content, signal);
       if (crc32 !== undefined) requireSum(await sumOfFile(temporary), crc32, name, this.url);
       signal?.throwIfAborted();
       await publish(temporary, path, this.root);
@@ -122,14 +110,10 @@ export class FolderStore implements ObjectStore {
 
   async copyTo(name: string, file: string, { crc32, signal }: CopyOptions = {}): Promise<void> {
     signal?.throwIfAborted();
-    try {
-      await copyFile(this.location(name), file, NEW);
-    } catch (error) {
-      // Where the object can be read, it is the disk.
-      await sumOf(this.read(name, { signal }));
-      throw asStorageError(error, dirname(file));
-    }
-    if (crc32 !== undefined) requireSum(await sumOfFile(file), crc32, name, this.url);
+    await onDisk(dirname(file), async () => {
+      await copyOf(this.location(name), file, () => this.read(name, { signal }));
+      if (crc32 !== undefined) requireSum(await sumOfFile(file), crc32, name, this.url);
+    });
   }
 
   private async *read(name: string, options: ReadOptions): Chunks {
@@ -277,15 +261,9 @@ async function entries(folder: string): Promise<Dirent[]> {
   }
 }
 
-async function writeTemporary(path: string, content: Content): Promise<void> {
+async function writeTemporary(path: string, content: Content, signal?: AbortSignal): Promise<void> {
   if (content instanceof Uint8Array) return writeSynced(path, content);
-  try {
-    await copyFile(content.file, path, NEW);
-  } catch (error) {
-    // Where the file can be read, it is the store.
-    await sumOf(contentChunks(content));
-    throw error;
-  }
+  await copyOf(content.file, path, () => contentChunks(content, signal));
   await syncFile(path);
 }
 

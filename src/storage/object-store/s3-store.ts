@@ -1,7 +1,7 @@
 /** A tile store in a bucket of S3: MinIO, Ceph, SeaweedFS, Garage, a cloud's. Only PUT, GET, HEAD, DELETE and LIST are used. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import {
@@ -24,6 +24,7 @@ import {
   streamOf,
   sumOf,
   verified,
+  writeChunks,
 } from './content.js';
 import type {
   Cancellable,
@@ -117,14 +118,7 @@ export class S3Store implements ObjectStore {
   }
 
   async copyTo(name: string, file: string, options: CopyOptions = {}): Promise<void> {
-    await onDisk(dirname(file), async () => {
-      const handle = await open(file, 'wx');
-      try {
-        for await (const chunk of this.read(name, options)) await handle.writeFile(chunk);
-      } finally {
-        await handle.close();
-      }
-    });
+    await onDisk(dirname(file), () => writeChunks(file, this.read(name, options)));
   }
 
   private read(name: string, options: ReadOptions): Chunks {

@@ -1,4 +1,4 @@
-/** Decides which engine trains: the first of tfjs-node-gpu, tfjs-node, WASM that works on this machine. */
+/** Decides which engine trains: the first of tfjs-node-gpu, tfjs-node, WASM on oneDNN, WASM that works on this machine. */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { engineUnavailable, noEngine } from '../errors.js';

@@ -35,11 +35,12 @@ export interface OneDnn {
   /** Alpha 0 is a plain ReLU. */
   leakyRelu(length: number, alpha: number, x: Float32Array, y: Float32Array): void;
   leakyReluGradient(length: number, alpha: number, x: Float32Array, dy: Float32Array, dx: Float32Array): void;
-  /** y = scale x + offset, of each channel. */
+  /** y = scale (x - mean) + offset, of each channel. */
   scaleChannels(
     rows: number,
     channels: number,
     x: Float32Array,
+    mean: Float32Array,
     scale: Float32Array,
     offset: Float32Array,
     y: Float32Array,

@@ -29,10 +29,10 @@ export function fusedBatchNorm(tf: Tf, dnn: OneDnn, stock: KernelConfig): Kernel
       const scales = scale && floats(backend, scale);
       const offsets = offset && floats(backend, offset);
       const factors = variances.map((v, c) => (scales?.[c] ?? 1) / Math.sqrt(v + attrs.varianceEpsilon));
-      const terms = means.map((m, c) => (offsets?.[c] ?? 0) - m * factors[c]);
+      const terms = offsets ?? new Float32Array(means.length);
       const channels = means.length;
       const [ofX, toY] = [x, y].map((tensor) => floats(backend, tensor));
-      dnn.scaleChannels(toY.length / channels, channels, ofX, factors, terms, toY);
+      dnn.scaleChannels(toY.length / channels, channels, ofX, means, factors, terms, toY);
       return y;
     },
   );
@@ -46,7 +46,7 @@ export function batchNormSums(dnn: OneDnn): KernelConfig {
       const outputs = [0, 1].map(() => backend.makeOutput([channels], 'float32'));
       const [ofX, ofDy, means, sums, products] = [x, dy, mean, ...outputs].map((one) => floats(backend, one));
       dnn.batchNormSums(ofX.length / channels, channels, ofX, ofDy, means, sums, products);
-      return outputs as never;
+      return outputs;
     },
   );
 }
@@ -58,7 +58,8 @@ export function scaledChannels(dnn: OneDnn): KernelConfig {
       const y = backend.makeOutput(x.shape, 'float32');
       const [ofX, scales, toY] = [x, scale, y].map((tensor) => floats(backend, tensor));
       const channels = scales.length;
-      dnn.scaleChannels(toY.length / channels, channels, ofX, scales, new Float32Array(channels), toY);
+      const none = new Float32Array(channels);
+      dnn.scaleChannels(toY.length / channels, channels, ofX, none, scales, none, toY);
       return y;
     },
   );

@@ -5,6 +5,7 @@ import type {
   KernelConfig,
   SplitVAttrs,
   SplitVInputs,
+  Tensor,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
@@ -31,25 +32,20 @@ export function concat(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
 }
 
 export function splitV(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
-  const kernel = { kernelName: tf.SplitV, backendName: stock.backendName };
-  const { kernelFunc } = wasmKernel<SplitVInputs, SplitVAttrs>(
-    tf.SplitV,
-    ({ inputs: { x }, attrs, backend }) => {
-      const { axis, numOrSizeSplits } = attrs;
-      if (x.dtype !== 'float32' || !isOfChannels(x, axis))
-        return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as never;
-      const widths = tf.backend_util.prepareSplitSize(x as never, numOrSizeSplits, x.shape.length - 1);
-      const width = x.shape.at(-1)!;
-      const rows = rowsOf(x);
-      return widths.map((own, i) => {
-        const part = backend.makeOutput([...x.shape.slice(0, -1), own], 'float32');
-        const geometry = Int32Array.of(rows, own, width, sumOf(widths.slice(0, i)), own, 0);
-        dnn.copyColumns(geometry, floats(backend, x), floats(backend, part));
-        return part;
-      }) as never;
-    },
-  );
-  return { ...kernel, kernelFunc };
+  return wasmKernel<SplitVInputs, SplitVAttrs>(tf.SplitV, ({ inputs: { x }, attrs, backend }) => {
+    const { axis, numOrSizeSplits } = attrs;
+    if (x.dtype !== 'float32' || !isOfChannels(x, axis))
+      return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend });
+    const widths = tf.backend_util.prepareSplitSize(x as Tensor, numOrSizeSplits, x.shape.length - 1);
+    const width = x.shape.at(-1)!;
+    const rows = rowsOf(x);
+    return widths.map((own, i) => {
+      const part = backend.makeOutput([...x.shape.slice(0, -1), own], 'float32');
+      const geometry = Int32Array.of(rows, own, width, sumOf(widths.slice(0, i)), own, 0);
+      dnn.copyColumns(geometry, floats(backend, x), floats(backend, part));
+      return part;
+    });
+  });
 }
 
 function isOfChannels({ shape }: TensorInfo, axis: number): boolean {

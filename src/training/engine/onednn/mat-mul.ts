@@ -13,7 +13,7 @@ import { floats, wasmKernel } from '../wasm/kernel.js';
 import { activated } from './activation.js';
 import type { OneDnn } from './addon.js';
 
-/** Where one side must be repeated for the batches of the other, it stays with `stock`. */
+/** Where one side must be repeated for the batches of the other, or nothing is in one, it stays with `stock`. */
 export function batchMatMul(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
   return wasmKernel<BatchMatMulInputs, BatchMatMulAttrs>(
     tf.BatchMatMul,
@@ -26,7 +26,8 @@ export function batchMatMul(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelCon
 export function fusedMatMul(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
   return wasmKernel<_FusedMatMulInputs, _FusedMatMulAttrs>(tf._FusedMatMul, ({ inputs, attrs, backend }) => {
     const { a, b, bias, preluActivationWeights } = inputs;
-    const y = product(dnn, backend, a, b, attrs);
+    const isRow = bias === undefined || bias.shape.length === 1;
+    const y = isRow ? product(dnn, backend, a, b, attrs) : undefined;
     if (!y) return stock.kernelFunc({ inputs: { ...inputs }, attrs: { ...attrs }, backend }) as TensorInfo;
     if (bias) addToRows(floats(backend, y), floats(backend, bias));
     return activated(tf, backend, y, attrs, preluActivationWeights);
@@ -45,7 +46,7 @@ function product(
   const [m, k] = transposeA ? [columnsOfA, rowsOfA] : [rowsOfA, columnsOfA];
   const n = transposeB ? rowsOfB : columnsOfB;
   const outer = a.shape.slice(0, -2);
-  if (outer.join() !== b.shape.slice(0, -2).join()) return undefined;
+  if (outer.join() !== b.shape.slice(0, -2).join() || m * n * k === 0) return undefined;
   const y = backend.makeOutput([...outer, m, n], 'float32');
   const shape = Int32Array.of(m, n, k, Number(transposeA), Number(transposeB));
   const [ofA, ofB, toY] = [a, b, y].map((tensor) => floats(backend, tensor));

@@ -25,8 +25,8 @@ export function registerOneDnnKernels(tf: Tf, dnn: OneDnn): void {
   replaceKernel(tf, tf.Sum, (stock) => sum(tf, dnn, stock));
   replaceKernel(tf, tf.Concat, (stock) => concat(tf, dnn, stock));
   replaceKernel(tf, tf.SplitV, (stock) => splitV(tf, dnn, stock));
-  replaceKernel(tf, tf.Relu, () => relu(tf, dnn));
-  replaceKernel(tf, tf.LeakyRelu, () => leakyRelu(tf, dnn));
+  replaceKernel(tf, tf.Relu, (stock) => relu(tf, dnn, stock));
+  replaceKernel(tf, tf.LeakyRelu, (stock) => leakyRelu(tf, dnn, stock));
   tf.registerKernel(leakyReluGrad(dnn));
   replaceKernel(tf, tf.FusedBatchNorm, (stock) => fusedBatchNorm(tf, dnn, stock));
   tf.registerKernel(batchNormSums(dnn));

@@ -1,4 +1,4 @@
-/** ReLU, plain and leaky, each way in one pass; the stock gradients take three. */
+/** ReLU, plain and leaky, each way in one pass; the stock gradients take three. Other types than float32 stay with `stock`. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type {
   GradConfig,
@@ -17,13 +17,19 @@ import type { OneDnn } from './addon.js';
 /** Kernels that tfjs does not have. */
 const LEAKY_RELU_GRAD = 'LeakyReluGrad';
 
-export function relu(tf: Tf, dnn: OneDnn): KernelConfig {
-  return wasmKernel<ReluInputs, object>(tf.Relu, ({ inputs: { x }, backend }) => forward(dnn, backend, x, 0));
+export function relu(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
+  return wasmKernel<ReluInputs, object>(tf.Relu, ({ inputs: { x }, backend }) =>
+    x.dtype === 'float32'
+      ? forward(dnn, backend, x, 0)
+      : (stock.kernelFunc({ inputs: { x }, attrs: {}, backend }) as TensorInfo),
+  );
 }
 
-export function leakyRelu(tf: Tf, dnn: OneDnn): KernelConfig {
+export function leakyRelu(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
   return wasmKernel<LeakyReluInputs, LeakyReluAttrs>(tf.LeakyRelu, ({ inputs: { x }, attrs, backend }) =>
-    forward(dnn, backend, x, attrs.alpha),
+    x.dtype === 'float32'
+      ? forward(dnn, backend, x, attrs.alpha)
+      : (stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo),
   );
 }
 

@@ -18,7 +18,7 @@ export interface KernelArguments<Inputs, Attributes> {
 /** A kernel for the WASM backend. tfjs stores kernels untyped, so this is the one place that narrows them. */
 export function wasmKernel<Inputs, Attributes>(
   kernelName: string,
-  compute: (args: KernelArguments<Inputs, Attributes>) => TensorInfo,
+  compute: (args: KernelArguments<Inputs, Attributes>) => TensorInfo | TensorInfo[],
 ): KernelConfig {
   return { kernelName, backendName: WASM, kernelFunc: compute as unknown as KernelFunc };
 }
