@@ -8,6 +8,7 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { ListedNode } from '../../src/client/client.js';
+import { atEnd } from '../support/at-end.js';
 import { start, tilewright } from '../support/command.js';
 import type { EtcdCluster } from '../support/etcd.js';
 
@@ -47,7 +48,7 @@ export function serve(
   // A pipe that nobody reads would stop the server when it is full.
   process.stdout?.resume();
   process.stderr?.resume();
-  t.after(() => ended(process, 'SIGKILL'));
+  atEnd(t, () => ended(process, 'SIGKILL'));
   return { url: `http://127.0.0.1:${port}`, process };
 }
 
