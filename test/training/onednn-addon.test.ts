@@ -1,6 +1,8 @@
 /** The addon over oneDNN against plain loops. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
@@ -220,17 +222,23 @@ test('arrays that do not fit are refused, and nothing is written', { skip }, () 
   assert.ok(y.every((value) => value === 7));
 });
 
-test('an installation goes on without the addon, and says what is missing', () => {
-  const script = fileURLToPath(new URL('../../../native/build.mjs', import.meta.url));
+test('an installation goes on without the addon, and says what is missing', async (t) => {
+  // A copy, since what cannot be built is removed; where it finds the packages of this installation.
+  const native = fileURLToPath(new URL('../../../native/', import.meta.url));
+  const copy = await mkdtemp(fileURLToPath(new URL('../../native-', import.meta.url)));
+  t.after(() => rm(copy, { recursive: true }));
+  for (const file of ['build.mjs', 'onednn.cc']) await copyFile(join(native, file), join(copy, file));
   const build = (...flags: string[]) =>
-    spawnSync(process.execPath, [script, ...flags], {
+    spawnSync(process.execPath, [join(copy, 'build.mjs'), ...flags], {
       encoding: 'utf8',
       env: { ...process.env, CXX: 'no-such-compiler' },
     });
   const { status, stderr } = build();
   assert.equal(status, 0);
   assert.match(stderr, /no-such-compiler(.|\n)*apt-get install g\+\+ libdnnl-dev/);
+  await writeFile(join(copy, 'build', 'onednn.node'), 'of an older version');
   assert.equal(build('--required').status, 1);
+  assert.deepEqual(await readdir(join(copy, 'build')), []);
 });
 
 test('one pass of ReLU, plain and leaky, and its gradient', { skip }, () => {
