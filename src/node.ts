@@ -90,7 +90,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     splitProcess(wrangle),
     coalesceProcess(wrangle),
     tensorProcess(wrangle),
-    trainProcess({ storage, cores }),
+    trainProcess({ storage, cores, memory }),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const together =

@@ -1,5 +1,6 @@
 /** What people read goes to stderr while work goes on; results go to stdout, as text or as one JSON document. */
 import type { Progress } from '../client/index.js';
+import type { Metrics } from '../training/index.js';
 
 export function printJson(document: unknown): void {
   process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
@@ -97,4 +98,13 @@ export function warningLines(scenes: { id: string; warnings: string[] }[]): stri
     const others = ids.size > 1 ? ` and ${count(ids.size - 1, 'other')}` : '';
     return `${first}${others}: ${text}${texts.size > 1 ? ` (and ${texts.size - 1} more like it)` : ''}`;
   });
+}
+
+/** Measures of predicted images that there are, by their titles. */
+export function imageMeasures({ psnr, ssim, msSsim }: Metrics): Record<string, string> {
+  return {
+    ...(msSsim && { 'MS-SSIM': `${msSsim.value.toFixed(3)} (${count(msSsim.scales, 'scale')})` }),
+    ...(psnr !== undefined && { 'PSNR dB': psnr.toFixed(1) }),
+    ...(ssim !== undefined && { SSIM: ssim.toFixed(3) }),
+  };
 }

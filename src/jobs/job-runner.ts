@@ -310,7 +310,7 @@ export class Jobs implements JobsView {
       if (jobInterrupted.is(signal.reason) && job.isResumable) await job.leave();
       else await this.end(job, reason);
     }
-    if (hasEnded(job.told)) await job.removeUploads();
+    if (hasEnded(job.told)) await job.removeScratch();
     return job.told;
   }
 

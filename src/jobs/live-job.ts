@@ -88,12 +88,12 @@ export class LiveJob {
     return this.next.resumable === true;
   }
 
-  /** Removes the files that were sent for a job that has ended. */
-  async removeUploads(): Promise<void> {
-    for (const name of this.told.uploads ?? [])
+  /** Removes the files of a job that has ended: those that were sent for it, and what it would have gone on from. */
+  async removeScratch(): Promise<void> {
+    for (const name of [this.id, ...(this.told.uploads ?? [])])
       await this.storage.removeScratch(name).catch((error) => {
         // The next open removes it.
-        const text = `the file that was sent could not be removed: ${jobError(error).message}`;
+        const text = `files of the job could not be removed: ${jobError(error).message}`;
         this.log.add({ time: Date.now(), level: 'warning', text });
         return this.write({});
       });

@@ -1,4 +1,4 @@
-/** Folders below `<data>/scratch` for files on their way. None outlives the process, unless a job that goes on names it. */
+/** Folders below `<data>/scratch` for files on their way. None outlives the process, but those of jobs that go on. */
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import type { Catalogue } from './catalogue.js';
@@ -11,6 +11,13 @@ const SCRATCH = 'scratch';
 /** Makes an empty folder whose name begins with `name`, and returns its absolute path. */
 export async function makeScratch(dir: string, name: string): Promise<string> {
   const folder = resolve(dir, SCRATCH, `${checkedName('file name', name)}-${newVersion()}`);
+  await onDisk(dir, () => mkdir(folder, { recursive: true }));
+  return folder;
+}
+
+/** A folder in which a job keeps what it may go on from; it stays for as long as the job can go on. Returns its absolute path. */
+export async function makeJobScratch(dir: string, job: string): Promise<string> {
+  const folder = resolve(dir, SCRATCH, checkedName('file name', job));
   await onDisk(dir, () => mkdir(folder, { recursive: true }));
   return folder;
 }
@@ -35,7 +42,7 @@ export async function sweepScratch(dir: string, catalogue: Catalogue): Promise<v
   const kept = new Set<string>();
   for await (const { record } of catalogue.jobs.scan())
     if (record?.resumable && record.finished === undefined)
-      for (const name of record.uploads ?? []) kept.add(name);
+      for (const name of [record.id, ...(record.uploads ?? [])]) kept.add(name);
   await onDisk(dir, async () => {
     const folder = join(dir, SCRATCH);
     await mkdir(folder, { recursive: true });

@@ -35,7 +35,7 @@ import {
   tilesOfCollection,
 } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
-import { makeScratch, removeScratch, sweepScratch, syncScratch } from './scratch.js';
+import { makeJobScratch, makeScratch, removeScratch, sweepScratch, syncScratch } from './scratch.js';
 import { SharedFiles } from './shared-files.js';
 import { Sweeper } from './sweeper.js';
 
@@ -399,6 +399,11 @@ export class Storage {
    */
   scratchFolder(name = 'work'): Promise<string> {
     return makeScratch(this.dir, name);
+  }
+
+  /** The folder in which a job keeps what it may go on from after the process was killed. It goes when the job has ended. */
+  jobScratch(job: string): Promise<string> {
+    return makeJobScratch(this.dir, job);
   }
 
   /** Makes what lies in a scratch folder durable; its files have been synced. `name` is the folder's own name. */

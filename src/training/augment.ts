@@ -1,17 +1,22 @@
 /** Places look alike from every side: the eight turns and mirrorings of a square patch are all true samples. */
-import { PATCH_BANDS, PATCH_SIZE } from './patches.js';
 
-/** Copies one patch, mirrored (bit 2) and turned by quarter turns (bits 0-1) as `symmetry` 0-7 says. */
-export function copyTurned(from: Float32Array, to: Float32Array, symmetry: number): void {
-  const last = PATCH_SIZE - 1;
-  for (let row = 0; row < PATCH_SIZE; row++) {
-    for (let column = 0; column < PATCH_SIZE; column++) {
+/** Copies one patch of `size` x `size` pixels, mirrored (bit 2) and turned by quarter turns (bits 0-1) as `symmetry` 0-7 says. */
+export function copyTurned(
+  from: Float32Array,
+  to: Float32Array,
+  size: number,
+  bands: number,
+  symmetry: number,
+): void {
+  const last = size - 1;
+  for (let row = 0; row < size; row++) {
+    for (let column = 0; column < size; column++) {
       let y = row;
       let x = symmetry & 4 ? last - column : column;
       for (let turn = symmetry & 3; turn > 0; turn--) [y, x] = [x, last - y];
-      const source = (y * PATCH_SIZE + x) * PATCH_BANDS;
-      const target = (row * PATCH_SIZE + column) * PATCH_BANDS;
-      for (let b = 0; b < PATCH_BANDS; b++) to[target + b] = from[source + b];
+      const source = (y * size + x) * bands;
+      const target = (row * size + column) * bands;
+      for (let b = 0; b < bands; b++) to[target + b] = from[source + b];
     }
   }
 }

@@ -1,57 +1,111 @@
-/** What a model must beat to be worth its training: the training mean, and ridge regression on the band means of patches. */
-import { meanOf } from './metrics.js';
-import { PATCH_BANDS, PATCH_VALUES, type PatchSet } from './patches.js';
+/** What a model must beat to be worth its training: the training mean, and ridge regression. */
+import type { Metrics } from './metrics.js';
+import type { PatchSet } from './patches.js';
+
+export interface Baselines {
+  mean: Metrics;
+  /** Ridge regression on the band means of a patch, or on the bands of each pixel where the target is a map. */
+  linear: Metrics;
+  /** Of a model that removes cloud: the cloudy date as it is. */
+  unchanged?: Metrics;
+}
 
 /** Penalty on the squared weights of standardised features, the intercept left out (scikit-learn's `alpha`). */
 const RIDGE_LAMBDA = 1;
 
+/** Of a set of patches, in the shape of its targets. */
 export type Predictor = (patches: PatchSet) => Float32Array;
 
 export function trainingMean(train: PatchSet): Predictor {
-  const mean = meanOf(train.targets);
-  return ({ count }) => new Float32Array(count).fill(mean);
+  const mean = targetMeans(train);
+  return ({ targets }) => targets.map((_, i) => mean[i % mean.length]);
+}
+
+/** The mean of each target band, over all that counts. */
+export function targetMeans(patches: PatchSet): number[] {
+  const { count, targets, counts } = samplesOf(patches);
+  const bands = targets.length / count;
+  const sums = new Array<number>(bands).fill(0);
+  let total = 0;
+  for (let n = 0; n < count; n++) {
+    if (counts?.[n] === 0) continue;
+    total++;
+    for (let b = 0; b < bands; b++) sums[b] += targets[n * bands + b];
+  }
+  return sums.map((sum) => sum / total);
 }
 
 /**
- * Ridge regression in closed form: weights w solve (Z'Z + lambda I) w = Z'(y - mean y), with Z the band means less their
+ * Ridge regression in closed form: weights w solve (Z'Z + lambda I) w = Z'(y - mean y), with Z the features less their
  * training mean over their training standard deviation.
  */
 export function ridge(train: PatchSet, lambda = RIDGE_LAMBDA): Predictor {
-  const features = bandMeans(train);
-  const centre = columnMeans(features);
-  const spread = columnMeans(features.map((row) => row.map((value, b) => (value - centre[b]) ** 2))).map(
-    // A constant band says nothing; any spread but zero keeps its weight at zero.
-    (variance) => Math.sqrt(variance) || 1,
+  const { count, features, targets, counts } = samplesOf(train);
+  const width = train.inputBands;
+  const bands = targets.length / count;
+  const used = Array.from({ length: count }, (_, n) => n).filter((n) => counts?.[n] !== 0);
+  const columns = Array.from({ length: width }, (_, f) => f);
+  const centre = columns.map((f) => mean(used, (n) => features[n * width + f]));
+  const spread = columns.map(
+    // A constant feature says nothing; any spread but zero keeps its weight at zero.
+    (f) => Math.sqrt(mean(used, (n) => (features[n * width + f] - centre[f]) ** 2)) || 1,
   );
-  const standardised = (row: number[]) => row.map((value, b) => (value - centre[b]) / spread[b]);
-  const z = features.map(standardised);
-  const intercept = meanOf(train.targets);
-  const gram = centre.map((_, a) =>
-    centre.map((__, b) => z.reduce((sum, row) => sum + row[a] * row[b], a === b ? lambda : 0)),
+  const z = (values: Float32Array, n: number, f: number) => (values[n * width + f] - centre[f]) / spread[f];
+  const gram = columns.map((a) =>
+    columns.map(
+      (b) => used.length * mean(used, (n) => z(features, n, a) * z(features, n, b)) + (a === b ? lambda : 0),
+    ),
   );
-  const moment = centre.map((_, a) =>
-    z.reduce((sum, row, n) => sum + row[a] * (train.targets[n] - intercept), 0),
+  const intercept = targetMeans(train);
+  const weights = intercept.map((middle, t) =>
+    solveByCholesky(
+      gram,
+      columns.map(
+        (f) => used.length * mean(used, (n) => z(features, n, f) * (targets[n * bands + t] - middle)),
+      ),
+    ),
   );
-  const weights = solveByCholesky(gram, moment);
-  return (patches) =>
-    Float32Array.from(bandMeans(patches), (row) =>
-      standardised(row).reduce((sum, value, b) => sum + weights[b] * value, intercept),
-    );
+  return (patches) => {
+    const held = samplesOf(patches).features;
+    return patches.targets.map((_, i) => {
+      const n = Math.floor(i / bands);
+      return columns.reduce((sum, f) => sum + weights[i % bands][f] * z(held, n, f), intercept[i % bands]);
+    });
+  };
 }
 
-function bandMeans({ count, inputs }: PatchSet): number[][] {
-  return Array.from({ length: count }, (_, n) => {
-    const sums = new Array<number>(PATCH_BANDS).fill(0);
-    for (let i = 0; i < PATCH_VALUES; i++) sums[i % PATCH_BANDS] += inputs[n * PATCH_VALUES + i];
-    return sums.map((sum) => sum / (PATCH_VALUES / PATCH_BANDS));
+interface Samples {
+  count: number;
+  /** [count, input bands] */
+  features: Float32Array;
+  /** [count, target bands] */
+  targets: Float32Array;
+  counts?: Float32Array;
+}
+
+/** A sample is a pixel where the targets are maps, else a patch by its band means. */
+function samplesOf(patches: PatchSet): Samples {
+  const { count, size, inputs, targets, counts } = patches;
+  const pixels = size * size;
+  return counts
+    ? { count: count * pixels, features: inputs, targets, counts }
+    : { count, features: bandMeans(patches), targets };
+}
+
+function bandMeans({ count, size, inputBands, inputs }: PatchSet): Float32Array {
+  const pixels = size * size;
+  return Float32Array.from({ length: count * inputBands }, (_, i) => {
+    const first = Math.floor(i / inputBands) * pixels * inputBands + (i % inputBands);
+    let sum = 0;
+    for (let p = 0; p < pixels; p++) sum += inputs[first + p * inputBands];
+    return sum / pixels;
   });
 }
 
-function columnMeans(rows: number[][]): number[] {
-  return Array.from(
-    { length: PATCH_BANDS },
-    (_, b) => rows.reduce((sum, row) => sum + row[b], 0) / rows.length,
-  );
+function mean(used: number[], of: (n: number) => number): number {
+  let sum = 0;
+  for (const n of used) sum += of(n);
+  return sum / used.length;
 }
 
 /** Solves a x = b for a symmetric positive definite matrix: a = L L', then L y = b, then L' x = y. */

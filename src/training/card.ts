@@ -1,8 +1,9 @@
 /** The model card: where a model comes from, how it was trained, and how good it is. */
 import type { GridName } from '../geocode/index.js';
+import type { Baselines } from './baselines.js';
 import type { SelectedEngine } from './engine/select-engine.js';
-import type { Metrics } from './metrics.js';
-import type { Baselines, EpochLoss } from './train-model.js';
+import type { Metrics, Spread } from './metrics.js';
+import type { EpochLoss } from './train-model.js';
 import type { TrainedPlace } from './worker-messages.js';
 
 /** A tile that the model was trained or validated on. */
@@ -34,9 +35,11 @@ export interface ModelCard {
   split: string;
   losses: EpochLoss[];
   metrics: { train: Metrics; validation: Metrics };
-  /** Mean NDVI of the validation patches, by index. */
-  predictions: { truth: number[]; predicted: number[] };
-  /** On the same validation patches: the training mean, and ridge regression on band means. */
+  /** Of the validation patches, by index; absent where a patch has more than one value. */
+  predictions?: { truth: number[]; predicted: number[] };
+  /** Of the true values in the validation patches. */
+  spread: Spread;
+  /** On the same validation patches. */
   baseline: Baselines;
   seconds: number;
   bytesRead: number;
@@ -65,7 +68,8 @@ export type CardContext = Pick<
 };
 
 export function modelCard({ tiles, createdAt, ...context }: CardContext, trained: TrainedPlace): ModelCard {
-  const { epochs, patches, split, losses, metrics, predictions, baseline, seconds, bytesRead } = trained;
+  const { epochs, patches, split, losses, metrics, predictions, spread, baseline, seconds, bytesRead } =
+    trained;
   return {
     ...context,
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
@@ -75,7 +79,10 @@ export function modelCard({ tiles, createdAt, ...context }: CardContext, trained
     split,
     losses,
     metrics,
-    predictions: { truth: rounded(predictions.truth), predicted: rounded(predictions.predicted) },
+    ...(predictions && {
+      predictions: { truth: rounded(predictions.truth), predicted: rounded(predictions.predicted) },
+    }),
+    spread,
     baseline,
     seconds,
     bytesRead,

@@ -28,6 +28,14 @@ export const trainingFailed = defineError(
   (reason: string) => `training failed: ${reason}`,
 );
 
+export const diverged = defineError(
+  'TW_TRAIN_DIVERGED',
+  422,
+  'The loss of one place was no longer a number. Its data may hold values that are no reflectances; the other places are not touched.',
+  (epoch: number) =>
+    `the loss is no number in epoch ${epoch}; look at the values of this place, or try another seed`,
+);
+
 export const nothingTrained = defineError(
   'TW_TRAIN_NOTHING',
   422,

@@ -1,6 +1,6 @@
 /** Importing this loads no TensorFlow: only the child processes do. */
 export { type ModelCard, modelCard } from './card.js';
-export { metricsOf, pooledScore, spreadOf } from './metrics.js';
+export { type Metrics, metricsOf, pooledScore, spreadOf } from './metrics.js';
 export { modelNamed } from './models/index.js';
 export { trainProcess } from './process.js';
 export { reasonsOf, type TrainResults } from './results.js';

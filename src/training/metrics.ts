@@ -1,10 +1,16 @@
 /** How far predictions are from the truth. */
+import type { MultiScale } from './image-metrics.js';
 
 export interface Metrics {
   /** Mean squared error. */
   mse: number;
   /** Coefficient of determination: 1 is perfect, 0 no better than the truth's own mean, negative worse. */
   r2: number;
+  /** Of images: means over patches, in decibels and from -1 to 1 (see image-metrics.ts). */
+  psnr?: number;
+  ssim?: number;
+  /** Small patches have fewer than five scales. */
+  msSsim?: MultiScale;
 }
 
 /** Pairs of true and predicted values, by index. */
@@ -15,7 +21,7 @@ export interface Predictions {
 
 /** Metrics of at least one pair. A truth without variance has R2 1 where it is met exactly, else 0, as scikit-learn has it. */
 export function metricsOf({ truth, predicted }: Predictions): Metrics {
-  const mean = meanOf(truth);
+  const mean = truth.reduce((sum, value) => sum + value, 0) / truth.length;
   let residual = 0;
   let total = 0;
   for (let i = 0; i < truth.length; i++) {
@@ -57,8 +63,4 @@ export function pooledScore(truths: Spread[], mses: number[]): Metrics {
 
 function scoreOf(residual: number, total: number): number {
   return total > 0 ? 1 - residual / total : residual === 0 ? 1 : 0;
-}
-
-export function meanOf(values: Float32Array): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -1,5 +1,5 @@
 /**
- * Samples of one place: square patches of its RGB reflectance with the mean NDVI that they hide.
+ * Samples of one place: square patches of the planes that go into a model, with what should come out of it.
  *
  * Validation never sees what training saw, in place or in time:
  * - place: it is a side of the tile about a quarter wide, at least one patch away from the training side;
@@ -10,43 +10,28 @@
  * which looks at masks only, never at values.
  */
 import { Mask, type Window } from '../raster/index.js';
+import type { Image } from './images.js';
+import type { ModelSpec } from './models/spec.js';
 
-export const PATCH_SIZE = 16;
-export const PATCH_BANDS = 3;
-const PATCH_PIXELS = PATCH_SIZE * PATCH_SIZE;
-export const PATCH_VALUES = PATCH_PIXELS * PATCH_BANDS;
-
-/** Least patches, counted side by side without overlap, in training and validation together. */
-export const MIN_PATCHES = 40;
-export const MIN_VALIDATION_PATCHES = 8;
-const MIN_USABLE_PIXELS = 0.75 * PATCH_PIXELS;
+/** Share of a patch's pixels that must count. */
+const MIN_USABLE = 0.75;
 const VALIDATION_SHARE = 0.25;
-/** More patches than this, of a large tile or of many dates, add much time and little accuracy: a fixed share is taken. */
-const MAX_PATCHES = 480;
-/** Training patches overlap by half. */
-const TRAIN_STRIDE = PATCH_SIZE / 2;
-/** Below this sum of red and near infrared reflectance, NDVI has no meaning. */
-const MIN_NDVI_SUM = 1e-6;
-
-/** One date of a place: reflectances (0-1) and mask codes, row by row from the north-west. NaN marks missing values. */
-export interface DatePixels {
-  /** Milliseconds since 1970. */
-  time: number;
-  width: number;
-  height: number;
-  red: Float32Array;
-  green: Float32Array;
-  blue: Float32Array;
-  nir: Float32Array;
-  mask: Uint8Array;
-}
 
 export interface PatchSet {
   count: number;
-  /** RGB reflectance, [count, 16, 16, 3]. */
+  /** Pixels of a patch's side. */
+  size: number;
+  /** Planes of the inputs and of the targets. */
+  inputBands: number;
+  targetBands: number;
+  /** Reflectance, [count, size, size, inputBands]. What must not be read has the mean of the patch's other pixels. */
   inputs: Float32Array;
-  /** Mean NDVI of each patch's usable pixels, -1 to 1. */
+  /** Of a model for means [count, 1], else [count, size, size, targetBands]; 0 where it does not count. */
   targets: Float32Array;
+  /** [count, size, size], 1 where a target counts; absent where the targets are means. */
+  counts?: Float32Array;
+  /** [count, size, size], 1 where there is cloud to be removed; absent without pairs. */
+  cloud?: Float32Array;
 }
 
 export interface PatchDataset {
@@ -64,44 +49,53 @@ interface Split {
   side: string;
   trainArea: Window;
   validationArea: Window;
-  trainDates: DatePixels[];
-  validationDates: DatePixels[];
+  trainDates: Image[];
+  validationDates: Image[];
 }
 
-/** Cuts the patches of one place, or says why there are too few. All dates must have the same size. */
-export function cutPatches(dates: DatePixels[]): PatchOutcome {
-  const candidates = splits(dates).map((split) => ({ split, counts: countPatches(split) }));
+/** Cuts the patches of one place, or says why there are too few. All images must have the same size. */
+export function cutPatches(spec: ModelSpec, images: Image[]): PatchOutcome {
+  const { patchSize, leastPatches, leastValidation } = spec;
+  const candidates = splits(images, patchSize).map((split) => ({
+    split,
+    counts: countPatches(split, patchSize),
+  }));
   const enough = candidates.find(
-    ({ counts }) =>
-      counts.train + counts.validation >= MIN_PATCHES && counts.validation >= MIN_VALIDATION_PATCHES,
+    ({ counts: { train, validation } }) =>
+      train + validation >= leastPatches && train >= leastPatches / 2 && validation >= leastValidation,
   );
-  if (enough === undefined) return { skipped: reasonToSkip(dates, candidates[0]?.counts) };
+  if (enough === undefined) return { skipped: reasonToSkip(spec, images, candidates[0]?.counts) };
   const { split, counts } = enough;
   return {
     dataset: {
-      train: collect(split.trainDates, split.trainArea, TRAIN_STRIDE),
-      validation: collect(split.validationDates, split.validationArea, PATCH_SIZE),
+      // Training patches overlap by half.
+      train: collect(spec, split.trainDates, split.trainArea, patchSize / 2),
+      validation: collect(spec, split.validationDates, split.validationArea, patchSize),
       counts,
-      split: describe(split),
+      split: describe(split, patchSize),
     },
   };
 }
 
-function splits(dates: DatePixels[]): Split[] {
-  const [first] = dates;
+function splits(images: Image[], patchSize: number): Split[] {
+  const [first] = images;
   if (first === undefined) return [];
-  const areas = sides(first.width, first.height);
-  return divideDates(dates).flatMap((inTime) => areas.map((inPlace) => ({ ...inPlace, ...inTime })));
+  const areas = sides(first.width, first.height, patchSize);
+  return divideDates(images).flatMap((inTime) => areas.map((inPlace) => ({ ...inPlace, ...inTime })));
 }
 
 /** The four ways to hold out a side; a tile too narrow for a gap has none. */
-function sides(width: number, height: number): Pick<Split, 'side' | 'trainArea' | 'validationArea'>[] {
+function sides(
+  width: number,
+  height: number,
+  patchSize: number,
+): Pick<Split, 'side' | 'trainArea' | 'validationArea'>[] {
   const held = (length: number) =>
-    PATCH_SIZE * Math.max(1, Math.round(Math.floor(length / PATCH_SIZE) * VALIDATION_SHARE));
+    patchSize * Math.max(1, Math.round(Math.floor(length / patchSize) * VALIDATION_SHARE));
   const across = held(width);
   const down = held(height);
-  const trainWidth = width - across - PATCH_SIZE;
-  const trainHeight = height - down - PATCH_SIZE;
+  const trainWidth = width - across - patchSize;
+  const trainHeight = height - down - patchSize;
   const all = [
     {
       side: 'eastern',
@@ -124,11 +118,11 @@ function sides(width: number, height: number): Pick<Split, 'side' | 'trainArea' 
       validationArea: { column: 0, row: 0, width, height: down },
     },
   ];
-  return all.filter(({ trainArea }) => trainArea.width >= PATCH_SIZE && trainArea.height >= PATCH_SIZE);
+  return all.filter(({ trainArea }) => trainArea.width >= patchSize && trainArea.height >= patchSize);
 }
 
 /** Earlier dates to train on, later ones to validate on: first about the last quarter, then more, up to half of them. */
-function divideDates(dates: DatePixels[]): Pick<Split, 'trainDates' | 'validationDates'>[] {
+function divideDates(dates: Image[]): Pick<Split, 'trainDates' | 'validationDates'>[] {
   const times = [...new Set(dates.map(({ time }) => time))].sort((a, b) => a - b);
   if (times.length < 2) return [{ trainDates: dates, validationDates: dates }];
   const divisions = [];
@@ -143,75 +137,70 @@ function divideDates(dates: DatePixels[]): Pick<Split, 'trainDates' | 'validatio
   return divisions;
 }
 
-function countPatches(split: Split): PatchDataset['counts'] {
+function countPatches(split: Split, patchSize: number): PatchDataset['counts'] {
   return {
-    train: usableOrigins(split.trainDates, split.trainArea, PATCH_SIZE).length,
-    validation: usableOrigins(split.validationDates, split.validationArea, PATCH_SIZE).length,
+    train: usableOrigins(split.trainDates, split.trainArea, patchSize, patchSize).length,
+    validation: usableOrigins(split.validationDates, split.validationArea, patchSize, patchSize).length,
   };
 }
 
 interface Origin {
-  date: DatePixels;
+  image: Image;
   /** Index of the patch's north-western pixel. */
   from: number;
 }
 
-function usableOrigins(dates: DatePixels[], area: Window, stride: number): Origin[] {
+function usableOrigins(images: Image[], area: Window, size: number, stride: number): Origin[] {
   const origins: Origin[] = [];
-  for (const date of dates) {
-    for (let row = area.row; row + PATCH_SIZE <= area.row + area.height; row += stride) {
-      for (let column = area.column; column + PATCH_SIZE <= area.column + area.width; column += stride) {
-        const origin = { date, from: row * date.width + column };
-        if (isUsablePatch(origin)) origins.push(origin);
+  for (const image of images) {
+    for (let row = area.row; row + size <= area.row + area.height; row += stride) {
+      for (let column = area.column; column + size <= area.column + area.width; column += stride) {
+        const origin = { image, from: row * image.width + column };
+        if (isUsablePatch(origin, size)) origins.push(origin);
       }
     }
   }
   return origins;
 }
 
-function isUsablePatch(origin: Origin): boolean {
-  let usable = 0;
-  let withNdvi = 0;
-  for (let i = 0; i < PATCH_PIXELS; i++) {
-    const at = pixelOf(origin, i);
-    if (!isUsable(origin.date, at)) continue;
-    usable++;
-    if (hasNdvi(origin.date, at)) withNdvi++;
+function isUsablePatch({ image, from }: Origin, size: number): boolean {
+  let readable = 0;
+  let counting = 0;
+  for (let y = 0; y < size; y++) {
+    for (let at = from + y * image.width, end = at + size; at < end; at++) {
+      readable += image.readable[at];
+      counting += image.counts[at];
+    }
   }
-  return usable >= MIN_USABLE_PIXELS && withNdvi > 0;
+  return readable >= MIN_USABLE * size * size && counting > 0;
 }
 
-function pixelOf({ date, from }: Origin, i: number): number {
-  return from + Math.floor(i / PATCH_SIZE) * date.width + (i % PATCH_SIZE);
-}
-
-/** Clear, or not assessed, and with a value in each band. */
-function isUsable(date: DatePixels, at: number): boolean {
-  const code = date.mask[at];
-  return (
-    (code === Mask.clear || code === Mask.notAssessed) &&
-    Number.isFinite(date.red[at] + date.green[at] + date.blue[at] + date.nir[at])
-  );
-}
-
-function hasNdvi(date: DatePixels, at: number): boolean {
-  return date.nir[at] + date.red[at] > MIN_NDVI_SUM;
-}
-
-function ndvi(date: DatePixels, at: number): number {
-  const nir = date.nir[at];
-  const red = date.red[at];
-  return Math.min(1, Math.max(-1, (nir - red) / (nir + red)));
-}
-
-function collect(dates: DatePixels[], area: Window, stride: number): PatchSet {
-  const origins = evenly(usableOrigins(dates, area, stride), MAX_PATCHES);
-  const inputs = new Float32Array(origins.length * PATCH_VALUES);
-  const targets = Float32Array.from(origins, meanNdvi);
-  origins.forEach((origin, n) => {
-    fillPatch(origin, inputs.subarray(n * PATCH_VALUES, (n + 1) * PATCH_VALUES));
-  });
-  return { count: origins.length, inputs, targets };
+function collect(spec: ModelSpec, images: Image[], area: Window, stride: number): PatchSet {
+  const size = spec.patchSize;
+  const origins = evenly(usableOrigins(images, area, size, stride), spec.mostPatches);
+  const count = origins.length;
+  const pixels = size * size;
+  const planes = (of: (image: Image) => ArrayLike<number>[], fill: typeof copyPlane) => {
+    const bands = of(images[0]).length;
+    const values = new Float32Array(count * pixels * bands);
+    origins.forEach((origin, n) => {
+      of(origin.image).forEach((plane, b) => {
+        fill(origin, size, plane, values.subarray(n * pixels * bands), b, bands);
+      });
+    });
+    return values;
+  };
+  const shape = { count, size, inputBands: images[0].inputs.length, targetBands: images[0].targets.length };
+  const inputs = planes((image) => image.inputs, fillPlane);
+  if (spec.target.kind === 'mean')
+    return { ...shape, inputs, targets: Float32Array.from(origins, (origin) => meanTarget(origin, size)) };
+  return {
+    ...shape,
+    inputs,
+    targets: planes((image) => image.targets, countedPlane),
+    counts: planes((image) => [image.counts], copyPlane),
+    ...(images[0].cloud && { cloud: planes((image) => [image.cloud!], copyPlane) }),
+  };
 }
 
 /** At most `limit` of some items, spread evenly over dates and ground. */
@@ -220,68 +209,98 @@ function evenly<T>(items: T[], limit: number): T[] {
   return Array.from({ length: limit }, (_, i) => items[Math.floor((i * items.length) / limit)]);
 }
 
-function meanNdvi(origin: Origin): number {
+function meanTarget(origin: Origin, size: number): number {
   let sum = 0;
   let count = 0;
-  for (let i = 0; i < PATCH_PIXELS; i++) {
-    const at = pixelOf(origin, i);
-    if (!isUsable(origin.date, at) || !hasNdvi(origin.date, at)) continue;
-    sum += ndvi(origin.date, at);
+  for (let i = 0; i < size * size; i++) {
+    const at = pixelOf(origin, size, i);
+    if (!origin.image.counts[at]) continue;
+    sum += origin.image.targets[0][at];
     count++;
   }
   return sum / count;
 }
 
-/** Copies a patch's pixels; unusable ones take the mean of the usable ones, band by band. */
-function fillPatch(origin: Origin, patch: Float32Array): void {
-  const { red, green, blue } = origin.date;
-  [red, green, blue].forEach((band, b) => {
-    let sum = 0;
-    let count = 0;
-    for (let i = 0; i < PATCH_PIXELS; i++) {
-      const at = pixelOf(origin, i);
-      if (!isUsable(origin.date, at)) continue;
-      sum += band[at];
-      count++;
-    }
-    for (let i = 0; i < PATCH_PIXELS; i++) {
-      const at = pixelOf(origin, i);
-      patch[i * PATCH_BANDS + b] = isUsable(origin.date, at) ? band[at] : sum / count;
-    }
-  });
+function pixelOf({ image, from }: Origin, size: number, i: number): number {
+  return from + Math.floor(i / size) * image.width + (i % size);
 }
 
-function describe({ side, trainDates, validationDates }: Split): string {
+/** Copies one plane of a patch into band `b` of `bands`. */
+function copyPlane(
+  origin: Origin,
+  size: number,
+  plane: ArrayLike<number>,
+  patch: Float32Array,
+  b: number,
+  bands: number,
+): void {
+  for (let i = 0; i < size * size; i++) patch[i * bands + b] = plane[pixelOf(origin, size, i)];
+}
+
+/** Pixels that do not count are 0. */
+const countedPlane: typeof copyPlane = (origin, size, plane, patch, b, bands) => {
+  for (let i = 0; i < size * size; i++) {
+    const at = pixelOf(origin, size, i);
+    patch[i * bands + b] = origin.image.counts[at] ? plane[at] : 0;
+  }
+};
+
+/** Pixels that must not be read take the mean of the others. */
+const fillPlane: typeof copyPlane = (origin, size, plane, patch, b, bands) => {
+  const { readable } = origin.image;
+  let sum = 0;
+  let count = 0;
+  for (let i = 0; i < size * size; i++) {
+    const at = pixelOf(origin, size, i);
+    if (!readable[at]) continue;
+    sum += plane[at];
+    count++;
+  }
+  for (let i = 0; i < size * size; i++) {
+    const at = pixelOf(origin, size, i);
+    patch[i * bands + b] = readable[at] ? plane[at] : sum / count;
+  }
+};
+
+function describe({ side, trainDates, validationDates }: Split, patchSize: number): string {
   const day = (time: number) => new Date(time).toISOString().slice(0, 10);
-  const place = `validation: ${side} side, one patch (${PATCH_SIZE} px) away from training`;
+  const place = `validation: ${side} side, one patch (${patchSize} px) away from training`;
   if (trainDates === validationDates) return `${place}; same dates`;
   const from = Math.min(...validationDates.map(({ time }) => time));
   const dates = (n: number, which = '') => `${n} ${which}${n === 1 ? 'date' : 'dates'}`;
   return `${place}, ${dates(validationDates.length)} from ${day(from)}; training: ${dates(trainDates.length, 'earlier ')}`;
 }
 
-function reasonToSkip(dates: DatePixels[], counts: PatchDataset['counts'] | undefined): string {
-  const [first] = dates;
-  if (first === undefined) return 'no dates with red, green, blue and near infrared';
-  const size = `${PATCH_SIZE}x${PATCH_SIZE} px`;
+function reasonToSkip(
+  { patchSize, leastPatches, leastValidation, target }: ModelSpec,
+  images: Image[],
+  counts: PatchDataset['counts'] | undefined,
+): string {
+  const [first] = images;
+  if (first === undefined)
+    return target.kind === 'clear' ? 'no cloudy date with a clear one near it' : 'no dates with all bands';
+  const size = `${patchSize}x${patchSize} px`;
   if (counts === undefined) {
     return `${first.width}x${first.height} px are too few for training and validation patches of ${size} with a gap`;
   }
-  const { coverage, cloud } = conditions(dates);
+  const { coverage, cloud } = conditions(images);
   const seen = `(coverage ${coverage} %, cloud ${cloud === undefined ? 'not assessed' : `${cloud} %`})`;
-  const total = counts.train + counts.validation;
-  return total < MIN_PATCHES
-    ? `${total} usable patches of ${size}, at least ${MIN_PATCHES} are needed ${seen}`
-    : `${counts.validation} usable validation patches of ${size}, at least ${MIN_VALIDATION_PATCHES} are needed ${seen}`;
+  const { train, validation } = counts;
+  const lacking = (count: number, which: string, least: number) =>
+    `${count} usable ${which}patches of ${size}, at least ${least} are needed ${seen}`;
+  if (train + validation < leastPatches) return lacking(train + validation, '', leastPatches);
+  return train < leastPatches / 2
+    ? lacking(train, 'training ', leastPatches / 2)
+    : lacking(validation, 'validation ', leastValidation);
 }
 
 /** Percent of pixels with data, and percent of cloud among those that were assessed, over all dates. */
-function conditions(dates: DatePixels[]): { coverage: number; cloud: number | undefined } {
+function conditions(images: Image[]): { coverage: number; cloud: number | undefined } {
   let pixels = 0;
   let data = 0;
   let assessed = 0;
   let cloudy = 0;
-  for (const { mask } of dates) {
+  for (const { mask } of images) {
     pixels += mask.length;
     for (const code of mask) {
       if (code === Mask.nodata) continue;

@@ -1,7 +1,8 @@
 /** Places to train on: one cell of one collection with all of its dates. */
 import type { GridName } from '../geocode/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
-import type { BandFile, PlaceDate } from './worker-messages.js';
+import { type BandName, bandsOf, type ModelSpec } from './models/spec.js';
+import type { DatePair, PlaceDate } from './worker-messages.js';
 
 export interface Place {
   collection: string;
@@ -25,30 +26,79 @@ export function groupByPlace(tiles: TileRecord[]): Place[] {
   return [...places.values()].sort((a, b) => (a.geocode < b.geocode ? -1 : a.geocode > b.geocode ? 1 : 0));
 }
 
-/** Common names of the bands that a model reads; the first that a group has is taken. */
-const WANTED = { red: ['red'], green: ['green'], blue: ['blue'], nir: ['nir', 'nir08'] };
+/** Names that a band may have in a group; the first that it has is taken. */
+const COMMON_NAMES: Record<BandName, string[]> = {
+  red: ['red'],
+  green: ['green'],
+  blue: ['blue'],
+  nir: ['nir', 'nir08'],
+  swir16: ['swir16'],
+};
 
-/** Files of one date, or null where no group of the tile holds all of red, green, blue and near infrared. */
-export function filesOf(storage: Storage, tile: TileRecord): PlaceDate | null {
-  for (const group of tile.groups) {
-    const found = Object.entries(WANTED).map(([name, names]) => [
-      name,
-      bandFile(storage, tile, group, names),
-    ]);
-    if (found.every(([, file]) => file !== null)) {
-      const files = Object.fromEntries(found) as Record<keyof typeof WANTED, BandFile>;
-      return { time: tile.start, ...files, mask: storage.tilePath(tile, 'mask') };
-    }
-  }
-  return null;
+/** A clear date is paired with the nearest cloudy one, at most so far away, ms. */
+const LONGEST_DISTANCE = 30 * 86_400_000;
+/** Percent of cloud that a cloudy date has, and pixel coverage that both have. */
+const CLOUDY = { least: 5, most: 60 };
+const LEAST_COVERAGE = 95;
+
+/** The files that a model is trained on, and pairs of them where it needs pairs; or why there are none. */
+export function filesOf(
+  storage: Storage,
+  spec: ModelSpec,
+  { tiles }: Place,
+): { dates: PlaceDate[]; pairs?: DatePair[] } | { skipped: string } {
+  const bands = bandsOf(spec);
+  const fit = tiles.filter((tile) => bands.every((name) => bandOf(tile, name) !== null));
+  if (fit.length === 0) return { skipped: `no date holds ${bands.join(', ')}` };
+  const dates = fit.map((tile) => dateFiles(storage, bands, tile));
+  if (spec.target.kind !== 'clear') return { dates };
+  const pairs = pairsOf(fit);
+  if (pairs.length === 0)
+    return {
+      skipped: `no date without cloud has one with ${CLOUDY.least}-${CLOUDY.most} % of cloud within 30 days, both with a coverage of ${LEAST_COVERAGE} %`,
+    };
+  // Only what is in a pair is read.
+  const used = [...new Set(pairs.flatMap(({ cloudy, clear }) => [cloudy, clear]))].sort((a, b) => a - b);
+  return {
+    dates: used.map((date) => dates[date]),
+    pairs: pairs.map(({ cloudy, clear }) => ({ cloudy: used.indexOf(cloudy), clear: used.indexOf(clear) })),
+  };
 }
 
-function bandFile(storage: Storage, tile: TileRecord, group: GroupRecord, names: string[]): BandFile | null {
-  for (const name of names) {
-    const index = group.bands.findIndex((band) => band.commonName === name);
-    if (index < 0) continue;
+/** Each date without cloud with the cloudy one nearest in time (the paper's section 2.4.3), the earlier of equals. */
+export function pairsOf(tiles: Pick<TileRecord, 'start' | 'coverage' | 'cloudCover'>[]): DatePair[] {
+  const whole = tiles
+    .map(({ start, coverage, cloudCover }, date) => ({ date, start, coverage, cloud: cloudCover ?? -1 }))
+    .filter(({ coverage }) => coverage >= LEAST_COVERAGE);
+  const cloudy = whole.filter(({ cloud }) => cloud >= CLOUDY.least && cloud <= CLOUDY.most);
+  return whole
+    .filter(({ cloud }) => cloud === 0)
+    .flatMap((clear) => {
+      const away = ({ start }: { start: number }) => Math.abs(start - clear.start);
+      const [nearest] = cloudy.toSorted((a, b) => away(a) - away(b) || a.start - b.start);
+      if (nearest === undefined || away(nearest) > LONGEST_DISTANCE) return [];
+      return [{ cloudy: nearest.date, clear: clear.date }];
+    });
+}
+
+function dateFiles(storage: Storage, bands: BandName[], tile: TileRecord): PlaceDate {
+  const files = bands.map((name) => {
+    const { group, index } = bandOf(tile, name)!;
     const { scale, offset } = group.bands[index];
-    return { path: storage.tilePath(tile, group.name), band: index, scale, offset };
+    return [name, { path: storage.tilePath(tile, group.name), band: index, scale, offset }];
+  });
+  return { time: tile.start, bands: Object.fromEntries(files), mask: storage.tilePath(tile, 'mask') };
+}
+
+/** Where a tile holds a band: in the group that holds the most of all, so that as few files as can be are read. */
+function bandOf(tile: TileRecord, name: BandName): { group: GroupRecord; index: number } | null {
+  for (const common of COMMON_NAMES[name]) {
+    const found = tile.groups.flatMap((group) => {
+      const index = group.bands.findIndex(({ commonName }) => commonName === common);
+      return index < 0 ? [] : [{ group, index }];
+    });
+    if (found.length > 0)
+      return found.reduce((a, b) => (b.group.bands.length > a.group.bands.length ? b : a));
   }
   return null;
 }

@@ -1,5 +1,7 @@
 /** Training as a job: tiles by filter, places, a model for each, stored as they come. */
+import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import type { JobContext, Process } from '../jobs/index.js';
 import {
   type Filter,
@@ -16,8 +18,8 @@ import { type ModelCard, modelCard } from './card.js';
 import { ENGINE_NAMES } from './engine/load-engine.js';
 import { type SelectedEngine, selectEngine } from './engine/select-engine.js';
 import { nothingTrained } from './errors.js';
-import { pooledScore, type Spread, spreadOf } from './metrics.js';
-import { MODEL_NAMES } from './models/index.js';
+import { pooledScore, type Spread } from './metrics.js';
+import { MODEL_NAMES, modelNamed } from './models/index.js';
 import { filesOf, groupByPlace, type Place } from './places.js';
 import { reasonsOf, type TrainResults } from './results.js';
 import { trainPlaces } from './trainer.js';
@@ -27,6 +29,8 @@ export interface TrainContext {
   storage: Storage;
   /** Places trained side by side at most. */
   cores?: number;
+  /** Bytes that the processes that train may take together. */
+  memory?: number;
 }
 
 export interface TrainInputs {
@@ -124,12 +128,13 @@ function conclude(results: TrainResults, { message }: Pick<JobContext, 'message'
 }
 
 async function train(
-  { storage, cores = availableParallelism() }: TrainContext,
+  { storage, cores = availableParallelism(), memory }: TrainContext,
   inputs: TrainInputs,
   job: JobContext,
 ): Promise<TrainPart> {
   const started = performance.now();
   const { model, epochs, seed = DEFAULT_SEED } = inputs;
+  const spec = modelNamed(model);
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
   const engine = await selectEngine({ engine: inputs.engine });
@@ -148,29 +153,26 @@ async function train(
   job.partial(() => results);
   const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
   const places = groupByPlace(picked.filter(job.isMine));
+  const checkpoints = await storage.jobScratch(job.id);
   const tasks = new Map<string, Place>();
   const work: PlaceTask[] = [];
-  const keep = (model: TrainResults['models'][number], truth: ArrayLike<number>) => {
+  const keep = (model: TrainResults['models'][number], spread: Spread) => {
     results.models.push(model);
-    results.spreads[model.id] = spreadOf(truth);
+    results.spreads[model.id] = spread;
   };
   for (const place of places) {
     const known = await storage.getModel(modelId(model, place.collection, place.grid, place.geocode));
     const card = known?.card as ModelCard | undefined;
     if (known && card?.job === job.id) {
-      keep(trainedModel(known, card), card.predictions.truth);
+      keep(trainedModel(known, card), card.spread);
       continue;
     }
-    const dates = place.tiles.map((tile) => filesOf(storage, tile)).filter((date) => date !== null);
+    const files = filesOf(storage, spec, place);
     const id = `${place.collection} ${place.geocode}`;
-    if (dates.length > 0) {
+    if ('skipped' in files) results.skipped.push({ geocode: place.geocode, reason: files.skipped });
+    else {
       tasks.set(id, place);
-      work.push({ id, model, seed, epochs, dates });
-    } else {
-      results.skipped.push({
-        geocode: place.geocode,
-        reason: 'no band group holds red, green, blue and nir',
-      });
+      work.push({ id, model, seed, epochs, ...files, checkpoint: join(checkpoints, checkpointName(id)) });
     }
   }
 
@@ -190,7 +192,7 @@ async function train(
     held.set(id, files);
     if (files.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + files.fetched;
   };
-  const options = { engine: engine.name, cores, signal: job.signal, prepare };
+  const options = { engine: engine.name, cores, memory, signal: job.signal, prepare };
   try {
     for await (const result of trainPlaces(work, options)) {
       const place = tasks.get(result.id) as Place;
@@ -200,7 +202,7 @@ async function train(
       if ('trained' in result) {
         const about = { model, filter, engine, seed, job: job.id };
         const stored = await store(storage, place, result.trained, about);
-        keep(stored, result.trained.predictions.truth);
+        keep(stored, result.trained.spread);
         job.log('info', `${geocode}: validation R2 ${stored.metrics.validation.r2.toFixed(3)}`);
       } else if ('skipped' in result) {
         results.skipped.push({ geocode, reason: result.skipped });
@@ -217,6 +219,11 @@ async function train(
   }
   results.seconds = (performance.now() - started) / 1000;
   return results;
+}
+
+/** A short file name for any place. */
+function checkpointName(id: string): string {
+  return createHash('sha256').update(id).digest('hex').slice(0, 16);
 }
 
 /** What the results say of a model. */

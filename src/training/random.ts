@@ -1,12 +1,22 @@
-/** A stream of numbers in [0, 1) that is the same for the same seed on every machine (mulberry32). */
-export function randomStream(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+/** A stream of random numbers, and its state. */
+export interface RandomStream {
+  /** In [0, 1). */
+  next: () => number;
+  state: number;
+}
+
+/** The same for the same seed on every machine (mulberry32). */
+export function randomStream(seed: number): RandomStream {
+  const stream: RandomStream = {
+    state: seed >>> 0,
+    next() {
+      stream.state = (stream.state + 0x6d2b79f5) >>> 0;
+      let t = Math.imul(stream.state ^ (stream.state >>> 15), 1 | stream.state);
+      t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+      return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+    },
   };
+  return stream;
 }
 
 /** A random order of 0 to count - 1 (Fisher-Yates). */

@@ -1,11 +1,10 @@
 /** Reads the pixels of a place's dates as physical values. */
 import { Mask, type PixelArray, type RasterHeader, readRaster } from '../raster/index.js';
-import type { DatePixels } from './patches.js';
+import type { DatePixels } from './images.js';
+import type { BandName } from './models/spec.js';
 import type { BandFile, PlaceDate } from './worker-messages.js';
 
 export type ReadOutcome = { dates: DatePixels[]; bytesRead: number } | { skipped: string };
-
-const BANDS = ['red', 'green', 'blue', 'nir'] as const;
 
 /** Which mask code speaks for a pixel that covers several: the first of these that occurs. */
 const WORST_FIRST = [Mask.nodata, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAssessed, Mask.clear];
@@ -30,39 +29,29 @@ export async function readPlace(files: PlaceDate[]): Promise<ReadOutcome> {
   return { dates, bytesRead };
 }
 
+/** All bands come at the size of the coarsest, to which finer ones are averaged. */
 async function readDate(
   files: PlaceDate,
 ): Promise<{ pixels: DatePixels; bytesRead: number } | { skipped: string }> {
-  const rasters = await readOnce(BANDS.map((name) => files[name]));
-  const { header: mask, bands } = await readRaster(files.mask, [0]);
-  const size = rasters.get(files.red.path)!.header;
-  for (const name of BANDS) {
-    const { header } = rasters.get(files[name].path)!;
-    if (header.width !== size.width || header.height !== size.height) {
-      return { skipped: `its bands differ in size: red ${sizeOf(size)}, ${name} ${sizeOf(header)} px` };
-    }
+  const wanted = Object.entries(files.bands) as [BandName, BandFile][];
+  const rasters = await readOnce(wanted.map(([, file]) => file));
+  const { header: mask, bands: codes } = await readRaster(files.mask, [0]);
+  const headers = [...rasters.values()].map(({ header }) => header);
+  const size = headers.reduce((a, b) => (b.width * b.height < a.width * a.height ? b : a));
+  const bands: DatePixels['bands'] = {};
+  for (const [name, file] of wanted) {
+    const raster = rasters.get(file.path)!;
+    bands[name] = averaged(physical(raster, file), raster.header, size);
+    const brightness = meanOfFinite(bands[name]);
+    if (Math.abs(brightness) > MAX_REFLECTANCE)
+      return {
+        skipped: `its values are no reflectances (mean ${name} is ${brightness.toPrecision(3)}); ingest it with --scale and --offset`,
+      };
   }
-  const codes = coarsen(bands[0], mask, size);
-  const band = (file: BandFile) => physical(rasters.get(file.path)!, file);
-  const red = band(files.red);
-  const brightness = meanOfFinite(red);
-  if (Math.abs(brightness) > MAX_REFLECTANCE) {
-    return {
-      skipped: `its values are no reflectances (mean red is ${brightness.toPrecision(3)}); ingest it with --scale and --offset`,
-    };
-  }
+  const { width, height } = size;
   return {
-    pixels: {
-      time: files.time,
-      width: size.width,
-      height: size.height,
-      red,
-      green: band(files.green),
-      blue: band(files.blue),
-      nir: band(files.nir),
-      mask: codes,
-    },
-    bytesRead: [...rasters.values()].reduce((sum, { header }) => sum + header.fileBytes, mask.fileBytes),
+    pixels: { time: files.time, width, height, bands, mask: coarsen(codes[0], mask, size) },
+    bytesRead: headers.reduce((sum, { fileBytes }) => sum + fileBytes, mask.fileBytes),
   };
 }
 
@@ -127,6 +116,28 @@ function coarsen(codes: PixelArray, fine: Size, coarse: Size): Uint8Array {
       }
     }
     return worst;
+  });
+}
+
+/** The mean of the pixels with a value that each of the coarser ones touches. */
+function averaged(values: Float32Array, fine: Size, coarse: Size): Float32Array {
+  if (fine.width === coarse.width && fine.height === coarse.height) return values;
+  const columns = spans(fine.width, coarse.width);
+  const rows = spans(fine.height, coarse.height);
+  return Float32Array.from({ length: coarse.width * coarse.height }, (_, pixel) => {
+    const [top, bottom] = rows[Math.floor(pixel / coarse.width)];
+    const [left, right] = columns[pixel % coarse.width];
+    let sum = 0;
+    let count = 0;
+    for (let row = top; row < bottom; row++) {
+      for (let column = left; column < right; column++) {
+        const value = values[row * fine.width + column];
+        if (Number.isNaN(value)) continue;
+        sum += value;
+        count++;
+      }
+    }
+    return count === 0 ? NaN : sum / count;
   });
 }
 

@@ -1,7 +1,7 @@
 /** What a training job answers, and what it says of places without a model. */
 import type { GridName } from '../geocode/index.js';
+import type { Baselines } from './baselines.js';
 import type { Metrics } from './metrics.js';
-import type { Baselines } from './train-model.js';
 
 export interface TrainResults {
   /** Name of the engine. */

@@ -1,19 +1,28 @@
 /** Trains one model on one place. */
-import type { LayersModel, Sequential } from '@tensorflow/tfjs-layers';
-import { copyTurned } from './augment.js';
-import { ridge, trainingMean } from './baselines.js';
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { adversarialLearner } from './adversarial.js';
+import { type Baselines, ridge, targetMeans, trainingMean } from './baselines.js';
+import { batchOf, inputBatches } from './batch.js';
+import { readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.js';
 import type { Tf } from './engine/tf.js';
-import { type Metrics, meanOf, metricsOf, type Predictions } from './metrics.js';
+import { diverged } from './errors.js';
+import { countingPairs, evaluate } from './evaluate.js';
+import type { Learner, ShareGradients } from './learner.js';
+import { type Metrics, metricsOf, type Predictions, type Spread, spreadOf } from './metrics.js';
 import { buildModel } from './models/build.js';
+import { buildDiscriminator } from './models/discriminator.js';
 import type { ModelSpec } from './models/spec.js';
-import { PATCH_VALUES, type PatchDataset, type PatchSet } from './patches.js';
+import type { PatchDataset, PatchSet } from './patches.js';
 import { randomStream, shuffledOrder } from './random.js';
+import { regressionLearner } from './regression.js';
 
 export interface EpochLoss {
   /** From 1. */
   epoch: number;
   /** Mean over the epoch's batches, while the weights moved. */
   train: number;
+  /** Mean squared error. */
   validation: number;
 }
 
@@ -23,119 +32,122 @@ export interface TrainOptions {
   seed: number;
   /** Waited for. */
   onEpoch?: (loss: EpochLoss) => void | Promise<void>;
-}
-
-export interface Baselines {
-  mean: Metrics;
-  linear: Metrics;
+  /** Where to keep the training as it stands, and to go on from; `task` names all that shapes the result. */
+  checkpoint?: { path: string; task: string; everySeconds?: number };
+  share?: ShareGradients;
 }
 
 export interface TrainResult {
   /** Dispose it when done. */
-  model: Sequential;
+  model: LayersModel;
   losses: EpochLoss[];
   metrics: { train: Metrics; validation: Metrics };
-  /** Of the validation patches. */
-  predictions: Predictions;
+  /** Of the validation patches, where a patch has one value. */
+  predictions?: Predictions;
+  /** Of the true values in the validation patches. */
+  spread: Spread;
   /** On the same validation patches. */
   baseline: Baselines;
   seconds: number;
 }
 
+/** Seconds of training that a kill may cost at most, but for the epoch that runs. */
+const CHECKPOINT_SECONDS = 5;
+const PREDICTED_PIXELS = 2 ** 16;
+
 /**
  * Trains a fresh model with Adam for a fixed number of epochs, on shuffled patches that are turned and mirrored at random.
- * Same seed, data, engine and threads: same weights, bit for bit.
+ * Same seed, data, engine and threads: same weights, bit for bit, also when it went on from a checkpoint. Throws
+ * TW_TRAIN_DIVERGED.
  */
 export async function trainModel(
   tf: Tf,
   spec: ModelSpec,
   dataset: PatchDataset,
-  { epochs = spec.epochs, seed, onEpoch }: TrainOptions,
+  { epochs = spec.epochs, seed, onEpoch, checkpoint, share }: TrainOptions,
 ): Promise<TrainResult> {
   const started = performance.now();
   const { train, validation } = dataset;
+  const learner = learnerOf(tf, spec, seed, targetMeans(train));
   const random = randomStream(seed);
-  const model = buildModel(tf, spec, seed, meanOf(train.targets));
-  const optimizer = scheduledAdam(tf, spec.learningRate);
-  model.compile({ optimizer, loss: spec.loss });
-  const losses: EpochLoss[] = [];
+  const kept = checkpoint && (await readCheckpoint(tf, checkpoint.path, checkpoint.task, learner.state()));
+  if (kept) random.state = kept.random;
+  const losses = kept?.losses ?? [];
+  let step = kept?.step ?? 0;
+  let keptAt = performance.now();
   const steps = epochs * Math.ceil(train.count / spec.batchSize);
-  let step = 0;
-  for (let epoch = 1; epoch <= epochs; epoch++) {
-    const order = shuffledOrder(train.count, random);
-    let sum = 0;
-    for (let from = 0; from < train.count; from += spec.batchSize) {
-      const chosen = order.subarray(from, from + spec.batchSize);
-      optimizer.setRate(0.5 * spec.learningRate * (1 + Math.cos((Math.PI * step++) / steps)));
-      sum += chosen.length * (await trainOnBatch(tf, model, spec, train, chosen, random));
-    }
-    const { mse } = metricsOf(predict(tf, model, spec, validation));
-    losses.push({ epoch, train: sum / train.count, validation: mse });
-    await onEpoch?.(losses.at(-1)!);
-  }
-  optimizer.dispose();
-  const predictions = predict(tf, model, spec, validation);
-  return {
-    model,
-    losses,
-    metrics: {
-      train: metricsOf(predict(tf, model, spec, train)),
-      validation: metricsOf(predictions),
-    },
-    predictions,
-    baseline: baselinesOf(dataset),
-    seconds: (performance.now() - started) / 1000,
-  };
-}
-
-export function predict(tf: Tf, model: LayersModel, spec: ModelSpec, patches: PatchSet): Predictions {
-  const predicted = tf.tidy(() => {
-    const inputs = tf.tensor(patches.inputs, [patches.count, ...spec.inputShape]);
-    const output = model.predict(inputs, { batchSize: 256 });
-    return (Array.isArray(output) ? output[0] : output).dataSync<'float32'>();
-  });
-  return { truth: patches.targets, predicted };
-}
-
-function baselinesOf({ train, validation }: PatchDataset): Baselines {
-  const score = (predicted: Float32Array) => metricsOf({ truth: validation.targets, predicted });
-  return { mean: score(trainingMean(train)(validation)), linear: score(ridge(train)(validation)) };
-}
-
-async function trainOnBatch(
-  tf: Tf,
-  model: Sequential,
-  spec: ModelSpec,
-  patches: PatchSet,
-  chosen: Uint32Array,
-  random: () => number,
-): Promise<number> {
-  const values = new Float32Array(chosen.length * PATCH_VALUES);
-  chosen.forEach((n, i) => {
-    copyTurned(
-      patches.inputs.subarray(n * PATCH_VALUES, (n + 1) * PATCH_VALUES),
-      values.subarray(i * PATCH_VALUES, (i + 1) * PATCH_VALUES),
-      Math.floor(random() * 8),
-    );
-  });
-  const inputs = tf.tensor(values, [chosen.length, ...spec.inputShape]);
-  const targets = tf.tensor(
-    Float32Array.from(chosen, (n) => patches.targets[n]),
-    [chosen.length, 1],
-  );
   try {
-    return (await model.trainOnBatch(inputs, targets)) as number;
+    for (let epoch = losses.length + 1; epoch <= epochs; epoch++) {
+      const order = shuffledOrder(train.count, random.next);
+      let sum = 0;
+      for (let from = 0; from < train.count; from += spec.batchSize) {
+        const batch = batchOf(tf, train, order.subarray(from, from + spec.batchSize), random.next);
+        const rate = 0.5 * spec.learningRate * (1 + Math.cos((Math.PI * step++) / steps));
+        const loss = await learner
+          .step(batch, { rate, step, share })
+          .finally(() => tf.dispose(Object.values(batch)));
+        if (!Number.isFinite(loss)) throw diverged(epoch);
+        sum += batch.size * loss;
+      }
+      const { mse } = metricsOf(countingPairs(validation, predict(tf, learner.model, validation)));
+      losses.push({ epoch, train: sum / train.count, validation: mse });
+      if (checkpoint && epoch < epochs) {
+        const { path, task, everySeconds = CHECKPOINT_SECONDS } = checkpoint;
+        if (performance.now() - keptAt >= 1000 * everySeconds) {
+          await writeCheckpoint(path, { task, losses, random: random.state, step }, learner.state());
+          keptAt = performance.now();
+        }
+      }
+      await onEpoch?.(losses.at(-1)!);
+    }
+    const predicted = predict(tf, learner.model, validation);
+    const score = (patches: PatchSet, values: Float32Array) => evaluate(spec.target, patches, values);
+    const held = countingPairs(validation, predicted);
+    const result = {
+      model: learner.model,
+      losses,
+      metrics: {
+        train: score(train, predict(tf, learner.model, train)),
+        validation: score(validation, predicted),
+      },
+      ...(spec.target.kind === 'mean' && { predictions: held }),
+      spread: spreadOf(held.truth),
+      baseline: {
+        mean: score(validation, trainingMean(train)(validation)),
+        linear: score(validation, ridge(train)(validation)),
+        ...(spec.target.kind === 'clear' && { unchanged: score(validation, validation.inputs) }),
+      },
+      seconds: (performance.now() - started) / 1000,
+    };
+    if (checkpoint) await removeCheckpoint(checkpoint.path);
+    return result;
+  } catch (error) {
+    learner.model.dispose();
+    throw error;
   } finally {
-    tf.dispose([inputs, targets]);
+    learner.dispose();
   }
 }
 
-/** Adam whose step size can follow a schedule. */
-function scheduledAdam(tf: Tf, rate: number) {
-  class ScheduledAdam extends tf.AdamOptimizer {
-    setRate(next: number): void {
-      this.learningRate = next;
-    }
+function learnerOf(tf: Tf, spec: ModelSpec, seed: number, bias: number[]): Learner {
+  const model = buildModel(tf, spec, seed, bias);
+  return spec.loss === 'adversarial'
+    ? adversarialLearner(tf, model, buildDiscriminator(tf, spec.inputs.length, seed))
+    : regressionLearner(tf, model);
+}
+
+/** The model's output for each patch, in the shape of the targets. */
+export function predict(tf: Tf, model: LayersModel, patches: PatchSet): Float32Array {
+  const predicted = new Float32Array(patches.targets.length);
+  const values = patches.targets.length / patches.count;
+  const most = Math.max(1, Math.floor(PREDICTED_PIXELS / patches.size ** 2));
+  for (const { from, tensor } of inputBatches(tf, patches, most)) {
+    const output = tf.tidy(() => {
+      const outputs = model.apply(tensor, { training: false }) as Tensor | Tensor[];
+      return (Array.isArray(outputs) ? outputs[0] : outputs).dataSync<'float32'>();
+    });
+    predicted.set(output, from * values);
+    tensor.dispose();
   }
-  return new ScheduledAdam(rate, 0.9, 0.999, tf.backend().epsilon());
+  return predicted;
 }

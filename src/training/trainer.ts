@@ -15,11 +15,15 @@ export interface PlaceProgress extends EpochLoss {
   id: string;
 }
 
+type EpochNews = Extract<FromWorker, { epoch: EpochLoss }>;
+
 export interface TrainerOptions {
   /** As `selectEngine` found it. */
   engine: EngineName;
   /** Places trained side by side at most. Default: the processor's cores. */
   cores?: number;
+  /** Bytes that all children together may take, though one is always there. Default: no bound. */
+  memory?: number;
   /** Ends all children at once; the generator then throws the signal's reason. */
   signal?: AbortSignal;
   onEpoch?: (progress: PlaceProgress) => void;
@@ -30,14 +34,21 @@ export interface TrainerOptions {
 /**
  * Trains every place and yields its result as soon as it is there, in any order. A place whose child crashes is tried once
  * more in a new child; it then fails alone, with TW_TRAIN_CRASHED. Leaving the loop ends the children.
+ *
+ * The first child shows what one takes, after its first epoch; the others start as far as `memory` allows for more of that.
  */
 export async function* trainPlaces(
   tasks: PlaceTask[],
-  { engine, cores = availableParallelism(), signal, onEpoch, prepare }: TrainerOptions,
+  { engine, cores = availableParallelism(), memory = Infinity, signal, onEpoch, prepare }: TrainerOptions,
 ): AsyncGenerator<PlaceResult> {
   signal?.throwIfAborted();
   const waiting = [...tasks];
   const workers = Array.from({ length: Math.min(cores, tasks.length) }, () => new TrainingWorker(engine));
+  const idle = [...workers];
+  /** The most that a child has taken, bytes. */
+  let taken: number | undefined;
+  const sideBySide = () =>
+    memory === Infinity ? cores : taken ? Math.max(1, Math.floor(memory / taken)) : 1;
   const endAll = () => {
     for (const worker of workers) worker.end();
   };
@@ -51,32 +62,61 @@ export async function* trainPlaces(
       return { error: { code: error.code, message: error.message } };
     }
   };
-  /** What each busy worker will answer. */
-  const running = new Map<TrainingWorker, Promise<{ worker: TrainingWorker; result: PlaceResult }>>();
-  const startNext = (worker: TrainingWorker) => {
-    const task = waiting.shift();
-    if (task === undefined) return;
-    const train = () => worker.train(task, (loss) => onEpoch?.({ id: task.id, ...loss }));
-    const answer = failureOf(task.id)
-      .then((failure) => failure ?? train())
-      .then((outcome) => ({ worker, result: { id: task.id, ...outcome } }));
-    // Who waits for one of them has its error; the others are not waited for then.
-    answer.catch(() => undefined);
-    running.set(worker, answer);
+  let running = 0;
+  const answers = new Answers<{ worker: TrainingWorker; result: PlaceResult }>();
+  const start = (worker: TrainingWorker, task: PlaceTask) => {
+    const told = ({ epoch, memory: now }: EpochNews) => {
+      taken = Math.max(taken ?? 0, now);
+      startMore();
+      onEpoch?.({ id: task.id, ...epoch });
+    };
+    running++;
+    answers.add(
+      failureOf(task.id)
+        .then((failure) => failure ?? worker.train(task, told))
+        .then((outcome) => ({ worker, result: { id: task.id, ...outcome } })),
+    );
+  };
+  const startMore = () => {
+    while (running < sideBySide() && waiting.length > 0 && idle.length > 0)
+      start(idle.shift()!, waiting.shift()!);
   };
   try {
-    workers.forEach(startNext);
-    while (running.size > 0) {
-      const { worker, result } = await Promise.race(running.values());
+    startMore();
+    while (running > 0) {
+      const { worker, result } = await answers.next();
       signal?.throwIfAborted();
-      running.delete(worker);
-      startNext(worker);
+      running--;
+      idle.unshift(worker);
+      startMore();
       yield result;
       signal?.throwIfAborted();
     }
   } finally {
     signal?.removeEventListener('abort', endAll);
     endAll();
+  }
+}
+
+/** What comes of several promises, in the order in which it comes. Invariant: one `next` waits at a time. */
+class Answers<T> {
+  private readonly settled: Promise<T>[] = [];
+  private wake = () => {};
+
+  add(answer: Promise<T>): void {
+    const settle = () => {
+      this.settled.push(answer);
+      this.wake();
+    };
+    answer.then(settle, settle);
+  }
+
+  async next(): Promise<T> {
+    while (this.settled.length === 0)
+      await new Promise<void>((resolve) => {
+        this.wake = resolve;
+      });
+    return this.settled.shift()!;
   }
 }
 
@@ -91,7 +131,7 @@ class TrainingWorker {
   constructor(private readonly engine: EngineName) {}
 
   /** Never rejects. */
-  async train(task: PlaceTask, onEpoch: (loss: EpochLoss) => void): Promise<PlaceOutcome> {
+  async train(task: PlaceTask, onEpoch: (news: EpochNews) => void): Promise<PlaceOutcome> {
     const first = await this.attempt(task, onEpoch);
     if (!('crashed' in first)) return first;
     const second = await this.attempt(task, onEpoch);
@@ -107,7 +147,7 @@ class TrainingWorker {
 
   private attempt(
     task: PlaceTask,
-    onEpoch: (loss: EpochLoss) => void,
+    onEpoch: (news: EpochNews) => void,
   ): Promise<PlaceOutcome | { crashed: string }> {
     if (this.ended) return Promise.resolve({ crashed: 'training was stopped' });
     this.child ??= startChild(this.engine);
@@ -122,7 +162,7 @@ class TrainingWorker {
         resolve(outcome);
       };
       const onMessage = (message: FromWorker) => {
-        if ('epoch' in message) onEpoch(message.epoch);
+        if ('epoch' in message) onEpoch(message);
         else finish(message.outcome);
       };
       const onError = (error: Error) => finish({ crashed: error.message });

@@ -1,7 +1,10 @@
 /** What the trainer and its child processes say to each other, and the types of a place's task and outcome. */
-import type { Metrics, Predictions } from './metrics.js';
+
+import type { Baselines } from './baselines.js';
+import type { Metrics, Predictions, Spread } from './metrics.js';
+import type { BandName } from './models/spec.js';
 import type { PatchDataset } from './patches.js';
-import type { Baselines, EpochLoss } from './train-model.js';
+import type { EpochLoss } from './train-model.js';
 import type { ModelFiles } from './weights.js';
 
 /** One band of a raster file. Physical value = stored * scale + offset. */
@@ -17,12 +20,15 @@ export interface BandFile {
 export interface PlaceDate {
   /** Milliseconds since 1970. */
   time: number;
-  red: BandFile;
-  green: BandFile;
-  blue: BandFile;
-  nir: BandFile;
-  /** Path of the mask, of the bands' size or an integer multiple finer. */
+  bands: Partial<Record<BandName, BandFile>>;
+  /** Path of the mask, of the bands' size or finer. */
   mask: string;
+}
+
+/** A cloudy date and one without cloud, as indices of dates. */
+export interface DatePair {
+  cloudy: number;
+  clear: number;
 }
 
 /** One model to train. */
@@ -34,6 +40,10 @@ export interface PlaceTask {
   /** Default: the model's. */
   epochs?: number;
   dates: PlaceDate[];
+  /** Of a model that removes cloud. */
+  pairs?: DatePair[];
+  /** File in which the training is kept as it stands, and from which it goes on. */
+  checkpoint?: string;
 }
 
 export interface TrainedPlace {
@@ -41,8 +51,10 @@ export interface TrainedPlace {
   epochs: number;
   losses: EpochLoss[];
   metrics: { train: Metrics; validation: Metrics };
-  /** Of the validation patches. */
-  predictions: Predictions;
+  /** Of the validation patches, where a patch has one value. */
+  predictions?: Predictions;
+  /** Of the true values in the validation patches. */
+  spread: Spread;
   baseline: Baselines;
   /** Patches side by side, without the overlap that training uses. */
   patches: PatchDataset['counts'];
@@ -63,4 +75,5 @@ export type PlaceOutcome = { trained: TrainedPlace } | { skipped: string } | { e
 /** To a child: one task at a time. It ends when its channel closes. */
 export type ToWorker = PlaceTask;
 
-export type FromWorker = { epoch: EpochLoss } | { outcome: PlaceOutcome };
+/** `memory` is the most that the child has taken so far, bytes. */
+export type FromWorker = { epoch: EpochLoss; memory: number } | { outcome: PlaceOutcome };

@@ -1,8 +1,10 @@
 /** The child process that trains: one engine, one place after another. Started by trainer.ts. */
+import { createHash } from 'node:crypto';
 import { messageOf, TilewrightError } from '../errors.js';
 import { type EngineName, loadEngine } from './engine/load-engine.js';
 import type { Tf } from './engine/tf.js';
 import { trainingFailed } from './errors.js';
+import { imagesOf } from './images.js';
 import { modelNamed } from './models/index.js';
 import { cutPatches } from './patches.js';
 import { readPlace } from './read-place.js';
@@ -27,18 +29,20 @@ async function outcomeOf(task: PlaceTask): Promise<PlaceOutcome> {
   }
 }
 
-async function train(tf: Tf, { model: name, dates, seed, epochs }: PlaceTask): Promise<PlaceOutcome> {
+async function train(tf: Tf, task: PlaceTask): Promise<PlaceOutcome> {
   const started = performance.now();
+  const { model: name, dates, pairs, seed, epochs, checkpoint } = task;
   const spec = modelNamed(name);
   const pixels = await readPlace(dates);
   if ('skipped' in pixels) return pixels;
-  const patches = cutPatches(pixels.dates);
+  const patches = cutPatches(spec, imagesOf(spec, pixels.dates, pairs));
   if ('skipped' in patches) return patches;
   const { dataset } = patches;
   const { model, ...result } = await trainModel(tf, spec, dataset, {
     seed,
     epochs,
-    onEpoch: (epoch) => say({ epoch }),
+    onEpoch: (epoch) => say({ epoch, memory: 1024 * process.resourceUsage().maxRSS }),
+    checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, engine) },
   });
   const files = await saveModel(tf, model);
   model.dispose();
@@ -53,6 +57,13 @@ async function train(tf: Tf, { model: name, dates, seed, epochs }: PlaceTask): P
       seconds: (performance.now() - started) / 1000,
     },
   };
+}
+
+/** Of all that shapes the result. Files of tiles never change; their paths name their versions. */
+function fingerprint({ checkpoint: _, ...task }: PlaceTask, engine: string): string {
+  return createHash('sha256')
+    .update(JSON.stringify([engine, task]))
+    .digest('hex');
 }
 
 /** Resolves when the message is out, so that a busy child does not hold its news back until it is done. */

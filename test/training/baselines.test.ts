@@ -3,7 +3,11 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { ridge, trainingMean } from '../../src/training/baselines.js';
 import { metricsOf, pooledScore, spreadOf } from '../../src/training/index.js';
-import { PATCH_BANDS, PATCH_VALUES, type PatchSet } from '../../src/training/patches.js';
+import type { PatchSet } from '../../src/training/patches.js';
+
+const SIZE = 4;
+const BANDS = 3;
+const PATCH_VALUES = SIZE * SIZE * BANDS;
 
 interface Reference {
   train: number[][];
@@ -23,11 +27,18 @@ function patches(means: number[][], targets: number[]): PatchSet {
   const inputs = new Float32Array(means.length * PATCH_VALUES);
   means.forEach((bands, n) => {
     for (let i = 0; i < PATCH_VALUES; i++) {
-      const swing = Math.floor(i / PATCH_BANDS) % 2 === 0 ? 0.01 : -0.01;
-      inputs[n * PATCH_VALUES + i] = bands[i % PATCH_BANDS]! + swing;
+      const swing = Math.floor(i / BANDS) % 2 === 0 ? 0.01 : -0.01;
+      inputs[n * PATCH_VALUES + i] = bands[i % BANDS]! + swing;
     }
   });
-  return { count: means.length, inputs, targets: Float32Array.from(targets) };
+  return {
+    count: means.length,
+    size: SIZE,
+    inputBands: BANDS,
+    targetBands: 1,
+    inputs,
+    targets: Float32Array.from(targets),
+  };
 }
 
 const train = patches(reference.train, reference.trainTargets);

@@ -2,37 +2,36 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Mask } from '../../src/raster/index.js';
-import {
-  cutPatches,
-  type DatePixels,
-  MIN_PATCHES,
-  MIN_VALIDATION_PATCHES,
-  PATCH_SIZE,
-  PATCH_VALUES,
-  type PatchDataset,
-} from '../../src/training/patches.js';
-import { field } from './fields.js';
+import { imagesOf } from '../../src/training/images.js';
+import { modelNamed } from '../../src/training/index.js';
+import { cutPatches as cut, type PatchDataset } from '../../src/training/patches.js';
+import { type Field, field } from './fields.js';
+
+const spec = modelNamed('ndvi');
+const { patchSize: PATCH_SIZE, leastPatches: MIN_PATCHES, leastValidation: MIN_VALIDATION_PATCHES } = spec;
+const PATCH_VALUES = PATCH_SIZE ** 2 * 3;
+const cutPatches = (dates: Field[]) => cut(spec, imagesOf(spec, dates));
 
 const DAY = 86_400_000;
 
-function datasetOf(dates: DatePixels[]): PatchDataset {
+function datasetOf(dates: Field[]): PatchDataset {
   const outcome = cutPatches(dates);
   assert.ok('dataset' in outcome, 'skipped' in outcome ? outcome.skipped : '');
   return outcome.dataset;
 }
 
-function reasonOf(dates: DatePixels[]): string {
+function reasonOf(dates: Field[]): string {
   const outcome = cutPatches(dates);
   assert.ok('skipped' in outcome, 'not skipped');
   return outcome.skipped;
 }
 
 /** A date whose red says where and when a pixel is: column + width * row, and the date's number in green. */
-function located(width: number, height: number, date: number): DatePixels {
+function located(width: number, height: number, date: number): Field {
   const pixels = field(width, height, { time: date * DAY });
-  pixels.red = Float32Array.from(pixels.red, (_, at) => at);
-  pixels.green.fill(date);
-  pixels.nir.fill(width * height);
+  pixels.bands.red = Float32Array.from(pixels.bands.red, (_, at) => at);
+  pixels.bands.green.fill(date);
+  pixels.bands.nir.fill(width * height);
   return pixels;
 }
 
@@ -58,9 +57,9 @@ describe('cutPatches', () => {
     for (let y = 0; y < 16; y++) {
       for (let x = 0; x < 16; x++) {
         const at = y * 128 + 96 + x;
-        sum += (date.nir[at]! - date.red[at]!) / (date.nir[at]! + date.red[at]!);
-        assert.equal(validation.inputs[(y * 16 + x) * 3], date.red[at]);
-        assert.equal(validation.inputs[(y * 16 + x) * 3 + 2], date.blue[at]);
+        sum += (date.bands.nir[at]! - date.bands.red[at]!) / (date.bands.nir[at]! + date.bands.red[at]!);
+        assert.equal(validation.inputs[(y * 16 + x) * 3], date.bands.red[at]);
+        assert.equal(validation.inputs[(y * 16 + x) * 3 + 2], date.bands.blue[at]);
       }
     }
     assert.ok(Math.abs(validation.targets[0]! - sum / 256) < 1e-6);
@@ -108,8 +107,8 @@ describe('cutPatches', () => {
         for (let x = 0; x < 8; x++) {
           const at = y * 128 + 96 + x;
           clouded.mask[at] = code;
-          clouded.red[at] = 0.9;
-          clouded.nir[at] = 0.9;
+          clouded.bands.red[at] = 0.9;
+          clouded.bands.nir[at] = 0.9;
         }
       }
       const { validation } = datasetOf([clouded]);
@@ -118,8 +117,9 @@ describe('cutPatches', () => {
       for (let i = 0; i < 256; i++) {
         const at = Math.floor(i / 16) * 128 + 96 + (i % 16);
         if (clouded.mask[at] !== Mask.clear) continue;
-        red += date.red[at]! / 192;
-        ndvi += (date.nir[at]! - date.red[at]!) / (date.nir[at]! + date.red[at]!) / 192;
+        red += date.bands.red[at]! / 192;
+        ndvi +=
+          (date.bands.nir[at]! - date.bands.red[at]!) / (date.bands.nir[at]! + date.bands.red[at]!) / 192;
       }
       assert.ok(Math.abs(validation.inputs[0]! - red) < 1e-6);
       assert.ok(Math.abs(validation.targets[0]! - ndvi) < 1e-6);
@@ -146,8 +146,8 @@ describe('cutPatches', () => {
 
   it('passes over missing values and sums of zero', () => {
     const date = field(128, 128);
-    date.red[96] = Number.NaN;
-    date.red[97] = -date.nir[97]!;
+    date.bands.red[96] = Number.NaN;
+    date.bands.red[97] = -date.bands.nir[97]!;
     const { validation } = datasetOf([date]);
     assert.ok(validation.inputs.every(Number.isFinite));
     assert.ok(validation.targets.every((ndvi) => ndvi >= -1 && ndvi <= 1));

@@ -3,7 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DataType, encodeCog, type PixelArray } from '../../src/raster/index.js';
 import type { PlaceDate } from '../../src/training/index.js';
-import type { DatePixels } from '../../src/training/patches.js';
+import type { BandName } from '../../src/training/models/spec.js';
+import type { BandFile } from '../../src/training/worker-messages.js';
+import type { Field } from './fields.js';
 
 const SCALE = 0.0001;
 const OFFSET = -0.1;
@@ -29,25 +31,33 @@ export function writeRaster(
   );
 }
 
-/** Two groups, one with red, green and blue and one with near infrared, and the mask. */
-export function writeDate(folder: string, name: string, date: DatePixels): PlaceDate {
+/** Two groups, one with the visible bands and one with the infrared ones, and the mask. */
+export function writeDate(
+  folder: string,
+  name: string,
+  date: Field,
+): PlaceDate & { bands: Record<BandName, BandFile> } {
   const stored = (values: Float32Array) =>
     Uint16Array.from(values, (value) =>
       Number.isNaN(value) ? NODATA : Math.round((value - OFFSET) / SCALE),
     );
   const visible = join(folder, `${name}-visible.tif`);
-  const nir = join(folder, `${name}-nir.tif`);
+  const infrared = join(folder, `${name}-infrared.tif`);
   const mask = join(folder, `${name}-mask.tif`);
-  writeRaster(visible, 'uint16', date, [stored(date.blue), stored(date.green), stored(date.red)]);
-  writeRaster(nir, 'uint16', date, [stored(date.nir)]);
+  const { red, green, blue, nir, swir16 } = date.bands;
+  writeRaster(visible, 'uint16', date, [stored(blue), stored(green), stored(red)]);
+  writeRaster(infrared, 'uint16', date, [stored(nir), stored(swir16)]);
   writeRaster(mask, 'uint8', date, [date.mask]);
   const band = (path: string, index: number) => ({ path, band: index, scale: SCALE, offset: OFFSET });
   return {
     time: date.time,
-    red: band(visible, 2),
-    green: band(visible, 1),
-    blue: band(visible, 0),
-    nir: band(nir, 0),
+    bands: {
+      red: band(visible, 2),
+      green: band(visible, 1),
+      blue: band(visible, 0),
+      nir: band(infrared, 0),
+      swir16: band(infrared, 1),
+    },
     mask,
   };
 }

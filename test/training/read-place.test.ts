@@ -15,21 +15,23 @@ after(() => rmSync(folder, { recursive: true }));
 describe('readPlace', () => {
   it('reads physical values, with NaN for nodata, and counts the bytes', async () => {
     const date = field(40, 30);
-    date.green[7] = Number.NaN;
+    date.bands.green[7] = Number.NaN;
     const files = writeDate(folder, 'whole', date);
     const read = await readPlace([files]);
     assert.ok('dates' in read);
     const [pixels] = read.dates;
     assert.deepEqual([pixels!.width, pixels!.height, pixels!.time], [40, 30, date.time]);
-    for (const band of ['red', 'green', 'blue', 'nir'] as const) {
+    for (const band of ['red', 'green', 'blue', 'nir', 'swir16'] as const) {
       const furthest = Math.max(
-        ...date[band].map((value, at) => (Number.isNaN(value) ? 0 : Math.abs(pixels![band][at]! - value))),
+        ...date.bands[band].map((value, at) =>
+          Number.isNaN(value) ? 0 : Math.abs(pixels!.bands[band]![at]! - value),
+        ),
       );
       assert.ok(furthest <= 0.000051, `${band} is off by ${furthest}`);
     }
-    assert.ok(Number.isNaN(pixels!.green[7]));
+    assert.ok(Number.isNaN(pixels!.bands.green![7]));
     assert.deepEqual(pixels!.mask, date.mask);
-    const bytes = [files.red.path, files.nir.path, files.mask].map((path) => statSync(path).size);
+    const bytes = [files.bands.red.path, files.bands.nir.path, files.mask].map((path) => statSync(path).size);
     assert.equal(
       read.bytesRead,
       bytes.reduce((a, b) => a + b),
@@ -74,13 +76,30 @@ describe('readPlace', () => {
       assert.ok('skipped' in read);
       return read.skipped;
     };
-    assert.equal(
-      await reason([{ ...small, nir: large.nir }]),
-      'its bands differ in size: red 20x20, nir 40x40 px',
-    );
     assert.equal(await reason([small, large]), 'its dates differ in size: 20x20 and 40x40 px');
-    const bright = { ...small.red, scale: 1e4 * small.red.scale };
-    assert.match(await reason([{ ...small, red: bright }]), /no reflectances .*--scale/);
+    const { red } = small.bands;
+    const bright = { ...red, scale: 1e4 * red.scale };
+    assert.match(
+      await reason([{ ...small, bands: { ...small.bands, red: bright } }]),
+      /mean red is .*--scale/,
+    );
+  });
+
+  it('brings bands of several sizes to that of the coarsest, by the mean of the pixels with a value', async () => {
+    const fine = field(40, 40);
+    fine.bands.red[1] = NaN;
+    const visible = writeDate(folder, 'fine-visible', fine);
+    const infrared = writeDate(folder, 'coarse-infrared', field(20, 20));
+    const { nir, swir16 } = infrared.bands;
+    const read = await readPlace([{ ...visible, bands: { ...visible.bands, nir, swir16 } }]);
+    assert.ok('dates' in read);
+    const [date] = read.dates;
+    assert.deepEqual([date!.width, date!.height, date!.mask.length], [20, 20, 400]);
+    const { red } = fine.bands;
+    const expected = [(red[0]! + red[40]! + red[41]!) / 3, (red[2]! + red[3]! + red[42]! + red[43]!) / 4];
+    expected.forEach((value, at) => {
+      assert.ok(Math.abs(date!.bands.red![at]! - value) < 1e-4);
+    });
   });
 
   it('takes the worst of the mask pixels that a pixel touches, whatever their size', async () => {

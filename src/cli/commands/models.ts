@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import type { ModelCard } from '../../training/index.js';
+import type { Metrics, ModelCard } from '../../training/index.js';
 import { notFound } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options.js';
-import { count, duration, print, printJson, table } from '../output.js';
+import { count, duration, imageMeasures, print, printJson, table } from '../output.js';
 import { openTarget } from '../target.js';
 
 export function modelsCommand(): Command {
@@ -72,15 +72,20 @@ function printModel({ id, card }: ModelDocument): void {
   for (const line of table(facts)) print(line);
   print();
   const { metrics, baseline } = card;
-  const rows = (
-    [
-      ['model', metrics.validation],
-      ['linear regression', baseline.linear],
-      ['mean of training', baseline.mean],
-      ['model, on its training patches', metrics.train],
-    ] as const
-  ).map(([name, one]) => [name, mse(one.mse), one.r2.toFixed(3)]);
-  for (const line of table([['on the validation patches', 'MSE', 'R2'], ...rows])) print(line);
+  const measured: [string, Metrics | undefined][] = [
+    ['model', metrics.validation],
+    ['linear regression', baseline.linear],
+    ['mean of training', baseline.mean],
+    ['the cloudy date as it is', baseline.unchanged],
+    ['model, on its training patches', metrics.train],
+  ];
+  const titles = Object.keys(imageMeasures(metrics.validation));
+  const rows = measured.flatMap(([name, one]) => {
+    if (!one) return [];
+    const ofImages = imageMeasures(one);
+    return [[name, mse(one.mse), one.r2.toFixed(3), ...titles.map((title) => ofImages[title] ?? '')]];
+  });
+  for (const line of table([['on the validation patches', 'MSE', 'R2', ...titles], ...rows])) print(line);
 }
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;

@@ -12,7 +12,17 @@ import {
   withResources,
   withTarget,
 } from '../options.js';
-import { count, duration, NO_FIT, note, print, printJson, progressLine, table } from '../output.js';
+import {
+  count,
+  duration,
+  imageMeasures,
+  NO_FIT,
+  note,
+  print,
+  printJson,
+  progressLine,
+  table,
+} from '../output.js';
 import { orResults } from '../run-job.js';
 import { openTarget } from '../target.js';
 
@@ -22,7 +32,10 @@ export function trainCommand(): Command {
   const command = new Command('train')
     .description('train a small model for each place that the filter picks')
     .addArgument(
-      new Argument('<model>', 'ndvi: mean NDVI of a patch from its red, green and blue').choices(['ndvi']),
+      new Argument(
+        '<model>',
+        'ndvi: mean NDVI of a patch from its red, green and blue; ndmi: a map of NDMI from the same; cloud-removal: red, green and blue without cloud from a cloudy date',
+      ).choices(['ndvi', 'ndmi', 'cloud-removal']),
     )
     .addOption(flag('--epochs <n>', 'passes over the training patches', positiveInteger))
     .addOption(flag('--seed <n>', 'same seed, same engine: same model', integer))
@@ -65,17 +78,20 @@ async function printResults({ engine, models, skipped, failed, seconds }: TrainR
   // Loaded here, so that a command that trains nothing does not wait for it.
   const { reasonsOf } = await import('../../training/index.js');
   const mse = (value: number) => value.toExponential(2);
-  const rows = models.map(({ geocode, metrics, baseline, seconds: took }) => [
-    geocode,
-    mse(metrics.validation.mse),
-    metrics.validation.r2.toFixed(3),
-    mse(baseline.linear.mse),
-    mse(baseline.mean.mse),
-    took.toFixed(1),
-  ]);
+  const rows = models.map(({ geocode, metrics: { validation }, baseline, seconds: took }) => ({
+    place: geocode,
+    MSE: mse(validation.mse),
+    R2: validation.r2.toFixed(3),
+    ...imageMeasures(validation),
+    'MSE linear': mse(baseline.linear.mse),
+    'MSE mean': mse(baseline.mean.mse),
+    ...(baseline.unchanged && { 'MSE cloudy': mse(baseline.unchanged.mse) }),
+    seconds: took.toFixed(1),
+  }));
   if (rows.length > 0) {
-    for (const text of table([['place', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'seconds'], ...rows]))
-      print(text);
+    const titles = [...new Set(rows.flatMap(Object.keys))];
+    const cells = rows.map((row) => titles.map((title) => (row as Record<string, string>)[title] ?? ''));
+    for (const text of table([titles, ...cells])) print(text);
   }
   for (const reason of reasonsOf({ skipped, failed })) print(`no model for ${reason}`);
   const failing = failed.length > 0 ? `, ${failed.length} failed` : '';

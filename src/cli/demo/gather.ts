@@ -75,7 +75,7 @@ function reportScene(
 async function reportModel(storage: Storage, id: string): Promise<ReportModel> {
   const model = await storage.getModel(id);
   if (!model) throw new Error(`the model ${id} was not stored`);
-  const { losses, metrics, baseline, predictions, patches, seconds } = model.card as ModelCard;
+  const { losses, metrics, baseline, predictions, patches, seconds } = model.card as Required<ModelCard>;
   const bbox = cellBbox(gridByName(model.grid), model.geocode);
   return { geocode: model.geocode, bbox, losses, metrics, baseline, predictions, patches, seconds };
 }

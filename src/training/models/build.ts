@@ -1,75 +1,118 @@
-/** Turns a model's description into a tfjs layers model. */
-import type { Sequential } from '@tensorflow/tfjs-layers';
+/** Turns a model's description into a tfjs layers model, of standard layers alone, so that it opens anywhere. */
+import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engine/tf.js';
+import { attentionMap } from './attention.js';
+import { apply, LayerMaker } from './layers.js';
 import type { LayerSpec, ModelSpec } from './spec.js';
 
-type Layer = Parameters<Sequential['add']>[0];
-
 /**
- * A fresh model, the same for the same seed. Its one output starts at `bias` for every input.
- * Layers have fixed names, so that equal models are equal files.
+ * A fresh model, the same for the same seed. For every input its output starts at `bias`, one value a channel; of a model that
+ * removes cloud, at the input itself. A model with attention has its latest map as a second output.
  */
-export function buildModel(tf: Tf, spec: ModelSpec, seed: number, bias: number): Sequential {
-  const model = tf.sequential({ name: spec.name });
-  model.add(tf.layers.inputLayer({ inputShape: spec.inputShape, name: 'input' }));
-  spec.layers.forEach((layer, index) => {
-    for (const made of layersOf(tf, layer, index, seed + index)) model.add(made);
+export function buildModel(tf: Tf, spec: ModelSpec, seed: number, bias: number[]): LayersModel {
+  const { inputs, patchSize, target, layers } = spec;
+  const make = new LayerMaker(tf, seed);
+  // A net without dense layers takes any size, so that a whole tile can be predicted in large pieces.
+  const side = target.kind === 'mean' ? patchSize : null;
+  const input = tf.input({ shape: [side, side, inputs.length], name: 'input' });
+  const state: Graph = { x: input, skips: [] };
+  const mixes: { name: string; layer: LayerSpec & { type: 'mix' } }[] = [];
+  for (const layer of layers) {
+    if (layer.type === 'mix') {
+      const { name } = make.named('mix');
+      mixes.push({ name, layer });
+      const filters = layer.bias.length;
+      state.x = make.conv(state.x, filters, 1, { trainable: false, name });
+    } else addLayer(make, state, layer);
+  }
+  const first = {
+    kernelInitializer: 'zeros',
+    biasInitializer: tf.initializers.constant({ value: bias[0] }),
+    name: 'output',
+  } as const;
+  const outputs = {
+    mean: () => apply(tf.layers.dense({ units: 1, ...first }), state.x),
+    map: () => make.conv(state.x, 1, 1, first),
+    clear: () =>
+      make.add(
+        input,
+        make.conv(state.x, inputs.length, 3, { kernelInitializer: 'zeros', useBias: false, name: 'output' }),
+      ),
+  };
+  const output = outputs[target.kind]();
+  const model = tf.model({
+    inputs: input,
+    outputs: state.attention ? [output, state.attention] : output,
+    name: spec.name,
   });
-  model.add(
-    tf.layers.dense({
-      units: 1,
-      kernelInitializer: 'zeros',
-      biasInitializer: tf.initializers.constant({ value: bias }),
-      name: 'output',
-    }),
-  );
-  spec.layers.forEach((layer, index) => {
-    if (layer.type !== 'mix') return;
+  for (const { name, layer } of mixes) {
     const fixed = tf.tidy(() => [tf.tensor4d([[layer.weights]]), tf.tensor1d(layer.bias)]);
-    model.getLayer(nameOf(layer, index)).setWeights(fixed);
+    model.getLayer(name).setWeights(fixed);
     tf.dispose(fixed);
-  });
+  }
   return model;
 }
 
-function nameOf({ type }: LayerSpec, index: number): string {
-  return `${type}${index}`;
+/** A graph as far as it is made. */
+interface Graph {
+  x: SymbolicTensor;
+  /** Results that wait for an `up` of their size, the smallest last. */
+  skips: SymbolicTensor[];
+  attention?: SymbolicTensor;
 }
 
-function layersOf(tf: Tf, layer: LayerSpec, index: number, seed: number): Layer[] {
-  const kernelInitializer = tf.initializers.heNormal({ seed });
+function addLayer(make: LayerMaker, graph: Graph, layer: Exclude<LayerSpec, { type: 'mix' }>): void {
+  const { layers } = make.tf;
+  const { x } = graph;
   switch (layer.type) {
-    case 'mix':
-      return [
-        tf.layers.conv2d({
-          filters: layer.bias.length,
-          kernelSize: 1,
-          trainable: false,
-          name: nameOf(layer, index),
-        }),
-      ];
-    case 'cell':
-      return [
-        tf.layers.conv2d({
-          filters: layer.filters,
-          kernelSize: 3,
-          padding: 'same',
-          activation: 'relu',
-          kernelInitializer,
-          name: nameOf(layer, index),
-        }),
-        tf.layers.averagePooling2d({ poolSize: 2, name: `pool${index}` }),
-      ];
+    case 'cell': {
+      const y = make.conv(x, layer.filters, 3, { activation: 'relu' });
+      graph.x = apply(layers.averagePooling2d({ poolSize: 2, ...make.named('pool') }), y);
+      return;
+    }
     case 'average':
-      return [tf.layers.globalAveragePooling2d({ name: nameOf(layer, index), trainable: false })];
-    case 'dense':
-      return [
-        tf.layers.dense({
-          units: layer.units,
-          activation: layer.activation,
-          kernelInitializer,
-          name: nameOf(layer, index),
-        }),
-      ];
+      graph.x = apply(layers.globalAveragePooling2d({ trainable: false, ...make.named('average') }), x);
+      return;
+    case 'dense': {
+      const { units, activation } = layer;
+      const kernelInitializer = make.kernel();
+      graph.x = apply(layers.dense({ units, activation, kernelInitializer, ...make.named('dense') }), x);
+      return;
+    }
+    case 'block':
+      graph.x = make.block(x, layer.filters);
+      return;
+    case 'down': {
+      const kept = make.block(x, layer.filters);
+      graph.skips.push(kept);
+      graph.x = apply(layers.maxPooling2d({ poolSize: 2, ...make.named('pool') }), kept);
+      return;
+    }
+    case 'up': {
+      const options = { filters: layer.filters, kernelSize: 2, strides: 2, padding: 'same' as const };
+      const kernelInitializer = make.kernel();
+      const up = layers.conv2dTranspose({ ...options, kernelInitializer, ...make.named('up') });
+      graph.x = make.block(make.join(graph.skips.pop()!, apply(up, x)), layer.filters);
+      return;
+    }
+    case 'conv':
+      graph.x = make.relu(make.conv(x, layer.filters, 3, { useBias: false }));
+      return;
+    case 'residual':
+      graph.x = make.relu(make.add(bottleneck(make, x), x));
+      return;
+    case 'attention':
+      graph.attention = attentionMap(make, x);
+      return;
+    case 'attentive':
+      graph.x = make.relu(make.add(make.multiply(bottleneck(make, x), graph.attention!), x));
   }
+}
+
+/** Convolution 1x1, ReLU, 3x3 with dilation 2, ReLU, 1x1, of as many filters as `x` has, without bias. */
+function bottleneck(make: LayerMaker, x: SymbolicTensor): SymbolicTensor {
+  const filters = x.shape.at(-1) as number;
+  const first = make.conv(x, filters, 1, { useBias: false, activation: 'relu' });
+  const wide = make.conv(first, filters, 3, { useBias: false, activation: 'relu', dilationRate: 2 });
+  return make.conv(wide, filters, 1, { useBias: false });
 }

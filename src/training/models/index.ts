@@ -1,8 +1,10 @@
 import { unknownModel } from '../errors.js';
+import { cloudRemovalModel } from './cloud-removal.js';
+import { ndmiModel } from './ndmi.js';
 import { ndviModel } from './ndvi.js';
 import type { ModelSpec } from './spec.js';
 
-const MODELS: readonly ModelSpec[] = [ndviModel];
+export const MODELS: readonly ModelSpec[] = [ndviModel, ndmiModel, cloudRemovalModel];
 
 export const MODEL_NAMES = MODELS.map(({ name }) => name);
 

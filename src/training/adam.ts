@@ -1,0 +1,62 @@
+/** Adam (Kingma and Ba 2015, algorithm 1), whose whole state can be saved and put back. */
+import type { Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { Tf } from './engine/tf.js';
+import type { StepOptions } from './learner.js';
+
+export interface AdamOptions {
+  beta1?: number;
+  /** The gradient of half this times the squared weights is added to that of the loss. */
+  weightDecay?: number;
+}
+
+const BETA2 = 0.999;
+const EPSILON = 1e-7;
+
+/** Invariant: `moments` holds two of each variable's shape, the first and the second, in the order of the variables. */
+export class Adam {
+  readonly moments: Variable[];
+
+  constructor(
+    private readonly tf: Tf,
+    readonly variables: Variable[],
+    private readonly options: AdamOptions = {},
+  ) {
+    this.moments = variables.flatMap(({ shape }) =>
+      [0, 1].map(() => tf.tidy(() => tf.variable(tf.zeros(shape), false))),
+    );
+  }
+
+  /** Moves the variables by one step against the gradient of `loss`, and resolves to its value before that. */
+  async minimise({ rate, step, share }: StepOptions, loss: () => Tensor): Promise<number> {
+    const { tf, variables } = this;
+    const { value, grads } = tf.variableGrads(loss as () => Scalar, variables);
+    const own = variables.map(({ name }) => grads[name]);
+    const gradients = share ? await share(own) : own;
+    this.apply(gradients, rate, step);
+    const [before] = await value.data();
+    tf.dispose([value, ...gradients]);
+    return before;
+  }
+
+  private apply(gradients: Tensor[], rate: number, step: number): void {
+    const { tf } = this;
+    const { beta1 = 0.9, weightDecay = 0 } = this.options;
+    // Both corrections of the moments at once.
+    const scaled = (rate * Math.sqrt(1 - BETA2 ** step)) / (1 - beta1 ** step);
+    const epsilon = EPSILON * Math.sqrt(1 - BETA2 ** step);
+    this.variables.forEach((variable, i) => {
+      const [first, second] = this.moments.slice(2 * i, 2 * i + 2);
+      tf.tidy(() => {
+        const g = weightDecay === 0 ? gradients[i] : tf.add(gradients[i], tf.mul(variable, weightDecay));
+        first.assign(tf.add(tf.mul(first, beta1), tf.mul(g, 1 - beta1)));
+        second.assign(tf.add(tf.mul(second, BETA2), tf.mul(tf.square(g), 1 - BETA2)));
+        const move = tf.div(tf.mul(first, scaled), tf.add(tf.sqrt(second), epsilon));
+        variable.assign(tf.sub(variable, move));
+      });
+    });
+  }
+
+  dispose(): void {
+    this.tf.dispose(this.moments);
+  }
+}

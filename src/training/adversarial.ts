@@ -1,0 +1,58 @@
+/**
+ * Training against a discriminator, as SpA-GAN is (Pan 2020): the generator minimises
+ * mean softplus(-D(fake)) + 100 x L1(fake, clear) + MSE(attention, cloud), the discriminator
+ * mean softplus(D(fake)) + mean softplus(-D(clear)).
+ */
+import type { Tensor, Tensor4D } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { Adam } from './adam.js';
+import type { Tf } from './engine/tf.js';
+import { type Batch, type Learner, variablesOf } from './learner.js';
+import { meanOfCounting } from './regression.js';
+
+const L1_WEIGHT = 100;
+const ADAM = { beta1: 0.5, weightDecay: 1e-5 };
+
+export function adversarialLearner(tf: Tf, generator: LayersModel, discriminator: LayersModel): Learner {
+  const ofGenerator = new Adam(tf, variablesOf(generator.trainableWeights), ADAM);
+  const ofDiscriminator = new Adam(tf, variablesOf(discriminator.trainableWeights), ADAM);
+  const judge = (batch: Batch, candidate: Tensor) =>
+    discriminator.apply([batch.inputs, candidate as Tensor4D], { training: true }) as Tensor;
+  return {
+    model: generator,
+    async step(batch, options) {
+      const { inputs, targets, counts, cloud } = batch;
+      let fake: Tensor | undefined;
+      const loss = await ofGenerator.minimise(options, () => {
+        const [made, attention] = generator.apply(inputs, { training: true }) as Tensor[];
+        fake = tf.keep(shown(tf, batch, made));
+        const adversarial = tf.mean(tf.softplus(tf.neg(judge(batch, fake))));
+        const distance = meanOfCounting(tf, tf.abs(tf.sub(made, targets)), counts);
+        const seen = meanOfCounting(tf, tf.square(tf.sub(attention, cloud!)), counts);
+        return tf.add(tf.add(adversarial, tf.mul(distance, L1_WEIGHT)), seen);
+      });
+      const real = tf.tidy(() => shown(tf, batch, targets));
+      await ofDiscriminator.minimise(options, () =>
+        tf.add(tf.mean(tf.softplus(judge(batch, fake!))), tf.mean(tf.softplus(tf.neg(judge(batch, real))))),
+      );
+      tf.dispose([fake!, real]);
+      return loss;
+    },
+    state: () => [
+      ...variablesOf(generator.weights),
+      ...variablesOf(discriminator.weights),
+      ...ofGenerator.moments,
+      ...ofDiscriminator.moments,
+    ],
+    dispose() {
+      ofGenerator.dispose();
+      ofDiscriminator.dispose();
+      discriminator.dispose();
+    },
+  };
+}
+
+/** The cloudy date's own pixels where the clear ones are not known, so that these tell the discriminator nothing. */
+function shown(tf: Tf, { inputs, counts }: Batch, image: Tensor): Tensor {
+  return tf.add(tf.mul(image, counts!), tf.mul(inputs, tf.sub(1, counts!)));
+}

@@ -1,0 +1,87 @@
+/** What one date, or a pair of dates, shows of a place: the planes that go into a model and those that should come out. */
+import { Mask } from '../raster/index.js';
+import { type BandName, bandsOf, type ModelSpec, type TargetSpec } from './models/spec.js';
+import type { DatePair } from './worker-messages.js';
+
+/** One date of a place: reflectances (0-1) and mask codes, row by row from the north-west. NaN marks missing values. */
+export interface DatePixels {
+  /** Milliseconds since 1970. */
+  time: number;
+  width: number;
+  height: number;
+  /** Those that were read. */
+  bands: Partial<Record<BandName, Float32Array>>;
+  mask: Uint8Array;
+}
+
+/** All planes have width x height values. */
+export interface Image {
+  /** Of the date that goes in, milliseconds since 1970. */
+  time: number;
+  width: number;
+  height: number;
+  /** Reflectances, one plane an input band. Not to be read where `readable` is 0. */
+  inputs: Float32Array[];
+  /** One plane an output. Not to be read where `counts` is 0. */
+  targets: Float32Array[];
+  /** 1 where the inputs may be shown to the model; what it sees elsewhere is made up. */
+  readable: Uint8Array;
+  /** 1 where the target is known. It is known only where `readable` is 1. */
+  counts: Uint8Array;
+  /** Where there are pairs: 1 where the cloud is that is to be removed. */
+  cloud?: Uint8Array;
+  mask: Uint8Array;
+}
+
+/** Below this sum of two reflectances, their normalised difference has no meaning. */
+const LEAST_SUM = 1e-6;
+/** A pixel of a pair is cloudy where its bands differ by more than this, in the mean, if no mask says so. */
+const CLOUD_DIFFERENCE = 0.1;
+
+/** Of dates with all bands that the model reads: one of each, or one of each pair for a model that removes cloud. */
+export function imagesOf(spec: ModelSpec, dates: DatePixels[], pairs: DatePair[] = []): Image[] {
+  const { target } = spec;
+  return target.kind === 'clear'
+    ? pairs.map(({ cloudy, clear }) => ofPair(spec, dates[cloudy], dates[clear]))
+    : dates.map((date) => ofDate(spec, target, date));
+}
+
+function ofDate(spec: ModelSpec, { index }: TargetSpec & { kind: 'mean' | 'map' }, date: DatePixels): Image {
+  const { time, width, height, mask } = date;
+  const readable = where(date, bandsOf(spec), isClear);
+  const [a, b] = index.map((name) => date.bands[name]!);
+  const target = new Float32Array(width * height);
+  const counts = readable.map((one, at) => {
+    if (!one || !(a[at] + b[at] > LEAST_SUM)) return 0;
+    target[at] = Math.min(1, Math.max(-1, (a[at] - b[at]) / (a[at] + b[at])));
+    return 1;
+  });
+  const inputs = spec.inputs.map((name) => date.bands[name]!);
+  return { time, width, height, inputs, targets: [target], readable, counts, mask };
+}
+
+function ofPair({ inputs }: ModelSpec, cloudy: DatePixels, clear: DatePixels): Image {
+  const { time, width, height, mask } = cloudy;
+  const readable = where(cloudy, inputs, (code) => code !== Mask.nodata);
+  const known = where(clear, inputs, isClear);
+  const counts = readable.map((one, at) => one & known[at]);
+  const [from, to] = [cloudy, clear].map(({ bands }) => inputs.map((name) => bands[name]!));
+  const difference = (at: number) =>
+    inputs.reduce((sum, _, b) => sum + Math.abs(from[b][at] - to[b][at]), 0) / inputs.length;
+  const cloud = mask.map((code, at) => {
+    if (code === Mask.notAssessed) return counts[at] === 1 && difference(at) > CLOUD_DIFFERENCE ? 1 : 0;
+    return code === Mask.cloud ? 1 : 0;
+  });
+  return { time, width, height, inputs: from, targets: to, readable, counts, cloud, mask };
+}
+
+/** 1 where the mask's code is fit and each band has a value. */
+function where({ bands, mask }: DatePixels, names: readonly BandName[], fit: (code: number) => boolean) {
+  const planes = names.map((name) => bands[name]!);
+  return mask.map((code, at) => (fit(code) && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0));
+}
+
+/** Clear, or not assessed. */
+function isClear(code: number): boolean {
+  return code === Mask.clear || code === Mask.notAssessed;
+}

@@ -1,0 +1,31 @@
+import type { ModelSpec } from './spec.js';
+import { VISIBLE, visibleMix } from './visible.js';
+
+/**
+ * A map of NDMI from red, green and blue reflectance: a U-Net of blocks of convolution, batch normalisation and leaky ReLU
+ * (the paper's figure 6). Its filters are few, since it serves one place.
+ */
+export const ndmiModel: ModelSpec = {
+  name: 'ndmi',
+  title: 'a map of NDMI from red, green and blue',
+  inputs: VISIBLE,
+  target: { kind: 'map', index: ['nir', 'swir16'] },
+  patchSize: 64,
+  leastPatches: 12,
+  leastValidation: 3,
+  mostPatches: 160,
+  layers: [
+    visibleMix,
+    { type: 'down', filters: 16 },
+    { type: 'down', filters: 32 },
+    { type: 'down', filters: 64 },
+    { type: 'block', filters: 128 },
+    { type: 'up', filters: 64 },
+    { type: 'up', filters: 32 },
+    { type: 'up', filters: 16 },
+  ],
+  loss: 'squared error',
+  epochs: 30,
+  batchSize: 8,
+  learningRate: 2e-3,
+};

@@ -1,0 +1,27 @@
+/** Training by the mean squared error over the pixels that count. */
+import type { Scalar, Tensor } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { Adam } from './adam.js';
+import type { Tf } from './engine/tf.js';
+import { type Learner, variablesOf } from './learner.js';
+
+export function regressionLearner(tf: Tf, model: LayersModel): Learner {
+  const adam = new Adam(tf, variablesOf(model.trainableWeights));
+  return {
+    model,
+    step: ({ inputs, targets, counts }, options) =>
+      adam.minimise(options, () => {
+        const squares = tf.square(tf.sub(model.apply(inputs, { training: true }) as Tensor, targets));
+        return meanOfCounting(tf, squares, counts);
+      }),
+    state: () => [...variablesOf(model.weights), ...adam.moments],
+    dispose: () => adam.dispose(),
+  };
+}
+
+/** Mean over all channels of the pixels that count. */
+export function meanOfCounting(tf: Tf, values: Tensor, counts?: Tensor): Scalar {
+  if (!counts) return tf.mean(values);
+  const channels = values.shape.at(-1)!;
+  return tf.div(tf.sum(tf.mul(values, counts)), tf.mul(tf.sum(counts), channels));
+}

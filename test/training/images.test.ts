@@ -1,0 +1,86 @@
+/** What goes into a model and what should come out, from dates and pairs of dates. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Mask } from '../../src/raster/index.js';
+import { imagesOf } from '../../src/training/images.js';
+import { modelNamed } from '../../src/training/index.js';
+import { pairsOf } from '../../src/training/places.js';
+import { clouded, field } from './fields.js';
+
+const DAY = 86_400_000;
+
+describe('imagesOf', () => {
+  it('gives the index of pixels that are clear and have all bands, and reads no others', () => {
+    const date = field(8, 4);
+    const codes = [Mask.nodata, Mask.clear, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAssessed];
+    date.mask.set(codes);
+    date.bands.swir16[9] = NaN;
+    date.bands.nir[10] = 0;
+    date.bands.swir16[10] = 0;
+    const [image] = imagesOf(modelNamed('ndmi'), [date]);
+    assert.deepEqual([...image!.counts.subarray(0, 12)], [0, 1, 0, 0, 0, 1, 1, 1, 1, 0, 0, 1]);
+    assert.equal(image!.readable[9], 0);
+    // It may be shown, though its index has no meaning.
+    assert.equal(image!.readable[10], 1);
+    const [nir, swir] = [date.bands.nir[1]!, date.bands.swir16[1]!];
+    assert.ok(Math.abs(image!.targets[0]![1]! - (nir - swir) / (nir + swir)) < 1e-6);
+    // NDVI does not need the missing band.
+    assert.equal(imagesOf(modelNamed('ndvi'), [date])[0]!.counts[9], 1);
+  });
+
+  it('pairs a cloudy date with a clear one: what the clear one does not know does not count', () => {
+    const clear = field(64, 64);
+    const cloudy = clouded(clear);
+    clear.mask[5] = Mask.shadow;
+    cloudy.mask[6] = Mask.nodata;
+    const spec = modelNamed('cloud-removal');
+    const [image, ...more] = imagesOf(spec, [clear, cloudy], [{ cloudy: 1, clear: 0 }]);
+    assert.equal(more.length, 0);
+    assert.equal(image!.time, cloudy.time);
+    assert.deepEqual(image!.inputs, [cloudy.bands.red, cloudy.bands.green, cloudy.bands.blue]);
+    assert.deepEqual(image!.targets, [clear.bands.red, clear.bands.green, clear.bands.blue]);
+    assert.deepEqual([...image!.counts.subarray(4, 8)], [1, 0, 0, 1]);
+    assert.deepEqual(
+      image!.cloud,
+      cloudy.mask.map((code) => (code === Mask.cloud ? 1 : 0)),
+    );
+  });
+
+  it('sees the cloud in the difference where no mask says where it is', () => {
+    const clear = field(64, 64);
+    const cloudy = clouded(clear);
+    const codes = cloudy.mask.slice();
+    cloudy.mask.fill(Mask.notAssessed);
+    const [image] = imagesOf(modelNamed('cloud-removal'), [clear, cloudy], [{ cloudy: 1, clear: 0 }]);
+    const wrong = image!.cloud!.filter((seen, at) => (codes[at] === Mask.cloud) !== (seen === 1)).length;
+    // Its thin edge differs less.
+    assert.ok(wrong < 0.15 * codes.length, `${wrong} of ${codes.length}`);
+    assert.ok(image!.cloud!.includes(1));
+  });
+});
+
+describe('pairsOf', () => {
+  const tile = (day: number, cloudCover: number | null, coverage = 100) => ({
+    start: day * DAY,
+    cloudCover,
+    coverage,
+  });
+
+  it('takes each date without cloud with the nearest cloudy one', () => {
+    const tiles = [tile(0, 30), tile(10, 0), tile(14, 20), tile(40, 0), tile(50, 5), tile(51, 60)];
+    assert.deepEqual(pairsOf(tiles), [
+      { cloudy: 2, clear: 1 },
+      { cloudy: 4, clear: 3 },
+    ]);
+  });
+
+  it('leaves out what is too far, too cloudy, not cloudy enough, not whole or not assessed', () => {
+    const clear = tile(100, 0);
+    for (const other of [tile(69, 30), tile(101, 61), tile(101, 4.9), tile(101, 30, 94), tile(101, null)])
+      assert.deepEqual(pairsOf([other, clear]), []);
+    assert.deepEqual(pairsOf([tile(70, 30), tile(100, 0, 94)]), []);
+    assert.deepEqual(pairsOf([tile(70, 30), clear]), [{ cloudy: 0, clear: 1 }]);
+    // The earlier of two that are as near.
+    assert.deepEqual(pairsOf([tile(110, 30), tile(90, 30), clear]), [{ cloudy: 1, clear: 2 }]);
+  });
+});
