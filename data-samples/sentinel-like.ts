@@ -39,6 +39,14 @@ export const SERIES_DATES: readonly SeriesDate[] = [
   { datetime: '2023-09-15T10:06:19Z', cloudShare: 0.2, orbitEdge: true },
 ];
 
+/** Two pairs, each of a date without cloud and a cloudy one some days before it. */
+export const PAIR_DATES: readonly SeriesDate[] = [
+  { datetime: '2023-06-12T10:06:20Z', cloudShare: 0.3 },
+  { datetime: '2023-06-17T10:06:22Z', cloudShare: 0 },
+  { datetime: '2023-07-02T10:06:24Z', cloudShare: 0.35 },
+  { datetime: '2023-07-07T10:06:22Z', cloudShare: 0 },
+];
+
 /** Order of the bands in a file of the series; the band numbers that `--bands` and `--mask-band` take are 1 to 5. */
 export const SERIES_BANDS = ['blue', 'green', 'red', 'nir', 'cloud'] as const;
 

@@ -15,7 +15,7 @@ import { IngestWorkers, ingestProcess } from './ingest/index.js';
 import { ClusterJobs, Jobs, verifyProcess } from './jobs/index.js';
 import { TileFinder } from './query/index.js';
 import { Storage } from './storage/index.js';
-import { trainProcess } from './training/index.js';
+import { predictProcess, trainProcess } from './training/index.js';
 import { version } from './version.js';
 import {
   coalesceProcess,
@@ -91,6 +91,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     coalesceProcess(wrangle),
     tensorProcess(wrangle),
     trainProcess({ storage, cores, memory }),
+    predictProcess({ storage, finder, cores }),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const together =

@@ -36,6 +36,21 @@ export const diverged = defineError(
     `the loss is no number in epoch ${epoch}; look at the values of this place, or try another seed`,
 );
 
+export const predictionFailed = defineError(
+  'TW_TRAIN_PREDICT',
+  422,
+  'A model could not be applied to a tile. The message says why; the other tiles are not touched.',
+  (reason: string) => `the tile cannot be predicted: ${reason}`,
+);
+
+export const noModel = defineError(
+  'TW_TRAIN_NO_MODEL',
+  404,
+  'There is no trained model of that id, nor a kind of model of that name. `tilewright models` lists those that were trained.',
+  (id: string, known: string) =>
+    `there is no model ${id}; give the id of a trained model, or ${known} for the model of each place`,
+);
+
 export const nothingTrained = defineError(
   'TW_TRAIN_NOTHING',
   422,

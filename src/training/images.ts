@@ -60,9 +60,10 @@ function ofDate(spec: ModelSpec, { index }: TargetSpec & { kind: 'mean' | 'map' 
   return { time, width, height, inputs, targets: [target], readable, counts, mask };
 }
 
-function ofPair({ inputs }: ModelSpec, cloudy: DatePixels, clear: DatePixels): Image {
+function ofPair(spec: ModelSpec, cloudy: DatePixels, clear: DatePixels): Image {
+  const { inputs } = spec;
   const { time, width, height, mask } = cloudy;
-  const readable = where(cloudy, inputs, (code) => code !== Mask.nodata);
+  const readable = readableOf(spec, cloudy);
   const known = where(clear, inputs, isClear);
   const counts = readable.map((one, at) => one & known[at]);
   const [from, to] = [cloudy, clear].map(({ bands }) => inputs.map((name) => bands[name]!));
@@ -73,6 +74,11 @@ function ofPair({ inputs }: ModelSpec, cloudy: DatePixels, clear: DatePixels): I
     return code === Mask.cloud ? 1 : 0;
   });
   return { time, width, height, inputs: from, targets: to, readable, counts, cloud, mask };
+}
+
+/** 1 where a trained model may read its inputs: all that hold data where it removes cloud, else what is clear. */
+export function readableOf({ inputs, target }: ModelSpec, date: DatePixels): Uint8Array {
+  return where(date, inputs, target.kind === 'clear' ? (code) => code !== Mask.nodata : isClear);
 }
 
 /** 1 where the mask's code is fit and each band has a value. */

@@ -2,7 +2,7 @@
 import type { GridName } from '../geocode/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
 import { type BandName, bandsOf, type ModelSpec } from './models/spec.js';
-import type { DatePair, PlaceDate } from './worker-messages.js';
+import type { BandFile, DatePair, PlaceDate } from './worker-messages.js';
 
 export interface Place {
   collection: string;
@@ -48,11 +48,14 @@ export function filesOf(
   { tiles }: Place,
 ): { dates: PlaceDate[]; pairs?: DatePair[] } | { skipped: string } {
   const bands = bandsOf(spec);
-  const fit = tiles.filter((tile) => bands.every((name) => bandOf(tile, name) !== null));
+  const fit = tiles.flatMap((tile) => {
+    const files = dateFiles(storage, bands, tile);
+    return files ? [{ tile, files }] : [];
+  });
   if (fit.length === 0) return { skipped: `no date holds ${bands.join(', ')}` };
-  const dates = fit.map((tile) => dateFiles(storage, bands, tile));
+  const dates = fit.map(({ files }) => files);
   if (spec.target.kind !== 'clear') return { dates };
-  const pairs = pairsOf(fit);
+  const pairs = pairsOf(fit.map(({ tile }) => tile));
   if (pairs.length === 0)
     return {
       skipped: `no date without cloud has one with ${CLOUDY.least}-${CLOUDY.most} % of cloud within 30 days, both with a coverage of ${LEAST_COVERAGE} %`,
@@ -81,12 +84,16 @@ export function pairsOf(tiles: Pick<TileRecord, 'start' | 'coverage' | 'cloudCov
     });
 }
 
-function dateFiles(storage: Storage, bands: BandName[], tile: TileRecord): PlaceDate {
-  const files = bands.map((name) => {
-    const { group, index } = bandOf(tile, name)!;
+/** The files of a tile that hold these bands; null where it lacks one. */
+export function dateFiles(storage: Storage, names: readonly BandName[], tile: TileRecord): PlaceDate | null {
+  const files: [BandName, BandFile][] = [];
+  for (const name of names) {
+    const found = bandOf(tile, name);
+    if (!found) return null;
+    const { group, index } = found;
     const { scale, offset } = group.bands[index];
-    return [name, { path: storage.tilePath(tile, group.name), band: index, scale, offset }];
-  });
+    files.push([name, { path: storage.tilePath(tile, group.name), band: index, scale, offset }]);
+  }
   return { time: tile.start, bands: Object.fromEntries(files), mask: storage.tilePath(tile, 'mask') };
 }
 

@@ -1,8 +1,8 @@
 /** Trains many places at once, each in a child process of its own. */
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { TilewrightError } from '../errors.js';
+import { forkWithEngine } from './engine/fork.js';
 import type { EngineName } from './engine/load-engine.js';
 import { workerEnded } from './errors.js';
 import type { EpochLoss } from './train-model.js';
@@ -150,7 +150,7 @@ class TrainingWorker {
     onEpoch: (news: EpochNews) => void,
   ): Promise<PlaceOutcome | { crashed: string }> {
     if (this.ended) return Promise.resolve({ crashed: 'training was stopped' });
-    this.child ??= startChild(this.engine);
+    this.child ??= forkWithEngine(new URL('./worker.js', import.meta.url), this.engine);
     const child = this.child;
     return new Promise((resolve) => {
       const finish = (outcome: PlaceOutcome | { crashed: string }) => {
@@ -175,20 +175,4 @@ class TrainingWorker {
       });
     });
   }
-}
-
-function startChild(engine: EngineName): ChildProcess {
-  return fork(fileURLToPath(new URL('./worker.js', import.meta.url)), [engine], {
-    serialization: 'advanced',
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: {
-      ...process.env,
-      // Spinning OpenMP threads take the cores from the other children; the library reads this once, at its start.
-      OMP_WAIT_POLICY: 'passive',
-      OMP_NUM_THREADS: '1',
-      TF_CPP_MIN_LOG_LEVEL: '2',
-      // Else the first child takes all of a GPU's memory.
-      TF_FORCE_GPU_ALLOW_GROWTH: 'true',
-    },
-  });
 }

@@ -33,3 +33,13 @@ export async function saveModel(tf: Tf, model: LayersModel): Promise<ModelFiles>
     'weights.bin': new Uint8Array(tf.io.CompositeArrayBuffer.join(weightData)),
   };
 }
+
+/** The model of such files. Dispose it when done. */
+export async function loadModel(tf: Tf, topology: Uint8Array, weights: Uint8Array): Promise<LayersModel> {
+  const { modelTopology, weightsManifest } = JSON.parse(Buffer.from(topology).toString());
+  const weightSpecs = weightsManifest.flatMap((group: io.WeightsManifestConfig[number]) => group.weights);
+  // Weights are read in place: they must begin where a float may.
+  return tf.loadLayersModel(
+    tf.io.fromMemory({ modelTopology, weightSpecs, weightData: Uint8Array.from(weights).buffer }),
+  );
+}

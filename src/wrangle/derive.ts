@@ -19,12 +19,21 @@ import { allFailed, wrangleFailed } from './errors.js';
 import type { CutTask, FillTask, MadeTile, NewTile, TileFiles } from './tasks.js';
 import type { WrangleWorkers } from './workers.js';
 
-export interface WrangleContext {
+/** What makes tiles, several at once. */
+export interface TileMaker<T> {
+  readonly threads: number;
+  /** Null where there is nothing to make. */
+  make(task: T, signal: AbortSignal): Promise<MadeTile | null>;
+}
+
+export interface DeriveContext<T> {
   storage: Storage;
   /** Where tiles of other cells are found. */
   finder: TileFinder;
-  workers: WrangleWorkers;
+  workers: TileMaker<T>;
 }
+
+export type WrangleContext = DeriveContext<FillTask | CutTask> & { workers: WrangleWorkers };
 
 export interface WrangleResults {
   /** Tiles made. */
@@ -48,13 +57,15 @@ export type Facts = Pick<
 >;
 
 /** A tile to make. */
-export interface Derivation {
+export interface Derivation<T = FillTask | CutTask> {
   facts: Facts;
   /** Tiles that it may take pixels from, in the order of their numbers. */
   inputs: TileRecord[];
   /** What shapes it beside the inputs. */
   parameters: object;
-  task: (tile: NewTile, inputs: TileFiles[]) => FillTask | CutTask;
+  /** Version of what shapes it and may change, beside the inputs. */
+  since?: string;
+  task: (tile: NewTile, inputs: TileFiles[]) => T;
 }
 
 /**
@@ -102,7 +113,7 @@ function concludeResults(
 }
 
 /** A derivation, or why there is none. */
-export type Planned = Derivation | { skipped: string };
+export type Planned<T = FillTask | CutTask> = Derivation<T> | { skipped: string };
 
 /** Tiles of one durable plan, and the longest time between two commits, ms. */
 const BATCH = 1000;
@@ -114,9 +125,9 @@ const NAMED_REASONS = 3;
  * Makes all tiles that `planned` gives, each once. A tile that is newer than all its inputs is left as it is. One that fails is named and
  * the others go on; it ends at once where the data folder cannot be written.
  */
-export function derive(
-  context: WrangleContext,
-  planned: AsyncIterable<Planned>,
+export function derive<T>(
+  context: DeriveContext<T>,
+  planned: AsyncIterable<Planned<T>>,
   job: JobContext,
   /** What a task that makes no tile means. */
   nothing: string,
@@ -125,7 +136,7 @@ export function derive(
 }
 
 /** One run. Invariant: what is in `ready` is staged in `write`, whole and synced, and not committed. */
-class DeriveRun {
+class DeriveRun<T> {
   private readonly started = performance.now();
   private readonly counts = { total: 0, done: 0, failed: 0, skipped: 0 };
   private readonly results: WrangleResults = {
@@ -141,14 +152,14 @@ class DeriveRun {
   private committing: Promise<void> = Promise.resolve();
 
   constructor(
-    private readonly context: WrangleContext,
+    private readonly context: DeriveContext<T>,
     private readonly job: JobContext,
     private readonly nothing: string,
   ) {}
 
-  async run(planned: AsyncIterable<Planned>): Promise<WrangleResults> {
+  async run(planned: AsyncIterable<Planned<T>>): Promise<WrangleResults> {
     this.job.partial(() => this.results);
-    let batch: { id: string; derivation: Derivation }[] = [];
+    let batch: { id: string; derivation: Derivation<T> }[] = [];
     for await (const one of planned) {
       this.job.signal.throwIfAborted();
       this.counts.total++;
@@ -169,12 +180,14 @@ class DeriveRun {
   }
 
   /** Versions sort by the time that they were made at. */
-  private async isCurrent(id: string, { inputs }: Derivation): Promise<boolean> {
+  private async isCurrent(id: string, { inputs, since = '' }: Derivation<T>): Promise<boolean> {
     const made = await this.context.finder.get(id);
-    return made !== undefined && inputs.every(({ version }) => version < made.version);
+    return (
+      made !== undefined && since < made.version && inputs.every(({ version }) => version < made.version)
+    );
   }
 
-  private async make(batch: { id: string; derivation: Derivation }[]): Promise<void> {
+  private async make(batch: { id: string; derivation: Derivation<T> }[]): Promise<void> {
     if (batch.length === 0) return;
     const { storage, workers } = this.context;
     const write = await storage.beginDerived();
@@ -195,7 +208,7 @@ class DeriveRun {
     }
   }
 
-  private async makeOne(write: DerivedWrite, id: string, derivation: Derivation): Promise<void> {
+  private async makeOne(write: DerivedWrite, id: string, derivation: Derivation<T>): Promise<void> {
     const { storage, workers } = this.context;
     const { facts, inputs } = derivation;
     const files = inputs.map((tile) => filesOf(storage, tile));
@@ -286,7 +299,7 @@ class DeriveRun {
 }
 
 /** The same for the same parameters and inputs, whichever order these come in. */
-function idOf({ facts, inputs, parameters }: Derivation): string {
+function idOf({ facts, inputs, parameters }: Pick<Derivation, 'facts' | 'inputs' | 'parameters'>): string {
   const text = JSON.stringify([parameters, inputs.map(({ id }) => id).sort()]);
   return derivedTileId(facts, createHash('sha256').update(text).digest('hex').slice(0, 10));
 }

@@ -1,7 +1,18 @@
 export { type CoalesceInputs, coalesceProcess } from './coalesce-process.js';
-export type { WrangleResults } from './derive.js';
+export {
+  type Derivation,
+  type DeriveContext,
+  derive,
+  type Planned,
+  REPEATABLE,
+  type TileMaker,
+  type WrangleResults,
+} from './derive.js';
+export { validOf } from './figures.js';
 export { type FillInputs, fillProcess } from './fill-process.js';
+export { pickedTiles } from './picked-cells.js';
 export { type SplitInputs, splitProcess } from './split-process.js';
+export type { MadeTile, NewTile } from './tasks.js';
 export type { TensorFile } from './tensor-file.js';
 export { type TensorInputs, type TensorResults, tensorProcess } from './tensor-process.js';
 export { WrangleWorkers } from './workers.js';

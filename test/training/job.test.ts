@@ -6,26 +6,12 @@ import { writeSentinelLikeSeries } from '../../data-samples/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import type { TrainResults } from '../../src/training/index.js';
 import { ingest } from '../support/node.js';
+import { runProcess } from '../support/process.js';
 import { tempFolder } from '../support/temp.js';
 
-type Outcome = Omit<TrainResults, 'failed'> & { failed?: unknown };
+type Outcome = Omit<TrainResults, 'failed'>;
 
-async function train(node: TilewrightNode, inputs: object): Promise<Outcome> {
-  const headers = { authorization: `Bearer ${node.ownerSecret}` };
-  const url = '/processes/train/execution';
-  const answer = await node.server.inject({ method: 'POST', url, headers, payload: { inputs } });
-  assert.equal(answer.statusCode, 201, answer.body);
-  const { jobID } = answer.json();
-  for (;;) {
-    const job = (await node.server.inject(`/jobs/${jobID}`)).json();
-    if (job.status === 'successful') {
-      assert.equal(job.progress, 100);
-      return (await node.server.inject(`/jobs/${jobID}/results`)).json();
-    }
-    if (job.status === 'failed') return { ...job.results, failed: job.error.code };
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
+const train = (node: TilewrightNode, inputs: object) => runProcess<Outcome>(node, 'train', inputs);
 
 test('a job trains the places that the filter picks, the same for the same seed', async (t) => {
   const folder = await tempFolder(t);

@@ -28,6 +28,6 @@ export function coalesceCommand(): Command {
     );
   return withTarget(withResources(withFilter(command))).action(async (flags: CoalesceFlags) => {
     const { to, window } = flags;
-    await runWrangle('coalesce', { filter: filterOf(flags), to, window }, flags);
+    await runWrangle('coalesce', 'coalesced', { filter: filterOf(flags), to, window }, flags);
   });
 }

@@ -21,6 +21,6 @@ export function fillCommand(): Command {
     .addOption(flag('--to-cloud <percent>', 'and no more of it is cloud; default 0', number));
   return withTarget(withResources(withFilter(command))).action(async (flags: FillFlags) => {
     const { window, toCoverage, toCloud } = flags;
-    await runWrangle('fill', { filter: filterOf(flags), window, toCoverage, toCloud }, flags);
+    await runWrangle('fill', 'filled', { filter: filterOf(flags), window, toCoverage, toCloud }, flags);
   });
 }

@@ -24,6 +24,6 @@ export function splitCommand(): Command {
       ).makeOptionMandatory(),
     );
   return withTarget(withResources(withFilter(command))).action(async (flags: SplitFlags) => {
-    await runWrangle('split', { filter: filterOf(flags), precision: flags.precision }, flags);
+    await runWrangle('split', 'split', { filter: filterOf(flags), precision: flags.precision }, flags);
   });
 }

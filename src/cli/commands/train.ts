@@ -25,6 +25,7 @@ import {
 } from '../output.js';
 import { orResults } from '../run-job.js';
 import { openTarget } from '../target.js';
+import { engineFlag } from './engine-flag.js';
 
 type TrainFlags = TargetOptions & FilterOptions & { epochs?: number; seed?: number; engine?: string };
 
@@ -39,14 +40,7 @@ export function trainCommand(): Command {
     )
     .addOption(flag('--epochs <n>', 'passes over the training patches', positiveInteger))
     .addOption(flag('--seed <n>', 'same seed, same engine: same model', integer))
-    .addOption(
-      flag('--engine <name>', 'use this engine or fail').choices([
-        'tfjs-node-gpu',
-        'tfjs-node',
-        'wasm-onednn',
-        'wasm',
-      ]),
-    );
+    .addOption(engineFlag());
   return withTarget(withResources(withFilter(command))).action(async (model: string, flags: TrainFlags) => {
     const target = await openTarget(flags);
     const line = progressLine('places');

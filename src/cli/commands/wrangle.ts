@@ -1,4 +1,5 @@
 /** What the commands that make tiles of tiles have in common. */
+import type { TileSource } from '../../storage/index.js';
 import type { WrangleResults } from '../../wrangle/index.js';
 import { interruptSignal } from '../interrupt.js';
 import type { TargetOptions } from '../options.js';
@@ -6,16 +7,14 @@ import { count, duration, NO_FIT, note, print, printJson, progressLine } from '.
 import { orResults } from '../run-job.js';
 import { openTarget } from '../target.js';
 
-/** What the tiles are that a process makes. */
-const SOURCES = { fill: 'filled', split: 'split', coalesce: 'coalesced' } as const;
-
 /** Runs a process and prints what it made, or that there was nothing to do. Exit code 3 where some tiles failed. */
 export async function runWrangle(
-  process_: keyof typeof SOURCES,
+  process_: string,
+  /** Of the tiles that it makes. */
+  source: TileSource,
   inputs: object,
   flags: TargetOptions,
 ): Promise<void> {
-  const source = SOURCES[process_];
   const hint = `they lie beside the raw tiles: "search --source ${source}" finds them alone, "--source raw" leaves them out`;
   const target = await openTarget(flags);
   const line = progressLine('tiles');

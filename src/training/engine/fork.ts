@@ -1,0 +1,21 @@
+/** Starts the processes in which an engine runs. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { EngineName } from './load-engine.js';
+
+/** Runs `script` with the engine's name as its argument. It should end when its channel closes. */
+export function forkWithEngine(script: URL, engine: EngineName): ChildProcess {
+  return fork(fileURLToPath(script), [engine], {
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: {
+      ...process.env,
+      // Spinning OpenMP threads take the cores from the other children; the library reads this once, at its start.
+      OMP_WAIT_POLICY: 'passive',
+      OMP_NUM_THREADS: '1',
+      TF_CPP_MIN_LOG_LEVEL: '2',
+      // Else the first child takes all of a GPU's memory.
+      TF_FORCE_GPU_ALLOW_GROWTH: 'true',
+    },
+  });
+}

@@ -1,0 +1,127 @@
+/** Prediction as a job: tiles of what models say of the tiles that a filter picks. */
+import { availableParallelism } from 'node:os';
+import type { JobContext, Process } from '../../jobs/index.js';
+import {
+  type Filter,
+  type FilterParams,
+  filterBody,
+  parseFilter,
+  rawUnlessAsked,
+  type TileFinder,
+} from '../../query/index.js';
+import { type ModelRecord, modelId, type Storage, type TileRecord } from '../../storage/index.js';
+import { derive, type Planned, pickedTiles, REPEATABLE, type WrangleResults } from '../../wrangle/index.js';
+import { ENGINE_NAMES } from '../engine/load-engine.js';
+import { selectEngine } from '../engine/select-engine.js';
+import { noModel } from '../errors.js';
+import { MODEL_NAMES, modelNamed } from '../models/index.js';
+import { dateFiles } from '../places.js';
+import type { PredictTask } from './predict-tile.js';
+import { Predictors } from './predictors.js';
+
+export interface PredictContext {
+  storage: Storage;
+  finder: TileFinder;
+  /** Tiles made side by side at most. */
+  cores?: number;
+}
+
+export interface PredictInputs {
+  /** A model's name: each tile by the model of its place. A model's id: that one. */
+  model: string;
+  filter?: FilterParams;
+  engine?: string;
+}
+
+export function predictProcess(context: PredictContext): Process {
+  return {
+    id: 'predict',
+    title: 'Predict tiles',
+    description:
+      'Makes tiles of what models say: maps of NDVI and NDMI, and places without cloud. A name takes the model of each place, an id one model.',
+    inputs: {
+      type: 'object',
+      required: ['model'],
+      additionalProperties: false,
+      properties: {
+        model: { type: 'string' },
+        filter: { type: 'object', additionalProperties: false, properties: filterBody },
+        engine: { enum: ENGINE_NAMES },
+      },
+    },
+    ...REPEATABLE,
+    run: (inputs, job) => predict(context, inputs as PredictInputs, job),
+  };
+}
+
+async function predict(
+  { storage, finder, cores = availableParallelism() }: PredictContext,
+  inputs: PredictInputs,
+  job: JobContext,
+): Promise<WrangleResults> {
+  const one = MODEL_NAMES.includes(inputs.model) ? undefined : await storage.getModel(inputs.model);
+  if (!one && !MODEL_NAMES.includes(inputs.model)) throw noModel(inputs.model, MODEL_NAMES.join(', '));
+  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
+  job.message('choosing an engine');
+  const engine = await selectEngine({ engine: inputs.engine });
+  job.message(`predicting with ${engine.name}`);
+  const workers = new Predictors(engine.name, cores);
+  try {
+    const planned = planPredictions(storage, one ?? inputs.model, filter, job.isMine);
+    return await derive({ storage, finder, workers }, planned, job, 'no pixel of it can be read');
+  } finally {
+    workers.close();
+  }
+}
+
+/** One model is for its own place; other places are another model's. */
+async function* planPredictions(
+  storage: Storage,
+  by: ModelRecord | string,
+  filter: Filter,
+  isMine: JobContext['isMine'],
+): AsyncGenerator<Planned<PredictTask>> {
+  for await (const tile of pickedTiles(storage, filter, isMine)) {
+    const { collection, grid, geocode } = tile;
+    if (typeof by !== 'string') {
+      const isPlace = by.collection === collection && by.grid === grid && by.geocode === geocode;
+      if (isPlace) yield await planOne(storage, by, tile);
+      continue;
+    }
+    const model = await storage.getModel(modelId(by, collection, grid, geocode));
+    yield model ? await planOne(storage, model, tile) : { skipped: `their places have no model ${by}` };
+  }
+}
+
+async function planOne(
+  storage: Storage,
+  model: ModelRecord,
+  tile: TileRecord,
+): Promise<Planned<PredictTask>> {
+  const spec = modelNamed(model.model);
+  const date = dateFiles(storage, spec.inputs, tile);
+  if (!date) return { skipped: `they lack ${spec.inputs.join(', ')}` };
+  for (const file of ['model.json', 'weights.bin']) await storage.bringModelFile(model, file);
+  const { collection, scene, grid, geocode, start, end, platform } = tile;
+  const source = spec.target.kind === 'clear' ? 'cloud-free' : 'predicted';
+  return {
+    facts: { collection, scene, grid, geocode, source, start, end, platform },
+    inputs: [tile],
+    parameters: { model: model.id },
+    since: model.version,
+    task: (made) => ({
+      tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
+      model: {
+        name: model.model,
+        topology: storage.modelPath(model, 'model.json'),
+        weights: storage.modelPath(model, 'weights.bin'),
+      },
+      date,
+      groups: Object.fromEntries(
+        tile.groups
+          .filter(({ role }) => role === 'data')
+          .map(({ width, height, name }) => [`${width}x${height}`, name]),
+      ),
+    }),
+  };
+}

@@ -1,0 +1,73 @@
+/** Makes one tile of what a model says of another. */
+
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
+import { type DataType, Mask } from '../../raster/index.js';
+import { type MadeTile, type NewTile, validOf } from '../../wrangle/index.js';
+import type { Tf } from '../engine/tf.js';
+import { predictionFailed } from '../errors.js';
+import { readableOf } from '../images.js';
+import type { ModelSpec } from '../models/spec.js';
+import { readPlace } from '../read-place.js';
+import type { PlaceDate } from '../worker-messages.js';
+import { predictImage } from './predict-image.js';
+
+export interface PredictTask {
+  tile: NewTile;
+  /** Name of the model's description, and its files. */
+  model: { name: string; topology: string; weights: string };
+  date: PlaceDate;
+  /** Names of the tile's groups by their size, `<width>x<height>`. */
+  groups: Record<string, string>;
+}
+
+/** Stored as value / SCALE; ten thousandths are far below any error of a model. */
+const STORED = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, most: 32767 };
+
+/** Null where nothing of the tile can be read. Throws TW_TRAIN_PREDICT. */
+export async function predictTile(
+  tf: Tf,
+  model: LayersModel,
+  spec: ModelSpec,
+  { tile, date, groups }: PredictTask,
+): Promise<MadeTile | null> {
+  const read = await readPlace([date]);
+  if ('skipped' in read) throw predictionFailed(read.skipped);
+  const [pixels] = read.dates;
+  const { width, height } = pixels;
+  const readable = readableOf(spec, pixels);
+  if (!readable.includes(1)) return null;
+  const inputs = spec.inputs.map((name) => pixels.bands[name]!);
+  const planes = predictImage(tf, model, spec, { width, height, inputs, readable });
+  const bands = planes.map((plane) =>
+    Int16Array.from(plane, (value, at) =>
+      readable[at]
+        ? Math.max(-STORED.most, Math.min(STORED.most, Math.round(value / STORED.scale)))
+        : STORED.nodata,
+    ),
+  );
+  const cell: CellGroup = {
+    ...tile,
+    width,
+    height,
+    name: groups[`${width}x${height}`],
+    role: 'data',
+    resampling: 'bilinear',
+    dataType: STORED.dataType,
+    nodata: STORED.nodata,
+    colours: undefined,
+    bands: bandsOf(spec).map((band) => ({ ...band, scale: STORED.scale, offset: 0 })),
+  };
+  // What could not be read stays what it was: nodata, cloud, shadow, snow.
+  const codes = pixels.mask.map((code, at) =>
+    readable[at] ? Mask.clear : code === Mask.clear ? Mask.nodata : code,
+  );
+  const figures = validOf(bands, STORED.nodata, readable);
+  const { file } = encodeCell(cell, { bands, ...figures, valid: readable, mask: null });
+  const { file: mask, cloudCover, footprint } = encodeMask(cell, codes);
+  return { files: [file, mask], coverage: figures.coverage, cloudCover, footprint, used: [0] };
+}
+
+function bandsOf({ name, target, inputs }: ModelSpec): { name: string; commonName?: string }[] {
+  return target.kind === 'clear' ? inputs.map((band) => ({ name: band, commonName: band })) : [{ name }];
+}

@@ -1,0 +1,141 @@
+/** Prediction as a job of a node: models of places, applied to their tiles, become tiles. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { PAIR_DATES, writeSentinelLikeSeries } from '../../data-samples/index.js';
+import type { TilewrightNode } from '../../src/node.js';
+import { readRaster } from '../../src/raster/index.js';
+import type { TileRecord } from '../../src/storage/index.js';
+import type { TrainResults } from '../../src/training/index.js';
+import type { WrangleResults } from '../../src/wrangle/index.js';
+import { hasGdal } from '../support/gdal.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { runProcess } from '../support/process.js';
+import { tempFolder } from '../support/temp.js';
+
+const SIZE = { width: 800, height: 700 };
+
+async function nodeWithSeries(
+  t: Parameters<typeof testNode>[0] & Parameters<typeof tempFolder>[0],
+  dates?: typeof PAIR_DATES,
+) {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const files = await writeSentinelLikeSeries(join(folder, 'scenes'), {
+    size: SIZE,
+    ...(dates && { dates }),
+  });
+  for (const { path } of files) {
+    const { failed } = await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
+    assert.deepEqual(failed, []);
+  }
+  return node;
+}
+
+const train = (node: TilewrightNode, inputs: object) => runProcess<TrainResults>(node, 'train', inputs);
+const predict = (node: TilewrightNode, inputs: object) => runProcess<WrangleResults>(node, 'predict', inputs);
+
+/** Stored numbers of a band as physical values, NaN for no data. */
+async function valuesOf(node: TilewrightNode, tile: TileRecord, name: string): Promise<Float64Array> {
+  const group = tile.groups.find(({ bands }) => bands.some((band) => band.name === name))!;
+  const index = group.bands.findIndex((band) => band.name === name);
+  const { bands } = await readRaster(node.storage.tilePath(tile, group.name), [index]);
+  const { scale, offset } = group.bands[index]!;
+  return Float64Array.from(bands[0]!, (value) => (value === group.nodata ? NaN : value * scale + offset));
+}
+
+describe('predict', { timeout: 180_000 }, () => {
+  it('maps NDVI by the model of each place, where the land is clear, and anew when a model is newer', async (t) => {
+    const node = await nodeWithSeries(t);
+    const filter = { collections: ['s'], maxCloud: 30, minCoverage: 60 };
+    const trained = await train(node, { model: 'ndvi', filter, epochs: 15 });
+    assert.ok(trained.models.length > 0);
+    const places = new Set(trained.models.map(({ geocode }) => geocode));
+    const raw = (await tilesOf(node)).filter(({ geocode }) => places.has(geocode));
+
+    const made = await predict(node, { model: 'ndvi', filter: { collections: ['s'] } });
+    assert.equal(made.tiles, raw.length);
+    const others = (await tilesOf(node)).filter(({ source }) => source === 'raw').length - raw.length;
+    assert.deepEqual(made.skipped, others > 0 ? { 'their places have no model ndvi': others } : {});
+    const tiles = (await tilesOf(node)).filter(({ source }) => source === 'predicted');
+    assert.equal(tiles.length, raw.length);
+
+    for (const tile of tiles) {
+      const base = raw.find(({ id }) => id === tile.derivedFrom[0])!;
+      const [ndvi, red, nir] = await Promise.all([
+        valuesOf(node, tile, 'ndvi'),
+        valuesOf(node, base, 'red'),
+        valuesOf(node, base, 'nir'),
+      ]);
+      const mask = (await readRaster(node.storage.tilePath(base, 'mask'))).bands[0]!;
+      let error = 0;
+      let spread = 0;
+      let count = 0;
+      const mean = 0.5;
+      ndvi.forEach((value, at) => {
+        assert.equal(Number.isNaN(value), mask[at] !== 1, `pixel ${at} of ${tile.id}`);
+        if (mask[at] !== 1) return;
+        const truth = (nir[at]! - red[at]!) / (nir[at]! + red[at]!);
+        error += (value - truth) ** 2;
+        spread += (mean - truth) ** 2;
+        count++;
+      });
+      if (base.cloudCover! <= 30 && count > 1000)
+        assert.ok(error < spread, `${tile.id}: ${error} of ${spread}`);
+      assert.ok(Math.abs(tile.coverage - (100 * count) / ndvi.length) < 0.01);
+    }
+    const [tile] = tiles;
+    const item = (await node.server.inject(`/collections/s/items/${tile!.id}`)).json();
+    assert.equal(item.properties.source, 'predicted');
+    assert.ok(item.links.some((link: { rel: string }) => link.rel === 'derived_from'));
+
+    const again = await predict(node, { model: 'ndvi', filter: { collections: ['s'] } });
+    assert.deepEqual([again.tiles, again.unchanged], [0, raw.length]);
+    const { id, geocode } = trained.models[0]!;
+    await train(node, { model: 'ndvi', filter: { ...filter, geocode }, epochs: 1 });
+    const newer = await predict(node, { model: id });
+    assert.equal(newer.tiles, raw.filter((one) => one.geocode === geocode).length);
+    assert.equal((await tilesOf(node)).filter(({ source }) => source === 'predicted').length, raw.length);
+  });
+
+  it('removes cloud from the dates of a place, and opens elsewhere', {
+    skip: !hasGdal && 'GDAL is missing',
+  }, async (t) => {
+    const node = await nodeWithSeries(t, PAIR_DATES);
+    const raw = await tilesOf(node);
+    const [geocode] = raw.filter(({ coverage }) => coverage === 100).map((tile) => tile.geocode);
+    const trained = await train(node, {
+      model: 'cloud-removal',
+      filter: { collections: ['s'], geocode },
+      epochs: 1,
+    });
+    assert.equal(trained.models.length, 1, JSON.stringify(trained));
+    const [{ metrics, baseline }] = trained.models as [TrainResults['models'][number]];
+    assert.ok(metrics.validation.mse < baseline.unchanged!.mse, 'no better than the cloudy date');
+    const made = await predict(node, {
+      model: 'cloud-removal',
+      filter: { collections: ['s'], geocode, minCloud: 5 },
+    });
+    const cloudy = raw.filter((tile) => tile.geocode === geocode && tile.cloudCover! >= 5);
+    assert.equal(made.tiles, cloudy.length);
+    for (const tile of (await tilesOf(node)).filter(({ source }) => source === 'cloud-free')) {
+      assert.equal(tile.cloudCover, 0);
+      const path = node.storage.tilePath(tile, tile.groups[0]!.name);
+      const info = JSON.parse(execFileSync('gdalinfo', ['-json', path], { encoding: 'utf8' }));
+      assert.deepEqual(
+        info.bands.map(({ description, type }: { description: string; type: string }) => [description, type]),
+        ['red', 'green', 'blue'].map((band) => [band, 'Int16']),
+      );
+      assert.match(info.metadata[''].MODEL, /^cloud-removal_s_g/);
+    }
+  });
+
+  it('says what it cannot do', async (t) => {
+    const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
+    assert.equal((await predict(node, { model: 'absent' })).failed, 'TW_TRAIN_NO_MODEL');
+    const none = await predict(node, { model: 'ndmi' });
+    const tiles = (await tilesOf(node)).length;
+    assert.deepEqual([none.tiles, none.skipped], [0, { 'their places have no model ndmi': tiles }]);
+  });
+});
