@@ -6,7 +6,9 @@ import {
   type Claim,
   type CollectionRecord,
   type ModelRecord,
+  newVersion,
   type ObjectStore,
+  recordOf,
   type SceneRecord,
   Storage,
   sceneKey,
@@ -14,6 +16,7 @@ import {
   storeCorrupt,
   type TileRecord,
   tileId,
+  versionsOf,
 } from '../storage/index.js';
 import { endClaimsOf } from './claims.js';
 import { ClusterClaims } from './cluster-claims.js';
@@ -292,12 +295,14 @@ class MoveIn {
       else kept.push(`model ${own.id}`);
       return;
     }
-    await this.files.requireModel(own);
+    const versions = versionsOf(own);
+    for (const version of versions) await this.files.requireModel(version);
     if (!dryRun)
       await this.under(this.claims.shared(), async (claim) => {
-        const { version } = claim;
-        const record = { ...own, version };
-        await this.files.sendModel(own, version);
+        // New names, the oldest first: a sweep may be about to remove what a try that was cut off has sent.
+        const names = versions.map(newVersion).reverse();
+        for (const [i, version] of versions.entries()) await this.files.sendModel(version, names[i]!);
+        const record = recordOf(versions.map((version, i) => ({ ...version, version: names[i]! })));
         await claim.commit(async () =>
           (await this.view.getModel(own.id)) ? {} : { edits: [{ table: 'models', key: own.id, record }] },
         );

@@ -1,6 +1,12 @@
 /** Whether records of a folder and of a cluster are of the same thing. */
 import { fitPixelSizes } from '../geocode/index.js';
-import type { CollectionRecord, ModelRecord, SceneRecord, TileRecord } from '../storage/index.js';
+import {
+  type CollectionRecord,
+  type ModelRecord,
+  type SceneRecord,
+  type TileRecord,
+  versionsOf,
+} from '../storage/index.js';
 
 /** Why tiles of two collections of one name could not lie on each other; undefined where they can. */
 export function cellDifference(own: CollectionRecord, other: CollectionRecord): string | undefined {
@@ -27,5 +33,6 @@ export function isSameTile(a: TileRecord, b: TileRecord): boolean {
 }
 
 export function isSameModel(a: ModelRecord, b: ModelRecord): boolean {
-  return JSON.stringify(a.files) === JSON.stringify(b.files);
+  const told = (model: ModelRecord) => JSON.stringify(versionsOf(model).map(({ files }) => files));
+  return told(a) === told(b);
 }

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   inLanes,
-  type ModelRecord,
+  type ModelVersionRecord,
   modelFile,
   type ObjectStore,
   type TileRecord,
@@ -33,8 +33,8 @@ export class SentFiles {
     );
   }
 
-  /** The same for a model. */
-  async requireModel(model: ModelRecord): Promise<void> {
+  /** The same for a version of a model. */
+  async requireModel(model: ModelVersionRecord): Promise<void> {
     for (const { name, bytes } of model.files)
       await requireSize(join(this.dir, modelFile(model, name)), bytes);
   }
@@ -48,8 +48,8 @@ export class SentFiles {
     });
   }
 
-  /** The same for a model. */
-  async sendModel(model: ModelRecord, version: string): Promise<void> {
+  /** The same for a version of a model. */
+  async sendModel(model: ModelVersionRecord, version: string): Promise<void> {
     for (const { name, bytes, crc32 } of model.files)
       await this.send(modelFile(model, name), modelFile({ ...model, version }, name), bytes, crc32);
   }

@@ -13,8 +13,10 @@ import {
   modelFolder,
   type ObjectInfo,
   type ObjectStore,
+  type RecordEdit,
   supersededFolders,
   tileFolder,
+  versionsOf,
 } from '../storage/index.js';
 import {
   MANIFESTS,
@@ -188,7 +190,7 @@ class Sweep {
       for (const folder of supersededFolders(commit)) this.folders.add(folder);
       for (const tile of commit.added ?? []) this.folders.add(tileFolder(tile));
       for (const edit of commit.edits ?? [])
-        if (edit.table === 'models' && edit.record) this.folders.add(modelFolder(edit.record));
+        for (const folder of modelFolders(edit)) this.folders.add(folder);
       this.last = seq;
     }
   }
@@ -276,8 +278,7 @@ class Sweep {
       const name = this.manifest[part];
       if (!name) continue;
       const { edits = [] } = await readSegment(objects, name, () => false);
-      for (const edit of edits)
-        if (edit.table === 'models' && edit.record) found.add(modelFolder(edit.record));
+      for (const edit of edits) for (const folder of modelFolders(edit)) found.add(folder);
     }
     return found;
   }
@@ -294,6 +295,11 @@ class Sweep {
     this.report.removed += objects.length;
     for (const { bytes } of objects) this.report.bytes += bytes;
   }
+}
+
+/** Of the versions that a model has after an edit. */
+function modelFolders({ table, record }: RecordEdit): string[] {
+  return table === 'models' && record ? versionsOf(record).map(modelFolder) : [];
 }
 
 const VERSION_FILE = /^(tiles\/(geohash|quadtile)|models\/[^/]+)(\/[^/]+){3}\/[0-9a-z]+\/[^/]+$/;

@@ -14,7 +14,7 @@ export interface Commit {
   removed?: TileVersion[];
   added?: TileRecord[];
   edits?: RecordEdit[];
-  /** The versions that models of `edits` had before. */
+  /** The versions that models of `edits` have no more. */
   formerModels?: ModelVersion[];
 }
 

@@ -123,6 +123,21 @@ export const noTile = defineError(
   (id: string) => `there is no tile ${JSON.stringify(id)}; "tilewright search" lists those that exist`,
 );
 
+export const noModel = defineError(
+  'TW_STORAGE_NO_MODEL',
+  404,
+  'There is no model of this id. `tilewright models` lists those that exist.',
+  (id: string) => `there is no model ${JSON.stringify(id)}; "tilewright models" lists those that exist`,
+);
+
+export const noModelVersion = defineError(
+  'TW_STORAGE_NO_MODEL_VERSION',
+  404,
+  'The model has no version of this name: it never had, or it was removed. `tilewright models ID` lists those that it has.',
+  (id: string, version: string) =>
+    `model ${id} has no version ${JSON.stringify(version)}; "tilewright models ${id}" lists those that it has`,
+);
+
 export const collectionFixed = defineError(
   'TW_STORAGE_COLLECTION_FIXED',
   409,

@@ -10,6 +10,8 @@ export {
   asStorageError,
   collectionBusy,
   collectionFixed,
+  noModel,
+  noModelVersion,
   sceneBusy,
   storageCorrupt,
   storageLocked,
@@ -21,6 +23,7 @@ export { inLanes } from './in-lanes.js';
 export type { IndexPage, IndexQuery, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from './layout.js';
+export { bestVersion, recordOf, versionsOf } from './model-versions.js';
 export type { NewModel } from './model-write.js';
 export { derivedTileId, modelId, newVersion, tileId } from './names.js';
 export type {

@@ -5,10 +5,10 @@
  * Each name is checked before it becomes part of a path: TW_STORAGE_BAD_NAME.
  */
 import { checkedName } from './names.js';
-import type { ModelRecord, TileRecord } from './records.js';
+import type { ModelVersionRecord, TileRecord } from './records.js';
 
 export type TileVersion = Pick<TileRecord, 'id' | 'grid' | 'geocode' | 'version'>;
-export type ModelVersion = Pick<ModelRecord, 'model' | 'collection' | 'grid' | 'geocode' | 'version'>;
+export type ModelVersion = Pick<ModelVersionRecord, 'model' | 'collection' | 'grid' | 'geocode' | 'version'>;
 
 /** Folder of one version of a tile. */
 export function tileFolder({ id, grid, geocode, version }: TileVersion): string {

@@ -1,17 +1,18 @@
-/** Writing the files and the record of a trained model. */
+/** Writing the files and the record of a trained model, and deleting it. */
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Claims } from './claims.js';
-import type { RecordEdit } from './commit.js';
+import type { Commit } from './commit.js';
 import { writeSynced } from './durable.js';
-import { onDisk } from './errors.js';
+import { noModel, noModelVersion, onDisk } from './errors.js';
 import { modelFolder } from './layout.js';
+import { keptVersions, recordOf, versionsOf } from './model-versions.js';
 import { checkedName, modelId } from './names.js';
-import type { ModelRecord } from './records.js';
+import type { ModelRecord, ModelVersionRecord } from './records.js';
 import { publishVersions, removeVersions, stageVersion } from './version-folder.js';
 
-/** A model without what follows from its files. */
-export type NewModel = Omit<ModelRecord, 'id' | 'files' | 'createdAt'>;
+/** A version of a model without what follows from its files. */
+export type NewModel = Omit<ModelVersionRecord, 'id' | 'files' | 'createdAt'>;
 
 /** See `Storage.putModel`. The folder is named by `pending` from before it exists until the record is there. */
 export async function writeModel(
@@ -22,7 +23,7 @@ export async function writeModel(
 ): Promise<ModelRecord> {
   const { catalogue } = claims;
   const folder = modelFolder(model);
-  const record: ModelRecord = {
+  const latest: ModelVersionRecord = {
     ...model,
     id: modelId(model.model, model.collection, model.grid, model.geocode),
     createdAt: Date.now(),
@@ -34,6 +35,7 @@ export async function writeModel(
   };
   const notPending = catalogue.pending.delete(folder);
   await catalogue.write([catalogue.pending.set(folder, { since: Date.now() })]);
+  let record: ModelRecord | undefined;
   try {
     const staging = await stageVersion(dir, folder);
     await onDisk(dir, async () => {
@@ -44,9 +46,11 @@ export async function writeModel(
     try {
       await claim.store([folder]);
       await claim.commit(async () => {
-        const former = await catalogue.models.get(record.id);
-        const edits: RecordEdit[] = [{ table: 'models', key: record.id, record }];
-        return { edits, formerModels: former ? [former] : [] };
+        const known = await catalogue.models.get(latest.id);
+        const versions = [latest, ...(known ? versionsOf(known) : [])];
+        const kept = keptVersions(versions);
+        record = recordOf(kept);
+        return change(latest.id, versions, kept);
       }, [notPending]);
     } finally {
       await claim.release();
@@ -59,5 +63,41 @@ export async function writeModel(
     }
     throw error;
   }
-  return record;
+  return record!;
+}
+
+/** See `Storage.deleteModel`. */
+export async function deleteModel(claims: Claims, id: string, version?: string): Promise<number> {
+  const claim = await claims.shared();
+  let deleted = 0;
+  try {
+    await claim.commit(async () => {
+      const model = await claims.catalogue.models.get(id);
+      if (!model) throw noModel(id);
+      const versions = versionsOf(model);
+      const kept = version === undefined ? [] : versions.filter((one) => one.version !== version);
+      deleted = versions.length - kept.length;
+      if (deleted === 0) throw noModelVersion(id, version!);
+      return change(id, versions, kept);
+    });
+  } finally {
+    await claim.release();
+  }
+  return deleted;
+}
+
+/** Of a model's versions those that are kept; without any the model goes. */
+function change(id: string, versions: ModelVersionRecord[], kept: ModelVersionRecord[]): Commit {
+  return {
+    edits: [{ table: 'models', key: id, record: kept.length > 0 ? recordOf(kept) : null }],
+    formerModels: versions
+      .filter((version) => !kept.includes(version))
+      .map(({ model, collection, grid, geocode, version }) => ({
+        model,
+        collection,
+        grid,
+        geocode,
+        version,
+      })),
+  };
 }

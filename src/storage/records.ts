@@ -149,18 +149,38 @@ export interface RequestRecord {
   since: number;
 }
 
-/** A trained model; its weights and card are files under `models/`. */
-export interface ModelRecord {
-  /** `<model>_<collection>_<g or q><geocode>` */
-  id: string;
-  model: string;
-  collection: string;
-  grid: GridName;
-  geocode: string;
+/** How good a version of a model is. Errors on other data do not compare. */
+export interface ModelScore {
+  /** The less, the better. */
+  error: number;
+  /** The same for the same validation data. */
+  data: string;
+}
+
+/** What one training has made; its weights and card are files under `models/`. */
+export interface TrainedVersion {
   version: string;
   createdAt: number;
   /** Weights and card as they lie in the version's folder. */
   files: { name: string; bytes: number; crc32: number }[];
   /** The card as written beside the weights. */
   card: unknown;
+  /** Older versions of the program wrote none. */
+  score?: ModelScore;
+}
+
+/** One version of a model. */
+export interface ModelVersionRecord extends TrainedVersion {
+  /** `<model>_<collection>_<g or q><geocode>` */
+  id: string;
+  model: string;
+  collection: string;
+  grid: GridName;
+  geocode: string;
+}
+
+/** A model: its latest version, and those before it that are kept. */
+export interface ModelRecord extends ModelVersionRecord {
+  /** The latest of them first. Absent where the record is of an older version of the program, which kept none. */
+  former?: TrainedVersion[];
 }

@@ -12,13 +12,14 @@ import { DiskReserve } from './disk-reserve.js';
 import { DurableIndex, type IndexLoad } from './durable-index.js';
 import type { CacheFigures } from './file-cache.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from './layout.js';
-import { type NewModel, writeModel } from './model-write.js';
+import { deleteModel, type NewModel, writeModel } from './model-write.js';
 import { checkedName, tileId } from './names.js';
 import type { ObjectStore } from './object-store/object-store.js';
 import type {
   CollectionRecord,
   GroupRecord,
   ModelRecord,
+  ModelVersionRecord,
   ReplicaRecord,
   SceneRecord,
   TileRecord,
@@ -310,11 +311,19 @@ export class Storage {
   }
 
   /**
-   * Stores a model's files and its record, in place of its former version. `model.version` is a new one (`newVersion`).
-   * Durable and whole when it resolves; absent or the former one if it never does.
+   * Stores the files of a version of a model, which becomes its latest; the five newest and the best of its versions stay. `model.version`
+   * is a new one (`newVersion`). Durable and whole when it resolves; absent if it never does.
    */
   putModel(model: NewModel, files: Record<string, Uint8Array>): Promise<ModelRecord> {
     return writeModel(this.dir, this.claims, model, files);
+  }
+
+  /**
+   * All versions of a model, or the one that is named: of what is left, the newest is the latest then. The number of versions that
+   * went. Throws TW_STORAGE_NO_MODEL, TW_STORAGE_NO_MODEL_VERSION.
+   */
+  deleteModel(id: string, version?: string): Promise<number> {
+    return deleteModel(this.claims, id, version);
   }
 
   // As part of a cluster
@@ -347,7 +356,7 @@ export class Storage {
   }
 
   /** Sees to it that a file of a model is where `modelPath` says. Throws the same. */
-  async bringModelFile(model: ModelRecord, name: string): Promise<void> {
+  async bringModelFile(model: ModelVersionRecord, name: string): Promise<void> {
     const file = model.files.find((one) => one.name === name);
     if (file) await this.shared?.fetched.bringModel(model, file);
   }

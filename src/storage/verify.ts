@@ -7,6 +7,7 @@ import { type GridName, grids } from '../geocode/index.js';
 import { sceneKey, type Table } from './catalogue.js';
 import { onDisk, storageCorrupt } from './errors.js';
 import { modelFile, modelFolder, tileFile, tileFolder } from './layout.js';
+import { versionsOf } from './model-versions.js';
 import { modelId, tileId } from './names.js';
 import type { Problem } from './problem.js';
 import type { SceneRecord, TileRecord } from './records.js';
@@ -112,10 +113,15 @@ class Verification {
     await this.indexHasNoOther();
     await this.each(scenes, (scene) => this.sceneHasItsTiles(scene));
     await this.each(models, async (model) => {
-      const isCurrent = async () => (await this.sound(models, model.id))?.version === model.version;
       const record = `models ${model.id}`;
-      for (const { name, bytes, crc32 } of model.files)
-        await this.file({ path: modelFile(model, name), bytes, crc32, record, isCurrent });
+      for (const version of versionsOf(model)) {
+        const isCurrent = async () => {
+          const now = await this.sound(models, model.id);
+          return now !== undefined && versionsOf(now).some((one) => one.version === version.version);
+        };
+        for (const { name, bytes, crc32 } of version.files)
+          await this.file({ path: modelFile(version, name), bytes, crc32, record, isCurrent });
+      }
     });
     if (this.stored) {
       await this.stored.end();
@@ -289,8 +295,8 @@ class Verification {
     if (!grid) return undefined;
     const id = modelId(model, collection, grid.name, geocode);
     const record = await this.sound(this.storage.catalogue.models, id);
-    if (!record || modelFolder(record) !== path) return undefined;
-    return new Set(record.files.map((file) => modelFile(record, file.name)));
+    const version = record && versionsOf(record).find((one) => modelFolder(one) === path);
+    return version && new Set(version.files.map((file) => modelFile(version, file.name)));
   }
 
   private soundTile(id: string): Promise<TileRecord | undefined> {

@@ -1,5 +1,6 @@
 /** The model card: where a model comes from, how it was trained, and how good it is. */
 import type { GridName } from '../geocode/index.js';
+import type { ModelScore } from '../storage/index.js';
 import type { Baselines } from './baselines.js';
 import type { SelectedEngine } from './engine/select-engine.js';
 import type { Metrics, Spread } from './metrics.js';
@@ -88,6 +89,11 @@ export function modelCard({ tiles, createdAt, ...context }: CardContext, trained
     bytesRead,
     createdAt: new Date(createdAt).toISOString(),
   };
+}
+
+/** By the validation patches. They are the same where their true values are as many and spread alike to the last bit. */
+export function scoreOf({ metrics, spread: { count, mean, squares } }: ModelCard): ModelScore {
+  return { error: metrics.validation.mse, data: `${count} ${mean} ${squares}` };
 }
 
 /** To the fifth digit: far below any error of a model, and short in a file. */

@@ -12,9 +12,9 @@ import {
   searchTiles,
   toCql2Json,
 } from '../query/index.js';
-import { type HeldTile, holdTiles, modelId, newVersion, type Storage } from '../storage/index.js';
+import { type HeldTile, holdTiles, modelId, newVersion, type Storage, versionsOf } from '../storage/index.js';
 import { version as softwareVersion } from '../version.js';
-import { type ModelCard, modelCard } from './card.js';
+import { type ModelCard, modelCard, scoreOf } from './card.js';
 import { ENGINE_NAMES } from './engine/load-engine.js';
 import { type SelectedEngine, selectEngine } from './engine/select-engine.js';
 import { nothingTrained } from './errors.js';
@@ -162,9 +162,10 @@ async function train(
   };
   for (const place of places) {
     const known = await storage.getModel(modelId(model, place.collection, place.grid, place.geocode));
-    const card = known?.card as ModelCard | undefined;
-    if (known && card?.job === job.id) {
-      keep(trainedModel(known, card), card.spread);
+    const done = known && versionsOf(known).find(({ card }) => (card as ModelCard).job === job.id);
+    if (done) {
+      const card = done.card as ModelCard;
+      keep(trainedModel(done, card), card.spread);
       continue;
     }
     const files = filesOf(storage, spec, place);
@@ -254,7 +255,7 @@ async function store(
     trained,
   );
   const record = await storage.putModel(
-    { ...place, card },
+    { ...place, card, score: scoreOf(card) },
     { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );
   return trainedModel(record, card);

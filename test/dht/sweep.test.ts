@@ -1,12 +1,13 @@
 /** A sweep at any moment removes nothing that is or becomes visible, and in the end nothing is left that nothing needs. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readManifest, writeCheckpoint } from '../../src/dht/checkpoint.js';
 import { CommitLog } from '../../src/dht/commit-log.js';
 import { SLOTS } from '../../src/dht/slots.js';
 import { sweepStore } from '../../src/dht/sweep.js';
-import { type ObjectStore, openObjectStore } from '../../src/storage/index.js';
+import { newVersion, type ObjectStore, openObjectStore, versionsOf } from '../../src/storage/index.js';
 import {
   bytesOf,
   COLLECTION,
@@ -55,11 +56,12 @@ async function assertWhole(
       files.add(path);
     }
   for await (const model of storage.models())
-    for (const { name, crc32 } of model.files) {
-      const path = `models/${model.model}/${model.collection}/${model.grid}/${model.geocode}/${model.version}/${name}`;
-      await objects.get(path, { crc32 });
-      files.add(path);
-    }
+    for (const version of versionsOf(model))
+      for (const { name, crc32 } of version.files) {
+        const path = `models/${model.model}/${model.collection}/${model.grid}/${model.geocode}/${version.version}/${name}`;
+        await objects.get(path, { crc32 });
+        files.add(path);
+      }
   return files;
 }
 
@@ -141,7 +143,7 @@ const contextOf = (
 
 async function putModel({ storage }: RunningMember, n: number): Promise<void> {
   const { id: collection, grid } = COLLECTION;
-  const place = { model: `m${n % 2}`, collection, grid, geocode: cellsOf(n)[0]!, version: `v00000${n}` };
+  const place = { model: `m${n % 2}`, collection, grid, geocode: cellsOf(n)[0]!, version: newVersion() };
   await storage.putModel({ ...place, card: {} } as never, { 'weights.bin': bytesOf(n, 'w', 'w') });
 }
 
@@ -188,6 +190,35 @@ test('several nodes write and sweep at the same time', async (t) => {
   assert.ok(!before.some((name) => name.includes('_scene-9_')));
   assert.ok(before.length > (await nodes[0]!.storage.stats()).tiles * 2);
   for (const node of nodes) assert.deepEqual(node.failures, []);
+});
+
+test('versions of a model are on all nodes, whoever made or deleted them, and in the store as long as they are kept', async (t) => {
+  const where = await sharedPlace(t);
+  const [a, b] = await Promise.all(['a', 'b'].map((id) => startMember(where, id)));
+  await writeScene(a!.storage, 'scene-0', 1);
+  for (let i = 0; i < 7; i++) await putModel(i % 2 ? a! : b!, 1);
+  const versions = async (node: RunningMember) => {
+    await node.cluster.replica.catchUp();
+    const { value } = await node.storage.models().next();
+    return value ? versionsOf(value) : [];
+  };
+  const made = await versions(a!);
+  assert.equal(made.length, 5);
+  assert.deepEqual(await versions(b!), made);
+  assert.equal((await names(where.objects, 'models/')).length, 7);
+  await assertTidy(where, a!);
+  const [latest, second] = made;
+  for (const { storage } of [a!, b!]) {
+    await storage.bringModelFile(second!, 'weights.bin');
+    assert.deepEqual(await readFile(storage.modelPath(second!, 'weights.bin')), bytesOf(1, 'w', 'w'));
+  }
+  assert.equal(await b!.storage.deleteModel(latest!.id, latest!.version), 1);
+  assert.deepEqual(await versions(a!), made.slice(1));
+  await a!.storage.deleteModel(latest!.id);
+  assert.deepEqual(await versions(b!), []);
+  await assert.rejects(b!.storage.deleteModel(latest!.id), { code: 'TW_STORAGE_NO_MODEL' });
+  await assertTidy(where, b!);
+  assert.deepEqual(await names(where.objects, 'models/'), []);
 });
 
 test('a sweep is refused where the log is behind the store, or the store is of another cluster', async (t) => {

@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { access, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type NewModel, newVersion, Storage, verify } from '../../src/storage/index.js';
+import {
+  bestVersion,
+  type ModelRecord,
+  type NewModel,
+  newVersion,
+  Storage,
+  verify,
+  versionsOf,
+} from '../../src/storage/index.js';
 import { faultsOf } from '../support/faults.js';
 import {
   bytesOf,
@@ -243,25 +251,94 @@ function modelOf(model: string): NewModel {
   };
 }
 
-test('a model is stored with its files, replaced as a whole, and verified', async (t) => {
+test('a model is stored with its files, version by version, and verified', async (t) => {
   const storage = await openStorage(t, 0);
-  await storage.putModel(modelOf('ndvi'), {
+  const first = await storage.putModel(modelOf('ndvi'), {
     'weights.bin': Buffer.alloc(5000, 1),
     'card.json': Buffer.from('{}'),
   });
   const second = await storage.putModel(modelOf('ndvi'), { 'weights.bin': Buffer.alloc(6000, 2) });
   assert.deepEqual(await storage.getModel('ndvi_sentinel-2-l2a_g9q8yy'), second);
   assert.deepEqual(await collect(storage.models()), [second]);
+  assert.deepEqual(versionsOf(second).slice(1), versionsOf(first));
   assert.deepEqual(await readFile(storage.modelPath(second, 'weights.bin')), Buffer.alloc(6000, 2));
+  assert.deepEqual(await readFile(storage.modelPath(first, 'weights.bin')), Buffer.alloc(5000, 1));
+  await storage.sweep();
+  assert.equal((await versionFolders(storage, 'models')).length, 2);
+  assert.deepEqual(await faultsOf(storage), []);
+  for (const version of [first, second]) {
+    const path = storage.modelPath(version, 'weights.bin');
+    const bytes = await readFile(path);
+    await writeFile(path, Buffer.alloc(bytes.length, 3));
+    const { problems } = await verify(storage);
+    assert.deepEqual(
+      problems.map(({ kind }) => kind),
+      ['checksum'],
+    );
+    await writeFile(path, bytes);
+  }
+});
+
+test('of a model the five newest versions stay, and the best on the data of the latest', async (t) => {
+  const storage = await openStorage(t, 0);
+  const put = (error: number, data: string) =>
+    storage.putModel({ ...modelOf('ndvi'), score: { error, data } }, { 'weights.bin': Buffer.from([error]) });
+  const errorsOf = (model: ModelRecord) => versionsOf(model).map(({ score }) => score?.error);
+  let model = await put(1, 'other');
+  for (const error of [4, 2, 7, 8, 9, 5, 6]) model = await put(error, 'spring');
+  assert.deepEqual(errorsOf(model), [6, 5, 9, 8, 7, 2], 'that on other data does not compare');
+  assert.equal(bestVersion(versionsOf(model)).score?.error, 2);
+  model = await put(2, 'spring');
+  assert.deepEqual(errorsOf(model), [2, 6, 5, 9, 8], 'of two that are as good the newer one is the best');
+  await storage.sweep();
+  assert.deepEqual(
+    (await versionFolders(storage, 'models')).sort(),
+    versionsOf(model)
+      .map((version) => `ndvi/${COLLECTION.id}/geohash/9q8yy/${version.version}`)
+      .sort(),
+  );
+  model = await put(3, 'summer');
+  assert.equal(bestVersion(versionsOf(model)).score?.error, 3);
+  assert.deepEqual(await faultsOf(storage), []);
+});
+
+test('a record that an older version of the program has written is of one version', async (t) => {
+  const storage = await openStorage(t, 0);
+  const { former: _, ...old } = await storage.putModel(modelOf('ndvi'), { 'weights.bin': Buffer.of(1) });
+  await storage.catalogue.write([storage.catalogue.models.set(old.id, old)]);
+  assert.deepEqual(versionsOf((await storage.getModel(old.id))!), [old]);
+  assert.deepEqual(await faultsOf(storage), []);
+  const scored = { ...modelOf('ndvi'), score: { error: 1, data: 'spring' } };
+  const model = await storage.putModel(scored, { 'weights.bin': Buffer.of(2) });
+  assert.deepEqual(
+    versionsOf(model).map(({ version }) => version),
+    [scored.version, old.version],
+  );
+  assert.equal(bestVersion(versionsOf(model)).version, scored.version);
+  assert.equal(await storage.deleteModel(old.id, scored.version), 1);
+  assert.deepEqual(await storage.getModel(old.id), { ...old, former: [] });
+});
+
+test('a version of a model is deleted, or all of them, with the files', async (t) => {
+  const storage = await openStorage(t, 0);
+  const put = (n: number) => storage.putModel(modelOf('ndvi'), { 'weights.bin': Buffer.of(n) });
+  const [first, second, third] = [await put(1), await put(2), await put(3)];
+  const { id } = first;
+  await assert.rejects(storage.deleteModel('none'), { code: 'TW_STORAGE_NO_MODEL', status: 404 });
+  for (const version of ['none', 'latest'])
+    await assert.rejects(storage.deleteModel(id, version), { code: 'TW_STORAGE_NO_MODEL_VERSION' });
+  assert.equal(await storage.deleteModel(id, third.version), 1);
+  assert.deepEqual(await storage.getModel(id), second, 'the newest that is left is the latest');
+  assert.equal(await storage.deleteModel(id, first.version), 1);
+  assert.deepEqual(await storage.getModel(id), { ...second, former: [] });
   await storage.sweep();
   assert.equal((await versionFolders(storage, 'models')).length, 1);
+  await put(4);
+  assert.equal(await storage.deleteModel(id), 2);
+  assert.equal(await storage.getModel(id), undefined);
+  await storage.sweep();
+  assert.deepEqual(await versionFolders(storage, 'models'), []);
   assert.deepEqual(await faultsOf(storage), []);
-  await writeFile(storage.modelPath(second, 'weights.bin'), Buffer.alloc(6000, 3));
-  const { problems } = await verify(storage);
-  assert.deepEqual(
-    problems.map(({ kind }) => kind),
-    ['checksum'],
-  );
 });
 
 test('versions sort in the order they were made', () => {
