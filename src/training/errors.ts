@@ -68,3 +68,18 @@ export const workerEnded = defineError(
   (place: string, ended: string) =>
     `the training process of ${place} ended twice (${ended}); train with fewer cores or fewer dates`,
 );
+
+export const onnxLayer = defineError(
+  'TW_TRAIN_ONNX_LAYER',
+  422,
+  'A layer of the model cannot be written as ONNX. Take `model.json` and `weights.bin`, which hold all of it.',
+  (layer: string, what: string) =>
+    `layer ${layer} (${what}) cannot be written as ONNX; take model.json and weights.bin`,
+);
+
+export const onnxWeights = defineError(
+  'TW_TRAIN_ONNX_WEIGHTS',
+  500,
+  'The weights of a model do not fit its `model.json`. `tilewright verify` tells whether its files are damaged; train it again.',
+  (what: string) => `the weights of the model do not fit its model.json: ${what}; train it again`,
+);

@@ -1,0 +1,97 @@
+/** A model as an ONNX file, for programs that read no tfjs. */
+import { onnxLayer, onnxWeights } from '../errors.js';
+import { Graph, type Port } from './graph.js';
+import { addLayer, type LayerConfig, type Value, type Weight } from './layers.js';
+
+/** Where a value comes from: a layer, which of its applications and which of their results. */
+type Origin = [layer: string, application: number, result: number, options?: object];
+
+interface Layer {
+  name: string;
+  class_name: string;
+  config: LayerConfig;
+  inbound_nodes: Origin[][];
+}
+
+/** `model.json`, as tfjs writes it of a graph of layers. */
+interface SavedModel {
+  modelTopology: {
+    config: { name: string; layers: Layer[]; input_layers: Origin[]; output_layers: Origin[] };
+  };
+  weightsManifest: { weights: { name: string; shape: number[]; dtype: string }[] }[];
+}
+
+/**
+ * The ONNX file (operator set 17) of a model that was saved as `model.json` and `weights.bin`. Inputs and outputs have the names of
+ * their layers and the axes that they have in tfjs: batch, row, column, channel, or batch and number. `about` goes into the file for
+ * people. Throws TW_TRAIN_ONNX_LAYER, TW_TRAIN_ONNX_WEIGHTS.
+ */
+export function exportOnnx(modelJson: Uint8Array, weightsBin: Uint8Array, about: string): Buffer {
+  const { modelTopology, weightsManifest }: SavedModel = JSON.parse(Buffer.from(modelJson).toString());
+  const { name, layers, input_layers, output_layers } = modelTopology.config;
+  const weights = weightsByLayer(
+    weightsManifest.flatMap((group) => group.weights),
+    weightsBin,
+  );
+  const graph = new Graph();
+  const values = new Map<string, Value>();
+  const inputs: Port[] = [];
+  for (const layer of layers) {
+    const { name, class_name: kind, config, inbound_nodes } = layer;
+    if (kind === 'InputLayer') {
+      const { port, value } = addInput(graph, layer);
+      inputs.push(port);
+      values.set(name, value);
+      continue;
+    }
+    if (inbound_nodes.length !== 1) throw onnxLayer(name, `${kind} applied ${inbound_nodes.length} times`);
+    const given = inbound_nodes[0]!.map(([origin]) => values.get(origin)!);
+    values.set(name, addLayer({ graph, name, kind, config, weights: weights.get(name) ?? new Map() }, given));
+  }
+  const order = new Map(input_layers.map(([layer], i) => [layer, i]));
+  inputs.sort((a, b) => order.get(a.name)! - order.get(b.name)!);
+  const outputs = output_layers.map(([layer]) => addOutput(graph, layer, values.get(layer)!));
+  return graph.encode(name, inputs, outputs, about);
+}
+
+function addInput(graph: Graph, { name, config, class_name }: Layer): { port: Port; value: Value } {
+  const sizes = config.batch_input_shape!.slice(1);
+  const channels = sizes.at(-1);
+  if (typeof channels !== 'number' || ![1, 3].includes(sizes.length))
+    throw onnxLayer(name, `${class_name} of the shape ${sizes}`);
+  if (sizes.length === 1)
+    return { port: { name, shape: ['batch', channels] }, value: { name, isImage: false, channels } };
+  const [rows, columns] = sizes;
+  const port = { name, shape: ['batch', rows ?? 'height', columns ?? 'width', channels] };
+  const image = graph.node('Transpose', `${name}/Transpose`, [name], { perm: [0, 3, 1, 2] });
+  return { port, value: { name: image, isImage: true, channels } };
+}
+
+function addOutput(graph: Graph, layer: string, { name, isImage, channels }: Value): Port {
+  if (!isImage) return { name: graph.node('Identity', layer, [name]), shape: ['batch', channels] };
+  const image = graph.node('Transpose', layer, [name], { perm: [0, 2, 3, 1] });
+  return { name: image, shape: ['batch', null, null, channels] };
+}
+
+/** `weights.bin` is all weights one after another, float32. Their names are `<layer>/<weight>`. */
+function weightsByLayer(
+  list: { name: string; shape: number[]; dtype: string }[],
+  bin: Uint8Array,
+): Map<string, Map<string, Weight>> {
+  const sizes = list.map(({ shape }) => shape.reduce((product, size) => product * size, 1));
+  const bytes = 4 * sizes.reduce((sum, size) => sum + size, 0);
+  if (bytes !== bin.length) throw onnxWeights(`there are ${bin.length} bytes in place of ${bytes}`);
+  // A copy, since its numbers need not lie at a multiple of four bytes.
+  const all = new Float32Array(Uint8Array.from(bin).buffer);
+  const layers = new Map<string, Map<string, Weight>>();
+  let offset = 0;
+  for (const [i, { name, shape, dtype }] of list.entries()) {
+    if (dtype !== 'float32') throw onnxWeights(`${name} is of type ${dtype}`);
+    const [layer, weight] = name.split('/') as [string, string];
+    const known = layers.get(layer) ?? new Map<string, Weight>();
+    const values = all.subarray(offset, offset + sizes[i]!);
+    offset += sizes[i]!;
+    layers.set(layer, known.set(weight, { shape, values }));
+  }
+  return layers;
+}
