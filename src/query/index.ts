@@ -21,6 +21,6 @@ export { queryablesSchema } from './queryables.js';
 export { findPlaces, type Search, searchOf, searchTiles } from './search.js';
 export { parseSort } from './sort.js';
 export { toStacCollection } from './stac-collection.js';
-export { attributionOf } from './stac-common.js';
-export { toStacItem } from './stac-item.js';
+export { attributionOf, extension, isoTime, type StacLink, urls } from './stac-common.js';
+export { rectangle, type StacPolygon, toStacItem } from './stac-item.js';
 export { itemWriter } from './stac-item-text.js';

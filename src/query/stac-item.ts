@@ -185,7 +185,7 @@ function jsonNumber(value: number): number | string {
 }
 
 /** Counterclockwise and closed, as GeoJSON wants it. */
-function rectangle([west, south, east, north]: Bbox): StacPolygon {
+export function rectangle([west, south, east, north]: Bbox): StacPolygon {
   return {
     type: 'Polygon',
     coordinates: [

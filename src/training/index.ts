@@ -2,6 +2,7 @@
 export { type ModelCard, modelCard } from './card.js';
 export { type Metrics, metricsOf, pooledScore, spreadOf } from './metrics.js';
 export { modelNamed } from './models/index.js';
+export type { ModelSpec } from './models/spec.js';
 export { exportOnnx } from './onnx/export-onnx.js';
 export { predictProcess } from './predict/predict-process.js';
 export { trainProcess } from './process.js';

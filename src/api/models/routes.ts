@@ -1,76 +1,179 @@
+/** Trained models and their versions: lists, cards, STAC Items, files, and their deletion. */
 import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
-import { type ModelRecord, toArray } from '../../storage/index.js';
-import type { ModelCard } from '../../training/index.js';
-import { notFound } from '../errors.js';
-import { answers, bytes } from '../schemas/answers.js';
+import {
+  bestVersion,
+  type ModelRecord,
+  type ModelVersionRecord,
+  noModel,
+  noModelVersion,
+  toArray,
+  versionsOf,
+} from '../../storage/index.js';
+import { exportOnnx, type ModelCard } from '../../training/index.js';
+import { baseUrl } from '../base-url.js';
+import { answers, bytes, empty, GEOJSON } from '../schemas/answers.js';
 import type { Services } from '../services.js';
+import { modelItem, modelUrl } from './stac-item.js';
 
-/** What the list says of a model; losses, predictions and data are in its card alone. */
-function listed({ card, files: _files, ...model }: ModelRecord) {
-  const { epochs, metrics, baseline, seconds } = card as ModelCard;
-  return { ...model, epochs, metrics, baseline, seconds };
+/** What the lists say of a version; losses, predictions and data are in its card alone. */
+function listed({ card, files: _files, score: _score, ...version }: ModelVersionRecord) {
+  const { epochs, metrics, baseline, seconds, parent } = card as ModelCard;
+  return { ...version, epochs, metrics, baseline, seconds, parent };
 }
 
-/** Trained models: list, card, and the files that `tf.loadLayersModel` opens. */
+/** What a model's versions are to each other. */
+function standing(model: ModelRecord) {
+  const versions = versionsOf(model);
+  return { latest: model.version, best: bestVersion(versions).version, versions: versions.length };
+}
+
+const JSON_TYPE = 'application/json';
+const BINARY = 'application/octet-stream';
+const FILES = ['model.json', 'weights.bin', 'card.json', 'model.onnx'];
+
+/** Says how many versions were deleted; 204 has no body. */
+const DELETED_VERSIONS = 'tilewright-deleted-versions';
+const DELETED = { ...empty('It is deleted'), headers: { [DELETED_VERSIONS]: { type: 'integer' } } };
+
+interface VersionParams {
+  id: string;
+  /** Absent where the latest is meant. `latest` and `best` stand for what they are at the moment. */
+  version?: string;
+}
+
 export async function modelRoutes(
   server: FastifyInstance,
   { services }: { services: Services },
 ): Promise<void> {
   const { storage } = services;
-  const find = async (id: string) => {
+  const describe = (summary: string) => ({ summary, tags: ['models'] });
+
+  const find = async (id: string): Promise<ModelRecord> => {
     const model = await storage.getModel(id);
-    if (!model) throw notFound(`model ${id}`);
+    if (!model) throw noModel(id);
     return model;
+  };
+  const findVersion = async ({ id, version = 'latest' }: VersionParams) => {
+    const model = await find(id);
+    const versions = versionsOf(model);
+    const named: Record<string, ModelVersionRecord> = { latest: versions[0]!, best: bestVersion(versions) };
+    const one = versions.find((other) => other.version === version) ?? named[version];
+    if (!one) throw noModelVersion(id, version);
+    return { model, one };
+  };
+  const fileOf = async (one: ModelVersionRecord, name: string) => {
+    await storage.bringModelFile(one, name);
+    return storage.modelPath(one, name);
+  };
+  const onnxOf = async (one: ModelVersionRecord) => {
+    const [json, weights] = await Promise.all(
+      ['model.json', 'weights.bin'].map(async (name) => readFile(await fileOf(one, name))),
+    );
+    return exportOnnx(json!, weights!, `${one.id}, version ${one.version}`);
   };
 
   server.get(
     '/models',
-    {
-      schema: {
-        summary: 'All models',
-        tags: ['models'],
-        response: { 200: answers('Models', 'All of them') },
-      },
-    },
+    { schema: { ...describe('All models'), response: { 200: answers('Models', 'All of them') } } },
     async () => ({
-      models: (await toArray(storage.models())).map(listed),
+      models: (await toArray(storage.models())).map((model) => ({
+        ...listed(versionsOf(model)[0]!),
+        ...standing(model),
+      })),
     }),
   );
 
   server.get<{ Params: { id: string } }>(
-    '/models/:id',
+    '/models/:id/versions',
     {
       schema: {
-        summary: 'A model and its card',
-        tags: ['models'],
-        response: { 200: answers('Model', 'The model') },
+        ...describe('Versions of a model, the latest first'),
+        response: { 200: answers('ModelVersions', 'Those that are kept') },
       },
     },
-    async (request) => find(request.params.id),
+    async (request) => {
+      const model = await find(request.params.id);
+      return { ...standing(model), versions: versionsOf(model).map(listed) };
+    },
   );
 
-  server.get<{ Params: { id: string; file: string } }>(
-    '/models/:id/:file',
-    {
-      schema: {
-        summary: 'A file of a model',
-        tags: ['models'],
-        response: { 200: bytes('The file', 'application/json', 'application/octet-stream') },
-        params: {
-          type: 'object',
-          properties: { id: { type: 'string' }, file: { enum: ['model.json', 'weights.bin', 'card.json'] } },
+  for (const [path, what] of [
+    ['/models/:id', 'model'],
+    ['/models/:id/versions/:version', 'version of a model; latest and best are versions'],
+  ] as const) {
+    server.get<{ Params: VersionParams }>(
+      path,
+      { schema: { ...describe(`A ${what}: its card`), response: { 200: answers('Model', 'The model') } } },
+      async (request) => {
+        const { model, one } = await findVersion(request.params);
+        const { score: _score, ...shown } = one;
+        const url = modelUrl(baseUrl(request), one.id, one.version);
+        const links = [
+          { rel: 'item', type: GEOJSON, href: `${url}/item` },
+          { rel: 'version-history', type: JSON_TYPE, href: `${modelUrl(baseUrl(request), one.id)}/versions` },
+        ];
+        return { ...shown, ...standing(model), links };
+      },
+    );
+
+    server.get<{ Params: VersionParams }>(
+      `${path}/item`,
+      {
+        schema: {
+          ...describe(`A ${what}: as a STAC Item of the Machine Learning Model extension`),
+          response: { 200: answers('ModelItem', 'The Item', GEOJSON) },
         },
       },
-    },
-    async (request, reply) => {
-      const model = await find(request.params.id);
-      await storage.bringModelFile(model, request.params.file);
-      const type = request.params.file.endsWith('.json') ? 'application/json' : 'application/octet-stream';
-      return reply
-        .header('etag', `"${model.version}"`)
-        .type(type)
-        .send(createReadStream(storage.modelPath(model, request.params.file)));
-    },
-  );
+      async (request, reply) => {
+        const { model, one } = await findVersion(request.params);
+        reply.type(GEOJSON);
+        return modelItem(model, one, baseUrl(request));
+      },
+    );
+
+    server.get<{ Params: VersionParams & { file: string } }>(
+      `${path}/:file`,
+      {
+        schema: {
+          ...describe(`A ${what}: a file of it; model.onnx is made when it is asked for`),
+          response: { 200: bytes('The file', JSON_TYPE, BINARY) },
+          params: {
+            type: 'object',
+            properties: {
+              id: { type: 'string' },
+              ...(path.includes(':version') && { version: { type: 'string' } }),
+              file: { enum: FILES },
+            },
+          },
+        },
+      },
+      async (request, reply) => {
+        const { file } = request.params;
+        const { one } = await findVersion(request.params);
+        reply.header('etag', `"${one.version}"`).type(file.endsWith('.json') ? JSON_TYPE : BINARY);
+        if (file === 'model.onnx') return reply.send(await onnxOf(one));
+        return reply.send(createReadStream(await fileOf(one, file)));
+      },
+    );
+
+    server.delete<{ Params: VersionParams }>(
+      path,
+      {
+        schema: {
+          ...describe(
+            what === 'model' ? 'Deletes a model with all its versions' : 'Deletes a version of a model',
+          ),
+          response: { 204: DELETED },
+        },
+        config: { write: true },
+      },
+      async (request, reply) => {
+        const { id, version } = request.params;
+        const versions = await storage.deleteModel(id, version);
+        return reply.code(204).header(DELETED_VERSIONS, versions).send();
+      },
+    );
+  }
 }

@@ -22,6 +22,19 @@ const model = {
   createdAt: number,
 };
 
+/** Of one of its versions. */
+const listedModel = {
+  ...model,
+  epochs: count,
+  metrics: { type: 'object' },
+  baseline: { type: 'object' },
+  seconds: number,
+  parent: orNull(text),
+};
+
+/** The versions that `latest` and `best` stand for. */
+const standing = { latest: text, best: text };
+
 const value = orNull(number);
 
 export const storeSchemas = {
@@ -29,18 +42,14 @@ export const storeSchemas = {
   Scenes: object({ scenes: listOf(ref('SceneSummary')), ...links }),
   Scene: object({ ...scene, geocodes: listOf(text) }),
   Models: object({
-    models: listOf(
-      object({
-        ...model,
-        epochs: count,
-        metrics: { type: 'object' },
-        baseline: { type: 'object' },
-        seconds: number,
-      }),
-    ),
+    models: listOf(object({ ...listedModel, ...standing, versions: count })),
   }),
+  ModelVersions: object({ ...standing, versions: listOf(object(listedModel)) }),
   Model: object({
     ...model,
+    ...standing,
+    versions: count,
+    ...links,
     files: listOf(object({ name: text, bytes: count, crc32: count })),
     card: { type: 'object' },
   }),

@@ -23,7 +23,7 @@ export function attentionMap(make: LayerMaker, x: SymbolicTensor): SymbolicTenso
   const first = round(make, make.conv(x, filters, 1, { useBias: false }), weights);
   const second = round(make, make.conv(first, filters, 1, { useBias: false }), weights);
   const mixed = make.relu(make.conv(second, filters, 1, { useBias: false }));
-  return make.conv(mixed, 1, 1, { useBias: false, activation: 'sigmoid' });
+  return make.conv(mixed, 1, 1, { useBias: false, activation: 'sigmoid', name: 'attention' });
 }
 
 /**

@@ -33,11 +33,11 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, bias: number[]
   const outputs = {
     mean: () => apply(tf.layers.dense({ units: 1, ...first }), state.x),
     map: () => make.conv(state.x, 1, 1, first),
-    clear: () =>
-      make.add(
-        input,
-        make.conv(state.x, inputs.length, 3, { kernelInitializer: 'zeros', useBias: false, name: 'output' }),
-      ),
+    clear: () => {
+      const options = { kernelInitializer: 'zeros', useBias: false, name: 'change' } as const;
+      const change = make.conv(state.x, inputs.length, 3, options);
+      return tf.layers.add({ name: 'output' }).apply([input, change]) as SymbolicTensor;
+    },
   };
   const output = outputs[target.kind]();
   const model = tf.model({

@@ -16,6 +16,7 @@ const times = (count: number, layer: LayerSpec): LayerSpec[] => Array<LayerSpec>
 export const cloudRemovalModel: ModelSpec = {
   name: 'cloud-removal',
   title: 'red, green and blue without cloud from a cloudy date',
+  architecture: 'SpA-GAN',
   inputs: VISIBLE,
   target: { kind: 'clear' },
   patchSize: 64,

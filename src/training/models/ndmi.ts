@@ -8,6 +8,7 @@ import { VISIBLE, visibleMix } from './visible.js';
 export const ndmiModel: ModelSpec = {
   name: 'ndmi',
   title: 'a map of NDMI from red, green and blue',
+  architecture: 'U-Net',
   inputs: VISIBLE,
   target: { kind: 'map', index: ['nir', 'swir16'] },
   patchSize: 64,

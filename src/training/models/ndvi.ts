@@ -10,6 +10,7 @@ import { VISIBLE, visibleMix } from './visible.js';
 export const ndviModel: ModelSpec = {
   name: 'ndvi',
   title: 'mean NDVI of a patch from its red, green and blue',
+  architecture: 'CNN',
   inputs: VISIBLE,
   target: { kind: 'mean', index: ['nir', 'red'] },
   patchSize: 16,

@@ -42,6 +42,8 @@ export interface ModelSpec {
   name: string;
   /** For lists and help: what it predicts from what. */
   title: string;
+  /** Its kind, by the name that the literature has for it. */
+  architecture: string;
   inputs: readonly BandName[];
   target: TargetSpec;
   /** Pixels of a patch's side. */

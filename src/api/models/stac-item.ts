@@ -1,0 +1,182 @@
+/** A version of a model as a STAC 1.0.0 Item with the Machine Learning Model extension 1.4.0. */
+import { type Bbox, cellBbox, gridByName } from '../../geocode/index.js';
+import { extension, isoTime, rectangle, type StacLink, type StacPolygon, urls } from '../../query/index.js';
+import { type ModelRecord, type ModelVersionRecord, versionsOf } from '../../storage/index.js';
+import { type ModelCard, type ModelSpec, modelNamed } from '../../training/index.js';
+import { GEOJSON } from '../schemas/answers.js';
+
+interface ModelAsset {
+  href: string;
+  type: string;
+  title: string;
+  roles: string[];
+  'mlm:artifact_type'?: string;
+  'eo:bands'?: object[];
+}
+
+export interface ModelItem {
+  type: 'Feature';
+  stac_version: '1.0.0';
+  stac_extensions: string[];
+  id: string;
+  geometry: StacPolygon;
+  bbox: Bbox;
+  properties: Record<string, unknown>;
+  links: StacLink[];
+  assets: Record<string, ModelAsset>;
+}
+
+/** Address of a model, or of one of its versions. */
+export function modelUrl(base: string, id: string, version?: string): string {
+  const model = `${base}/models/${encodeURIComponent(id)}`;
+  return version === undefined ? model : `${model}/versions/${version}`;
+}
+
+/** `one` is a version of `model`. Throws TW_TRAIN_MODEL for a kind of model that this version of the program does not know. */
+export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: string): ModelItem {
+  const card = one.card as ModelCard;
+  const spec = modelNamed(one.model);
+  const bbox = cellBbox(gridByName(one.grid), one.geocode);
+  const bands = spec.inputs.map((name) => ({ name, common_name: name }));
+  const days = card.data.map(({ datetime }) => datetime).sort();
+  const weights = one.files.find(({ name }) => name === 'weights.bin')?.bytes ?? 0;
+  return {
+    type: 'Feature',
+    stac_version: '1.0.0',
+    stac_extensions: ['mlm/v1.4.0', 'eo/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'].map(extension),
+    id: `${one.id}_${one.version}`,
+    geometry: rectangle(bbox),
+    bbox,
+    properties: {
+      title: spec.title,
+      description: `Predicts ${spec.title}, for ${one.geocode} alone. Trained on the collection ${one.collection}.`,
+      datetime: null,
+      start_datetime: days[0],
+      end_datetime: days.at(-1),
+      created: isoTime(one.createdAt),
+      version: one.version,
+      geocode: one.geocode,
+      'grid:code': `${one.grid.toUpperCase()}-${one.geocode}`,
+      // The extension has no plus sign in names; a collection may.
+      'mlm:name': one.id.replaceAll('+', '-'),
+      'mlm:architecture': spec.architecture,
+      'mlm:tasks': tasksOf(spec),
+      'mlm:framework': 'TensorFlow.js',
+      ...(/^\d+\.\d+\.\d+$/.test(card.engine.version) && { 'mlm:framework_version': card.engine.version }),
+      // Weights are float32.
+      'mlm:total_parameters': weights / 4,
+      'mlm:pretrained': card.parent !== null,
+      'mlm:pretrained_source': card.parent,
+      'mlm:input': [inputOf(spec)],
+      'mlm:output': outputsOf(spec),
+      'mlm:hyperparameters': hyperparameters(spec, card),
+      'eo:bands': bands,
+    },
+    links: linksOf(model, one, card, base),
+    assets: assetsOf(modelUrl(base, one.id, one.version), bands),
+  };
+}
+
+const tasksOf = ({ target }: ModelSpec) => [target.kind === 'clear' ? 'generative' : 'regression'];
+
+function inputOf({ inputs, target, patchSize }: ModelSpec): object {
+  const side = target.kind === 'mean' ? patchSize : -1;
+  return {
+    name: 'input',
+    bands: inputs,
+    input: arrayOf([-1, side, side, inputs.length]),
+    description: 'Reflectance, 0 to 1: stored value * scale + offset',
+    value_scaling: null,
+    resize_type: null,
+    pre_processing_function: null,
+  };
+}
+
+function outputsOf(spec: ModelSpec): object[] {
+  const { target, inputs, layers, title } = spec;
+  const output = (name: string, shape: number[], description: string) => ({
+    name,
+    tasks: tasksOf(spec),
+    result: arrayOf(shape),
+    description,
+    post_processing_function: null,
+  });
+  const channels = target.kind === 'clear' ? inputs.length : 1;
+  const shape = target.kind === 'mean' ? [-1, channels] : [-1, -1, -1, channels];
+  const outputs = [output('output', shape, title)];
+  if (layers.some(({ type }) => type === 'attention'))
+    outputs.push(output('attention', [-1, -1, -1, 1], 'where the model looks for cloud, 0 to 1'));
+  return outputs;
+}
+
+/** An array of float32; a size of -1 is free. */
+function arrayOf(shape: number[]): object {
+  const image = ['batch', 'height', 'width', 'channel'];
+  return { shape, dim_order: shape.length === 4 ? image : ['batch', 'channel'], data_type: 'float32' };
+}
+
+function hyperparameters(spec: ModelSpec, { epochs, seed }: ModelCard): object {
+  const { patchSize: patch_size, batchSize: batch_size, learningRate: learning_rate, loss } = spec;
+  return { epochs, seed, patch_size, batch_size, learning_rate, loss };
+}
+
+function linksOf(model: ModelRecord, one: ModelVersionRecord, card: ModelCard, base: string): StacLink[] {
+  const url = urls(base);
+  const versions = versionsOf(model).map(({ version }) => version);
+  const at = versions.indexOf(one.version);
+  const itemOf = (rel: string, version: string | undefined) =>
+    version === undefined
+      ? []
+      : [{ rel, href: `${modelUrl(base, one.id, version)}/item`, type: GEOJSON, title: version }];
+  return [
+    ...itemOf('self', one.version),
+    { rel: 'root', href: url.root, type: 'application/json' },
+    ...itemOf('latest-version', versions[0]),
+    ...itemOf('predecessor-version', versions[at + 1]),
+    ...itemOf('successor-version', versions[at - 1]),
+    ...(card.parent === null
+      ? []
+      : [
+          {
+            rel: 'derived_from',
+            href: `${modelUrl(base, card.parent)}/item`,
+            type: GEOJSON,
+            title: card.parent,
+          },
+        ]),
+    ...card.data.map(({ id }) => ({
+      rel: 'derived_from',
+      href: url.item(one.collection, id),
+      type: GEOJSON,
+      title: id,
+    })),
+  ];
+}
+
+function assetsOf(url: string, bands: object[]): Record<string, ModelAsset> {
+  const model = (file: string, type: string, title: string, artifact: string): ModelAsset => ({
+    href: `${url}/${file}`,
+    type,
+    title,
+    roles: ['mlm:model'],
+    'mlm:artifact_type': artifact,
+    'eo:bands': bands,
+  });
+  const binary = 'application/octet-stream';
+  return {
+    model: model('model.json', 'application/json', 'Layers, for tf.loadLayersModel', 'tfjs.LayersModel.save'),
+    weights: {
+      href: `${url}/weights.bin`,
+      type: binary,
+      title: 'Weights of these layers',
+      roles: ['mlm:weights'],
+    },
+    onnx: model('model.onnx', `${binary}; application=onnx`, 'The same model as one ONNX file', 'onnx'),
+    card: {
+      href: `${url}/card.json`,
+      type: 'application/json',
+      title: 'Data, metrics and baselines',
+      roles: ['metadata'],
+    },
+  };
+}
