@@ -33,6 +33,8 @@ async function buildProgram(argv: string[]): Promise<Command> {
   const program = new Command('tilewright')
     .description('Geohash tiles, space-time queries and a small model for each place, from satellite scenes.')
     .version(version)
+    // So that --version of a command is its own.
+    .enablePositionalOptions()
     .showHelpAfterError('(add --help for the flags)')
     .exitOverride();
   const asked = ['-V', '--version'].includes(argv[0]) ? [] : Object.values(COMMANDS);

@@ -87,6 +87,27 @@ interface ScenePage {
   links: { rel: string; href: string }[];
 }
 
+/** A version of a model. */
+export interface ModelDocument<Card> {
+  id: string;
+  version: string;
+  /** Versions of the model that are these now. */
+  latest: string;
+  best: string;
+  card: Card;
+}
+
+/** A version of a model, as lists tell of it. */
+export interface ListedVersion {
+  version: string;
+  /** Milliseconds since 1970. */
+  createdAt: number;
+  epochs: number;
+  metrics: { validation: { mse: number; r2: number } };
+  /** The model that its weights started from. */
+  parent: string | null;
+}
+
 /** Scenes that are asked for at once. */
 const PAGE = 1000;
 
@@ -252,8 +273,11 @@ export class Client {
   }
 
   /** Writes a file that a job answered with to `path`, which is there as a whole or not at all. */
-  async download(job: string, name: string, path: string): Promise<void> {
-    const route = `/jobs/${encodeURIComponent(job)}/results/files/${encodeURIComponent(name)}`;
+  download(job: string, name: string, path: string): Promise<void> {
+    return this.save(`/jobs/${encodeURIComponent(job)}/results/files/${encodeURIComponent(name)}`, path);
+  }
+
+  private async save(route: string, path: string): Promise<void> {
     const part = `${path}.part`;
     try {
       const answer = await this.transport.download(route, part);
@@ -302,6 +326,27 @@ export class Client {
 
   async models(): Promise<{ id: string }[]> {
     return (await this.ask<{ models: { id: string }[] }>('GET', '/models')).models;
+  }
+
+  /** A version of a model with its card; `latest` and `best` are versions. Throws TW_STORAGE_NO_MODEL, TW_STORAGE_NO_MODEL_VERSION. */
+  model<Card>(id: string, version = 'latest'): Promise<ModelDocument<Card>> {
+    return this.ask('GET', versionPath(id, version));
+  }
+
+  /** The latest first. */
+  async modelVersions(id: string): Promise<ListedVersion[]> {
+    return (await this.ask<{ versions: ListedVersion[] }>('GET', `${modelPath(id)}/versions`)).versions;
+  }
+
+  /** Writes a file of a version of a model, such as `model.onnx`, to `path`, as `download` does. */
+  saveModelFile(id: string, version: string, file: string, path: string): Promise<void> {
+    return this.save(`${versionPath(id, version)}/${file}`, path);
+  }
+
+  /** The number of versions that went: all, or the one that is named. */
+  deleteModel(id: string, version?: string): Promise<number> {
+    const path = version === undefined ? modelPath(id) : versionPath(id, version);
+    return this.delete(path, 'tilewright-deleted-versions');
   }
 
   health(): Promise<object> {
@@ -354,10 +399,10 @@ export class Client {
     return this.delete(`/collections/${encodeURIComponent(id)}`);
   }
 
-  private async delete(path: string): Promise<number> {
+  private async delete(path: string, counted = 'tilewright-deleted-tiles'): Promise<number> {
     const answer = await this.transport('DELETE', path);
     if (answer.status !== 204) throw failure(path, answer);
-    return Number(answer.headers['tilewright-deleted-tiles']);
+    return Number(answer.headers[counted]);
   }
 
   private async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
@@ -367,6 +412,9 @@ export class Client {
   }
 }
 
+const modelPath = (id: string) => `/models/${encodeURIComponent(id)}`;
+const versionPath = (id: string, version: string) =>
+  `${modelPath(id)}/versions/${encodeURIComponent(version)}`;
 const jobPath = (id: string) => `/jobs/${encodeURIComponent(id)}`;
 
 /** "red=3,nir=4" for `{red: 3, nir: 4}`. */

@@ -1,5 +1,6 @@
 export type {
   ItemCollection,
+  ModelDocument,
   Progress,
   RunHooks,
   SceneSummary,

@@ -8,7 +8,8 @@ import { Ajv, type AnySchemaObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import { writeLandsatLikeScene, writeSafe } from '../../data-samples/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
-import { ingest } from '../support/node.js';
+import { putModel } from '../support/models.js';
+import { ingest, tilesOf } from '../support/node.js';
 import { bytesOf, writeRaster } from '../support/rasters.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
@@ -31,6 +32,10 @@ before(async () => {
   // The CommonJS module is seen through its default member.
   (addFormats as unknown as { default: typeof addFormats.default }).default(ajv);
   ajv.addFormat('iri', true).addFormat('iri-reference', true);
+  ajv.addSchema({
+    $id: 'https://stac-extensions.github.io/classification/v1.1.0/schema.json',
+    definitions: { fields: { properties: { 'classification:classes': {} } } },
+  });
   ajv.addSchema({ $id: 'https://proj.org/schemas/v0.7/projjson.schema.json' });
   for (const name of (await readdir(fixtures)).filter((one) => one.endsWith('.json'))) {
     const text = await readFile(join(fixtures, name), 'utf8');
@@ -115,6 +120,23 @@ test('all STAC documents of a server are valid, and collections say what their t
   const one = await ask(`/collections/${features[0].collection}/items/${features[0].id}`);
   const documents: Document[] = [await ask('/'), one, ...features, ...collections];
   assert.deepEqual(documents.flatMap(faultsOf).slice(0, 5), []);
+
+  const dates = await tilesOf(node);
+  for (const model of ['ndvi', 'ndmi', 'cloud-removal'])
+    for (const parent of [undefined, `${model}_test_gu2d8`]) {
+      const { id } = await putModel(node.storage, dates.slice(0, 3), { model, parent });
+      assert.deepEqual(faultsOf(await ask(`/models/${id}/item`)), []);
+    }
+  const whole = await ask(`/models/ndvi_${dates[0]!.collection}_g${dates[0]!.geocode}/item`);
+  for (const member of ['mlm:tasks', 'mlm:input']) {
+    const { [member]: _, ...properties } = whole.properties;
+    assert.notDeepEqual(faultsOf({ ...whole, properties }), [], `without ${member}`);
+  }
+  const quadtile = await putModel(
+    node.storage,
+    dates.filter(({ grid }) => grid === 'quadtile'),
+  );
+  assert.deepEqual(faultsOf(await ask(`/models/${quadtile.id}/item`)), []);
 
   for (const { id, summaries, item_assets } of collections) {
     const own = features.filter(({ collection }: { collection: string }) => collection === id);

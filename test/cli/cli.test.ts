@@ -46,7 +46,7 @@ test('wrong usage is exit code 2 and says what is wrong', async () => {
     ['search', '--limit', 'many'],
     ['train', 'weather'],
     ['search', '--no-such'],
-    ['delete', 'model', 'x'],
+    ['delete', 'job', 'x'],
     ['delete', 'scene', 'without-collection'],
   ]) {
     const { code, stderr, stdout } = await tilewright(...args);

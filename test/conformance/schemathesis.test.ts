@@ -11,7 +11,8 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { finished, start } from '../support/command.js';
-import { ingest } from '../support/node.js';
+import { putModel } from '../support/models.js';
+import { ingest, tilesOf } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 import { installPython, outputOf } from './python.js';
@@ -81,6 +82,9 @@ async function serveSamples(data: string): Promise<void> {
   await job(node, 'fill', filter('test'));
   await job(node, 'train', { model: 'ndvi', epochs: 1, ...filter('wide') });
   await job(node, 'tensor', { bands: ['red'], ...filter('wide') });
+  // One to be deleted, and one to lose a version.
+  const [one, other] = (await tilesOf(node)).filter(({ collection }) => collection === 'doomed');
+  for (const tile of [one!, other!, other!]) await putModel(node.storage, [tile]);
   await node.close();
   server = start(['serve', '--data', data, '--port', '0', '--format', 'json', '--max-upload', '1MB']);
   log = finished(server).then(({ stderr }) => stderr);
@@ -118,24 +122,39 @@ async function withRealNames(): Promise<Document> {
     '/search?collections=test&source=raw&minCoverage=60&limit=1',
   );
   const { jobs } = await ask<{ jobs: { jobID: string; processID: string }[] }>('/jobs');
-  const { models } = await ask<{ models: { id: string }[] }>('/models');
+  const { models } = await ask<{
+    models: { id: string; version: string; versions: number; collection: string }[];
+  }>('/models');
+  const [model] = models.filter(({ collection }) => collection === 'wide');
+  const [doomedModel, doomedVersion] = models
+    .filter(({ collection }) => collection === 'doomed')
+    .sort((a, b) => a.versions - b.versions);
   const [x, y] = [2219, 1423];
   const names: Record<string, Record<string, string[]>> = {
     '/collections': { id: ['test'], itemId: [features[0]!.id], sceneId: ['s0'] },
     '/jobs': { id: [jobs[0]!.jobID], name: ['gu2d8j.npy', 'gu2d8j.json'] },
-    '/models': { id: [models[0]!.id], file: ['model.json', 'weights.bin', 'card.json'] },
+    '/models': {
+      id: [model!.id],
+      version: ['latest', 'best', model!.version],
+      file: ['model.json', 'weights.bin', 'card.json', 'model.onnx'],
+    },
     '/tiles': { itemId: [features[0]!.id], group: ['10m', 'mask'] },
     '/preview': { itemId: [features[0]!.id], format: ['png', 'webp'] },
     '/xyz': { collection: ['test'], z: ['12'], x: [`${x}`], y: [`${y}`, `${y}@2x`], format: ['png'] },
     '/processes': { id: ['fill', 'ingest'] },
     '/cluster': { id: ['none'], grid: ['geohash', 'quadtile'], geocode: ['u2d8j', '9q8yy', '0231'] },
   };
+  const doomedNames: Record<string, Record<string, string[]>> = {
+    '/models/{id}': { id: [doomedModel!.id] },
+    '/models/{id}/versions/{version}': { id: [doomedVersion!.id], version: [doomedVersion!.version] },
+  };
   const doomed: Record<string, string[]> = { id: ['doomed'], itemId: ['doomed_s0_gu2d8j'], sceneId: ['s0'] };
   for (const [path, operations] of Object.entries(document.paths))
     for (const [method, { parameters = [] }] of Object.entries(operations))
       for (const parameter of parameters) {
+        const isDoomed = method === 'delete' && path.startsWith('/collections');
         const known =
-          method === 'delete' && path.startsWith('/collections') ? doomed : names[`/${path.split('/')[1]}`];
+          (method === 'delete' && doomedNames[path]) || (isDoomed ? doomed : names[`/${path.split('/')[1]}`]);
         const choice = known?.[parameter.name];
         if (parameter.in === 'path' && choice) parameter.schema = { type: 'string', enum: choice };
       }

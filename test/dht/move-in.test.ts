@@ -111,8 +111,23 @@ test('a folder is moved into a cluster, whole and once, also after a kill', { sk
     assert.deepEqual(items(found), items(own));
     const one: Page['features'][number] = found.features.find(({ id }) => id === victim.id)!;
     assert.equal((await fetch(one.assets['10m']!.href)).status, 200);
-    const { models } = await get<{ models: unknown[] }>(server, '/models');
+    const { models } = await get<{ models: { id: string; version: string }[] }>(server, '/models');
     assert.equal(models.length, 1);
+    const { id, version } = models[0]!;
+    const { versions } = await get<{ versions: { version: string }[] }>(server, `/models/${id}/versions`);
+    assert.deepEqual(
+      versions.map((one) => one.version),
+      versions
+        .map((one) => one.version)
+        .sort()
+        .reverse(),
+      'still in their order',
+    );
+    assert.deepEqual([versions.length, versions[0]!.version], [2, version]);
+    for (const [i, one] of versions.entries()) {
+      const weights = await fetch(`${server.url}/models/${id}/versions/${one.version}/weights.bin`);
+      assert.deepEqual(Buffer.from(await weights.arrayBuffer()), Buffer.alloc(300, 7 - i));
+    }
   }
 
   // Other cells under the same name.
@@ -130,9 +145,10 @@ test('a folder is moved into a cluster, whole and once, also after a kill', { sk
 async function addModel(dir: string): Promise<void> {
   const storage = await Storage.open(dir, { reserve: 0 });
   const place = { model: 'ndvi', collection: 'made-up', grid: 'geohash' as const, geocode: 'u2edk1' };
-  await storage.putModel(
-    { ...place, version: newVersion(), card: { made: 'up' } },
-    { 'weights.bin': Buffer.alloc(300, 7) },
-  );
+  for (const weight of [6, 7])
+    await storage.putModel(
+      { ...place, version: newVersion(), card: { made: 'up' } },
+      { 'weights.bin': Buffer.alloc(300, weight) },
+    );
   await storage.close();
 }

@@ -1,41 +1,84 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Command } from 'commander';
+import type { Client, ModelDocument } from '../../client/index.js';
 import type { Metrics, ModelCard } from '../../training/index.js';
-import { notFound } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options.js';
 import { count, duration, imageMeasures, print, printJson, table } from '../output.js';
 import { openTarget } from '../target.js';
 
+interface ModelFlags extends TargetOptions {
+  version?: string;
+  export?: string;
+}
+
 export function modelsCommand(): Command {
   const command = new Command('models')
-    .description('list trained models')
-    .argument('[id]', 'show what is known of this model; with --format json its whole card');
-  return withTarget(command).action(async (id: string | undefined, flags: TargetOptions) => {
+    .description('list trained models; with an id show one, or write its files')
+    .argument('[id]', 'show this model and its versions; with --format json its whole card')
+    .option('--version <version>', 'this version of the model, or best; else the latest')
+    .option('--export <path>', 'write the model: as ONNX to a FILE.onnx, else all its files to a folder');
+  return withTarget(command).action(async (id: string | undefined, flags: ModelFlags) => {
+    if (id === undefined && (flags.version ?? flags.export) !== undefined)
+      command.error('error: --version and --export are of one model: name its id');
     const target = await openTarget(flags);
     try {
-      if (id !== undefined) {
-        const found = await target.client.find(id);
-        if (found?.kind !== 'model') throw notFound(id);
-        if (flags.format === 'json') return printJson(found.document);
-        return printModel(found.document as ModelDocument);
-      }
-      const models = (await target.client.models()) as ListedModel[];
-      if (flags.format === 'json') return printJson({ models });
-      const rows = models.map(({ id, geocode, createdAt, metrics, baseline }) => [
-        id,
-        geocode,
-        new Date(createdAt).toISOString(),
-        mse(metrics.validation.mse),
-        metrics.validation.r2.toFixed(3),
-        mse(baseline.linear.mse),
-      ]);
-      if (rows.length > 0)
-        for (const line of table([['model', 'place', 'trained', 'MSE', 'R2', 'MSE linear'], ...rows]))
-          print(line);
-      print(count(models.length, 'model'));
+      if (id === undefined) await listModels(target.client, flags);
+      else if (flags.export === undefined) await showModel(target.client, id, flags);
+      else await exportModel(target.client, id, flags.export, flags);
     } finally {
       await target.close();
     }
   });
+}
+
+async function listModels(client: Client, { format }: ModelFlags): Promise<void> {
+  const models = (await client.models()) as ListedModel[];
+  if (format === 'json') return printJson({ models });
+  const rows = models.map(({ id, geocode, createdAt, metrics, baseline, versions }) => [
+    id,
+    geocode,
+    new Date(createdAt).toISOString(),
+    mse(metrics.validation.mse),
+    metrics.validation.r2.toFixed(3),
+    mse(baseline.linear.mse),
+    versions,
+  ]);
+  const titles = ['model', 'place', 'trained', 'MSE', 'R2', 'MSE linear', 'versions'];
+  if (rows.length > 0) for (const line of table([titles, ...rows])) print(line);
+  print(count(models.length, 'model'));
+}
+
+async function showModel(client: Client, id: string, { format, version }: ModelFlags): Promise<void> {
+  const model = await client.model<ModelCard>(id, version);
+  if (format === 'json') return printJson(model);
+  const versions = await client.modelVersions(id);
+  printModel(model);
+  print();
+  const rows = versions.map(({ version, createdAt, metrics, parent }) => [
+    version,
+    new Date(createdAt).toISOString(),
+    mse(metrics.validation.mse),
+    metrics.validation.r2.toFixed(3),
+    parent ?? '-',
+    [version === model.latest ? 'latest' : [], version === model.best ? 'best' : []].flat().join(', '),
+  ]);
+  for (const line of table([['version', 'trained', 'MSE', 'R2', 'began with', ''], ...rows])) print(line);
+}
+
+/** The files that the server has or makes of a model. */
+const FILES = ['model.json', 'weights.bin', 'card.json', 'model.onnx'];
+
+async function exportModel(client: Client, id: string, path: string, flags: ModelFlags): Promise<void> {
+  // What `latest` and `best` stand for may change between two files.
+  const { version } = await client.model(id, flags.version);
+  const isFile = path.endsWith('.onnx');
+  if (!isFile) await mkdir(path, { recursive: true });
+  const written = isFile ? [path] : FILES.map((file) => join(path, file));
+  for (const [i, file] of (isFile ? ['model.onnx'] : FILES).entries())
+    await client.saveModelFile(id, version, file, written[i]!);
+  if (flags.format === 'json') printJson({ id, version, written });
+  else print(`wrote version ${version} of ${id}: ${written.join(', ')}`);
 }
 
 interface ListedModel {
@@ -44,20 +87,17 @@ interface ListedModel {
   createdAt: number;
   metrics: { validation: { mse: number; r2: number } };
   baseline: { linear: { mse: number } };
-}
-
-interface ModelDocument {
-  id: string;
-  card: ModelCard;
+  versions: number;
 }
 
 const mse = (value: number) => value.toPrecision(3);
 
-function printModel({ id, card }: ModelDocument): void {
+function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
   const { collection, grid, geocode, data, patches, engine, epochs, seed, seconds, parent } = card;
   const days = data.map(({ datetime }) => datetime.slice(0, 10)).sort();
   const facts = [
     ['model', id],
+    ['version', version],
     ['place', `${geocode} (${grid}), collection ${collection}`],
     ['trained', `${card.createdAt}, ${count(epochs, 'epoch')} in ${duration(seconds)}, seed ${seed}`],
     ['engine', `${engine.name} ${engine.version}, tilewright ${card.softwareVersion}`],

@@ -1,0 +1,158 @@
+/** Versions of models over HTTP: lists, cards, Items, files, ONNX, and their deletion. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openNode } from '../../src/node.js';
+import { versionsOf } from '../../src/storage/index.js';
+import { exportOnnx } from '../../src/training/index.js';
+import { faultsOf } from '../support/faults.js';
+import { putModel } from '../support/models.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+
+const DESCRIPTION = { collection: 'test', scale: 0.0001, maskBand: 5, precision: 5 };
+
+test('a model has its versions, of which the latest and the best can be asked for by these words', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  for (const [i, datetime] of ['2024-06-01T10:00:00Z', '2024-06-11T10:00:00Z'].entries()) {
+    const href = await writeTestScene(join(folder, `s${i}.tif`), { seed: i + 1 });
+    await ingest(node, { href, id: `s${i}`, datetime, ...DESCRIPTION });
+  }
+  const [tile] = await tilesOf(node);
+  const dates = (await tilesOf(node)).filter(({ geocode }) => geocode === tile!.geocode);
+  const best = await putModel(node.storage, dates, { seed: 1, mse: 0.01 });
+  const latest = await putModel(node.storage, dates, { seed: 2, mse: 0.02, parent: best.id });
+  const { id } = latest;
+  const get = async (url: string) => (await node.server.inject(url)).json();
+  const bytes = async (url: string) => (await node.server.inject(url)).rawPayload;
+  const standing = { latest: latest.version, best: best.version };
+
+  const { models } = await get('/models');
+  assert.deepEqual(
+    models.map(({ id, version, versions, latest, best }: Record<string, unknown>) => ({
+      id,
+      version,
+      versions,
+      latest,
+      best,
+    })),
+    [{ id, version: latest.version, versions: 2, ...standing }],
+  );
+  const list = await get(`/models/${id}/versions`);
+  assert.deepEqual({ latest: list.latest, best: list.best }, standing);
+  assert.deepEqual(
+    list.versions.map(({ version, metrics, parent, createdAt }: never) => [
+      version,
+      metrics['validation']['mse'],
+      parent,
+      createdAt,
+    ]),
+    versionsOf(latest).map(({ version, createdAt }, i) => [
+      version,
+      i ? 0.01 : 0.02,
+      i ? null : best.id,
+      createdAt,
+    ]),
+  );
+
+  for (const [path, one] of [
+    [`/models/${id}`, latest],
+    [`/models/${id}/versions/latest`, latest],
+    [`/models/${id}/versions/best`, best],
+    [`/models/${id}/versions/${best.version}`, best],
+  ] as const) {
+    const document = await get(path);
+    assert.deepEqual(
+      [document.id, document.version, document.latest, document.best, document.versions, document.card],
+      [id, one.version, standing.latest, standing.best, 2, one.card],
+      path,
+    );
+    const files = ['model.json', 'weights.bin', 'card.json'];
+    const [json, weights, card] = await Promise.all(files.map((name) => bytes(`${path}/${name}`)));
+    assert.deepEqual(JSON.parse(String(card)), one.card);
+    assert.deepEqual(
+      [json!.length, weights!.length],
+      one.files.slice(0, 2).map((file) => file.bytes),
+    );
+    const onnx = await node.server.inject(`${path}/model.onnx`);
+    assert.equal(onnx.headers['content-type'], 'application/octet-stream');
+    assert.equal(onnx.headers['etag'], `"${one.version}"`);
+    assert.deepEqual(onnx.rawPayload, exportOnnx(json!, weights!, `${id}, version ${one.version}`));
+    const item = await get(`${path}/item`);
+    assert.equal(item.id, `${id}_${one.version}`);
+    const linked = document.links.find(({ rel }: { rel: string }) => rel === 'item').href;
+    assert.deepEqual((await get(new URL(linked).pathname)).properties, item.properties);
+    for (const { href } of Object.values<{ href: string }>(item.assets))
+      assert.equal((await node.server.inject(new URL(href).pathname)).statusCode, 200, href);
+  }
+  assert.notDeepEqual(
+    await bytes(`/models/${id}/versions/best/weights.bin`),
+    await bytes(`/models/${id}/weights.bin`),
+  );
+
+  const { links, properties } = await get(`/models/${id}/item`);
+  const hrefs = (rel: string) =>
+    links
+      .filter((link: { rel: string }) => link.rel === rel)
+      .map(({ href }: { href: string }) => new URL(href).pathname);
+  assert.deepEqual(hrefs('predecessor-version'), [`/models/${id}/versions/${best.version}/item`]);
+  assert.deepEqual(hrefs('successor-version'), []);
+  assert.deepEqual(hrefs('derived_from'), [
+    `/models/${id}/item`,
+    ...dates.map((date) => `/collections/test/items/${date.id}`),
+  ]);
+  for (const href of hrefs('derived_from'))
+    assert.equal((await node.server.inject(href)).statusCode, 200, href);
+  assert.deepEqual(
+    [properties.start_datetime, properties.end_datetime],
+    ['2024-06-01T10:00:00.000Z', '2024-06-11T10:00:00.000Z'],
+  );
+  assert.equal(properties['mlm:pretrained_source'], best.id);
+  assert.equal(
+    properties['mlm:total_parameters'],
+    latest.files.find(({ name }) => name === 'weights.bin')!.bytes / 4,
+  );
+
+  const remove = async (url: string) => {
+    const { statusCode, headers, body } = await node.server.inject({ method: 'DELETE', url });
+    return statusCode === 204 ? Number(headers['tilewright-deleted-versions']) : JSON.parse(body).code;
+  };
+  assert.equal(
+    await remove(`/models/${id}/versions/best`),
+    'TW_STORAGE_NO_MODEL_VERSION',
+    'words name no version to delete',
+  );
+  assert.equal(await remove(`/models/${id}/versions/${latest.version}`), 1);
+  assert.equal((await get(`/models/${id}`)).version, best.version);
+  assert.equal((await get(`/models/${id}/versions/${latest.version}`)).code, 'TW_STORAGE_NO_MODEL_VERSION');
+  assert.equal((await get(`/models/${id}/versions/none/model.onnx`)).code, 'TW_STORAGE_NO_MODEL_VERSION');
+  const collection = await node.server.inject({ method: 'DELETE', url: '/collections/test' });
+  assert.equal(collection.statusCode, 204);
+  assert.equal(
+    (await get(`/models/${id}/item`)).id,
+    `${id}_${best.version}`,
+    'models outlive their collection',
+  );
+  assert.equal(await remove(`/models/${id}`), 1);
+  assert.equal(await remove(`/models/${id}`), 'TW_STORAGE_NO_MODEL');
+  for (const path of ['', '/item', '/versions', '/card.json', '/model.onnx'])
+    assert.equal((await get(`/models/${id}${path}`)).code, 'TW_STORAGE_NO_MODEL', path);
+  assert.deepEqual(await faultsOf(node.storage), []);
+});
+
+test('to delete a model takes a token that may write', async (t) => {
+  const data = await tempFolder(t);
+  const guarded = await openNode({ data, memory: 256e6, cores: 1, token: 'right', readToken: 'reader' });
+  t.after(() => guarded.close());
+  for (const url of ['/models/x', '/models/x/versions/y'])
+    for (const [token, code] of [
+      ['wrong', 'TW_API_UNAUTHORIZED'],
+      ['reader', 'TW_API_INSUFFICIENT_SCOPE'],
+      ['right', 'TW_STORAGE_NO_MODEL'],
+    ]) {
+      const headers = { authorization: `Bearer ${token}` };
+      assert.equal((await guarded.server.inject({ method: 'DELETE', url, headers })).json().code, code);
+    }
+});

@@ -1,0 +1,76 @@
+/** `tilewright models` and `delete model`: versions shown, exported and deleted. */
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Storage, toArray } from '../../src/storage/index.js';
+import { exportOnnx } from '../../src/training/index.js';
+import { tilewright } from '../support/command.js';
+import { putModel } from '../support/models.js';
+import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+
+test('models shows, exports and deletes versions', async (t) => {
+  const folder = await tempFolder(t);
+  const data = ['--data', join(folder, 'data')];
+  const scene = await writeTestScene(join(folder, 'scene.tif'));
+  await tilewright('ingest', scene, '--datetime', '2024-06-01T10:00:00Z', ...SCENE_FLAGS, ...data);
+  const storage = await Storage.open(join(folder, 'data'));
+  const [tile] = await toArray(storage.catalogue.tiles.values());
+  const best = await putModel(storage, [tile!], { seed: 1, mse: 0.0123 });
+  const latest = await putModel(storage, [tile!], { seed: 2, mse: 0.0456, parent: 'ndvi_test_g9' });
+  await storage.close();
+  const { id } = latest;
+
+  assert.match((await tilewright('models', ...data)).stdout, new RegExp(`^${id} .* 2$`, 'm'));
+  const shown = (await tilewright('models', id, ...data)).stdout;
+  assert.match(shown, new RegExp(`^version +${latest.version}$`, 'm'));
+  assert.match(
+    shown,
+    new RegExp(`^${latest.version} +20\\S+ +0\\.0456 +0\\.954 +ndvi_test_g9 +latest$`, 'm'),
+  );
+  assert.match(shown, new RegExp(`^${best.version} +20\\S+ +0\\.0123 +0\\.988 +- +best$`, 'm'));
+  const json = JSON.parse(
+    (await tilewright('models', id, '--version', 'best', '--format', 'json', ...data)).stdout,
+  );
+  assert.deepEqual([json.version, json.card], [best.version, best.card]);
+
+  const file = join(folder, 'model.onnx');
+  const wrote = await tilewright('models', id, '--export', file, ...data);
+  assert.equal(wrote.stdout, `wrote version ${latest.version} of ${id}: ${file}\n`);
+  const out = join(folder, 'made', 'model');
+  const all = await tilewright(
+    'models',
+    id,
+    '--version',
+    'best',
+    '--export',
+    out,
+    '--format',
+    'json',
+    ...data,
+  );
+  assert.equal(JSON.parse(all.stdout).version, best.version);
+  assert.deepEqual((await readdir(out)).sort(), ['card.json', 'model.json', 'model.onnx', 'weights.bin']);
+  const read = (name: string) => readFile(join(out, name));
+  const about = (version: string) => `${id}, version ${version}`;
+  const onnx = exportOnnx(await read('model.json'), await read('weights.bin'), about(best.version));
+  assert.deepEqual(await read('model.onnx'), onnx);
+  assert.notDeepEqual(await readFile(file), onnx);
+  assert.deepEqual(JSON.parse(String(await read('card.json'))), best.card);
+
+  const unnamed = await tilewright('models', '--export', file, ...data);
+  assert.deepEqual([unnamed.code, /name its id/.test(unnamed.stderr)], [2, true]);
+  const ofTile = await tilewright('delete', 'tile', tile!.id, '--version', best.version, ...data);
+  assert.deepEqual([ofTile.code, /not of a tile/.test(ofTile.stderr)], [2, true]);
+  const removed = await tilewright('delete', 'model', id, '--version', latest.version, ...data);
+  assert.equal(removed.stdout, `deleted model ${id}: 1 version\n`);
+  const again = await tilewright('delete', 'model', id, '--version', latest.version, ...data);
+  assert.equal(again.code, 1);
+  assert.match(again.stderr, new RegExp(`"tilewright models ${id}".*\\[TW_STORAGE_NO_MODEL_VERSION\\]`));
+  const rest = await tilewright('delete', 'model', id, '--format', 'json', ...data);
+  assert.deepEqual(JSON.parse(rest.stdout), { deleted: 'model', id, versions: 1 });
+  assert.match((await tilewright('models', id, ...data)).stderr, /\[TW_STORAGE_NO_MODEL\]/);
+  assert.equal((await tilewright('verify', ...data)).code, 0);
+  assert.match((await tilewright('--version')).stdout, /^\d+\.\d+\.\d+\n$/);
+});

@@ -1,0 +1,51 @@
+/** Models for tests: real files of an untrained net, and a card as training writes it. */
+
+import { type ModelRecord, newVersion, type Storage, type TileRecord } from '../../src/storage/index.js';
+import { loadEngine } from '../../src/training/engine/load-engine.js';
+import { type ModelCard, modelNamed } from '../../src/training/index.js';
+import { buildModel } from '../../src/training/models/build.js';
+import { saveModel } from '../../src/training/weights.js';
+
+/** What a test wants to be special about a version. */
+export interface ModelChange {
+  model?: string;
+  seed?: number;
+  mse?: number;
+  parent?: string;
+}
+
+/** Adds a version to the model of a tile's place; versions of one model were validated on the same data. */
+export async function putModel(
+  storage: Storage,
+  tiles: TileRecord[],
+  { model = 'ndvi', seed = 1, mse = 0.01, parent }: ModelChange = {},
+): Promise<ModelRecord> {
+  const { tf } = await loadEngine('wasm');
+  const { collection, grid, geocode } = tiles[0]!;
+  const place = { model, collection, grid, geocode, version: newVersion() };
+  const metrics = { mse, r2: 1 - mse };
+  const card: ModelCard = {
+    ...place,
+    job: 'job',
+    filter: null,
+    data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
+    parent: parent ?? null,
+    engine: { name: 'wasm', version: '4.22.0', why: [] },
+    seed,
+    epochs: 3,
+    patches: { train: 40, validation: 10 },
+    split: 'by date',
+    losses: [{ epoch: 1, train: 2 * mse, validation: mse }],
+    metrics: { train: metrics, validation: metrics },
+    spread: { count: 10, mean: 0.5, squares: 1 },
+    baseline: { linear: metrics, mean: metrics },
+    seconds: 1,
+    bytesRead: 1000,
+    createdAt: new Date().toISOString(),
+    softwareVersion: '0.1.0',
+  };
+  const net = buildModel(tf, modelNamed(model), seed, [0.1]);
+  const files = { ...(await saveModel(tf, net)), 'card.json': Buffer.from(JSON.stringify(card)) };
+  net.dispose();
+  return storage.putModel({ ...place, card, score: { error: mse, data: 'the same' } }, files);
+}
