@@ -110,6 +110,7 @@ test('a model has its versions, of which the latest and the best can be asked fo
     ['2024-06-01T10:00:00.000Z', '2024-06-11T10:00:00.000Z'],
   );
   assert.equal(properties['mlm:pretrained_source'], best.id);
+  assert.equal(properties['mlm:framework_version'], '4.22.0');
   assert.equal(
     properties['mlm:total_parameters'],
     latest.files.find(({ name }) => name === 'weights.bin')!.bytes / 4,

@@ -30,7 +30,7 @@ export async function putModel(
     filter: null,
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
     parent: parent ?? null,
-    engine: { name: 'wasm', version: '4.22.0', why: [] },
+    engine: { name: 'wasm', version: '4.22.0 on oneDNN 2.6.3', why: [] },
     seed,
     epochs: 3,
     patches: { train: 40, validation: 10 },

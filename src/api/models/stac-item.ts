@@ -39,6 +39,7 @@ export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: str
   const bbox = cellBbox(gridByName(one.grid), one.geocode);
   const bands = spec.inputs.map((name) => ({ name, common_name: name }));
   const days = card.data.map(({ datetime }) => datetime).sort();
+  const [frameworkVersion] = /^\d+\.\d+\.\d+/.exec(card.engine.version) ?? [];
   const weights = one.files.find(({ name }) => name === 'weights.bin')?.bytes ?? 0;
   return {
     type: 'Feature',
@@ -62,7 +63,7 @@ export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: str
       'mlm:architecture': spec.architecture,
       'mlm:tasks': tasksOf(spec),
       'mlm:framework': 'TensorFlow.js',
-      ...(/^\d+\.\d+\.\d+$/.test(card.engine.version) && { 'mlm:framework_version': card.engine.version }),
+      ...(frameworkVersion !== undefined && { 'mlm:framework_version': frameworkVersion }),
       // Weights are float32.
       'mlm:total_parameters': weights / 4,
       'mlm:pretrained': card.parent !== null,
