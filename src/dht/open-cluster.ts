@@ -43,8 +43,8 @@ export interface OpenCluster {
   close(): Promise<void>;
 }
 
-/** Of the documents that nodes exchange. */
-const FORMAT = 1;
+/** Of the documents that nodes exchange. Of format 1 models have one version: its nodes would sweep the others as leftovers. */
+const FORMAT = 2;
 /** A node that is alone needs no second owner. */
 const ALONE = 1;
 

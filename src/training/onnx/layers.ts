@@ -273,7 +273,7 @@ function activated(layer: LayerContext, x: Value): Value {
 }
 
 /** Values in row-major order with their axes in another order, as `numpy.transpose` has them. */
-export function permuted(values: Float32Array, shape: number[], order: number[]): Float32Array {
+function permuted(values: Float32Array, shape: number[], order: number[]): Float32Array {
   const strides = shape.map((_, axis) => shape.slice(axis + 1).reduce((product, size) => product * size, 1));
   const moved = new Float32Array(values.length);
   const index = order.map(() => 0);
