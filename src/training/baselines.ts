@@ -35,11 +35,17 @@ export function targetMeans(patches: PatchSet): number[] {
   return sums.map((sum) => sum / total);
 }
 
+/** A straight line: output o = bias[o] + sum of weights[o][band] * input[band]. */
+export interface LinearFit {
+  weights: number[][];
+  bias: number[];
+}
+
 /**
  * Ridge regression in closed form: weights w solve (Z'Z + lambda I) w = Z'(y - mean y), with Z the features less their
  * training mean over their training standard deviation.
  */
-export function ridge(train: PatchSet, lambda = RIDGE_LAMBDA): Predictor {
+export function ridge(train: PatchSet, lambda = RIDGE_LAMBDA): LinearFit {
   const { count, features, targets, counts } = samplesOf(train);
   const width = train.inputBands;
   const bands = targets.length / count;
@@ -50,26 +56,31 @@ export function ridge(train: PatchSet, lambda = RIDGE_LAMBDA): Predictor {
     // A constant feature says nothing; any spread but zero keeps its weight at zero.
     (f) => Math.sqrt(mean(used, (n) => (features[n * width + f] - centre[f]) ** 2)) || 1,
   );
-  const z = (values: Float32Array, n: number, f: number) => (values[n * width + f] - centre[f]) / spread[f];
+  const z = (n: number, f: number) => (features[n * width + f] - centre[f]) / spread[f];
   const gram = columns.map((a) =>
-    columns.map(
-      (b) => used.length * mean(used, (n) => z(features, n, a) * z(features, n, b)) + (a === b ? lambda : 0),
-    ),
+    columns.map((b) => used.length * mean(used, (n) => z(n, a) * z(n, b)) + (a === b ? lambda : 0)),
   );
-  const intercept = targetMeans(train);
-  const weights = intercept.map((middle, t) =>
-    solveByCholesky(
-      gram,
-      columns.map(
-        (f) => used.length * mean(used, (n) => z(features, n, f) * (targets[n * bands + t] - middle)),
-      ),
-    ),
+  const middles = targetMeans(train);
+  const weights = middles.map((middle, t) => {
+    const moments = columns.map(
+      (f) => used.length * mean(used, (n) => z(n, f) * (targets[n * bands + t] - middle)),
+    );
+    return solveByCholesky(gram, moments).map((weight, f) => weight / spread[f]);
+  });
+  const bias = middles.map((middle, t) =>
+    weights[t].reduce((sum, weight, f) => sum - weight * centre[f], middle),
   );
+  return { weights, bias };
+}
+
+export function linearPredictor({ weights, bias }: LinearFit): Predictor {
   return (patches) => {
-    const held = samplesOf(patches).features;
+    const { features } = samplesOf(patches);
+    const width = patches.inputBands;
     return patches.targets.map((_, i) => {
-      const n = Math.floor(i / bands);
-      return columns.reduce((sum, f) => sum + weights[i % bands][f] * z(held, n, f), intercept[i % bands]);
+      const first = Math.floor(i / bias.length) * width;
+      const output = i % bias.length;
+      return weights[output].reduce((sum, weight, f) => sum + weight * features[first + f], bias[output]);
     });
   };
 }

@@ -2,7 +2,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { adversarialLearner } from './adversarial.js';
-import { type Baselines, ridge, targetMeans, trainingMean } from './baselines.js';
+import { type Baselines, type LinearFit, linearPredictor, ridge, trainingMean } from './baselines.js';
 import { batchOf, inputBatches } from './batch.js';
 import { readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.js';
 import type { Tf } from './engine/tf.js';
@@ -68,7 +68,8 @@ export async function trainModel(
 ): Promise<TrainResult> {
   const started = performance.now();
   const { train, validation } = dataset;
-  const learner = learnerOf(tf, spec, seed, targetMeans(train));
+  const straight = ridge(train);
+  const learner = learnerOf(tf, spec, seed, straight);
   const random = randomStream(seed);
   const kept = checkpoint && (await readCheckpoint(tf, checkpoint.path, checkpoint.task, learner.state()));
   if (kept) random.state = kept.random;
@@ -114,7 +115,7 @@ export async function trainModel(
       spread: spreadOf(held.truth),
       baseline: {
         mean: score(validation, trainingMean(train)(validation)),
-        linear: score(validation, ridge(train)(validation)),
+        linear: score(validation, linearPredictor(straight)(validation)),
         ...(spec.target.kind === 'clear' && { unchanged: score(validation, validation.inputs) }),
       },
       seconds: (performance.now() - started) / 1000,
@@ -129,8 +130,8 @@ export async function trainModel(
   }
 }
 
-function learnerOf(tf: Tf, spec: ModelSpec, seed: number, bias: number[]): Learner {
-  const model = buildModel(tf, spec, seed, bias);
+function learnerOf(tf: Tf, spec: ModelSpec, seed: number, straight: LinearFit): Learner {
+  const model = buildModel(tf, spec, seed, straight);
   return spec.loss === 'adversarial'
     ? adversarialLearner(tf, model, buildDiscriminator(tf, spec.inputs.length, seed))
     : regressionLearner(tf, model);

@@ -44,7 +44,7 @@ export async function putModel(
     createdAt: new Date().toISOString(),
     softwareVersion: '0.1.0',
   };
-  const net = buildModel(tf, modelNamed(model), seed, [0.1]);
+  const net = buildModel(tf, modelNamed(model), seed, { weights: [[0, 0, 0]], bias: [0.1] });
   const files = { ...(await saveModel(tf, net)), 'card.json': Buffer.from(JSON.stringify(card)) };
   net.dispose();
   return storage.putModel({ ...place, card, score: { error: mse, data: 'the same' } }, files);

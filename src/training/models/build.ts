@@ -1,23 +1,26 @@
 /** Turns a model's description into a tfjs layers model, of standard layers alone, so that it opens anywhere. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
+import type { LinearFit } from '../baselines.js';
 import type { Tf } from '../engine/tf.js';
 import { attentionMap } from './attention.js';
 import { apply, LayerMaker } from './layers.js';
 import type { LayerSpec, ModelSpec } from './spec.js';
 
 /**
- * A fresh model, the same for the same seed. For every input its output starts at `bias`, one value a channel; of a model that
- * removes cloud, at the input itself. A model with attention has its latest map as a second output.
+ * A fresh model, the same for the same seed. It begins as the straight line that fits the training data best, and learns what
+ * that leaves; a model that removes cloud begins with the date as it is. So it takes few epochs to be of use, and is seldom worse
+ * than what needs no training. A model with attention has its latest map as a second output.
  */
-export function buildModel(tf: Tf, spec: ModelSpec, seed: number, bias: number[]): LayersModel {
-  const { inputs, patchSize, target, layers } = spec;
+export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight: LinearFit): LayersModel {
+  const { inputs, patchSize, target } = spec;
+  const { layers } = tf;
   const make = new LayerMaker(tf, seed);
   // A net without dense layers takes any size, so that a whole tile can be predicted in large pieces.
   const side = target.kind === 'mean' ? patchSize : null;
   const input = tf.input({ shape: [side, side, inputs.length], name: 'input' });
   const state: Graph = { x: input, skips: [] };
   const mixes: { name: string; layer: LayerSpec & { type: 'mix' } }[] = [];
-  for (const layer of layers) {
+  for (const layer of spec.layers) {
     if (layer.type === 'mix') {
       const { name } = make.named('mix');
       mixes.push({ name, layer });
@@ -25,31 +28,36 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, bias: number[]
       state.x = make.conv(state.x, filters, 1, { trainable: false, name });
     } else addLayer(make, state, layer);
   }
-  const first = {
-    kernelInitializer: 'zeros',
-    biasInitializer: tf.initializers.constant({ value: bias[0] }),
-    name: 'output',
-  } as const;
+  const zeros = { kernelInitializer: 'zeros', useBias: false, name: 'change' } as const;
+  const line = { name: 'line' };
   const outputs = {
-    mean: () => apply(tf.layers.dense({ units: 1, ...first }), state.x),
-    map: () => make.conv(state.x, 1, 1, first),
-    clear: () => {
-      const options = { kernelInitializer: 'zeros', useBias: false, name: 'change' } as const;
-      const change = make.conv(state.x, inputs.length, 3, options);
-      return tf.layers.add({ name: 'output' }).apply([input, change]) as SymbolicTensor;
-    },
+    mean: () => [
+      apply(
+        layers.dense({ units: 1, ...line }),
+        apply(layers.globalAveragePooling2d({ name: 'bands', trainable: false }), input),
+      ),
+      apply(layers.dense({ units: 1, ...zeros }), state.x),
+    ],
+    map: () => [make.conv(input, 1, 1, line), make.conv(state.x, 1, 1, zeros)],
+    clear: () => [input, make.conv(state.x, inputs.length, 3, zeros)],
   };
-  const output = outputs[target.kind]();
+  const output = layers.add({ name: 'output' }).apply(outputs[target.kind]()) as SymbolicTensor;
   const model = tf.model({
     inputs: input,
     outputs: state.attention ? [output, state.attention] : output,
     name: spec.name,
   });
-  for (const { name, layer } of mixes) {
-    const fixed = tf.tidy(() => [tf.tensor4d([[layer.weights]]), tf.tensor1d(layer.bias)]);
-    model.getLayer(name).setWeights(fixed);
-    tf.dispose(fixed);
-  }
+  const set = (name: string, weights: number[][], bias: number[]) => {
+    const values = tf.tidy(() =>
+      model
+        .getLayer(name)
+        .weights.map(({ shape }, i) => tf.tensor(i === 0 ? weights.flat() : bias, shape as number[])),
+    );
+    model.getLayer(name).setWeights(values);
+    tf.dispose(values);
+  };
+  for (const { name, layer } of mixes) set(name, layer.weights, layer.bias);
+  if (target.kind !== 'clear') set('line', straight.weights, straight.bias);
   return model;
 }
 

@@ -26,7 +26,7 @@ export const ndviModel: ModelSpec = {
     { type: 'dense', units: 32, activation: 'relu' },
   ],
   loss: 'squared error',
-  epochs: 60,
+  epochs: 30,
   batchSize: 32,
-  learningRate: 1e-2,
+  learningRate: 3e-3,
 };
