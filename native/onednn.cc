@@ -9,6 +9,7 @@
 #include <node_api.h>
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <list>
@@ -309,6 +310,67 @@ void batchNormSums(const float* x, const float* dy, const float* mean, float* su
   std::copy(allProducts.begin(), allProducts.end(), products);
 }
 
+/**
+ * Mean and variance of each channel. A block of rows, which is still in the cache for its second pass, has its own; those of
+ * the blocks are joined as Chan, Golub and LeVeque (1983) have it.
+ */
+void channelMoments(const float* x, float* mean, float* variance, int64_t rows, int64_t channels) {
+  std::vector<float> sum(channels), square(channels);
+  std::vector<double> means(channels, 0.0), squares(channels, 0.0);
+  for (int64_t begin = 0; begin < rows; begin += BLOCK) {
+    const int64_t end = std::min(rows, begin + BLOCK);
+    float *__restrict sums = sum.data(), *__restrict deviations = square.data();
+    std::fill_n(sums, channels, 0.f);
+    std::fill_n(deviations, channels, 0.f);
+    for (int64_t row = begin; row < end; row++)
+      for (int64_t c = 0; c < channels; c++) sums[c] += x[row * channels + c];
+    for (int64_t c = 0; c < channels; c++) sums[c] /= static_cast<float>(end - begin);
+    for (int64_t row = begin; row < end; row++)
+      for (int64_t c = 0; c < channels; c++) {
+        const float deviation = x[row * channels + c] - sums[c];
+        deviations[c] += deviation * deviation;
+      }
+    const double own = end - begin, before = begin;
+    for (int64_t c = 0; c < channels; c++) {
+      const double distance = sums[c] - means[c];
+      means[c] += distance * own / end;
+      squares[c] += deviations[c] + distance * distance * own * before / end;
+    }
+  }
+  for (int64_t c = 0; c < channels; c++) {
+    mean[c] = static_cast<float>(means[c]);
+    variance[c] = static_cast<float>(squares[c] / rows);
+  }
+}
+
+/** dx = scale dy + slope (x - mean) + offset, of each channel. */
+void batchNormGradient(const float* x, const float* dy, const float* mean, const float* scale, const float* slope,
+                       const float* offset, float* __restrict dx, int64_t rows, int64_t channels) {
+  for (int64_t row = 0; row < rows; row++)
+    for (int64_t c = 0; c < channels; c++) {
+      const int64_t i = row * channels + c;
+      dx[i] = scale[c] * dy[i] + slope[c] * (x[i] - mean[c]) + offset[c];
+    }
+}
+
+/** Of beta1 and beta2 what is missing to 1. */
+struct AdamNumbers {
+  float first, second, decay, rate, epsilon;
+};
+
+/** One step of Adam: where it is and the gradient, where it goes. */
+void adam(const AdamNumbers& n, const float* variable, const float* gradient, const float* first, const float* second,
+          float* __restrict toVariable, float* __restrict toFirst, float* __restrict toSecond, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    const float g = gradient[i] + n.decay * variable[i];
+    const float m = first[i] + n.first * (g - first[i]);
+    const float v = second[i] + n.second * (g * g - second[i]);
+    toFirst[i] = m;
+    toSecond[i] = v;
+    toVariable[i] = variable[i] - n.rate * m / (std::sqrt(v) + n.epsilon);
+  }
+}
+
 /** A run of columns of each row of one matrix into another. */
 void copyColumns(const float* from, int64_t fromWidth, float* to, int64_t toWidth, int64_t rows, int64_t columns) {
   for (int64_t row = 0; row < rows; row++) std::copy_n(from + row * fromWidth, columns, to + row * toWidth);
@@ -445,6 +507,31 @@ void callBatchNormSums(napi_env env, napi_callback_info info) {
                 given.floats(6, channels), rows, channels);
 }
 
+/** channelMoments(rows, channels, x, mean, variance) */
+void callChannelMoments(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 5);
+  const int64_t rows = given.number(0), channels = given.number(1);
+  channelMoments(given.floats(2, rows * channels), given.floats(3, channels), given.floats(4, channels), rows, channels);
+}
+
+/** batchNormGradient(rows, channels, x, dy, mean, scale, slope, offset, dx) */
+void callBatchNormGradient(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 9);
+  const int64_t rows = given.number(0), channels = given.number(1), all = rows * channels;
+  batchNormGradient(given.floats(2, all), given.floats(3, all), given.floats(4, channels), given.floats(5, channels),
+                    given.floats(6, channels), given.floats(7, channels), given.floats(8, all), rows, channels);
+}
+
+/** adam(length, beta1, beta2, decay, rate, epsilon, variable, gradient, first, second, next variable, first and second) */
+void callAdam(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 13);
+  const size_t length = given.number(0);
+  const AdamNumbers numbers{float(1 - given.real(1)), float(1 - given.real(2)), float(given.real(3)), float(given.real(4)),
+                            float(given.real(5))};
+  adam(numbers, given.floats(6, length), given.floats(7, length), given.floats(8, length), given.floats(9, length),
+       given.floats(10, length), given.floats(11, length), given.floats(12, length), length);
+}
+
 /** copyColumns([rows, columns, width and first column of from, width and first column of to], from, to) */
 void callCopyColumns(napi_env env, napi_callback_info info) {
   const Arguments given(env, info, 3);
@@ -456,7 +543,7 @@ void callCopyColumns(napi_env env, napi_callback_info info) {
 }
 
 napi_value init(napi_env env, napi_value exports) {
-  const std::array<std::pair<const char*, napi_callback>, 9> functions{{{"convolve", guarded<callConvolve>},
+  const std::array<std::pair<const char*, napi_callback>, 12> functions{{{"convolve", guarded<callConvolve>},
                                                                         {"multiply", guarded<callMultiply>},
                                                                         {"maxPoolGradient", guarded<callMaxPoolGradient>},
                                                                         {"columnSums", guarded<callColumnSums>},
@@ -464,6 +551,9 @@ napi_value init(napi_env env, napi_value exports) {
                                                                         {"leakyReluGradient", guarded<callLeakyReluGradient>},
                                                                         {"scaleChannels", guarded<callScaleChannels>},
                                                                         {"batchNormSums", guarded<callBatchNormSums>},
+                                                                        {"channelMoments", guarded<callChannelMoments>},
+                                                                        {"batchNormGradient", guarded<callBatchNormGradient>},
+                                                                        {"adam", guarded<callAdam>},
                                                                         {"copyColumns", guarded<callCopyColumns>}}};
   for (const auto& [name, callback] : functions) {
     napi_value function;

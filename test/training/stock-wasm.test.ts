@@ -8,6 +8,7 @@ import { gradientSelfTest } from '../../src/training/engine/self-test.js';
 import type { Tf } from '../../src/training/engine/tf.js';
 import { conv2dBackpropFilter } from '../../src/training/engine/wasm/conv2d-backprop-filter.js';
 import { maxPoolGrad } from '../../src/training/engine/wasm/max-pool-grad.js';
+import { typescriptLoops } from '../../src/training/engine/wasm/typescript-loops.js';
 
 const tf = { ...core, ...layers } as Tf;
 await tf.setBackend('wasm');
@@ -22,7 +23,7 @@ it('refuses the stock kernels: first one is missing, then one is wrong, and the 
   assert.notEqual(wrong.where, 'loss');
 
   tf.unregisterKernel(tf.MaxPoolGrad, 'wasm');
-  tf.registerKernel(maxPoolGrad(tf));
+  tf.registerKernel(maxPoolGrad(tf, typescriptLoops));
   const repaired = await gradientSelfTest(tf);
   assert.equal(repaired.passed, true, `${repaired.where}: ${repaired.error}`);
 });

@@ -8,6 +8,7 @@ import { loadOneDnn } from './onednn/addon.js';
 import { registerOneDnnKernels } from './onednn/register.js';
 import type { Tf } from './tf.js';
 import { registerTrainingKernels } from './wasm/register.js';
+import { typescriptLoops } from './wasm/typescript-loops.js';
 
 /** Best first. */
 export const ENGINE_NAMES = ['tfjs-node-gpu', 'tfjs-node', 'wasm-onednn', 'wasm'] as const;
@@ -61,7 +62,7 @@ async function loadWasm(name: Exclude<EngineName, NativeName>): Promise<LoadedEn
     tf.env().set('WASM_HAS_MULTITHREAD_SUPPORT', false);
     if (!(await tf.env().getAsync('WASM_HAS_SIMD_SUPPORT')))
       throw new Error('this processor has no WASM SIMD');
-    registerTrainingKernels(tf);
+    registerTrainingKernels(tf, dnn ?? typescriptLoops);
     if (dnn) registerOneDnnKernels(tf, dnn);
     if (!(await tf.setBackend('wasm'))) throw new Error('the WASM backend did not start');
     const version = dnn ? `${wasm.version_wasm} on oneDNN ${dnn.version}` : wasm.version_wasm;

@@ -3,8 +3,18 @@
  * kernels of this folder add and replace them. Each is written in terms of fast kernels that exist, or as a loop over the
  * WASM heap.
  */
+import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
+import { adamStep } from './adam-step.js';
 import { batchMatMul } from './batch-mat-mul.js';
+import {
+  fusedBatchNorm,
+  replaceTrainingOfBatchNormalization,
+  trainingBatchNorm,
+  trainingBatchNormGrad,
+  trainingBatchNormGradient,
+} from './batch-norm.js';
+import { concat, pad, slice, splitV } from './boxes.js';
 import { conv2dBackpropFilter } from './conv2d-backprop-filter.js';
 import { conv2dBackpropInput } from './conv2d-backprop-input.js';
 import { conv2dGrad } from './conv2d-grad.js';
@@ -13,22 +23,54 @@ import { depthwiseConv2dBackpropInput } from './depthwise-conv2d-backprop-input.
 import { fusedBatchNormGrad } from './fused-batch-norm-grad.js';
 import { identity } from './identity.js';
 import { replaceKernel } from './kernel.js';
+import type { Loops } from './loops.js';
 import { maxPoolGrad } from './max-pool-grad.js';
+import { leakyRelu, leakyReluGrad, relu, reluGradient } from './relu.js';
+import { mean, sum } from './sums.js';
 import { unsortedSegmentSum } from './unsorted-segment-sum.js';
 
 /** Call once for a `tf`, after the WASM backend's module was loaded. */
-export function registerTrainingKernels(tf: Tf): void {
-  tf.registerKernel(conv2dBackpropFilter(tf));
-  tf.registerKernel(depthwiseConv2dBackpropFilter(tf));
-  tf.registerKernel(depthwiseConv2dBackpropInput(tf));
-  tf.registerKernel(unsortedSegmentSum(tf));
-  replaceKernel(tf, tf.Identity, () => identity(tf));
-  replaceKernel(tf, tf.MaxPoolGrad, () => maxPoolGrad(tf));
-  replaceKernel(tf, tf.BatchMatMul, (stock) => batchMatMul(tf, stock));
-  replaceKernel(tf, tf.Conv2DBackpropInput, (stock) => conv2dBackpropInput(tf, stock));
-  tf.unregisterGradient(tf.Conv2D);
-  tf.registerGradient(conv2dGrad(tf));
+export function registerTrainingKernels(tf: Tf, loops: Loops): void {
+  const added = [
+    conv2dBackpropFilter(tf),
+    depthwiseConv2dBackpropFilter(tf, loops),
+    depthwiseConv2dBackpropInput(tf, loops),
+    unsortedSegmentSum(tf),
+    leakyReluGrad(loops),
+    trainingBatchNorm(loops),
+    trainingBatchNormGrad(loops),
+    adamStep(loops),
+  ];
+  for (const kernel of added) tf.registerKernel(kernel);
+  const replaced: Record<string, (stock: KernelConfig) => KernelConfig> = {
+    [tf.Identity]: () => identity(tf),
+    [tf.MaxPoolGrad]: () => maxPoolGrad(tf, loops),
+    [tf.BatchMatMul]: (stock) => batchMatMul(tf, stock),
+    [tf.Conv2DBackpropInput]: (stock) => conv2dBackpropInput(tf, stock),
+    [tf.Sum]: (stock) => sum(tf, loops, stock),
+    [tf.Mean]: (stock) => mean(tf, loops, stock),
+    [tf.Concat]: (stock) => concat(tf, loops, stock),
+    [tf.SplitV]: (stock) => splitV(tf, loops, stock),
+    [tf.Slice]: (stock) => slice(tf, loops, stock),
+    [tf.PadV2]: (stock) => pad(tf, loops, stock),
+    [tf.Relu]: (stock) => relu(tf, loops, stock),
+    [tf.LeakyRelu]: (stock) => leakyRelu(tf, loops, stock),
+    [tf.FusedBatchNorm]: (stock) => fusedBatchNorm(tf, loops, stock),
+  };
+  for (const [name, make] of Object.entries(replaced)) replaceKernel(tf, name, make);
   const batchNorm = tf.getGradient(tf.FusedBatchNorm);
-  tf.unregisterGradient(tf.FusedBatchNorm);
-  tf.registerGradient(fusedBatchNormGrad(tf, batchNorm));
+  for (const gradient of [
+    conv2dGrad(tf),
+    fusedBatchNormGrad(tf, batchNorm),
+    reluGradient(tf, tf.Relu),
+    reluGradient(tf, tf.LeakyRelu),
+  ])
+    replaceGradient(tf, gradient);
+  tf.registerGradient(trainingBatchNormGradient(tf));
+  replaceTrainingOfBatchNormalization(tf);
+}
+
+function replaceGradient(tf: Tf, gradient: GradConfig): void {
+  tf.unregisterGradient(gradient.kernelName);
+  tf.registerGradient(gradient);
 }

@@ -1,0 +1,79 @@
+/**
+ * Loops over the values of tensors, each in as few passes as it can be, where tfjs has no kernel or a slow one. The addon over
+ * oneDNN has the same in C++.
+ */
+
+/** All arrays have exactly the sizes that follow from the numbers before them, and may be views of a WASM heap. */
+export interface Loops {
+  /** The sum of each column of a matrix. */
+  columnSums(rows: number, columns: number, x: Float32Array, sums: Float32Array): void;
+  /**
+   * Adds each gradient to the first maximum of its window. The geometry: batch, height, width, channels, rows and columns of
+   * the output, filter height and width, strides, padding at the top and left.
+   */
+  maxPoolGradient(geometry: Int32Array, x: Float32Array, dy: Float32Array, dx: Float32Array): void;
+  /** x where it is positive, else alpha x; alpha 0 is a plain ReLU. */
+  leakyRelu(length: number, alpha: number, x: Float32Array, y: Float32Array): void;
+  leakyReluGradient(length: number, alpha: number, x: Float32Array, dy: Float32Array, dx: Float32Array): void;
+  /** y = scale (x - mean) + offset, of each channel. */
+  scaleChannels(
+    rows: number,
+    channels: number,
+    x: Float32Array,
+    mean: Float32Array,
+    scale: Float32Array,
+    offset: Float32Array,
+    y: Float32Array,
+  ): void;
+  /** Mean and variance of each channel, the variance that of the rows alone. */
+  channelMoments(
+    rows: number,
+    channels: number,
+    x: Float32Array,
+    mean: Float32Array,
+    variance: Float32Array,
+  ): void;
+  /** Of each channel the sum of dy, and that of dy (x - mean). */
+  batchNormSums(
+    rows: number,
+    channels: number,
+    x: Float32Array,
+    dy: Float32Array,
+    mean: Float32Array,
+    sums: Float32Array,
+    products: Float32Array,
+  ): void;
+  /** dx = scale dy + slope (x - mean) + offset, of each channel. */
+  batchNormGradient(
+    rows: number,
+    channels: number,
+    x: Float32Array,
+    dy: Float32Array,
+    mean: Float32Array,
+    scale: Float32Array,
+    slope: Float32Array,
+    offset: Float32Array,
+    dx: Float32Array,
+  ): void;
+  /** A run of columns of each row. The geometry: rows, columns to be copied; width and first column of the one matrix, and of the other. */
+  copyColumns(geometry: Int32Array, from: Float32Array, to: Float32Array): void;
+  /**
+   * A step of Adam: g = gradient + decay variable, first' = first + (1 - beta1) (g - first), the second with g squared and beta2,
+   * variable' = variable - rate first' / (sqrt(second') + epsilon).
+   */
+  adam(
+    length: number,
+    beta1: number,
+    beta2: number,
+    decay: number,
+    rate: number,
+    epsilon: number,
+    variable: Float32Array,
+    gradient: Float32Array,
+    first: Float32Array,
+    second: Float32Array,
+    toVariable: Float32Array,
+    toFirst: Float32Array,
+    toSecond: Float32Array,
+  ): void;
+}
