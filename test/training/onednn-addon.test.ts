@@ -6,13 +6,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import {
-  FORWARD,
-  loadOneDnn,
-  type OneDnn,
-  TO_FILTER,
-  TO_INPUT,
-} from '../../src/training/engine/onednn/addon.js';
+import { loadOneDnn, type OneDnn } from '../../src/training/engine/onednn/addon.js';
+import { FORWARD, TO_FILTER, TO_INPUT } from '../../src/training/engine/wasm/loops.js';
 
 let dnn: OneDnn | undefined;
 let skip: string | false = false;

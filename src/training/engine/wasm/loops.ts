@@ -1,10 +1,29 @@
 /**
- * Loops over the values of tensors, each in as few passes as it can be, where tfjs has no kernel or a slow one. The addon over
- * oneDNN has the same in C++.
+ * The loops over the values of tensors under our kernels, where tfjs has none or a slow one: once in WebAssembly
+ * (heap-loops.ts), once in the addon over oneDNN.
  */
+
+/** What an operation computes from the two others of: input, filter, output. */
+export const FORWARD = 0;
+export const TO_INPUT = 1;
+export const TO_FILTER = 2;
 
 /** All arrays have exactly the sizes that follow from the numbers before them, and may be views of a WASM heap. */
 export interface Loops {
+  /**
+   * A convolution, [N,H,W,C] with a filter [h,w,C,O], or one of its gradients. The geometry: batch, height, width, channels in
+   * and out, filter height and width, strides, dilations, padding at the top, left, bottom and right.
+   */
+  convolve(
+    direction: number,
+    geometry: Int32Array,
+    x: Float32Array,
+    filter: Float32Array,
+    y: Float32Array,
+    bias: Float32Array | null,
+  ): void;
+  /** c [m,n] = a [m,k] b [k,n] of the shape m, n, k, whether a lies transposed, whether b does. */
+  multiply(shape: Int32Array, a: Float32Array, b: Float32Array, c: Float32Array): void;
   /** The sum of each column of a matrix. */
   columnSums(rows: number, columns: number, x: Float32Array, sums: Float32Array): void;
   /**

@@ -1,12 +1,10 @@
 /**
  * Makes the tfjs WASM backend (4.22) fit for training. Stock, it lacks gradients, and that of max pooling is wrong; the
- * kernels of this folder add and replace them. Each is written in terms of fast kernels that exist, or as a loop over the
- * WASM heap.
+ * kernels of this folder add and replace them, as loops over its heap, so that no tensor is copied.
  */
 import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
 import { adamStep } from './adam-step.js';
-import { batchMatMul } from './batch-mat-mul.js';
 import {
   fusedBatchNorm,
   replaceTrainingOfBatchNormalization,
@@ -15,8 +13,7 @@ import {
   trainingBatchNormGradient,
 } from './batch-norm.js';
 import { concat, pad, slice, splitV } from './boxes.js';
-import { conv2dBackpropFilter } from './conv2d-backprop-filter.js';
-import { conv2dBackpropInput } from './conv2d-backprop-input.js';
+import { conv2d, conv2dBackpropFilter, conv2dBackpropInput, fusedConv2d } from './conv2d.js';
 import { conv2dGrad } from './conv2d-grad.js';
 import { depthwiseConv2dBackpropFilter } from './depthwise-conv2d-backprop-filter.js';
 import { depthwiseConv2dBackpropInput } from './depthwise-conv2d-backprop-input.js';
@@ -24,15 +21,16 @@ import { fusedBatchNormGrad } from './fused-batch-norm-grad.js';
 import { identity } from './identity.js';
 import { replaceKernel } from './kernel.js';
 import type { Loops } from './loops.js';
+import { batchMatMul, fusedMatMul } from './mat-mul.js';
 import { maxPoolGrad } from './max-pool-grad.js';
 import { leakyRelu, leakyReluGrad, relu, reluGradient } from './relu.js';
 import { mean, sum } from './sums.js';
 import { unsortedSegmentSum } from './unsorted-segment-sum.js';
 
-/** Call once for a `tf`, after the WASM backend's module was loaded. */
+/** Call once for a `tf`, after the WASM backend has started. */
 export function registerTrainingKernels(tf: Tf, loops: Loops): void {
   const added = [
-    conv2dBackpropFilter(tf),
+    conv2dBackpropFilter(tf, loops),
     depthwiseConv2dBackpropFilter(tf, loops),
     depthwiseConv2dBackpropInput(tf, loops),
     unsortedSegmentSum(tf),
@@ -45,8 +43,11 @@ export function registerTrainingKernels(tf: Tf, loops: Loops): void {
   const replaced: Record<string, (stock: KernelConfig) => KernelConfig> = {
     [tf.Identity]: () => identity(tf),
     [tf.MaxPoolGrad]: () => maxPoolGrad(tf, loops),
-    [tf.BatchMatMul]: (stock) => batchMatMul(tf, stock),
-    [tf.Conv2DBackpropInput]: (stock) => conv2dBackpropInput(tf, stock),
+    [tf.BatchMatMul]: (stock) => batchMatMul(tf, loops, stock),
+    [tf._FusedMatMul]: (stock) => fusedMatMul(tf, loops, stock),
+    [tf.Conv2D]: () => conv2d(tf, loops),
+    [tf.FusedConv2D]: () => fusedConv2d(tf, loops),
+    [tf.Conv2DBackpropInput]: () => conv2dBackpropInput(tf, loops),
     [tf.Sum]: (stock) => sum(tf, loops, stock),
     [tf.Mean]: (stock) => mean(tf, loops, stock),
     [tf.Concat]: (stock) => concat(tf, loops, stock),
