@@ -311,35 +311,33 @@ void batchNormSums(const float* x, const float* dy, const float* mean, float* su
 }
 
 /**
- * Mean and variance of each channel. A block of rows, which is still in the cache for its second pass, has its own; those of
- * the blocks are joined as Chan, Golub and LeVeque (1983) have it.
+ * Mean and variance of each channel, by distances from the first row, since a mean that is large beside the deviations would
+ * swallow these. Blocks as in `columnSums`.
  */
 void channelMoments(const float* x, float* mean, float* variance, int64_t rows, int64_t channels) {
   std::vector<float> sum(channels), square(channels);
-  std::vector<double> means(channels, 0.0), squares(channels, 0.0);
+  std::vector<double> allSums(channels, 0.0), allSquares(channels, 0.0);
   for (int64_t begin = 0; begin < rows; begin += BLOCK) {
-    const int64_t end = std::min(rows, begin + BLOCK);
-    float *__restrict sums = sum.data(), *__restrict deviations = square.data();
-    std::fill_n(sums, channels, 0.f);
-    std::fill_n(deviations, channels, 0.f);
-    for (int64_t row = begin; row < end; row++)
-      for (int64_t c = 0; c < channels; c++) sums[c] += x[row * channels + c];
-    for (int64_t c = 0; c < channels; c++) sums[c] /= static_cast<float>(end - begin);
-    for (int64_t row = begin; row < end; row++)
+    std::fill(sum.begin(), sum.end(), 0.f);
+    std::fill(square.begin(), square.end(), 0.f);
+    for (int64_t row = begin; row < std::min(rows, begin + BLOCK); row++) {
+      const float* values = x + row * channels;
+      float *__restrict toSum = sum.data(), *__restrict toSquare = square.data();
       for (int64_t c = 0; c < channels; c++) {
-        const float deviation = x[row * channels + c] - sums[c];
-        deviations[c] += deviation * deviation;
+        const float distance = values[c] - x[c];
+        toSum[c] += distance;
+        toSquare[c] += distance * distance;
       }
-    const double own = end - begin, before = begin;
+    }
     for (int64_t c = 0; c < channels; c++) {
-      const double distance = sums[c] - means[c];
-      means[c] += distance * own / end;
-      squares[c] += deviations[c] + distance * distance * own * before / end;
+      allSums[c] += sum[c];
+      allSquares[c] += square[c];
     }
   }
   for (int64_t c = 0; c < channels; c++) {
-    mean[c] = static_cast<float>(means[c]);
-    variance[c] = static_cast<float>(squares[c] / rows);
+    const double distance = allSums[c] / rows;
+    mean[c] = static_cast<float>(x[c] + distance);
+    variance[c] = static_cast<float>(std::max(0.0, allSquares[c] / rows - distance * distance));
   }
 }
 
