@@ -18,7 +18,7 @@ import { conv2dGrad } from './conv2d-grad.js';
 import { depthwiseConv2dBackpropFilter } from './depthwise-conv2d-backprop-filter.js';
 import { depthwiseConv2dBackpropInput } from './depthwise-conv2d-backprop-input.js';
 import { fusedBatchNormGrad } from './fused-batch-norm-grad.js';
-import { identity } from './identity.js';
+import { cast, identity } from './identity.js';
 import { replaceKernel } from './kernel.js';
 import type { Loops } from './loops.js';
 import { batchMatMul, fusedMatMul } from './mat-mul.js';
@@ -42,6 +42,7 @@ export function registerTrainingKernels(tf: Tf, loops: Loops): void {
   for (const kernel of added) tf.registerKernel(kernel);
   const replaced: Record<string, (stock: KernelConfig) => KernelConfig> = {
     [tf.Identity]: () => identity(tf),
+    [tf.Cast]: (stock) => cast(tf, stock),
     [tf.MaxPoolGrad]: () => maxPoolGrad(tf, loops),
     [tf.BatchMatMul]: (stock) => batchMatMul(tf, loops, stock),
     [tf._FusedMatMul]: (stock) => fusedMatMul(tf, loops, stock),
