@@ -112,11 +112,11 @@ export async function gradientSelfTest(tf: Tf): Promise<SelfTestResult> {
       tf.tidy(() => tf.variable(make(shape, seed, low, high))),
     ]),
   );
-  const norm = tf.layers.batchNormalization({ epsilon: 1e-3, name: 'self-test' });
-  norm.build([2, 16, 16, 8]);
+  const layer = tf.layers.batchNormalization({ epsilon: 1e-3, name: 'self-test' });
+  layer.build([2, 16, 16, 8]);
   // The layer trains weights of its own.
   for (const [i, name] of ['scale', 'offset'].entries()) {
-    const own = norm.trainableWeights[i].read() as Variable;
+    const own = layer.trainableWeights[i].read() as Variable;
     own.assign(variables[name]);
     variables[name].dispose();
     variables[name] = own;
@@ -124,7 +124,7 @@ export async function gradientSelfTest(tf: Tf): Promise<SelfTestResult> {
   const { value, grads } = tf.tidy(() => {
     const x = make([2, 16, 16, 3], 8, 0, 1) as Tensor4D;
     const y = make([2, 5], 9, 0, 1);
-    return tf.variableGrads(() => referenceLoss(tf, norm, variables, x, y), Object.values(variables));
+    return tf.variableGrads(() => referenceLoss(tf, layer, variables, x, y), Object.values(variables));
   });
   let worst = { error: relativeError((await value.data())[0], LOSS, LOSS), where: 'loss' };
   for (const { name, projections, norm } of PARAMETERS) {
@@ -137,7 +137,7 @@ export async function gradientSelfTest(tf: Tf): Promise<SelfTestResult> {
       if (!(error <= worst.error)) worst = { error, where: name };
     });
   }
-  tf.dispose([value, grads, variables, norm.nonTrainableWeights.map((weight) => weight.read())]);
+  tf.dispose([value, grads, variables, layer.nonTrainableWeights.map((weight) => weight.read())]);
   return { passed: worst.error <= SELF_TEST_TOLERANCE, ...worst };
 }
 
@@ -147,13 +147,13 @@ function relativeError(actual: number, expected: number, scale: number): number 
 
 function referenceLoss(
   tf: Tf,
-  norm: ReturnType<Tf['layers']['batchNormalization']>,
+  layer: ReturnType<Tf['layers']['batchNormalization']>,
   v: Record<string, Variable>,
   x: Tensor4D,
   y: Tensor,
 ): Scalar {
   const first = tf.conv2d(x, v['conv'] as unknown as Tensor4D, 1, 'same');
-  const normalised = norm.apply(first, { training: true }) as Tensor4D;
+  const normalised = layer.apply(first, { training: true }) as Tensor4D;
   const a = tf.leakyRelu(normalised, 0.2);
   const b = tf.relu(tf.conv2d(a, v['strided'] as unknown as Tensor4D, 2, 'same'));
   const up = tf.conv2dTranspose(b, v['transposed'] as unknown as Tensor4D, [2, 16, 16, 4], 2, 'same');

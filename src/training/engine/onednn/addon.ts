@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Loops } from '../wasm/loops.js';
 
+/** The loops in C++, the convolutions and products by oneDNN. */
 export interface OneDnn extends Loops {
   /** Of oneDNN. */
   version: string;

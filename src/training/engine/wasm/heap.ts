@@ -26,7 +26,7 @@ interface Module {
 /** Of a float32. */
 export const BYTES = 4;
 /** Small arrays, such as values of channels, must need no growth, which would part the views of a caller from the heap. */
-const SMALL = 2 ** 18;
+const SMALL = 2 ** 20;
 const ALIGNED = 16;
 
 export const upTo = (step: number, n: number) => Math.ceil(n / step) * step;

@@ -8,7 +8,10 @@ export const FORWARD = 0;
 export const TO_INPUT = 1;
 export const TO_FILTER = 2;
 
-/** All arrays have exactly the sizes that follow from the numbers before them, and may be views of a WASM heap. */
+/**
+ * All arrays have exactly the sizes that follow from the numbers before them; the addon throws where they have not. They may be
+ * views of the heap.
+ */
 export interface Loops {
   /**
    * A convolution, [N,H,W,C] with a filter [h,w,C,O], or one of its gradients. The geometry: batch, height, width, channels in
@@ -74,7 +77,10 @@ export interface Loops {
     offset: Float32Array,
     dx: Float32Array,
   ): void;
-  /** A run of columns of each row. The geometry: rows, columns to be copied; width and first column of the one matrix, and of the other. */
+  /**
+   * A run of columns of each row. The geometry: rows, columns to be copied; width and first column of the one matrix, and of
+   * the other.
+   */
   copyColumns(geometry: Int32Array, from: Float32Array, to: Float32Array): void;
   /**
    * A step of Adam: g = gradient + decay variable, first' = first + (1 - beta1) (g - first), the second with g squared and beta2,

@@ -49,11 +49,12 @@ function product(
   if (outer.join() !== b.shape.slice(0, -2).join() || m * n * k === 0) return undefined;
   const y = backend.makeOutput([...outer, m, n], 'float32');
   const shape = Int32Array.of(m, n, k, Number(transposeA), Number(transposeB));
-  const [ofA, ofB, toY] = [a, b, y].map((tensor) => floats(backend, tensor));
   const batches = outer.reduce((all, size) => all * size, 1);
-  const part = (values: Float32Array, size: number, i: number) => values.subarray(i * size, (i + 1) * size);
+  // Made anew each time, since a product may make the heap grow.
+  const part = (tensor: TensorInfo, size: number, i: number) =>
+    floats(backend, tensor).subarray(i * size, (i + 1) * size);
   for (let i = 0; i < batches; i++)
-    loops.multiply(shape, part(ofA, m * k, i), part(ofB, k * n, i), part(toY, m * n, i));
+    loops.multiply(shape, part(a, m * k, i), part(b, k * n, i), part(y, m * n, i));
   return y;
 }
 
