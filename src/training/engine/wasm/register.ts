@@ -17,7 +17,6 @@ import { conv2d, conv2dBackpropFilter, conv2dBackpropInput, fusedConv2d } from '
 import { conv2dGrad } from './conv2d-grad.js';
 import { depthwiseConv2dBackpropFilter } from './depthwise-conv2d-backprop-filter.js';
 import { depthwiseConv2dBackpropInput } from './depthwise-conv2d-backprop-input.js';
-import { fusedBatchNormGrad } from './fused-batch-norm-grad.js';
 import { cast, identity } from './identity.js';
 import { replaceKernel } from './kernel.js';
 import type { Loops } from './loops.js';
@@ -60,13 +59,7 @@ export function registerTrainingKernels(tf: Tf, loops: Loops): void {
     [tf.FusedBatchNorm]: (stock) => fusedBatchNorm(tf, loops, stock),
   };
   for (const [name, make] of Object.entries(replaced)) replaceKernel(tf, name, make);
-  const batchNorm = tf.getGradient(tf.FusedBatchNorm);
-  for (const gradient of [
-    conv2dGrad(tf),
-    fusedBatchNormGrad(tf, batchNorm),
-    reluGradient(tf, tf.Relu),
-    reluGradient(tf, tf.LeakyRelu),
-  ])
+  for (const gradient of [conv2dGrad(tf), reluGradient(tf, tf.Relu), reluGradient(tf, tf.LeakyRelu)])
     replaceGradient(tf, gradient);
   tf.registerGradient(trainingBatchNormGradient(tf));
   replaceTrainingOfBatchNormalization(tf);
