@@ -1,5 +1,5 @@
 /**
- * Builds the addon over oneDNN, if this machine has what it needs: training is several times faster with it, and works without.
+ * Builds the addon over oneDNN, if this machine has what it needs: training is two to three times as fast with it, and works without.
  * Runs after `npm install`, where it never fails; `npm run onednn` runs it again and tells what is wrong.
  */
 import { spawnSync } from 'node:child_process';

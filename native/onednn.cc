@@ -9,6 +9,7 @@
 #include <node_api.h>
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <list>
@@ -72,6 +73,13 @@ struct Geometry {
 };
 constexpr size_t GEOMETRY = sizeof(Geometry) / sizeof(int32_t);
 
+/** Throws where one is not; padding may be less. */
+void checkSizes(const Geometry& g) {
+  const std::array<int32_t, 11> sizes{g.batch, g.height, g.width, g.inChannels, g.outChannels, g.filterHeight, g.filterWidth,
+                                      g.strideHeight, g.strideWidth, g.dilationHeight, g.dilationWidth};
+  if (*std::min_element(sizes.begin(), sizes.end()) < 1) throw std::invalid_argument("sizes of a convolution are 1 or more");
+}
+
 int64_t outputSize(int64_t size, int64_t filter, int64_t stride, int64_t dilation, int64_t padding) {
   return (size + padding - ((filter - 1) * dilation + 1)) / stride + 1;
 }
@@ -95,9 +103,6 @@ void describe(Convolution& made, const Description& of, const memory::desc& x, c
 }
 
 Convolution makeConvolution(Direction direction, const Geometry& g, bool hasBias) {
-  const std::array<int32_t, 11> sizes{g.batch, g.height, g.width, g.inChannels, g.outChannels, g.filterHeight, g.filterWidth,
-                                      g.strideHeight, g.strideWidth, g.dilationHeight, g.dilationWidth};
-  if (*std::min_element(sizes.begin(), sizes.end()) < 1) throw std::invalid_argument("sizes of a convolution are 1 or more");
   const int64_t rows = outputSize(g.height, g.filterHeight, g.strideHeight, g.dilationHeight, int64_t(g.top) + g.bottom);
   const int64_t columns = outputSize(g.width, g.filterWidth, g.strideWidth, g.dilationWidth, int64_t(g.left) + g.right);
   if (rows <= 0 || columns <= 0) throw std::invalid_argument("the filter is larger than the image");
@@ -205,6 +210,32 @@ void convolve(Direction direction, const Convolution& convolution, std::array<fl
   stream().wait();
 }
 
+// Products
+
+/** c[m, n] = a[m, k] b[k, n] + (adds ? c : 0), either stored transposed. */
+void multiply(bool transposeA, bool transposeB, int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
+              bool adds = false) {
+  const auto status = dnnl::sgemm(transposeA ? 'T' : 'N', transposeB ? 'T' : 'N', m, n, k, 1.f, a, transposeA ? m : k, b,
+                                  transposeB ? k : n, adds ? 1.f : 0.f, c, n);
+  if (status != dnnl::status::success) throw std::runtime_error("oneDNN refuses the product");
+}
+
+/** Whether each pixel is by itself: then a convolution is a product, which takes half the time, as it needs no other layout. */
+bool isOfPixels(const Geometry& g) {
+  return g.filterHeight == 1 && g.filterWidth == 1 && g.strideHeight == 1 && g.strideWidth == 1 && g.top == 0 && g.left == 0 &&
+         g.bottom == 0 && g.right == 0;
+}
+
+void convolvePixels(Direction direction, const Geometry& g, std::array<float*, OPERANDS> values, const float* bias) {
+  const int64_t pixels = int64_t(g.batch) * g.height * g.width, in = g.inChannels, out = g.outChannels;
+  const auto [x, filter, y] = values;
+  if (direction == TO_INPUT) return multiply(false, true, pixels, in, out, y, filter, x);
+  if (direction == TO_FILTER) return multiply(true, false, in, out, pixels, x, y, filter);
+  if (bias)
+    for (int64_t pixel = 0; pixel < pixels; pixel++) std::copy_n(bias, out, y + pixel * out);
+  multiply(false, false, pixels, out, in, x, filter, y, bias != nullptr);
+}
+
 // The others
 
 /** Of max pooling: each output's gradient goes to the first maximum of its window; `dx` is zero before. */
@@ -309,6 +340,65 @@ void batchNormSums(const float* x, const float* dy, const float* mean, float* su
   std::copy(allProducts.begin(), allProducts.end(), products);
 }
 
+/**
+ * Mean and variance of each channel, by distances from the first row, since a mean that is large beside the deviations would
+ * swallow these. Blocks as in `columnSums`.
+ */
+void channelMoments(const float* x, float* mean, float* variance, int64_t rows, int64_t channels) {
+  std::vector<float> sum(channels), square(channels);
+  std::vector<double> allSums(channels, 0.0), allSquares(channels, 0.0);
+  for (int64_t begin = 0; begin < rows; begin += BLOCK) {
+    std::fill(sum.begin(), sum.end(), 0.f);
+    std::fill(square.begin(), square.end(), 0.f);
+    for (int64_t row = begin; row < std::min(rows, begin + BLOCK); row++) {
+      const float* values = x + row * channels;
+      float *__restrict toSum = sum.data(), *__restrict toSquare = square.data();
+      for (int64_t c = 0; c < channels; c++) {
+        const float distance = values[c] - x[c];
+        toSum[c] += distance;
+        toSquare[c] += distance * distance;
+      }
+    }
+    for (int64_t c = 0; c < channels; c++) {
+      allSums[c] += sum[c];
+      allSquares[c] += square[c];
+    }
+  }
+  for (int64_t c = 0; c < channels; c++) {
+    const double distance = allSums[c] / rows;
+    mean[c] = static_cast<float>(x[c] + distance);
+    variance[c] = static_cast<float>(std::max(0.0, allSquares[c] / rows - distance * distance));
+  }
+}
+
+/** dx = scale dy + slope (x - mean) + offset, of each channel. */
+void batchNormGradient(const float* x, const float* dy, const float* mean, const float* scale, const float* slope,
+                       const float* offset, float* __restrict dx, int64_t rows, int64_t channels) {
+  for (int64_t row = 0; row < rows; row++)
+    for (int64_t c = 0; c < channels; c++) {
+      const int64_t i = row * channels + c;
+      dx[i] = scale[c] * dy[i] + slope[c] * (x[i] - mean[c]) + offset[c];
+    }
+}
+
+/** Of beta1 and beta2 what is missing to 1. */
+struct AdamNumbers {
+  float first, second, decay, rate, epsilon;
+};
+
+/** One step of Adam: where it is and the gradient, where it goes. */
+void adam(const AdamNumbers& n, const float* variable, const float* gradient, const float* first, const float* second,
+          float* __restrict toVariable, float* __restrict toFirst, float* __restrict toSecond, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    const float g = gradient[i] + n.decay * variable[i];
+    const float m = first[i] + n.first * (g - first[i]);
+    const float v = second[i] + n.second * (g * g - second[i]);
+    toFirst[i] = m;
+    toSecond[i] = v;
+    toVariable[i] = variable[i] - n.rate * m / (std::sqrt(v) + n.epsilon);
+  }
+}
+
 /** A run of columns of each row of one matrix into another. */
 void copyColumns(const float* from, int64_t fromWidth, float* to, int64_t toWidth, int64_t rows, int64_t columns) {
   for (int64_t row = 0; row < rows; row++) std::copy_n(from + row * fromWidth, columns, to + row * toWidth);
@@ -382,11 +472,19 @@ void callConvolve(napi_env env, napi_callback_info info) {
   std::copy_n(given.ints(1, GEOMETRY), GEOMETRY, reinterpret_cast<int32_t*>(&geometry));
   const bool hasBias = !given.isNull(5);
   if (hasBias && direction != FORWARD) throw std::invalid_argument("a gradient has no bias");
-  const Convolution& convolution = keptConvolution(static_cast<Direction>(direction), geometry, hasBias);
-  const auto& sizes = convolution.sizes;
-  convolve(static_cast<Direction>(direction), convolution,
-           {given.floats(2, sizes[X]), given.floats(3, sizes[FILTER]), given.floats(4, sizes[Y])},
-           hasBias ? given.floats(5, geometry.outChannels) : nullptr);
+  checkSizes(geometry);
+  const auto values = [&](std::array<size_t, OPERANDS> sizes) -> std::array<float*, OPERANDS> {
+    return {given.floats(2, sizes[X]), given.floats(3, sizes[FILTER]), given.floats(4, sizes[Y])};
+  };
+  float* bias = hasBias ? given.floats(5, geometry.outChannels) : nullptr;
+  if (isOfPixels(geometry)) {
+    const size_t pixels = size_t(geometry.batch) * geometry.height * geometry.width;
+    const size_t in = geometry.inChannels, out = geometry.outChannels;
+    convolvePixels(static_cast<Direction>(direction), geometry, values({pixels * in, in * out, pixels * out}), bias);
+  } else {
+    const Convolution& convolution = keptConvolution(static_cast<Direction>(direction), geometry, hasBias);
+    convolve(static_cast<Direction>(direction), convolution, values(convolution.sizes), bias);
+  }
 }
 
 /** multiply([m, n, k, transposeA, transposeB], a, b, c): c[m, n] = a[m, k] b[k, n], either stored transposed. */
@@ -394,10 +492,7 @@ void callMultiply(napi_env env, napi_callback_info info) {
   const Arguments given(env, info, 4);
   const int32_t* shape = given.ints(0, 5);
   const int64_t m = shape[0], n = shape[1], k = shape[2];
-  const bool transposeA = shape[3], transposeB = shape[4];
-  const auto status = dnnl::sgemm(transposeA ? 'T' : 'N', transposeB ? 'T' : 'N', m, n, k, 1.f, given.floats(1, m * k),
-                                  transposeA ? m : k, given.floats(2, k * n), transposeB ? k : n, 0.f, given.floats(3, m * n), n);
-  if (status != dnnl::status::success) throw std::runtime_error("oneDNN refuses the product");
+  multiply(shape[3], shape[4], m, n, k, given.floats(1, m * k), given.floats(2, k * n), given.floats(3, m * n));
 }
 
 /** maxPoolGradient([batch, height, width, channels, rows, columns, filter, filter, stride, stride, top, left], x, dy, dx) */
@@ -445,6 +540,31 @@ void callBatchNormSums(napi_env env, napi_callback_info info) {
                 given.floats(6, channels), rows, channels);
 }
 
+/** channelMoments(rows, channels, x, mean, variance) */
+void callChannelMoments(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 5);
+  const int64_t rows = given.number(0), channels = given.number(1);
+  channelMoments(given.floats(2, rows * channels), given.floats(3, channels), given.floats(4, channels), rows, channels);
+}
+
+/** batchNormGradient(rows, channels, x, dy, mean, scale, slope, offset, dx) */
+void callBatchNormGradient(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 9);
+  const int64_t rows = given.number(0), channels = given.number(1), all = rows * channels;
+  batchNormGradient(given.floats(2, all), given.floats(3, all), given.floats(4, channels), given.floats(5, channels),
+                    given.floats(6, channels), given.floats(7, channels), given.floats(8, all), rows, channels);
+}
+
+/** adam(length, beta1, beta2, decay, rate, epsilon, variable, gradient, first, second, next variable, first and second) */
+void callAdam(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 13);
+  const size_t length = given.number(0);
+  const AdamNumbers numbers{float(1 - given.real(1)), float(1 - given.real(2)), float(given.real(3)), float(given.real(4)),
+                            float(given.real(5))};
+  adam(numbers, given.floats(6, length), given.floats(7, length), given.floats(8, length), given.floats(9, length),
+       given.floats(10, length), given.floats(11, length), given.floats(12, length), length);
+}
+
 /** copyColumns([rows, columns, width and first column of from, width and first column of to], from, to) */
 void callCopyColumns(napi_env env, napi_callback_info info) {
   const Arguments given(env, info, 3);
@@ -456,7 +576,7 @@ void callCopyColumns(napi_env env, napi_callback_info info) {
 }
 
 napi_value init(napi_env env, napi_value exports) {
-  const std::array<std::pair<const char*, napi_callback>, 9> functions{{{"convolve", guarded<callConvolve>},
+  const std::array<std::pair<const char*, napi_callback>, 12> functions{{{"convolve", guarded<callConvolve>},
                                                                         {"multiply", guarded<callMultiply>},
                                                                         {"maxPoolGradient", guarded<callMaxPoolGradient>},
                                                                         {"columnSums", guarded<callColumnSums>},
@@ -464,6 +584,9 @@ napi_value init(napi_env env, napi_value exports) {
                                                                         {"leakyReluGradient", guarded<callLeakyReluGradient>},
                                                                         {"scaleChannels", guarded<callScaleChannels>},
                                                                         {"batchNormSums", guarded<callBatchNormSums>},
+                                                                        {"channelMoments", guarded<callChannelMoments>},
+                                                                        {"batchNormGradient", guarded<callBatchNormGradient>},
+                                                                        {"adam", guarded<callAdam>},
                                                                         {"copyColumns", guarded<callCopyColumns>}}};
   for (const auto& [name, callback] : functions) {
     napi_value function;

@@ -1,15 +1,40 @@
-/** The nets of the benchmark of engines, which torch_step.py has as well: the same layers, sizes and optimizer. */
+/** What the benchmark of engines trains, which torch_step.py has as well: the same layers, sizes, losses and optimizer. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
+import { adversarialLearner } from '../../src/training/adversarial.js';
 import type { Tf } from '../../src/training/engine/tf.js';
+import type { Batch, Learner } from '../../src/training/learner.js';
+import { buildModel } from '../../src/training/models/build.js';
+import { cloudRemovalModel } from '../../src/training/models/cloud-removal.js';
+import { buildDiscriminator } from '../../src/training/models/discriminator.js';
+import { regressionLearner } from '../../src/training/regression.js';
 
 export const NETS = {
   ndvi: { title: 'NDVI CNN, 16 x 64 x 64 x 3', input: [16, 64, 64, 3], target: [16, 1] },
   unet: { title: 'U-Net, 4 x 128 x 128 x 3', input: [4, 128, 128, 3], target: [4, 128, 128, 1] },
+  spagan: { title: 'SpA-GAN, 2 x 128 x 128 x 3', input: [2, 128, 128, 3], target: [2, 128, 128, 3] },
 } as const;
 export type NetName = keyof typeof NETS;
 
-export function netNamed(tf: Tf, name: NetName): LayersModel {
-  return name === 'ndvi' ? cnn(tf) : unet(tf);
+const SEED = 1;
+
+export function learnerNamed(tf: Tf, name: NetName): Learner {
+  if (name !== 'spagan') return regressionLearner(tf, name === 'ndvi' ? cnn(tf) : unet(tf));
+  const bands = cloudRemovalModel.inputs.length;
+  const generator = buildModel(tf, cloudRemovalModel, SEED, Array(bands).fill(0));
+  return adversarialLearner(tf, generator, buildDiscriminator(tf, bands, SEED));
+}
+
+/** Random values; all pixels count. */
+export function batchFor(tf: Tf, name: NetName): Batch {
+  const { input, target } = NETS[name];
+  const batch: Batch = {
+    size: input[0],
+    inputs: tf.randomUniform([...input], 0, 1, 'float32', 1),
+    targets: tf.randomUniform([...target], 0, 1, 'float32', 2),
+  };
+  if (name !== 'spagan') return batch;
+  const pixels: [number, number, number, number] = [input[0], input[1], input[2], 1];
+  return { ...batch, counts: tf.ones(pixels), cloud: tf.randomUniform(pixels, 0, 1, 'float32', 3) };
 }
 
 function cnn(tf: Tf): LayersModel {

@@ -1,4 +1,4 @@
-"""python3 torch_step.py NET STEPS: the CPU time of a training step in PyTorch, eager, float32, one thread; nets as in nets.ts."""
+"""python3 torch_step.py NET STEPS: the CPU time of a training step in PyTorch, eager, float32, one thread; what nets.ts trains."""
 import json
 import resource
 import statistics
@@ -54,20 +54,135 @@ class UNet(nn.Module):
         return torch.tanh(self.last(x))
 
 
+def plain(channels, filters, kernel, **options):
+    return nn.Conv2d(channels, filters, kernel, bias=False, **options)
+
+
+def bottleneck(filters):
+    return nn.Sequential(plain(filters, filters, 1), nn.ReLU(), plain(filters, filters, 3, padding=2, dilation=2), nn.ReLU(),
+                         plain(filters, filters, 1))
+
+
+class Round(nn.Module):
+    """Of each direction relu(w * neighbour + b + x), times the direction's weight."""
+
+    def __init__(self, filters):
+        super().__init__()
+        self.scales = nn.ModuleList([nn.Conv2d(filters, filters, 1, groups=filters) for _ in range(4)])
+
+    def forward(self, x, weights):
+        down, up, right, left = (scale(x) for scale in self.scales)
+        shifted = (F.pad(down[:, :, :-1], (0, 0, 1, 0)), F.pad(up[:, :, 1:], (0, 0, 0, 1)),
+                   F.pad(right[:, :, :, :-1], (1, 0)), F.pad(left[:, :, :, 1:], (0, 1)))
+        return torch.cat([F.relu(s + x) * w for s, w in zip(shifted, weights)], 1)
+
+
+class Attention(nn.Module):
+    def __init__(self, filters):
+        super().__init__()
+        self.branch = nn.Sequential(plain(filters, 16, 3, padding=1), nn.ReLU(), plain(16, 16, 3, padding=1), nn.ReLU())
+        self.weights = nn.ModuleList([nn.Conv2d(16, 1, 1) for _ in range(4)])
+        self.into = nn.ModuleList([plain(filters, filters, 1), plain(4 * filters, filters, 1)])
+        self.rounds = nn.ModuleList([Round(filters), Round(filters)])
+        self.last = nn.Sequential(plain(4 * filters, filters, 1), nn.ReLU(), plain(filters, 1, 1), nn.Sigmoid())
+
+    def forward(self, x):
+        branch = self.branch(x)
+        weights = [torch.sigmoid(weight(branch)) for weight in self.weights]
+        for into, one in zip(self.into, self.rounds):
+            x = one(into(x), weights)
+        return self.last(x)
+
+
+class Generator(nn.Module):
+    def __init__(self, filters=32):
+        super().__init__()
+        self.first = plain(3, filters, 3, padding=1)
+        self.before, self.attentive, self.after = (
+            nn.ModuleList([bottleneck(filters) for _ in range(count)]) for count in (3, 3, 2))
+        self.attention = Attention(filters)
+        self.last = plain(filters, 3, 3, padding=1)
+
+    def forward(self, image):
+        x = F.relu(self.first(image))
+        for layers in self.before:
+            x = F.relu(layers(x) + x)
+        attention = self.attention(x)
+        for layers in self.attentive:
+            x = F.relu(layers(x) * attention + x)
+        for layers in self.after:
+            x = F.relu(layers(x) + x)
+        return image + self.last(x), attention
+
+
+class Discriminator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.halves = nn.ModuleList([nn.Conv2d(3, 32, 4, 2, 1) for _ in range(2)])
+        layers, channels = [], 64
+        for filters in (128, 256, 512):
+            layers += [plain(channels, filters, 4, stride=2, padding=1), nn.BatchNorm2d(filters), nn.LeakyReLU(0.2)]
+            channels = filters
+        self.all = nn.Sequential(*layers, nn.Conv2d(channels, 1, 3, padding=1))
+
+    def forward(self, *images):
+        return self.all(torch.cat([F.leaky_relu(half(image), 0.2) for half, image in zip(self.halves, images)], 1))
+
+
+def regression(net):
+    net = net()
+    x, y = torch.rand(net.shape), torch.rand(net.target)
+    optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+
+    def step():
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+    return step
+
+
+def adversarial():
+    generator, discriminator = Generator(), Discriminator()
+    pixels = (2, 1, 128, 128)
+    x, y, counts, cloud = torch.rand(2, 3, 128, 128), torch.rand(2, 3, 128, 128), torch.ones(pixels), torch.rand(pixels)
+    of_generator, of_discriminator = (
+        torch.optim.Adam(net.parameters(), 1e-3, betas=(0.5, 0.999), weight_decay=1e-5) for net in (generator, discriminator))
+
+    def counting(values):
+        return (values * counts).sum() / (counts.sum() * values.shape[1])
+
+    def shown(image):
+        return image * counts + x * (1 - counts)
+
+    def step():
+        of_generator.zero_grad()
+        discriminator.requires_grad_(False)
+        made, attention = generator(x)
+        fake = shown(made)
+        loss = (F.softplus(-discriminator(x, fake)).mean() + 100 * counting((made - y).abs())
+                + counting((attention - cloud).square()))
+        loss.backward()
+        of_generator.step()
+        of_discriminator.zero_grad()
+        discriminator.requires_grad_(True)
+        other = F.softplus(discriminator(x, fake.detach())).mean() + F.softplus(-discriminator(x, shown(y))).mean()
+        other.backward()
+        of_discriminator.step()
+        other.item()
+        return loss.item()
+    return step
+
+
 torch.set_num_threads(1)
 torch.manual_seed(1)
-net = {'ndvi': Ndvi, 'unet': UNet}[sys.argv[1]]()
-x, y = torch.rand(net.shape), torch.rand(net.target)
-optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+step = {'ndvi': lambda: regression(Ndvi), 'unet': lambda: regression(UNet), 'spagan': adversarial}[sys.argv[1]]()
 times = []
-for step in range(WARM + int(sys.argv[2])):
+for number in range(WARM + int(sys.argv[2])):
     before = time.process_time()
-    optimizer.zero_grad()
-    loss = F.mse_loss(net(x), y)
-    loss.backward()
-    optimizer.step()
-    loss.item()
-    if step >= WARM:
+    step()
+    if number >= WARM:
         times.append((time.process_time() - before) * 1e3)
 rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 print(json.dumps({'milliseconds': statistics.median(times), 'version': torch.__version__, 'rss': rss}))

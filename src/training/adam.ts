@@ -1,5 +1,6 @@
 /** Adam (Kingma and Ba 2015, algorithm 1), whose whole state can be saved and put back. */
 import type { Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
+import { adamStep } from './engine/adam-step.js';
 import type { Tf } from './engine/tf.js';
 import type { StepOptions } from './learner.js';
 
@@ -42,17 +43,22 @@ export class Adam {
     const { tf } = this;
     const { beta1 = 0.9, weightDecay = 0 } = this.options;
     // Both corrections of the moments at once.
-    const scaled = (rate * Math.sqrt(1 - BETA2 ** step)) / (1 - beta1 ** step);
-    const epsilon = EPSILON * Math.sqrt(1 - BETA2 ** step);
+    const correction = Math.sqrt(1 - BETA2 ** step);
+    const numbers = {
+      beta1,
+      beta2: BETA2,
+      decay: weightDecay,
+      rate: (rate * correction) / (1 - beta1 ** step),
+      epsilon: EPSILON * correction,
+    };
     this.variables.forEach((variable, i) => {
       const [first, second] = this.moments.slice(2 * i, 2 * i + 2);
-      tf.tidy(() => {
-        const g = weightDecay === 0 ? gradients[i] : tf.add(gradients[i], tf.mul(variable, weightDecay));
-        first.assign(tf.add(tf.mul(first, beta1), tf.mul(g, 1 - beta1)));
-        second.assign(tf.add(tf.mul(second, BETA2), tf.mul(tf.square(g), 1 - BETA2)));
-        const move = tf.div(tf.mul(first, scaled), tf.add(tf.sqrt(second), epsilon));
-        variable.assign(tf.sub(variable, move));
+      const tensors = { variable, gradient: gradients[i], first, second };
+      const moved = adamStep(tf, tensors, numbers);
+      [variable, first, second].forEach((one, k) => {
+        one.assign(moved[k]);
       });
+      tf.dispose(moved);
     });
   }
 

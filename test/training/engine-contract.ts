@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, it } from 'node:test';
 import type { Tensor, Tensor2D, Tensor3D, Tensor4D } from '@tensorflow/tfjs-core';
+import { Adam } from '../../src/training/adam.js';
 import { type EngineName, loadEngine } from '../../src/training/engine/load-engine.js';
 import { gradientSelfTest } from '../../src/training/engine/self-test.js';
 import type { Tf } from '../../src/training/engine/tf.js';
@@ -70,12 +71,20 @@ const OPERATIONS: Record<string, Operation> = {
   'convTranspose3 stride 2': convTranspose(2),
   'convTranspose4 stride 2': convTranspose(2),
   'convTranspose3 stride 1': convTranspose(1),
+  depthwise1: (tf, x, f) => tf.depthwiseConv2d(x as Tensor4D, f as Tensor4D, 1, 'same'),
   depthwise3: (tf, x, f) => tf.depthwiseConv2d(x as Tensor4D, f as Tensor4D, 1, 'same'),
   'depthwise3 stride 2 multiplier 2': (tf, x, f) =>
     tf.depthwiseConv2d(x as Tensor4D, f as Tensor4D, 2, 'same'),
   batchNorm: (tf, x, scale, offset) => {
     const { mean, variance } = tf.moments(x!, [0, 1, 2]);
     return tf.batchNorm(x!, mean, variance, offset, scale, 1e-3);
+  },
+  'batchNorm layer in training': (tf, x, scale, offset) => {
+    const layer = tf.layers.batchNormalization({ epsilon: 1e-3 });
+    layer.build(x!.shape);
+    // Tensors in place of its weights, so that gradients by them can be asked for.
+    Object.assign(layer, { gamma: { read: () => scale }, beta: { read: () => offset } });
+    return layer.apply(x!, { training: true }) as Tensor;
   },
   relu: (tf, x) => tf.relu(x!),
   leakyRelu: (tf, x) => tf.leakyRelu(x!, 0.2),
@@ -85,6 +94,12 @@ const OPERATIONS: Record<string, Operation> = {
   softplus: (tf, x) => tf.softplus(x!),
   softmax: (tf, x) => tf.softmax(x!),
   concat: (tf, a, b) => tf.concat([a!, b!], 3),
+  'concat of rows': (tf, a, b) => tf.concat([a!, b!], 1),
+  split: (tf, x) => {
+    const [first, others] = tf.split(x!, [1, 2], 3) as [Tensor, Tensor];
+    return tf.mul(first, others);
+  },
+  'multiply by one channel': (tf, a, b) => tf.mul(a!, b!),
   matMul: (tf, a, b) => tf.matMul(a!, b!),
   'matMul of transposed a': (tf, a, b) => tf.matMul(a!, b!, true),
   'matMul of transposed b': (tf, a, b) => tf.matMul(a!, b!, false, true),
@@ -107,6 +122,20 @@ const OPERATIONS: Record<string, Operation> = {
       [1, 1],
       [0, 0],
     ]),
+  'shift by a row': (tf, x) =>
+    tf.pad(tf.slice(x!, [0, 0, 0, 0], [-1, 4, -1, -1]), [
+      [0, 0],
+      [1, 0],
+      [0, 0],
+      [0, 0],
+    ]),
+  'shift by a column': (tf, x) =>
+    tf.pad(tf.slice(x!, [0, 0, 1, 0]), [
+      [0, 0],
+      [0, 0],
+      [0, 1],
+      [0, 0],
+    ]),
   resizeBilinear: (tf, x) => tf.image.resizeBilinear(x as Tensor4D, [10, 12], true),
   resizeNearestNeighbor: (tf, x) => tf.image.resizeNearestNeighbor(x as Tensor4D, [10, 12]),
   transpose: (tf, x) => tf.transpose(x!, [0, 3, 1, 2]),
@@ -114,6 +143,8 @@ const OPERATIONS: Record<string, Operation> = {
   log: (tf, x) => tf.log(x!),
   meanSquaredError: (tf, a, b) => tf.losses.meanSquaredError(a!, b!),
 };
+
+const ADAM_IN_PYTORCH = [0.2164191, -1.305101, 1.703216, -0.004937413, -2.702088];
 
 const references: Record<string, Reference> = JSON.parse(
   readFileSync(new URL('../../../test/fixtures/training/ops.json', import.meta.url), 'utf8'),
@@ -159,6 +190,37 @@ export function engineContract(name: EngineName): void {
 
     it('is tested on every reference', () => {
       assert.deepEqual(Object.keys(OPERATIONS).sort(), Object.keys(references).sort());
+    });
+
+    it('averages the moments of batches, and saves batch normalisation as tfjs does', () => {
+      const layer = tf.layers.batchNormalization({ momentum: 0.9 });
+      const x = tf.tensor(values(3 * 4 * 2, 1), [3, 4, 2]);
+      layer.apply(x, { training: true });
+      layer.apply(x, { training: true });
+      const { mean, variance } = tf.moments(x, [0, 1]);
+      const [, , movingMean, movingVariance] = layer.getWeights();
+      const twice = (start: number, value: number) => 0.9 * (0.9 * start + 0.1 * value) + 0.1 * value;
+      close(
+        movingMean!.dataSync(),
+        Array.from(mean.dataSync(), (value) => twice(0, value)),
+        'mean',
+      );
+      close(
+        movingVariance!.dataSync(),
+        Array.from(variance.dataSync(), (value) => twice(1, value)),
+        'variance',
+      );
+      assert.equal(layer.getClassName(), 'BatchNormalization');
+    });
+
+    it('moves by Adam as PyTorch does', async () => {
+      // torch.optim.Adam([w], 0.1, (0.5, 0.999), 1e-7, weight_decay=0.01) on the sum of factor w² / 2, three steps.
+      const factor = tf.tensor1d([1, -2, 3, 0.5, 1]);
+      const w = tf.tidy(() => tf.variable(tf.tensor1d([0.5, -1, 2, 0.25, -3])));
+      const adam = new Adam(tf, [w], { beta1: 0.5, weightDecay: 0.01 });
+      for (let step = 1; step <= 3; step++)
+        await adam.minimise({ rate: 0.1, step }, () => tf.sum(tf.mul(factor, tf.mul(tf.square(w), 0.5))));
+      close(w.dataSync(), ADAM_IN_PYTORCH, 'w');
     });
 
     for (const [operation, compute] of Object.entries(OPERATIONS)) {

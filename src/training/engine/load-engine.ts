@@ -2,11 +2,12 @@
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import { messageOf } from '../../errors.js';
 import { engineUnavailable } from '../errors.js';
 import { loadOneDnn } from './onednn/addon.js';
-import { registerOneDnnKernels } from './onednn/register.js';
 import type { Tf } from './tf.js';
+import { heapLoops } from './wasm/heap-loops.js';
 import { registerTrainingKernels } from './wasm/register.js';
 
 /** Best first. */
@@ -61,9 +62,8 @@ async function loadWasm(name: Exclude<EngineName, NativeName>): Promise<LoadedEn
     tf.env().set('WASM_HAS_MULTITHREAD_SUPPORT', false);
     if (!(await tf.env().getAsync('WASM_HAS_SIMD_SUPPORT')))
       throw new Error('this processor has no WASM SIMD');
-    registerTrainingKernels(tf);
-    if (dnn) registerOneDnnKernels(tf, dnn);
     if (!(await tf.setBackend('wasm'))) throw new Error('the WASM backend did not start');
+    registerTrainingKernels(tf, dnn ?? heapLoops(tf.backend() as BackendWasm));
     const version = dnn ? `${wasm.version_wasm} on oneDNN ${dnn.version}` : wasm.version_wasm;
     return { name, version, tf };
   } catch (error) {

@@ -112,10 +112,19 @@ export async function gradientSelfTest(tf: Tf): Promise<SelfTestResult> {
       tf.tidy(() => tf.variable(make(shape, seed, low, high))),
     ]),
   );
+  const layer = tf.layers.batchNormalization({ epsilon: 1e-3, name: 'self-test' });
+  layer.build([2, 16, 16, 8]);
+  // The layer trains weights of its own.
+  for (const [i, name] of ['scale', 'offset'].entries()) {
+    const own = layer.trainableWeights[i].read() as Variable;
+    own.assign(variables[name]);
+    variables[name].dispose();
+    variables[name] = own;
+  }
   const { value, grads } = tf.tidy(() => {
     const x = make([2, 16, 16, 3], 8, 0, 1) as Tensor4D;
     const y = make([2, 5], 9, 0, 1);
-    return tf.variableGrads(() => referenceLoss(tf, variables, x, y), Object.values(variables));
+    return tf.variableGrads(() => referenceLoss(tf, layer, variables, x, y), Object.values(variables));
   });
   let worst = { error: relativeError((await value.data())[0], LOSS, LOSS), where: 'loss' };
   for (const { name, projections, norm } of PARAMETERS) {
@@ -128,7 +137,7 @@ export async function gradientSelfTest(tf: Tf): Promise<SelfTestResult> {
       if (!(error <= worst.error)) worst = { error, where: name };
     });
   }
-  tf.dispose([value, grads, variables]);
+  tf.dispose([value, grads, variables, layer.nonTrainableWeights.map((weight) => weight.read())]);
   return { passed: worst.error <= SELF_TEST_TOLERANCE, ...worst };
 }
 
@@ -136,10 +145,15 @@ function relativeError(actual: number, expected: number, scale: number): number 
   return Math.abs(actual - expected) / scale;
 }
 
-function referenceLoss(tf: Tf, v: Record<string, Variable>, x: Tensor4D, y: Tensor): Scalar {
+function referenceLoss(
+  tf: Tf,
+  layer: ReturnType<Tf['layers']['batchNormalization']>,
+  v: Record<string, Variable>,
+  x: Tensor4D,
+  y: Tensor,
+): Scalar {
   const first = tf.conv2d(x, v['conv'] as unknown as Tensor4D, 1, 'same');
-  const { mean, variance } = tf.moments(first, [0, 1, 2]);
-  const normalised = tf.batchNorm(first, mean, variance, v['offset'], v['scale'], 1e-3) as Tensor4D;
+  const normalised = layer.apply(first, { training: true }) as Tensor4D;
   const a = tf.leakyRelu(normalised, 0.2);
   const b = tf.relu(tf.conv2d(a, v['strided'] as unknown as Tensor4D, 2, 'same'));
   const up = tf.conv2dTranspose(b, v['transposed'] as unknown as Tensor4D, [2, 16, 16, 4], 2, 'same');

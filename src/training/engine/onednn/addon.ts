@@ -2,61 +2,12 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import type { Loops } from '../wasm/loops.js';
 
-/** What an operation computes from the two others of: input, filter, output. */
-export const FORWARD = 0;
-export const TO_INPUT = 1;
-export const TO_FILTER = 2;
-
-/** All arrays have exactly the sizes that follow from the geometry; else it throws. They may be views of a WASM heap. */
-export interface OneDnn {
+/** The loops in C++, the convolutions and products by oneDNN. */
+export interface OneDnn extends Loops {
   /** Of oneDNN. */
   version: string;
-  /**
-   * A convolution, [N,H,W,C] with a filter [h,w,C,O], or one of its gradients. The geometry: batch, height, width, channels in
-   * and out, filter height and width, strides, dilations, padding at the top, left, bottom and right.
-   */
-  convolve(
-    direction: number,
-    geometry: Int32Array,
-    x: Float32Array,
-    filter: Float32Array,
-    y: Float32Array,
-    bias: Float32Array | null,
-  ): void;
-  /** c [m,n] = a [m,k] b [k,n] of the shape m, n, k, whether a lies transposed, whether b does. */
-  multiply(shape: Int32Array, a: Float32Array, b: Float32Array, c: Float32Array): void;
-  /**
-   * Adds each gradient to the first maximum of its window. The geometry: batch, height, width, channels, rows and columns of
-   * the output, filter height and width, strides, padding at the top and left.
-   */
-  maxPoolGradient(geometry: Int32Array, x: Float32Array, dy: Float32Array, dx: Float32Array): void;
-  columnSums(rows: number, columns: number, x: Float32Array, sums: Float32Array): void;
-  /** Alpha 0 is a plain ReLU. */
-  leakyRelu(length: number, alpha: number, x: Float32Array, y: Float32Array): void;
-  leakyReluGradient(length: number, alpha: number, x: Float32Array, dy: Float32Array, dx: Float32Array): void;
-  /** y = scale (x - mean) + offset, of each channel. */
-  scaleChannels(
-    rows: number,
-    channels: number,
-    x: Float32Array,
-    mean: Float32Array,
-    scale: Float32Array,
-    offset: Float32Array,
-    y: Float32Array,
-  ): void;
-  /** Of each channel the sum of dy, and that of dy (x - mean). */
-  batchNormSums(
-    rows: number,
-    channels: number,
-    x: Float32Array,
-    dy: Float32Array,
-    mean: Float32Array,
-    sums: Float32Array,
-    products: Float32Array,
-  ): void;
-  /** The geometry: rows, columns to be copied; width and first column of the one matrix, and of the other. */
-  copyColumns(geometry: Int32Array, from: Float32Array, to: Float32Array): void;
 }
 
 const ADDON = fileURLToPath(new URL('../../../../../native/build/onednn.node', import.meta.url));

@@ -4,11 +4,12 @@ import type {
   KernelConfig,
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
-import { forEachTap } from './depthwise-conv2d.js';
+import { forEachTap, scalesChannels } from './depthwise-conv2d.js';
 import { floats, wasmKernel, zeros } from './kernel.js';
+import type { Loops } from './loops.js';
 
 /** Gradient of a depthwise convolution by its filter [height, width, channels, multiplier], which the WASM backend lacks. */
-export function depthwiseConv2dBackpropFilter(tf: Tf): KernelConfig {
+export function depthwiseConv2dBackpropFilter(tf: Tf, loops: Loops): KernelConfig {
   return wasmKernel<DepthwiseConv2dNativeBackpropFilterInputs, DepthwiseConv2dNativeBackpropFilterAttrs>(
     tf.DepthwiseConv2dNativeBackpropFilter,
     ({ inputs, attrs, backend }) => {
@@ -21,6 +22,13 @@ export function depthwiseConv2dBackpropFilter(tf: Tf): KernelConfig {
         attrs.dimRoundingMode,
         true,
       );
+      if (scalesChannels(conv)) {
+        const dw = backend.makeOutput(attrs.filterShape, 'float32');
+        const [ofX, ofDy, toDw] = [inputs.x, inputs.dy, dw].map((tensor) => floats(backend, tensor));
+        const [none, sums] = [0, 1].map(() => new Float32Array(toDw.length));
+        loops.batchNormSums(ofX.length / toDw.length, toDw.length, ofX, ofDy, none, sums, toDw);
+        return dw;
+      }
       const output = zeros(backend, attrs.filterShape);
       const dw = output.clear();
       const x = floats(backend, inputs.x);

@@ -4,11 +4,12 @@ import type {
   KernelConfig,
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
-import { forEachTap } from './depthwise-conv2d.js';
+import { forEachTap, scalesChannels } from './depthwise-conv2d.js';
 import { floats, wasmKernel, zeros } from './kernel.js';
+import type { Loops } from './loops.js';
 
 /** Gradient of a depthwise convolution by its input, which the WASM backend lacks. */
-export function depthwiseConv2dBackpropInput(tf: Tf): KernelConfig {
+export function depthwiseConv2dBackpropInput(tf: Tf, loops: Loops): KernelConfig {
   return wasmKernel<DepthwiseConv2dNativeBackpropInputInputs, DepthwiseConv2dNativeBackpropInputAttrs>(
     tf.DepthwiseConv2dNativeBackpropInput,
     ({ inputs, attrs, backend }) => {
@@ -22,6 +23,13 @@ export function depthwiseConv2dBackpropInput(tf: Tf): KernelConfig {
         attrs.dimRoundingMode,
         true,
       );
+      if (scalesChannels(conv)) {
+        const dx = backend.makeOutput(attrs.inputShape, 'float32');
+        const [ofDy, scale, toDx] = [inputs.dy, inputs.filter, dx].map((tensor) => floats(backend, tensor));
+        const none = new Float32Array(scale.length);
+        loops.scaleChannels(toDx.length / scale.length, scale.length, ofDy, none, scale, none, toDx);
+        return dx;
+      }
       const output = zeros(backend, attrs.inputShape);
       const dx = output.clear();
       const dy = floats(backend, inputs.dy);

@@ -1,34 +1,71 @@
 /**
  * Makes the tfjs WASM backend (4.22) fit for training. Stock, it lacks gradients, and that of max pooling is wrong; the
- * kernels of this folder add and replace them. Each is written in terms of fast kernels that exist, or as a loop over the
- * WASM heap.
+ * kernels of this folder add and replace them, as loops over its heap, so that no tensor is copied.
  */
+import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
-import { batchMatMul } from './batch-mat-mul.js';
-import { conv2dBackpropFilter } from './conv2d-backprop-filter.js';
-import { conv2dBackpropInput } from './conv2d-backprop-input.js';
+import { adamStep } from './adam-step.js';
+import {
+  fusedBatchNorm,
+  replaceTrainingOfBatchNormalization,
+  trainingBatchNorm,
+  trainingBatchNormGrad,
+  trainingBatchNormGradient,
+} from './batch-norm.js';
+import { concat, pad, slice, splitV } from './boxes.js';
+import { conv2d, conv2dBackpropFilter, conv2dBackpropInput, fusedConv2d } from './conv2d.js';
 import { conv2dGrad } from './conv2d-grad.js';
 import { depthwiseConv2dBackpropFilter } from './depthwise-conv2d-backprop-filter.js';
 import { depthwiseConv2dBackpropInput } from './depthwise-conv2d-backprop-input.js';
-import { fusedBatchNormGrad } from './fused-batch-norm-grad.js';
-import { identity } from './identity.js';
+import { cast, identity } from './identity.js';
 import { replaceKernel } from './kernel.js';
+import type { Loops } from './loops.js';
+import { batchMatMul, fusedMatMul } from './mat-mul.js';
 import { maxPoolGrad } from './max-pool-grad.js';
+import { leakyRelu, leakyReluGrad, relu, reluGradient } from './relu.js';
+import { mean, sum } from './sums.js';
 import { unsortedSegmentSum } from './unsorted-segment-sum.js';
 
-/** Call once for a `tf`, after the WASM backend's module was loaded. */
-export function registerTrainingKernels(tf: Tf): void {
-  tf.registerKernel(conv2dBackpropFilter(tf));
-  tf.registerKernel(depthwiseConv2dBackpropFilter(tf));
-  tf.registerKernel(depthwiseConv2dBackpropInput(tf));
-  tf.registerKernel(unsortedSegmentSum(tf));
-  replaceKernel(tf, tf.Identity, () => identity(tf));
-  replaceKernel(tf, tf.MaxPoolGrad, () => maxPoolGrad(tf));
-  replaceKernel(tf, tf.BatchMatMul, (stock) => batchMatMul(tf, stock));
-  replaceKernel(tf, tf.Conv2DBackpropInput, (stock) => conv2dBackpropInput(tf, stock));
-  tf.unregisterGradient(tf.Conv2D);
-  tf.registerGradient(conv2dGrad(tf));
-  const batchNorm = tf.getGradient(tf.FusedBatchNorm);
-  tf.unregisterGradient(tf.FusedBatchNorm);
-  tf.registerGradient(fusedBatchNormGrad(tf, batchNorm));
+/** Call once for a `tf`, after the WASM backend has started. */
+export function registerTrainingKernels(tf: Tf, loops: Loops): void {
+  const added = [
+    conv2dBackpropFilter(tf, loops),
+    depthwiseConv2dBackpropFilter(tf, loops),
+    depthwiseConv2dBackpropInput(tf, loops),
+    unsortedSegmentSum(tf),
+    leakyReluGrad(loops),
+    trainingBatchNorm(loops),
+    trainingBatchNormGrad(loops),
+    adamStep(loops),
+  ];
+  for (const kernel of added) tf.registerKernel(kernel);
+  const replaced: Record<string, (stock: KernelConfig) => KernelConfig> = {
+    [tf.Identity]: () => identity(tf),
+    [tf.Cast]: (stock) => cast(tf, stock),
+    [tf.MaxPoolGrad]: () => maxPoolGrad(tf, loops),
+    [tf.BatchMatMul]: (stock) => batchMatMul(tf, loops, stock),
+    [tf._FusedMatMul]: (stock) => fusedMatMul(tf, loops, stock),
+    [tf.Conv2D]: () => conv2d(tf, loops),
+    [tf.FusedConv2D]: () => fusedConv2d(tf, loops),
+    [tf.Conv2DBackpropInput]: () => conv2dBackpropInput(tf, loops),
+    [tf.Sum]: (stock) => sum(tf, loops, stock),
+    [tf.Mean]: (stock) => mean(tf, loops, stock),
+    [tf.Concat]: (stock) => concat(tf, loops, stock),
+    [tf.SplitV]: (stock) => splitV(tf, loops, stock),
+    [tf.Slice]: (stock) => slice(tf, loops, stock),
+    [tf.PadV2]: (stock) => pad(tf, loops, stock),
+    [tf.Relu]: (stock) => relu(tf, loops, stock),
+    [tf.LeakyRelu]: (stock) => leakyRelu(tf, loops, stock),
+    [tf.FusedBatchNorm]: (stock) => fusedBatchNorm(tf, loops, stock),
+  };
+  for (const [name, make] of Object.entries(replaced)) replaceKernel(tf, name, make);
+  for (const gradient of [conv2dGrad(tf), reluGradient(tf, tf.Relu), reluGradient(tf, tf.LeakyRelu)])
+    replaceGradient(tf, gradient);
+  tf.registerGradient(trainingBatchNormGradient(tf));
+  replaceTrainingOfBatchNormalization(tf);
+}
+
+function replaceGradient(tf: Tf, gradient: GradConfig): void {
+  tf.unregisterGradient(gradient.kernelName);
+  tf.registerGradient(gradient);
 }

@@ -1,4 +1,4 @@
-/** Matrix products, by oneDNN. */
+/** Matrix products. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type {
   _FusedMatMulAttrs,
@@ -9,25 +9,25 @@ import type {
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
-import { floats, wasmKernel } from '../wasm/kernel.js';
 import { activated } from './activation.js';
-import type { OneDnn } from './addon.js';
+import { floats, wasmKernel } from './kernel.js';
+import type { Loops } from './loops.js';
 
 /** Where one side must be repeated for the batches of the other, or nothing is in one, it stays with `stock`. */
-export function batchMatMul(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
+export function batchMatMul(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
   return wasmKernel<BatchMatMulInputs, BatchMatMulAttrs>(
     tf.BatchMatMul,
     ({ inputs: { a, b }, attrs, backend }) =>
-      product(dnn, backend, a, b, attrs) ??
+      product(loops, backend, a, b, attrs) ??
       (stock.kernelFunc({ inputs: { a, b }, attrs: { ...attrs }, backend }) as TensorInfo),
   );
 }
 
-export function fusedMatMul(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
+export function fusedMatMul(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
   return wasmKernel<_FusedMatMulInputs, _FusedMatMulAttrs>(tf._FusedMatMul, ({ inputs, attrs, backend }) => {
     const { a, b, bias, preluActivationWeights } = inputs;
     const isRow = bias === undefined || bias.shape.length === 1;
-    const y = isRow ? product(dnn, backend, a, b, attrs) : undefined;
+    const y = isRow ? product(loops, backend, a, b, attrs) : undefined;
     if (!y) return stock.kernelFunc({ inputs: { ...inputs }, attrs: { ...attrs }, backend }) as TensorInfo;
     if (bias) addToRows(floats(backend, y), floats(backend, bias));
     return activated(tf, backend, y, attrs, preluActivationWeights);
@@ -35,7 +35,7 @@ export function fusedMatMul(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelCon
 }
 
 function product(
-  dnn: OneDnn,
+  loops: Loops,
   backend: BackendWasm,
   a: TensorInfo,
   b: TensorInfo,
@@ -49,11 +49,12 @@ function product(
   if (outer.join() !== b.shape.slice(0, -2).join() || m * n * k === 0) return undefined;
   const y = backend.makeOutput([...outer, m, n], 'float32');
   const shape = Int32Array.of(m, n, k, Number(transposeA), Number(transposeB));
-  const [ofA, ofB, toY] = [a, b, y].map((tensor) => floats(backend, tensor));
   const batches = outer.reduce((all, size) => all * size, 1);
-  const part = (values: Float32Array, size: number, i: number) => values.subarray(i * size, (i + 1) * size);
+  // Made anew each time, since a product may make the heap grow.
+  const part = (tensor: TensorInfo, size: number, i: number) =>
+    floats(backend, tensor).subarray(i * size, (i + 1) * size);
   for (let i = 0; i < batches; i++)
-    dnn.multiply(shape, part(ofA, m * k, i), part(ofB, k * n, i), part(toY, m * n, i));
+    loops.multiply(shape, part(a, m * k, i), part(b, k * n, i), part(y, m * n, i));
   return y;
 }
 

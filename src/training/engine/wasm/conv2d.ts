@@ -1,4 +1,4 @@
-/** Convolutions and their gradients, by oneDNN. */
+/** Convolutions and their gradients. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type {
   backend_util,
@@ -14,57 +14,57 @@ import type {
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
-import type { Dilated } from '../wasm/conv2d-grad.js';
-import { floats, wasmKernel } from '../wasm/kernel.js';
 import { activated } from './activation.js';
-import { FORWARD, type OneDnn, TO_FILTER, TO_INPUT } from './addon.js';
+import type { Dilated } from './conv2d-grad.js';
+import { floats, wasmKernel } from './kernel.js';
+import { FORWARD, type Loops, TO_FILTER, TO_INPUT } from './loops.js';
 
 type Shape = [number, number, number, number];
 
-export function conv2d(tf: Tf, dnn: OneDnn): KernelConfig {
+export function conv2d(tf: Tf, loops: Loops): KernelConfig {
   return wasmKernel<Conv2DInputs, Conv2DAttrs>(tf.Conv2D, ({ inputs: { x, filter }, attrs, backend }) =>
-    forward(dnn, backend, x, filter, undefined, infoOf(tf, x.shape, filter.shape, attrs)),
+    forward(loops, backend, x, filter, undefined, infoOf(tf, x.shape, filter.shape, attrs)),
   );
 }
 
-export function fusedConv2d(tf: Tf, dnn: OneDnn): KernelConfig {
+export function fusedConv2d(tf: Tf, loops: Loops): KernelConfig {
   return wasmKernel<FusedConv2DInputs, FusedConv2DAttrs>(
     tf.FusedConv2D,
     ({ inputs: { x, filter, bias, preluActivationWeights }, attrs, backend }) => {
-      const y = forward(dnn, backend, x, filter, bias, infoOf(tf, x.shape, filter.shape, attrs));
+      const y = forward(loops, backend, x, filter, bias, infoOf(tf, x.shape, filter.shape, attrs));
       return activated(tf, backend, y, attrs, preluActivationWeights);
     },
   );
 }
 
-export function conv2dBackpropInput(tf: Tf, dnn: OneDnn): KernelConfig {
+export function conv2dBackpropInput(tf: Tf, loops: Loops): KernelConfig {
   return wasmKernel<Conv2DBackpropInputInputs, Conv2DBackpropInputAttrs & Dilated>(
     tf.Conv2DBackpropInput,
     ({ inputs: { dy, filter }, attrs, backend }) => {
       const dx = backend.makeOutput(attrs.inputShape, 'float32');
       const info = infoOf(tf, attrs.inputShape, filter.shape, attrs);
       const [toDx, ofFilter, ofDy] = [dx, filter, dy].map((tensor) => floats(backend, tensor));
-      dnn.convolve(TO_INPUT, geometryOf(info), toDx, ofFilter, ofDy, null);
+      loops.convolve(TO_INPUT, geometryOf(info), toDx, ofFilter, ofDy, null);
       return dx;
     },
   );
 }
 
-export function conv2dBackpropFilter(tf: Tf, dnn: OneDnn): KernelConfig {
+export function conv2dBackpropFilter(tf: Tf, loops: Loops): KernelConfig {
   return wasmKernel<Conv2DBackpropFilterInputs, Conv2DBackpropFilterAttrs & Dilated>(
     tf.Conv2DBackpropFilter,
     ({ inputs: { x, dy }, attrs, backend }) => {
       const dw = backend.makeOutput(attrs.filterShape, 'float32');
       const info = infoOf(tf, x.shape, attrs.filterShape, attrs);
       const [ofX, toDw, ofDy] = [x, dw, dy].map((tensor) => floats(backend, tensor));
-      dnn.convolve(TO_FILTER, geometryOf(info), ofX, toDw, ofDy, null);
+      loops.convolve(TO_FILTER, geometryOf(info), ofX, toDw, ofDy, null);
       return dw;
     },
   );
 }
 
 function forward(
-  dnn: OneDnn,
+  loops: Loops,
   backend: BackendWasm,
   x: TensorInfo,
   filter: TensorInfo,
@@ -73,7 +73,7 @@ function forward(
 ): TensorInfo {
   const y = backend.makeOutput(info.outShape, 'float32');
   const [ofX, ofFilter, toY] = [x, filter, y].map((tensor) => floats(backend, tensor));
-  dnn.convolve(FORWARD, geometryOf(info), ofX, ofFilter, toY, bias ? floats(backend, bias) : null);
+  loops.convolve(FORWARD, geometryOf(info), ofX, ofFilter, toY, bias ? floats(backend, bias) : null);
   return y;
 }
 

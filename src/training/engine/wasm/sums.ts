@@ -1,21 +1,21 @@
 /** Sums and means of each channel, which batch normalisation and biases take of large tensors. */
 import type { KernelConfig, MeanAttrs, SumAttrs, SumInputs, TensorInfo } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
-import { floats, wasmKernel } from '../wasm/kernel.js';
-import type { OneDnn } from './addon.js';
+import { floats, wasmKernel } from './kernel.js';
+import type { Loops } from './loops.js';
 
 /** Of all axes but the last; the others stay with `stock`. */
-export function sum(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
-  return channelSums(tf.Sum, dnn, stock, () => 1);
+export function sum(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return channelSums(tf.Sum, loops, stock, () => 1);
 }
 
-export function mean(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
-  return channelSums(tf.Mean, dnn, stock, (rows) => rows);
+export function mean(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return channelSums(tf.Mean, loops, stock, (rows) => rows);
 }
 
 function channelSums(
   name: string,
-  dnn: OneDnn,
+  loops: Loops,
   stock: KernelConfig,
   divisorOf: (rows: number) => number,
 ): KernelConfig {
@@ -29,7 +29,7 @@ function channelSums(
       : [channels];
     const result = backend.makeOutput(shape, 'float32');
     const sums = floats(backend, result);
-    dnn.columnSums(rows, channels, floats(backend, x), sums);
+    loops.columnSums(rows, channels, floats(backend, x), sums);
     const divisor = divisorOf(rows);
     if (divisor !== 1) for (let c = 0; c < channels; c++) sums[c] /= divisor;
     return result;

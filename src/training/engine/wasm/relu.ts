@@ -11,35 +11,35 @@ import type {
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
-import { floats, wasmKernel } from '../wasm/kernel.js';
-import type { OneDnn } from './addon.js';
+import { floats, wasmKernel } from './kernel.js';
+import type { Loops } from './loops.js';
 
 /** Kernels that tfjs does not have. */
 const LEAKY_RELU_GRAD = 'LeakyReluGrad';
 
-export function relu(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
+export function relu(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
   return wasmKernel<ReluInputs, object>(tf.Relu, ({ inputs: { x }, backend }) =>
     x.dtype === 'float32'
-      ? forward(dnn, backend, x, 0)
+      ? forward(loops, backend, x, 0)
       : (stock.kernelFunc({ inputs: { x }, attrs: {}, backend }) as TensorInfo),
   );
 }
 
-export function leakyRelu(tf: Tf, dnn: OneDnn, stock: KernelConfig): KernelConfig {
+export function leakyRelu(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
   return wasmKernel<LeakyReluInputs, LeakyReluAttrs>(tf.LeakyRelu, ({ inputs: { x }, attrs, backend }) =>
     x.dtype === 'float32'
-      ? forward(dnn, backend, x, attrs.alpha)
+      ? forward(loops, backend, x, attrs.alpha)
       : (stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo),
   );
 }
 
-export function leakyReluGrad(dnn: OneDnn): KernelConfig {
+export function leakyReluGrad(loops: Loops): KernelConfig {
   return wasmKernel<{ x: TensorInfo; dy: TensorInfo }, LeakyReluAttrs>(
     LEAKY_RELU_GRAD,
     ({ inputs: { x, dy }, attrs, backend }) => {
       const dx = backend.makeOutput(x.shape, 'float32');
       const [ofX, ofDy, toDx] = [x, dy, dx].map((tensor) => floats(backend, tensor));
-      dnn.leakyReluGradient(toDx.length, attrs.alpha, ofX, ofDy, toDx);
+      loops.leakyReluGradient(toDx.length, attrs.alpha, ofX, ofDy, toDx);
       return dx;
     },
   );
@@ -59,9 +59,9 @@ export function reluGradient(tf: Tf, kernelName: string): GradConfig {
   };
 }
 
-function forward(dnn: OneDnn, backend: BackendWasm, x: TensorInfo, alpha: number): TensorInfo {
+function forward(loops: Loops, backend: BackendWasm, x: TensorInfo, alpha: number): TensorInfo {
   const y = backend.makeOutput(x.shape, 'float32');
   const [ofX, toY] = [x, y].map((tensor) => floats(backend, tensor));
-  dnn.leakyRelu(toY.length, alpha, ofX, toY);
+  loops.leakyRelu(toY.length, alpha, ofX, toY);
   return y;
 }

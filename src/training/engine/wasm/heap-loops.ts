@@ -1,0 +1,147 @@
+/** The loops on the heap of tfjs: WebAssembly (loops.wat) where the time goes, TypeScript around it. */
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
+import { forward, shapeOf, toFilter, toInput } from './convolution.js';
+import { BYTES, Heap, upTo } from './heap.js';
+import { FORWARD, type Loops, TO_INPUT } from './loops.js';
+import { multiply, PANEL, pack, ROWS } from './products.js';
+
+/** Of the started backend. Arrays that are not on its heap are copied there and back. */
+export function heapLoops(backend: BackendWasm): Loops {
+  const heap = new Heap(backend);
+
+  const loops: Loops = {
+    convolve(direction, geometry, x, filter, y, bias) {
+      const shape = shapeOf(geometry);
+      const compute = direction === FORWARD ? forward : direction === TO_INPUT ? toInput : toFilter;
+      heap.with(bias ? [x, filter, y, bias] : [x, filter, y], (...[ofX, ofFilter, ofY, ofBias]) =>
+        compute(heap, shape, ofX, ofFilter, ofY, ofBias),
+      );
+    },
+
+    multiply([m, n, k, transposeA, transposeB], a, b, c) {
+      heap.with([a, b, c], (ofA, ofB, toC) => {
+        const [tall, wide] = [upTo(ROWS, m), upTo(PANEL, n)];
+        const [panels, start, edge, copy] = heap.regions(wide * k, wide, tall * PANEL, tall * k);
+        const [row, column] = transposeA ? [1, m] : [k, 1];
+        heap.run.copyStrided(m, k, ofA, row * BYTES, column * BYTES, copy, k * BYTES);
+        pack(
+          heap,
+          { address: ofB, ...(transposeB ? { row: 1, column: k } : { row: n, column: 1 }) },
+          k,
+          n,
+          panels,
+        );
+        heap.floats(start, wide).fill(0);
+        multiply(heap, { m, n, k, a: { address: copy, row: k, column: 1 }, panels, start, c: toC, edge });
+      });
+    },
+
+    columnSums(rows, columns, x, sums) {
+      const [all] = channelSums(rows, columns, x, x, new Float32Array(columns));
+      sums.set(all);
+    },
+
+    maxPoolGradient: maxPoolGradient,
+
+    leakyRelu(length, alpha, x, y) {
+      heap.with([x, y], (...at) => heap.run.leakyRelu(length, alpha, ...at));
+    },
+
+    leakyReluGradient(length, alpha, x, dy, dx) {
+      heap.with([x, dy, dx], (...at) => heap.run.leakyReluGradient(length, alpha, ...at));
+    },
+
+    scaleChannels(rows, channels, x, mean, scale, offset, y) {
+      const none = new Float32Array(channels);
+      loops.batchNormGradient(rows, channels, x, x, mean, none, scale, offset, y);
+    },
+
+    channelMoments(rows, channels, x, mean, variance) {
+      // Distances from the first row, since a mean that is large beside the deviations would swallow these.
+      const first = x.slice(0, channels);
+      const [sums, products] = channelSums(rows, channels, x, x, first);
+      for (let c = 0; c < channels; c++) {
+        const distance = sums[c] / rows - first[c];
+        mean[c] = sums[c] / rows;
+        variance[c] = Math.max(
+          0,
+          (products[c] - first[c] * (sums[c] - rows * first[c])) / rows - distance ** 2,
+        );
+      }
+    },
+
+    batchNormSums(rows, channels, x, dy, mean, sums, products) {
+      const [allSums, allProducts] = channelSums(rows, channels, x, dy, mean);
+      sums.set(allSums);
+      products.set(allProducts);
+    },
+
+    batchNormGradient(rows, channels, x, dy, mean, scale, slope, offset, dx) {
+      heap.with([x, dy, mean, scale, slope, offset, dx], (...at) =>
+        heap.run.batchNormGradient(rows, channels, ...at),
+      );
+    },
+
+    copyColumns([rows, columns, fromWidth, fromColumn, toWidth, toColumn], from, to) {
+      heap.with([from, to], (source, target) =>
+        heap.run.copyRuns(
+          ...[rows, columns, source + fromColumn * BYTES, fromWidth * BYTES],
+          ...[target + toColumn * BYTES, toWidth * BYTES],
+        ),
+      );
+    },
+
+    adam(length, beta1, beta2, decay, rate, epsilon, ...arrays) {
+      heap.with(arrays, (...at) => heap.run.adam(length, 1 - beta1, 1 - beta2, decay, rate, epsilon, ...at));
+    },
+  };
+
+  /** Of each channel the sum of dy, and that of dy (x - mean). */
+  function channelSums(
+    ...[rows, channels, x, dy, mean]: [number, number, Float32Array, Float32Array, Float32Array]
+  ): [Float64Array, Float64Array] {
+    const results = [0, 1].map(() => new Float64Array(channels));
+    const asFloats = results.map(({ buffer }) => new Float32Array(buffer));
+    heap.with([x, dy, mean, ...asFloats], (...at) => heap.run.channelSums(rows, channels, ...at));
+    return results as [Float64Array, Float64Array];
+  }
+
+  return loops;
+}
+
+/** Each gradient goes to the first maximum of its window. */
+function maxPoolGradient(geometry: Int32Array, x: Float32Array, dy: Float32Array, dx: Float32Array): void {
+  const [batch, height, width, channels, rows, columns, filterHeight, filterWidth] = geometry;
+  const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
+  const largest = new Float32Array(channels);
+  const position = new Int32Array(channels);
+  let from = 0;
+  for (let n = 0; n < batch; n++) {
+    for (let row = 0; row < rows; row++) {
+      const firstRow = row * strideHeight - top;
+      const endRow = Math.min(height, firstRow + filterHeight);
+      for (let column = 0; column < columns; column++, from += channels) {
+        const firstColumn = column * strideWidth - left;
+        const endColumn = Math.min(width, firstColumn + filterWidth);
+        largest.fill(-Infinity);
+        position.fill(-1);
+        for (let i = Math.max(0, firstRow); i < endRow; i++) {
+          for (let j = Math.max(0, firstColumn); j < endColumn; j++) {
+            const at = ((n * height + i) * width + j) * channels;
+            for (let c = 0; c < channels; c++) {
+              const value = x[at + c];
+              if (value > largest[c]) {
+                largest[c] = value;
+                position[c] = at + c;
+              }
+            }
+          }
+        }
+        for (let c = 0; c < channels; c++) {
+          const at = position[c];
+          if (at >= 0) dx[at] += dy[from + c];
+        }
+      }
+    }
+  }
+}

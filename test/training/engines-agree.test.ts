@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { EngineName } from '../../src/training/engine/load-engine.js';
+import { reasonToSkip } from './engine-contract.js';
+
+function lossesOf(engine: EngineName): Record<string, number[]> {
+  const script = fileURLToPath(new URL('./losses-child.js', import.meta.url));
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script, engine], {
+    encoding: 'utf8',
+    env: { ...process.env, OMP_NUM_THREADS: '1', OMP_WAIT_POLICY: 'passive' },
+  });
+  assert.equal(status, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+test('each model has the same losses on oneDNN and without it', async (t) => {
+  const reason = await reasonToSkip('wasm-onednn');
+  if (reason !== undefined) return t.skip(reason);
+  const [own, others] = [lossesOf('wasm-onednn'), lossesOf('wasm')];
+  assert.deepEqual(Object.keys(own), Object.keys(others));
+  for (const [model, losses] of Object.entries(own)) {
+    losses.forEach((loss, step) => {
+      const other = others[model]![step]!;
+      assert.ok(Math.abs(loss - other) <= 1e-4 * other, `${model}, step ${step + 1}: ${loss} and ${other}`);
+    });
+  }
+});

@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
+import { loadEngine } from '../../src/training/engine/load-engine.js';
+import { heapLoops } from '../../src/training/engine/wasm/heap-loops.js';
+import { loopsContract } from './loops-contract.js';
+
+const { tf } = await loadEngine('wasm');
+const loops = heapLoops(tf.backend() as BackendWasm);
+loopsContract('the loops on the heap of tfjs', () => loops);
+
+it('products that make the heap grow on their way are right', () => {
+  const [a, b] = [tf.ones([2, 64, 100_000]), tf.ones([2, 100_000, 3])];
+  const product = tf.matMul(a, b);
+  assert.ok(product.dataSync().every((value) => value === 100_000));
+  tf.dispose([a, b, product]);
+});

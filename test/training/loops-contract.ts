@@ -1,0 +1,300 @@
+/** What the loops under the kernels must compute, in WebAssembly as in the addon: against plain loops. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { FORWARD, type Loops, TO_FILTER, TO_INPUT } from '../../src/training/engine/wasm/loops.js';
+
+interface Sizes {
+  batch: number;
+  height: number;
+  width: number;
+  channels: number;
+  outputs: number;
+  filter: [number, number];
+  stride: [number, number];
+  dilation: [number, number];
+  /** Top, left, bottom, right. */
+  pad: [number, number, number, number];
+}
+
+interface Shape extends Sizes {
+  rows: number;
+  columns: number;
+}
+
+/** Undefined where the filter does not fit into the image. */
+function shapeOf(sizes: Sizes): Shape | undefined {
+  const { height, width, filter, stride, dilation, pad } = sizes;
+  const size = (length: number, axis: 0 | 1) =>
+    Math.floor(
+      (length + pad[axis]! + pad[axis + 2]! - ((filter[axis] - 1) * dilation[axis] + 1)) / stride[axis] + 1,
+    );
+  const [rows, columns] = [size(height, 0), size(width, 1)];
+  return rows > 0 && columns > 0 ? { ...sizes, rows, columns } : undefined;
+}
+
+const geometryOf = ({ batch, height, width, channels, outputs, filter, stride, dilation, pad }: Sizes) =>
+  Int32Array.of(batch, height, width, channels, outputs, ...filter, ...stride, ...dilation, ...pad);
+
+/** Each product of an input and a weight that goes into an output. */
+function forEachProduct(s: Shape, visit: (x: number, weight: number, y: number) => void): void {
+  for (let n = 0; n < s.batch; n++)
+    for (let row = 0; row < s.rows; row++)
+      for (let column = 0; column < s.columns; column++)
+        for (let i = 0; i < s.filter[0]; i++)
+          for (let j = 0; j < s.filter[1]; j++) {
+            const y = row * s.stride[0] + i * s.dilation[0] - s.pad[0];
+            const x = column * s.stride[1] + j * s.dilation[1] - s.pad[1];
+            if (y < 0 || y >= s.height || x < 0 || x >= s.width) continue;
+            for (let c = 0; c < s.channels; c++)
+              for (let o = 0; o < s.outputs; o++)
+                visit(
+                  ((n * s.height + y) * s.width + x) * s.channels + c,
+                  ((i * s.filter[1] + j) * s.channels + c) * s.outputs + o,
+                  ((n * s.rows + row) * s.columns + column) * s.outputs + o,
+                );
+          }
+}
+
+/** Small whole numbers, whose sums are exact in float32. */
+function whole(length: number, seed: number): Float32Array {
+  let state = seed + 1;
+  return Float32Array.from({ length }, () => {
+    state = (state * 16807) % 2147483647;
+    return (state % 9) - 4;
+  });
+}
+
+const one = <T>(value: fc.Arbitrary<T>) => fc.tuple(value, value);
+const sizes: fc.Arbitrary<Sizes> = fc.record({
+  batch: fc.integer({ min: 1, max: 3 }),
+  height: fc.integer({ min: 1, max: 9 }),
+  width: fc.integer({ min: 1, max: 9 }),
+  channels: fc.integer({ min: 1, max: 18 }),
+  outputs: fc.integer({ min: 1, max: 18 }),
+  filter: one(fc.integer({ min: 1, max: 4 })),
+  stride: one(fc.integer({ min: 1, max: 3 })),
+  dilation: one(fc.integer({ min: 1, max: 2 })),
+  pad: fc.tuple(fc.nat(2), fc.nat(2), fc.nat(2), fc.nat(2)),
+});
+/** Of single pixels, which may be computed in another way. */
+const ofPixels = sizes.map(
+  (given): Sizes => ({ ...given, filter: [1, 1], stride: [1, 1], dilation: [1, 1], pad: [0, 0, 0, 0] }),
+);
+
+/** Registers the tests; `loops` is called in them. */
+export function loopsContract(name: string, loops: () => Loops, skip: string | false = false): void {
+  describe(name, { skip }, () => {
+    it('convolutions and their gradients are those of plain loops', () => {
+      fc.assert(
+        fc.property(fc.oneof(sizes, ofPixels), fc.nat(1000), (given, seed) => {
+          const shape = shapeOf(given);
+          fc.pre(shape !== undefined);
+          const s = shape!;
+          const x = whole(s.batch * s.height * s.width * s.channels, seed);
+          const filter = whole(s.filter[0] * s.filter[1] * s.channels * s.outputs, seed + 1);
+          const dy = whole(s.batch * s.rows * s.columns * s.outputs, seed + 2);
+          const bias = whole(s.outputs, seed + 3);
+          const y = Float32Array.from(dy, (_, i) => bias[i % s.outputs]!);
+          const dx = new Float32Array(x.length);
+          const dw = new Float32Array(filter.length);
+          forEachProduct(s, (atX, atFilter, atY) => {
+            y[atY]! += x[atX]! * filter[atFilter]!;
+            dx[atX]! += filter[atFilter]! * dy[atY]!;
+            dw[atFilter]! += x[atX]! * dy[atY]!;
+          });
+          // What lay in the memory before must not matter.
+          const [toY, toDx, toDw] = [y, dx, dw].map(({ length }) => new Float32Array(length).fill(NaN));
+          const geometry = geometryOf(s);
+          loops().convolve(FORWARD, geometry, x, filter, toY!, bias);
+          loops().convolve(TO_INPUT, geometry, toDx!, filter, dy, null);
+          loops().convolve(TO_FILTER, geometry, x, toDw!, dy, null);
+          assert.deepEqual(toY, y);
+          assert.deepEqual(toDx, dx);
+          assert.deepEqual(toDw, dw);
+        }),
+        { seed: 42, numRuns: 300 },
+      );
+    });
+
+    it('products are those of plain loops, also of transposed matrices', () => {
+      const length = fc.integer({ min: 1, max: 20 });
+      fc.assert(
+        fc.property(length, length, length, fc.boolean(), fc.boolean(), (m, n, k, transposeA, transposeB) => {
+          const [a, b] = [whole(m * k, 1), whole(k * n, 2)];
+          const c = new Float32Array(m * n);
+          for (let i = 0; i < m; i++)
+            for (let j = 0; j < n; j++)
+              for (let l = 0; l < k; l++)
+                c[i * n + j]! +=
+                  a[transposeA ? l * m + i : i * k + l]! * b[transposeB ? j * k + l : l * n + j]!;
+          const product = new Float32Array(m * n).fill(NaN);
+          loops().multiply(Int32Array.of(m, n, k, Number(transposeA), Number(transposeB)), a, b, product);
+          assert.deepEqual(product, c);
+        }),
+        { seed: 42 },
+      );
+    });
+
+    it('sums of channels', () => {
+      const [rows, columns] = [1000, 7];
+      const x = whole(rows * columns, 1);
+      const expected = new Float32Array(columns);
+      x.forEach((value, i) => {
+        expected[i % columns]! += value;
+      });
+      const sums = new Float32Array(columns).fill(NaN);
+      loops().columnSums(rows, columns, x, sums);
+      assert.deepEqual(sums, expected);
+    });
+
+    it('one pass of ReLU, plain and leaky, and its gradient', () => {
+      const x = Float32Array.of(-2, -0, 0, 3, NaN, -Infinity, Infinity, 1, -1);
+      const dy = whole(x.length, 5);
+      for (const alpha of [0, 0.5]) {
+        const y = new Float32Array(x.length).fill(7);
+        loops().leakyRelu(x.length, alpha, x, y);
+        assert.deepEqual(
+          y,
+          x.map((value) => (value < 0 ? (alpha === 0 ? 0 : alpha * value) : value)),
+        );
+        const dx = new Float32Array(x.length).fill(7);
+        loops().leakyReluGradient(x.length, alpha, x, dy, dx);
+        assert.deepEqual(
+          dx.map((value) => value + 0),
+          dy.map((value, i) => (x[i]! > 0 ? value : alpha * value) + 0),
+        );
+      }
+    });
+
+    it('a few columns of a matrix into another', () => {
+      const size = fc.record({ rows: fc.nat(9), columns: fc.nat(40), first: fc.nat(5), more: fc.nat(5) });
+      fc.assert(
+        fc.property(size, size, ({ rows, columns, first, more }, other) => {
+          const [fromWidth, toWidth] = [columns + first + more, columns + other.first + other.more];
+          const from = whole(rows * fromWidth, 1);
+          const to = whole(rows * toWidth, 2);
+          const expected = to.slice();
+          for (let row = 0; row < rows; row++)
+            for (let c = 0; c < columns; c++)
+              expected[row * toWidth + other.first + c] = from[row * fromWidth + first + c]!;
+          loops().copyColumns(Int32Array.of(rows, columns, fromWidth, first, toWidth, other.first), from, to);
+          assert.deepEqual(to, expected);
+        }),
+        { seed: 42 },
+      );
+    });
+
+    it('mean and variance of channels, also of large values that hardly differ', () => {
+      for (const channels of [1, 3, 4, 7, 64]) {
+        const rows = 1000;
+        const x = whole(rows * channels, channels).map((value, i) => value / 8 + 1000 * (i % channels));
+        const [mean, variance] = [0, 1].map(() => new Float32Array(channels).fill(NaN));
+        loops().channelMoments(rows, channels, x, mean!, variance!);
+        for (let c = 0; c < channels; c++) {
+          const own = Array.from({ length: rows }, (_, row) => x[row * channels + c]!);
+          const average = own.reduce((sum, value) => sum + value, 0) / rows;
+          const spread = own.reduce((sum, value) => sum + (value - average) ** 2, 0) / rows;
+          near(mean![c]!, average, 1e-6);
+          near(variance![c]!, spread, 1e-5);
+        }
+      }
+    });
+
+    it('batch normalisation: scaled channels, the sums of its gradient, and the gradient', () => {
+      for (const channels of [1, 3, 4, 7, 64]) {
+        const rows = 300;
+        const [x, dy] = [whole(rows * channels, 1), whole(rows * channels, 2)];
+        const [mean, scale, slope, offset] = [3, 4, 5, 6].map((seed) => whole(channels, seed)) as [
+          Float32Array,
+          Float32Array,
+          Float32Array,
+          Float32Array,
+        ];
+        const [y, dx] = [0, 1].map(() => new Float32Array(x.length).fill(NaN));
+        const [sums, products] = [0, 1].map(() => new Float32Array(channels).fill(NaN));
+        loops().scaleChannels(rows, channels, x, mean, scale, offset, y!);
+        loops().batchNormSums(rows, channels, x, dy, mean, sums!, products!);
+        loops().batchNormGradient(rows, channels, x, dy, mean, scale, slope, offset, dx!);
+        const [trueSums, trueProducts] = [0, 1].map(() => new Float32Array(channels));
+        x.forEach((value, i) => {
+          const c = i % channels;
+          const distance = value - mean[c]!;
+          assert.equal(y![i], distance * scale[c]! + offset[c]!);
+          assert.equal(dx![i], scale[c]! * dy[i]! + slope[c]! * distance + offset[c]!);
+          trueSums![c]! += dy[i]!;
+          trueProducts![c]! += dy[i]! * distance;
+        });
+        assert.deepEqual(sums, trueSums);
+        assert.deepEqual(products, trueProducts);
+      }
+    });
+
+    it('maximum pooling sends each gradient to the first maximum of its window', () => {
+      const window = fc.record({
+        size: one(fc.integer({ min: 1, max: 3 })),
+        stride: one(fc.integer({ min: 1, max: 3 })),
+        channels: fc.integer({ min: 1, max: 9 }),
+        seed: fc.nat(1000),
+      });
+      fc.assert(
+        fc.property(window, ({ size, stride, channels, seed }) => {
+          const [batch, height, width, top, left] = [2, 7, 6, size[0] - 1, size[1] - 1];
+          const rows = Math.floor((height - 1) / stride[0]) + 1;
+          const columns = Math.floor((width - 1) / stride[1]) + 1;
+          const x = whole(batch * height * width * channels, seed);
+          const dy = whole(batch * rows * columns * channels, seed + 1);
+          const expected = new Float32Array(x.length);
+          dy.forEach((gradient, at) => {
+            const c = at % channels;
+            const pixel = (at - c) / channels;
+            const column = pixel % columns;
+            const row = Math.floor(pixel / columns) % rows;
+            const n = Math.floor(pixel / columns / rows);
+            let best = -1;
+            for (let i = row * stride[0] - top; i < row * stride[0] - top + size[0]; i++)
+              for (let j = column * stride[1] - left; j < column * stride[1] - left + size[1]; j++) {
+                if (i < 0 || i >= height || j < 0 || j >= width) continue;
+                const place = ((n * height + i) * width + j) * channels + c;
+                if (best < 0 || x[place]! > x[best]!) best = place;
+              }
+            expected[best]! += gradient;
+          });
+          const dx = new Float32Array(x.length);
+          const geometry = [batch, height, width, channels, rows, columns, ...size, ...stride, top, left];
+          loops().maxPoolGradient(Int32Array.from(geometry), x, dy, dx);
+          assert.deepEqual(dx, expected);
+        }),
+        { seed: 42 },
+      );
+    });
+
+    it('a step of Adam', () => {
+      for (const length of [1, 4, 11]) {
+        const [beta1, beta2, decay, rate, epsilon] = [0.5, 0.999, 1e-2, 1e-3, 1e-7];
+        const [w, g, m] = [1, 2, 3].map((seed) => whole(length, seed)) as [
+          Float32Array,
+          Float32Array,
+          Float32Array,
+        ];
+        const v = whole(length, 4).map((value) => value ** 2);
+        const [toW, toM, toV] = [0, 1, 2].map(() => new Float32Array(length).fill(NaN));
+        loops().adam(length, beta1, beta2, decay, rate, epsilon, w, g, m, v, toW!, toM!, toV!);
+        for (let i = 0; i < length; i++) {
+          const gradient = g[i]! + decay * w[i]!;
+          const mean = beta1 * m[i]! + (1 - beta1) * gradient;
+          const square = beta2 * v[i]! + (1 - beta2) * gradient ** 2;
+          near(toM![i]!, mean, 1e-6);
+          near(toV![i]!, square, 1e-6);
+          near(toW![i]!, w[i]! - (rate * mean) / (Math.sqrt(square) + epsilon), 1e-6);
+        }
+      }
+    });
+  });
+}
+
+function near(actual: number, expected: number, relative: number): void {
+  // Written so that a NaN fails.
+  const right = Math.abs(actual - expected) <= relative * Math.max(1, Math.abs(expected));
+  assert.ok(right, `${actual}, not ${expected}`);
+}
