@@ -129,7 +129,8 @@ export async function trainModel(
   }
 }
 
-function learnerOf(tf: Tf, spec: ModelSpec, seed: number, bias: number[]): Learner {
+/** What trains a fresh model of this kind. */
+export function learnerOf(tf: Tf, spec: ModelSpec, seed: number, bias: number[]): Learner {
   const model = buildModel(tf, spec, seed, bias);
   return spec.loss === 'adversarial'
     ? adversarialLearner(tf, model, buildDiscriminator(tf, spec.inputs.length, seed))
