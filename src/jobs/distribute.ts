@@ -6,6 +6,7 @@ import {
   type Cluster,
   everySlot,
   notHeld,
+  type Peer,
   type Peers,
   peerFailed,
   replicaBehind,
@@ -153,14 +154,19 @@ class Distribution {
     const all = [...this.runs];
     const words = all.flatMap(([, { word }]) => (word ? [word.word] : []));
     if (words.length < all[0]![1].of) return;
-    for (const [run, { node }] of all) {
-      const peer = cluster.peer(node);
+    const tell = async (run: string, node: string) => {
       if (node === cluster.self) shares.hear(run, words);
-      else if (peer)
-        peers
-          .ask(peer, WORDS_PATH, { run, words }, WORDS_PATIENCE)
-          .catch((error) => this.failed.abort(runLost.because(error, node, messageOf(error))));
-    }
+      else await peers.ask(this.peer(node), WORDS_PATH, { run, words }, WORDS_PATIENCE);
+    };
+    for (const [run, { node }] of all)
+      tell(run, node).catch((error) => this.failed.abort(runLost.because(error, node, messageOf(error))));
+  }
+
+  /** Throws TW_DHT_PEER. */
+  private peer(node: string): Peer {
+    const peer = this.options.cluster.peer(node);
+    if (!peer) throw peerFailed(node, 'an unknown address', 'it has not been seen');
+    return peer;
   }
 
   private fail(error: unknown): never {
@@ -243,8 +249,7 @@ class Distribution {
     const { cluster, peers, shares } = this.options;
     if (node === cluster.self)
       return shares.run(request, (line) => this.hear(node, request.run, line), this.signal);
-    const peer = cluster.peer(node);
-    if (!peer) throw peerFailed(node, 'an unknown address', 'it has not been seen');
+    const peer = this.peer(node);
     // A job that is cancelled waits for what the owners say of it; one that is cut off does not.
     const cut = new AbortController();
     const stop = () => this.stop(node, request, cut);
@@ -311,7 +316,5 @@ function isOfTheNode(error: unknown): boolean {
 
 /** Whether a node does no more work for the job. */
 function isLost(error: unknown): boolean {
-  return (
-    peerFailed.is(error) || notHeld.is(error) || replicaBehind.is(error) || jobInterrupted.is(error)
-  );
+  return peerFailed.is(error) || notHeld.is(error) || replicaBehind.is(error) || jobInterrupted.is(error);
 }

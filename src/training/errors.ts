@@ -82,6 +82,7 @@ export const onnxWeights = defineError(
   500,
   'The weights of a model do not fit its `model.json`. `tilewright verify` tells whether its files are damaged; train it again.',
   (what: string) => `the weights of the model do not fit its model.json: ${what}; train it again`,
+);
 
 export const leftRing = defineError(
   'TW_TRAIN_RING',
@@ -95,7 +96,8 @@ export const unlikeEngines = defineError(
   'TW_TRAIN_ENGINES',
   409,
   'The nodes that train one model together have found different engines, whose results differ in the last bits. Choose one that all of them have with `--engine`.',
-  (engines: string) => `one model cannot be trained on different engines (${engines}); choose one with --engine`,
+  (engines: string) =>
+    `one model cannot be trained on different engines (${engines}); choose one with --engine`,
 );
 
 export const severalCollections = defineError(

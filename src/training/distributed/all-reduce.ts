@@ -75,10 +75,7 @@ export async function allGather<T>(ring: Ring, own: T): Promise<T[]> {
   all[index] = own;
   for (let round = 0; round < size - 1; round++) {
     const passed = all[(index - round + size) % size];
-    const [, came] = await Promise.all([
-      ring.send(Buffer.from(JSON.stringify(passed))),
-      ring.receive(),
-    ]);
+    const [, came] = await Promise.all([ring.send(Buffer.from(JSON.stringify(passed))), ring.receive()]);
     all[(index - round - 1 + size) % size] = JSON.parse(Buffer.from(came).toString()) as T;
   }
   return all;

@@ -41,12 +41,16 @@ async function read(task: MemberTask): Promise<MemberData> {
   model = task.model;
   const skipped: MemberData['skipped'] = [];
   const failed: MemberData['failed'] = [];
-  for (const { id, dates, pairs } of task.places) {
+  const usable: string[] = [];
+  for (const { id, geocode, tiles, dates, pairs } of task.places) {
     try {
       const pixels = await readPlace(dates);
       const patches = 'skipped' in pixels ? pixels : cutPatches(spec, imagesOf(spec, pixels.dates, pairs));
       if ('skipped' in patches) skipped.push({ id, reason: patches.skipped });
-      else places.push({ id, dataset: patches.dataset });
+      else {
+        usable.push(id);
+        places.push({ geocode, tiles, dataset: patches.dataset });
+      }
       if (!('skipped' in pixels)) bytesRead += pixels.bytesRead;
     } catch (error) {
       const { code, message } = known(error);
@@ -54,7 +58,7 @@ async function read(task: MemberTask): Promise<MemberData> {
     }
   }
   const patches = places.reduce((sum, { dataset }) => sum + dataset.train.count, 0);
-  return { patches, bytesRead, skipped, failed };
+  return { usable, patches, skipped, failed };
 }
 
 async function train({ index, members, seed, epochs }: MemberTraining): Promise<void> {

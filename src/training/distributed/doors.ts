@@ -54,7 +54,7 @@ export class Doors {
     const open = path.startsWith(PATH) ? this.open.get(id) : undefined;
     if (!open) return void socket.end('HTTP/1.1 404 Not Found\r\n\r\n');
     this.open.delete(id);
-    keepAlive(socket);
+    prepare(socket);
     socket.write('HTTP/1.1 200 OK\r\n\r\n');
     open(socket);
   }
@@ -73,10 +73,11 @@ export class Doors {
         asked.destroy();
         reject(leftRing(node, detail));
       };
-      asked.on('connect', ({ statusCode }, socket: Socket) => {
+      asked.on('connect', ({ statusCode }, socket: Socket, head) => {
         if (statusCode !== 200) return fail(`it answers ${statusCode} at ${url}`);
         socket.setTimeout(0);
-        keepAlive(socket);
+        prepare(socket);
+        socket.unshift(head);
         resolve(socket);
       });
       asked.on('response', ({ statusCode }) => fail(`it answers ${statusCode} at ${url}`));
@@ -87,7 +88,9 @@ export class Doors {
   }
 }
 
-function keepAlive(socket: Socket): void {
+function prepare(socket: Socket): void {
+  // It may fail before anybody listens; whoever reads it sees that it has ended.
+  socket.on('error', () => undefined);
   socket.setNoDelay(true);
   socket.setKeepAlive(true, KEEP_ALIVE);
 }

@@ -54,7 +54,9 @@ export class RingLinks implements Ring {
     this.sent += HEAD + bytes.length;
     return new Promise((resolve, reject) => {
       // A failed write closes the stream, and whoever listens to it tells why.
-      this.next.write(frameOf(CONTENT, bytes), (error) => (error ? reject(this.failure ?? error) : resolve()));
+      this.next.write(frameOf(CONTENT, bytes), (error) =>
+        error ? reject(this.failure ?? error) : resolve(),
+      );
     });
   }
 
@@ -100,6 +102,9 @@ export class RingLinks implements Ring {
     } catch (error) {
       if (this.state === 'left' || (this.state === 'leaving' && stream === this.next)) return;
       this.fail(error instanceof TilewrightError ? error : leftRing.because(error, name, messageOf(error)));
+    } finally {
+      // Its end is only seen where it is read.
+      stream.resume();
     }
   }
 }
@@ -117,7 +122,8 @@ async function* framesOf(stream: Duplex): AsyncGenerator<Frame> {
   let pieces: Buffer[] = [];
   let bytes = 0;
   let needed = HEAD;
-  for await (const piece of stream) {
+  // Who finds fault with what has come must still be able to answer.
+  for await (const piece of stream.iterator({ destroyOnReturn: false })) {
     pieces.push(piece as Buffer);
     bytes += (piece as Buffer).length;
     while (bytes >= needed) {
@@ -129,7 +135,8 @@ async function* framesOf(stream: Duplex): AsyncGenerator<Frame> {
         break;
       }
       const content = all.subarray(HEAD, end);
-      if (crc32(content) !== all.readUInt32LE(5)) throw trainingFailed('what a neighbour has sent is damaged');
+      if (crc32(content) !== all.readUInt32LE(5))
+        throw trainingFailed('what a neighbour has sent is damaged');
       yield { kind: all[0], content };
       pieces = [all.subarray(end)];
       bytes -= end;

@@ -1,24 +1,32 @@
 /** What a node and its process in a distributed training say to each other, and what becomes of the training. */
+import type { SentError } from '../../errors.js';
 import type { Baselines } from '../baselines.js';
+import type { CardContext } from '../card.js';
 import type { Metrics, Spread } from '../metrics.js';
 import type { PatchDataset } from '../patches.js';
 import type { EpochLoss } from '../train-model.js';
 import type { ModelFiles } from '../weights.js';
-import type { SentError } from '../../errors.js';
 import type { PlaceError, PlaceTask } from '../worker-messages.js';
 import type { RingPlace } from './links.js';
+
+/** What is said of a place. */
+export interface MemberPlace {
+  geocode: string;
+  /** Those that it is trained and validated on. */
+  tiles: CardContext['tiles'];
+}
 
 /** The places of one node. */
 export interface MemberTask {
   model: string;
-  places: Pick<PlaceTask, 'id' | 'dates' | 'pairs'>[];
+  places: (MemberPlace & Pick<PlaceTask, 'id' | 'dates' | 'pairs'>)[];
 }
 
 /** What of them can be trained on. */
 export interface MemberData {
+  usable: string[];
   /** Patches for training, with their overlap. */
   patches: number;
-  bytesRead: number;
   skipped: { id: string; reason: string }[];
   failed: ({ id: string } & PlaceError)[];
 }
@@ -29,9 +37,7 @@ export interface MemberTraining extends RingPlace {
 }
 
 /** How the model does at one place. */
-export interface PlaceScore {
-  /** The task's. */
-  id: string;
+export interface PlaceScore extends MemberPlace {
   patches: PatchDataset['counts'];
   split: string;
   metrics: { train: Metrics; validation: Metrics };

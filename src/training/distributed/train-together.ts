@@ -18,7 +18,7 @@ import { randomStream, shuffledOrder } from '../random.js';
 import { type EpochLoss, learnerOf, predict } from '../train-model.js';
 import { allGather, type Ring, weightedMean } from './all-reduce.js';
 import { joinPatches } from './join-patches.js';
-import type { MemberShare, PlaceScore, TrainedTogether } from './messages.js';
+import type { MemberPlace, MemberShare, PlaceScore, TrainedTogether } from './messages.js';
 
 export interface TogetherOptions {
   /** Default: the model's. */
@@ -29,8 +29,7 @@ export interface TogetherOptions {
 }
 
 /** Patches of one place. */
-export interface PlacePatches {
-  id: string;
+export interface PlacePatches extends MemberPlace {
   dataset: PatchDataset;
 }
 
@@ -186,12 +185,14 @@ function squaresOf(tf: Tf, model: LayersModel, places: PlacePatches[]) {
   return { squares, values };
 }
 
-function scoreOf(tf: Tf, spec: ModelSpec, model: LayersModel, { id, dataset }: PlacePatches): PlaceScore {
+function scoreOf(tf: Tf, spec: ModelSpec, model: LayersModel, place: PlacePatches): PlaceScore {
+  const { geocode, tiles, dataset } = place;
   const { train, validation, counts, split } = dataset;
   const score = (patches: PatchSet, values: Float32Array) => evaluate(spec.target, patches, values);
   const spread = (patches: PatchSet) => spreadOf(countingPairs(patches, patches.targets).truth);
   return {
-    id,
+    geocode,
+    tiles,
     patches: counts,
     split,
     metrics: {
