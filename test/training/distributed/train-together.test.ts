@@ -105,11 +105,10 @@ describe('training together', () => {
     }
     const { losses: shared, parameters, members } = all[0]!.trained;
     assert.equal(all[0]!.trained.steps, steps);
+    // What differs is the rounding of sums, which grows from step to step.
     losses.forEach((loss, epoch) => {
-      assert.ok(
-        Math.abs(loss - shared[epoch]!.train) < 1e-4 * loss,
-        `${shared[epoch]!.train} is not ${loss}`,
-      );
+      const near = (epoch === 0 ? 1e-5 : 1e-3) * loss;
+      assert.ok(Math.abs(loss - shared[epoch]!.train) < near, `${shared[epoch]!.train} is not ${loss}`);
     });
     const validation = joinPatches(datasets.flat().map((one) => one.validation));
     const expected = metricsOf({
