@@ -161,7 +161,21 @@ test('one model over all nodes', { skip: noEtcd || process.platform !== 'linux' 
     assert.match(await failsCleanly(b, id), new RegExp(`node ${ids[[a, b, c].indexOf(victim())]} fell out`));
   });
 
-  await t.test('so does a node, and a retry begins anew', async () => {
+  await t.test('so does a node that hangs', async () => {
+    const lost = victim();
+    const [leader] = [a, b, c].filter((server) => server !== lost) as [Server];
+    const id = await startJob(leader, 'train', long);
+    await until('it is under way', isTraining(leader, id));
+    lost.process.kill('SIGSTOP');
+    const { status, error } = await ended(leader, id);
+    lost.process.kill('SIGCONT');
+    assert.deepEqual([status, error!.code], ['failed', 'TW_JOB_RUN_LOST']);
+    assert.ok(error!.message.includes(ids[[a, b, c].indexOf(lost)]!), error!.message);
+    await until('all processes have ended', async () => members().length === 0);
+    await until('it is back', () => isSettled(lost));
+  });
+
+  await t.test('so does a node that is killed, and a retry begins anew', async () => {
     const lost = victim();
     const [leader] = [a, b, c].filter((server) => server !== lost) as [Server];
     const id = await startJob(leader, 'train', { ...long, seed: 6 });
