@@ -13,7 +13,7 @@ export function admitNeighbours(server: Server, doors: Doors): void {
       doors.enter(url ?? '', headers.authorization, socket as Socket);
     } catch (error) {
       if (!(error instanceof TilewrightError)) throw error;
-      socket.end(`HTTP/1.1 ${error.status} ${error.code}\r\n\r\n`);
+      socket.end(`HTTP/1.1 ${error.status} ${error.code}\r\n\r\n`, () => socket.destroy());
     }
   });
 }

@@ -52,7 +52,7 @@ export class Doors {
     verifySignature(this.secret, { method: 'CONNECT', path, body: NO_BODY }, authorization);
     const id = path.slice(PATH.length);
     const open = path.startsWith(PATH) ? this.open.get(id) : undefined;
-    if (!open) return void socket.end('HTTP/1.1 404 Not Found\r\n\r\n');
+    if (!open) return void socket.end('HTTP/1.1 404 Not Found\r\n\r\n', () => socket.destroy());
     this.open.delete(id);
     prepare(socket);
     socket.write('HTTP/1.1 200 OK\r\n\r\n');

@@ -5,8 +5,11 @@ import { messageOf, receivedError, type SentError, sentError, TilewrightError } 
 import { leftRing, trainingFailed } from '../errors.js';
 import type { Ring } from './all-reduce.js';
 
-/** Kind, length of the content and its CRC-32: 1, 4 and 4 bytes, little-endian. */
-const HEAD = 9;
+/** Kind (1 byte), length of the content, its CRC-32, and the CRC-32 of these three: 4 bytes each, little-endian. */
+const HEAD = 13;
+const LENGTH_AT = 1;
+const SUM_AT = 5;
+const HEAD_SUM_AT = 9;
 const CONTENT = 0;
 /** Why a member gives up, as JSON. */
 const FAILURE = 1;
@@ -31,6 +34,7 @@ export class RingLinks implements Ring {
   readonly size: number;
   sent = 0;
   received = 0;
+  private readonly nextName: string;
   private readonly arrived: Buffer[] = [];
   private waiting: { resolve(content: Buffer): void; reject(error: unknown): void } | undefined;
   private failure: TilewrightError | undefined;
@@ -46,17 +50,19 @@ export class RingLinks implements Ring {
     // What becomes of them is seen by reading them.
     for (const stream of [previous, next]) stream.on('error', () => undefined);
     void this.listen(previous, members.at(index - 1)!);
-    void this.listen(next, members[(index + 1) % members.length]);
+    this.nextName = members[(index + 1) % members.length];
+    void this.listen(next, this.nextName);
   }
 
   send(bytes: Uint8Array): Promise<void> {
     if (this.failure) return Promise.reject(this.failure);
     this.sent += HEAD + bytes.length;
     return new Promise((resolve, reject) => {
-      // A failed write closes the stream, and whoever listens to it tells why.
-      this.next.write(frameOf(CONTENT, bytes), (error) =>
-        error ? reject(this.failure ?? error) : resolve(),
-      );
+      this.next.write(frameOf(CONTENT, bytes), (error) => {
+        if (!error) return resolve();
+        this.fail(leftRing.because(error, this.nextName, error.message));
+        reject(this.failure);
+      });
     });
   }
 
@@ -112,11 +118,14 @@ export class RingLinks implements Ring {
 function frameOf(kind: number, content: Uint8Array): Buffer {
   const frame = Buffer.allocUnsafe(HEAD + content.length);
   frame.writeUInt8(kind, 0);
-  frame.writeUInt32LE(content.length, 1);
-  frame.writeUInt32LE(crc32(content), 5);
+  frame.writeUInt32LE(content.length, LENGTH_AT);
+  frame.writeUInt32LE(crc32(content), SUM_AT);
+  frame.writeUInt32LE(crc32(frame.subarray(0, HEAD_SUM_AT)), HEAD_SUM_AT);
   frame.set(content, HEAD);
   return frame;
 }
+
+const damaged = () => trainingFailed('what another node has sent is damaged');
 
 async function* framesOf(stream: Duplex): AsyncGenerator<Frame> {
   let pieces: Buffer[] = [];
@@ -129,14 +138,15 @@ async function* framesOf(stream: Duplex): AsyncGenerator<Frame> {
     while (bytes >= needed) {
       const all = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
       pieces = [all];
-      const end = HEAD + all.readUInt32LE(1);
+      // A length that is wrong would be waited for.
+      if (crc32(all.subarray(0, HEAD_SUM_AT)) !== all.readUInt32LE(HEAD_SUM_AT)) throw damaged();
+      const end = HEAD + all.readUInt32LE(LENGTH_AT);
       if (bytes < end) {
         needed = end;
         break;
       }
       const content = all.subarray(HEAD, end);
-      if (crc32(content) !== all.readUInt32LE(5))
-        throw trainingFailed('what a neighbour has sent is damaged');
+      if (crc32(content) !== all.readUInt32LE(SUM_AT)) throw damaged();
       yield { kind: all[0], content };
       pieces = [all.subarray(end)];
       bytes -= end;

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import {
   allGather,
@@ -100,12 +101,18 @@ describe('a ring', () => {
   });
 
   it('takes nothing that was damaged on its way', async () => {
-    const { rings, sockets } = await ringOf(2);
-    const frame = Buffer.alloc(9 + 4);
-    frame.writeUInt32LE(4, 1);
-    frame.writeUInt32LE(1, 5);
-    sockets[0]!.next.write(frame);
-    await assert.rejects(rings[1]!.receive(), /is damaged/);
-    await assert.rejects(rings[0]!.receive(), /is damaged/);
+    const first = await ringOf(2);
+    const came = once(first.sockets[1]!.previous, 'data');
+    await Promise.all([first.rings[0]!.send(Buffer.from('gradients')), first.rings[1]!.receive()]);
+    const [whole] = (await came) as [Buffer];
+    await Promise.all(first.links.map((link) => link.leave()));
+    for (const at of [0, 2, 6, 10, 15]) {
+      const { rings, sockets } = await ringOf(2);
+      const frame = Buffer.from(whole);
+      frame[at]! ^= 4;
+      sockets[0]!.next.write(frame);
+      // Who has sent it is told so.
+      for (const ring of rings) await assert.rejects(ring.receive(), /is damaged/);
+    }
   });
 });
