@@ -1,25 +1,24 @@
 /** The patches of several places as one set. */
 import type { PatchSet } from '../patches.js';
 
-/** All must be cut for one model. At least one. */
+const PLANES = ['inputs', 'targets', 'counts', 'cloud'] as const;
+
+/**
+ * Of sets that were cut for one model, at least one. The sets become parts of the joined one, so that all is in memory once.
+ */
 export function joinPatches(sets: PatchSet[]): PatchSet {
-  const [{ size, inputBands, targetBands }] = sets;
-  const joined = (of: (set: PatchSet) => Float32Array | undefined) => {
-    const parts = sets.flatMap((set) => of(set) ?? []);
-    const values = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
+  const joined = { ...sets[0], count: sets.reduce((sum, { count }) => sum + count, 0) };
+  for (const planes of PLANES) {
+    if (sets[0][planes] === undefined) continue;
+    const all = new Float32Array(sets.reduce((sum, set) => sum + set[planes]!.length, 0));
     let from = 0;
-    for (const part of parts) {
-      values.set(part, from);
+    for (const set of sets) {
+      const part = all.subarray(from, from + set[planes]!.length);
+      part.set(set[planes]!);
+      set[planes] = part;
       from += part.length;
     }
-    return values;
-  };
-  return {
-    ...{ size, inputBands, targetBands },
-    count: sets.reduce((sum, { count }) => sum + count, 0),
-    inputs: joined((set) => set.inputs),
-    targets: joined((set) => set.targets),
-    ...(sets[0].counts && { counts: joined((set) => set.counts) }),
-    ...(sets[0].cloud && { cloud: joined((set) => set.cloud) }),
-  };
+    joined[planes] = all;
+  }
+  return joined;
 }
