@@ -7,7 +7,7 @@ import { targetMeans } from '../../../src/training/baselines.js';
 import { batchOf } from '../../../src/training/batch.js';
 import { alone, type Ring } from '../../../src/training/distributed/all-reduce.js';
 import { joinPatches } from '../../../src/training/distributed/join-patches.js';
-import { distributedReport, pooledPlaces } from '../../../src/training/distributed/report.js';
+import { commonCell, distributedReport, pooledPlaces } from '../../../src/training/distributed/report.js';
 import { type PlacePatches, trainTogether } from '../../../src/training/distributed/train-together.js';
 import { loadEngine } from '../../../src/training/engine/load-engine.js';
 import type { Tf } from '../../../src/training/engine/tf.js';
@@ -50,6 +50,12 @@ async function trainAll(tf: Tf, spec: ModelSpec, places: PlacePatches[][], epoch
   const weights = await Promise.all(all.map(({ model }) => valuesOf(model)));
   return { all, weights };
 }
+
+it('a model is of the smallest cell that holds all of its places', () => {
+  assert.equal(commonCell(['u26xy']), 'u26xy');
+  assert.equal(commonCell(['u26xy', 'u27rb', 'u2']), 'u2');
+  assert.equal(commonCell(['u26xy', '9q8yy']), 'world');
+});
 
 describe('training together', () => {
   const spec = modelNamed('ndvi');
