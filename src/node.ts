@@ -15,7 +15,7 @@ import { IngestWorkers, ingestProcess } from './ingest/index.js';
 import { ClusterJobs, Jobs, verifyProcess } from './jobs/index.js';
 import { TileFinder } from './query/index.js';
 import { Storage } from './storage/index.js';
-import { predictProcess, trainProcess } from './training/index.js';
+import { Doors, predictProcess, trainProcess } from './training/index.js';
 import { version } from './version.js';
 import {
   coalesceProcess,
@@ -79,6 +79,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   if (!config.cluster) await requireAlone(storage);
   const journal = new Journal(log);
   const cluster = config.cluster && (await joinCluster(storage, config.cluster, journal));
+  const doors = cluster && new Doors(cluster.secret);
   const owners = cluster?.owners ?? localOwners(storage.index);
   const finder = new TileFinder(storage, owners);
   const workers = new IngestWorkers(cores, memory);
@@ -90,7 +91,10 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     splitProcess(wrangle),
     coalesceProcess(wrangle),
     tensorProcess(wrangle),
-    trainProcess({ storage, cores, memory }),
+    trainProcess({
+      ...{ storage, cores, memory },
+      ...(config.cluster && doors && { neighbours: { url: config.cluster.advertise, doors } }),
+    }),
     predictProcess({ storage, finder, cores }),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
@@ -113,7 +117,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       nodeId: id,
       storage,
       finder,
-      cluster: cluster && together && { ...cluster, shares: together.shares },
+      cluster: cluster && together && doors && { ...cluster, shares: together.shares, doors },
       imagery,
       jobs,
       processes: new Map(processes.map((p) => [p.id, p])),

@@ -3,6 +3,7 @@ import type { Imagery } from '../imagery/index.js';
 import type { JobsView, Process, Shares } from '../jobs/index.js';
 import type { TileFinder } from '../query/index.js';
 import type { Storage } from '../storage/index.js';
+import type { Doors } from '../training/index.js';
 
 /** Where the node is one of many. */
 export interface ClusterService {
@@ -14,6 +15,8 @@ export interface ClusterService {
   secret: string;
   /** The work that this node does for jobs of any. */
   shares: Shares;
+  /** Where other nodes come in that train one model with this one. */
+  doors: Doors;
 }
 
 /** What the routes stand on. Wired in src/node.ts. */

@@ -6,13 +6,14 @@ import {
   type Cluster,
   everySlot,
   notHeld,
+  type Peer,
   type Peers,
   peerFailed,
   replicaBehind,
   SlotSet,
 } from '../dht/index.js';
 import { messageOf, receivedError, TilewrightError } from '../errors.js';
-import { jobDismissed, jobInterrupted, noWorker } from './errors.js';
+import { jobDismissed, jobInterrupted, noWorker, runLost } from './errors.js';
 import { concluded, type JobContext, type JobProgress, type Process, runWhole } from './process.js';
 import {
   CANCEL_PATH,
@@ -22,6 +23,7 @@ import {
   type ShareRequest,
   type ShareResult,
   type Shares,
+  WORDS_PATH,
   WORK_PATH,
 } from './share.js';
 
@@ -31,6 +33,7 @@ const SILENCE = 5000;
 const PATIENCE = 120_000;
 const PAUSE = 1000;
 const CANCEL_PATIENCE = 5000;
+const WORDS_PATIENCE = 5000;
 /** How long this node waits for what the others have committed, ms. */
 const CATCH_UP = 600_000;
 
@@ -39,6 +42,17 @@ export interface DistributeOptions {
   peers: Peers;
   /** Shares of this node's own. */
   shares: Shares;
+}
+
+const NO_OWNER = 'none of their owners runs';
+
+/** A run of a share that goes on together with others. */
+interface TogetherRun {
+  node: string;
+  /** How many go together. */
+  of: number;
+  begun: () => void;
+  word?: { word: unknown };
 }
 
 /** Does the work of a process that goes by cells where the cells are, and that of others here. */
@@ -61,6 +75,8 @@ class Distribution {
   /** What shares had made that were cut off. */
   private readonly partial: unknown[] = [];
   private readonly counts = new Map<string, ShareProgress>();
+  /** Where all go together: the runs by their names, in the order in which they were begun. */
+  private readonly runs = new Map<string, TogetherRun>();
   /** Ended when one share fails for good, or the job ends. */
   private readonly failed = new AbortController();
   private readonly signal: AbortSignal;
@@ -81,7 +97,8 @@ class Distribution {
   async run(): Promise<unknown> {
     const { context } = this;
     context.partial(() => this.process.merge?.([...this.parts, ...this.partial]));
-    await this.workOn([...everySlot], new Set(), Infinity);
+    if (this.process.goesTogether?.(this.inputs)) await this.workTogether();
+    else await this.workOn([...everySlot], new Set(), Infinity);
     // Who sees here that the job has ended sees here what it has made.
     await this.options.cluster.replica.waitFor(this.applied, CATCH_UP);
     return concluded(this.process, this.parts, context);
@@ -91,12 +108,65 @@ class Distribution {
   private async workOn(slots: number[], avoided: Set<string>, deadline: number): Promise<void> {
     const { shares, unanswered } = this.route(slots, avoided);
     const works = [...shares].map(([node, own]) => this.share(node, own, avoided, deadline));
-    if (unanswered.length > 0) works.push(this.later(unanswered, deadline, 'none of their owners runs'));
-    // All have ended when this does; the first that failed has ended the others.
+    if (unanswered.length > 0) works.push(this.later(unanswered, deadline, NO_OWNER));
+    await this.all(works);
+  }
+
+  /** All have ended when this does; the first that fails ends the others. */
+  private async all(works: Promise<void>[]): Promise<void> {
     const ends = await Promise.allSettled(works.map((work) => work.catch((error) => this.fail(error))));
     for (const end of ends)
       if (end.status === 'rejected')
         throw this.context.signal.aborted ? this.context.signal.reason : this.failed.signal.reason;
+  }
+
+  /** Has all owners work at once, each on its slots, until they are done or one is lost. */
+  private async workTogether(): Promise<void> {
+    const shares = [...(await this.routeAll())].sort(([a], [b]) => (a < b ? -1 : 1));
+    const works: Promise<void>[] = [];
+    // One after another in an order that all leaders have: else each of two jobs could hold the turn that the other waits for.
+    for (const [node, slots] of shares)
+      await new Promise<void>((begun) => {
+        const request = this.request(slots);
+        this.runs.set(request.run, { node, of: shares.length, begun });
+        const work = this.partOf(node, request).catch((error) =>
+          this.fail(isLost(error) ? runLost.because(error, node, messageOf(error)) : error),
+        );
+        works.push(work);
+        work.then(begun, begun);
+      });
+    await this.all(works);
+  }
+
+  private async routeAll(): Promise<Map<string, number[]>> {
+    for (const until = performance.now() + PATIENCE; ; ) {
+      const { shares, unanswered } = this.route([...everySlot], new Set());
+      if (unanswered.length === 0) return shares;
+      if (performance.now() > until) throw noWorker(unanswered.length, NO_OWNER);
+      await sleep(PAUSE, undefined, { signal: this.signal });
+    }
+  }
+
+  /** When every run has said its word, all are told all of them. */
+  private meet(run: string, word: unknown): void {
+    const { cluster, peers, shares } = this.options;
+    this.runs.get(run)!.word = { word };
+    const all = [...this.runs];
+    const words = all.flatMap(([, { word }]) => (word ? [word.word] : []));
+    if (words.length < all[0]![1].of) return;
+    const tell = async (run: string, node: string) => {
+      if (node === cluster.self) shares.hear(run, words);
+      else await peers.ask(this.peer(node), WORDS_PATH, { run, words }, WORDS_PATIENCE);
+    };
+    for (const [run, { node }] of all)
+      tell(run, node).catch((error) => this.failed.abort(runLost.because(error, node, messageOf(error))));
+  }
+
+  /** Throws TW_DHT_PEER. */
+  private peer(node: string): Peer {
+    const peer = this.options.cluster.peer(node);
+    if (!peer) throw peerFailed(node, 'an unknown address', 'it has not been seen');
+    return peer;
   }
 
   private fail(error: unknown): never {
@@ -129,25 +199,35 @@ class Distribution {
     return { shares, unanswered };
   }
 
-  private async share(node: string, slots: number[], avoided: Set<string>, deadline: number): Promise<void> {
-    const { context } = this;
-    const run = newRun();
-    const request: ShareRequest = {
-      job: context.id,
-      run,
+  private request(slots: number[]): ShareRequest {
+    return {
+      job: this.context.id,
+      run: newRun(),
       process: this.process.id,
       inputs: this.inputs,
       slots: new SlotSet(slots).toText(),
       since: this.since,
     };
+  }
+
+  /** Keeps what a node makes of a share. */
+  private async partOf(node: string, request: ShareRequest): Promise<void> {
+    const { context } = this;
     const begun = performance.now();
+    const { part, files, applied } = await this.ask(node, request);
+    this.parts.push(part);
+    this.applied = Math.max(this.applied, applied);
+    for (const [name, object] of Object.entries(files)) await context.file(name, object);
+    const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+    const { size } = SlotSet.fromText(request.slots);
+    context.log('info', `node ${node}: its share of ${size} slots is done after ${seconds} s`);
+  }
+
+  private async share(node: string, slots: number[], avoided: Set<string>, deadline: number): Promise<void> {
+    const { context } = this;
+    const request = this.request(slots);
     try {
-      const { part, files, applied } = await this.ask(node, request);
-      this.parts.push(part);
-      this.applied = Math.max(this.applied, applied);
-      for (const [name, object] of Object.entries(files)) await context.file(name, object);
-      const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-      context.log('info', `node ${node}: its share of ${slots.length} slots is done after ${seconds} s`);
+      await this.partOf(node, request);
     } catch (error) {
       this.signal.throwIfAborted();
       if (!isOfTheNode(error)) throw error;
@@ -156,7 +236,7 @@ class Distribution {
         'warning',
         `node ${node}: its share of ${slots.length} slots is given to others: ${detail}`,
       );
-      this.counts.delete(run);
+      this.counts.delete(request.run);
       this.tell();
       avoided.add(node);
       const until = Math.min(deadline, performance.now() + PATIENCE);
@@ -169,8 +249,7 @@ class Distribution {
     const { cluster, peers, shares } = this.options;
     if (node === cluster.self)
       return shares.run(request, (line) => this.hear(node, request.run, line), this.signal);
-    const peer = cluster.peer(node);
-    if (!peer) throw peerFailed(node, 'an unknown address', 'it has not been seen');
+    const peer = this.peer(node);
     // A job that is cancelled waits for what the owners say of it; one that is cut off does not.
     const cut = new AbortController();
     const stop = () => this.stop(node, request, cut);
@@ -213,6 +292,8 @@ class Distribution {
     } else if ('log' in line) context.log(line.log.level, `node ${node}: ${line.log.text}`);
     else if ('message' in line) context.message(line.message);
     else if ('partial' in line) this.partial.push(line.partial);
+    else if ('begun' in line) this.runs.get(run)?.begun();
+    else if ('word' in line) this.meet(run, line.word);
   }
 
   private tell(): void {
@@ -230,11 +311,10 @@ class Distribution {
 
 /** Whether another node may do better. */
 function isOfTheNode(error: unknown): boolean {
-  return (
-    peerFailed.is(error) ||
-    notHeld.is(error) ||
-    replicaBehind.is(error) ||
-    jobInterrupted.is(error) ||
-    (error instanceof TilewrightError && error.status === 503)
-  );
+  return isLost(error) || (error instanceof TilewrightError && error.status === 503);
+}
+
+/** Whether a node does no more work for the job. */
+function isLost(error: unknown): boolean {
+  return peerFailed.is(error) || notHeld.is(error) || replicaBehind.is(error) || jobInterrupted.is(error);
 }

@@ -101,6 +101,14 @@ export const noWorker = defineError(
     `no node could do the work of ${slots} slots: ${detail}; retry the job when the nodes are back`,
 );
 
+export const runLost = defineError(
+  'TW_JOB_RUN_LOST',
+  503,
+  'A node of the cluster was lost while it did its part of a job in which all nodes depend on each other. Retry the job when it runs again, or without it.',
+  (node: string, detail: string) =>
+    `node ${node} was lost, and in this job all nodes depend on each other: ${detail}; retry the job`,
+);
+
 export const homeAway = defineError(
   'TW_JOB_HOME_AWAY',
   503,

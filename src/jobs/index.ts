@@ -12,6 +12,7 @@ export {
   type ShareRequest,
   Shares,
   shareError,
+  WORDS_PATH,
   WORK_PATH,
 } from './share.js';
 export { Slots } from './slots.js';

@@ -109,6 +109,7 @@ export class LiveJob {
       id: this.id,
       signal: this.abort.signal,
       isMine: () => true,
+      meet: async (word) => [word],
       progress: ({ share, anew = false, ...tiles }) => {
         const now = { ...this.next.tiles };
         for (const count of ['total', 'done', 'failed', 'skipped'] as const)

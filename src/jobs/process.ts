@@ -26,6 +26,11 @@ export interface Process {
   merge?(parts: unknown[]): unknown;
   /** Of merged results that are complete: tells what came of it. Throws a TilewrightError where that is nothing. */
   conclude?(results: unknown, context: Pick<JobContext, 'message'>): void;
+  /**
+   * Of work that goes by cells: whether its runs wait for each other (`meet`). Then all go on at once, and the job fails where one is
+   * lost.
+   */
+  goesTogether?(inputs: unknown): boolean;
   /** Whether this node can go on with a job that another one took; without it every node can. */
   canTakeOver?(inputs: unknown): Promise<boolean>;
   /** Does the work. Throws a TilewrightError where the inputs cannot be used. */
@@ -47,6 +52,8 @@ export interface JobContext {
   readonly signal: AbortSignal;
   /** Whether tiles of this cell are for this run to work on; those of others are another's. */
   isMine(cell: { grid: GridName; geocode: string }): boolean;
+  /** Waits until every run of the job has said a word, and gives all words, in the same order everywhere. Once a run. */
+  meet<T>(word: T): Promise<T[]>;
   /**
    * Counts of tiles so far, and the share of the work that is done, 0 to 1. Nothing goes down: lower numbers are passed over, but where
    * work is begun `anew`.

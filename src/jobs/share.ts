@@ -34,9 +34,13 @@ export type ShareProgress = Partial<JobProgress> & { share?: number };
 /** What a share tells, in this order; at last its result or its error. */
 export type ShareLine =
   | { beat: true }
+  /** Its turn has come. */
+  | { begun: true }
   | { progress: ShareProgress }
   | { message: string }
   | { log: { level: LogLevel; text: string } }
+  /** It waits for what the others say. */
+  | { word: unknown }
   /** What was made until the work was cut off. */
   | { partial: unknown }
   | { result: ShareResult }
@@ -45,6 +49,8 @@ export type ShareLine =
 /** Where shares are asked for, and where they are cancelled. */
 export const WORK_PATH = '/cluster/internal/work';
 export const CANCEL_PATH = '/cluster/internal/work/cancel';
+/** Where they are told what all have said. */
+export const WORDS_PATH = '/cluster/internal/work/words';
 
 /** How long an owner that is behind waits for the commit that is asked for, ms. */
 const CATCH_UP = 10_000;
@@ -62,12 +68,19 @@ export interface ShareOptions {
 export class Shares {
   private readonly turns = new Slots(1);
   private readonly running = new Map<string, AbortController>();
+  /** Runs that wait for what the others say. */
+  private readonly meeting = new Map<string, (words: unknown[]) => void>();
 
   constructor(private readonly options: ShareOptions) {}
 
   /** Ends a run whose job was cancelled; one that is not known has ended. */
   cancel(run: string, job: string): void {
     this.running.get(run)?.abort(jobDismissed(job));
+  }
+
+  /** What all runs of a job have said to each other. */
+  hear(run: string, words: unknown[]): void {
+    this.meeting.get(run)?.(words);
   }
 
   /** Ends all of them, because the node stops. */
@@ -92,6 +105,7 @@ export class Shares {
       return await this.turns.run(signal, () => this.work(request, tell, signal));
     } finally {
       this.running.delete(run);
+      this.meeting.delete(run);
     }
   }
 
@@ -100,6 +114,7 @@ export class Shares {
     tell: (line: ShareLine) => void,
     signal: AbortSignal,
   ): Promise<ShareResult> {
+    tell({ begun: true });
     const { storage, objects, cluster, processes } = this.options;
     const { replica, prefixLengths } = cluster;
     const process = processes.find((one) => one.id === id);
@@ -125,6 +140,12 @@ export class Shares {
       id: job,
       signal,
       isMine: (cell) => slots.has(slotOfCell(cell)),
+      meet: <T>(word: T) =>
+        new Promise<T[]>((resolve, reject) => {
+          this.meeting.set(run, (words) => resolve(words as T[]));
+          signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+          tell({ word });
+        }),
       progress: (now) => {
         progress = { ...progress, ...now };
         telling ??= setTimeout(tellProgress, TELL_INTERVAL);

@@ -25,7 +25,7 @@ export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from './layout.js';
 export { bestVersion, recordOf, versionsOf } from './model-versions.js';
 export type { NewModel } from './model-write.js';
-export { derivedTileId, modelId, newVersion, tileId } from './names.js';
+export { derivedTileId, modelId, newVersion, tileId, WORLD } from './names.js';
 export type {
   Cancellable,
   Content,

@@ -4,7 +4,7 @@
  * `models/<model>/<collection>/<grid>/<geocode>/<version>/<file>`.
  * Each name is checked before it becomes part of a path: TW_STORAGE_BAD_NAME.
  */
-import { checkedName } from './names.js';
+import { checkedName, WORLD } from './names.js';
 import type { ModelVersionRecord, TileRecord } from './records.js';
 
 export type TileVersion = Pick<TileRecord, 'id' | 'grid' | 'geocode' | 'version'>;
@@ -26,7 +26,7 @@ export function tileFile(tile: TileVersion, group: string): string {
 /** Folder of one version of a model. */
 export function modelFolder({ model, collection, grid, geocode, version }: ModelVersion): string {
   checkedName('grid', grid);
-  checkedName(`${grid} geocode`, geocode);
+  if (geocode !== WORLD) checkedName(`${grid} geocode`, geocode);
   const product = `${checkedName('model name', model)}/${checkedName('collection id', collection)}`;
   return `models/${product}/${grid}/${geocode}/${checkedName('version', version)}`;
 }

@@ -52,6 +52,9 @@ export function derivedTileId(
 
 type DerivedName = Pick<TileRecord, 'collection' | 'scene' | 'grid' | 'geocode' | 'source'>;
 
+/** The place of a model that no one cell covers. */
+export const WORLD = 'world';
+
 /** `<model>_<collection>_<g or q><geocode>` */
 export function modelId(model: string, collection: string, grid: GridName, geocode: string): string {
   return `${model}_${collection}_${cellName(grid, geocode)}`;

@@ -41,35 +41,75 @@ export interface LinearFit {
   bias: number[];
 }
 
+/** What ridge regression needs of samples; of several sets it is the sum of theirs. */
+export interface LineSums {
+  count: number;
+  /** Of the features, [band], and of their products, [band][band]. */
+  x: number[];
+  xx: number[][];
+  /** Of the targets, [output], and of their products with the features, [output][band]. */
+  y: number[];
+  xy: number[][];
+}
+
+/** Of all that counts. */
+export function lineSums(train: PatchSet): LineSums {
+  const { count, features, targets, counts } = samplesOf(train);
+  const bands = train.inputBands;
+  const outputs = targets.length / count;
+  const zeros = (length: number) => new Array<number>(length).fill(0);
+  const table = (rows: number) => Array.from({ length: rows }, () => zeros(bands));
+  const sums = { count: 0, x: zeros(bands), xx: table(bands), y: zeros(outputs), xy: table(outputs) };
+  for (let n = 0; n < count; n++) {
+    if (counts?.[n] === 0) continue;
+    sums.count++;
+    for (let a = 0; a < bands; a++) {
+      const value = features[n * bands + a];
+      sums.x[a] += value;
+      for (let b = 0; b < bands; b++) sums.xx[a][b] += value * features[n * bands + b];
+      for (let t = 0; t < outputs; t++) sums.xy[t][a] += value * targets[n * outputs + t];
+    }
+    for (let t = 0; t < outputs; t++) sums.y[t] += targets[n * outputs + t];
+  }
+  return sums;
+}
+
+export function addLineSums(a: LineSums, b: LineSums): LineSums {
+  const add = (one: number[], other: number[]) => one.map((value, i) => value + other[i]);
+  return {
+    count: a.count + b.count,
+    x: add(a.x, b.x),
+    xx: a.xx.map((row, i) => add(row, b.xx[i])),
+    y: add(a.y, b.y),
+    xy: a.xy.map((row, i) => add(row, b.xy[i])),
+  };
+}
+
+/** A variance below this part of the squared mean is rounding. */
+const ROUNDING = 1e-12;
+
 /**
  * Ridge regression in closed form: weights w solve (Z'Z + lambda I) w = Z'(y - mean y), with Z the features less their
  * training mean over their training standard deviation.
  */
-export function ridge(train: PatchSet, lambda = RIDGE_LAMBDA): LinearFit {
-  const { count, features, targets, counts } = samplesOf(train);
-  const width = train.inputBands;
-  const bands = targets.length / count;
-  const used = Array.from({ length: count }, (_, n) => n).filter((n) => counts?.[n] !== 0);
-  const columns = Array.from({ length: width }, (_, f) => f);
-  const centre = columns.map((f) => mean(used, (n) => features[n * width + f]));
-  const spread = columns.map(
+export function ridge({ count, x, xx, y, xy }: LineSums, lambda = RIDGE_LAMBDA): LinearFit {
+  const centre = x.map((sum) => sum / count);
+  const spread = centre.map((middle, f) => {
+    const variance = xx[f][f] / count - middle ** 2;
     // A constant feature says nothing; any spread but zero keeps its weight at zero.
-    (f) => Math.sqrt(mean(used, (n) => (features[n * width + f] - centre[f]) ** 2)) || 1,
+    return variance > ROUNDING * middle ** 2 ? Math.sqrt(variance) : 1;
+  });
+  const gram = xx.map((row, a) =>
+    row.map(
+      (products, b) =>
+        (products - count * centre[a] * centre[b]) / (spread[a] * spread[b]) + (a === b ? lambda : 0),
+    ),
   );
-  const z = (n: number, f: number) => (features[n * width + f] - centre[f]) / spread[f];
-  const gram = columns.map((a) =>
-    columns.map((b) => used.length * mean(used, (n) => z(n, a) * z(n, b)) + (a === b ? lambda : 0)),
-  );
-  const middles = targetMeans(train);
-  const weights = middles.map((middle, t) => {
-    const moments = columns.map(
-      (f) => used.length * mean(used, (n) => z(n, f) * (targets[n * bands + t] - middle)),
-    );
+  const weights = xy.map((row, t) => {
+    const moments = row.map((products, f) => (products - centre[f] * y[t]) / spread[f]);
     return solveByCholesky(gram, moments).map((weight, f) => weight / spread[f]);
   });
-  const bias = middles.map((middle, t) =>
-    weights[t].reduce((sum, weight, f) => sum - weight * centre[f], middle),
-  );
+  const bias = y.map((sum, t) => weights[t].reduce((left, w, f) => left - w * centre[f], sum / count));
   return { weights, bias };
 }
 
@@ -111,12 +151,6 @@ function bandMeans({ count, size, inputBands, inputs }: PatchSet): Float32Array 
     for (let p = 0; p < pixels; p++) sum += inputs[first + p * inputBands];
     return sum / pixels;
   });
-}
-
-function mean(used: number[], of: (n: number) => number): number {
-  let sum = 0;
-  for (const n of used) sum += of(n);
-  return sum / used.length;
 }
 
 /** Solves a x = b for a symmetric positive definite matrix: a = L L', then L y = b, then L' x = y. */

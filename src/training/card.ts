@@ -2,7 +2,9 @@
 import type { GridName } from '../geocode/index.js';
 import type { ModelScore } from '../storage/index.js';
 import type { Baselines } from './baselines.js';
+import type { Distributed } from './distributed/report.js';
 import type { SelectedEngine } from './engine/select-engine.js';
+import type { TrainingMode } from './inputs.js';
 import type { Metrics, Spread } from './metrics.js';
 import type { EpochLoss } from './train-model.js';
 import type { TrainedPlace } from './worker-messages.js';
@@ -21,6 +23,8 @@ export interface ModelCard {
   grid: GridName;
   geocode: string;
   version: string;
+  /** How the work was shared out. */
+  mode: TrainingMode;
   /** The job that trained it. */
   job: string;
   /** The filter that picked the data, as CQL2 JSON. */
@@ -44,6 +48,8 @@ export interface ModelCard {
   baseline: Baselines;
   seconds: number;
   bytesRead: number;
+  /** Of one model for many places, trained on many nodes. */
+  distributed?: Distributed;
   /** RFC 3339. */
   createdAt: string;
   softwareVersion: string;
@@ -57,6 +63,8 @@ export type CardContext = Pick<
   | 'grid'
   | 'geocode'
   | 'version'
+  | 'mode'
+  | 'distributed'
   | 'job'
   | 'filter'
   | 'engine'

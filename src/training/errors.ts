@@ -83,3 +83,27 @@ export const onnxWeights = defineError(
   'The weights of a model do not fit its `model.json`. `tilewright verify` tells whether its files are damaged; train it again.',
   (what: string) => `the weights of the model do not fit its model.json: ${what}; train it again`,
 );
+
+export const leftRing = defineError(
+  'TW_TRAIN_RING',
+  503,
+  'A node fell out of a training in which all nodes take part in every step. Nothing of the model is kept; retry the job when the node runs again, or without it.',
+  (node: string, detail: string) =>
+    `node ${node} fell out of the distributed training: ${detail}; retry the job, which begins anew`,
+);
+
+export const unlikeEngines = defineError(
+  'TW_TRAIN_ENGINES',
+  409,
+  'The nodes that train one model together have found different engines, whose results differ in the last bits. Choose one that all of them have with `--engine`.',
+  (engines: string) =>
+    `one model cannot be trained on different engines (${engines}); choose one with --engine`,
+);
+
+export const severalCollections = defineError(
+  'TW_TRAIN_COLLECTIONS',
+  422,
+  'One model for all places is of one collection and one grid, and the filter picks tiles of several. Name one with `--collection`.',
+  (collections: string) =>
+    `one model for all places is of one collection, and the filter picks ${collections}; name one with --collection`,
+);

@@ -51,14 +51,18 @@ export function spreadOf(truth: ArrayLike<number>): Spread {
  * all of them.
  */
 export function pooledScore(truths: Spread[], mses: number[]): Metrics {
-  const sum = (of: (truth: Spread, i: number) => number) =>
-    truths.reduce((total, truth, i) => total + of(truth, i), 0);
+  const { count, squares } = pooledSpread(truths);
+  const residual = truths.reduce((sum, truth, i) => sum + truth.count * mses[i], 0);
+  return { mse: residual / count, r2: scoreOf(residual, squares) };
+}
+
+/** The truth of several places taken as one set. */
+export function pooledSpread(truths: Spread[]): Spread {
+  const sum = (of: (truth: Spread) => number) => truths.reduce((total, truth) => total + of(truth), 0);
   const count = sum((truth) => truth.count);
   const mean = sum((truth) => truth.count * truth.mean) / count;
-  const residual = sum((truth, i) => truth.count * mses[i]);
   // The squares within the places, and those between them.
-  const total = sum((truth) => truth.squares + truth.count * (truth.mean - mean) ** 2);
-  return { mse: residual / count, r2: scoreOf(residual, total) };
+  return { count, mean, squares: sum((truth) => truth.squares + truth.count * (truth.mean - mean) ** 2) };
 }
 
 function scoreOf(residual: number, total: number): number {

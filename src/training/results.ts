@@ -1,12 +1,14 @@
 /** What a training job answers, and what it says of places without a model. */
 import type { GridName } from '../geocode/index.js';
 import type { Baselines } from './baselines.js';
+import type { Distributed } from './distributed/report.js';
+import type { TrainingMode } from './inputs.js';
 import type { Metrics } from './metrics.js';
 
 export interface TrainResults {
   /** Name of the engine. */
   engine: string;
-  mode: 'partitioned';
+  mode: TrainingMode;
   models: {
     id: string;
     collection: string;
@@ -19,6 +21,8 @@ export interface TrainResults {
     baseline: Baselines;
     seconds: number;
     parent?: string;
+    /** Of one model for many places. */
+    distributed?: Distributed;
   }[];
   /** Places without a model, because their data are too little or unfit. */
   skipped: { geocode: string; reason: string }[];

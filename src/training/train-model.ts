@@ -2,7 +2,14 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { adversarialLearner } from './adversarial.js';
-import { type Baselines, type LinearFit, linearPredictor, ridge, trainingMean } from './baselines.js';
+import {
+  type Baselines,
+  type LinearFit,
+  linearPredictor,
+  lineSums,
+  ridge,
+  trainingMean,
+} from './baselines.js';
 import { batchOf, inputBatches } from './batch.js';
 import { readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.js';
 import type { Tf } from './engine/tf.js';
@@ -68,7 +75,7 @@ export async function trainModel(
 ): Promise<TrainResult> {
   const started = performance.now();
   const { train, validation } = dataset;
-  const straight = ridge(train);
+  const straight = ridge(lineSums(train));
   const learner = learnerOf(tf, spec, seed, straight);
   const random = randomStream(seed);
   const kept = checkpoint && (await readCheckpoint(tf, checkpoint.path, checkpoint.task, learner.state()));
@@ -130,7 +137,8 @@ export async function trainModel(
   }
 }
 
-function learnerOf(tf: Tf, spec: ModelSpec, seed: number, straight: LinearFit): Learner {
+/** What trains a fresh model of this kind. */
+export function learnerOf(tf: Tf, spec: ModelSpec, seed: number, straight: LinearFit): Learner {
   const model = buildModel(tf, spec, seed, straight);
   return spec.loss === 'adversarial'
     ? adversarialLearner(tf, model, buildDiscriminator(tf, spec.inputs.length, seed))

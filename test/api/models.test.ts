@@ -157,3 +157,16 @@ test('to delete a model takes a token that may write', async (t) => {
       assert.equal((await guarded.server.inject({ method: 'DELETE', url, headers })).json().code, code);
     }
 });
+
+test('a model of places that no one cell holds is of the whole grid', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const href = await writeTestScene(join(folder, 's.tif'));
+  await ingest(node, { href, datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION });
+  const { id } = await putModel(node.storage, await tilesOf(node), { geocode: 'world' });
+  assert.equal(id, 'ndvi_test_gworld');
+  const item = (await node.server.inject(`/models/${id}/versions/latest/item`)).json();
+  assert.deepEqual(item.bbox, [-180, -90, 180, 90]);
+  assert.equal(item.properties['grid:code'], undefined);
+  assert.equal((await node.server.inject(`/models/${id}/card.json`)).statusCode, 200);
+});

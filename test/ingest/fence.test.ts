@@ -40,6 +40,7 @@ async function setUp(t: TestContext) {
       log: nothing,
       partial: nothing,
       isMine: () => true,
+      meet: async <T>(word: T) => [word],
       file: async () => {},
     };
     const results = await process.run({ ...inputs, fenced: true }, job).catch((error) => {

@@ -12,20 +12,23 @@ export interface ModelChange {
   seed?: number;
   mse?: number;
   parent?: string;
+  /** Default: the place of the tiles. */
+  geocode?: string;
 }
 
 /** Adds a version to the model of a tile's place; versions of one model were validated on the same data. */
 export async function putModel(
   storage: Storage,
   tiles: TileRecord[],
-  { model = 'ndvi', seed = 1, mse = 0.01, parent }: ModelChange = {},
+  { model = 'ndvi', seed = 1, mse = 0.01, parent, geocode = tiles[0]!.geocode }: ModelChange = {},
 ): Promise<ModelRecord> {
   const { tf } = await loadEngine('wasm');
-  const { collection, grid, geocode } = tiles[0]!;
+  const { collection, grid } = tiles[0]!;
   const place = { model, collection, grid, geocode, version: newVersion() };
   const metrics = { mse, r2: 1 - mse };
   const card: ModelCard = {
     ...place,
+    mode: 'partitioned',
     job: 'job',
     filter: null,
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),

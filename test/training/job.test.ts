@@ -44,6 +44,23 @@ test('a job trains the places that the filter picks, the same for the same seed'
   assert.ok(card.data.length > 0);
   assert.equal((await node.server.inject(`/models/${id}/..%2fcard.json`)).statusCode, 400);
 
+  const together = await train(node, { model: 'ndvi', mode: 'distributed', filter, epochs: 2, seed: 3 });
+  assert.equal(together.mode, 'distributed');
+  const [all] = together.models;
+  const { members, places } = all!.distributed!;
+  assert.deepEqual(
+    members.map(({ bytesSent, ratio }) => [bytesSent, ratio]),
+    [[0, null]],
+  );
+  const geocodes = first.models.map(({ geocode }) => geocode);
+  assert.deepEqual(
+    places.map(({ geocode }) => geocode),
+    geocodes,
+  );
+  assert.ok(geocodes.length > 1 && geocodes.every((geocode) => geocode.startsWith(all!.geocode)));
+  const predicted = await runProcess<{ tiles: number }>(node, 'predict', { model: all!.id, filter });
+  assert.ok(predicted.tiles >= geocodes.length, JSON.stringify(predicted));
+
   const none = await train(node, { model: 'ndvi', filter: { collections: ['absent'] } });
   assert.equal(none.failed, 'TW_TRAIN_NOTHING');
   assert.equal(
@@ -61,7 +78,7 @@ test('a job trains the places that the filter picks, the same for the same seed'
   node = await openNode({ data: join(folder, 'data'), memory: 512e6, cores: 2 });
   assert.equal(
     (await node.server.inject('/models')).json().models.length,
-    models.length,
+    models.length + 1,
     'models outlive the node',
   );
 });

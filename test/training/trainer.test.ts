@@ -177,6 +177,7 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
         grid: 'geohash',
         geocode: '9q8yy',
         version: 'v1',
+        mode: 'partitioned',
         job: 'j1',
         filter: { maxCloud: 20 },
         engine: { name: 'wasm', version: '4.22.0', why: [] },

@@ -6,6 +6,7 @@ import { badRequest, notFound } from '../errors.js';
 import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { messageRoutes } from './message-routes.js';
+import { admitNeighbours } from './neighbours.js';
 import { nodesOf } from './nodes.js';
 
 export async function clusterRoutes(
@@ -91,5 +92,7 @@ export async function clusterRoutes(
     },
   );
 
-  if (service) await server.register((scope) => messageRoutes(scope, service));
+  if (!service) return;
+  await server.register((scope) => messageRoutes(scope, service));
+  admitNeighbours(server.server, service.doors);
 }

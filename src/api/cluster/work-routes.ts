@@ -9,6 +9,7 @@ import {
   type ShareRequest,
   type Shares,
   shareError,
+  WORDS_PATH,
   WORK_PATH,
 } from '../../jobs/index.js';
 import { sendToNode } from './reply.js';
@@ -51,6 +52,11 @@ export async function workRoutes(server: FastifyInstance, { shares }: { shares: 
 
   server.post<{ Body: { run: string; job: string } }>(CANCEL_PATH, internal, async ({ body }, reply) => {
     shares.cancel(body.run, body.job);
+    return sendToNode(reply, {});
+  });
+
+  server.post<{ Body: { run: string; words: unknown[] } }>(WORDS_PATH, internal, async ({ body }, reply) => {
+    shares.hear(body.run, body.words);
     return sendToNode(reply, {});
   });
 }

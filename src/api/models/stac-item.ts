@@ -1,7 +1,7 @@
 /** A version of a model as a STAC 1.0.0 Item with the Machine Learning Model extension 1.4.0. */
 import { type Bbox, cellBbox, gridByName } from '../../geocode/index.js';
 import { extension, isoTime, rectangle, type StacLink, type StacPolygon, urls } from '../../query/index.js';
-import { type ModelRecord, type ModelVersionRecord, versionsOf } from '../../storage/index.js';
+import { type ModelRecord, type ModelVersionRecord, versionsOf, WORLD } from '../../storage/index.js';
 import { type ModelCard, type ModelSpec, modelNamed } from '../../training/index.js';
 import { GEOJSON } from '../schemas/answers.js';
 
@@ -36,7 +36,7 @@ export function modelUrl(base: string, id: string, version?: string): string {
 export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: string): ModelItem {
   const card = one.card as ModelCard;
   const spec = modelNamed(one.model);
-  const bbox = cellBbox(gridByName(one.grid), one.geocode);
+  const bbox = bboxOf(one);
   const bands = spec.inputs.map((name) => ({ name, common_name: name }));
   const days = card.data.map(({ datetime }) => datetime).sort();
   const [frameworkVersion] = /^\d+\.\d+\.\d+/.exec(card.engine.version) ?? [];
@@ -50,14 +50,14 @@ export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: str
     bbox,
     properties: {
       title: spec.title,
-      description: `Predicts ${spec.title}, for ${one.geocode} alone. Trained on the collection ${one.collection}.`,
+      description: `Predicts ${spec.title}, for ${one.geocode} alone. Trained on ${trainedOn(one, card)}.`,
       datetime: null,
       start_datetime: days[0],
       end_datetime: days.at(-1),
       created: isoTime(one.createdAt),
       version: one.version,
       geocode: one.geocode,
-      'grid:code': `${one.grid.toUpperCase()}-${one.geocode}`,
+      ...(one.geocode !== WORLD && { 'grid:code': `${one.grid.toUpperCase()}-${one.geocode}` }),
       // The extension has no plus sign in names; a collection may.
       'mlm:name': one.id.replaceAll('+', '-'),
       'mlm:architecture': spec.architecture,
@@ -76,6 +76,18 @@ export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: str
     links: linksOf(model, one, card, base),
     assets: assetsOf(modelUrl(base, one.id, one.version), bands),
   };
+}
+
+/** The cell, or all of the grid. */
+function bboxOf({ grid: name, geocode }: ModelVersionRecord): Bbox {
+  const grid = gridByName(name);
+  if (geocode !== WORLD) return cellBbox(grid, geocode);
+  const { west, south, east, north } = grid.extent;
+  return [...grid.toLonLat(west, south), ...grid.toLonLat(east, north)];
+}
+
+function trainedOn({ collection }: ModelVersionRecord, { distributed }: ModelCard): string {
+  return `${distributed ? `${distributed.places.length} places of ` : ''}the collection ${collection}`;
 }
 
 const tasksOf = ({ target }: ModelSpec) => [target.kind === 'clear' ? 'generative' : 'regression'];

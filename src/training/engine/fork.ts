@@ -3,16 +3,27 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { EngineName } from './load-engine.js';
 
+export interface ForkOptions {
+  /** Of the engine, where it can use more than one. */
+  threads?: number;
+  /** How many streams it has beside its channel, from file descriptor 4. */
+  streams?: number;
+}
+
 /** Runs `script` with the engine's name as its argument. It should end when its channel closes. */
-export function forkWithEngine(script: URL, engine: EngineName): ChildProcess {
+export function forkWithEngine(
+  script: URL,
+  engine: EngineName,
+  { threads = 1, streams = 0 }: ForkOptions = {},
+): ChildProcess {
   return fork(fileURLToPath(script), [engine], {
     serialization: 'advanced',
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc', ...new Array<'pipe'>(streams).fill('pipe')],
     env: {
       ...process.env,
       // Spinning OpenMP threads take the cores from the other children; the library reads this once, at its start.
       OMP_WAIT_POLICY: 'passive',
-      OMP_NUM_THREADS: '1',
+      OMP_NUM_THREADS: String(threads),
       TF_CPP_MIN_LOG_LEVEL: '2',
       // Else the first child takes all of a GPU's memory.
       TF_FORCE_GPU_ALLOW_GROWTH: 'true',

@@ -9,8 +9,9 @@ import {
   rawUnlessAsked,
   type TileFinder,
 } from '../../query/index.js';
-import { type ModelRecord, modelId, type Storage, type TileRecord } from '../../storage/index.js';
+import { type ModelRecord, modelId, type Storage, type TileRecord, WORLD } from '../../storage/index.js';
 import { derive, type Planned, pickedTiles, REPEATABLE, type WrangleResults } from '../../wrangle/index.js';
+import type { ModelCard } from '../card.js';
 import { ENGINE_NAMES } from '../engine/load-engine.js';
 import { selectEngine } from '../engine/select-engine.js';
 import { noModel } from '../errors.js';
@@ -74,7 +75,6 @@ async function predict(
   }
 }
 
-/** One model is for its own place; other places are another model's. */
 async function* planPredictions(
   storage: Storage,
   by: ModelRecord | string,
@@ -84,13 +84,19 @@ async function* planPredictions(
   for await (const tile of pickedTiles(storage, filter, isMine)) {
     const { collection, grid, geocode } = tile;
     if (typeof by !== 'string') {
-      const isPlace = by.collection === collection && by.grid === grid && by.geocode === geocode;
-      if (isPlace) yield await planOne(storage, by, tile);
+      if (isFor(by, tile)) yield await planOne(storage, by, tile);
       continue;
     }
     const model = await storage.getModel(modelId(by, collection, grid, geocode));
     yield model ? await planOne(storage, model, tile) : { skipped: `their places have no model ${by}` };
   }
+}
+
+/** A model is for its own place, or for all places in the cell for which it was trained as one. */
+function isFor({ collection, grid, geocode, card }: ModelRecord, tile: TileRecord): boolean {
+  if (collection !== tile.collection || grid !== tile.grid) return false;
+  if ((card as ModelCard).mode !== 'distributed') return geocode === tile.geocode;
+  return geocode === WORLD || tile.geocode.startsWith(geocode);
 }
 
 async function planOne(

@@ -1,0 +1,86 @@
+/** What a node and its process in a distributed training say to each other, and what becomes of the training. */
+import type { SentError } from '../../errors.js';
+import type { Baselines } from '../baselines.js';
+import type { CardContext } from '../card.js';
+import type { Metrics, Spread } from '../metrics.js';
+import type { PatchDataset } from '../patches.js';
+import type { EpochLoss } from '../train-model.js';
+import type { ModelFiles } from '../weights.js';
+import type { PlaceError, PlaceTask } from '../worker-messages.js';
+import type { RingPlace } from './links.js';
+
+/** What is said of a place. */
+export interface MemberPlace {
+  geocode: string;
+  /** Those that it is trained and validated on. */
+  tiles: CardContext['tiles'];
+}
+
+/** The places of one node. */
+export interface MemberTask {
+  model: string;
+  places: (MemberPlace & Pick<PlaceTask, 'id' | 'dates' | 'pairs'>)[];
+}
+
+/** What of them can be trained on. */
+export interface MemberData {
+  usable: string[];
+  /** Patches for training, with their overlap. */
+  patches: number;
+  skipped: { id: string; reason: string }[];
+  failed: ({ id: string } & PlaceError)[];
+}
+
+export interface MemberTraining extends RingPlace {
+  seed: number;
+  epochs?: number;
+}
+
+/** How the model does at one place. */
+export interface PlaceScore extends MemberPlace {
+  patches: PatchDataset['counts'];
+  split: string;
+  metrics: { train: Metrics; validation: Metrics };
+  /** Of the true values. */
+  spread: { train: Spread; validation: Spread };
+  /** On the same validation patches, fitted to the place's own training patches. */
+  baseline: Baselines;
+}
+
+/** One member's part in it. */
+export interface MemberShare {
+  places: PlaceScore[];
+  /** Patches for training, with their overlap. */
+  patches: number;
+  bytesRead: number;
+}
+
+export interface TrainedTogether {
+  /** The same at all members, but for the files: only the first gives them. */
+  files?: ModelFiles;
+  losses: EpochLoss[];
+  steps: number;
+  /** Numbers that are exchanged in a step. */
+  parameters: number;
+  hasBatchNorm: boolean;
+  members: (MemberShare & Traffic)[];
+  seconds: number;
+}
+
+/** Bytes that went over a member's connections. */
+export interface Traffic {
+  bytesSent: number;
+  bytesReceived: number;
+}
+
+/** Its file descriptors, to the members before and after it. */
+export const PREVIOUS = 4;
+export const NEXT = 5;
+
+export type ToMember = { read: MemberTask } | { train: MemberTraining };
+
+export type FromMember =
+  | { data: MemberData }
+  | { epoch: EpochLoss }
+  | { trained: TrainedTogether }
+  | { error: SentError };

@@ -1,0 +1,109 @@
+/** What is told of a model that was trained on many nodes. */
+import { WORLD } from '../../storage/index.js';
+import type { Baselines } from '../baselines.js';
+import { type Metrics, pooledScore, pooledSpread } from '../metrics.js';
+import type { PatchDataset } from '../patches.js';
+import type { TrainedPlace } from '../worker-messages.js';
+import type { PlaceScore, TrainedTogether } from './messages.js';
+
+export interface Distributed {
+  members: {
+    node: string;
+    places: number;
+    /** Patches for training, with their overlap. */
+    patches: number;
+    /** Over its connections to the members before and after it, all but the last few bytes. */
+    bytesSent: number;
+    bytesReceived: number;
+    /** Bytes sent over `leastBytes`; null in a ring of one. */
+    ratio: number | null;
+  }[];
+  steps: number;
+  /** Numbers that are exchanged in a step: the trained weights. */
+  parameters: number;
+  /** That an all-reduce of float32 takes of each member: 2 (N - 1) / N x 4 x parameters x steps. */
+  leastBytes: number;
+  /** Where the model has it: statistics of a member's own batch, moving averages averaged over the members. */
+  batchNorm?: 'local';
+  /** How the one model does at each place, beside baselines that are fitted to the place. */
+  places: {
+    geocode: string;
+    patches: PatchDataset['counts'];
+    split: string;
+    metrics: { train: Metrics; validation: Metrics };
+    baseline: Baselines;
+  }[];
+}
+
+/** The smallest cell that holds all of some cells of one grid, or `world`. */
+export function commonCell(geocodes: string[]): string {
+  let prefix = geocodes[0];
+  for (const geocode of geocodes) while (!geocode.startsWith(prefix)) prefix = prefix.slice(0, -1);
+  return prefix === '' ? WORLD : prefix;
+}
+
+export function distributedReport(trained: TrainedTogether, nodes: string[]): Distributed {
+  const { members, steps, parameters, hasBatchNorm } = trained;
+  const size = members.length;
+  const leastBytes = ((2 * (size - 1)) / size) * 4 * parameters * steps;
+  return {
+    members: members.map(({ places, patches, bytesSent, bytesReceived }, i) => ({
+      node: nodes[i],
+      places: places.length,
+      ...{ patches, bytesSent, bytesReceived },
+      ratio: size > 1 ? bytesSent / leastBytes : null,
+    })),
+    ...{ steps, parameters, leastBytes },
+    ...(hasBatchNorm && { batchNorm: 'local' as const }),
+    places: placesOf(trained).map(({ geocode, patches, split, metrics, baseline }) => ({
+      ...{ geocode, patches, split, metrics, baseline },
+    })),
+  };
+}
+
+/** For people: how much a node has sent, beside the least that an all-reduce takes. */
+export function trafficOf({ members, parameters, steps }: Distributed): string {
+  const size = members.length;
+  const work = `${size} ${size === 1 ? 'node' : 'nodes'}, ${parameters} parameters, ${steps} steps`;
+  const most = members.reduce((a, b) => (b.bytesSent > a.bytesSent ? b : a));
+  if (most.ratio === null) return `${work}: nothing sent`;
+  const sent = (most.bytesSent / 1e6).toFixed(2);
+  return `${work}: at most ${sent} MB sent by a node, ${most.ratio.toFixed(3)} times 2 (N - 1) / N x 4 x parameters x steps`;
+}
+
+/** The scores of all places taken as one set; those of images stay with their places. */
+export function pooledPlaces(trained: TrainedTogether): TrainedPlace {
+  const { files, losses, members, seconds } = trained;
+  const places = placesOf(trained);
+  const pooled = (side: 'train' | 'validation', of: (place: PlaceScore) => Metrics) =>
+    pooledScore(
+      places.map(({ spread }) => spread[side]),
+      places.map((place) => of(place).mse),
+    );
+  const counts = (side: 'train' | 'validation') =>
+    places.reduce((sum, { patches }) => sum + patches[side], 0);
+  return {
+    files: files!,
+    epochs: losses.length,
+    losses,
+    metrics: {
+      train: pooled('train', ({ metrics }) => metrics.train),
+      validation: pooled('validation', ({ metrics }) => metrics.validation),
+    },
+    spread: pooledSpread(places.map(({ spread }) => spread.validation)),
+    baseline: {
+      mean: pooled('validation', ({ baseline }) => baseline.mean),
+      linear: pooled('validation', ({ baseline }) => baseline.linear),
+      ...(places[0].baseline.unchanged && {
+        unchanged: pooled('validation', ({ baseline }) => baseline.unchanged!),
+      }),
+    },
+    patches: { train: counts('train'), validation: counts('validation') },
+    split: `${places.length} places, each divided as for a model of its own`,
+    bytesRead: members.reduce((sum, { bytesRead }) => sum + bytesRead, 0),
+    seconds,
+  };
+}
+
+const placesOf = ({ members }: TrainedTogether) =>
+  members.flatMap(({ places }) => places).sort((a, b) => (a.geocode < b.geocode ? -1 : 1));

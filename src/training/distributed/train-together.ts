@@ -1,0 +1,207 @@
+/**
+ * Trains one model on the patches of all members of a ring: synchronous data parallel. In every step each member works out the
+ * gradients of its own batch; the mean of all, weighted by samples, moves the weights of every member alike.
+ */
+import { crc32 } from 'node:zlib';
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { addLineSums, linearPredictor, lineSums, ridge, trainingMean } from '../baselines.js';
+import { batchOf } from '../batch.js';
+import type { Tf } from '../engine/tf.js';
+import { diverged, trainingFailed } from '../errors.js';
+import { countingPairs, evaluate } from '../evaluate.js';
+import { variablesOf } from '../learner.js';
+import { spreadOf } from '../metrics.js';
+import type { ModelSpec } from '../models/spec.js';
+import type { PatchDataset, PatchSet } from '../patches.js';
+import { randomStream, shuffledOrder } from '../random.js';
+import { type EpochLoss, learnerOf, predict } from '../train-model.js';
+import { allGather, type Ring, weightedMean } from './all-reduce.js';
+import { joinPatches } from './join-patches.js';
+import type { MemberPlace, MemberShare, PlaceScore, TrainedTogether } from './messages.js';
+
+export interface TogetherOptions {
+  /** Default: the model's. */
+  epochs?: number;
+  seed: number;
+  /** Waited for. */
+  onEpoch?: (loss: EpochLoss) => void | Promise<void>;
+}
+
+/** Patches of one place. */
+export interface PlacePatches extends MemberPlace {
+  dataset: PatchDataset;
+}
+
+/**
+ * Trains a fresh model with Adam, as `trainModel` does, on the places of all members. An epoch shows every patch once, on all members
+ * in the same number of steps: as many as the member with the most patches needs for batches of the model's size. The others spread
+ * theirs evenly over them, so that every step is made of all places; in a step for which a member has none, it counts nothing.
+ *
+ * Batch normalisation takes the statistics of a member's own batch; its moving averages are averaged over the members, by patches,
+ * after every epoch. So all members hold the same weights, bit for bit, which is checked after each epoch. Throws TW_TRAIN_DIVERGED,
+ * and what the ring throws. Dispose the model.
+ */
+export async function trainTogether(
+  tf: Tf,
+  spec: ModelSpec,
+  places: PlacePatches[],
+  bytesRead: number,
+  ring: Ring,
+  { epochs = spec.epochs, seed, onEpoch }: TogetherOptions,
+): Promise<{ model: LayersModel; trained: TrainedTogether }> {
+  const started = performance.now();
+  const train = joinPatches(places.map(({ dataset }) => dataset.train));
+  const starts = await allGather(ring, { patches: train.count, line: lineSums(train) });
+  const patches = starts.reduce((sum, one) => sum + one.patches, 0);
+  const straight = ridge(starts.map(({ line }) => line).reduce(addLineSums));
+  const stepsAnEpoch = Math.max(...starts.map((one) => Math.ceil(one.patches / spec.batchSize)));
+  const steps = epochs * stepsAnEpoch;
+  const learner = learnerOf(tf, spec, seed, straight);
+  const averages = movingAverages(learner.model);
+  const random = randomStream(seed + ring.index);
+  const losses: EpochLoss[] = [];
+  let step = 0;
+  let exchanged = 0;
+  try {
+    for (let epoch = 1; epoch <= epochs; epoch++) {
+      const order = shuffledOrder(train.count, random.next);
+      let sum = 0;
+      for (let part = 0; part < stepsAnEpoch; part++) {
+        const edge = (at: number) => Math.floor((at * train.count) / stepsAnEpoch);
+        const chosen = order.subarray(edge(part), edge(part + 1));
+        const weight = chosen.length;
+        const share = async (gradients: Tensor[]) => {
+          const mean = await meanOf(tf, ring, gradients, weight);
+          exchanged += gradients.reduce((all, { size }) => all + size, 0);
+          tf.dispose(gradients);
+          return mean;
+        };
+        // Without a patch of its own it goes along with one that does not count.
+        const batch = batchOf(tf, train, weight > 0 ? chosen : order.subarray(0, 1), random.next);
+        const rate = 0.5 * spec.learningRate * (1 + Math.cos((Math.PI * step++) / steps));
+        const loss = await learner
+          .step(batch, { rate, step, share })
+          .finally(() => tf.dispose(Object.values(batch)));
+        if (weight === 0) continue;
+        if (!Number.isFinite(loss)) throw diverged(epoch);
+        sum += weight * loss;
+      }
+      await shareAverages(tf, ring, averages, train.count);
+      const told = await allGather(ring, {
+        loss: sum,
+        ...squaresOf(tf, learner.model, places),
+        weights: await checksumOf(learner.model),
+      });
+      if (told.some(({ weights }) => weights !== told[0].weights))
+        throw trainingFailed(`the nodes hold different weights after epoch ${epoch}`);
+      const total = (of: (one: (typeof told)[number]) => number) =>
+        told.reduce((all, one) => all + of(one), 0);
+      const validation = total(({ squares }) => squares) / total(({ values }) => values);
+      losses.push({ epoch, train: total(({ loss }) => loss) / patches, validation });
+      await onEpoch?.(losses.at(-1)!);
+    }
+    const own: MemberShare = {
+      places: places.map((place) => scoreOf(tf, spec, learner.model, place)),
+      patches: train.count,
+      bytesRead,
+    };
+    const shares = await allGather(ring, own);
+    // Last, so that they are of all that the training has sent but these few bytes.
+    const traffic = await allGather(ring, { bytesSent: ring.sent, bytesReceived: ring.received });
+    return {
+      model: learner.model,
+      trained: {
+        losses,
+        steps,
+        parameters: exchanged / steps,
+        hasBatchNorm: averages.length > 0,
+        members: shares.map((share, member) => ({ ...share, ...traffic[member] })),
+        seconds: (performance.now() - started) / 1000,
+      },
+    };
+  } catch (error) {
+    learner.model.dispose();
+    throw error;
+  } finally {
+    learner.dispose();
+  }
+}
+
+/** The weighted mean of tensors over all members, in one exchange. */
+async function meanOf(tf: Tf, ring: Ring, tensors: Tensor[], weight: number): Promise<Tensor[]> {
+  const flat = new Float32Array(tensors.reduce((sum, { size }) => sum + size, 0));
+  let to = 0;
+  for (const tensor of tensors) {
+    flat.set(await tensor.data<'float32'>(), to);
+    to += tensor.size;
+  }
+  const mean = await weightedMean(ring, flat, weight);
+  let from = 0;
+  return tensors.map(({ shape, size }) => {
+    from += size;
+    return tf.tensor(mean.slice(from - size, from), shape);
+  });
+}
+
+/** Of the batch normalisation, by which a trained model predicts. */
+function movingAverages(model: LayersModel): Variable[] {
+  return model.layers
+    .filter((layer) => layer.getClassName() === 'BatchNormalization')
+    .flatMap((layer) => variablesOf(layer.nonTrainableWeights));
+}
+
+async function shareAverages(tf: Tf, ring: Ring, averages: Variable[], weight: number): Promise<void> {
+  if (averages.length === 0) return;
+  const means = await meanOf(tf, ring, averages, weight);
+  averages.forEach((average, i) => {
+    average.assign(means[i]);
+  });
+  tf.dispose(means);
+}
+
+async function checksumOf(model: LayersModel): Promise<number> {
+  let sum = 0;
+  for (const variable of variablesOf(model.weights)) {
+    const { buffer, byteOffset, byteLength } = await variable.data<'float32'>();
+    sum = crc32(new Uint8Array(buffer, byteOffset, byteLength), sum);
+  }
+  return sum;
+}
+
+/** Squared errors over all values in the validation patches that count. */
+function squaresOf(tf: Tf, model: LayersModel, places: PlacePatches[]) {
+  let squares = 0;
+  let values = 0;
+  for (const { dataset } of places) {
+    const pairs = countingPairs(dataset.validation, predict(tf, model, dataset.validation));
+    pairs.truth.forEach((truth, i) => {
+      squares += (truth - pairs.predicted[i]) ** 2;
+    });
+    values += pairs.truth.length;
+  }
+  return { squares, values };
+}
+
+function scoreOf(tf: Tf, spec: ModelSpec, model: LayersModel, place: PlacePatches): PlaceScore {
+  const { geocode, tiles, dataset } = place;
+  const { train, validation, counts, split } = dataset;
+  const score = (patches: PatchSet, values: Float32Array) => evaluate(spec.target, patches, values);
+  const spread = (patches: PatchSet) => spreadOf(countingPairs(patches, patches.targets).truth);
+  return {
+    geocode,
+    tiles,
+    patches: counts,
+    split,
+    metrics: {
+      train: score(train, predict(tf, model, train)),
+      validation: score(validation, predict(tf, model, validation)),
+    },
+    spread: { train: spread(train), validation: spread(validation) },
+    baseline: {
+      mean: score(validation, trainingMean(train)(validation)),
+      linear: score(validation, linearPredictor(ridge(lineSums(train)))(validation)),
+      ...(spec.target.kind === 'clear' && { unchanged: score(validation, validation.inputs) }),
+    },
+  };
+}

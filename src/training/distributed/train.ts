@@ -1,0 +1,195 @@
+/** The distributed mode: one model for all places, at which all nodes that hold some work together. */
+import { availableParallelism } from 'node:os';
+import type { JobContext } from '../../jobs/index.js';
+import { parseFilter, rawUnlessAsked, searchTiles } from '../../query/index.js';
+import { holdTiles, type Storage } from '../../storage/index.js';
+import { selectEngine } from '../engine/select-engine.js';
+import { severalCollections, unlikeEngines } from '../errors.js';
+import { DEFAULT_SEED, type TrainContext, type TrainInputs } from '../inputs.js';
+import type { TrainPart } from '../merge.js';
+import { modelNamed } from '../models/index.js';
+import { filesOf, groupByPlace, type Place } from '../places.js';
+import { reasonsOf } from '../results.js';
+import { storeModel, type TrainedAbout } from '../store-model.js';
+import type { Door, Doors } from './doors.js';
+import { MemberProcess } from './member-process.js';
+import type { MemberTask, TrainedTogether } from './messages.js';
+import { commonCell, distributedReport, pooledPlaces, trafficOf } from './report.js';
+
+/** What a node says of itself before the ring is made. */
+interface Word {
+  node: string;
+  /** Where it is reached, and where it waits for the member before it; absent where it is alone. */
+  url?: string;
+  door?: string;
+  engine: string;
+  /** Patches for training. Nodes without any are no members. */
+  patches: number;
+  /** Collections and grids of its places. */
+  kinds: string[];
+}
+
+/**
+ * The part of this node: reads its places in one process, agrees with the other nodes on who trains, and trains with them. The first
+ * member stores the model. Throws TW_TRAIN_RING, TW_TRAIN_ENGINES, TW_TRAIN_COLLECTIONS, TW_TRAIN_DIVERGED.
+ */
+export async function trainDistributed(
+  { storage, cores = availableParallelism(), neighbours }: TrainContext,
+  inputs: TrainInputs,
+  job: JobContext,
+): Promise<TrainPart> {
+  const started = performance.now();
+  const { model, epochs = modelNamed(inputs.model).epochs, seed = DEFAULT_SEED } = inputs;
+  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
+  job.message('choosing an engine');
+  const engine = await selectEngine({ engine: inputs.engine });
+  job.signal.throwIfAborted();
+
+  const results: TrainPart = {
+    ...{ engine: engine.name, mode: 'distributed', models: [], skipped: [], failed: [] },
+    ...{ spreads: {}, seconds: 0 },
+  };
+  job.partial(() => results);
+  const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const places = groupByPlace(picked.filter(job.isMine));
+  const count = (done: number) => {
+    const { skipped, failed } = results;
+    job.progress({ total: places.length, done, skipped: skipped.length, failed: failed.length });
+  };
+
+  const node = storage.folder.node.id;
+  const door = neighbours?.doors.add();
+  const member = new MemberProcess(node, engine.name, cores);
+  const end = () => member.end();
+  job.signal.addEventListener('abort', end);
+  try {
+    job.message('reading places');
+    const { used, patches } = await readPlaces(storage, member, model, places, results);
+    count(0);
+    for (const reason of reasonsOf(results)) job.log('warning', `skipped ${reason}`);
+    const words = await job.meet<Word>({
+      ...{ node, engine: `${engine.name} ${engine.version}`, patches, kinds: kindsOf(used) },
+      ...(neighbours && door && { url: neighbours.url, door: door.id }),
+    });
+    const members = words.filter((word) => word.patches > 0);
+    requireAlike(members);
+    const index = members.findIndex((one) => one.node === node);
+    if (index >= 0) {
+      job.message(`training ${model} with ${engine.name}, ${nodes(members.length)}`);
+      job.log('info', `${used.length} places, ${patches} patches, engine ${engine.name}`);
+      const next = members[(index + 1) % members.length];
+      const links =
+        neighbours && door && members.length > 1
+          ? await linksOf(next, neighbours.doors, door, job.signal)
+          : undefined;
+      const names = members.map((one) => one.node);
+      const trained = await member.train({ index, members: names, seed, epochs }, links, ({ epoch }) =>
+        job.progress({ share: epoch / epochs }),
+      );
+      if (index === 0) {
+        const { stored, spread } = await store(storage, used[0], trained, {
+          ...{ mode: 'distributed', model, filter, engine, seed, job: job.id },
+          distributed: distributedReport(trained, names),
+        });
+        results.models.push(stored);
+        results.spreads[stored.id] = spread;
+        job.log('info', trafficOf(stored.distributed!));
+      }
+      count(used.length);
+    }
+  } catch (error) {
+    job.signal.throwIfAborted();
+    throw error;
+  } finally {
+    job.signal.removeEventListener('abort', end);
+    door?.close();
+    member.end();
+  }
+  results.seconds = (performance.now() - started) / 1000;
+  return results;
+}
+
+/** The places that can be trained on. The others go to the results. */
+async function readPlaces(
+  storage: Storage,
+  member: MemberProcess,
+  model: string,
+  places: Place[],
+  results: TrainPart,
+): Promise<{ used: Place[]; patches: number }> {
+  const named = new Map(places.map((place) => [`${place.collection} ${place.geocode}`, place]));
+  const tasks: MemberTask['places'] = [];
+  for (const [id, place] of named) {
+    const { geocode } = place;
+    const files = filesOf(storage, modelNamed(model), place);
+    if ('skipped' in files) results.skipped.push({ geocode, reason: files.skipped });
+    else {
+      const tiles = place.tiles.map(({ id, version, start }) => ({ id, version, start }));
+      tasks.push({ id, geocode, tiles, ...files });
+    }
+  }
+  const tiles = tasks.flatMap(({ id }) => named.get(id)!.tiles);
+  const held = await holdTiles(
+    storage,
+    tiles.map((tile) => ({ tile, groups: tile.groups })),
+  );
+  if (held.fetched > 0) results.bytesFetched = held.fetched;
+  try {
+    const { usable, patches, skipped, failed } = await member.read({ model, places: tasks });
+    const geocodeOf = (id: string) => named.get(id)!.geocode;
+    results.skipped.push(...skipped.map(({ id, reason }) => ({ geocode: geocodeOf(id), reason })));
+    results.failed.push(...failed.map(({ id, ...error }) => ({ geocode: geocodeOf(id), ...error })));
+    return { used: usable.map((id) => named.get(id)!), patches };
+  } finally {
+    held.release();
+  }
+}
+
+const kindsOf = (places: Place[]) => [
+  ...new Set(places.map(({ collection, grid }) => `${collection} (${grid})`)),
+];
+
+function requireAlike(members: Word[]): void {
+  const kinds = [...new Set(members.flatMap((member) => member.kinds))];
+  if (kinds.length > 1) throw severalCollections(kinds.sort().join(', '));
+  if (new Set(members.map(({ engine }) => engine)).size > 1)
+    throw unlikeEngines(members.map(({ node, engine }) => `${node}: ${engine}`).join(', '));
+}
+
+/** The connections to the members before and after this one. */
+async function linksOf({ node, url, door: to }: Word, doors: Doors, own: Door, signal: AbortSignal) {
+  const reached = doors.reach({ node, url: url! }, to!);
+  try {
+    const [previous, next] = await Promise.race([Promise.all([own.visitor, reached]), aborted(signal)]);
+    return { previous, next };
+  } catch (error) {
+    reached.then(
+      (socket) => socket.destroy(),
+      () => undefined,
+    );
+    throw error;
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+async function store(
+  storage: Storage,
+  { collection, grid }: Place,
+  trained: TrainedTogether,
+  about: TrainedAbout,
+) {
+  const places = trained.members.flatMap((member) => member.places);
+  const geocode = commonCell(places.map((place) => place.geocode));
+  const tiles = places.flatMap((place) => place.tiles);
+  const pooled = pooledPlaces(trained);
+  const stored = await storeModel(storage, { collection, grid, geocode, tiles }, pooled, about);
+  return { stored, spread: pooled.spread };
+}
+
+const nodes = (count: number) => `${count} ${count === 1 ? 'node' : 'nodes'}`;

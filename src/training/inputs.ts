@@ -1,0 +1,29 @@
+/** What training is asked for, and what it stands on. */
+import type { FilterParams } from '../query/index.js';
+import type { Storage } from '../storage/index.js';
+import type { Doors } from './distributed/doors.js';
+
+/** How the work is shared out: a model for each place, or one model over all nodes. */
+export const TRAINING_MODES = ['partitioned', 'distributed'] as const;
+export type TrainingMode = (typeof TRAINING_MODES)[number];
+
+export interface TrainContext {
+  storage: Storage;
+  /** Places trained side by side at most. */
+  cores?: number;
+  /** Bytes that the processes that train may take together. */
+  memory?: number;
+  /** Of a node that is one of many: its address, and how it reaches the others. */
+  neighbours?: { url: string; doors: Doors };
+}
+
+export interface TrainInputs {
+  model: string;
+  mode?: TrainingMode;
+  filter?: FilterParams;
+  epochs?: number;
+  seed?: number;
+  engine?: string;
+}
+
+export const DEFAULT_SEED = 1;

@@ -1,0 +1,118 @@
+/** The partitioned mode: a model for each place, stored as they come. */
+import { createHash } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import type { JobContext } from '../jobs/index.js';
+import { parseFilter, rawUnlessAsked, searchTiles } from '../query/index.js';
+import { type HeldTile, holdTiles, modelId, versionsOf } from '../storage/index.js';
+import type { ModelCard } from './card.js';
+import { selectEngine } from './engine/select-engine.js';
+import { DEFAULT_SEED, type TrainContext, type TrainInputs } from './inputs.js';
+import type { TrainPart } from './merge.js';
+import type { Spread } from './metrics.js';
+import { modelNamed } from './models/index.js';
+import { filesOf, groupByPlace, type Place } from './places.js';
+import { reasonsOf, type TrainResults } from './results.js';
+import { storeModel, trainedModel } from './store-model.js';
+import { trainPlaces } from './trainer.js';
+import type { PlaceTask } from './worker-messages.js';
+
+export async function trainPartitioned(
+  { storage, cores = availableParallelism(), memory }: TrainContext,
+  inputs: TrainInputs,
+  job: JobContext,
+): Promise<TrainPart> {
+  const started = performance.now();
+  const { model, epochs, seed = DEFAULT_SEED } = inputs;
+  const spec = modelNamed(model);
+  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
+  job.message('choosing an engine');
+  const engine = await selectEngine({ engine: inputs.engine });
+
+  job.signal.throwIfAborted();
+
+  const results: TrainPart = {
+    engine: engine.name,
+    mode: 'partitioned',
+    models: [],
+    skipped: [],
+    failed: [],
+    spreads: {},
+    seconds: 0,
+  };
+  job.partial(() => results);
+  const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const places = groupByPlace(picked.filter(job.isMine));
+  const checkpoints = await storage.jobScratch(job.id);
+  const tasks = new Map<string, Place>();
+  const work: PlaceTask[] = [];
+  const keep = (model: TrainResults['models'][number], spread: Spread) => {
+    results.models.push(model);
+    results.spreads[model.id] = spread;
+  };
+  for (const place of places) {
+    const known = await storage.getModel(modelId(model, place.collection, place.grid, place.geocode));
+    const done = known && versionsOf(known).find(({ card }) => (card as ModelCard).job === job.id);
+    if (done) {
+      const card = done.card as ModelCard;
+      keep(trainedModel(done, card), card.spread);
+      continue;
+    }
+    const files = filesOf(storage, spec, place);
+    const id = `${place.collection} ${place.geocode}`;
+    if ('skipped' in files) results.skipped.push({ geocode: place.geocode, reason: files.skipped });
+    else {
+      tasks.set(id, place);
+      work.push({ id, model, seed, epochs, ...files, checkpoint: join(checkpoints, checkpointName(id)) });
+    }
+  }
+
+  const total = places.length;
+  const count = () => {
+    const { models, skipped, failed } = results;
+    job.progress({ total, done: models.length, skipped: skipped.length, failed: failed.length });
+  };
+  count();
+  job.message(`training ${model} with ${engine.name}`);
+  job.log('info', `${places.length} places, engine ${engine.name}`);
+  for (const reason of reasonsOf(results)) job.log('warning', `skipped ${reason}`);
+  const held = new Map<string, HeldTile>();
+  const prepare = async (id: string) => {
+    const tiles = tasks.get(id)?.tiles.map((tile) => ({ tile, groups: tile.groups })) ?? [];
+    const files = await holdTiles(storage, tiles);
+    held.set(id, files);
+    if (files.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + files.fetched;
+  };
+  const options = { engine: engine.name, cores, memory, signal: job.signal, prepare };
+  try {
+    for await (const result of trainPlaces(work, options)) {
+      const place = tasks.get(result.id) as Place;
+      held.get(result.id)?.release();
+      held.delete(result.id);
+      const { geocode } = place;
+      if ('trained' in result) {
+        const about = { mode: 'partitioned' as const, model, filter, engine, seed, job: job.id };
+        const stored = await storeModel(storage, place, result.trained, about);
+        keep(stored, result.trained.spread);
+        job.log('info', `${geocode}: validation R2 ${stored.metrics.validation.r2.toFixed(3)}`);
+      } else if ('skipped' in result) {
+        results.skipped.push({ geocode, reason: result.skipped });
+        job.log('warning', `${geocode}: ${result.skipped}`);
+      } else {
+        const { code, message } = result.error;
+        results.failed.push({ geocode, code, message });
+        job.log('error', `${geocode}: ${message} [${code}]`);
+      }
+      count();
+    }
+  } finally {
+    for (const files of held.values()) files.release();
+  }
+  results.seconds = (performance.now() - started) / 1000;
+  return results;
+}
+
+/** A short file name for any place. */
+function checkpointName(id: string): string {
+  return createHash('sha256').update(id).digest('hex').slice(0, 16);
+}

@@ -1,0 +1,194 @@
+/** One model over the nodes of a cluster: three servers, etcd and a shared folder. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { ModelCard, TrainResults } from '../../../src/training/index.js';
+import {
+  ended,
+  get,
+  isSettled,
+  type Job,
+  kill,
+  nodeId,
+  OPTIONS,
+  resultsOf,
+  type Server,
+  Servers,
+  startJob,
+  until,
+} from '../../jobs/servers.js';
+import { noEtcd } from '../../support/etcd.js';
+import { writeTestScene } from '../../support/scenes.js';
+
+/** Processes by their parents, and whether they take part in a distributed training. */
+function members(): { pid: number; parent: number }[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        if (!readFileSync(`/proc/${name}/cmdline`, 'utf8').includes('distributed/child.js')) return [];
+        const parent = /^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${name}/status`, 'utf8'))![1];
+        return [{ pid: Number(name), parent: Number(parent) }];
+      } catch {
+        return []; // It ended while we looked.
+      }
+    });
+}
+
+test('one model over all nodes', { skip: noEtcd || process.platform !== 'linux' }, async (t) => {
+  const servers = await Servers.start(t);
+  const [a, b, c] = servers.three;
+  const ids = await Promise.all([a, b, c].map(nodeId));
+  // Far enough from each other to be in slots of several nodes.
+  const href = await Promise.all(
+    Array.from({ length: 8 }, (_, place) =>
+      writeTestScene(join(servers.folder, `p${place}.tif`), {
+        ...{ width: 300, height: 300, seed: 1 + place, x: 500_000 + 60_000 * place, edge: 0, cloud: 0 },
+      }),
+    ),
+  );
+  const datetime = '2024-06-01T10:00:00Z';
+  await resultsOf(a, await startJob(a, 'ingest', { href, datetime, ...OPTIONS }));
+  const training = { model: 'ndvi', mode: 'distributed', epochs: 2, seed: 5 };
+
+  let trained: TrainResults;
+  await t.test('all nodes with places train it, and each sends what an all-reduce takes', async () => {
+    const started = await startJob(a, 'train', training);
+    trained = await resultsOf<TrainResults>(b, started);
+    assert.equal(trained.mode, 'distributed');
+    const [model, ...others] = trained.models;
+    assert.ok(model && others.length === 0);
+    const { distributed, metrics, baseline } = model;
+    const { members, steps, parameters, leastBytes, places } = distributed!;
+    assert.ok(members.length >= 2, JSON.stringify(members));
+    assert.ok(members.every(({ node }) => ids.includes(node)));
+    const size = members.length;
+    assert.equal(leastBytes, ((2 * (size - 1)) / size) * 4 * parameters * steps);
+    for (const { node, bytesSent, ratio } of members) {
+      assert.equal(ratio, bytesSent / leastBytes);
+      assert.ok(ratio > 1 && ratio < 1.05, `${node}: ${ratio}`);
+    }
+    assert.equal(steps, 2 * Math.ceil(Math.max(...members.map(({ patches }) => patches)) / 32));
+    assert.ok(metrics.validation.mse < baseline.mean.mse);
+    assert.deepEqual(trained.pooled!.model.r2.toFixed(9), metrics.validation.r2.toFixed(9));
+    const { lines } = await get<{ lines: { text: string }[] }>(c, `/jobs/${started}/logs`);
+    assert.ok(lines.some(({ text }) => text.includes(`${parameters} parameters, ${steps} steps`)));
+
+    const partitioned = await resultsOf<TrainResults>(
+      c,
+      await startJob(b, 'train', { ...training, mode: 'partitioned' }),
+    );
+    assert.deepEqual(trained.skipped, partitioned.skipped);
+    // Each place is scored on the patches and beside the baselines of a model of its own.
+    assert.deepEqual(
+      places.map(({ geocode, baseline }) => ({ geocode, baseline })),
+      partitioned.models.map(({ geocode, baseline }) => ({ geocode, baseline })),
+    );
+    assert.deepEqual(trained.pooled!.linear, partitioned.pooled!.linear);
+  });
+
+  await t.test('the model is stored once, with a card of all tiles', async () => {
+    const { id, geocode, distributed } = trained.models[0]!;
+    const places = distributed!.places.map((place) => place.geocode);
+    assert.ok(geocode === 'world' || places.every((place) => place.startsWith(geocode)), geocode);
+    const { card } = await get<{ card: ModelCard }>(c, `/models/${id}`);
+    assert.equal(card.mode, 'distributed');
+    assert.deepEqual(card.distributed, distributed);
+    assert.deepEqual(
+      [...new Set(card.data.map((tile) => tile.id.split('_').at(-1)!.slice(1)))].sort(),
+      places,
+    );
+  });
+
+  await t.test('the same seed gives the same model', async () => {
+    const again = await resultsOf<TrainResults>(a, await startJob(c, 'train', training));
+    assert.deepEqual(again.models[0]!.metrics, trained.models[0]!.metrics);
+  });
+
+  await t.test('jobs of several nodes do not wait for each other', async () => {
+    const started = await Promise.all([a, b, c].map((server) => startJob(server, 'train', training)));
+    for (const id of started) assert.equal((await resultsOf<TrainResults>(a, id)).models.length, 1);
+  });
+
+  await t.test('nobody gets in without the secret', async () => {
+    const { hostname, port } = new URL(a.url);
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(Number(port), hostname);
+      let text = '';
+      socket.on('data', (bytes) => {
+        text += bytes;
+      });
+      socket.on('error', reject).on('close', () => resolve(text));
+      socket.write(`CONNECT /cluster/internal/ring/x HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`);
+    });
+    assert.match(answer, /^HTTP\/1\.1 401 /);
+  });
+
+  /** Long enough to be disturbed. */
+  const long = { ...training, epochs: 2000 };
+  const byNode = (node: string) => [a, b, c][ids.indexOf(node)]!;
+  const victim = () => byNode(trained.models[0]!.distributed!.members.at(-1)!.node);
+  const isTraining = (server: Server, id: string) => async () => {
+    const { status, progress } = await get<Job & { progress: number }>(server, `/jobs/${id}`);
+    assert.ok(['accepted', 'running'].includes(status), `${id} is ${status}`);
+    const { lines } = await get<{ lines: { text: string }[] }>(server, `/jobs/${id}/logs`);
+    const { length } = trained.models[0]!.distributed!.members;
+    return lines.filter(({ text }) => text.includes('patches, engine')).length === length && progress >= 0;
+  };
+  const failsCleanly = async (server: Server, id: string) => {
+    const { status, error } = await ended(server, id);
+    assert.equal(status, 'failed');
+    assert.match(error!.code, /^TW_TRAIN_RING$|^TW_JOB_RUN_LOST$/);
+    await until('all processes have ended', async () => members().length === 0);
+    return error!.message;
+  };
+
+  await t.test('a job that is cancelled ends on all nodes', async () => {
+    const id = await startJob(a, 'train', long);
+    await until('it is under way', isTraining(a, id));
+    await fetch(`${b.url}/jobs/${id}`, { method: 'DELETE' });
+    assert.equal((await ended(c, id)).status, 'dismissed');
+    await until('all processes have ended', async () => members().length === 0);
+  });
+
+  await t.test('a process that is killed ends the job for all, with its name', async () => {
+    const id = await startJob(a, 'train', long);
+    await until('it is under way', isTraining(a, id));
+    const one = members().find(({ parent }) => parent === victim().process.pid);
+    process.kill(one!.pid, 'SIGKILL');
+    assert.match(await failsCleanly(b, id), new RegExp(`node ${ids[[a, b, c].indexOf(victim())]} fell out`));
+  });
+
+  await t.test('so does a node that hangs', async () => {
+    const lost = victim();
+    const [leader] = [a, b, c].filter((server) => server !== lost) as [Server];
+    const id = await startJob(leader, 'train', long);
+    await until('it is under way', isTraining(leader, id));
+    lost.process.kill('SIGSTOP');
+    const { status, error } = await ended(leader, id);
+    lost.process.kill('SIGCONT');
+    assert.deepEqual([status, error!.code], ['failed', 'TW_JOB_RUN_LOST']);
+    assert.ok(error!.message.includes(ids[[a, b, c].indexOf(lost)]!), error!.message);
+    await until('all processes have ended', async () => members().length === 0);
+    await until('it is back', () => isSettled(lost));
+  });
+
+  await t.test('so does a node that is killed, and a retry begins anew', async () => {
+    const lost = victim();
+    const [leader] = [a, b, c].filter((server) => server !== lost) as [Server];
+    const id = await startJob(leader, 'train', { ...long, seed: 6 });
+    await until('it is under way', isTraining(leader, id));
+    await kill(lost.process);
+    const message = await failsCleanly(leader, id);
+    assert.ok(message.includes(ids[[a, b, c].indexOf(lost)]!), message);
+    const back = servers.serve(lost.port);
+    await until('it is back', () => isSettled(back));
+    const answer = await fetch(`${leader.url}/jobs/${id}/retry`, { method: 'POST' });
+    const { jobID } = (await answer.json()) as Job;
+    await until('the retry is under way', isTraining(leader, jobID));
+    await fetch(`${leader.url}/jobs/${jobID}`, { method: 'DELETE' });
+    assert.equal((await ended(leader, jobID)).status, 'dismissed');
+  });
+});
