@@ -22,7 +22,7 @@ export const cloudRemovalModel: ModelSpec = {
   patchSize: 64,
   leastPatches: 12,
   leastValidation: 3,
-  mostPatches: 96,
+  mostPatches: 64,
   layers: [
     { type: 'conv', filters: FILTERS },
     ...times(3, { type: 'residual' }),
@@ -31,7 +31,7 @@ export const cloudRemovalModel: ModelSpec = {
     ...times(2, { type: 'residual' }),
   ],
   loss: 'adversarial',
-  epochs: 20,
+  epochs: 12,
   batchSize: 4,
   learningRate: 4e-4,
 };
