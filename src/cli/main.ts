@@ -90,6 +90,7 @@ const USAGE_CODES = [
 function isUsage(error: unknown): boolean {
   return (
     error instanceof TilewrightError &&
+    error.status < 500 &&
     (error.code.startsWith('TW_QUERY_') || USAGE_CODES.includes(error.code))
   );
 }
