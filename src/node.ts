@@ -149,7 +149,9 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
         () => wrangle.workers.close(),
         () => imagery.close(),
         async () => cluster?.close(),
-        async () => journal.news(await stoppedText(storage, slots)),
+        async () => {
+          if (log) journal.news(await stoppedText(storage, slots));
+        },
         () => storage.close(),
       ];
       const errors: unknown[] = [];
