@@ -149,13 +149,28 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
         () => wrangle.workers.close(),
         () => imagery.close(),
         async () => cluster?.close(),
+        async () => {
+          if (log) journal.news(await stoppedText(storage, slots));
+        },
         () => storage.close(),
       ];
       const errors: unknown[] = [];
+      const slots = cluster && cluster.cluster.nodes.length > 1 ? cluster.cluster.owned : 0;
       for (const stop of stops) await stop().catch((error) => errors.push(error));
       if (errors.length > 0) throw errors[0];
     },
   };
+}
+
+/** What a node says at its end: what is left to do. `slots` are those that it owns in a cluster. */
+async function stoppedText({ catalogue }: Storage, slots: number): Promise<string> {
+  let jobs = 0;
+  for await (const { record } of catalogue.jobs.scan()) if (record && record.finished === undefined) jobs++;
+  const left = [
+    ...(jobs > 0 ? [`jobs that go on at the next start: ${jobs}`] : []),
+    ...(slots > 0 ? [`it owns ${slots} slots, which others take over after the grace period`] : []),
+  ];
+  return `stopped; ${left.join('; ') || 'nothing is left to do'}`;
 }
 
 /**

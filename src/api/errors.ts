@@ -40,7 +40,8 @@ export const unauthorized = defineError(
   'TW_API_UNAUTHORIZED',
   401,
   'The server was started with a token and the request does not carry it.',
-  () => 'this needs the token of the server: send it in the header "Authorization: Bearer TOKEN"',
+  () =>
+    'this needs the token of the server: give it by --token, or in the header "Authorization: Bearer TOKEN"',
 );
 
 export const insufficientScope = defineError(
@@ -127,9 +128,9 @@ export const openBind = defineError(
 export const outsideFolder = defineError(
   'TW_API_OUTSIDE_FOLDER',
   403,
-  'The href lies outside the folders that the server may read, or the server has none.',
+  'The href lies outside the folders that the server may read, or the server has none (`--allow-folder`). Or send the file: `tilewright ingest --upload`, `POST /ingest` with the file as body.',
   (href: string) =>
-    `${href} is not inside a folder that the server may read: start it with --allow-folder DIR`,
+    `${href} is not inside a folder that the server may read: start it with --allow-folder DIR, or add --upload to send the file`,
 );
 
 export const rangeNotSatisfiable = defineError(

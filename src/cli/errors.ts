@@ -30,6 +30,14 @@ export const badPlace = defineError(
     `"${place}" is no place (${why}): give longitude,latitude, or GeoJSON as a file or as text`,
 );
 
+export const ambiguousNode = defineError(
+  'TW_CLI_NODE',
+  400,
+  'Several nodes have ids that begin like this. Write more of it, or the address.',
+  (name: string, ids: string[]) =>
+    `several nodes begin with ${name}: ${ids.join(', ')}; write more of the id`,
+);
+
 export const oneFileOnly = defineError(
   'TW_CLI_ONE_FILE',
   400,

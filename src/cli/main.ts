@@ -79,6 +79,7 @@ function placeWithMinus(argument: string): string {
 /** Errors of other parts that are about what was typed. */
 const USAGE_CODES = [
   'TW_API_BAD_REQUEST',
+  'TW_CLI_NODE',
   'TW_CLI_PLACE',
   'TW_IMAGERY_BAND',
   'TW_IMAGERY_EXPRESSION',
@@ -89,6 +90,7 @@ const USAGE_CODES = [
 function isUsage(error: unknown): boolean {
   return (
     error instanceof TilewrightError &&
+    error.status < 500 &&
     (error.code.startsWith('TW_QUERY_') || USAGE_CODES.includes(error.code))
   );
 }

@@ -1,5 +1,6 @@
 /** What people read goes to stderr while work goes on; results go to stdout, as text or as one JSON document. */
-import type { Progress } from '../client/index.js';
+import type { Partly, Progress } from '../client/index.js';
+import { SLOTS } from '../dht/index.js';
 import type { Metrics } from '../training/index.js';
 
 export function printJson(document: unknown): void {
@@ -12,6 +13,20 @@ export function print(line = ''): void {
 
 export function note(line: string): void {
   process.stderr.write(`${line}\n`);
+}
+
+/** Says so where an answer lacks tiles. */
+export function notePartial({ partial, unansweredSlots = [] }: Partly): void {
+  if (!partial) return;
+  const [missing, all] = [unansweredSlots.length, SLOTS].map((n) => n.toLocaleString('en'));
+  note(`warning: ${missing} of ${all} slots have no node that answers; this is not all`);
+}
+
+/** Of answers that are told as one: what any of them lacks. */
+export function partlyOf(...answers: Partly[]): Partly {
+  const unanswered = new Set(answers.flatMap(({ unansweredSlots = [] }) => unansweredSlots));
+  if (!answers.some(({ partial }) => partial)) return {};
+  return { partial: true, unansweredSlots: [...unanswered].sort((a, b) => a - b) };
 }
 
 /** Why a filter may pick nothing although tiles are there. */

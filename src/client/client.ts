@@ -2,7 +2,7 @@ import { rename, rm, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FilterParams } from '../query/index.js';
-import { badAnswer, JobError, noFile, stopped } from './errors.js';
+import { badAnswer, JobError, jobLost, noFile, stopped, unreachable } from './errors.js';
 import { followEvents, hasEnded, type JobDocument, type JobEvent, type LogLine } from './job-events.js';
 import { FileBody } from './send-file.js';
 import { failure, type Transport } from './transport.js';
@@ -28,7 +28,13 @@ export interface SearchRequest extends FilterParams {
   token?: string;
 }
 
-export interface ItemCollection {
+/** Of an answer that lacks tiles: the slots for which no node of the cluster answers. */
+export interface Partly {
+  partial?: boolean;
+  unansweredSlots?: number[];
+}
+
+export interface ItemCollection extends Partly {
   type: 'FeatureCollection';
   features: { id: string; [member: string]: unknown }[];
   numberMatched: number;
@@ -60,7 +66,7 @@ export interface SeriesEntry {
   pixels: number;
 }
 
-export interface SeriesDocument {
+export interface SeriesDocument extends Partly {
   expression: string;
   geometry: object;
   /** From the earliest date on. */
@@ -240,6 +246,7 @@ export class Client {
         job = await this.ask<JobDocument>('GET', `/jobs/${job.jobID}`);
       }
     } catch (error) {
+      if (unreachable.is(error)) throw jobLost.because(error, job.jobID, error.message);
       if (!hooks.signal?.aborted) throw error;
       await this.ask('DELETE', `/jobs/${job.jobID}`);
       throw stopped.because(error, job.jobID);
@@ -299,11 +306,12 @@ export class Client {
     return this.ask('POST', '/timeseries', request);
   }
 
-  async collections(): Promise<{ id: string }[]> {
-    return (await this.ask<{ collections: { id: string }[] }>('GET', '/collections')).collections;
+  collections(): Promise<Partly & { collections: { id: string }[] }> {
+    return this.ask('GET', '/collections');
   }
 
-  nodes(): Promise<{ nodes: ListedNode[] }> {
+  /** `asOf` is there where etcd does not answer: the nodes are as of then. */
+  nodes(): Promise<{ nodes: ListedNode[]; asOf?: string }> {
     return this.ask('GET', '/cluster/nodes');
   }
 
@@ -353,10 +361,10 @@ export class Client {
     return this.ask('GET', '/health');
   }
 
-  /** The collection, item, model or job of this id, or null. */
+  /** The collection, item, model or job of this id, or null. Throws TW_QUERY_UNANSWERED where no node answers for such a tile. */
   async find(id: string): Promise<{ kind: string; document: unknown } | null> {
     const name = encodeURIComponent(id);
-    const { features } = await this.search({ ids: [id] });
+    const { features, partial } = await this.search({ ids: [id] });
     if (features.length > 0) return { kind: 'item', document: features[0] };
     for (const [kind, path] of [
       ['collection', `/collections/${name}`],
@@ -366,6 +374,8 @@ export class Client {
       const { status, body } = await this.transport('GET', path);
       if (status === 200) return { kind, document: body };
     }
+    // It may be there: the route of one tile says that nobody knows.
+    if (partial) return { kind: 'item', document: await this.ask('GET', itemPath(id)) };
     return null;
   }
 
@@ -383,10 +393,9 @@ export class Client {
     }
   }
 
-  /** The number of tiles that went: 1. The tile's id begins with that of its collection, which has no underscore. */
+  /** The number of tiles that went: 1. */
   deleteTile(id: string): Promise<number> {
-    const [collection] = id.split('_', 1);
-    return this.delete(`/collections/${encodeURIComponent(collection)}/items/${encodeURIComponent(id)}`);
+    return this.delete(itemPath(id));
   }
 
   /** The number of tiles that went. */
@@ -415,6 +424,9 @@ export class Client {
 const modelPath = (id: string) => `/models/${encodeURIComponent(id)}`;
 const versionPath = (id: string, version: string) =>
   `${modelPath(id)}/versions/${encodeURIComponent(version)}`;
+/** A tile's id begins with that of its collection, which has no underscore. */
+const itemPath = (id: string) =>
+  `/collections/${encodeURIComponent(id.split('_', 1)[0]!)}/items/${encodeURIComponent(id)}`;
 const jobPath = (id: string) => `/jobs/${encodeURIComponent(id)}`;
 
 /** "red=3,nir=4" for `{red: 3, nir: 4}`. */

@@ -7,6 +7,14 @@ export const unreachable = defineError(
   (url: string, reason: string) => `${url} does not answer (${reason}): is the server running there?`,
 );
 
+export const jobLost = defineError(
+  'TW_CLIENT_JOB_LOST',
+  503,
+  'The server stopped answering while a command waited for a job. The job goes on: at another node of the cluster, or when the server is back. Follow it with `tilewright jobs ID --follow`.',
+  (job: string, detail: string) =>
+    `${detail} Job ${job} goes on when that server is back, or at another node of its cluster: tilewright jobs ${job} --follow --server ANOTHER`,
+);
+
 export const badAnswer = defineError(
   'TW_CLIENT_BAD_ANSWER',
   502,

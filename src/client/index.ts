@@ -1,6 +1,8 @@
 export type {
   ItemCollection,
+  ListedNode,
   ModelDocument,
+  Partly,
   Progress,
   RunHooks,
   SceneSummary,

@@ -1,6 +1,7 @@
 /** Follows a job by its server-sent events, over lost connections and restarts of the server. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TilewrightError } from '../errors.js';
+import { messageOf, TilewrightError } from '../errors.js';
+import { jobLost } from './errors.js';
 import { failure, type Transport } from './transport.js';
 
 export type JobState = 'accepted' | 'running' | 'successful' | 'failed' | 'dismissed';
@@ -47,7 +48,7 @@ const PAUSE = 2000;
 
 /**
  * The states of a job and the lines of its log, from the first that is kept to its end, and its progress from now on. Throws
- * TW_CLIENT_UNREACHABLE, TW_JOB_NOT_FOUND.
+ * TW_CLIENT_JOB_LOST, TW_JOB_NOT_FOUND.
  */
 export async function* followEvents(
   transport: Transport,
@@ -84,7 +85,7 @@ export async function* followEvents(
       if (state !== undefined && hasEnded(state)) return;
     } catch (error) {
       if (signal?.aborted || !isLoss(error)) throw error;
-      if (losses >= MOST_LOSSES) throw error;
+      if (losses >= MOST_LOSSES) throw jobLost.because(error, id, `${messageOf(error)}.`);
     }
     await sleep(PAUSE, undefined, { signal });
   }

@@ -47,7 +47,7 @@ export function httpTransport(url: string, token?: string): Transport {
     if (body !== undefined) headers['content-type'] = 'application/json';
     const request = { method, headers, body: JSON.stringify(body) };
     const response = await fetch(base + path, request).catch(fail);
-    const answer = parsed(await response.text());
+    const answer = parsed(await response.text().catch(fail));
     return { status: response.status, body: answer, headers: Object.fromEntries(response.headers) };
   };
   const open: Transport['open'] = async (path, headers, signal) => {

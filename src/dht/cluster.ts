@@ -145,6 +145,11 @@ export class Cluster {
     return this.members;
   }
 
+  /** Since when etcd has not answered this node, ms since 1970: placement and nodes are as of then. Undefined where it does. */
+  get silentSince(): number | undefined {
+    return this.membership.silentSince;
+  }
+
   /** Where a node was seen last: one that etcd takes for dead may still answer. */
   peer(id: string): Peer | undefined {
     const url = this.urls.get(id);
@@ -163,6 +168,11 @@ export class Cluster {
   /** Whether the tiles of a cell are here. */
   holds(cell: { grid: GridName; geocode: string }): boolean {
     return this.replica.holds(slotOfCell(cell, this.prefixLengths));
+  }
+
+  /** How many slots this node owns, in whatever state. */
+  get owned(): number {
+    return this.placement.slots.filter((owners) => owners.some(({ node }) => node === this.self)).length;
   }
 
   /** How long the commits of this node take. */
@@ -263,7 +273,10 @@ export class Cluster {
     const count = (state: OwnerState) => slotsOfNode(this.placement, this.self, state).length;
     const loading = count('initializing');
     const owned = loading + count('available') + count('leaving');
-    const text = `this node owns ${owned} of ${SLOTS} slots${loading > 0 ? `, and loads ${loading} of them` : ''}`;
+    const isDrained = owned === 0 && isDraining(this.placement, this.self);
+    const text = isDrained
+      ? `drained: this node owns no slots, and may be stopped`
+      : `this node owns ${owned} of ${SLOTS} slots${loading > 0 ? `, and loads ${loading} of them` : ''}`;
     if (text !== this.toldSlots) this.options.onNews?.(text);
     this.toldSlots = text;
   }

@@ -180,7 +180,8 @@ export const peerRefused = defineError(
   'TW_DHT_REFUSED',
   401,
   'A running node of the cluster refuses the messages of this one: the secrets differ, or the clocks are too far apart. The message says which.',
-  (id: string, detail: string) => `node ${id} of the cluster refuses this node: ${detail}`,
+  (id: string, url: string, detail: string) =>
+    `node ${id} at ${url} refuses messages of the node that is being started: ${detail}`,
 );
 
 export const manifestDamaged = defineError(
@@ -255,8 +256,7 @@ export const foreignNode = defineError(
   'TW_DHT_FOREIGN_NODE',
   401,
   'A message between nodes is not signed by the secret of this cluster. Start all nodes with the same --secret.',
-  (detail: string) =>
-    `a message to this node is not of its cluster: ${detail}; start all nodes with the same --secret`,
+  (detail: string) => `${detail}; start all nodes with the same --secret`,
 );
 
 export const clockApart = defineError(
@@ -264,7 +264,7 @@ export const clockApart = defineError(
   401,
   'The clocks of two nodes are too far apart. Let all machines take their time from a time server.',
   (seconds: number) =>
-    `the clocks of this node and of the one that asks are ${seconds} s apart; let both take their time from a time server`,
+    `the clocks of the two nodes are ${seconds} s apart; let both take their time from a time server`,
 );
 
 export const peerFailed = defineError(

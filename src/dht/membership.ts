@@ -58,6 +58,12 @@ export class Membership {
     return new Membership(store, member, events, await register(store, member));
   }
 
+  /** Since when the store has not answered, ms since 1970; undefined where it does. What it tells of others is as of then. */
+  get silentSince(): number | undefined {
+    const { answered } = this.lease;
+    return Date.now() - answered > TTL * 1000 ? answered : undefined;
+  }
+
   /** No member any more, at once. */
   async leave(): Promise<void> {
     this.hasLeft = true;

@@ -23,7 +23,8 @@ export interface ClusterConfig {
   advertise: string;
   zone: string;
   weight: number;
-  owners: number;
+  /** Owners of each slot, where the cluster is new; 2 by default. */
+  owners?: number;
   /** That all nodes share. */
   secret: string;
   /** How long a node is away before others take its place, ms. */
@@ -47,6 +48,7 @@ export interface OpenCluster {
 const FORMAT = 2;
 /** A node that is alone needs no second owner. */
 const ALONE = 1;
+const OWNERS = 2;
 
 export async function openCluster(storage: Storage, config: ClusterConfig): Promise<OpenCluster> {
   const {
@@ -69,7 +71,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     : new EtcdStore(etcd, name);
   const { id } = storage.folder.node;
   const member = { id, url, zone, weight, software, format: FORMAT };
-  const owners = isAlone ? ALONE : config.owners;
+  const owners = isAlone ? ALONE : (config.owners ?? OWNERS);
   const peers = new Peers(secret);
   const closeRest = async () => {
     peers.close();
@@ -90,6 +92,11 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       onNews,
       onFailure,
     });
+    const fixed = cluster.placement.owners;
+    if (config.owners !== undefined && owners !== fixed)
+      onFailure(
+        new Error(`--owners ${owners} has no effect: tiles of this cluster have ${fixed} since it was made`),
+      );
     const close = async () => {
       await cluster.close();
       await closeRest();
@@ -128,8 +135,8 @@ async function greet(peers: Peers, self: string, members: Member[]): Promise<voi
       } catch (error) {
         const said = /: 401 (\{.*\})$/s.exec(messageOf(error))?.[1];
         if (said === undefined) return;
-        const { code, detail } = JSON.parse(said) as { code?: string; detail?: string };
-        throw peerRefused.because(error, peer.id, `${detail} [${code}]`);
+        const { detail = said } = JSON.parse(said) as { detail?: string };
+        throw peerRefused.because(error, peer.id, peer.url, detail);
       }
     }),
   );

@@ -27,10 +27,11 @@ export function verifySignature(
   now = Date.now(),
 ): void {
   const [, time, digest] = /^Tilewright (\d{1,15}):([0-9a-f]{64})$/.exec(header ?? '') ?? [];
-  if (time === undefined || digest === undefined) throw foreignNode('it carries no signature');
+  if (time === undefined || digest === undefined)
+    throw foreignNode('a message between nodes carries no signature');
   const expected = digestOf(secret, message, Number(time));
   if (!timingSafeEqual(Buffer.from(digest, 'hex'), Buffer.from(expected, 'hex')))
-    throw foreignNode('its signature is by another secret');
+    throw foreignNode('the message is signed by another secret');
   const apart = Math.abs(now - Number(time));
   if (apart > MOST_APART) throw clockApart(Math.round(apart / 1000));
 }

@@ -120,7 +120,7 @@ function middleCell(scene: Scene, grid: Grid, precision: number): string {
 function foundingText(scene: Scene, { id, precision }: CollectionRecord, grid: Grid): string {
   const { width, height } = groundSize(grid, middleCell(scene, grid, precision));
   const length = (metres: number) =>
-    metres < 1000 ? `${Math.round(metres)} m` : `${(metres / 1000).toPrecision(2)} km`;
+    metres < 1000 ? `${Math.round(metres)} m` : `${Number((metres / 1000).toPrecision(2))} km`;
   return `collection ${id} is new: this scene fixes its cells, ${grid.name} of precision ${precision} (about ${length(width)} x ${length(height)})`;
 }
 

@@ -1,9 +1,9 @@
 /** Tells all nodes of the jobs that this one leads: by their documents, and objects beside them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { coordinationUnavailable, outcomeUnknown } from '../dht/index.js';
-import { TilewrightError } from '../errors.js';
+import { messageOf, TilewrightError } from '../errors.js';
 import type { Catalogue, JobRecord } from '../storage/index.js';
-import { jobInterrupted, jobTakenOver } from './errors.js';
+import { jobInterrupted, jobTakenOver, perhapsAccepted } from './errors.js';
 import type { JobBoard } from './job-board.js';
 import { type JobDocument, type JobDocuments, type StoredJob, summaryOf } from './job-documents.js';
 import { MOST_LINES, readLog } from './job-log.js';
@@ -63,6 +63,9 @@ export class ClusterBoard implements JobBoard {
       return added.known;
     } catch (error) {
       this.accepting.delete(id);
+      if (outcomeUnknown.is(error)) throw perhapsAccepted.because(error, id, reasonOf(error));
+      if (coordinationUnavailable.is(error))
+        throw coordinationUnavailable.because(error, `job ${id} was not accepted`, 'etcd', reasonOf(error));
       throw error;
     }
   }
@@ -164,6 +167,11 @@ export class ClusterBoard implements JobBoard {
     this.revisions.delete(id);
     this.toldAt.delete(id);
   }
+}
+
+/** What has gone wrong in the first place. */
+function reasonOf(error: unknown): string {
+  return error instanceof Error && error.cause ? reasonOf(error.cause) : messageOf(error);
 }
 
 /** Whether a store did not answer. */

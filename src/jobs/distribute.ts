@@ -81,6 +81,8 @@ class Distribution {
   private readonly failed = new AbortController();
   private readonly signal: AbortSignal;
   private readonly since: number;
+  /** For nodes that are away. */
+  private isWaiting = false;
   /** The last commit of all shares. */
   private applied = 0;
 
@@ -109,6 +111,7 @@ class Distribution {
     const { shares, unanswered } = this.route(slots, avoided);
     const works = [...shares].map(([node, own]) => this.share(node, own, avoided, deadline));
     if (unanswered.length > 0) works.push(this.later(unanswered, deadline, NO_OWNER));
+    else if (this.isWaiting) this.wait(0);
     await this.all(works);
   }
 
@@ -141,8 +144,12 @@ class Distribution {
   private async routeAll(): Promise<Map<string, number[]>> {
     for (const until = performance.now() + PATIENCE; ; ) {
       const { shares, unanswered } = this.route([...everySlot], new Set());
-      if (unanswered.length === 0) return shares;
+      if (unanswered.length === 0) {
+        if (this.isWaiting) this.wait(0);
+        return shares;
+      }
       if (performance.now() > until) throw noWorker(unanswered.length, NO_OWNER);
+      this.wait(unanswered.length);
       await sleep(PAUSE, undefined, { signal: this.signal });
     }
   }
@@ -178,8 +185,18 @@ class Distribution {
   private async later(slots: number[], deadline: number, detail: string): Promise<void> {
     const until = Math.min(deadline, performance.now() + PATIENCE);
     if (performance.now() + PAUSE > until) throw noWorker(slots.length, detail);
+    this.wait(slots.length);
     await sleep(PAUSE, undefined, { signal: this.signal });
     await this.workOn(slots, new Set(), until);
+  }
+
+  /** Says that the job waits for owners of so many slots, or no longer; in its log at the begin alone. */
+  private wait(slots: number): void {
+    const { context } = this;
+    const text = slots > 0 ? `waits for nodes that hold ${slots} slots and are away` : '';
+    if (slots > 0 && !this.isWaiting) context.log('warning', text);
+    this.isWaiting = slots > 0;
+    context.message(text);
   }
 
   /** The first owner of each slot that runs, and slots without. */

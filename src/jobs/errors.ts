@@ -7,6 +7,14 @@ export const jobNotFound = defineError(
   (id: string) => `there is no job ${JSON.stringify(id)}`,
 );
 
+export const perhapsAccepted = defineError(
+  'TW_JOB_PERHAPS_ACCEPTED',
+  503,
+  'etcd did not answer in time, so it is not known whether the job was accepted. Look at `tilewright jobs` once etcd is back, before the request is made again.',
+  (id: string, detail: string) =>
+    `etcd did not answer in time (${detail}): job ${id} was perhaps accepted; see "tilewright jobs" once etcd is back`,
+);
+
 export const jobLimit = defineError(
   'TW_JOB_LIMIT',
   429,

@@ -1,10 +1,18 @@
 /** The data folder of a node: who it is, who holds it, and its catalogue. */
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Catalogue } from './catalogue.js';
 import { syncFile, writeFileDurably } from './durable.js';
-import { onDisk, storageCorrupt, storageDamaged, storageFormat, storageLocked } from './errors.js';
+import {
+  noCatalogue,
+  onDisk,
+  storageCorrupt,
+  storageDamaged,
+  storageFormat,
+  storageLocked,
+} from './errors.js';
 
 /** Programs that know another one leave the folder alone. In format 1 every tile record was whole; such records are read. */
 const FORMAT = 2;
@@ -102,8 +110,10 @@ export class DataFolder {
 async function openCatalogue(dir: string): Promise<Catalogue> {
   const marker = join(dir, DAMAGED);
   if ((await readOptional(marker, ['ENOENT'])) !== undefined) throw storageDamaged(dir, marker);
+  const isNew = (await readIdentity(dir)) === undefined;
+  if (!isNew && !existsSync(join(dir, 'catalogue'))) throw noCatalogue(dir);
   try {
-    const catalogue = await Catalogue.open(join(dir, 'catalogue'), (await readIdentity(dir)) === undefined);
+    const catalogue = await Catalogue.open(join(dir, 'catalogue'), isNew);
     await refuseLostRecords(dir, marker, catalogue);
     return catalogue;
   } catch (error) {

@@ -16,6 +16,14 @@ export const storageDamaged = defineError(
     `the catalogue of ${dir} has lost records; restore it from a backup, or remove ${marker} to go on with what is left`,
 );
 
+export const noCatalogue = defineError(
+  'TW_STORAGE_NO_CATALOGUE',
+  500,
+  'The data folder has a `node.json` but no catalogue, as where that file alone was copied. Put the whole folder in place; or remove `node.json` to begin with an empty folder, which gets an id of its own.',
+  (dir: string) =>
+    `${dir} has a node.json but no catalogue; put the whole folder in place, or remove node.json to begin anew`,
+);
+
 export const storageLocked = defineError(
   'TW_STORAGE_LOCKED',
   409,

@@ -96,3 +96,17 @@ test('a server is not opened beyond loopback without a token', async (t) => {
   assert.equal(code, 1);
   assert.match(stderr, /\[TW_API_OPEN_BIND\]/);
 });
+
+test('a secret that could be guessed is refused', async (t) => {
+  const folder = await tempFolder(t);
+  const cluster = [
+    '--etcd',
+    'http://127.0.0.1:1',
+    '--store',
+    `file://${folder}/store`,
+    '--secret',
+    'fifteen letters',
+  ];
+  const { code, stderr } = await tilewright('serve', '--data', folder, ...cluster);
+  assert.deepEqual([code, /--secret is shorter than 16 characters/.test(stderr)], [2, true], stderr);
+});

@@ -45,11 +45,12 @@ test('commands go through the server that holds the folder, and it stops cleanly
 
   const stranger = await tilewright(...ingest, '--server', url);
   assert.equal(stranger.code, 1);
-  assert.match(stranger.stderr, /\[TW_API_UNAUTHORIZED\]/);
+  assert.match(stranger.stderr, /give it by --token.*\[TW_API_UNAUTHORIZED\]/);
 
   server.kill('SIGTERM');
   const { code, stderr } = await end;
   assert.equal(code, 0, stderr);
+  assert.match(stderr, /"msg":"stopped; nothing is left to do"/);
   const after = await tilewright('search', '--data', data, '--format', 'json');
   assert.equal(JSON.parse(after.stdout).numberMatched, JSON.parse(here.stdout).numberMatched);
 });

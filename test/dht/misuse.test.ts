@@ -44,7 +44,7 @@ async function serve(
   const port = await freePort();
   const store = pathToFileURL(join(folder, 'store')).href;
   const where = ['--data', join(folder, data), '--port', `${port}`, '--reserve', '0', '--cores', '1'];
-  const cluster = ['--etcd', etcd.urls.join(), '--store', store, '--secret', 'shared'];
+  const cluster = ['--etcd', etcd.urls.join(), '--store', store, '--secret', 'shared by all nodes'];
   const child = start(['serve', ...where, ...cluster, ...flags], env);
   let said = '';
   child.stdout?.resume();
@@ -82,8 +82,8 @@ test('secrets, clocks, stores and folders that do not belong together', { skip: 
   const first = await running(t, where, 'a');
 
   assert.match(
-    await refused(t, where, 'b', 'TW_DHT_REFUSED', { flags: ['--secret', 'another'] }),
-    /its signature is by another secret/,
+    await refused(t, where, 'b', 'TW_DHT_REFUSED', { flags: ['--secret', 'not that of the others'] }),
+    /: the message is signed by another secret; start all nodes with the same --secret \[TW_DHT_REFUSED\]/,
   );
   const late = join(where.folder, 'late.mjs');
   await writeFile(late, 'const now = Date.now;\nDate.now = () => now() - 3600_000;\n');

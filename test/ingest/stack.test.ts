@@ -171,6 +171,17 @@ test('the command tells the cells of a new collection, refuses others, and warns
     first.stderr,
     /^collection c is new: this scene fixes its cells, geohash of precision 5 \(about/m,
   );
+  const large = await tilewright(
+    'ingest',
+    fine,
+    '--collection',
+    'l',
+    '--precision',
+    '2',
+    '--dry-run',
+    ...data,
+  );
+  assert.match(large.stderr, /\(about \d+ km x \d+ km\)$/m);
   const again = await tilewright('ingest', fine, '--collection', 'c', ...data);
   assert.doesNotMatch(again.stderr, /is new/);
   const info = await tilewright('info', ...data);

@@ -53,7 +53,16 @@ export class Servers {
     const { folder } = this;
     const store = pathToFileURL(join(folder, 'store')).href;
     const place = ['--data', join(folder, `node-${port}`), '--port', `${port}`, '--zone', `${port}`];
-    const cluster = ['--etcd', this.etcd.urls.join(), '--store', store, '--secret', 'shared', '--grace', '4'];
+    const cluster = [
+      '--etcd',
+      this.etcd.urls.join(),
+      '--store',
+      store,
+      '--secret',
+      'shared by all nodes',
+      '--grace',
+      '4',
+    ];
     const rest = ['--allow-folder', folder, '--reserve', '0', '--cores', '1'];
     const process = start(['serve', ...place, ...cluster, ...rest]);
     // A pipe that nobody reads would stop the server when it is full.

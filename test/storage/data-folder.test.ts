@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -183,4 +183,16 @@ test('a read-only file system is refused', async (t) => {
   await (await Storage.open(dir)).close();
   execFileSync('mount', ['-o', 'remount,ro', dir]);
   await assert.rejects(Storage.open(dir), { code: 'TW_STORAGE_READ_ONLY' });
+});
+
+test('a node.json alone is no data folder', async (t) => {
+  const dir = await tempFolder(t);
+  await (await DataFolder.open(join(dir, 'whole'))).close();
+  await mkdir(join(dir, 'copy'));
+  await copyFile(join(dir, 'whole', 'node.json'), join(dir, 'copy', 'node.json'));
+  await assert.rejects(DataFolder.open(join(dir, 'copy')), {
+    code: 'TW_STORAGE_NO_CATALOGUE',
+    message: /has a node.json but no catalogue/,
+  });
+  assert.deepEqual(await readdir(join(dir, 'copy')), ['node.json']);
 });

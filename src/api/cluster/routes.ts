@@ -20,10 +20,14 @@ export async function clusterRoutes(
   server.get(
     '/cluster/nodes',
     { schema: { ...nodes, response: { 200: answers('Nodes', 'The nodes') } } },
-    async () =>
-      service
-        ? { nodes: await nodesOf(service) }
-        : { nodes: [{ id: nodeId, slots: SLOTS, running: true, draining: false }] },
+    async () => {
+      if (!service) return { nodes: [{ id: nodeId, slots: SLOTS, running: true, draining: false }] };
+      const { silentSince } = service.cluster;
+      return {
+        nodes: await nodesOf(service),
+        ...(silentSince !== undefined && { asOf: new Date(silentSince).toISOString() }),
+      };
+    },
   );
 
   const placement = { summary: 'The owners of every slot', tags };

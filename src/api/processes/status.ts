@@ -20,7 +20,8 @@ export function statusInfo(job: JobRecord, base: string) {
     started: iso(job.started),
     finished: iso(job.finished),
     updated: iso(job.updated),
-    progress: job.status === 'successful' ? 100 : Math.floor(share * 100),
+    // What is all done so far may not be all there is.
+    progress: job.status === 'successful' ? 100 : Math.min(99, Math.floor(share * 100)),
     tiles: job.tiles,
     ...(job.status === 'running' && pace(job, share)),
     ...(job.error && { error: job.error }),

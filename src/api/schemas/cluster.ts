@@ -47,7 +47,14 @@ export const clusterSchemas = {
   Nodes: {
     type: 'object',
     required: ['nodes'],
-    properties: { nodes: { type: 'array', items: node } },
+    properties: {
+      nodes: { type: 'array', items: node },
+      asOf: {
+        type: 'string',
+        format: 'date-time',
+        description: 'There where etcd does not answer: who runs and who owns what is as of then',
+      },
+    },
   },
   Placement: {
     type: 'object',

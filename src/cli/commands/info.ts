@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { SceneSummary } from '../../client/index.js';
 import { notFound } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options.js';
-import { count, print, printJson, table, warningLines } from '../output.js';
+import { count, notePartial, partlyOf, print, printJson, table, warningLines } from '../output.js';
 import { openTarget } from '../target.js';
 
 export function infoCommand(): Command {
@@ -21,10 +21,12 @@ export function infoCommand(): Command {
         return printCollection(found.document as Collection, scenes);
       }
       const health = (await target.client.health()) as Record<string, string | number>;
-      const collections = await target.client.collections();
+      const { collections, ...described } = await target.client.collections();
       // A node of a cluster counts its own.
-      const { numberMatched: tiles } = await target.client.search({ limit: 1 });
-      if (flags.format === 'json') return printJson({ ...health, tiles, collections });
+      const { numberMatched: tiles, ...counted } = await target.client.search({ limit: 1 });
+      const partly = partlyOf(described, counted);
+      notePartial(partly);
+      if (flags.format === 'json') return printJson({ ...health, tiles, collections, ...partly });
       print(`${target.name}: node ${health.node}, tilewright ${health.version}`);
       print(
         `${count(tiles, 'tile')}, ${count(Number(health.scenes), 'scene')}, ${count(Number(health.models), 'model')}`,

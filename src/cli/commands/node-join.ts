@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import type { MovedIn, MoveInProgress } from '../../dht/index.js';
 import { noDataFolder } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
+import { namedNode } from '../named-node.js';
 import { flag, listed, type TargetOptions, withTarget } from '../options.js';
 import { count, note, print, printJson, progressLine, size } from '../output.js';
 import { openTarget } from '../target.js';
@@ -18,7 +19,10 @@ interface JoinFlags extends TargetOptions {
 export function joinCommand(): Command {
   const command = new Command('join')
     .description('let a node that was drained take slots again, or move a data folder into a cluster')
-    .argument('[id]', 'the node, as in "node list"; without it, --data is moved into the cluster of --store')
+    .argument(
+      '[node]',
+      'the node: id, begin of the id, or address as in "node list"; without it, --data is moved into the cluster of --store',
+    )
     .addOption(flag('--store <url>', "the cluster's store of tile files"))
     .addOption(flag('--etcd <urls>', "addresses of the cluster's etcd, separated by commas"))
     .addOption(flag('--cluster-name <name>', 'name of the cluster in etcd').default('default'))
@@ -42,9 +46,10 @@ interruption the same command goes on; what the cluster has already is passed ov
   });
 }
 
-async function rejoin(id: string, flags: JoinFlags): Promise<void> {
+async function rejoin(name: string, flags: JoinFlags): Promise<void> {
   const target = await openTarget(flags);
   try {
+    const id = namedNode((await target.client.nodes()).nodes, name);
     const answer = await target.client.rejoin(id);
     if (flags.format === 'json') printJson(answer);
     else print(`node ${id} takes slots again`);

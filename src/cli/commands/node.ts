@@ -1,6 +1,8 @@
 import { Command } from 'commander';
+import { grids } from '../../geocode/index.js';
+import { namedNode } from '../named-node.js';
 import { type CommonOptions, flag, listed, type TargetOptions, withCommon, withTarget } from '../options.js';
-import { count, print, printJson, size, table } from '../output.js';
+import { count, note, print, printJson, size, table } from '../output.js';
 import type { OpenTarget } from '../target.js';
 import { openTarget } from '../target.js';
 import { joinCommand } from './node-join.js';
@@ -12,8 +14,8 @@ export function nodeCommand(): Command {
   command.addCommand(
     withTarget(list).action((flags: TargetOptions) =>
       at(flags, async ({ client }) => {
-        const { nodes } = await client.nodes();
-        if (flags.format === 'json') return printJson({ nodes });
+        const { nodes, asOf } = await client.nodes();
+        if (flags.format === 'json') return printJson({ nodes, asOf });
         const rows = nodes.map(({ id, url, zone, slots, states, bytes, share, lag, running, draining }) => [
           id,
           url ?? '-',
@@ -38,36 +40,51 @@ export function nodeCommand(): Command {
         ];
         for (const line of table([head, ...rows])) print(line);
         print(count(nodes.length, 'node'));
+        if (asOf) print(`etcd does not answer; state as of ${asOf.slice(11, 19)} UTC`);
       }),
     ),
   );
 
   const locate = new Command('locate')
     .description('the nodes that hold the tiles of a cell')
-    .argument('<geocode>', 'geohash or quadkey')
+    .argument('<geocode>', 'geohash or quadkey; or the id of a tile')
     .addOption(
       flag('--grid <grid>', 'grid of the geocode').choices(['geohash', 'quadtile']).default('geohash'),
     );
   command.addCommand(
     withTarget(locate).action((geocode: string, flags: TargetOptions & { grid: string }) =>
       at(flags, async ({ client }) => {
-        const found = await client.locate(flags.grid, geocode);
+        const cell = cellOfTile(geocode) ?? { grid: flags.grid, geocode };
+        const found = await client.locate(cell.grid, cell.geocode);
         if (flags.format === 'json') return printJson(found);
         print(found.slot === undefined ? found.geocode : `${found.geocode} is in slot ${found.slot}`);
-        for (const { node, state } of found.owners) print(`  ${node} (${state})`);
+        const { nodes } = await client.nodes();
+        const rows = found.owners.map(({ node, state }) => {
+          const { url = '-', running = false } = nodes.find(({ id }) => id === node) ?? {};
+          return [`  ${node}`, url, running ? 'running' : 'away', state];
+        });
+        for (const line of table(rows)) print(line);
       }),
     ),
   );
 
   const drain = new Command('drain')
     .description('let a node give its slots to the others, so that it can be stopped for good')
-    .argument('<id>', 'as in "node list"');
+    .argument('<node>', 'its id as in "node list", the begin of that, or its address');
   command.addCommand(
-    withTarget(drain).action((id: string, flags: TargetOptions) =>
+    withTarget(drain).action((name: string, flags: TargetOptions) =>
       at(flags, async ({ client }) => {
+        const { nodes } = await client.nodes();
+        const id = namedNode(nodes, name);
         const answer = await client.drain(id);
+        if (nodes.filter((node) => node.id !== id && !node.draining).length === 1)
+          note('warning: one node alone takes slots now: while it is away, nothing is answered for');
         if (flags.format === 'json') return printJson(answer);
-        print(`node ${id} gives its slots to the others; when "node list" shows 0 slots for it, stop it`);
+        print(
+          nodes.find((node) => node.id === id)?.running
+            ? `node ${id} gives its slots to the others; when "node list" shows 0 slots for it, it may be stopped`
+            : `node ${id} is away; the others load its slots from the store`,
+        );
       }),
     ),
   );
@@ -138,8 +155,22 @@ function restoreCommand(): Command {
     print(
       `cluster ${cluster} is restored: ${count(commits, 'commit')}, of which a checkpoint holds ${checkpoint}`,
     );
-    print(`${count(collections, 'collection')}; start the nodes now, they share out the tiles by themselves`);
+    print(`${count(collections, 'collection')}; start the nodes, then run "tilewright node rebalance"`);
   });
+}
+
+/** The cell of `<collection>_<scene>_<cell>` or `..._<source>-<digest>`; undefined for what is no tile's id. */
+function cellOfTile(id: string): { grid: string; geocode: string } | undefined {
+  // The scene's id may have words that look like cells.
+  const cells = id
+    .split('_')
+    .slice(2)
+    .flatMap((word) => {
+      const geocode = word.slice(1);
+      const grid = grids.find(({ letter, accepts }) => letter === word[0] && accepts(geocode));
+      return grid ? [{ grid: grid.name, geocode }] : [];
+    });
+  return cells.at(-1);
 }
 
 async function at(flags: TargetOptions, work: (target: OpenTarget) => Promise<void>): Promise<void> {

@@ -9,7 +9,7 @@ import {
   withFilter,
   withTarget,
 } from '../options.js';
-import { count, note, print, printJson, table } from '../output.js';
+import { count, note, notePartial, partlyOf, print, printJson, table } from '../output.js';
 import { openTarget } from '../target.js';
 
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
@@ -34,11 +34,12 @@ export function searchCommand(): Command {
       );
       const { collection } = flags;
       if (found.numberMatched === 0 && collection !== undefined) {
-        const there = (await target.client.collections()).map(({ id }) => id);
+        const there = (await target.client.collections()).collections.map(({ id }) => id);
         const names = there.length > 0 ? `there are ${there.join(', ')}` : 'there is none yet';
         for (const one of collection.filter((id) => !there.includes(id)))
           note(`there is no collection ${one}; ${names}`);
       }
+      notePartial(found);
       if (flags.format === 'json') return printJson(found);
       for (const line of table([['tile', 'time', 'coverage %', 'cloud %'], ...found.features.map(row)]))
         print(line);
@@ -61,7 +62,7 @@ async function collect(
   let token: string | undefined;
   do {
     const next = await page(Math.min(PAGE, limit - (all?.features.length ?? 0)), token);
-    all = all ? { ...all, features: [...all.features, ...next.features] } : next;
+    all = all ? { ...all, ...partlyOf(all, next), features: [...all.features, ...next.features] } : next;
     token = next.links.find((link) => link.rel === 'next')?.body?.token;
   } while (token && all.features.length < limit);
   return { ...all, numberReturned: all.features.length, links: [] };

@@ -12,7 +12,7 @@ import {
   withResources,
   withTarget,
 } from '../options.js';
-import { count, print, printJson, table } from '../output.js';
+import { count, notePartial, print, printJson, table } from '../output.js';
 import { openTarget } from '../target.js';
 
 type SeriesFlags = Omit<TargetOptions, 'format'> &
@@ -33,6 +33,7 @@ export function seriesCommand(): Command {
     try {
       const { expression } = flags;
       const document = await target.client.series({ geometry, expression, ...filterOf(flags) });
+      notePartial(document);
       if (flags.format === 'json') return printJson(document);
       if (flags.format === 'csv') return printCsv(document);
       for (const line of table(rowsOf(document, 4))) print(line);

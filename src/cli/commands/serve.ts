@@ -34,11 +34,14 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
   secret?: string;
   zone: string;
   weight: number;
-  owners: number;
+  owners?: number;
   grace: number;
   cache?: number;
   maxUpload: number;
 }
+
+/** Characters of a secret: a shorter one could be guessed from a message that was listened to. */
+const SHORTEST_SECRET = 16;
 
 /** What the flags say of a cluster; undefined for a node that is alone with its folder. */
 function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
@@ -53,12 +56,19 @@ function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
   if (!(weight > 0)) command.error(`error: --weight ${weight} is not above 0`);
   const servers = etcd === undefined ? [] : listed(etcd);
   if (servers.length > 0 && !flags.secret)
-    command.error('error: --etcd needs --secret, which all nodes share');
+    command.error('error: --etcd needs --secret, which all nodes share; best by TILEWRIGHT_SECRET');
+  if (servers.length > 0 && flags.secret!.length < SHORTEST_SECRET)
+    command.error(
+      `error: --secret is shorter than ${SHORTEST_SECRET} characters; take a random one, such as that of "openssl rand -hex 32"`,
+    );
   if (flags.advertise === undefined && port === 0)
     command.error('error: --port 0 needs --advertise, because other nodes must know the address');
   const advertise = flags.advertise ?? `http://${host}:${port}`;
   const secret = flags.secret ?? randomBytes(32).toString('hex');
-  return { store, etcd: servers, name, advertise, zone, weight, owners, secret, grace };
+  return {
+    ...{ store, etcd: servers, name, advertise, zone, weight, secret, grace },
+    ...(owners !== undefined && { owners }),
+  };
 }
 
 const append = (value: string, all: unknown) => [...((all as string[] | undefined) ?? []), value];
@@ -98,11 +108,20 @@ export function serveCommand(): Command {
         'address at which other nodes reach this one; by default from --host and --port',
       ),
     )
-    .addOption(flag('--secret <secret>', 'secret that all nodes of a cluster share'))
+    .addOption(
+      flag(
+        '--secret <secret>',
+        'secret that all nodes of a cluster share; best by TILEWRIGHT_SECRET, which no list of processes shows',
+      ),
+    )
     .addOption(flag('--zone <zone>', 'what fails together with this node, such as a rack').default('default'))
     .addOption(flag('--weight <n>', 'share of the tiles beside those of other nodes', number).default(1))
     .addOption(
-      flag('--owners <n>', 'nodes that hold each tile, fixed by the first node', positiveInteger).default(2),
+      flag(
+        '--owners <n>',
+        'nodes that hold each tile, fixed by the first node; 2 by default',
+        positiveInteger,
+      ),
     );
   command.addOption(
     flag(

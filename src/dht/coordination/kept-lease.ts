@@ -11,6 +11,7 @@ import type { CoordinationStore } from './store.js';
 export class KeptLease {
   private readonly controller = new AbortController();
   private timer: NodeJS.Timeout | undefined;
+  private told = Date.now();
   private ended = false;
 
   private constructor(
@@ -32,6 +33,11 @@ export class KeptLease {
   /** Aborted when the lease is lost. */
   get lost(): AbortSignal {
     return this.controller.signal;
+  }
+
+  /** When the store has said last that it lives, ms since 1970. */
+  get answered(): number {
+    return this.told;
   }
 
   /** Keeps it alive no longer, and ends it. Where the store is away, it ends by itself. */
@@ -56,8 +62,8 @@ export class KeptLease {
 
   private async beat(): Promise<void> {
     try {
-      if (!(await this.store.keepAlive(this.id, { patience: this.interval })))
-        this.lose(leaseGone(`lease ${this.id}`));
+      if (await this.store.keepAlive(this.id, { patience: this.interval })) this.told = Date.now();
+      else this.lose(leaseGone(`lease ${this.id}`));
     } catch (error) {
       if (!coordinationUnavailable.is(error)) this.lose(error);
     }
