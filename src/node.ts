@@ -14,7 +14,7 @@ import { Imagery } from './imagery/index.js';
 import { IngestWorkers, ingestProcess } from './ingest/index.js';
 import { ClusterJobs, Jobs, verifyProcess } from './jobs/index.js';
 import { TileFinder } from './query/index.js';
-import { Storage } from './storage/index.js';
+import { requireApart, Storage } from './storage/index.js';
 import { Doors, predictProcess, trainProcess } from './training/index.js';
 import { version } from './version.js';
 import {
@@ -75,6 +75,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const { data, memory, cores, reserve, cache, cloudModel, allowFolders = [], log = false, resume } = config;
   const { token, readToken, rateLimit, maxUpload = MAX_UPLOAD } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
+  if (config.cluster) await requireApart(data, config.cluster.store);
   const storage = await Storage.open(data, { reserve, cache });
   if (!config.cluster) await requireAlone(storage);
   const journal = new Journal(log);

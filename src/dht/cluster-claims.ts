@@ -29,7 +29,7 @@ import {
 } from './collection-keys.js';
 import type { CommitLog, CommittedEntry } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
-import { collectionChanged, commitNotNoted, outcomeUnknown } from './errors.js';
+import { collectionChanged, commitNotNoted, otherWriter, outcomeUnknown } from './errors.js';
 import { Histogram } from './histogram.js';
 import { LogCopies } from './log-copies.js';
 import type { Replica } from './replica.js';
@@ -184,6 +184,7 @@ export class ClusterClaims implements CountedClaims {
   /** False where another has changed the collection that this commit was to change. */
   private async tryCommit(held: HeldClaim, commit: Commit): Promise<boolean> {
     const { log, objects, replica, prefixLengths } = this.options;
+    this.copies.requireSole();
     const begun = performance.now();
     const change = commit.edits?.find((edit): edit is CollectionEdit => edit.table === 'collections');
     const collection = change ? await this.changeKey(change, held) : await this.keyOf(commit);
@@ -212,6 +213,7 @@ export class ClusterClaims implements CountedClaims {
         await this.copies.copy(entry);
         return;
       } catch (error) {
+        if (otherWriter.is(error)) throw error;
         if (performance.now() - begun > PATIENCE)
           throw outcomeUnknown.because(
             error,

@@ -1,6 +1,6 @@
 import { compareAndSet } from './coordination/compare-and-set.js';
 import { documentOf } from './coordination/documents.js';
-import type { CoordinationStore } from './coordination/store.js';
+import { type CoordinationStore, only } from './coordination/store.js';
 import { otherCluster } from './errors.js';
 
 /** What never changes in the life of a cluster. */
@@ -13,6 +13,13 @@ export interface ClusterDocument {
 }
 
 const KEY = 'cluster';
+
+/** Id of the cluster that the coordination store has; undefined where there is none. */
+export async function readClusterId(store: CoordinationStore): Promise<string | undefined> {
+  const { gets } = await store.read([{ key: KEY }]);
+  const kv = only(gets[0]!);
+  return kv && documentOf<ClusterDocument>(kv, ['id']).id;
+}
 
 /** Writes the document of a new cluster, or compares it with that of the cluster that is there: TW_DHT_OTHER_CLUSTER. */
 export async function enterCluster(store: CoordinationStore, wanted: ClusterDocument): Promise<void> {

@@ -15,8 +15,9 @@ import { emptyPlacement, type OwnerState, type Placement, slotsOfNode } from './
 import { watchPlacement } from './placement-store.js';
 import { Reconciler } from './reconciler.js';
 import { Replica } from './replica.js';
-import { readRestored } from './restore.js';
+import { readRestored } from './restorations.js';
 import { SharedPlacement } from './shared-placement.js';
+import { SignOfLife } from './signs-of-life.js';
 import { type PrefixLengths, SLOTS, slotOfCell } from './slots.js';
 import { identityOf, requireWholeLog } from './store-identity.js';
 import { type Survey, Surveyor } from './survey.js';
@@ -33,6 +34,8 @@ export interface ClusterOptions {
   storage: Storage;
   objects: ObjectStore;
   coordination: CoordinationStore;
+  /** Which coordination store it is, for the messages of nodes of another one. */
+  words?: string;
   /** By which other nodes are asked how many bytes their slots have; without it, slots count by their number. */
   peers?: Peers;
   /** Owners of each slot, where the cluster is new. */
@@ -50,6 +53,7 @@ export interface ClusterOptions {
 /** Invariant: this node answers for the slots that `replica` holds and for no others. */
 export class Cluster {
   private membership!: Membership;
+  private signOfLife!: SignOfLife;
   claims!: ClusterClaims;
   private members: Member[] = [];
   private toldSlots = '';
@@ -93,15 +97,15 @@ export class Cluster {
   }
 
   /**
-   * Joins the cluster of the tile store, or makes it. Throws TW_DHT_NODE_ID_TAKEN, TW_DHT_OTHER_CLUSTER, TW_DHT_OTHER_FOLDER,
-   * TW_DHT_SINGLE_FOLDER, TW_DHT_LOG_BEHIND_STORE, TW_DHT_OTHER_FORMAT.
+   * Joins the cluster of the tile store, or makes it. Throws TW_DHT_NODE_ID_TAKEN, TW_DHT_OTHER_CLUSTER, TW_DHT_OTHER_COORDINATION,
+   * TW_DHT_STORE_NOT_EMPTY, TW_DHT_OTHER_FOLDER, TW_DHT_SINGLE_FOLDER, TW_DHT_LOG_BEHIND_STORE, TW_DHT_OTHER_FORMAT.
    */
   static async join(options: ClusterOptions): Promise<Cluster> {
     const { storage, objects, coordination, member, onFailure } = options;
     const log = new CommitLog(coordination);
     const known = await storage.replica();
     if (!known && !(await isEmpty(storage))) throw singleFolder(storage.dir);
-    const { id, prefixLengths } = await identityOf(objects, coordination, log);
+    const { id, prefixLengths } = await identityOf(objects, coordination, log, options.words);
     if (known && known.cluster !== id) throw otherFolder(storage.dir, known.cluster, id);
     await requireWholeLog(log, objects);
     requireFormat(member, await listMembers(coordination));
@@ -115,6 +119,10 @@ export class Cluster {
       lost: () => onFailure(new Error(`node ${member.id} was cut off from etcd; it comes back by itself`)),
       back: () => void cluster.comeBack().catch(onFailure),
       failed: onFailure,
+    });
+    cluster.signOfLife = await SignOfLife.start(objects, member.id, onFailure).catch(async (error) => {
+      await cluster.membership.leave();
+      throw error;
     });
     try {
       // No other process has this node's id: whoever claimed by it is dead.
@@ -235,6 +243,8 @@ export class Cluster {
     await this.reconciler.ended();
     await this.upkeep.close();
     await this.membership.leave();
+    // A store that is away keeps no node from stopping; who restores the cluster waits a while longer then.
+    await this.signOfLife.close().catch(this.options.onFailure);
     await this.replica.close();
   }
 

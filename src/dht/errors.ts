@@ -144,6 +144,32 @@ export const otherCluster = defineError(
     `the coordination store holds the cluster ${found}, but this node is of ${wanted}; choose another cluster name, or the settings that made it`,
 );
 
+export const otherCoordination = defineError(
+  'TW_DHT_OTHER_COORDINATION',
+  409,
+  'The tile store is of a cluster whose nodes agree by another etcd, by another name in it, or by the data folder of a node that is alone (`serve --store` without `--etcd`). Give the `--etcd` and `--cluster-name` that its other nodes have. Only where that etcd has lost its data, or the node that was alone is to become a cluster: stop all nodes of the store, and run `tilewright node restore`.',
+  (url: string, cluster: string, coordination: string | undefined, known: string | undefined) =>
+    `the tile store ${url} is of cluster ${cluster}, whose nodes agree by ${coordination ?? 'another etcd or cluster name'}; what this node was given ${known === cluster ? 'was left by that cluster with a "node restore"' : known === undefined ? 'knows no cluster' : `is of cluster ${known}`}; first look whether --store, --etcd and --cluster-name are those of its other nodes; only if that etcd has lost its data, or a node that was alone is to become one of several, stop all nodes of the store and run "tilewright node restore"`,
+);
+
+export const storeNotEmpty = defineError(
+  'TW_DHT_STORE_NOT_EMPTY',
+  409,
+  'The place that was given for a tile store has other objects, which a new cluster would sweep away as leftovers: it is the data folder of a node that was alone, or a copy of a store without its `cluster.json`. Give an empty place. A data folder is moved into a cluster by `tilewright node join --data`.',
+  (url: string, name: string, isDataFolder: boolean) =>
+    isDataFolder
+      ? `${url} is no tile store but the data folder of a node, which has a ${name}; give an empty place by --store, and move the data folder in with "tilewright node join --data"`
+      : `${url} has objects such as ${name}, but no cluster.json, so a new cluster would remove them as leftovers; give an empty place by --store, or restore the whole copy`,
+);
+
+export const otherWriter = defineError(
+  'TW_DHT_OTHER_WRITER',
+  500,
+  'Another cluster writes to the same tile store: an entry of the commit log is there with other content. This node commits nothing more. Stop the nodes of one of the two clusters, and look which scenes are missing in the other one: they are to be ingested again.',
+  (seq: number, url: string) =>
+    `entry ${seq} of the commit log is in ${url} with other content, so another cluster writes to this store; this node commits nothing more; stop the nodes of one of the two, and ingest again what the other one lacks`,
+);
+
 export const otherFolder = defineError(
   'TW_DHT_OTHER_FOLDER',
   409,
@@ -209,8 +235,9 @@ export const copiesMissing = defineError(
 export const stillRunning = defineError(
   'TW_DHT_STILL_RUNNING',
   409,
-  'etcd is rebuilt only while no node of the cluster runs. Stop them all first.',
-  (nodes: string) => `nodes of the cluster run: ${nodes}; stop all of them first`,
+  'etcd is rebuilt only while no node of the cluster runs. Look whether `--etcd` and `--cluster-name` are those of the nodes that run; if they are, stop all nodes first.',
+  (nodes: string) =>
+    `nodes of the cluster run: ${nodes}; if they agree by another etcd or cluster name, nothing is to be restored; else stop all of them first`,
 );
 
 export const notEmpty = defineError(
@@ -247,9 +274,9 @@ export const clusterDocumentDamaged = defineError(
 export const logBehindStore = defineError(
   'TW_DHT_LOG_BEHIND_STORE',
   409,
-  'The tile store holds commits that etcd does not know: etcd has lost its data, or was restored from an old copy. Rebuild it from the store before nodes are started: `tilewright node restore`.',
+  'The tile store holds commits that etcd does not know. Look first whether `--etcd` and `--cluster-name` are right. Where they are, etcd was restored from an old copy: stop all nodes, delete its keys and rebuild them from the store by `tilewright node restore`.',
   (url: string, head: number) =>
-    `${url} holds commits after number ${head}, where the log of etcd ends; rebuild etcd from the store first by "tilewright node restore"`,
+    `${url} holds commits after number ${head}, where the log of etcd ends; first look whether --etcd and --cluster-name are right; where they are, etcd was restored from an old copy: stop all nodes, and rebuild it from the store by "tilewright node restore"`,
 );
 
 export const foreignNode = defineError(

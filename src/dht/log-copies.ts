@@ -3,9 +3,9 @@
  *
  * Invariant: an entry is copied only after all before it, as far as no checkpoint holds them; so the copies after a checkpoint have no gap.
  */
-import { inLanes, type ObjectStore } from '../storage/index.js';
+import { inLanes, type ObjectStore, storeExists } from '../storage/index.js';
 import type { CommitLog, CommittedEntry } from './commit-log.js';
-import { copyDamaged } from './errors.js';
+import { copyDamaged, otherWriter } from './errors.js';
 
 const PREFIX = 'catalogue/log/';
 const LANES = 16;
@@ -16,13 +16,20 @@ export const logCopy = (seq: number) => `${PREFIX}${`${seq}`.padStart(16, '0')}`
 export class LogCopies {
   /** Entries up to here are copied. */
   private known = 0;
+  /** Once it was found, this node must not go on after the other's entries. */
+  private other: Error | undefined;
 
   constructor(
     private readonly log: CommitLog,
     private readonly objects: ObjectStore,
   ) {}
 
-  /** Copies an entry, and those before it that nobody has copied: who made them was killed, or is just doing it. */
+  /** Throws TW_DHT_OTHER_WRITER where another cluster was found to write its entries here. */
+  requireSole(): void {
+    if (this.other) throw this.other;
+  }
+
+  /** Copies an entry, and those before it that nobody has copied: who made them was killed, or is just doing it. TW_DHT_OTHER_WRITER. */
   async copy(entry: CommittedEntry): Promise<void> {
     await this.copyUpTo(entry.seq - 1);
     await this.put(entry);
@@ -55,7 +62,12 @@ export class LogCopies {
   /** The same bytes, whoever writes them. */
   private async put({ seq, segment, slots, claim, fence }: CommittedEntry): Promise<void> {
     const copy: CommittedEntry = { seq, segment, slots, claim, fence };
-    await this.objects.put(logCopy(seq), Buffer.from(JSON.stringify(copy)));
+    const bytes = Buffer.from(JSON.stringify(copy));
+    await this.objects.put(logCopy(seq), bytes, { isClaim: true }).catch((error) => {
+      if (!storeExists.is(error)) throw error;
+      this.other = otherWriter.because(error, seq, this.objects.url);
+      throw this.other;
+    });
     if (this.known === seq - 1) this.known = seq;
   }
 }

@@ -10,7 +10,7 @@ import type { CoordinationStore } from './coordination/store.js';
 import { peerRefused } from './errors.js';
 import { listMembers, type Member } from './membership.js';
 import { Peers } from './peers.js';
-import { type RestoreReport, restoreCoordination } from './restore.js';
+import { type RestoreOptions, type RestoreReport, restoreCoordination } from './restore.js';
 
 export interface ClusterConfig {
   /** Shared store of tiles: `s3://bucket/prefix` or `file:///folder`. */
@@ -86,6 +86,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       storage,
       objects,
       coordination,
+      words: isAlone ? `node ${id} alone, without --etcd` : etcdWords(name),
       peers,
       owners,
       ...(grace !== undefined && { grace }),
@@ -108,6 +109,8 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     throw error;
   }
 }
+
+const etcdWords = (name: string) => `an etcd with --cluster-name ${name}`;
 
 /** What the operator of etcd should know. It keeps no node from starting. */
 async function warn(etcd: EtcdStore, onFailure: (error: unknown) => void): Promise<void> {
@@ -147,11 +150,15 @@ export async function restoreCluster({
   store,
   etcd,
   name,
-}: Pick<ClusterConfig, 'store' | 'etcd' | 'name'>): Promise<RestoreReport> {
+  onWait,
+}: Pick<ClusterConfig, 'store' | 'etcd' | 'name'> & Pick<RestoreOptions, 'onWait'>): Promise<RestoreReport> {
   const objects = await openObjectStore(store);
   const coordination = new EtcdStore(etcd, name);
   try {
-    return await restoreCoordination(coordination, objects);
+    return await restoreCoordination(coordination, objects, {
+      words: etcdWords(name),
+      ...(onWait && { onWait }),
+    });
   } finally {
     await coordination.close();
     objects.close();

@@ -1,5 +1,4 @@
 /** Makes the keys of a cluster in an etcd that has lost them, from the cluster's tile store. */
-import { randomUUID } from 'node:crypto';
 import type { ObjectStore } from '../storage/index.js';
 import { MANIFESTS, type Manifest, PARTS_FOLDER, readManifest, segmentName, seqOf } from './checkpoint.js';
 import { clusterDocumentOf } from './cluster-document.js';
@@ -16,12 +15,13 @@ import {
 import { clusterDocumentDamaged, copiesMissing, notEmpty, otherCluster, stillRunning } from './errors.js';
 import { Folded } from './fold.js';
 import { listCopies, readCopies } from './log-copies.js';
+import { noteRestoration, restoredPut } from './restorations.js';
 import { readSegment } from './segment.js';
+import { requireStopped } from './signs-of-life.js';
 import { FORMAT, type Identity, readIdentity } from './store-identity.js';
 
 /** While it is there the keys are being written; its value is the id of the cluster. */
 const UNDER_WAY = 'restoring';
-const RESTORED = 'restored';
 const CLUSTER = 'cluster';
 const MEMBERS = withPrefix('members/');
 /** All keys of a cluster; they are of letters. */
@@ -38,21 +38,20 @@ export interface RestoreReport {
   collections: number;
 }
 
+export interface RestoreOptions {
+  /** Which coordination store it is, for the messages of nodes of another one. */
+  words?: string;
+  /** How long a node that has not said that it stops is waited for to show that it runs, ms. */
+  patience?: number;
+  /** Is told of such nodes before they are waited for. */
+  onWait?: (nodes: string[], patience: number) => void;
+}
+
 /** What there is of a cluster in its store: a checkpoint and the commits after it. */
 interface Stored {
   checkpoint: { seq: number; manifest: string } | undefined;
   manifest: Manifest;
   commits: CommittedEntry[];
-}
-
-/**
- * Which restoration the keys are of; undefined where there was none. A node that knows another one has seen commits by numbers that may be
- * those of others now.
- */
-export async function readRestored(coordination: CoordinationStore): Promise<string | undefined> {
-  const { gets } = await coordination.read([{ key: RESTORED }]);
-  const kv = only(gets[0]!);
-  return kv && documentOf<{ id: string }>(kv, ['id']).id;
 }
 
 /**
@@ -63,10 +62,12 @@ export async function readRestored(coordination: CoordinationStore): Promise<str
 export async function restoreCoordination(
   coordination: CoordinationStore,
   objects: ObjectStore,
+  { words, patience, onWait }: RestoreOptions = {},
 ): Promise<RestoreReport> {
   const identity = await readIdentity(objects);
   if (!identity) throw clusterDocumentDamaged(objects.url, 'it is missing');
   const before = await requireEmpty(coordination, identity);
+  await requireStopped(objects, patience, onWait);
   const stored = await readStored(objects);
   const collections = await collectionsOf(objects, stored);
   const { checkpoint, commits } = stored;
@@ -98,13 +99,14 @@ export async function restoreCoordination(
   ];
   for (let at = 0; at < puts.length; at += BATCH)
     await coordination.transact({ success: puts.slice(at, at + BATCH) });
-  // A node that starts before this finds a log that is behind its store.
+  const restored = await noteRestoration(objects, words);
+  // A node that starts before this finds no cluster.
   const { succeeded } = await coordination.transact({
     compare: [{ key: CLUSTER, modRevision: 0 }],
     success: [
       { op: 'put', key: CLUSTER, value: documentText(identity) },
       ...logEnds(head, checkpoint),
-      { op: 'put', key: RESTORED, value: JSON.stringify({ id: randomUUID() }) },
+      restoredPut(restored),
       { op: 'delete', key: UNDER_WAY },
     ],
   });

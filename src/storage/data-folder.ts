@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Catalogue } from './catalogue.js';
 import { syncFile, writeFileDurably } from './durable.js';
 import {
+  dataFolderIsStore,
   noCatalogue,
   onDisk,
   storageCorrupt,
@@ -62,13 +63,15 @@ export class DataFolder {
   ) {}
 
   /**
-   * Opens a data folder, or makes one. Throws TW_STORAGE_LOCKED, TW_STORAGE_FORMAT, TW_STORAGE_READ_ONLY,
-   * TW_STORAGE_FULL.
+   * Opens a data folder, or makes one. Throws TW_STORAGE_LOCKED, TW_STORAGE_FORMAT, TW_STORAGE_IS_STORE,
+   * TW_STORAGE_READ_ONLY, TW_STORAGE_FULL.
    */
   static async open(dir: string): Promise<DataFolder> {
     await onDisk(dir, async () => {
       await mkdir(dir, { recursive: true });
       await readIdentity(dir);
+      if ((await readOptional(join(dir, 'cluster.json'), ['ENOENT'])) !== undefined)
+        throw dataFolderIsStore(dir);
     });
     const catalogue = await openCatalogue(dir);
     try {

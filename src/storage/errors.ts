@@ -162,6 +162,22 @@ export const storeBadUrl = defineError(
     `${url} is no place of a tile store: ${detail}; give file:///mount/folder or s3://bucket/prefix`,
 );
 
+export const storeInDataFolder = defineError(
+  'TW_STORE_IN_DATA_FOLDER',
+  400,
+  'The tile store and the data folder are the same folder, or one is within the other. The data folder of a node is a cache: it removes files to make room, and would remove those of the store. Put the two side by side.',
+  (url: string, dir: string) =>
+    `the tile store ${url} and the data folder ${dir} are the same folder, or one is within the other, so that the cache would remove the store's files; give them folders side by side`,
+);
+
+export const dataFolderIsStore = defineError(
+  'TW_STORAGE_IS_STORE',
+  409,
+  'The data folder is the tile store of a cluster: it has a `cluster.json`. Give it by `--store`, and a folder of its own by `--data`.',
+  (dir: string) =>
+    `the data folder ${dir} is the tile store of a cluster, which has a cluster.json; give it by --store, and another folder by --data`,
+);
+
 export const storeUnavailable = defineError(
   'TW_STORE_UNAVAILABLE',
   503,

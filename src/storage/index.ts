@@ -16,6 +16,7 @@ export {
   storageCorrupt,
   storageLocked,
   storeCorrupt,
+  storeExists,
   tooOld,
 } from './errors.js';
 export { type HeldTile, holdTiles } from './hold-tile.js';
@@ -34,7 +35,7 @@ export type {
   PutOptions,
   ReadOptions,
 } from './object-store/object-store.js';
-export { openObjectStore } from './object-store/open.js';
+export { openObjectStore, requireApart } from './object-store/open.js';
 export * from './records.js';
 export { relativePaths } from './relative-paths.js';
 export { comparePlaces, type Position, type RowOrder, type SortColumn, type SortValue } from './row-order.js';

@@ -149,7 +149,7 @@ test('checkpoints are written as commits come, and a node that joins later needs
   await assertAnswered([a, b], scenes);
 });
 
-test('a folder of another cluster, and a log that has lost commits, are refused', async (t) => {
+test('a folder of another cluster, and a coordination store without the cluster, are refused', async (t) => {
   const where = await sharedPlace(t);
   const a = await start(where, 'a');
   await writeScene(a.storage, 's1', 1);
@@ -158,7 +158,7 @@ test('a folder of another cluster, and a log that has lost commits, are refused'
   await assert.rejects(start({ ...other, folder: where.folder }, 'a'), { code: 'TW_DHT_OTHER_FOLDER' });
   const empty = await LevelStore.open(join(where.folder, 'coordination-2'));
   t.after(() => empty.close());
-  await assert.rejects(start({ ...where, coordination: empty }, 'b'), { code: 'TW_DHT_LOG_BEHIND_STORE' });
+  await assert.rejects(start({ ...where, coordination: empty }, 'b'), { code: 'TW_DHT_OTHER_COORDINATION' });
 });
 
 test('a commit is acknowledged, and its copy kept, though the store went away when it had just been made', async (t) => {

@@ -102,7 +102,7 @@ test('secrets, clocks, stores and folders that do not belong together', { skip: 
   const second = await running(t, where, 'x', other);
   await second.stop();
   const mixed = { flags: ['--cluster-name', 'other'] };
-  await refused(t, where, 'b', 'TW_DHT_OTHER_CLUSTER', mixed);
+  await refused(t, where, 'b', 'TW_DHT_OTHER_COORDINATION', mixed);
   await first.stop();
   assert.match(await refused(t, where, 'x', 'TW_DHT_OTHER_FOLDER'), /may be empty/);
 

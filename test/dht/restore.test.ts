@@ -53,7 +53,7 @@ test('all acknowledged commits are there again, on old disks and on a new one', 
   const where = await sharedPlace(t);
   const scenes = await written(where);
   const fresh = await emptied(where);
-  await assert.rejects(startMember(fresh, 'a'), { code: 'TW_DHT_LOG_BEHIND_STORE' });
+  await assert.rejects(startMember(fresh, 'a'), { code: 'TW_DHT_OTHER_COORDINATION' });
   const report = await restoreCoordination(fresh.coordination, where.objects);
   assert.equal(report.commits, 6);
   assert.ok(report.checkpoint >= 3);
@@ -152,4 +152,55 @@ test('by the command, into a real etcd', { skip: noEtcd }, async (t) => {
   const again = await tilewright('node', 'restore', ...flags);
   assert.notEqual(again.code, 0);
   assert.match(again.stderr, /TW_DHT_NOT_EMPTY/);
+});
+
+test('nodes that run are seen in the store, and nobody starts by the former etcd after a restoration', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await startMember(where, 'a');
+  await writeScene(a.storage, 's1', 1);
+  const fresh = await emptied(where);
+  const waited: string[][] = [];
+  const onWait = (nodes: string[]) => waited.push(nodes);
+  const keys = async () => (await fresh.coordination.read([{ key: ' ', end: '~' }])).gets[0]!.kvs;
+  await assert.rejects(restoreCoordination(fresh.coordination, where.objects, { onWait }), {
+    code: 'TW_DHT_STILL_RUNNING',
+    message: /nodes of the cluster run: a;/,
+  });
+  assert.deepEqual(waited, [['a']]);
+  assert.deepEqual(await keys(), []);
+
+  await a.stop();
+  // As a node that was killed leaves it.
+  await where.objects.put('running/b/1', Buffer.alloc(0));
+  const report = await restoreCoordination(fresh.coordination, where.objects, {
+    words: 'an etcd with --cluster-name fresh',
+    patience: 50,
+    onWait,
+  });
+  assert.equal(report.commits, 1);
+  assert.deepEqual(waited, [['a'], ['b']]);
+  await assert.rejects(startMember(where, 'a'), {
+    code: 'TW_DHT_OTHER_COORDINATION',
+    message: /agree by an etcd with --cluster-name fresh; .* was left by that cluster with a "node restore"/,
+  });
+  const again = await startMember(fresh, 'a');
+  await writeScene(again.storage, 's2', 2);
+});
+
+test('two clusters that write to one store are told, and go no further', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await startMember(where, 'a');
+  await writeScene(a.storage, 's1', 1);
+  await a.stop();
+  const copy = await emptied(where);
+  await restoreCoordination(copy.coordination, where.objects);
+  // As an older version would have started: it knows nothing of restorations.
+  for await (const { name } of where.objects.list('restorations/')) await where.objects.delete([name]);
+  const { coordination } = where;
+  await coordination.transact({ success: [{ op: 'put', key: 'restored', value: '{"id":"r"}' }] });
+  const nodes = [await startMember(where, 'a'), await startMember(copy, 'b')];
+  await writeScene(nodes[0]!.storage, 's2', 2);
+  await assert.rejects(writeScene(nodes[1]!.storage, 's3', 3), { code: 'TW_DHT_OTHER_WRITER' });
+  await assert.rejects(writeScene(nodes[1]!.storage, 's4', 4), { code: 'TW_DHT_OTHER_WRITER' });
+  await writeScene(nodes[0]!.storage, 's5', 5);
 });

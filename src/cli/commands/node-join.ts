@@ -63,7 +63,8 @@ async function move(flags: JoinFlags & { store: string; etcd: string }): Promise
   if (!existsSync(join(data, 'node.json'))) throw noDataFolder(data);
   const signal = interruptSignal();
   const { EtcdStore, moveIn } = await import('../../dht/index.js');
-  const { openObjectStore, Storage } = await import('../../storage/index.js');
+  const { openObjectStore, requireApart, Storage } = await import('../../storage/index.js');
+  await requireApart(data, store);
   const storage = await Storage.open(data, { reserve: 0 });
   try {
     const objects = await openObjectStore(store);

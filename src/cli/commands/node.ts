@@ -149,7 +149,11 @@ function restoreCommand(): Command {
   return withCommon(command).action(async (flags: RestoreFlags) => {
     const { restoreCluster } = await import('../../dht/index.js');
     const etcd = listed(flags.etcd);
-    const report = await restoreCluster({ store: flags.store, etcd, name: flags.clusterName });
+    const onWait = (nodes: string[], patience: number) =>
+      note(
+        `nodes have not said that they stopped: ${nodes.join(', ')}; waits ${patience / 1000} s for a sign of them`,
+      );
+    const report = await restoreCluster({ store: flags.store, etcd, name: flags.clusterName, onWait });
     if (flags.format === 'json') return printJson(report);
     const { cluster, commits, checkpoint, collections } = report;
     print(

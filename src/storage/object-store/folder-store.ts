@@ -1,7 +1,7 @@
 /** A tile store in a folder: local, or a mount of NFS, Lustre, CephFS and the like that all nodes of a cluster share. */
 import { randomUUID } from 'node:crypto';
 import type { Dirent } from 'node:fs';
-import { access, mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
+import { access, link, mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
@@ -72,16 +72,21 @@ export class FolderStore implements ObjectStore {
     return store;
   }
 
-  async put(name: string, content: Content, { crc32, signal }: PutOptions = {}): Promise<void> {
+  async put(name: string, content: Content, options: PutOptions = {}): Promise<void> {
+    const { crc32, signal, isClaim = false } = options;
     const path = this.location(name);
     const temporary = join(this.temporaries, randomUUID());
     try {
       signal?.throwIfAborted();
-      if (await this.head(name)) return await this.putAgain(name, content, { crc32, signal });
+      if (await this.head(name)) return await this.putAgain(name, content, options);
       await writeTemporary(temporary, content, signal);
       if (crc32 !== undefined) requireSum(await sumOfFile(temporary), crc32, name, this.url);
       signal?.throwIfAborted();
-      await publish(temporary, path, this.root);
+      const isNew = await publish(temporary, path, this.root, isClaim ? linkNew : rename);
+      if (!isNew) {
+        await rm(temporary);
+        return await this.putAgain(name, content, options);
+      }
       await this.folders.sync(this.foldersAbove(path));
     } catch (error) {
       // What cannot be removed now is removed as a leftover.
@@ -283,13 +288,34 @@ async function makeFolder(path: string, root: string): Promise<void> {
   }
 }
 
-/** Gives a file its name, and makes the folders above it where they are missing. */
-async function publish(temporary: string, path: string, root: string): Promise<void> {
+/** What mounts say that have no hard links. */
+const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
+/** Gives a file its name where the name is free. */
+async function linkNew(temporary: string, path: string): Promise<void> {
+  try {
+    await link(temporary, path);
+  } catch (error) {
+    if (!NO_LINKS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    return rename(temporary, path);
+  }
+  await unlink(temporary);
+}
+
+/** Gives a file its name by `move`, and makes the folders above it where they are missing. False where the name is taken. */
+async function publish(
+  temporary: string,
+  path: string,
+  root: string,
+  move: (temporary: string, path: string) => Promise<void>,
+): Promise<boolean> {
   for (let attempt = 1; ; attempt++)
     try {
       if (attempt > 1) await makeFolder(dirname(path), root);
-      return await rename(temporary, path);
+      await move(temporary, path);
+      return true;
     } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
       if (!isAbsent(error) || attempt === PUBLISH_ATTEMPTS) throw error;
     }
 }

@@ -1,7 +1,10 @@
 /** Opens a tile store by its URL. */
+import { realpath } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { storeBadUrl } from '../errors.js';
+import { storeBadUrl, storeInDataFolder } from '../errors.js';
 import { isObjectName } from '../names.js';
+import { isAbsent } from './folder-errors.js';
 import { FolderStore } from './folder-store.js';
 import type { ObjectStore } from './object-store.js';
 import type { S3Options } from './s3-requests.js';
@@ -27,6 +30,29 @@ export async function openObjectStore(url: string, options: S3Options = {}): Pro
   const { S3Store } = await import('./s3-store.js');
   return S3Store.open(place.bucket, place.prefix, options);
 }
+
+/**
+ * To be asked before a data folder is opened whose files are a cache of the store: it removes them to make room, and would remove the
+ * store's. Symbolic links are followed. Throws TW_STORE_IN_DATA_FOLDER where the store is the folder, or one is within the other.
+ */
+export async function requireApart(dir: string, url: string): Promise<void> {
+  const place = placeOf(url);
+  if (!('folder' in place)) return;
+  const [data, store] = await Promise.all([realPathOf(resolve(dir)), realPathOf(place.folder)]);
+  if (isAtOrBelow(data, store) || isAtOrBelow(store, data)) throw storeInDataFolder(url, dir);
+}
+
+/** Of a path whose end is not made yet, too. */
+async function realPathOf(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (!isAbsent(error) || dirname(path) === path) throw error;
+    return join(await realPathOf(dirname(path)), basename(path));
+  }
+}
+
+const isAtOrBelow = (path: string, folder: string) => !/^\.\.(\/|$)/.test(relative(folder, path));
 
 function placeOf(text: string): Place {
   const [, bucket, prefix = ''] = /^s3:\/\/([^/]*)(?:\/(.*?))?\/?$/.exec(text) ?? [];

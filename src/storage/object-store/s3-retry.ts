@@ -20,7 +20,14 @@ const NETWORK = [
   'ERR_STREAM_PREMATURE_CLOSE',
 ];
 /** Codes of S3 that come with a status that says otherwise. */
-const PASSING = ['TimeoutError', 'RequestTimeout', 'RequestTimeTooSkewed', 'SlowDown', 'BadDigest'];
+const PASSING = [
+  'TimeoutError',
+  'RequestTimeout',
+  'RequestTimeTooSkewed',
+  'SlowDown',
+  'BadDigest',
+  'ConditionalRequestConflict',
+];
 
 /** What the AWS SDK throws, as far as it is looked at. */
 export interface S3Failure extends Error {

@@ -72,14 +72,31 @@ export class S3Store implements ObjectStore {
     this.client = requests.client;
   }
 
-  async put(name: string, content: Content, { crc32, signal }: PutOptions = {}): Promise<void> {
+  async put(name: string, content: Content, { crc32, signal, isClaim }: PutOptions = {}): Promise<void> {
     const key = this.key(name);
     signal?.throwIfAborted();
     const body = await bodyOf(content, signal);
     requireSum(body.crc32, crc32, name, this.url);
-    const there = await this.head(name, { signal });
+    let there = await this.head(name, { signal });
+    if (!there && isClaim && 'memory' in body) {
+      if (await this.requests.send(name, () => this.uploadNew(key, body.memory, signal), signal)) return;
+      there = await this.head(name, { signal });
+    }
     if (!there) await this.requests.send(name, () => this.upload(key, body, signal), signal);
     else if (!(await this.holds(there, body, signal))) throw storeExists(name, this.url);
+  }
+
+  /** False where the key is taken, or the server knows no conditional writes: it says 501 then, or writes always. */
+  private async uploadNew(key: string, memory: Uint8Array, signal?: AbortSignal): Promise<boolean> {
+    const target = { Bucket: this.bucket, Key: key, ContentLength: memory.length };
+    try {
+      const put = new PutObjectCommand({ ...target, Body: memory, IfNoneMatch: '*' });
+      await this.client.send(put, { abortSignal: signal });
+      return true;
+    } catch (error) {
+      if ([412, 501].includes(statusOf(error as S3Failure))) return false;
+      throw error;
+    }
   }
 
   private async upload(key: string, body: Body, signal?: AbortSignal): Promise<void> {

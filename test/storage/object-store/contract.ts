@@ -88,6 +88,21 @@ export function storeContract({ what, skip = false, open }: Contract): void {
     }
   });
 
+  promise('of many that claim a name at once one gets it, and the others are told', async ({ store }) => {
+    for (let round = 0; round < 5; round++) {
+      const name = `claims/${round}`;
+      const bytes = Array.from({ length: 16 }, (_, i) => bytesOf(100, i));
+      const claim = (content: Buffer) => store.put(name, content, { isClaim: true });
+      const ends = await Promise.allSettled(bytes.map(claim));
+      const won = bytes.filter((_, i) => ends[i]!.status === 'fulfilled');
+      assert.equal(won.length, 1);
+      for (const end of ends)
+        if (end.status === 'rejected') assert.equal((end.reason as { code: string }).code, 'TW_STORE_EXISTS');
+      assert.ok((await store.get(name)).equals(won[0]!));
+      await claim(won[0]!);
+    }
+  });
+
   promise('what is not as its record says is not written', async ({ store }, t) => {
     const file = join(await tempFolder(t), 'damaged');
     await writeFile(file, bytesOf(LARGE, 3));
