@@ -173,6 +173,6 @@ export const notApplied = defineError(
 export const notReady = defineError(
   'TW_API_NOT_READY',
   503,
-  'The node still loads the slots that it is to answer for. Ask again, or another node.',
-  () => 'this node still loads the slots that it is to answer for; ask again, or another node',
+  'The node still starts, or loads the slots that it is to answer for. Ask again, or another node.',
+  () => 'this node still starts, or loads the slots that it is to answer for; ask again, or another node',
 );

@@ -9,7 +9,7 @@ import { badRequest, internal, noHost, noProcess, stopping, tooLarge, tooSlow } 
 import { answerUnknown } from './methods.js';
 import { REQUEST_ID } from './request-id.js';
 
-const TYPE = 'application/problem+json';
+export const PROBLEM_TYPE = 'application/problem+json';
 
 /** Bodies are descriptions of work; files have a limit of their own. */
 export const BODY_LIMIT = 1 << 20;
@@ -40,7 +40,7 @@ const TYPES = new Map([
   [jobNotReady.code, `${OGC}/result-not-ready`],
 ]);
 
-function documentOf({ code, status, message }: TilewrightError, requestId: string, instance?: string) {
+export function documentOf({ code, status, message }: TilewrightError, requestId: string, instance?: string) {
   const type = TYPES.get(code) ?? 'about:blank';
   return { type, title: code, status, code, detail: message, instance, requestId };
 }
@@ -57,7 +57,7 @@ function answer(error: unknown, request: FastifyRequest, reply: FastifyReply): F
   reply.header(REQUEST_ID, request.id);
   return reply
     .code(problem.status)
-    .type(TYPE)
+    .type(PROBLEM_TYPE)
     .send(documentOf(problem, request.id, request.url));
 }
 
@@ -72,7 +72,7 @@ export const earlyErrors = {
     const problem = malformed(error.code);
     const id = randomUUID();
     const body = JSON.stringify(documentOf(problem, id));
-    const head = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\ncontent-type: ${TYPE}\r\n${REQUEST_ID}: ${id}\r\n`;
+    const head = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\ncontent-type: ${PROBLEM_TYPE}\r\n${REQUEST_ID}: ${id}\r\n`;
     const end = `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`;
     if (socket.writable) socket.end(head + end);
     socket.destroySoon();

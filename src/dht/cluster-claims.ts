@@ -85,18 +85,24 @@ export class ClusterClaims implements CountedClaims {
     return this.options.storage.catalogue;
   }
 
+  /** The scene as it was committed last is here. */
   async scene(collection: string, scene: string): Promise<Claim> {
     await this.requireNoClaim(wholeCollection(collection), () => collectionBusy(collection));
-    return this.take(`scene/${collection}/${scene}`);
+    return this.takeUpToDate(`scene/${collection}/${scene}`);
   }
 
   /** From now on no commit that adds to the collection goes through, and those before it are here. */
   async collection(collection: string): Promise<Claim> {
     const prefix = `scene/${collection}/`;
     await this.requireNoClaim(prefix, ({ name }) => sceneBusy(collection, name.slice(prefix.length)));
-    const claim = await this.take(wholeCollection(collection));
+    return this.takeUpToDate(wholeCollection(collection), () => this.unfix(collection));
+  }
+
+  /** All that was committed before the claim, and before the end of `first`, is applied here. */
+  private async takeUpToDate(name: string, first?: () => Promise<unknown>): Promise<Claim> {
+    const claim = await this.take(name);
     try {
-      await this.unfix(collection);
+      await first?.();
       await this.options.replica.catchUp();
       return claim;
     } catch (error) {

@@ -3,6 +3,7 @@
  * commit all tiles together.
  */
 import { bytesPerSample } from '../raster/index.js';
+import type { SceneRecord } from '../storage/index.js';
 import { finestGroup, sceneCells } from './cells.js';
 import { cloudTestOf } from './cloud-test.js';
 import { cutScene } from './cut-scene.js';
@@ -38,11 +39,14 @@ export async function ingestScene(
   const previous = await storage.getScene(collection.id, scene.id);
   const test = cloudTestOf(scene, context.cloudModel, cloudTest);
   const fingerprint = await fingerprintOf(scene, grid.name, precision, test, context.digests, hooks.signal);
-  // A tile that was damaged on disk is made again.
-  if (previous?.fingerprint === fingerprint && (await storage.isWhole(collection, previous))) {
-    const { geocodes, warnings } = previous;
+  const asThere = async (known: SceneRecord | undefined): Promise<SceneResult | undefined> => {
+    // A tile that was damaged on disk is made again.
+    if (known?.fingerprint !== fingerprint || !(await storage.isWhole(collection, known))) return undefined;
+    const { geocodes, warnings } = known;
     return { ...result, tiles: geocodes.length, unchanged: true, warnings };
-  }
+  };
+  const there = await asThere(previous);
+  if (there) return there;
 
   const cells = sceneCells(scene, grid, precision);
   refuseLargeTiles(plan, cells);
@@ -52,6 +56,13 @@ export async function ingestScene(
   hooks.onCells?.(cells.length);
   const write = await storage.beginScene(collection, scene.id, cells);
   try {
+    // Another may have delivered it since it was looked for.
+    const now = await storage.getScene(collection.id, scene.id);
+    const since = now?.version === previous?.version ? undefined : await asThere(now);
+    if (since) {
+      await write.abort();
+      return since;
+    }
     const tiles = await cutScene(context, plan, cells, write, test, hooks);
     await hooks.onRead?.();
     if (tiles.length === 0) throw noValidPixels(scene.path);

@@ -1,9 +1,12 @@
 /** Folders and stores that must not be put together are refused before anything is opened, so that nothing in them is changed. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdir, readdir, symlink } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { holdAddress } from '../../src/api/index.js';
 import { LevelStore } from '../../src/dht/coordination/level-store.js';
 import { openObjectStore, Storage } from '../../src/storage/index.js';
 import { writeScene } from '../storage/sample-scenes.js';
@@ -111,4 +114,37 @@ test('one coordination store for a tile store, also where several come at once',
       } else await end.value.stop();
     await (await begin(ids.indexOf(won[0]!))).stop();
   }
+});
+
+test('a node that cannot listen, or whose address nobody could reach, joins nothing', async (t) => {
+  const folder = await tempFolder(t);
+  const store = join(folder, 'store');
+  await mkdir(store);
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.after(() => taken.close());
+  const { port } = taken.address() as AddressInfo;
+  const place = ['--data', join(folder, 'data'), '--store', pathToFileURL(store).href];
+  await refused('TW_API_CANNOT_LISTEN', 'serve', ...place, '--port', `${port}`);
+  const open = ['--host', '0.0.0.0', '--port', `${await freePort()}`];
+  await refused('TW_API_OPEN_BIND', 'serve', ...place, ...open);
+  for (const host of ['0.0.0.0', '::', '[::]']) {
+    const cluster = ['--etcd', 'http://127.0.0.1:1', '--secret', 's'.repeat(16), '--token', 't'];
+    const { code, stderr } = await tilewright('serve', ...place, ...cluster, '--host', host);
+    assert.equal(code, 2);
+    assert.match(stderr, /needs --advertise, such as http:/);
+  }
+  assert.deepEqual(await filesOf(folder), ['store']);
+});
+
+test('while a node starts its address answers that it is not ready', async () => {
+  const port = await freePort();
+  const release = await holdAddress('127.0.0.1', port, undefined);
+  const answer = await fetch(`http://127.0.0.1:${port}/ready`);
+  assert.equal(answer.status, 503);
+  assert.equal(answer.headers.get('content-type'), 'application/problem+json');
+  assert.equal(((await answer.json()) as { code: string }).code, 'TW_API_NOT_READY');
+  await assert.rejects(holdAddress('127.0.0.1', port, undefined), { code: 'TW_API_CANNOT_LISTEN' });
+  await release();
+  await (await holdAddress('127.0.0.1', port, undefined))();
 });

@@ -43,6 +43,9 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
 /** Characters of a secret: a shorter one could be guessed from a message that was listened to. */
 const SHORTEST_SECRET = 16;
 
+/** Every address of the machine, of which none is told. */
+const WILDCARD = /^(0\.0\.0\.0|\[?::\]?|)$/;
+
 /** What the flags say of a cluster; undefined for a node that is alone with its folder. */
 function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
   const { store, etcd, clusterName: name, zone, weight, owners, host, port } = flags;
@@ -63,6 +66,10 @@ function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
     );
   if (flags.advertise === undefined && port === 0)
     command.error('error: --port 0 needs --advertise, because other nodes must know the address');
+  if (flags.advertise === undefined && servers.length > 0 && WILDCARD.test(host))
+    command.error(
+      `error: --host ${host} needs --advertise, such as http://192.0.2.7:${port}: the address at which other nodes reach this machine`,
+    );
   const advertise = flags.advertise ?? `http://${host}:${port}`;
   const secret = flags.secret ?? randomBytes(32).toString('hex');
   return {
@@ -144,18 +151,21 @@ export function serveCommand(): Command {
   withCommon(withCloudModel(withResources(withData(command))));
   return command.action(async (flags: ServeFlags) => {
     const signal = interruptSignal();
-    const { openNode } = await import('../../node.js');
     const cluster = clusterOf(flags, command);
-    const { allowFolder: allowFolders } = flags;
+    const { allowFolder: allowFolders, host, port, token, readToken } = flags;
+    const { openNode } = await import('../../node.js');
+    const { holdAddress } = await import('../../api/index.js');
+    // A node that joins a cluster gets slots, which it must be able to answer for.
+    const release = await holdAddress(host, port, token ?? readToken);
     const node = await openNode({
       ...flags,
       allowFolders,
       ...(cluster && { cluster }),
       log: true,
       resume: true,
-    });
+    }).finally(release);
     try {
-      const url = await node.listen(flags.host, flags.port);
+      const url = await node.listen(host, port);
       if (flags.format === 'json') printJson({ url, data: flags.data, node: node.id });
       else note(`tilewright serves ${flags.data} at ${url} (Ctrl-C stops it)`);
       await new Promise<void>((stop) => signal.addEventListener('abort', () => stop(), { once: true }));

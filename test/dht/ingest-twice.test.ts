@@ -1,0 +1,56 @@
+/** A scene that another node has delivered since this one has looked for it is not delivered again. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ClusterClaims } from '../../src/dht/cluster-claims.js';
+import { CommitLog } from '../../src/dht/commit-log.js';
+import { Replica } from '../../src/dht/replica.js';
+import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../src/dht/slots.js';
+import { Arena } from '../../src/ingest/arena.js';
+import { describeScenes } from '../../src/ingest/formats/index.js';
+import { ingestScene } from '../../src/ingest/ingest.js';
+import type { IngestContext } from '../../src/ingest/ingest-options.js';
+import { planScene } from '../../src/ingest/plan.js';
+import { IngestWorkers } from '../../src/ingest/workers.js';
+import { Storage } from '../../src/storage/index.js';
+import { writeTestScene } from '../support/scenes.js';
+import { sharedPlace } from './shared-place.js';
+
+test('a scene that two nodes are given is delivered once', async (t) => {
+  const { folder, objects, coordination, stops } = await sharedPlace(t);
+  const workers = new IngestWorkers(1, 256e6);
+  stops.push(() => workers.close());
+  const options = { collection: 'made-up', datetime: '2024-06-01T10:00:00Z', precision: 6 };
+  const [scene] = await describeScenes(await writeTestScene(join(folder, 'scene.tif'), { seed: 1 }), options);
+  const log = new CommitLog(coordination);
+  const nodes: { context: IngestContext; storage: Storage }[] = [];
+  for (const id of ['a', 'b']) {
+    const storage = await Storage.open(join(folder, id), { reserve: 0 });
+    // It does not follow the log, as one does not that is a moment behind.
+    const replica = await Replica.open({ storage, objects, log, cluster: 'c', prefixLengths });
+    stops.push(async () => {
+      await replica.close();
+      await storage.close();
+    });
+    const shared = { storage, coordination, log, objects, replica, prefixLengths };
+    storage.enterCluster(new ClusterClaims({ ...shared, holder: id }), objects);
+    await replica.take(Array.from({ length: SLOTS }, (_, slot) => slot));
+    if (id === 'a') replica.start();
+    const context = { storage, workers, arena: new Arena(64e6), cloudModel: undefined, digests: new Map() };
+    nodes.push({ context, storage });
+  }
+  // Both have looked for the scene before either of them has delivered it.
+  const [a, b] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
+  const plans = await Promise.all([a, b].map(({ storage }) => planScene(storage, scene!, options)));
+  const first = await ingestScene(a.context, plans[0]!, options);
+  assert.equal(first.unchanged, false);
+  const second = await ingestScene(b.context, plans[1]!, options);
+  assert.equal(second.unchanged, true);
+  assert.equal(second.tiles, first.tiles);
+  assert.equal((await log.extent()).head, 1);
+  const versions = new Set<string>();
+  for await (const { name } of objects.list('tiles/')) versions.add(name.split('/').at(-2)!);
+  assert.equal(versions.size, 1);
+  // The claim was given back.
+  assert.equal((await ingestScene(b.context, plans[1]!, options)).unchanged, true);
+});
