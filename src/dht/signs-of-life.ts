@@ -15,6 +15,8 @@ const FOLDER = 'running/';
 const EVERY = 20_000;
 const PATIENCE = 3 * EVERY;
 const LOOK = 1000;
+/** A node that stops does not wait longer for its store, ms. */
+const FAREWELL = 2000;
 
 export class SignOfLife {
   private last: string[] = [];
@@ -49,7 +51,7 @@ export class SignOfLife {
 
   async close(): Promise<void> {
     await this.repeated.close();
-    await this.objects.delete(this.last);
+    await this.objects.delete(this.last, { signal: AbortSignal.timeout(FAREWELL) });
   }
 }
 

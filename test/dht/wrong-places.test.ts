@@ -10,14 +10,18 @@ import { holdAddress } from '../../src/api/index.js';
 import { LevelStore } from '../../src/dht/coordination/level-store.js';
 import { openObjectStore, Storage } from '../../src/storage/index.js';
 import { writeScene } from '../storage/sample-scenes.js';
-import { tilewright } from '../support/command.js';
+import { finished, start, tilewright } from '../support/command.js';
 import { tempFolder } from '../support/temp.js';
 import { startMember } from './members.js';
 import { freePort } from './real-nodes.js';
 import { type SharedPlace, sharedPlace } from './shared-place.js';
 
 async function refused(code: string, ...args: string[]): Promise<string> {
-  const { code: exit, stderr } = await tilewright(...args);
+  const child = start(args);
+  // A server that is not refused goes on.
+  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
+  const { code: exit, stderr } = await finished(child);
+  clearTimeout(timer);
   assert.equal(exit, 1, stderr);
   assert.match(stderr, new RegExp(`\\[${code}\\]`));
   return stderr;
