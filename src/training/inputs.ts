@@ -31,7 +31,7 @@ export interface TrainInputs {
   placeMemory?: number;
 }
 
-/** About five times what a place of the smallest model takes, and enough for one of the largest. */
+/** Measured of eight dates of 1024 x 1024 pixels: NDVI 0.43 GB, NDMI 0.54 GB. */
 export const DEFAULT_PLACE_MEMORY = 1e9;
 
 export const DEFAULT_SEED = 1;
