@@ -9,7 +9,7 @@ import {
   withFilter,
   withTarget,
 } from '../options.js';
-import { count, note, notePartial, partlyOf, print, printJson, table } from '../output.js';
+import { count, note, notePartial, print, printJson, table } from '../output.js';
 import { everyPage } from '../pages.js';
 import { openTarget } from '../target.js';
 
