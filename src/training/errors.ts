@@ -69,6 +69,14 @@ export const workerEnded = defineError(
     `the training process of ${place} ended twice (${ended}); train with fewer cores or fewer dates`,
 );
 
+export const overLimit = defineError(
+  'TW_TRAIN_MEMORY',
+  422,
+  'The process of a place did not do with the memory that the contained mode lets it take. The other places are not touched. Give places more with `--place-memory`, or take fewer dates.',
+  (limit: number, how: string) =>
+    `training did not do with the ${Math.floor(limit / 1e6)} MB that a place may take (${how}); give more with --place-memory, or take fewer dates`,
+);
+
 export const onnxLayer = defineError(
   'TW_TRAIN_ONNX_LAYER',
   422,

@@ -3,8 +3,11 @@ import type { FilterParams } from '../query/index.js';
 import type { Storage } from '../storage/index.js';
 import type { Doors } from './distributed/doors.js';
 
-/** How the work is shared out: a model for each place, or one model over all nodes. */
-export const TRAINING_MODES = ['partitioned', 'distributed'] as const;
+/**
+ * How the work is shared out: a model for each place; one model over all nodes; or a model for each place, each in a process of its own
+ * with limits.
+ */
+export const TRAINING_MODES = ['partitioned', 'distributed', 'contained'] as const;
 export type TrainingMode = (typeof TRAINING_MODES)[number];
 
 export interface TrainContext {
@@ -24,6 +27,11 @@ export interface TrainInputs {
   epochs?: number;
   seed?: number;
   engine?: string;
+  /** Bytes that the process of a place may take, in the contained mode. */
+  placeMemory?: number;
 }
+
+/** Measured of eight dates of 1024 x 1024 pixels: NDVI 0.43 GB, NDMI 0.54 GB. */
+export const DEFAULT_PLACE_MEMORY = 1e9;
 
 export const DEFAULT_SEED = 1;

@@ -1,4 +1,4 @@
-/** The partitioned mode: a model for each place, stored as they come. */
+/** The partitioned and the contained mode: a model for each place, stored as they come. */
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { parseFilter, rawUnlessAsked, searchTiles } from '../query/index.js';
 import { type HeldTile, holdTiles, modelId, versionsOf } from '../storage/index.js';
 import type { ModelCard } from './card.js';
 import { selectEngine } from './engine/select-engine.js';
-import { DEFAULT_SEED, type TrainContext, type TrainInputs } from './inputs.js';
+import { DEFAULT_PLACE_MEMORY, DEFAULT_SEED, type TrainContext, type TrainInputs } from './inputs.js';
 import type { TrainPart } from './merge.js';
 import type { Spread } from './metrics.js';
 import { modelNamed } from './models/index.js';
@@ -23,7 +23,8 @@ export async function trainPartitioned(
   job: JobContext,
 ): Promise<TrainPart> {
   const started = performance.now();
-  const { model, epochs, seed = DEFAULT_SEED } = inputs;
+  const { model, mode = 'partitioned', epochs, seed = DEFAULT_SEED } = inputs;
+  const limit = mode === 'contained' ? (inputs.placeMemory ?? DEFAULT_PLACE_MEMORY) : undefined;
   const spec = modelNamed(model);
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
@@ -33,7 +34,7 @@ export async function trainPartitioned(
 
   const results: TrainPart = {
     engine: engine.name,
-    mode: 'partitioned',
+    mode,
     models: [],
     skipped: [],
     failed: [],
@@ -83,7 +84,7 @@ export async function trainPartitioned(
     held.set(id, files);
     if (files.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + files.fetched;
   };
-  const options = { engine: engine.name, cores, memory, signal: job.signal, prepare };
+  const options = { engine: engine.name, cores, memory, limit, signal: job.signal, prepare };
   try {
     for await (const result of trainPlaces(work, options)) {
       const place = tasks.get(result.id) as Place;
@@ -91,7 +92,7 @@ export async function trainPartitioned(
       held.delete(result.id);
       const { geocode } = place;
       if ('trained' in result) {
-        const about = { mode: 'partitioned' as const, model, filter, engine, seed, job: job.id };
+        const about = { mode, model, filter, engine, seed, job: job.id };
         const stored = await storeModel(storage, place, result.trained, about);
         keep(stored, result.trained.spread);
         job.log('info', `${geocode}: validation R2 ${stored.metrics.validation.r2.toFixed(3)}`);

@@ -4,7 +4,13 @@ import { filterBody } from '../query/index.js';
 import { trainDistributed } from './distributed/train.js';
 import { ENGINE_NAMES } from './engine/load-engine.js';
 import { nothingTrained } from './errors.js';
-import { TRAINING_MODES, type TrainContext, type TrainInputs, type TrainingMode } from './inputs.js';
+import {
+  DEFAULT_PLACE_MEMORY,
+  TRAINING_MODES,
+  type TrainContext,
+  type TrainInputs,
+  type TrainingMode,
+} from './inputs.js';
 import { mergeResults, type TrainPart } from './merge.js';
 import { MODEL_NAMES } from './models/index.js';
 import { trainPartitioned } from './partitioned.js';
@@ -13,7 +19,7 @@ import { reasonsOf, type TrainResults } from './results.js';
 const MODES: Record<
   TrainingMode,
   (context: TrainContext, inputs: TrainInputs, job: JobContext) => Promise<TrainPart>
-> = { partitioned: trainPartitioned, distributed: trainDistributed };
+> = { partitioned: trainPartitioned, distributed: trainDistributed, contained: trainPartitioned };
 
 const OUTPUTS = {
   engine: { title: 'Engine that trained', schema: { type: 'string' } },
@@ -43,12 +49,19 @@ export function trainProcess(context: TrainContext): Process {
         mode: {
           enum: TRAINING_MODES,
           default: 'partitioned',
-          description: 'A model for each place, or one model for all places over all nodes',
+          description:
+            'A model for each place, one model for all places over all nodes, or a model for each place in a process of its own with limits',
         },
         filter: { type: 'object', additionalProperties: false, properties: filterBody },
         epochs: { type: 'integer', minimum: 1, maximum: 10_000 },
         seed: { type: 'integer' },
         engine: { enum: ENGINE_NAMES },
+        placeMemory: {
+          type: 'integer',
+          minimum: 1_000_000,
+          default: DEFAULT_PLACE_MEMORY,
+          description: 'Bytes that the process of a place may take, in the contained mode',
+        },
       },
     },
     outputs: OUTPUTS,

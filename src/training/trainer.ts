@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { TilewrightError } from '../errors.js';
 import { forkWithEngine } from './engine/fork.js';
 import type { EngineName } from './engine/load-engine.js';
-import { workerEnded } from './errors.js';
+import { overLimit, workerEnded } from './errors.js';
 import type { EpochLoss } from './train-model.js';
 import type { FromWorker, PlaceOutcome, PlaceTask, ToWorker } from './worker-messages.js';
 
@@ -24,6 +24,8 @@ export interface TrainerOptions {
   cores?: number;
   /** Bytes that all children together may take, though one is always there. Default: no bound. */
   memory?: number;
+  /** Bytes that a child may take. Each place then has a child of its own, which is refused more. Default: no bound. */
+  limit?: number;
   /** Ends all children at once; the generator then throws the signal's reason. */
   signal?: AbortSignal;
   onEpoch?: (progress: PlaceProgress) => void;
@@ -33,20 +35,33 @@ export interface TrainerOptions {
 
 /**
  * Trains every place and yields its result as soon as it is there, in any order. A place whose child crashes is tried once
- * more in a new child; it then fails alone, with TW_TRAIN_CRASHED. Leaving the loop ends the children.
+ * more in a new child; it then fails alone, with TW_TRAIN_CRASHED, or TW_TRAIN_MEMORY where there is a
+ * limit. Leaving the loop ends the children.
  *
- * The first child shows what one takes, after its first epoch; the others start as far as `memory` allows for more of that.
+ * The first child shows what one takes, after its first epoch; the others start as far as `memory` allows for more of that. Where there
+ * is a limit, that tells it from the start.
  */
 export async function* trainPlaces(
   tasks: PlaceTask[],
-  { engine, cores = availableParallelism(), memory = Infinity, signal, onEpoch, prepare }: TrainerOptions,
+  {
+    engine,
+    cores = availableParallelism(),
+    memory = Infinity,
+    limit,
+    signal,
+    onEpoch,
+    prepare,
+  }: TrainerOptions,
 ): AsyncGenerator<PlaceResult> {
   signal?.throwIfAborted();
   const waiting = [...tasks];
-  const workers = Array.from({ length: Math.min(cores, tasks.length) }, () => new TrainingWorker(engine));
+  const workers = Array.from(
+    { length: Math.min(cores, tasks.length) },
+    () => new TrainingWorker(engine, limit),
+  );
   const idle = [...workers];
-  /** The most that a child has taken, bytes. */
-  let taken: number | undefined;
+  /** What a child takes: its limit, or the most that one has taken, bytes. */
+  let taken = limit;
   const sideBySide = () =>
     memory === Infinity ? cores : taken ? Math.max(1, Math.floor(memory / taken)) : 1;
   const endAll = () => {
@@ -66,7 +81,7 @@ export async function* trainPlaces(
   const answers = new Answers<{ worker: TrainingWorker; result: PlaceResult }>();
   const start = (worker: TrainingWorker, task: PlaceTask) => {
     const told = ({ epoch, memory: now }: EpochNews) => {
-      taken = Math.max(taken ?? 0, now);
+      taken = limit ?? Math.max(taken ?? 0, now);
       startMore();
       onEpoch?.({ id: task.id, ...epoch });
     };
@@ -122,13 +137,16 @@ class Answers<T> {
 
 /**
  * A child process and what takes its place when it crashes.
- * Invariants: at most one task at a time; `child` is alive or undefined; after `end` none is started.
+ * Invariants: at most one task at a time; `child` is alive or undefined; after `end` none is started; with a limit, a child has one task.
  */
 class TrainingWorker {
   private child: ChildProcess | undefined;
   private ended = false;
 
-  constructor(private readonly engine: EngineName) {}
+  constructor(
+    private readonly engine: EngineName,
+    private readonly limit?: number,
+  ) {}
 
   /** Never rejects. */
   async train(task: PlaceTask, onEpoch: (news: EpochNews) => void): Promise<PlaceOutcome> {
@@ -136,7 +154,9 @@ class TrainingWorker {
     if (!('crashed' in first)) return first;
     const second = await this.attempt(task, onEpoch);
     if (!('crashed' in second)) return second;
-    const { code, message } = workerEnded(task.id, second.crashed);
+    const { code, message } = this.limit
+      ? overLimit(this.limit, second.crashed)
+      : workerEnded(task.id, second.crashed);
     return { error: { code, message } };
   }
 
@@ -150,12 +170,13 @@ class TrainingWorker {
     onEpoch: (news: EpochNews) => void,
   ): Promise<PlaceOutcome | { crashed: string }> {
     if (this.ended) return Promise.resolve({ crashed: 'training was stopped' });
-    this.child ??= forkWithEngine(new URL('./worker.js', import.meta.url), this.engine);
+    const limit = this.limit;
+    this.child ??= forkWithEngine(new URL('./worker.js', import.meta.url), this.engine, { limit });
     const child = this.child;
     return new Promise((resolve) => {
       const finish = (outcome: PlaceOutcome | { crashed: string }) => {
         child.off('message', onMessage).off('error', onError).off('exit', onExit);
-        if ('crashed' in outcome) {
+        if ('crashed' in outcome || limit !== undefined) {
           this.child = undefined;
           child.kill('SIGKILL');
         }
@@ -169,7 +190,7 @@ class TrainingWorker {
       const onExit = (code: number | null, signal: string | null) =>
         finish({ crashed: signal ?? `exit code ${code}` });
       child.on('message', onMessage).on('error', onError).on('exit', onExit);
-      const message: ToWorker = task;
+      const message: ToWorker = { ...task, limit };
       child.send(message, (error) => {
         if (error !== null) finish({ crashed: error.message });
       });

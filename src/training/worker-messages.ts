@@ -72,8 +72,8 @@ export interface PlaceError {
 
 export type PlaceOutcome = { trained: TrainedPlace } | { skipped: string } | { error: PlaceError };
 
-/** To a child: one task at a time. It ends when its channel closes. */
-export type ToWorker = PlaceTask;
+/** To a child: one task at a time, and the bytes that it may take, where there is a limit. It ends when its channel closes. */
+export type ToWorker = PlaceTask & { limit?: number };
 
 /** `memory` is the most that the child has taken so far, bytes. */
 export type FromWorker = { epoch: EpochLoss; memory: number } | { outcome: PlaceOutcome };

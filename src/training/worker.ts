@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { messageOf, TilewrightError } from '../errors.js';
 import { type EngineName, loadEngine } from './engine/load-engine.js';
 import type { Tf } from './engine/tf.js';
-import { trainingFailed } from './errors.js';
+import { overLimit, trainingFailed } from './errors.js';
 import { imagesOf } from './images.js';
 import { modelNamed } from './models/index.js';
 import { cutPatches } from './patches.js';
@@ -14,19 +14,29 @@ import type { FromWorker, PlaceOutcome, PlaceTask, ToWorker } from './worker-mes
 
 const [engine] = process.argv.slice(2);
 
-process.on('message', async (task: ToWorker) => {
-  await say({ outcome: await outcomeOf(task) });
+process.on('message', async ({ limit, ...task }: ToWorker) => {
+  await say({ outcome: await outcomeOf(task, limit) });
 });
 process.on('disconnect', () => process.exit());
 
-async function outcomeOf(task: PlaceTask): Promise<PlaceOutcome> {
+async function outcomeOf(task: PlaceTask, limit?: number): Promise<PlaceOutcome> {
   try {
     const { tf } = await loadEngine(engine as EngineName);
     return await train(tf, task);
   } catch (error) {
-    const known = error instanceof TilewrightError ? error : trainingFailed.because(error, messageOf(error));
+    const known = knownError(error, limit);
     return { error: { code: known.code, message: known.message } };
   }
+}
+
+/** How V8, the engines and the system say that there is no more memory. */
+const NO_MEMORY =
+  /out of memory|allocation failed|unable to grow|could not allocate|bad_alloc|ENOMEM|\bOOM\b/i;
+
+function knownError(error: unknown, limit?: number): TilewrightError {
+  const message = messageOf(error);
+  if (limit !== undefined && NO_MEMORY.test(message)) return overLimit.because(error, limit, message);
+  return error instanceof TilewrightError ? error : trainingFailed.because(error, message);
 }
 
 async function train(tf: Tf, task: PlaceTask): Promise<PlaceOutcome> {

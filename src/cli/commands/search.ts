@@ -9,13 +9,11 @@ import {
   withFilter,
   withTarget,
 } from '../options.js';
-import { count, note, notePartial, partlyOf, print, printJson, table } from '../output.js';
+import { count, note, notePartial, print, printJson, table } from '../output.js';
+import { everyPage } from '../pages.js';
 import { openTarget } from '../target.js';
 
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
-
-/** Items asked for at once. */
-const PAGE = 1000;
 
 export function searchCommand(): Command {
   const command = new Command('search')
@@ -29,8 +27,9 @@ export function searchCommand(): Command {
   return withTarget(withFilter(command)).action(async (flags: SearchFlags) => {
     const target = await openTarget(flags);
     try {
-      const found = await collect(flags.limit, (limit, token) =>
-        target.client.search({ ...filterOf(flags), sortby: flags.sort, limit, token }),
+      const found = await everyPage(
+        (limit, token) => target.client.search({ ...filterOf(flags), sortby: flags.sort, limit, token }),
+        flags.limit,
       );
       const { collection } = flags;
       if (found.numberMatched === 0 && collection !== undefined) {
@@ -51,21 +50,6 @@ export function searchCommand(): Command {
       await target.close();
     }
   });
-}
-
-/** Follows the pages until enough items are there. */
-async function collect(
-  limit: number,
-  page: (limit: number, token: string | undefined) => Promise<ItemCollection>,
-): Promise<ItemCollection> {
-  let all: ItemCollection | undefined;
-  let token: string | undefined;
-  do {
-    const next = await page(Math.min(PAGE, limit - (all?.features.length ?? 0)), token);
-    all = all ? { ...all, ...partlyOf(all, next), features: [...all.features, ...next.features] } : next;
-    token = next.links.find((link) => link.rel === 'next')?.body?.token;
-  } while (token && all.features.length < limit);
-  return { ...all, numberReturned: all.features.length, links: [] };
 }
 
 function row({ id, properties }: ItemCollection['features'][number]): string[] {

@@ -2,6 +2,7 @@ import { Argument, Command } from 'commander';
 import type { TrainResults } from '../../training/index.js';
 import { interruptSignal } from '../interrupt.js';
 import {
+  bytes,
   type FilterOptions,
   filterOf,
   flag,
@@ -23,12 +24,21 @@ import {
   progressLine,
   table,
 } from '../output.js';
+import { everyPage } from '../pages.js';
 import { orResults } from '../run-job.js';
-import { openTarget } from '../target.js';
+import { type OpenTarget, openTarget } from '../target.js';
+import { trainingJob } from '../training-jobs.js';
 import { engineFlag } from './engine-flag.js';
 
 type TrainFlags = TargetOptions &
-  FilterOptions & { mode?: string; epochs?: number; seed?: number; engine?: string };
+  FilterOptions & {
+    mode?: string;
+    epochs?: number;
+    seed?: number;
+    engine?: string;
+    placeMemory?: number;
+    manifests?: boolean;
+  };
 
 export function trainCommand(): Command {
   const command = new Command('train')
@@ -42,21 +52,36 @@ export function trainCommand(): Command {
     .addOption(
       flag(
         '--mode <mode>',
-        'partitioned: a model for each place; distributed: one model for all, over all nodes',
-      ).choices(['partitioned', 'distributed']),
+        'partitioned: a model for each place; distributed: one model for all, over all nodes; contained: a model for each place, each in a process of its own with limits',
+      ).choices(['partitioned', 'distributed', 'contained']),
     )
     .addOption(flag('--epochs <n>', 'passes over the training patches', positiveInteger))
     .addOption(flag('--seed <n>', 'same seed, same engine: same model', integer))
-    .addOption(engineFlag());
+    .addOption(engineFlag())
+    .addOption(
+      flag(
+        '--place-memory <size>',
+        'contained: memory that the process of a place may take, 1GB by default',
+        bytes,
+      ),
+    )
+    .addOption(
+      flag('--manifests', 'contained: train nothing, print Jobs for Kubernetes that train one place each'),
+    );
   return withTarget(withResources(withFilter(command))).action(async (model: string, flags: TrainFlags) => {
+    if (flags.mode !== 'contained' && (flags.manifests || flags.placeMemory !== undefined))
+      command.error('error: --place-memory and --manifests go with --mode contained');
+    if (flags.manifests && flags.server === undefined)
+      command.error('error: --manifests needs the address of a node, as the Jobs reach it: give --server');
     const target = await openTarget(flags);
     const line = progressLine('places');
     try {
-      const { mode, epochs, seed, engine } = flags;
+      if (flags.manifests) return printJson(await manifests(target, model, command));
+      const { mode, epochs, seed, engine, placeMemory } = flags;
       const { job, results, error } = await orResults<TrainResults>(
         target.client.run(
           'train',
-          { model, mode, filter: filterOf(flags), epochs, seed, engine },
+          { model, mode, filter: filterOf(flags), epochs, seed, engine, placeMemory },
           { signal: interruptSignal(), onProgress: line.update },
         ),
       );
@@ -73,6 +98,59 @@ export function trainCommand(): Command {
       await target.close();
     }
   });
+}
+
+/** Flags that are not of a place, but say how it is trained. */
+const SHARED = [
+  ...[
+    'intersects',
+    'bbox',
+    'datetime',
+    'minCloud',
+    'maxCloud',
+    'minCoverage',
+    'source',
+    'platform',
+    'filter',
+  ],
+  ...['epochs', 'seed', 'engine', 'placeMemory'],
+];
+
+interface PlacedItem {
+  collection: string;
+  /** `grid:code`: GEOHASH-u2, QUADTILE-0123. */
+  properties: { 'grid:code': string };
+}
+
+/** A Job for each place that the filter picks, each at the node that holds the place. */
+async function manifests({ client, name }: OpenTarget, model: string, command: Command): Promise<object> {
+  const flags = command.opts<TrainFlags>();
+  const shared = command.options
+    .filter((option) => SHARED.includes(option.attributeName()))
+    .flatMap((option): string[] => {
+      const value = command.getOptionValue(option.attributeName());
+      if (value === undefined) return [];
+      return [option.long!, typeof value === 'object' ? JSON.stringify(value) : String(value)];
+    });
+  // Training takes raw tiles, unless another source is asked for.
+  const source = flags.source ?? (flags.filter === undefined ? 'raw' : undefined);
+  const { features } = await everyPage((limit, token) =>
+    client.search({ ...filterOf({ ...flags, source }), limit, token }),
+  );
+  const urls = new Map((await client.nodes()).nodes.map(({ id, url }) => [id, url]));
+  const places = new Map<string, { collection: string; grid: string; geocode: string }>();
+  for (const feature of features) {
+    const { collection, properties } = feature as unknown as PlacedItem;
+    const [grid, geocode] = properties['grid:code'].split('-') as [string, string];
+    places.set(`${collection} ${grid} ${geocode}`, { collection, grid: grid.toLowerCase(), geocode });
+  }
+  const items: object[] = [];
+  for (const [, { collection, grid, geocode }] of [...places].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const [owner] = (await client.locate(grid, geocode)).owners;
+    const server = (owner && urls.get(owner.node)) ?? name;
+    items.push(trainingJob({ model, collection, geocode, server, flags: shared }));
+  }
+  return { apiVersion: 'v1', kind: 'List', items };
 }
 
 async function printResults({ engine, models, skipped, failed, seconds }: TrainResults): Promise<void> {

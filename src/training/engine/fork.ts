@@ -8,16 +8,29 @@ export interface ForkOptions {
   threads?: number;
   /** How many streams it has beside its channel, from file descriptor 4. */
   streams?: number;
+  /**
+   * Bytes of memory of its own that it may have, of the heap, of WebAssembly and of libraries; it is refused more. On Linux, where the
+   * kernel counts what is mapped for writing (RLIMIT_DATA). The address space (RLIMIT_AS) would not do: V8 reserves far more of it than
+   * it uses. Such a process also has no helper threads of V8, so that it takes one core.
+   */
+  limit?: number;
 }
+
+/** Sets its own limit, then becomes the program. A core dump would be as large as the limit. */
+const LIMITED = 'ulimit -c 0; ulimit -d "$0" && exec "$@"';
 
 /** Runs `script` with the engine's name as its argument. It should end when its channel closes. */
 export function forkWithEngine(
   script: URL,
   engine: EngineName,
-  { threads = 1, streams = 0 }: ForkOptions = {},
+  { threads = 1, streams = 0, limit }: ForkOptions = {},
 ): ChildProcess {
   return fork(fileURLToPath(script), [engine], {
     serialization: 'advanced',
+    ...(limit !== undefined && {
+      execPath: '/bin/sh',
+      execArgv: ['-c', LIMITED, String(Math.floor(limit / 1024)), process.execPath, '--v8-pool-size=0'],
+    }),
     stdio: ['ignore', 'ignore', 'inherit', 'ipc', ...new Array<'pipe'>(streams).fill('pipe')],
     env: {
       ...process.env,
