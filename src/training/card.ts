@@ -6,6 +6,8 @@ import type { Distributed } from './distributed/report.js';
 import type { SelectedEngine } from './engine/select-engine.js';
 import type { TrainingMode } from './inputs.js';
 import type { Metrics, Spread } from './metrics.js';
+import { modelNamed } from './models/index.js';
+import { hasBatchNorm } from './models/spec.js';
 import type { EpochLoss } from './train-model.js';
 import type { TrainedPlace } from './worker-messages.js';
 
@@ -34,6 +36,11 @@ export interface ModelCard {
   parent: string | null;
   engine: SelectedEngine;
   seed: number;
+  /**
+   * Where the net has batch normalisation, what it was trained by: the statistics of each batch, or of each node's own part of it. It
+   * predicts by moving averages.
+   */
+  batchNorm?: 'batch' | 'local';
   epochs: number;
   /** Counted side by side, without the overlap that training uses. */
   patches: { train: number; validation: number };
@@ -83,6 +90,9 @@ export function modelCard({ tiles, createdAt, ...context }: CardContext, trained
     ...context,
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
     parent: null,
+    ...(hasBatchNorm(modelNamed(context.model)) && {
+      batchNorm: context.mode === 'distributed' ? 'local' : 'batch',
+    }),
     epochs,
     patches,
     split,

@@ -170,24 +170,27 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
   it('makes a card of a trained place', async () => {
     const result = (await resultsOf([task('a')])).get('a')!;
     assert.ok('trained' in result);
-    const card = modelCard(
-      {
-        model: 'ndvi',
-        collection: 'landsat-c2-l2',
-        grid: 'geohash',
-        geocode: '9q8yy',
-        version: 'v1',
-        mode: 'partitioned',
-        job: 'j1',
-        filter: { maxCloud: 20 },
-        engine: { name: 'wasm', version: '4.22.0', why: [] },
-        seed: 1,
-        softwareVersion: '0.1.0',
-        tiles: [{ id: 'tile', version: 'v0', start: Date.UTC(2020, 1, 1) }],
-        createdAt: Date.UTC(2026, 0, 1),
-      },
-      result.trained,
-    );
+    const { trained } = result;
+    const cardOf = (model: string, mode: 'partitioned' | 'distributed') =>
+      modelCard(
+        {
+          model,
+          collection: 'landsat-c2-l2',
+          grid: 'geohash',
+          geocode: '9q8yy',
+          version: 'v1',
+          mode,
+          job: 'j1',
+          filter: { maxCloud: 20 },
+          engine: { name: 'wasm', version: '4.22.0', why: [] },
+          seed: 1,
+          softwareVersion: '0.1.0',
+          tiles: [{ id: 'tile', version: 'v0', start: Date.UTC(2020, 1, 1) }],
+          createdAt: Date.UTC(2026, 0, 1),
+        },
+        trained,
+      );
+    const card = cardOf('ndvi', 'partitioned');
     assert.deepEqual(card.data, [{ id: 'tile', version: 'v0', datetime: '2020-02-01T00:00:00.000Z' }]);
     assert.equal(card.parent, null);
     assert.equal(card.losses.length, card.epochs);
@@ -195,6 +198,9 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
     assert.equal(card.predictions!.truth.length, card.predictions!.predicted.length);
     assert.ok(card.predictions!.truth.length >= 8);
     assert.deepEqual(JSON.parse(JSON.stringify(card)), card);
+    assert.ok(!('batchNorm' in card), 'a net without it');
+    assert.equal(cardOf('ndmi', 'partitioned').batchNorm, 'batch');
+    assert.equal(cardOf('ndmi', 'distributed').batchNorm, 'local');
   });
 });
 

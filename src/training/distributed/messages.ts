@@ -62,7 +62,6 @@ export interface TrainedTogether {
   steps: number;
   /** Numbers that are exchanged in a step. */
   parameters: number;
-  hasBatchNorm: boolean;
   members: (MemberShare & Traffic)[];
   seconds: number;
 }

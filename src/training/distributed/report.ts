@@ -23,8 +23,6 @@ export interface Distributed {
   parameters: number;
   /** That an all-reduce of float32 takes of each member: 2 (N - 1) / N x 4 x parameters x steps. */
   leastBytes: number;
-  /** Where the model has it: statistics of a member's own batch, moving averages averaged over the members. */
-  batchNorm?: 'local';
   /** How the one model does at each place, beside baselines that are fitted to the place. */
   places: {
     geocode: string;
@@ -43,7 +41,7 @@ export function commonCell(geocodes: string[]): string {
 }
 
 export function distributedReport(trained: TrainedTogether, nodes: string[]): Distributed {
-  const { members, steps, parameters, hasBatchNorm } = trained;
+  const { members, steps, parameters } = trained;
   const size = members.length;
   const leastBytes = ((2 * (size - 1)) / size) * 4 * parameters * steps;
   return {
@@ -54,7 +52,6 @@ export function distributedReport(trained: TrainedTogether, nodes: string[]): Di
       ratio: size > 1 ? bytesSent / leastBytes : null,
     })),
     ...{ steps, parameters, leastBytes },
-    ...(hasBatchNorm && { batchNorm: 'local' as const }),
     places: placesOf(trained).map(({ geocode, patches, split, metrics, baseline }) => ({
       ...{ geocode, patches, split, metrics, baseline },
     })),

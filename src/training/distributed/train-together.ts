@@ -115,7 +115,6 @@ export async function trainTogether(
         losses,
         steps,
         parameters: exchanged / steps,
-        hasBatchNorm: averages.length > 0,
         members: shares.map((share, member) => ({ ...share, ...traffic[member] })),
         seconds: (performance.now() - started) / 1000,
       },

@@ -73,3 +73,7 @@ export function targetShape({ target, inputs, patchSize }: ModelSpec): number[] 
 export function bandsOf({ inputs, target }: ModelSpec): BandName[] {
   return [...new Set([...inputs, ...('index' in target ? target.index : [])])];
 }
+
+export function hasBatchNorm({ layers }: ModelSpec): boolean {
+  return layers.some(({ type }) => type === 'block' || type === 'down' || type === 'up');
+}

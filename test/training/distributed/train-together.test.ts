@@ -160,7 +160,6 @@ describe('training together', () => {
     const own = [1, 2].map((one) => [place(`p${one}`, datasetOf(ndmi, [field(320, 256, { seed: one })]))]);
     const { all, weights } = await trainAll(tf, ndmi, own, 1);
     assert.deepEqual(weights[1], weights[0]);
-    assert.equal(distributedReport(all[0]!.trained, ['a', 'b']).batchNorm, 'local');
     for (const { model } of all) model.dispose();
   });
 
