@@ -1,14 +1,11 @@
 /** `engine`: a training step of each engine that is here, beside PyTorch from PyPI, each on one thread, in alternation. */
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { selectEngine } from '../src/training/engine/select-engine.js';
 import { type BenchOptions, type BenchResult, median, result } from './bench.js';
 import { NETS, type NetName } from './engine/nets.js';
-import { BENCH_FOLDER } from './scene.js';
+import { installTorch } from './engine/torch.js';
 
-const FOLDER = join(BENCH_FOLDER, 'torch');
 const STEP = fileURLToPath(new URL('./engine/step.js', import.meta.url));
 const TORCH_STEP = fileURLToPath(new URL('../../bench/engine/torch_step.py', import.meta.url));
 const ONE_THREAD = { OMP_NUM_THREADS: '1', OMP_WAIT_POLICY: 'passive', MKL_NUM_THREADS: '1' };
@@ -94,20 +91,4 @@ function run(program: string, args: string[]): Step {
   });
   if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed: ${stderr}`);
   return JSON.parse(stdout) as Step;
-}
-
-/** The Python that has PyTorch; undefined where it cannot be installed. */
-function installTorch(log: (line: string) => void): string | undefined {
-  const python = join(FOLDER, 'bin', 'python');
-  const works = () => existsSync(python) && spawnSync(python, ['-c', 'import torch']).status === 0;
-  if (works()) return python;
-  log('installing PyTorch from PyPI: some gigabytes');
-  const made = spawnSync('python3', ['-m', 'venv', FOLDER], { encoding: 'utf8' });
-  const installed =
-    made.status === 0
-      ? spawnSync(python, ['-m', 'pip', 'install', '-q', 'torch', 'numpy'], { encoding: 'utf8' })
-      : made;
-  if (installed.status === 0 && works()) return python;
-  log(`no PyTorch beside ours: ${String(installed.stderr).trim().split('\n').at(-1)}`);
-  return undefined;
 }

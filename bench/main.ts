@@ -13,6 +13,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   search: async () => (await import('./search.js')).benchSearch,
   placement: async () => (await import('./placement.js')).benchPlacement,
   engine: async () => (await import('./engine.js')).benchEngine,
+  throughput: async () => (await import('./throughput.js')).benchThroughput,
   cluster: async () => (await import('./cluster.js')).benchCluster,
 };
 
