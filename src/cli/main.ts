@@ -86,11 +86,14 @@ const USAGE_CODES = [
   'TW_IMAGERY_REGION',
 ];
 
+/** Errors of queries that say nothing of what was typed. The error of a job has no status to tell. */
+const NO_ANSWER = ['TW_QUERY_UNANSWERED'];
+
 /** A parameter that cannot be used, found by the API and not by the parser of flags. */
 function isUsage(error: unknown): boolean {
   return (
     error instanceof TilewrightError &&
-    error.status < 500 &&
+    !NO_ANSWER.includes(error.code) &&
     (error.code.startsWith('TW_QUERY_') || USAGE_CODES.includes(error.code))
   );
 }
