@@ -44,6 +44,7 @@ export async function readCheckpoint(
   });
   if (!file) return undefined;
   const end = file.indexOf('\n');
+  if (end < 0) return undefined;
   const { crc32: sum, ...state } = JSON.parse(file.subarray(0, end).toString()) as CheckpointState & {
     crc32: number;
   };

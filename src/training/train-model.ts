@@ -15,7 +15,7 @@ import { readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.
 import type { Tf } from './engine/tf.js';
 import { diverged } from './errors.js';
 import { countingPairs, evaluate } from './evaluate.js';
-import type { Learner, ShareGradients } from './learner.js';
+import type { Learner } from './learner.js';
 import { type Metrics, metricsOf, type Predictions, type Spread, spreadOf } from './metrics.js';
 import { buildModel } from './models/build.js';
 import { buildDiscriminator } from './models/discriminator.js';
@@ -41,7 +41,6 @@ export interface TrainOptions {
   onEpoch?: (loss: EpochLoss) => void | Promise<void>;
   /** Where to keep the training as it stands, and to go on from; `task` names all that shapes the result. */
   checkpoint?: { path: string; task: string; everySeconds?: number };
-  share?: ShareGradients;
 }
 
 export interface TrainResult {
@@ -71,7 +70,7 @@ export async function trainModel(
   tf: Tf,
   spec: ModelSpec,
   dataset: PatchDataset,
-  { epochs = spec.epochs, seed, onEpoch, checkpoint, share }: TrainOptions,
+  { epochs = spec.epochs, seed, onEpoch, checkpoint }: TrainOptions,
 ): Promise<TrainResult> {
   const started = performance.now();
   const { train, validation } = dataset;
@@ -90,9 +89,9 @@ export async function trainModel(
       let sum = 0;
       for (let from = 0; from < train.count; from += spec.batchSize) {
         const batch = batchOf(tf, train, order.subarray(from, from + spec.batchSize), random.next);
-        const rate = 0.5 * spec.learningRate * (1 + Math.cos((Math.PI * step++) / steps));
+        const rate = rateAt(spec, step++, steps);
         const loss = await learner
-          .step(batch, { rate, step, share })
+          .step(batch, { rate, step })
           .finally(() => tf.dispose(Object.values(batch)));
         if (!Number.isFinite(loss)) throw diverged(epoch);
         sum += batch.size * loss;
@@ -143,6 +142,11 @@ export function learnerOf(tf: Tf, spec: ModelSpec, seed: number, straight: Linea
   return spec.loss === 'adversarial'
     ? adversarialLearner(tf, model, buildDiscriminator(tf, spec.inputs.length, seed))
     : regressionLearner(tf, model);
+}
+
+/** Size of a step, from 0, of so many: it falls to zero along half a cosine. */
+export function rateAt({ learningRate }: ModelSpec, step: number, steps: number): number {
+  return 0.5 * learningRate * (1 + Math.cos((Math.PI * step) / steps));
 }
 
 /** The model's output for each patch, in the shape of the targets. */

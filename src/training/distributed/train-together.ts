@@ -15,7 +15,7 @@ import { spreadOf } from '../metrics.js';
 import type { ModelSpec } from '../models/spec.js';
 import type { PatchDataset, PatchSet } from '../patches.js';
 import { randomStream, shuffledOrder } from '../random.js';
-import { type EpochLoss, learnerOf, predict } from '../train-model.js';
+import { type EpochLoss, learnerOf, predict, rateAt } from '../train-model.js';
 import { allGather, type Ring, weightedMean } from './all-reduce.js';
 import { joinPatches } from './join-patches.js';
 import type { MemberPlace, MemberShare, PlaceScore, TrainedTogether } from './messages.js';
@@ -79,7 +79,7 @@ export async function trainTogether(
         };
         // Without a patch of its own it goes along with one that does not count.
         const batch = batchOf(tf, train, weight > 0 ? chosen : order.subarray(0, 1), random.next);
-        const rate = 0.5 * spec.learningRate * (1 + Math.cos((Math.PI * step++) / steps));
+        const rate = rateAt(spec, step++, steps);
         const loss = await learner
           .step(batch, { rate, step, share })
           .finally(() => tf.dispose(Object.values(batch)));

@@ -1,14 +1,13 @@
 /** Child processes that apply models to tiles, several at once. */
 import type { ChildProcess } from 'node:child_process';
-import { TilewrightError } from '../../errors.js';
+import { receivedError, type SentError } from '../../errors.js';
 import type { MadeTile, TileMaker } from '../../wrangle/index.js';
 import { forkWithEngine } from '../engine/fork.js';
 import type { EngineName } from '../engine/load-engine.js';
 import { predictionFailed } from '../errors.js';
-import type { PlaceError } from '../worker-messages.js';
 import type { PredictTask } from './predict-tile.js';
 
-export type PredictAnswer = { made: MadeTile | null } | { error: PlaceError };
+export type PredictAnswer = { made: MadeTile | null } | { error: SentError };
 
 /**
  * Invariant: a child is in `idle`, or busy with one task, or gone; there are never more than `threads`. Close it when done.
@@ -29,7 +28,7 @@ export class Predictors implements TileMaker<PredictTask> {
     try {
       signal.throwIfAborted();
       const answer = await ask(child, task, signal);
-      if ('error' in answer) throw new TilewrightError(answer.error.code, 422, answer.error.message);
+      if ('error' in answer) throw receivedError(answer.error);
       return answer.made;
     } finally {
       this.release(child);

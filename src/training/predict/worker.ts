@@ -1,7 +1,7 @@
 /** The child process that applies models: one engine, one tile after another. Started by predictors.ts. */
 import { readFile } from 'node:fs/promises';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { messageOf, TilewrightError } from '../../errors.js';
+import { messageOf, sentError, TilewrightError } from '../../errors.js';
 import { type EngineName, loadEngine } from '../engine/load-engine.js';
 import type { Tf } from '../engine/tf.js';
 import { predictionFailed } from '../errors.js';
@@ -26,9 +26,9 @@ async function answerTo(task: PredictTask): Promise<PredictAnswer> {
     const made = await predictTile(tf, await modelOf(tf, task.model), modelNamed(task.model.name), task);
     return { made };
   } catch (error) {
-    const { code, message } =
+    const known =
       error instanceof TilewrightError ? error : predictionFailed.because(error, messageOf(error));
-    return { error: { code, message } };
+    return { error: sentError(known) };
   }
 }
 
