@@ -238,6 +238,25 @@ void convolvePixels(Direction direction, const Geometry& g, std::array<float*, O
 
 // The others
 
+/** Of average pooling: each output's gradient is shared out among the pixels of its window; `dx` is zero before. */
+void avgPoolGradient(const int32_t* g, const float* dy, float* dx) {
+  const int32_t batch = g[0], height = g[1], width = g[2], channels = g[3], rows = g[4], columns = g[5];
+  const int32_t filterHeight = g[6], filterWidth = g[7], strideHeight = g[8], strideWidth = g[9], top = g[10], left = g[11];
+  for (int32_t n = 0; n < batch; n++)
+    for (int32_t row = 0; row < rows; row++)
+      for (int32_t column = 0; column < columns; column++, dy += channels) {
+        const int32_t firstRow = row * strideHeight - top, firstColumn = column * strideWidth - left;
+        const int32_t fromRow = std::max(0, firstRow), toRow = std::min(height, firstRow + filterHeight);
+        const int32_t fromColumn = std::max(0, firstColumn), toColumn = std::min(width, firstColumn + filterWidth);
+        const float part = 1.0f / ((toRow - fromRow) * (toColumn - fromColumn));
+        for (int32_t i = fromRow; i < toRow; i++)
+          for (int32_t j = fromColumn; j < toColumn; j++) {
+            float* __restrict to = dx + ((int64_t(n) * height + i) * width + j) * channels;
+            for (int32_t c = 0; c < channels; c++) to[c] += part * dy[c];
+          }
+      }
+}
+
 /** Of max pooling: each output's gradient goes to the first maximum of its window; `dx` is zero before. */
 void maxPoolGradient(const int32_t* g, const float* x, const float* dy, float* dx) {
   const int32_t batch = g[0], height = g[1], width = g[2], channels = g[3], rows = g[4], columns = g[5];
@@ -503,6 +522,14 @@ void callMaxPoolGradient(napi_env env, napi_callback_info info) {
   maxPoolGradient(g, given.floats(1, in), given.floats(2, out), given.floats(3, in));
 }
 
+/** avgPoolGradient(geometry as of maxPoolGradient, dy, dx) */
+void callAvgPoolGradient(napi_env env, napi_callback_info info) {
+  const Arguments given(env, info, 3);
+  const int32_t* g = given.ints(0, 12);
+  const size_t in = size_t(g[0]) * g[1] * g[2] * g[3], out = size_t(g[0]) * g[4] * g[5] * g[3];
+  avgPoolGradient(g, given.floats(1, out), given.floats(2, in));
+}
+
 /** columnSums(rows, columns, x, sums) */
 void callColumnSums(napi_env env, napi_callback_info info) {
   const Arguments given(env, info, 4);
@@ -576,9 +603,10 @@ void callCopyColumns(napi_env env, napi_callback_info info) {
 }
 
 napi_value init(napi_env env, napi_value exports) {
-  const std::array<std::pair<const char*, napi_callback>, 12> functions{{{"convolve", guarded<callConvolve>},
+  const std::array<std::pair<const char*, napi_callback>, 13> functions{{{"convolve", guarded<callConvolve>},
                                                                         {"multiply", guarded<callMultiply>},
                                                                         {"maxPoolGradient", guarded<callMaxPoolGradient>},
+                                                                        {"avgPoolGradient", guarded<callAvgPoolGradient>},
                                                                         {"columnSums", guarded<callColumnSums>},
                                                                         {"leakyRelu", guarded<callLeakyRelu>},
                                                                         {"leakyReluGradient", guarded<callLeakyReluGradient>},

@@ -231,39 +231,37 @@ export function loopsContract(name: string, loops: () => Loops, skip: string | f
     });
 
     it('maximum pooling sends each gradient to the first maximum of its window', () => {
-      const window = fc.record({
-        size: one(fc.integer({ min: 1, max: 3 })),
-        stride: one(fc.integer({ min: 1, max: 3 })),
-        channels: fc.integer({ min: 1, max: 9 }),
-        seed: fc.nat(1000),
-      });
       fc.assert(
-        fc.property(window, ({ size, stride, channels, seed }) => {
-          const [batch, height, width, top, left] = [2, 7, 6, size[0] - 1, size[1] - 1];
-          const rows = Math.floor((height - 1) / stride[0]) + 1;
-          const columns = Math.floor((width - 1) / stride[1]) + 1;
-          const x = whole(batch * height * width * channels, seed);
-          const dy = whole(batch * rows * columns * channels, seed + 1);
+        fc.property(pooling, (pool) => {
+          const { x, dy, geometry } = pooled(pool);
           const expected = new Float32Array(x.length);
           dy.forEach((gradient, at) => {
-            const c = at % channels;
-            const pixel = (at - c) / channels;
-            const column = pixel % columns;
-            const row = Math.floor(pixel / columns) % rows;
-            const n = Math.floor(pixel / columns / rows);
             let best = -1;
-            for (let i = row * stride[0] - top; i < row * stride[0] - top + size[0]; i++)
-              for (let j = column * stride[1] - left; j < column * stride[1] - left + size[1]; j++) {
-                if (i < 0 || i >= height || j < 0 || j >= width) continue;
-                const place = ((n * height + i) * width + j) * channels + c;
-                if (best < 0 || x[place]! > x[best]!) best = place;
-              }
+            for (const place of windowOf(pool, at)) if (best < 0 || x[place]! > x[best]!) best = place;
             expected[best]! += gradient;
           });
           const dx = new Float32Array(x.length);
-          const geometry = [batch, height, width, channels, rows, columns, ...size, ...stride, top, left];
-          loops().maxPoolGradient(Int32Array.from(geometry), x, dy, dx);
+          loops().maxPoolGradient(geometry, x, dy, dx);
           assert.deepEqual(dx, expected);
+        }),
+        { seed: 42 },
+      );
+    });
+
+    it('average pooling shares each gradient out among the pixels of its window', () => {
+      fc.assert(
+        fc.property(pooling, (pool) => {
+          const { x, dy, geometry } = pooled(pool);
+          const expected = new Float64Array(x.length);
+          dy.forEach((gradient, at) => {
+            const window = windowOf(pool, at);
+            for (const place of window) expected[place]! += gradient / window.length;
+          });
+          const dx = new Float32Array(x.length);
+          loops().avgPoolGradient(geometry, dy, dx);
+          dx.forEach((value, i) => {
+            near(value, expected[i]!, 1e-6);
+          });
         }),
         { seed: 42 },
       );
@@ -291,6 +289,54 @@ export function loopsContract(name: string, loops: () => Loops, skip: string | f
       }
     });
   });
+}
+
+/** Two images of 7 x 6 pixels, and windows that may reach over each edge but always have a pixel inside. */
+interface Pooling {
+  size: [number, number];
+  stride: [number, number];
+  channels: number;
+  seed: number;
+}
+
+const BATCH = 2;
+const [HEIGHT, WIDTH] = [7, 6];
+
+const pooling: fc.Arbitrary<Pooling> = fc.record({
+  size: one(fc.integer({ min: 1, max: 3 })),
+  stride: one(fc.integer({ min: 1, max: 3 })),
+  channels: fc.integer({ min: 1, max: 9 }),
+  seed: fc.nat(1000),
+});
+
+function outputsOf({ stride }: Pooling): [rows: number, columns: number] {
+  return [Math.floor((HEIGHT - 1) / stride[0]) + 1, Math.floor((WIDTH - 1) / stride[1]) + 1];
+}
+
+function pooled(pool: Pooling): { x: Float32Array; dy: Float32Array; geometry: Int32Array } {
+  const { size, stride, channels, seed } = pool;
+  const outputs = outputsOf(pool);
+  const padding = size.map((length) => length - 1);
+  return {
+    x: whole(BATCH * HEIGHT * WIDTH * channels, seed),
+    dy: whole(BATCH * outputs[0] * outputs[1] * channels, seed + 1),
+    geometry: Int32Array.of(BATCH, HEIGHT, WIDTH, channels, ...outputs, ...size, ...stride, ...padding),
+  };
+}
+
+/** Where the input has the values of the window of an output. */
+function windowOf(pool: Pooling, at: number): number[] {
+  const { size, stride, channels } = pool;
+  const [rows, columns] = outputsOf(pool);
+  const pixel = Math.floor(at / channels);
+  const n = Math.floor(pixel / columns / rows);
+  const top = (Math.floor(pixel / columns) % rows) * stride[0] - size[0] + 1;
+  const left = (pixel % columns) * stride[1] - size[1] + 1;
+  const places: number[] = [];
+  for (let i = Math.max(0, top); i < Math.min(HEIGHT, top + size[0]); i++)
+    for (let j = Math.max(0, left); j < Math.min(WIDTH, left + size[1]); j++)
+      places.push(((n * HEIGHT + i) * WIDTH + j) * channels + (at % channels));
+  return places;
 }
 
 function near(actual: number, expected: number, relative: number): void {

@@ -41,7 +41,8 @@ export function heapLoops(backend: BackendWasm): Loops {
       sums.set(all);
     },
 
-    maxPoolGradient: maxPoolGradient,
+    maxPoolGradient,
+    avgPoolGradient,
 
     leakyRelu(length, alpha, x, y) {
       heap.with([x, y], (...at) => heap.run.leakyRelu(length, alpha, ...at));
@@ -144,4 +145,31 @@ function maxPoolGradient(geometry: Int32Array, x: Float32Array, dy: Float32Array
       }
     }
   }
+}
+
+/** Each gradient is shared out among the pixels of its window. */
+function avgPoolGradient(geometry: Int32Array, dy: Float32Array, dx: Float32Array): void {
+  const [batch, height, width, channels, rows, columns, filterHeight, filterWidth] = geometry;
+  const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
+  let from = 0;
+  for (let n = 0; n < batch; n++) {
+    for (let row = 0; row < rows; row++) {
+      const [firstRow, endRow] = within(row * strideHeight - top, filterHeight, height);
+      for (let column = 0; column < columns; column++, from += channels) {
+        const [firstColumn, endColumn] = within(column * strideWidth - left, filterWidth, width);
+        const part = 1 / ((endRow - firstRow) * (endColumn - firstColumn));
+        for (let i = firstRow; i < endRow; i++) {
+          for (let j = firstColumn; j < endColumn; j++) {
+            const at = ((n * height + i) * width + j) * channels;
+            for (let c = 0; c < channels; c++) dx[at + c] += part * dy[from + c];
+          }
+        }
+      }
+    }
+  }
+}
+
+/** The part of a window that is inside the image. */
+function within(first: number, length: number, size: number): [from: number, to: number] {
+  return [Math.max(0, first), Math.min(size, first + length)];
 }

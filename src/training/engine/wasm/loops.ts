@@ -34,6 +34,8 @@ export interface Loops {
    * the output, filter height and width, strides, padding at the top and left.
    */
   maxPoolGradient(geometry: Int32Array, x: Float32Array, dy: Float32Array, dx: Float32Array): void;
+  /** Adds each gradient, in equal parts, to the pixels of its window. The geometry is that of `maxPoolGradient`. */
+  avgPoolGradient(geometry: Int32Array, dy: Float32Array, dx: Float32Array): void;
   /** x where it is positive, else alpha x; alpha 0 is a plain ReLU. */
   leakyRelu(length: number, alpha: number, x: Float32Array, y: Float32Array): void;
   leakyReluGradient(length: number, alpha: number, x: Float32Array, dy: Float32Array, dx: Float32Array): void;

@@ -21,7 +21,7 @@ import { cast, identity } from './identity.js';
 import { replaceKernel } from './kernel.js';
 import type { Loops } from './loops.js';
 import { batchMatMul, fusedMatMul } from './mat-mul.js';
-import { maxPoolGrad } from './max-pool-grad.js';
+import { avgPoolGrad, maxPoolGrad } from './pool-grad.js';
 import { leakyRelu, leakyReluGrad, relu, reluGradient } from './relu.js';
 import { mean, sum } from './sums.js';
 import { unsortedSegmentSum } from './unsorted-segment-sum.js';
@@ -43,6 +43,7 @@ export function registerTrainingKernels(tf: Tf, loops: Loops): void {
     [tf.Identity]: () => identity(tf),
     [tf.Cast]: (stock) => cast(tf, stock),
     [tf.MaxPoolGrad]: () => maxPoolGrad(tf, loops),
+    [tf.AvgPoolGrad]: () => avgPoolGrad(tf, loops),
     [tf.BatchMatMul]: (stock) => batchMatMul(tf, loops, stock),
     [tf._FusedMatMul]: (stock) => fusedMatMul(tf, loops, stock),
     [tf.Conv2D]: () => conv2d(tf, loops),

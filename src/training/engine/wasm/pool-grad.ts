@@ -1,0 +1,54 @@
+/** Gradients of pooling. */
+import type {
+  AvgPoolGradAttrs,
+  AvgPoolGradInputs,
+  KernelConfig,
+  MaxPoolGradAttrs,
+  MaxPoolGradInputs,
+} from '@tensorflow/tfjs-core';
+import type { Tf } from '../tf.js';
+import { floats, wasmKernel, zeros } from './kernel.js';
+import type { Loops } from './loops.js';
+
+/**
+ * Each output's gradient goes to the first maximum of its window.
+ *
+ * The stock kernel starts its search just above zero, so a window without a positive value (after leaky ReLU, tanh or
+ * batch normalisation) sends its gradient to the wrong pixel, silently.
+ */
+export function maxPoolGrad(tf: Tf, loops: Loops): KernelConfig {
+  return wasmKernel<MaxPoolGradInputs, MaxPoolGradAttrs>(
+    tf.MaxPoolGrad,
+    ({ inputs: { input, dy }, attrs, backend }) => {
+      const dx = zeros(backend, input.shape);
+      const geometry = geometryOf(tf, input.shape, attrs);
+      loops.maxPoolGradient(geometry, floats(backend, input), floats(backend, dy), dx.clear());
+      return dx.tensor;
+    },
+  );
+}
+
+/** Each output is the mean of the pixels of its window that are inside the image. The stock kernel takes twenty times as long. */
+export function avgPoolGrad(tf: Tf, loops: Loops): KernelConfig {
+  return wasmKernel<AvgPoolGradInputs, AvgPoolGradAttrs>(
+    tf.AvgPoolGrad,
+    ({ inputs: { input, dy }, attrs, backend }) => {
+      const dx = zeros(backend, input.shape);
+      loops.avgPoolGradient(geometryOf(tf, input.shape, attrs), floats(backend, dy), dx.clear());
+      return dx.tensor;
+    },
+  );
+}
+
+function geometryOf(
+  tf: Tf,
+  inputShape: number[],
+  { filterSize, strides, pad, ...attrs }: AvgPoolGradAttrs & Partial<MaxPoolGradAttrs>,
+): Int32Array {
+  const shape = inputShape as [number, number, number, number];
+  const pool = tf.backend_util.computePool2DInfo(shape, filterSize, strides, 1, pad, attrs.dimRoundingMode);
+  return Int32Array.of(
+    ...[...shape, pool.outHeight, pool.outWidth, pool.filterHeight, pool.filterWidth],
+    ...[pool.strideHeight, pool.strideWidth, pool.padInfo.top, pool.padInfo.left],
+  );
+}
