@@ -69,10 +69,12 @@ async function ingest(place: Place, { short, log }: BenchOptions): Promise<Bench
   const other: Place = { folder, etcd: await startEtcd(folder) };
   const nodes = await startNodes(place);
   const one = await startNode(other, 'one', workers);
+  const stored = await startSingle(join(place.folder, 'stored'), 'data', workers, true);
   const single = await startSingle(place.folder, 'single', workers);
   try {
     await settled(nodes, OWNERS);
     await settled([one], 1);
+    await ready(stored);
     await ready(single);
     const side = (name: string, servers: Server[], etcd: number[]): Side => ({
       ...{ name, servers, etcd },
@@ -81,11 +83,12 @@ async function ingest(place: Place, { short, log }: BenchOptions): Promise<Bench
     const sides = [
       side(`${workers} nodes of 1 worker`, nodes, place.etcd.pids),
       side(`a cluster of one node of ${workers} workers`, [one], other.etcd.pids),
+      side(`one node of ${workers} workers over a store`, [stored], []),
       side(`one node of ${workers} workers`, [single], []),
     ];
     return await measureIngests(sides, { short, log });
   } finally {
-    await Promise.all([...nodes, one, single].map(({ child }) => stop(child)));
+    await Promise.all([...nodes, one, stored, single].map(({ child }) => stop(child)));
     await other.etcd.stop();
   }
 }

@@ -61,7 +61,7 @@ export interface Place {
 }
 
 /** The store of tile files of a cluster; its folder is made. */
-export function storeOf({ folder }: Place): string {
+export function storeOf({ folder }: Pick<Place, 'folder'>): string {
   const store = join(folder, 'store');
   mkdirSync(store, { recursive: true });
   return pathToFileURL(store).href;
@@ -73,9 +73,9 @@ export async function startNode(place: Place, name: string, cores: number): Prom
   return startServer(place.folder, name, cores, [...cluster, '--zone', name]);
 }
 
-/** A node that is alone with its folder. */
-export const startSingle = (folder: string, name: string, cores: number) =>
-  startServer(folder, name, cores, []);
+/** A node that is alone with its folder, or also with a store. */
+export const startSingle = (folder: string, name: string, cores: number, withStore = false) =>
+  startServer(folder, name, cores, withStore ? ['--store', storeOf({ folder })] : []);
 
 async function startServer(folder: string, name: string, cores: number, more: string[]): Promise<Server> {
   const port = await freePort();

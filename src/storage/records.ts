@@ -163,7 +163,7 @@ export interface TrainedVersion {
   createdAt: number;
   /** Weights and card as they lie in the version's folder. */
   files: { name: string; bytes: number; crc32: number }[];
-  /** The card as written beside the weights. */
+  /** What lists say of it; the whole card is a file beside the weights. */
   card: unknown;
   /** Older versions of the program wrote none. */
   score?: ModelScore;

@@ -62,6 +62,17 @@ export interface ModelCard {
   softwareVersion: string;
 }
 
+/** What the catalogue keeps of a card; what grows with epochs and patches is in the file alone. */
+export type CardSummary = Omit<ModelCard, 'losses' | 'predictions'>;
+
+export function summaryOf({
+  losses: _losses,
+  predictions: _predictions,
+  ...summary
+}: ModelCard): CardSummary {
+  return summary;
+}
+
 /** What the caller knows of a model beside its training. */
 export type CardContext = Pick<
   ModelCard,
@@ -110,7 +121,7 @@ export function modelCard({ tiles, createdAt, ...context }: CardContext, trained
 }
 
 /** By the validation patches. They are the same where their true values are as many and spread alike to the last bit. */
-export function scoreOf({ metrics, spread: { count, mean, squares } }: ModelCard): ModelScore {
+export function scoreOf({ metrics, spread: { count, mean, squares } }: CardSummary): ModelScore {
   return { error: metrics.validation.mse, data: `${count} ${mean} ${squares}` };
 }
 

@@ -1,5 +1,5 @@
 /** Importing this loads no TensorFlow: only the child processes do. */
-export { type ModelCard, modelCard } from './card.js';
+export { type CardSummary, type ModelCard, modelCard } from './card.js';
 export { Doors } from './distributed/doors.js';
 export { trafficOf } from './distributed/report.js';
 export { type Metrics, metricsOf, pooledScore, spreadOf } from './metrics.js';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import type { JobContext } from '../jobs/index.js';
 import { parseFilter, rawUnlessAsked, searchTiles } from '../query/index.js';
 import { type HeldTile, holdTiles, modelId, versionsOf } from '../storage/index.js';
-import type { ModelCard } from './card.js';
-import { selectEngine } from './engine/select-engine.js';
+import type { CardSummary } from './card.js';
+import { chosenEngine } from './engine/select-engine.js';
 import { DEFAULT_PLACE_MEMORY, DEFAULT_SEED, type TrainContext, type TrainInputs } from './inputs.js';
 import type { TrainPart } from './merge.js';
 import type { Spread } from './metrics.js';
@@ -28,7 +28,7 @@ export async function trainPartitioned(
   const spec = modelNamed(model);
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
-  const engine = await selectEngine({ engine: inputs.engine });
+  const engine = await chosenEngine(inputs.engine);
 
   job.signal.throwIfAborted();
 
@@ -53,9 +53,9 @@ export async function trainPartitioned(
   };
   for (const place of places) {
     const known = await storage.getModel(modelId(model, place.collection, place.grid, place.geocode));
-    const done = known && versionsOf(known).find(({ card }) => (card as ModelCard).job === job.id);
+    const done = known && versionsOf(known).find(({ card }) => (card as CardSummary).job === job.id);
     if (done) {
-      const card = done.card as ModelCard;
+      const card = done.card as CardSummary;
       keep(trainedModel(done, card), card.spread);
       continue;
     }

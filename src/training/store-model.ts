@@ -2,7 +2,7 @@
 import { type Filter, toCql2Json } from '../query/index.js';
 import { newVersion, type Storage } from '../storage/index.js';
 import { version as softwareVersion } from '../version.js';
-import { type CardContext, type ModelCard, modelCard, scoreOf } from './card.js';
+import { type CardContext, type CardSummary, modelCard, scoreOf, summaryOf } from './card.js';
 import type { Place } from './places.js';
 import type { TrainResults } from './results.js';
 import type { TrainedPlace } from './worker-messages.js';
@@ -12,7 +12,7 @@ export type TrainedAbout = Pick<CardContext, 'model' | 'mode' | 'engine' | 'seed
 };
 
 /** What the results say of a model. */
-export function trainedModel({ id }: { id: string }, card: ModelCard): TrainResults['models'][number] {
+export function trainedModel({ id }: { id: string }, card: CardSummary): TrainResults['models'][number] {
   const { model, collection, grid, geocode, version, epochs, metrics, baseline, seconds, distributed } = card;
   return {
     ...{ id, model, collection, grid, geocode, version, epochs, metrics, baseline, seconds },
@@ -36,7 +36,7 @@ export async function storeModel(
   const created = { softwareVersion, createdAt: Date.now() };
   const card = modelCard({ ...place, ...about, ...created, filter: toCql2Json(filter), tiles }, trained);
   const record = await storage.putModel(
-    { ...place, card, score: scoreOf(card) },
+    { ...place, card: summaryOf(card), score: scoreOf(card) },
     { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );
   return trainedModel(record, card);

@@ -65,13 +65,17 @@ test('a model has its versions, of which the latest and the best can be asked fo
   ] as const) {
     const document = await get(path);
     assert.deepEqual(
-      [document.id, document.version, document.latest, document.best, document.versions, document.card],
-      [id, one.version, standing.latest, standing.best, 2, one.card],
+      [document.id, document.version, document.latest, document.best, document.versions],
+      [id, one.version, standing.latest, standing.best, 2],
       path,
     );
     const files = ['model.json', 'weights.bin', 'card.json'];
     const [json, weights, card] = await Promise.all(files.map((name) => bytes(`${path}/${name}`)));
-    assert.deepEqual(JSON.parse(String(card)), one.card);
+    assert.deepEqual(JSON.parse(String(card)), document.card);
+    // The catalogue does without what grows with the epochs.
+    const { losses, ...summary } = document.card;
+    assert.equal(losses.length, 1);
+    assert.deepEqual(summary, one.card);
     assert.deepEqual(
       [json!.length, weights!.length],
       one.files.slice(0, 2).map((file) => file.bytes),

@@ -33,7 +33,8 @@ test('models shows, exports and deletes versions', async (t) => {
   const json = JSON.parse(
     (await tilewright('models', id, '--version', 'best', '--format', 'json', ...data)).stdout,
   );
-  assert.deepEqual([json.version, json.card], [best.version, best.card]);
+  const { losses, ...card } = json.card;
+  assert.deepEqual([json.version, losses.length, card], [best.version, 1, best.card]);
 
   const file = join(folder, 'model.onnx');
   const wrote = await tilewright('models', id, '--export', file, ...data);
@@ -57,7 +58,7 @@ test('models shows, exports and deletes versions', async (t) => {
   const onnx = exportOnnx(await read('model.json'), await read('weights.bin'), about(best.version));
   assert.deepEqual(await read('model.onnx'), onnx);
   assert.notDeepEqual(await readFile(file), onnx);
-  assert.deepEqual(JSON.parse(String(await read('card.json'))), best.card);
+  assert.deepEqual(JSON.parse(String(await read('card.json'))), json.card);
 
   const unnamed = await tilewright('models', '--export', file, ...data);
   assert.deepEqual([unnamed.code, /name its id/.test(unnamed.stderr)], [2, true]);

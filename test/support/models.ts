@@ -1,6 +1,7 @@
 /** Models for tests: real files of an untrained net, and a card as training writes it. */
 
 import { type ModelRecord, newVersion, type Storage, type TileRecord } from '../../src/storage/index.js';
+import { summaryOf } from '../../src/training/card.js';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
 import { type ModelCard, modelNamed } from '../../src/training/index.js';
 import { buildModel } from '../../src/training/models/build.js';
@@ -50,5 +51,8 @@ export async function putModel(
   const net = buildModel(tf, modelNamed(model), seed, { weights: [[0, 0, 0]], bias: [0.1] });
   const files = { ...(await saveModel(tf, net)), 'card.json': Buffer.from(JSON.stringify(card)) };
   net.dispose();
-  return storage.putModel({ ...place, card, score: { error: mse, data: 'the same' } }, files);
+  return storage.putModel(
+    { ...place, card: summaryOf(card), score: { error: mse, data: 'the same' } },
+    files,
+  );
 }

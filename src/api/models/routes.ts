@@ -11,15 +11,15 @@ import {
   toArray,
   versionsOf,
 } from '../../storage/index.js';
-import { exportOnnx, type ModelCard } from '../../training/index.js';
+import { type CardSummary, exportOnnx } from '../../training/index.js';
 import { baseUrl } from '../base-url.js';
 import { answers, bytes, empty, GEOJSON } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { modelItem, modelUrl } from './stac-item.js';
 
-/** What the lists say of a version; losses, predictions and data are in its card alone. */
+/** What the lists say of a version. */
 function listed({ card, files: _files, score: _score, ...version }: ModelVersionRecord) {
-  const { epochs, metrics, baseline, seconds, parent } = card as ModelCard;
+  const { epochs, metrics, baseline, seconds, parent } = card as CardSummary;
   return { ...version, epochs, metrics, baseline, seconds, parent };
 }
 
@@ -109,12 +109,13 @@ export async function modelRoutes(
       async (request) => {
         const { model, one } = await findVersion(request.params);
         const { score: _score, ...shown } = one;
+        const card = JSON.parse(await readFile(await fileOf(one, 'card.json'), 'utf8'));
         const url = modelUrl(baseUrl(request), one.id, one.version);
         const links = [
           { rel: 'item', type: GEOJSON, href: `${url}/item` },
           { rel: 'version-history', type: JSON_TYPE, href: `${modelUrl(baseUrl(request), one.id)}/versions` },
         ];
-        return { ...shown, ...standing(model), links };
+        return { ...shown, card, ...standing(model), links };
       },
     );
 

@@ -2,7 +2,7 @@
 import { type Bbox, cellBbox, gridByName } from '../../geocode/index.js';
 import { extension, isoTime, rectangle, type StacLink, type StacPolygon, urls } from '../../query/index.js';
 import { type ModelRecord, type ModelVersionRecord, versionsOf, WORLD } from '../../storage/index.js';
-import { type ModelCard, type ModelSpec, modelNamed } from '../../training/index.js';
+import { type CardSummary, type ModelSpec, modelNamed } from '../../training/index.js';
 import { GEOJSON } from '../schemas/answers.js';
 
 interface ModelAsset {
@@ -34,7 +34,7 @@ export function modelUrl(base: string, id: string, version?: string): string {
 
 /** `one` is a version of `model`. Throws TW_TRAIN_MODEL for a kind of model that this version of the program does not know. */
 export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: string): ModelItem {
-  const card = one.card as ModelCard;
+  const card = one.card as CardSummary;
   const spec = modelNamed(one.model);
   const bbox = bboxOf(one);
   const bands = spec.inputs.map((name) => ({ name, common_name: name }));
@@ -86,7 +86,7 @@ function bboxOf({ grid: name, geocode }: ModelVersionRecord): Bbox {
   return [...grid.toLonLat(west, south), ...grid.toLonLat(east, north)];
 }
 
-function trainedOn({ collection }: ModelVersionRecord, { distributed }: ModelCard): string {
+function trainedOn({ collection }: ModelVersionRecord, { distributed }: CardSummary): string {
   return `${distributed ? `${distributed.places.length} places of ` : ''}the collection ${collection}`;
 }
 
@@ -128,12 +128,12 @@ function arrayOf(shape: number[]): object {
   return { shape, dim_order: shape.length === 4 ? image : ['batch', 'channel'], data_type: 'float32' };
 }
 
-function hyperparameters(spec: ModelSpec, { epochs, seed }: ModelCard): object {
+function hyperparameters(spec: ModelSpec, { epochs, seed }: CardSummary): object {
   const { patchSize: patch_size, batchSize: batch_size, learningRate: learning_rate, loss } = spec;
   return { epochs, seed, patch_size, batch_size, learning_rate, loss };
 }
 
-function linksOf(model: ModelRecord, one: ModelVersionRecord, card: ModelCard, base: string): StacLink[] {
+function linksOf(model: ModelRecord, one: ModelVersionRecord, card: CardSummary, base: string): StacLink[] {
   const url = urls(base);
   const versions = versionsOf(model).map(({ version }) => version);
   const at = versions.indexOf(one.version);

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import type { JobContext } from '../../jobs/index.js';
 import { parseFilter, rawUnlessAsked, searchTiles } from '../../query/index.js';
 import { holdTiles, type Storage } from '../../storage/index.js';
-import { selectEngine } from '../engine/select-engine.js';
+import { chosenEngine } from '../engine/select-engine.js';
 import { severalCollections, unlikeEngines } from '../errors.js';
 import { DEFAULT_SEED, type TrainContext, type TrainInputs } from '../inputs.js';
 import type { TrainPart } from '../merge.js';
@@ -42,7 +42,7 @@ export async function trainDistributed(
   const { model, epochs = modelNamed(inputs.model).epochs, seed = DEFAULT_SEED } = inputs;
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
-  const engine = await selectEngine({ engine: inputs.engine });
+  const engine = await chosenEngine(inputs.engine);
   job.signal.throwIfAborted();
 
   const results: TrainPart = {

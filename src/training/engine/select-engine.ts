@@ -37,6 +37,18 @@ export async function selectEngine(choice: EngineChoice = {}): Promise<SelectedE
   throw noEngine(why.map(({ engine, reason }) => `${engine}: ${reason}`).join('; '));
 }
 
+const chosen = new Map<string | undefined, Promise<SelectedEngine>>();
+
+/** `selectEngine` for this installation. What was found holds as long as the process runs; what failed is tried anew. */
+export function chosenEngine(engine?: string): Promise<SelectedEngine> {
+  const known = chosen.get(engine);
+  if (known) return known;
+  const tried = selectEngine({ engine });
+  chosen.set(engine, tried);
+  tried.catch(() => chosen.delete(engine));
+  return tried;
+}
+
 function engineNamed(name: string): EngineName {
   const known = ENGINE_NAMES.find((candidate) => candidate === name);
   if (known !== undefined) return known;

@@ -13,7 +13,7 @@ import { type ModelRecord, modelId, type Storage, type TileRecord, WORLD } from 
 import { derive, type Planned, pickedTiles, REPEATABLE, type WrangleResults } from '../../wrangle/index.js';
 import type { ModelCard } from '../card.js';
 import { ENGINE_NAMES } from '../engine/load-engine.js';
-import { selectEngine } from '../engine/select-engine.js';
+import { chosenEngine } from '../engine/select-engine.js';
 import { noModel } from '../errors.js';
 import { MODEL_NAMES, modelNamed } from '../models/index.js';
 import { dateFiles } from '../places.js';
@@ -64,7 +64,7 @@ async function predict(
   if (!one && !MODEL_NAMES.includes(inputs.model)) throw noModel(inputs.model, MODEL_NAMES.join(', '));
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
-  const engine = await selectEngine({ engine: inputs.engine });
+  const engine = await chosenEngine(inputs.engine);
   job.message(`predicting with ${engine.name}`);
   const workers = new Predictors(engine.name, cores);
   try {
