@@ -1,8 +1,9 @@
 /** How good predictions are, by the measures of a model's kind. */
+import { type Baselines, type LinearFit, linearPredictor, trainingMean } from './baselines.js';
 import { type ImagePair, msSsim, psnr, ssim } from './image-metrics.js';
 import { type Metrics, metricsOf, type Predictions } from './metrics.js';
 import type { TargetSpec } from './models/spec.js';
-import type { PatchSet } from './patches.js';
+import type { PatchDataset, PatchSet } from './patches.js';
 
 /** The range of possible values, for measures of images: an index is -1 to 1, a reflectance 0 to 1. */
 const PEAK = { map: 2, clear: 1 };
@@ -31,6 +32,20 @@ export function evaluate({ kind }: TargetSpec, patches: PatchSet, predicted: Flo
   const comparable = similarities.filter((one) => one.scales === scales);
   if (comparable.length === 0) return basic;
   return { ...basic, msSsim: { value: meanOf(comparable, ({ value }) => value)!, scales } };
+}
+
+/** What needs no training, on the validation patches. `straight` is the line that fits the training patches best. */
+export function baselinesOf(
+  target: TargetSpec,
+  { train, validation }: Pick<PatchDataset, 'train' | 'validation'>,
+  straight: LinearFit,
+): Baselines {
+  const score = (predicted: Float32Array) => evaluate(target, validation, predicted);
+  return {
+    mean: score(trainingMean(train)(validation)),
+    linear: score(linearPredictor(straight)(validation)),
+    ...(target.kind === 'clear' && { unchanged: score(validation.inputs) }),
+  };
 }
 
 /** True and predicted values of all that counts. */

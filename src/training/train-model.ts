@@ -2,19 +2,12 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { adversarialLearner } from './adversarial.js';
-import {
-  type Baselines,
-  type LinearFit,
-  linearPredictor,
-  lineSums,
-  ridge,
-  trainingMean,
-} from './baselines.js';
+import { type Baselines, type LinearFit, lineSums, ridge } from './baselines.js';
 import { batchOf, inputBatches } from './batch.js';
 import { readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.js';
 import type { Tf } from './engine/tf.js';
 import { diverged } from './errors.js';
-import { countingPairs, evaluate } from './evaluate.js';
+import { baselinesOf, countingPairs, evaluate } from './evaluate.js';
 import type { Learner } from './learner.js';
 import { type Metrics, metricsOf, type Predictions, type Spread, spreadOf } from './metrics.js';
 import { buildModel } from './models/build.js';
@@ -119,11 +112,7 @@ export async function trainModel(
       },
       ...(spec.target.kind === 'mean' && { predictions: held }),
       spread: spreadOf(held.truth),
-      baseline: {
-        mean: score(validation, trainingMean(train)(validation)),
-        linear: score(validation, linearPredictor(straight)(validation)),
-        ...(spec.target.kind === 'clear' && { unchanged: score(validation, validation.inputs) }),
-      },
+      baseline: baselinesOf(spec.target, dataset, straight),
       seconds: (performance.now() - started) / 1000,
     };
     if (checkpoint) await removeCheckpoint(checkpoint.path);

@@ -5,11 +5,11 @@
 import { crc32 } from 'node:zlib';
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { addLineSums, linearPredictor, lineSums, ridge, trainingMean } from '../baselines.js';
+import { addLineSums, lineSums, ridge } from '../baselines.js';
 import { batchOf } from '../batch.js';
 import type { Tf } from '../engine/tf.js';
 import { diverged, trainingFailed } from '../errors.js';
-import { countingPairs, evaluate } from '../evaluate.js';
+import { baselinesOf, countingPairs, evaluate } from '../evaluate.js';
 import { variablesOf } from '../learner.js';
 import { spreadOf } from '../metrics.js';
 import type { ModelSpec } from '../models/spec.js';
@@ -197,10 +197,6 @@ function scoreOf(tf: Tf, spec: ModelSpec, model: LayersModel, place: PlacePatche
       validation: score(validation, predict(tf, model, validation)),
     },
     spread: { train: spread(train), validation: spread(validation) },
-    baseline: {
-      mean: score(validation, trainingMean(train)(validation)),
-      linear: score(validation, linearPredictor(ridge(lineSums(train)))(validation)),
-      ...(spec.target.kind === 'clear' && { unchanged: score(validation, validation.inputs) }),
-    },
+    baseline: baselinesOf(spec.target, dataset, ridge(lineSums(train))),
   };
 }
