@@ -37,6 +37,13 @@ export async function benchThroughput({ short, log }: BenchOptions): Promise<Ben
     const places = await writePlaces(node, folder);
     log(`${places} places`);
     const python = installTorch(log);
+    const train = async (epochs?: number) => {
+      const inputs = { model: 'ndvi', filter: { collections: ['s'] }, epochs };
+      const { models } = (await client.run('train', inputs)).results as TrainResults;
+      if (models.length !== places) throw new Error(`${models.length} models of ${places} places`);
+    };
+    // A server chooses its engine once; PyTorch's import does not count either.
+    await train(1);
     const ours: number[] = [];
     const theirs: Record<string, number[]> = {
       'PyTorch, one process of two threads': [],
@@ -44,9 +51,7 @@ export async function benchThroughput({ short, log }: BenchOptions): Promise<Ben
     };
     for (let round = 0; round < (short ? 1 : 5); round++) {
       const started = performance.now();
-      const { results } = await client.run('train', { model: 'ndvi', filter: { collections: ['s'] } });
-      const { models } = results as TrainResults;
-      if (models.length !== places) throw new Error(`${models.length} models of ${places} places`);
+      await train();
       ours.push(places / ((performance.now() - started) / 60_000));
       if (!python) continue;
       const [one, two] = Object.values(theirs) as [number[], number[]];

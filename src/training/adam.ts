@@ -1,7 +1,8 @@
 /** Adam (Kingma and Ba 2015, algorithm 1), whose whole state can be saved and put back. */
-import type { Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { adamStep } from './engine/adam-step.js';
 import type { Tf } from './engine/tf.js';
+import type { LossGradients } from './gradients.js';
 import type { StepOptions } from './learner.js';
 
 export interface AdamOptions {
@@ -27,15 +28,15 @@ export class Adam {
     );
   }
 
-  /** Moves the variables by one step against the gradient of `loss`, and resolves to its value before that. */
-  async minimise({ rate, step, share }: StepOptions, loss: () => Tensor): Promise<number> {
-    const { tf, variables } = this;
-    const { value, grads } = tf.variableGrads(loss as () => Scalar, variables);
-    const own = variables.map(({ name }) => grads[name]);
+  /** Moves the variables by one step against the gradients of a loss, and resolves to its value before that. Disposes both. */
+  async descend(
+    { value, gradients: own }: LossGradients,
+    { rate, step, share }: StepOptions,
+  ): Promise<number> {
     const gradients = share ? await share(own) : own;
     this.apply(gradients, rate, step);
     const [before] = await value.data();
-    tf.dispose([value, ...gradients]);
+    this.tf.dispose([value, ...gradients]);
     return before;
   }
 

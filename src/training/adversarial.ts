@@ -7,6 +7,7 @@ import type { Tensor, Tensor4D } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { Adam } from './adam.js';
 import type { Tf } from './engine/tf.js';
+import { gradientsOf } from './gradients.js';
 import { type Batch, type Learner, variablesOf } from './learner.js';
 import { meanOfCounting } from './regression.js';
 
@@ -23,7 +24,7 @@ export function adversarialLearner(tf: Tf, generator: LayersModel, discriminator
     async step(batch, options) {
       const { inputs, targets, counts, cloud } = batch;
       let fake: Tensor | undefined;
-      const loss = await ofGenerator.minimise(options, () => {
+      const ofFake = gradientsOf(tf, ofGenerator.variables, () => {
         const [made, attention] = generator.apply(inputs, { training: true }) as Tensor[];
         fake = tf.keep(shown(tf, batch, made));
         const adversarial = tf.mean(tf.softplus(tf.neg(judge(batch, fake))));
@@ -31,10 +32,12 @@ export function adversarialLearner(tf: Tf, generator: LayersModel, discriminator
         const seen = meanOfCounting(tf, tf.square(tf.sub(attention, cloud!)), counts);
         return tf.add(tf.add(adversarial, tf.mul(distance, L1_WEIGHT)), seen);
       });
+      const loss = await ofGenerator.descend(ofFake, options);
       const real = tf.tidy(() => shown(tf, batch, targets));
-      await ofDiscriminator.minimise(options, () =>
+      const ofBoth = gradientsOf(tf, ofDiscriminator.variables, () =>
         tf.add(tf.mean(tf.softplus(judge(batch, fake!))), tf.mean(tf.softplus(tf.neg(judge(batch, real))))),
       );
+      await ofDiscriminator.descend(ofBoth, options);
       tf.dispose([fake!, real]);
       return loss;
     },

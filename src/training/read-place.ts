@@ -74,7 +74,10 @@ async function readOnce(wanted: BandFile[]): Promise<Map<string, ReadBands>> {
 
 function physical({ header, bands }: ReadBands, { band, scale, offset }: BandFile): Float32Array {
   const stored = bands.get(band)!;
-  return Float32Array.from(stored, (value) => (value === header.nodata ? NaN : value * scale + offset));
+  const values = new Float32Array(stored.length);
+  for (let i = 0; i < stored.length; i++)
+    values[i] = stored[i] === header.nodata ? NaN : stored[i] * scale + offset;
+  return values;
 }
 
 function meanOfFinite(values: Float32Array): number {

@@ -3,19 +3,28 @@ import type { Scalar, Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { Adam } from './adam.js';
 import type { Tf } from './engine/tf.js';
+import { BatchGradients } from './gradients.js';
 import { type Learner, variablesOf } from './learner.js';
 
 export function regressionLearner(tf: Tf, model: LayersModel): Learner {
   const adam = new Adam(tf, variablesOf(model.trainableWeights));
+  const gradients = new BatchGradients(
+    tf,
+    adam.variables,
+    variablesOf(model.weights),
+    ({ inputs, targets, counts }) => {
+      const squares = tf.square(tf.sub(model.apply(inputs, { training: true }) as Tensor, targets));
+      return meanOfCounting(tf, squares, counts);
+    },
+  );
   return {
     model,
-    step: ({ inputs, targets, counts }, options) =>
-      adam.minimise(options, () => {
-        const squares = tf.square(tf.sub(model.apply(inputs, { training: true }) as Tensor, targets));
-        return meanOfCounting(tf, squares, counts);
-      }),
+    step: (batch, options) => adam.descend(gradients.of(batch), options),
     state: () => [...variablesOf(model.weights), ...adam.moments],
-    dispose: () => adam.dispose(),
+    dispose() {
+      gradients.dispose();
+      adam.dispose();
+    },
   };
 }
 

@@ -10,6 +10,7 @@ import { Adam } from '../../src/training/adam.js';
 import { type EngineName, loadEngine } from '../../src/training/engine/load-engine.js';
 import { gradientSelfTest } from '../../src/training/engine/self-test.js';
 import type { Tf } from '../../src/training/engine/tf.js';
+import { gradientsOf } from '../../src/training/gradients.js';
 
 interface Reference {
   inputs: { shape: number[]; low: number; high: number }[];
@@ -218,8 +219,9 @@ export function engineContract(name: EngineName): void {
       const factor = tf.tensor1d([1, -2, 3, 0.5, 1]);
       const w = tf.tidy(() => tf.variable(tf.tensor1d([0.5, -1, 2, 0.25, -3])));
       const adam = new Adam(tf, [w], { beta1: 0.5, weightDecay: 0.01 });
+      const loss = () => tf.sum(tf.mul(factor, tf.mul(tf.square(w), 0.5)));
       for (let step = 1; step <= 3; step++)
-        await adam.minimise({ rate: 0.1, step }, () => tf.sum(tf.mul(factor, tf.mul(tf.square(w), 0.5))));
+        await adam.descend(gradientsOf(tf, [w], loss), { rate: 0.1, step });
       close(w.dataSync(), ADAM_IN_PYTORCH, 'w');
     });
 

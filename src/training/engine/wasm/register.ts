@@ -5,6 +5,7 @@
 import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
 import { adamStep } from './adam-step.js';
+import { add } from './add.js';
 import {
   fusedBatchNorm,
   replaceTrainingOfBatchNormalization,
@@ -49,6 +50,7 @@ export function registerTrainingKernels(tf: Tf, loops: Loops): void {
     [tf.Conv2D]: () => conv2d(tf, loops),
     [tf.FusedConv2D]: () => fusedConv2d(tf, loops),
     [tf.Conv2DBackpropInput]: () => conv2dBackpropInput(tf, loops),
+    [tf.Add]: (stock) => add(tf, loops, stock),
     [tf.Sum]: (stock) => sum(tf, loops, stock),
     [tf.Mean]: (stock) => mean(tf, loops, stock),
     [tf.Concat]: (stock) => concat(tf, loops, stock),

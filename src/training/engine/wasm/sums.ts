@@ -4,7 +4,7 @@ import type { Tf } from '../tf.js';
 import { floats, wasmKernel } from './kernel.js';
 import type { Loops } from './loops.js';
 
-/** Of all axes but the last; the others stay with `stock`. */
+/** Of the axes before the last, all of them or those of each image; others stay with `stock`. */
 export function sum(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
   return channelSums(tf.Sum, loops, stock, () => 1);
 }
@@ -21,23 +21,32 @@ function channelSums(
 ): KernelConfig {
   return wasmKernel<SumInputs, SumAttrs & MeanAttrs>(name, ({ inputs: { x }, attrs, backend }) => {
     const channels = x.shape.at(-1) ?? 0;
-    if (x.dtype !== 'float32' || channels === 0 || !isAllButLast(attrs.axis, x.shape.length))
+    const first = firstOfRun(attrs.axis, x.shape.length);
+    if (x.dtype !== 'float32' || channels === 0 || first === undefined)
       return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
-    const rows = x.shape.slice(0, -1).reduce((all, size) => all * size, 1);
-    const shape = attrs.keepDims
-      ? x.shape.map((_, i) => (i === x.shape.length - 1 ? channels : 1))
-      : [channels];
-    const result = backend.makeOutput(shape, 'float32');
-    const sums = floats(backend, result);
-    loops.columnSums(rows, channels, floats(backend, x), sums);
+    const outer = x.shape.slice(0, first);
+    const images = outer.reduce((all, size) => all * size, 1);
+    const rows = x.shape.slice(first, -1).reduce((all, size) => all * size, 1);
+    const between = attrs.keepDims ? x.shape.slice(first, -1).map(() => 1) : [];
+    const result = backend.makeOutput([...outer, ...between, channels], 'float32');
+    // Made anew each time, since a sum may make the heap grow.
+    const part = (tensor: TensorInfo, size: number, i: number) =>
+      floats(backend, tensor).subarray(i * size, (i + 1) * size);
+    for (let i = 0; i < images; i++)
+      loops.columnSums(rows, channels, part(x, rows * channels, i), part(result, channels, i));
     const divisor = divisorOf(rows);
-    if (divisor !== 1) for (let c = 0; c < channels; c++) sums[c] /= divisor;
+    const sums = floats(backend, result);
+    if (divisor !== 1) for (let i = 0; i < sums.length; i++) sums[i] /= divisor;
     return result;
   });
 }
 
-function isAllButLast(axis: number | number[] | undefined, rank: number): boolean {
-  if (axis === undefined || rank < 2) return false;
+/** The first of axes that reach from one to the last but one. */
+function firstOfRun(axis: number | number[] | undefined, rank: number): number | undefined {
+  if (axis === undefined || rank < 2) return undefined;
   const axes = [axis].flat().map((one) => (one < 0 ? one + rank : one));
-  return axes.length === rank - 1 && axes.toSorted((a, b) => a - b).every((one, i) => one === i);
+  const first = rank - 1 - axes.length;
+  return axes.length > 0 && axes.toSorted((a, b) => a - b).every((one, i) => one === first + i)
+    ? first
+    : undefined;
 }
