@@ -102,6 +102,7 @@ function sizeOf({ width, height }: Size): string {
 
 /** Mask codes at the bands' size: a pixel takes the worst code of those that it covers, also in part. */
 function coarsen(codes: PixelArray, fine: Size, coarse: Size): Uint8Array {
+  if (fine.width === coarse.width && fine.height === coarse.height) return new Uint8Array(codes);
   const severity = new Uint8Array(256).fill(WORST_FIRST.length);
   WORST_FIRST.forEach((code, rank) => {
     severity[code] = rank;

@@ -69,9 +69,10 @@ async function readBand(
   if (!physical) return { width, height, pixels: bands[0], hole, codes };
   const { scale, offset } = group.bands[b];
   const seen = hole === undefined && group.role === 'data' ? await seenBy(tile, group) : null;
-  const pixels = Float32Array.from(bands[0], (value, i) =>
-    value === hole || seen?.[i] === 0 ? NaN : value * scale + offset,
-  );
+  const stored = bands[0];
+  const pixels = new Float32Array(stored.length);
+  for (let i = 0; i < stored.length; i++)
+    pixels[i] = stored[i] === hole || seen?.[i] === 0 ? NaN : stored[i] * scale + offset;
   return { width, height, pixels, hole: NaN, codes };
 }
 

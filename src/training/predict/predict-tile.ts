@@ -39,13 +39,7 @@ export async function predictTile(
   if (!readable.includes(1)) return null;
   const inputs = spec.inputs.map((name) => pixels.bands[name]!);
   const planes = predictImage(tf, model, spec, { width, height, inputs, readable });
-  const bands = planes.map((plane) =>
-    Int16Array.from(plane, (value, at) =>
-      readable[at]
-        ? Math.max(-STORED.most, Math.min(STORED.most, Math.round(value / STORED.scale)))
-        : STORED.nodata,
-    ),
-  );
+  const bands = planes.map((plane) => storedValues(plane, readable));
   const cell: CellGroup = {
     ...tile,
     width,
@@ -70,4 +64,12 @@ export async function predictTile(
 
 function bandsOf({ name, target, inputs }: ModelSpec): { name: string; commonName?: string }[] {
   return target.kind === 'clear' ? inputs.map((band) => ({ name: band, commonName: band })) : [{ name }];
+}
+
+function storedValues(plane: Float32Array, readable: Uint8Array): Int16Array {
+  const { scale, nodata, most } = STORED;
+  const stored = new Int16Array(plane.length);
+  for (let i = 0; i < plane.length; i++)
+    stored[i] = readable[i] ? Math.max(-most, Math.min(most, Math.round(plane[i] / scale))) : nodata;
+  return stored;
 }
