@@ -7,7 +7,8 @@
  *   ones only. Its side is never trained on at any date.
  *
  * Sides (east, west, south, north) and numbers of later dates are tried in this order until enough patches are usable,
- * which looks at masks only, never at values.
+ * which looks at masks only, never at values. A model that removes cloud takes the first where both sides have much the same
+ * share of cloud: without cloud to remove, a score says nothing.
  */
 import { Mask, type Window } from '../raster/index.js';
 import type { Image } from './images.js';
@@ -16,6 +17,8 @@ import type { ModelSpec } from './models/spec.js';
 /** Share of a patch's pixels that must count. */
 const MIN_USABLE = 0.75;
 const VALIDATION_SHARE = 0.25;
+/** The less cloudy side of a division has at least this part of the other's share of cloud, where there is such a division. */
+const CLOUD_BALANCE = 0.5;
 
 export interface PatchSet {
   count: number;
@@ -60,12 +63,13 @@ export function cutPatches(spec: ModelSpec, images: Image[]): PatchOutcome {
     split,
     counts: countPatches(split, patchSize),
   }));
-  const enough = candidates.find(
+  const enough = candidates.filter(
     ({ counts: { train, validation } }) =>
       train + validation >= leastPatches && train >= leastPatches / 2 && validation >= leastValidation,
   );
-  if (enough === undefined) return { skipped: reasonToSkip(spec, images, candidates[0]?.counts) };
-  const { split, counts } = enough;
+  const [first] = enough;
+  if (first === undefined) return { skipped: reasonToSkip(spec, images, candidates[0]?.counts) };
+  const { split, counts } = images[0].cloud ? mostBalanced(enough) : first;
   return {
     dataset: {
       // Training patches overlap by half.
@@ -135,6 +139,33 @@ function divideDates(dates: Image[]): Pick<Split, 'trainDates' | 'validationDate
     });
   }
   return divisions;
+}
+
+/** The first with much the same share of cloud on both sides, else that with the least difference. */
+function mostBalanced<T extends { split: Split }>(candidates: T[]): T {
+  const balances = candidates.map(({ split }) => {
+    const { trainDates, trainArea, validationDates, validationArea } = split;
+    const shares = [cloudShare(trainDates, trainArea), cloudShare(validationDates, validationArea)];
+    return Math.min(...shares) / Math.max(...shares, Number.MIN_VALUE);
+  });
+  const best = Math.min(CLOUD_BALANCE, Math.max(...balances));
+  return candidates[balances.findIndex((balance) => balance >= best)];
+}
+
+/** Of the pixels that count. */
+function cloudShare(images: Image[], { column, row, width, height }: Window): number {
+  let counting = 0;
+  let cloudy = 0;
+  for (const image of images) {
+    for (let y = row; y < row + height; y++) {
+      for (let at = y * image.width + column, end = at + width; at < end; at++) {
+        if (!image.counts[at]) continue;
+        counting++;
+        cloudy += image.cloud![at];
+      }
+    }
+  }
+  return counting === 0 ? 0 : cloudy / counting;
 }
 
 function countPatches(split: Split, patchSize: number): PatchDataset['counts'] {

@@ -44,7 +44,37 @@ function places(inputs: Float32Array, width: number): { column: number; row: num
   }));
 }
 
+/** How a pair is divided whose cloudy date has cloud where `isCloud` says. */
+function splitOfPair(isCloud: (column: number, row: number) => boolean): string {
+  const [width, height] = [320, 320];
+  const [clear, cloudy] = [1, 2].map((day) => field(width, height, { time: day * DAY })) as [Field, Field];
+  cloudy.mask = cloudy.mask.map((code, at) =>
+    isCloud(at % width, Math.floor(at / width)) ? Mask.cloud : code,
+  );
+  const removal = modelNamed('cloud-removal');
+  const outcome = cut(removal, imagesOf(removal, [clear, cloudy], [{ clear: 0, cloudy: 1 }]));
+  assert.ok('dataset' in outcome);
+  return /^validation: (\w+) side/.exec(outcome.dataset.split)![1]!;
+}
+
 describe('cutPatches', () => {
+  it('holds out a side with as much cloud as there is in training, where cloud is to be removed', () => {
+    assert.equal(
+      splitOfPair((column, row) => (column + row) % 7 < 2),
+      'eastern',
+    );
+    // The east has none of it, the west nearly all.
+    assert.equal(
+      splitOfPair((column) => column < 160),
+      'southern',
+    );
+    // No side has half of what the rest has; the north comes nearest.
+    assert.equal(
+      splitOfPair((column, row) => (row < 10 && column < 64) || (row >= 250 && column < 90)),
+      'northern',
+    );
+  });
+
   it('cuts the inputs and the mean NDVI of clear land', () => {
     const date = field(128, 128);
     const { validation, counts, train } = datasetOf([date]);
