@@ -15,7 +15,7 @@ import { IngestWorkers, ingestProcess } from './ingest/index.js';
 import { ClusterJobs, Jobs, verifyProcess } from './jobs/index.js';
 import { TileFinder } from './query/index.js';
 import { requireApart, Storage } from './storage/index.js';
-import { Doors, predictProcess, trainProcess } from './training/index.js';
+import { Doors, predictProcess, storeModelProcess, trainProcess } from './training/index.js';
 import { version } from './version.js';
 import {
   coalesceProcess,
@@ -96,6 +96,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       ...{ storage, cores, memory },
       ...(config.cluster && doors && { neighbours: { url: config.cluster.advertise, doors } }),
     }),
+    storeModelProcess({ storage, finder }),
     predictProcess({ storage, finder, cores }),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];

@@ -14,11 +14,11 @@ export const PROBLEM_TYPE = 'application/problem+json';
 /** Bodies are descriptions of work; files have a limit of their own. */
 export const BODY_LIMIT = 1 << 20;
 
-function problemOf(error: unknown): TilewrightError {
+function problemOf(error: unknown, bodyLimit: number): TilewrightError {
   if (error instanceof TilewrightError) return error;
   // Fastify's own errors: validation, unknown media types, bad addresses. Their messages name the field.
   const { statusCode, code } = error as { statusCode?: number; code?: string };
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(BODY_LIMIT);
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(bodyLimit);
   if (!statusCode || statusCode >= 500) return internal.because(error);
   return new TilewrightError(badRequest.code, statusCode, badRequest(reasonOf(error)).message);
 }
@@ -49,7 +49,7 @@ export function documentOf({ code, status, message }: TilewrightError, requestId
 const RETRY_AFTER = 10;
 
 function answer(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const problem = problemOf(error);
+  const problem = problemOf(error, request.routeOptions?.bodyLimit ?? BODY_LIMIT);
   if (problem.status >= 500) request.log.error({ err: error }, problem.message);
   else request.log.info({ code: problem.code }, problem.message);
   if (problem.status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER);

@@ -18,6 +18,7 @@ import { answerSeq } from './seq.js';
 import type { Services } from './services.js';
 import { stacRoutes } from './stac/routes.js';
 import { tileRoutes } from './tiles/routes.js';
+import { trainingRoutes } from './training/routes.js';
 import { schemaController } from './validation.js';
 
 export interface ServerOptions extends AccessOptions {
@@ -71,6 +72,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   await server.register(ingestRoutes, { services });
   await server.register(sceneRoutes, { services });
   await server.register(processRoutes, { services });
+  await server.register(trainingRoutes, { services });
   await server.register(modelRoutes, { services });
   await server.register(clusterRoutes, { services });
   await server.register(operationRoutes, { services });

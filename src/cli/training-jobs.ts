@@ -8,6 +8,8 @@ export interface PlaceToTrain {
   geocode: string;
   /** Address of the node that holds it. */
   server: string;
+  /** Bytes that the process that trains may take. */
+  memory: number;
   /** More flags of `tilewright train`, by which all places are trained alike. */
   flags: string[];
 }
@@ -20,8 +22,14 @@ const RESTRICTED = {
   capabilities: { drop: ['ALL'] },
 };
 
-/** Asks the node to train the place, within limits there, and waits. It is asked once more where that fails. */
-export function trainingJob({ model, collection, geocode, server, flags }: PlaceToTrain) {
+/** Bytes of the process that fetches the tiles, sends the model, and waits. */
+const BESIDE = 256e6;
+
+/**
+ * Trains the place in its own container, beside the node that holds it: reads the tiles there, and has it store the model. It is tried
+ * once more where that fails.
+ */
+export function trainingJob({ model, collection, geocode, server, memory, flags }: PlaceToTrain) {
   const pod = podOf(server);
   const labels = {
     'app.kubernetes.io/name': 'tilewright',
@@ -35,6 +43,7 @@ export function trainingJob({ model, collection, geocode, server, flags }: Place
     .digest('hex')
     .slice(0, 8);
   const place = ['--collection', collection, '--geocode', geocode];
+  const resources = { cpu: '1', memory: String(memory + BESIDE) };
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -59,18 +68,19 @@ export function trainingJob({ model, collection, geocode, server, flags }: Place
             {
               name: 'train',
               image: `tilewright:${version}`,
-              args: ['train', model, '--mode', 'contained', ...place, ...flags, '--server', server],
+              args: ['train', model, '--mode', 'contained', '--here', ...place, ...flags, '--server', server],
               env: [
                 {
                   name: 'TILEWRIGHT_TOKEN',
                   valueFrom: { secretKeyRef: { name: 'tilewright-auth', key: 'token' } },
                 },
               ],
-              // It only asks and waits: what the training takes is of the node's pod.
-              resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '256Mi' } },
+              resources: { requests: resources, limits: resources },
               securityContext: RESTRICTED,
+              volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
             },
           ],
+          volumes: [{ name: 'tmp', emptyDir: {} }],
         },
       },
     },
@@ -83,15 +93,13 @@ function podOf(server: string): { name: string; namespace: string } | undefined 
   return name && namespace ? { name, namespace } : undefined;
 }
 
+/** On its machine, where the tiles are; it waits until there is room. */
 const nextTo = (pod: string) => ({
   podAffinity: {
-    preferredDuringSchedulingIgnoredDuringExecution: [
+    requiredDuringSchedulingIgnoredDuringExecution: [
       {
-        weight: 100,
-        podAffinityTerm: {
-          topologyKey: 'kubernetes.io/hostname',
-          labelSelector: { matchLabels: { 'statefulset.kubernetes.io/pod-name': pod } },
-        },
+        topologyKey: 'kubernetes.io/hostname',
+        labelSelector: { matchLabels: { 'statefulset.kubernetes.io/pod-name': pod } },
       },
     ],
   },

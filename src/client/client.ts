@@ -2,6 +2,7 @@ import { rename, rm, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FilterParams } from '../query/index.js';
+import type { PlaceInputs, RemotePlace } from '../training/index.js';
 import { badAnswer, JobError, jobLost, noFile, stopped, unreachable } from './errors.js';
 import { followEvents, hasEnded, type JobDocument, type JobEvent, type LogLine } from './job-events.js';
 import { FileBody } from './send-file.js';
@@ -294,6 +295,16 @@ export class Client {
       await rm(part, { force: true });
       throw error;
     }
+  }
+
+  /** What has to be read to train a model of one place here. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
+  trainingPlace(inputs: PlaceInputs): Promise<RemotePlace> {
+    return this.ask('POST', '/training/place', inputs);
+  }
+
+  /** Writes a file of a tile, by its path in the API, to `path`, as `download` does. */
+  saveTileFile(route: string, path: string): Promise<void> {
+    return this.save(route, path);
   }
 
   /** One page of items. */

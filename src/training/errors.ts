@@ -77,6 +77,36 @@ export const overLimit = defineError(
     `training did not do with the ${Math.floor(limit / 1e6)} MB that a place may take (${how}); give more with --place-memory, or take fewer dates`,
 );
 
+export const unusedPlaceMemory = defineError(
+  'TW_TRAIN_PLACE_MEMORY',
+  422,
+  'The memory of a place is held in the contained mode alone. Leave it out, or take that mode.',
+  (mode: string) => `placeMemory goes with the mode contained, not with ${mode}; leave it out`,
+);
+
+export const onePlaceAtATime = defineError(
+  'TW_TRAIN_ONE_PLACE',
+  422,
+  'One place is trained outside of the server at a time, and the filter picks several. Name one by `--collection` and `--geocode`.',
+  (places: number) =>
+    `the filter picks ${places} places, and one is trained outside of the server at a time: give --collection and --geocode`,
+);
+
+export const placeChanged = defineError(
+  'TW_TRAIN_CHANGED',
+  409,
+  'While a place was trained outside of the server, tiles of it came or went. Nothing of the model is kept; train it again.',
+  (place: string) =>
+    `the tiles of ${place} are no longer those that the model was trained on; train it again`,
+);
+
+export const wrongModel = defineError(
+  'TW_TRAIN_WRONG_MODEL',
+  422,
+  'A model that was sent is none that this version builds, or holds what is no number. The message says what; run the same version everywhere.',
+  (what: string) => `the model that was sent is not stored: ${what}`,
+);
+
 export const onnxLayer = defineError(
   'TW_TRAIN_ONNX_LAYER',
   422,

@@ -31,7 +31,4 @@ export interface TrainInputs {
   placeMemory?: number;
 }
 
-/** Measured of eight dates of 1024 x 1024 pixels: NDVI 0.43 GB, NDMI 0.54 GB. */
-export const DEFAULT_PLACE_MEMORY = 1e9;
-
 export const DEFAULT_SEED = 1;

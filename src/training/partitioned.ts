@@ -4,16 +4,15 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { JobContext } from '../jobs/index.js';
 import { parseFilter, rawUnlessAsked, searchTiles } from '../query/index.js';
-import { type HeldTile, holdTiles, modelId, versionsOf } from '../storage/index.js';
-import type { CardSummary } from './card.js';
+import { type HeldTile, holdTiles } from '../storage/index.js';
 import { chosenEngine } from './engine/select-engine.js';
-import { DEFAULT_PLACE_MEMORY, DEFAULT_SEED, type TrainContext, type TrainInputs } from './inputs.js';
+import { DEFAULT_SEED, type TrainContext, type TrainInputs } from './inputs.js';
 import type { TrainPart } from './merge.js';
 import type { Spread } from './metrics.js';
 import { modelNamed } from './models/index.js';
 import { filesOf, groupByPlace, type Place } from './places.js';
 import { reasonsOf, type TrainResults } from './results.js';
-import { storeModel, trainedModel } from './store-model.js';
+import { storedBy, storeModel } from './store-model.js';
 import { trainPlaces } from './trainer.js';
 import type { PlaceTask } from './worker-messages.js';
 
@@ -24,8 +23,8 @@ export async function trainPartitioned(
 ): Promise<TrainPart> {
   const started = performance.now();
   const { model, mode = 'partitioned', epochs, seed = DEFAULT_SEED } = inputs;
-  const limit = mode === 'contained' ? (inputs.placeMemory ?? DEFAULT_PLACE_MEMORY) : undefined;
   const spec = modelNamed(model);
+  const limit = mode === 'contained' ? (inputs.placeMemory ?? spec.placeMemory) : undefined;
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
   const engine = await chosenEngine(inputs.engine);
@@ -52,11 +51,9 @@ export async function trainPartitioned(
     results.spreads[model.id] = spread;
   };
   for (const place of places) {
-    const known = await storage.getModel(modelId(model, place.collection, place.grid, place.geocode));
-    const done = known && versionsOf(known).find(({ card }) => (card as CardSummary).job === job.id);
-    if (done) {
-      const card = done.card as CardSummary;
-      keep(trainedModel(done, card), card.spread);
+    const stored = await storedBy(storage, job.id, model, place);
+    if (stored) {
+      keep(stored.model, stored.spread);
       continue;
     }
     const files = filesOf(storage, spec, place);

@@ -43,7 +43,7 @@ const LEAST_COVERAGE = 95;
 
 /** The files that a model is trained on, and pairs of them where it needs pairs; or why there are none. */
 export function filesOf(
-  storage: Storage,
+  storage: Pick<Storage, 'tilePath'>,
   spec: ModelSpec,
   { tiles }: Place,
 ): { dates: PlaceDate[]; pairs?: DatePair[] } | { skipped: string } {
@@ -85,7 +85,11 @@ export function pairsOf(tiles: Pick<TileRecord, 'start' | 'coverage' | 'cloudCov
 }
 
 /** The files of a tile that hold these bands; null where it lacks one. */
-export function dateFiles(storage: Storage, names: readonly BandName[], tile: TileRecord): PlaceDate | null {
+export function dateFiles(
+  storage: Pick<Storage, 'tilePath'>,
+  names: readonly BandName[],
+  tile: TileRecord,
+): PlaceDate | null {
   const files: [BandName, BandFile][] = [];
   for (const name of names) {
     const found = bandOf(tile, name);

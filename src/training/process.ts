@@ -3,14 +3,8 @@ import type { JobContext, Process } from '../jobs/index.js';
 import { filterBody } from '../query/index.js';
 import { trainDistributed } from './distributed/train.js';
 import { ENGINE_NAMES } from './engine/load-engine.js';
-import { nothingTrained } from './errors.js';
-import {
-  DEFAULT_PLACE_MEMORY,
-  TRAINING_MODES,
-  type TrainContext,
-  type TrainInputs,
-  type TrainingMode,
-} from './inputs.js';
+import { nothingTrained, unusedPlaceMemory } from './errors.js';
+import { TRAINING_MODES, type TrainContext, type TrainInputs, type TrainingMode } from './inputs.js';
 import { mergeResults, type TrainPart } from './merge.js';
 import { MODEL_NAMES } from './models/index.js';
 import { trainPartitioned } from './partitioned.js';
@@ -59,12 +53,15 @@ export function trainProcess(context: TrainContext): Process {
         placeMemory: {
           type: 'integer',
           minimum: 1_000_000,
-          default: DEFAULT_PLACE_MEMORY,
-          description: 'Bytes that the process of a place may take, in the contained mode',
+          description: 'Bytes that the process of a place may take, in the contained mode alone',
         },
       },
     },
     outputs: OUTPUTS,
+    check: (inputs) => {
+      const { mode = 'partitioned', placeMemory } = inputs as TrainInputs;
+      if (placeMemory !== undefined && mode !== 'contained') throw unusedPlaceMemory(mode);
+    },
     // Models are stored one by one and whole; those that the job has stored before it was cut off stay.
     resumable: true,
     merge: (parts) => mergeResults(parts as TrainPart[]),

@@ -1,4 +1,4 @@
-/** A server whose processes are those of a test, beside ingest. */
+/** A server whose processes are those of a test, beside those that have routes of their own. */
 import type { FastifyInstance } from 'fastify';
 import { buildServer } from '../../src/api/index.js';
 import { localOwners } from '../../src/dht/index.js';
@@ -7,6 +7,7 @@ import { IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
 import { Jobs, type Process } from '../../src/jobs/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Storage } from '../../src/storage/index.js';
+import { storeModelProcess } from '../../src/training/index.js';
 
 export interface JobServer {
   server: FastifyInstance;
@@ -25,7 +26,8 @@ export async function jobServer(
   const owners = localOwners(storage.index);
   const finder = new TileFinder(storage, owners);
   const imagery = new Imagery({ storage, finder, owners, cores: 1 });
-  const all = [...processes, ingestProcess({ storage, workers, memory: 128e6 })];
+  const own = [ingestProcess({ storage, workers, memory: 128e6 }), storeModelProcess({ storage, finder })];
+  const all = [...processes, ...own];
   const jobs = await Jobs.open(storage, all, { resume: true });
   const server = await buildServer(
     {

@@ -35,7 +35,7 @@ test('a process is described as the OGC does, and problems have its names', asyn
   const { processes, links } = await get('/processes');
   assert.deepEqual(
     processes.map(({ id }: { id: string }) => id),
-    ['fill', 'ingest'],
+    ['fill', 'ingest', 'store-model'],
   );
   assert.equal(links[0].rel, 'self');
   const fill = await get('/processes/fill');

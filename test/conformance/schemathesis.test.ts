@@ -43,6 +43,9 @@ const UNLIKELY = new Set([
   'delete /collections/{id}/scenes/{sceneId}',
   'post /timeseries',
   'post /ingest',
+  // A filter that picks one place alone.
+  'post /training/place',
+  'post /processes/store-model/execution',
   'post /processes/ingest/execution',
   'post /jobs/{id}/retry',
   // A node that is alone has no cluster.

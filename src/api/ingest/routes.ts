@@ -7,7 +7,14 @@ import { Fence, type IngestInputs, outsideFence } from '../../ingest/index.js';
 import type { Process } from '../../jobs/index.js';
 import { badRequest, outsideFolder } from '../errors.js';
 import { executeBody } from '../processes/routes.js';
-import { answerJob, idempotencyKey, keyHeader, startAnswers, startJob } from '../processes/start-job.js';
+import {
+  answerJob,
+  idempotencyKey,
+  keyHeader,
+  startAnswers,
+  startJob,
+  startWithFile,
+} from '../processes/start-job.js';
 import type { Services } from '../services.js';
 import { admit, receive } from './upload.js';
 
@@ -32,7 +39,7 @@ export async function ingestRoutes(
   server: FastifyInstance,
   { services }: { services: Services },
 ): Promise<void> {
-  const { jobs, storage } = services;
+  const { jobs } = services;
   const ingest = services.processes.get('ingest');
   if (!ingest) throw new Error('the ingest process is not wired');
   const { paths: _paths, ...options } = ingest.inputs.properties as Record<string, unknown>;
@@ -117,24 +124,11 @@ export async function ingestRoutes(
     // Only a request that may be sent twice is compared with another one.
     const digest = idempotencyKey(request) === undefined ? undefined : createHash('sha256');
     const { path, scratch } = await receive(body, filename, services, digest);
-    const begin = async () => {
-      const started = await startJob(
-        request,
-        jobs,
-        ingest as Process,
-        { ...options, paths: [filename] },
-        {
-          given: { ...options, paths: [path], sentAs: filename },
-          uploads: [scratch],
-          asked: { ...options, filename, sha256: digest?.digest('hex') },
-        },
-      );
-      if (started.repeated) await storage.removeScratch(scratch);
-      return started;
-    };
-    const started = await begin().catch(async (error) => {
-      await storage.removeScratch(scratch);
-      throw error;
+    const inputs = { ...options, paths: [filename] };
+    const started = await startWithFile(request, services, ingest as Process, inputs, {
+      scratch,
+      given: { ...options, paths: [path], sentAs: filename },
+      asked: { ...options, filename, sha256: digest?.digest('hex') },
     });
     return answerJob(request, reply, started);
   }

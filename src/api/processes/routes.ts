@@ -8,6 +8,8 @@ import type { Services } from '../services.js';
 import { jobRoutes } from './jobs.js';
 import { answerJob, keyHeader, startAnswers, startJob } from './start-job.js';
 
+/** Their jobs are given paths on the server's disk, which routes of their own check or make. */
+const OWN_ROUTES = new Set(['ingest', 'store-model']);
 const EXECUTE = 'http://www.opengis.net/def/rel/ogc/1.0/execute';
 
 /** The body of an execute request. */
@@ -86,8 +88,7 @@ export async function processRoutes(
   );
 
   for (const process of processes.values()) {
-    // Its inputs are paths on the server's disk: the routes of ingest check them.
-    if (process.id === 'ingest') continue;
+    if (OWN_ROUTES.has(process.id)) continue;
     server.post<{ Body: { inputs?: unknown } }>(
       `/processes/${process.id}/execution`,
       {

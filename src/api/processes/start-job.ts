@@ -5,6 +5,7 @@ import type { JobsView, Process, RequestKey, StartOptions } from '../../jobs/ind
 import type { JobRecord } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { answers } from '../schemas/answers.js';
+import type { Services } from '../services.js';
 import { statusInfo } from './status.js';
 
 /** JSON Schema of the headers of such a request. */
@@ -53,6 +54,24 @@ export async function startJob(
   const key = requestKey(request, process, asked);
   if (key) return jobs.startOnce(process, inputs, { ...options, request: key });
   return { job: await jobs.start(process, inputs, options), repeated: false };
+}
+
+/** The same for a job that has a file, in a scratch folder that goes where no job is started. */
+export async function startWithFile(
+  request: FastifyRequest,
+  { jobs, storage }: Services,
+  process: Process,
+  inputs: unknown,
+  { scratch, ...options }: { scratch: string; given: unknown; asked: unknown },
+): Promise<{ job: JobRecord; repeated: boolean }> {
+  let isTaken = false;
+  try {
+    const started = await startJob(request, jobs, process, inputs, { ...options, uploads: [scratch] });
+    isTaken = !started.repeated;
+    return started;
+  } finally {
+    if (!isTaken) await storage.removeScratch(scratch);
+  }
 }
 
 /** 201 with the job's status and place; 200 where an earlier request has started it. */

@@ -1,5 +1,18 @@
 /** Documents about what the store holds beside STAC: scenes, models, maps, series, health. */
-import { count, links, listOf, number, object, oneOf, orNull, partial, ref, text, time } from './shapes.js';
+import {
+  count,
+  links,
+  listOf,
+  mapOf,
+  number,
+  object,
+  oneOf,
+  orNull,
+  partial,
+  ref,
+  text,
+  time,
+} from './shapes.js';
 
 const scene = {
   id: text,
@@ -52,6 +65,21 @@ export const storeSchemas = {
     ...links,
     files: listOf(object({ name: text, bytes: count, crc32: count })),
     card: { type: 'object' },
+  }),
+  /** `time` is in milliseconds since 1970; a band counts from 0, and its value is stored value * scale + offset. */
+  TrainingPlace: object({
+    collection: text,
+    grid: oneOf('geohash', 'quadtile'),
+    geocode: text,
+    tiles: text,
+    dates: listOf(
+      object({
+        time: number,
+        bands: mapOf(object({ path: text, band: count, scale: number, offset: number })),
+        mask: text,
+      }),
+    ),
+    'pairs?': listOf(object({ cloudy: count, clear: count })),
   }),
   TileJson: object({
     tilejson: oneOf('3.0.0'),

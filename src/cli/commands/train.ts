@@ -37,6 +37,7 @@ type TrainFlags = TargetOptions &
     seed?: number;
     engine?: string;
     placeMemory?: number;
+    here?: boolean;
     manifests?: boolean;
   };
 
@@ -66,24 +67,33 @@ export function trainCommand(): Command {
       ),
     )
     .addOption(
+      flag(
+        '--here',
+        'contained: train the one place that the filter picks on this machine, and have the server store the model',
+      ),
+    )
+    .addOption(
       flag('--manifests', 'contained: train nothing, print Jobs for Kubernetes that train one place each'),
     );
   return withTarget(withResources(withFilter(command))).action(async (model: string, flags: TrainFlags) => {
-    if (flags.mode !== 'contained' && (flags.manifests || flags.placeMemory !== undefined))
-      command.error('error: --place-memory and --manifests go with --mode contained');
-    if (flags.manifests && flags.server === undefined)
+    const { here, manifests: listed, placeMemory, server } = flags;
+    if (flags.mode !== 'contained' && (here || listed || placeMemory !== undefined))
+      command.error('error: --place-memory, --here and --manifests go with --mode contained');
+    if (listed && server === undefined)
       command.error('error: --manifests needs the address of a node, as the Jobs reach it: give --server');
+    if (here && listed) command.error('error: --here trains, and --manifests does not: give one of them');
     const target = await openTarget(flags);
     const line = progressLine('places');
     try {
-      if (flags.manifests) return printJson(await manifests(target, model, command));
-      const { mode, epochs, seed, engine, placeMemory } = flags;
+      if (listed) return printJson(await manifests(target, model, command));
+      const { mode, epochs, seed, engine } = flags;
+      const inputs = { model, filter: filterOf(flags), epochs, seed, engine, placeMemory };
+      const hooks = { signal: interruptSignal(), onProgress: line.update };
       const { job, results, error } = await orResults<TrainResults>(
-        target.client.run(
-          'train',
-          { model, mode, filter: filterOf(flags), epochs, seed, engine, placeMemory },
-          { signal: interruptSignal(), onProgress: line.update },
-        ),
+        here
+          ? // Loaded here, so that a command that trains nothing does not wait for it.
+            (await import('../train-here.js')).trainHere(target.client, inputs, hooks)
+          : target.client.run('train', { ...inputs, mode }, hooks),
       );
       line.end();
       if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
@@ -144,17 +154,18 @@ async function manifests({ client, name }: OpenTarget, model: string, command: C
     const [grid, geocode] = properties['grid:code'].split('-') as [string, string];
     places.set(`${collection} ${grid} ${geocode}`, { collection, grid: grid.toLowerCase(), geocode });
   }
+  const { modelNamed } = await import('../../training/index.js');
+  const memory = flags.placeMemory ?? modelNamed(model).placeMemory;
   const items: object[] = [];
   for (const [, { collection, grid, geocode }] of [...places].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const [owner] = (await client.locate(grid, geocode)).owners;
     const server = (owner && urls.get(owner.node)) ?? name;
-    items.push(trainingJob({ model, collection, geocode, server, flags: shared }));
+    items.push(trainingJob({ model, collection, geocode, server, memory, flags: shared }));
   }
   return { apiVersion: 'v1', kind: 'List', items };
 }
 
 async function printResults({ engine, models, skipped, failed, seconds }: TrainResults): Promise<void> {
-  // Loaded here, so that a command that trains nothing does not wait for it.
   const { reasonsOf, trafficOf } = await import('../../training/index.js');
   const mse = (value: number) => value.toExponential(2);
   type Scored = Pick<TrainResults['models'][number], 'metrics' | 'baseline'>;

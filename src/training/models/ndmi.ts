@@ -28,5 +28,6 @@ export const ndmiModel: ModelSpec = {
   loss: 'squared error',
   epochs: 30,
   batchSize: 8,
+  placeMemory: 1e9,
   learningRate: 2e-3,
 };

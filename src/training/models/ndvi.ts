@@ -28,5 +28,6 @@ export const ndviModel: ModelSpec = {
   loss: 'squared error',
   epochs: 30,
   batchSize: 32,
+  placeMemory: 1e9,
   learningRate: 3e-3,
 };

@@ -59,6 +59,8 @@ export interface ModelSpec {
   loss: 'squared error' | 'adversarial';
   epochs: number;
   batchSize: number;
+  /** Bytes that the process of a place may take where nothing else is said, in the contained mode. */
+  placeMemory: number;
   /** Adam's step size at the start; it falls to zero along half a cosine. */
   learningRate: number;
 }
