@@ -2,8 +2,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Client, Progress } from '../client/index.js';
-import { receivedError } from '../errors.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Client, type Progress, unreachable } from '../client/index.js';
+import { receivedError, TilewrightError } from '../errors.js';
 import { toArray } from '../storage/index.js';
 import {
   DEFAULT_SEED,
@@ -24,6 +25,10 @@ export interface HereInputs extends PlaceInputs {
   /** Bytes that the process that trains may take. */
   placeMemory?: number;
 }
+
+/** How often a model is sent, and the pause between, ms. */
+const MOST_TIMES = 30;
+const PAUSE = 5000;
 
 interface Hooks {
   signal: AbortSignal;
@@ -60,9 +65,23 @@ export async function trainHere(
     if ('skipped' in result) throw nothingTrained(1, [`${geocode}: ${result.skipped}`]);
     if ('error' in result) throw receivedError({ status: 500, ...result.error });
     const trained = sent(result.trained);
-    return await client.run('store-model', { model, filter, seed, tiles, engine, trained }, { signal });
+    const inputs = { model, filter, seed, tiles, engine, trained };
+    return await patiently(signal, () => client.run('store-model', inputs, { signal }));
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Asks a server again that starts, or has too much to do: what was trained is worth the wait. */
+async function patiently<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  for (let times = 1; ; times++) {
+    try {
+      return await ask();
+    } catch (error) {
+      const isBusy = error instanceof TilewrightError && error.status === 429;
+      if (times === MOST_TIMES || !(isBusy || unreachable.is(error))) throw error;
+      await sleep(PAUSE, undefined, { signal });
+    }
   }
 }
 

@@ -12,7 +12,7 @@ export type {
   SeriesRequest,
 } from './client.js';
 export { Client } from './client.js';
-export { JobError } from './errors.js';
+export { JobError, unreachable } from './errors.js';
 export type { JobDocument, JobEvent, LogLine } from './job-events.js';
 export { FileBody } from './send-file.js';
 export type { Answer, Transport } from './transport.js';

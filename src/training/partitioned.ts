@@ -81,7 +81,10 @@ export async function trainPartitioned(
     held.set(id, files);
     if (files.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + files.fetched;
   };
-  const options = { engine: engine.name, cores, memory, limit, signal: job.signal, prepare };
+  const options = {
+    ...{ engine: engine.name, cores, memory, limit, pinned: limit !== undefined },
+    ...{ signal: job.signal, prepare },
+  };
   try {
     for await (const result of trainPlaces(work, options)) {
       const place = tasks.get(result.id) as Place;

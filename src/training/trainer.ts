@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { TilewrightError } from '../errors.js';
 import { forkWithEngine } from './engine/fork.js';
 import type { EngineName } from './engine/load-engine.js';
+import { usableCores } from './engine/usable-cores.js';
 import { overLimit, workerEnded } from './errors.js';
 import type { EpochLoss } from './train-model.js';
 import type { FromWorker, PlaceOutcome, PlaceTask, ToWorker } from './worker-messages.js';
@@ -26,6 +27,8 @@ export interface TrainerOptions {
   memory?: number;
   /** Bytes that a child may take. Each place then has a child of its own, which is refused more. Default: no bound. */
   limit?: number;
+  /** With a limit: the kernel holds each child to one core, another for each as far as there are enough. Linux alone. */
+  pinned?: boolean;
   /** Ends all children at once; the generator then throws the signal's reason. */
   signal?: AbortSignal;
   onEpoch?: (progress: PlaceProgress) => void;
@@ -48,6 +51,7 @@ export async function* trainPlaces(
     cores = availableParallelism(),
     memory = Infinity,
     limit,
+    pinned = false,
     signal,
     onEpoch,
     prepare,
@@ -55,9 +59,10 @@ export async function* trainPlaces(
 ): AsyncGenerator<PlaceResult> {
   signal?.throwIfAborted();
   const waiting = [...tasks];
+  const own = pinned ? usableCores() : [];
   const workers = Array.from(
     { length: Math.min(cores, tasks.length) },
-    () => new TrainingWorker(engine, limit),
+    (_, i) => new TrainingWorker(engine, limit, own[i % own.length]),
   );
   const idle = [...workers];
   /** What a child takes: its limit, or the most that one has taken, bytes. */
@@ -146,6 +151,7 @@ class TrainingWorker {
   constructor(
     private readonly engine: EngineName,
     private readonly limit?: number,
+    private readonly core?: number,
   ) {}
 
   /** Never rejects. */
@@ -171,7 +177,10 @@ class TrainingWorker {
   ): Promise<PlaceOutcome | { crashed: string }> {
     if (this.ended) return Promise.resolve({ crashed: 'training was stopped' });
     const limit = this.limit;
-    this.child ??= forkWithEngine(new URL('./worker.js', import.meta.url), this.engine, { limit });
+    this.child ??= forkWithEngine(new URL('./worker.js', import.meta.url), this.engine, {
+      limit,
+      core: this.core,
+    });
     const child = this.child;
     return new Promise((resolve) => {
       const finish = (outcome: PlaceOutcome | { crashed: string }) => {

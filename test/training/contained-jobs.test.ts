@@ -6,11 +6,13 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { writeSentinelLikeSeries } from '../../data-samples/index.js';
 import { trainingJob } from '../../src/cli/training-jobs.js';
 import type { ModelCard } from '../../src/training/index.js';
 import { finished, start, tilewright } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/s3.js';
 import { tempFolder } from '../support/temp.js';
 
 const TOKEN = 'a token';
@@ -26,6 +28,7 @@ interface Results {
 describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
   let folder: string;
   let server: ChildProcess;
+  let serve: () => Promise<void>;
   let url: string;
   let partitioned: Results;
   let items: ReturnType<typeof trainingJob>[];
@@ -43,6 +46,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
   const argsOf = (place: string) =>
     items.find(({ metadata }) => metadata.labels['tilewright/geocode'] === place)!.spec.template.spec
       .containers[0]!.args;
+  const withFlag = (args: string[], flag: string, value: string) => args.with(args.indexOf(flag) + 1, value);
   const get = async (path: string) => fetch(url + path);
   const post = (path: string, body: object, headers: Record<string, string> = {}) =>
     fetch(url + path, {
@@ -64,12 +68,15 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
     const about = ['--collection', 's', '--scale', '0.0001', '--mask-band', '5'];
     const ingested = await tilewright('ingest', ...paths, ...about, '--data', data);
     assert.equal(ingested.code, 0, ingested.stderr);
-    const access = ['--token', TOKEN, '--port', '0', '--format', 'json'];
-    server = start(['serve', '--data', data, ...access]);
-    const [first] = (await once(server.stdout!, 'data')) as [Buffer];
-    server.stdout!.resume();
-    server.stderr!.resume();
-    url = JSON.parse(String(first)).url;
+    const port = await freePort();
+    url = `http://127.0.0.1:${port}`;
+    serve = async () => {
+      server = start(['serve', '--data', data, '--token', TOKEN, '--port', `${port}`]);
+      await once(server.stdout!, 'data');
+      server.stdout!.resume();
+      server.stderr!.resume();
+    };
+    await serve();
     partitioned = JSON.parse((await train('--format', 'json')).stdout);
     const listed = await train('--mode', 'contained', '--place-memory', '900MB', '--manifests');
     assert.equal(listed.code, 0, listed.stderr);
@@ -120,8 +127,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
     const [, { geocode, id }] = partitioned.models as [unknown, Results['models'][0]];
     const before = await versionsOf(id);
     const jobs = await (await get('/jobs')).text();
-    const epochs = argsOf(geocode).indexOf('--epochs') + 1;
-    const first = await pod(argsOf(geocode).with(epochs, '9000'), 'killed');
+    const first = await pod(withFlag(argsOf(geocode), '--epochs', '9000'), 'killed');
     // It has trained for a while then.
     await eventually(
       'a checkpoint',
@@ -137,15 +143,30 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
     assert.equal((await versionsOf(id)).length, before.length + 1);
   });
 
+  test('waits for a node that is started again', async () => {
+    const [{ geocode, id }] = partitioned.models as [Results['models'][0]];
+    const before = await versionsOf(id);
+    const { end, left } = await pod(withFlag(argsOf(geocode), '--epochs', '900'), 'waits');
+    const isTraining = async () => (await left()).some((file) => file.endsWith('checkpoint'));
+    await eventually('a checkpoint', isTraining, 90_000);
+    server.kill('SIGTERM');
+    await once(server, 'close');
+    await eventually('the end of the training', async () => !(await isTraining()), 120_000);
+    await sleep(1000);
+    await serve();
+    const { code, stderr } = await end;
+    assert.equal(code, 0, stderr);
+    assert.equal((await versionsOf(id)).length, before.length + 1);
+  });
+
   test('fails with the reason where the place cannot be trained', async () => {
     const [{ geocode }] = partitioned.skipped as [{ geocode: string }];
     const unfit = await (await pod(argsOf(geocode), 'unfit')).end;
     assert.equal(unfit.code, 1);
     assert.match(unfit.stderr, /patches.* are needed .*\[TW_TRAIN_NOTHING\]/);
     const [{ geocode: good }] = partitioned.models as [Results['models'][0]];
-    const memory = argsOf(good).indexOf('--place-memory') + 1;
     if (process.platform === 'linux') {
-      const small = await (await pod(argsOf(good).with(memory, '60MB'), 'small')).end;
+      const small = await (await pod(withFlag(argsOf(good), '--place-memory', '60MB'), 'small')).end;
       assert.equal(small.code, 1);
       assert.match(small.stderr, /60 MB .*--place-memory.*\[TW_TRAIN_MEMORY\]/);
     }

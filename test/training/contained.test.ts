@@ -1,8 +1,11 @@
 /** The contained mode: a process with limits for each place. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../data-samples/index.js';
+import { usableCores } from '../../src/training/engine/usable-cores.js';
 import {
   type PlaceResult,
   type PlaceTask,
@@ -16,6 +19,20 @@ import { field } from './fields.js';
 import { writeDate } from './places.js';
 
 const LINUX = process.platform === 'linux' ? false : 'the kernel holds the limit on Linux alone';
+
+/** What each child that trains may use, as the kernel says it. */
+function coresOfChildren(): string[] {
+  const { stdout } = spawnSync('ps', ['--ppid', String(process.pid), '-o', 'pid=,args='], {
+    encoding: 'utf8',
+  });
+  return stdout
+    .split('\n')
+    .filter((line) => line.includes('training/worker.js'))
+    .flatMap((line) => {
+      const status = readFileSync(`/proc/${Number.parseInt(line, 10)}/status`, 'utf8');
+      return /^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1] ?? [];
+    });
+}
 
 async function resultsOf(tasks: PlaceTask[], limit?: number): Promise<Map<string, PlaceResult>> {
   const results = new Map<string, PlaceResult>();
@@ -56,6 +73,27 @@ describe('a limit of memory for each place', { skip: LINUX }, () => {
     assert.match(failed.error.message, /230 MB .*--place-memory/);
     weightsOf(await resultsOf([tasks[1]!], 2e9), 'large');
   });
+});
+
+test('each place has one core by the kernel, and another than the next', { skip: LINUX }, async (t) => {
+  const folder = await tempFolder(t);
+  const dates = [writeDate(folder, 'date', field(128, 128, { seed: 1 }))];
+  const tasks = ['a', 'b'].map((id) => ({ id, model: 'ndvi', seed: 1, epochs: 10_000, dates }));
+  const seen = new Set<string>();
+  const enough = new AbortController();
+  const onEpoch = () => {
+    for (const cores of coresOfChildren()) seen.add(cores);
+    if (seen.size > 1 || usableCores().length < 2) enough.abort();
+  };
+  const training = trainPlaces(tasks, {
+    ...{ engine: 'wasm', cores: 2, limit: 1e9, pinned: true },
+    ...{ signal: enough.signal, onEpoch },
+  });
+  await assert.rejects(training.next(), { name: 'AbortError' });
+  assert.ok(
+    [...seen].every((cores) => usableCores().map(String).includes(cores)),
+    [...seen].join(' '),
+  );
 });
 
 test('a node trains the same models in the contained mode, and says so', { timeout: 240_000 }, async (t) => {

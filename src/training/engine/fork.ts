@@ -14,6 +14,8 @@ export interface ForkOptions {
    * it uses. Such a process also has no helper threads of V8, so that it takes one core.
    */
   limit?: number;
+  /** With a limit: the only core that it may use, one of `usableCores`. */
+  core?: number;
 }
 
 /** Sets its own limit, then becomes the program. A core dump would be as large as the limit. */
@@ -23,13 +25,17 @@ const LIMITED = 'ulimit -c 0; ulimit -d "$0" && exec "$@"';
 export function forkWithEngine(
   script: URL,
   engine: EngineName,
-  { threads = 1, streams = 0, limit }: ForkOptions = {},
+  { threads = 1, streams = 0, limit, core }: ForkOptions = {},
 ): ChildProcess {
   return fork(fileURLToPath(script), [engine], {
     serialization: 'advanced',
     ...(limit !== undefined && {
       execPath: '/bin/sh',
-      execArgv: ['-c', LIMITED, String(Math.floor(limit / 1024)), process.execPath, '--v8-pool-size=0'],
+      execArgv: [
+        ...['-c', LIMITED, String(Math.floor(limit / 1024))],
+        ...(core === undefined ? [] : ['taskset', '-c', String(core)]),
+        ...[process.execPath, '--v8-pool-size=0'],
+      ],
     }),
     stdio: ['ignore', 'ignore', 'inherit', 'ipc', ...new Array<'pipe'>(streams).fill('pipe')],
     env: {
