@@ -29,9 +29,9 @@ async function outcomeOf(task: PlaceTask, limit?: number): Promise<PlaceOutcome>
   }
 }
 
-/** How V8, the engines and the system say that there is no more memory. */
+/** How V8, the engines and the system say that there is no more memory; WebAssembly goes on with the address 0 and meets its bounds. */
 const NO_MEMORY =
-  /out of memory|allocation failed|unable to grow|could not allocate|bad_alloc|ENOMEM|\bOOM\b/i;
+  /out of memory|allocation failed|memory access out of bounds|unable to grow|could not allocate|bad_alloc|ENOMEM|\bOOM\b/i;
 
 function knownError(error: unknown, limit?: number): TilewrightError {
   const message = messageOf(error);

@@ -33,6 +33,6 @@ export const cloudRemovalModel: ModelSpec = {
   loss: 'adversarial',
   epochs: 12,
   batchSize: 4,
-  placeMemory: 1e9,
+  placeMemory: 1.5e9,
   learningRate: 4e-4,
 };
