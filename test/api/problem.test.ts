@@ -36,6 +36,7 @@ test('malformed requests are answered with problem documents', async (t) => {
     [`GET / HTTP/1.1\r\n${HOST}x: ${'y'.repeat(70_000)}\r\n\r\n`, 431, 'TW_API_BAD_REQUEST'],
     [`POST /search HTTP/1.1\r\n${json(1)}{`, 400, 'TW_API_BAD_REQUEST'],
     [`POST /search HTTP/1.1\r\n${json(2_000_000)}{`, 413, 'TW_API_TOO_LARGE'],
+    [`POST /processes/store-model/execution HTTP/1.1\r\n${json(9_000_000)}{`, 413, 'TW_API_TOO_LARGE'],
     [
       `POST /search HTTP/1.1\r\n${HOST}content-type: a/b\r\ncontent-length: 1\r\n\r\nx`,
       415,
