@@ -151,12 +151,18 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
   test('waits for a node that is started again', async () => {
     const [{ geocode, id }] = partitioned.models as [Results['models'][0]];
     const before = await versionsOf(id);
-    const { end, left } = await pod(withFlag(argsOf(geocode), '--epochs', '400'), 'waits');
-    const isTraining = async () => (await left()).some((file) => file.endsWith('checkpoint'));
-    await eventually('a checkpoint', isTraining, 90_000);
+    const { process: command, end } = await pod(withFlag(argsOf(geocode), '--epochs', '200'), 'waits');
+    const isTraining = () => {
+      const { stdout } = spawnSync('ps', ['-A', '-o', 'ppid=,args='], { encoding: 'utf8' });
+      return stdout
+        .split('\n')
+        .some((line) => Number.parseInt(line, 10) === command.pid && line.includes('worker.js'));
+    };
+    // It has fetched the tiles then, and asks the node for nothing until it has trained.
+    await eventually('the training', isTraining, 60_000);
     server.kill('SIGTERM');
     await once(server, 'close');
-    await eventually('the end of the training', async () => !(await isTraining()), 120_000);
+    await eventually('the end of the training', () => !isTraining(), 120_000);
     await sleep(1000);
     await serve();
     const { code, stderr } = await end;
