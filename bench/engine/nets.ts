@@ -20,7 +20,7 @@ const SEED = 1;
 export function learnerNamed(tf: Tf, name: NetName): Learner {
   if (name !== 'spagan') return regressionLearner(tf, name === 'ndvi' ? cnn(tf) : unet(tf));
   const bands = cloudRemovalModel.inputs.length;
-  const generator = buildModel(tf, cloudRemovalModel, SEED, { weights: [], bias: [] });
+  const generator = buildModel(tf, cloudRemovalModel, SEED);
   return adversarialLearner(tf, generator, buildDiscriminator(tf, bands, SEED));
 }
 

@@ -101,6 +101,7 @@ class Generator(nn.Module):
         self.before, self.attentive, self.after = (
             nn.ModuleList([bottleneck(filters) for _ in range(count)]) for count in (3, 3, 2))
         self.attention = Attention(filters)
+        self.line = nn.Conv2d(3, 3, 1)
         self.last = plain(filters, 3, 3, padding=1)
 
     def forward(self, image):
@@ -112,7 +113,7 @@ class Generator(nn.Module):
             x = F.relu(layers(x) * attention + x)
         for layers in self.after:
             x = F.relu(layers(x) + x)
-        return image + self.last(x), attention
+        return image + attention * self.line(image) + self.last(x), attention
 
 
 class Discriminator(nn.Module):

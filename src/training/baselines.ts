@@ -74,6 +74,13 @@ export function lineSums(train: PatchSet): LineSums {
   return sums;
 }
 
+/** Those of the line that a model begins with: where cloud is to be removed, of cloudy pixels alone, if there are some. */
+export function startSums(train: PatchSet): LineSums {
+  const { counts, cloud } = train;
+  const cloudy = counts && cloud?.map((one, i) => one * counts[i]);
+  return lineSums(cloudy?.includes(1) ? { ...train, counts: cloudy } : train);
+}
+
 export function addLineSums(a: LineSums, b: LineSums): LineSums {
   const add = (one: number[], other: number[]) => one.map((value, i) => value + other[i]);
   return {

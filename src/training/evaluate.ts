@@ -1,5 +1,5 @@
 /** How good predictions are, by the measures of a model's kind. */
-import { type Baselines, type LinearFit, linearPredictor, trainingMean } from './baselines.js';
+import { type Baselines, linearPredictor, lineSums, ridge, trainingMean } from './baselines.js';
 import { type ImagePair, msSsim, psnr, ssim } from './image-metrics.js';
 import { type Metrics, metricsOf, type Predictions } from './metrics.js';
 import type { TargetSpec } from './models/spec.js';
@@ -34,16 +34,15 @@ export function evaluate({ kind }: TargetSpec, patches: PatchSet, predicted: Flo
   return { ...basic, msSsim: { value: meanOf(comparable, ({ value }) => value)!, scales } };
 }
 
-/** What needs no training, on the validation patches. `straight` is the line that fits the training patches best. */
+/** What needs no training, on the validation patches. */
 export function baselinesOf(
   target: TargetSpec,
   { train, validation }: Pick<PatchDataset, 'train' | 'validation'>,
-  straight: LinearFit,
 ): Baselines {
   const score = (predicted: Float32Array) => evaluate(target, validation, predicted);
   return {
     mean: score(trainingMean(train)(validation)),
-    linear: score(linearPredictor(straight)(validation)),
+    linear: score(linearPredictor(ridge(lineSums(train)))(validation)),
     ...(target.kind === 'clear' && { unchanged: score(validation.inputs) }),
   };
 }

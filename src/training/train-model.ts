@@ -2,7 +2,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { adversarialLearner } from './adversarial.js';
-import { type Baselines, type LinearFit, lineSums, ridge } from './baselines.js';
+import { type Baselines, type LinearFit, ridge, startSums } from './baselines.js';
 import { batchOf, inputBatches } from './batch.js';
 import { readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.js';
 import type { Tf } from './engine/tf.js';
@@ -67,8 +67,7 @@ export async function trainModel(
 ): Promise<TrainResult> {
   const started = performance.now();
   const { train, validation } = dataset;
-  const straight = ridge(lineSums(train));
-  const learner = learnerOf(tf, spec, seed, straight);
+  const learner = learnerOf(tf, spec, seed, ridge(startSums(train)));
   const random = randomStream(seed);
   const kept = checkpoint && (await readCheckpoint(tf, checkpoint.path, checkpoint.task, learner.state()));
   if (kept) random.state = kept.random;
@@ -112,7 +111,7 @@ export async function trainModel(
       },
       ...(spec.target.kind === 'mean' && { predictions: held }),
       spread: spreadOf(held.truth),
-      baseline: baselinesOf(spec.target, dataset, straight),
+      baseline: baselinesOf(spec.target, dataset),
       seconds: (performance.now() - started) / 1000,
     };
     if (checkpoint) await removeCheckpoint(checkpoint.path);

@@ -48,7 +48,7 @@ export async function putModel(
     createdAt: new Date().toISOString(),
     softwareVersion: '0.1.0',
   };
-  const net = buildModel(tf, modelNamed(model), seed, { weights: [[0, 0, 0]], bias: [0.1] });
+  const net = buildModel(tf, modelNamed(model), seed);
   const files = { ...(await saveModel(tf, net)), 'card.json': Buffer.from(JSON.stringify(card)) };
   net.dispose();
   return storage.putModel(

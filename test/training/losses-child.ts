@@ -13,7 +13,9 @@ const [engine] = process.argv.slice(2) as [EngineName];
 const { tf } = await loadEngine(engine);
 const losses: Record<string, number[]> = {};
 for (const spec of MODELS) {
-  const model = buildModel(tf, spec, 1, { weights: [[1, 0, -1]], bias: [0.1] });
+  const outputs = spec.target.kind === 'clear' ? spec.inputs.length : 1;
+  const line = { weights: Array(outputs).fill([1, 0, -1]), bias: Array(outputs).fill(0.1) };
+  const model = buildModel(tf, spec, 1, line);
   const learner =
     spec.loss === 'adversarial'
       ? adversarialLearner(tf, model, buildDiscriminator(tf, spec.inputs.length, 1))

@@ -155,12 +155,14 @@ test('onnxruntime computes what tfjs does, from every model and every kind of la
   const folder = await tempFolder(t);
   const python = await installPython(join(folder, 'python'), ['onnxruntime==1.32.0']);
   if (python.reason !== undefined) return t.skip(python.reason);
-  const line = { weights: [[0.1, -0.2, 0.3]], bias: [0.3] };
+  const row = [0.1, -0.2, 0.3];
+  const line = { weights: [row], bias: [0.3] };
+  const lines = { weights: [row, row.toReversed(), row], bias: [0.3, 0.2, 0.1] };
   const models: [LayersModel, Values][] = [
     [everyLayer(), inputOf([2, 13, 21, 3])],
     [buildModel(tf, modelNamed('ndvi'), 1, line), inputOf([5, 16, 16, 3])],
     [buildModel(tf, modelNamed('ndmi'), 1, line), inputOf([2, 32, 64, 3])],
-    [buildModel(tf, modelNamed('cloud-removal'), 1, line), inputOf([2, 20, 24, 3])],
+    [buildModel(tf, modelNamed('cloud-removal'), 1, lines), inputOf([2, 20, 24, 3])],
   ];
   const expected: Record<string, Record<string, Values>> = {};
   const files: Record<string, ModelFiles> = {};

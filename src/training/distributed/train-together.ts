@@ -5,7 +5,7 @@
 import { crc32 } from 'node:zlib';
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { addLineSums, lineSums, ridge } from '../baselines.js';
+import { addLineSums, ridge, startSums } from '../baselines.js';
 import { batchOf } from '../batch.js';
 import type { Tf } from '../engine/tf.js';
 import { diverged, trainingFailed } from '../errors.js';
@@ -52,7 +52,7 @@ export async function trainTogether(
 ): Promise<{ model: LayersModel; trained: TrainedTogether }> {
   const started = performance.now();
   const train = joinPatches(places.map(({ dataset }) => dataset.train));
-  const starts = await allGather(ring, { patches: train.count, line: lineSums(train) });
+  const starts = await allGather(ring, { patches: train.count, line: startSums(train) });
   const patches = starts.reduce((sum, one) => sum + one.patches, 0);
   const straight = ridge(starts.map(({ line }) => line).reduce(addLineSums));
   const stepsAnEpoch = Math.max(...starts.map((one) => Math.ceil(one.patches / spec.batchSize)));
@@ -197,6 +197,6 @@ function scoreOf(tf: Tf, spec: ModelSpec, model: LayersModel, place: PlacePatche
       validation: score(validation, predict(tf, model, validation)),
     },
     spread: { train: spread(train), validation: spread(validation) },
-    baseline: baselinesOf(spec.target, dataset, ridge(lineSums(train))),
+    baseline: baselinesOf(spec.target, dataset),
   };
 }

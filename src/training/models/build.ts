@@ -8,10 +8,11 @@ import type { LayerSpec, ModelSpec } from './spec.js';
 
 /**
  * A fresh model, the same for the same seed. It begins as the straight line that fits the training data best, and learns what
- * that leaves; a model that removes cloud begins with the date as it is. So it takes few epochs to be of use, and is seldom worse
- * than what needs no training. A model with attention has its latest map as a second output.
+ * that leaves. So it takes few epochs to be of use, and is seldom worse than what needs no training. A model that removes cloud begins
+ * with the date as it is, and with the line, which fits its cloudy pixels, where its map of attention sees cloud. Without `straight` there is no line.
+ * A model with attention has its latest map as a second output.
  */
-export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight: LinearFit): LayersModel {
+export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight?: LinearFit): LayersModel {
   const { inputs, patchSize, target } = spec;
   const { layers } = tf;
   const make = new LayerMaker(tf, seed);
@@ -29,7 +30,7 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight: Line
     } else addLayer(make, state, layer);
   }
   const zeros = { kernelInitializer: 'zeros', useBias: false, name: 'change' } as const;
-  const line = { name: 'line' };
+  const line = { kernelInitializer: 'zeros', name: 'line' } as const;
   const outputs = {
     mean: () => [
       apply(
@@ -39,7 +40,12 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight: Line
       apply(layers.dense({ units: 1, ...zeros }), state.x),
     ],
     map: () => [make.conv(input, 1, 1, line), make.conv(state.x, 1, 1, zeros)],
-    clear: () => [input, make.conv(state.x, inputs.length, 3, zeros)],
+    // The line, less the date itself, where the map of attention sees cloud.
+    clear: () => [
+      input,
+      make.multiply(make.conv(input, inputs.length, 1, line), state.attention!),
+      make.conv(state.x, inputs.length, 3, zeros),
+    ],
   };
   const output = layers.add({ name: 'output' }).apply(outputs[target.kind]()) as SymbolicTensor;
   const model = tf.model({
@@ -57,7 +63,12 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight: Line
     tf.dispose(values);
   };
   for (const { name, layer } of mixes) set(name, layer.weights, layer.bias);
-  if (target.kind !== 'clear') set('line', straight.weights, straight.bias);
+  if (straight) {
+    const ofBands = inputs.map((_, band) =>
+      straight.weights.map((row, output) => row[band] - (target.kind === 'clear' && band === output ? 1 : 0)),
+    );
+    set('line', ofBands, straight.bias);
+  }
   return model;
 }
 

@@ -13,8 +13,7 @@ async function build({ model: name, seed }: BlankModel): Promise<BlankAnswer> {
   try {
     const { tf } = await loadEngine(engine as EngineName);
     const spec = modelNamed(name);
-    const flat = { weights: [spec.inputs.map(() => 0)], bias: [0] };
-    return { files: await saveModel(tf, buildModel(tf, spec, seed, flat)) };
+    return { files: await saveModel(tf, buildModel(tf, spec, seed)) };
   } catch (error) {
     const known = error instanceof TilewrightError ? error : trainingFailed.because(error, messageOf(error));
     return { error: sentError(known) };
