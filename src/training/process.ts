@@ -39,7 +39,14 @@ export function trainProcess(context: TrainContext): Process {
       required: ['model'],
       additionalProperties: false,
       properties: {
-        model: { enum: MODEL_NAMES },
+        model: {
+          anyOf: [
+            { enum: MODEL_NAMES },
+            { type: 'array', minItems: 1, uniqueItems: true, items: { enum: MODEL_NAMES } },
+          ],
+          description:
+            'What to train, or several, for which each place is read once. The distributed mode trains one',
+        },
         mode: {
           enum: TRAINING_MODES,
           default: 'partitioned',
@@ -77,8 +84,11 @@ export function trainProcess(context: TrainContext): Process {
 function conclude(results: TrainResults, { message }: Pick<JobContext, 'message'>): void {
   const { models, skipped, failed } = results;
   message(
-    `${models.length} models trained, ${skipped.length} places skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
+    `${models.length} models trained, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
   );
   if (models.length > 0) return;
-  throw nothingTrained(skipped.length + failed.length, reasonsOf(results));
+  const without = [...skipped, ...failed];
+  const asked = [...new Set(without.map(({ model }) => model))];
+  // Every place is there once for each model.
+  throw nothingTrained(without.length / Math.max(1, asked.length), reasonsOf(results, asked));
 }

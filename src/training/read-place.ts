@@ -77,7 +77,7 @@ async function readOnce(wanted: Pick<BandFile, 'path' | 'band'>[], rasters: Read
     const missing = [...numbers].filter((band) => !known.has(band));
     if (missing.length === 0) continue;
     const { header, bands } = await readRaster(path, missing);
-    missing.forEach((band, i) => known.set(band, bands[i]));
+    for (const [i, band] of missing.entries()) known.set(band, bands[i]);
     rasters.set(path, { header, bands: known });
   }
 }
