@@ -197,7 +197,9 @@ async function printResults(
     ...(model.distributed?.places ?? []).map((place) => row(`- ${place.geocode}`, place)),
   ]);
   if (rows.length > 0) {
-    const titles = [...new Set(rows.flatMap(Object.keys))];
+    // The row with the most cells has them in their order.
+    const fullest = rows.toSorted((a, b) => Object.keys(b).length - Object.keys(a).length);
+    const titles = [...new Set(fullest.flatMap(Object.keys))];
     const cells = rows.map((row) => titles.map((title) => (row as Record<string, string>)[title] ?? ''));
     for (const text of table([titles, ...cells])) print(text);
   }
