@@ -22,10 +22,11 @@ export async function trainPartitioned(
   job: JobContext,
 ): Promise<TrainPart> {
   const started = performance.now();
-  const models = modelsOf(inputs);
+  const memoryOf = (model: string) => modelNamed(model).placeMemory;
+  // The first process shows what one takes.
+  const models = modelsOf(inputs).toSorted((a, b) => memoryOf(b) - memoryOf(a));
   const { mode = 'partitioned', epochs, seed = DEFAULT_SEED } = inputs;
-  const most = Math.max(...models.map((model) => modelNamed(model).placeMemory));
-  const limit = mode === 'contained' ? (inputs.placeMemory ?? most) : undefined;
+  const limit = mode === 'contained' ? (inputs.placeMemory ?? memoryOf(models[0])) : undefined;
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
   const engine = await chosenEngine(inputs.engine);

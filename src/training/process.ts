@@ -3,8 +3,14 @@ import type { JobContext, Process } from '../jobs/index.js';
 import { filterBody } from '../query/index.js';
 import { trainDistributed } from './distributed/train.js';
 import { ENGINE_NAMES } from './engine/load-engine.js';
-import { nothingTrained, unusedPlaceMemory } from './errors.js';
-import { TRAINING_MODES, type TrainContext, type TrainInputs, type TrainingMode } from './inputs.js';
+import { nothingTrained, oneModelTogether, unusedPlaceMemory } from './errors.js';
+import {
+  modelsOf,
+  TRAINING_MODES,
+  type TrainContext,
+  type TrainInputs,
+  type TrainingMode,
+} from './inputs.js';
 import { mergeResults, type TrainPart } from './merge.js';
 import { MODEL_NAMES } from './models/index.js';
 import { trainPartitioned } from './partitioned.js';
@@ -66,7 +72,9 @@ export function trainProcess(context: TrainContext): Process {
     },
     outputs: OUTPUTS,
     check: (inputs) => {
-      const { mode = 'partitioned', placeMemory } = inputs as TrainInputs;
+      const { mode = 'partitioned', placeMemory, ...rest } = inputs as TrainInputs;
+      const models = modelsOf(rest);
+      if (mode === 'distributed' && models.length > 1) throw oneModelTogether(models.join(', '));
       if (placeMemory !== undefined && mode !== 'contained') throw unusedPlaceMemory(mode);
     },
     // Models are stored one by one and whole; those that the job has stored before it was cut off stay.

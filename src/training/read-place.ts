@@ -22,14 +22,14 @@ interface ReadRaster {
 export type ReadRasters = Map<string, ReadRaster>;
 
 /**
- * All dates of a place, or the reason why their sizes do not fit together. What is in `pinned` is not read again, and all that is read is
- * added to it; without it, each date is let go before the next. `bytesRead` is of all files that are needed, pinned or not.
+ * All dates of a place, or the reason why their sizes do not fit together. What is in `kept` is not read again, and all that is read is
+ * added to it; without it, each date is let go before the next. `bytesRead` is of all files that are needed, kept or not.
  */
-export async function readPlace(files: PlaceDate[], pinned?: ReadRasters): Promise<ReadOutcome> {
+export async function readPlace(files: PlaceDate[], kept?: ReadRasters): Promise<ReadOutcome> {
   const dates: DatePixels[] = [];
   let bytesRead = 0;
   for (const file of files) {
-    const date = await readDate(file, pinned ?? new Map());
+    const date = await readDate(file, kept ?? new Map());
     if ('skipped' in date) return date;
     const [first = date.pixels] = dates;
     if (date.pixels.width !== first.width || date.pixels.height !== first.height) {

@@ -90,7 +90,7 @@ export async function* trainPlaces(
     const task = takeNext(waiting, worker, workers);
     worker.place = task.place;
     // A child with a limit has one task.
-    const pin = limit === undefined && waiting.some((other) => sharesPlace(task, other));
+    const keep = limit === undefined && waiting.some((other) => sharesPlace(task, other));
     const told = ({ epoch, memory: now }: EpochNews) => {
       taken = limit ?? Math.max(taken ?? 0, now);
       startMore();
@@ -99,7 +99,7 @@ export async function* trainPlaces(
     running++;
     answers.add(
       failureOf(task.id)
-        .then((failure) => failure ?? worker.train(task, pin, told))
+        .then((failure) => failure ?? worker.train(task, keep, told))
         .then((outcome) => ({ worker, result: { id: task.id, ...outcome } })),
     );
   };
@@ -173,10 +173,10 @@ class TrainingWorker {
   ) {}
 
   /** Never rejects. */
-  async train(task: PlaceTask, pin: boolean, onEpoch: (news: EpochNews) => void): Promise<PlaceOutcome> {
-    const first = await this.attempt(task, pin, onEpoch);
+  async train(task: PlaceTask, keep: boolean, onEpoch: (news: EpochNews) => void): Promise<PlaceOutcome> {
+    const first = await this.attempt(task, keep, onEpoch);
     if (!('crashed' in first)) return first;
-    const second = await this.attempt(task, pin, onEpoch);
+    const second = await this.attempt(task, keep, onEpoch);
     if (!('crashed' in second)) return second;
     const { code, message } = this.limit
       ? overLimit(this.limit, second.crashed)
@@ -191,7 +191,7 @@ class TrainingWorker {
 
   private attempt(
     task: PlaceTask,
-    pin: boolean,
+    keep: boolean,
     onEpoch: (news: EpochNews) => void,
   ): Promise<PlaceOutcome | { crashed: string }> {
     if (this.ended) return Promise.resolve({ crashed: 'training was stopped' });
@@ -218,7 +218,7 @@ class TrainingWorker {
       const onExit = (code: number | null, signal: string | null) =>
         finish({ crashed: signal ?? `exit code ${code}` });
       child.on('message', onMessage).on('error', onError).on('exit', onExit);
-      const message: ToWorker = { task, limit, pin };
+      const message: ToWorker = { task, limit, keep };
       child.send(message, (error) => {
         if (error !== null) finish({ crashed: error.message });
       });

@@ -75,13 +75,13 @@ export interface PlaceError {
 export type PlaceOutcome = { trained: TrainedPlace } | { skipped: string } | { error: PlaceError };
 
 /**
- * To a child: one task at a time, and the bytes that it may take, where there is a limit. What it reads it keeps where `pin` says that
+ * To a child: one task at a time, and the bytes that it may take, where there is a limit. What it reads it keeps where `keep` says that
  * another task of the place waits. It ends when its channel closes.
  */
 export interface ToWorker {
   task: PlaceTask;
   limit?: number;
-  pin: boolean;
+  keep: boolean;
 }
 
 /** `memory` is the most that the child has taken so far, bytes. */

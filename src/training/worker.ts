@@ -15,17 +15,17 @@ import type { FromWorker, PlaceOutcome, PlaceTask, ToWorker } from './worker-mes
 const [engine] = process.argv.slice(2);
 
 /** What was read of one place, for the next model of it. */
-let pinned: { place?: string; rasters: ReadRasters } | undefined;
+let kept: { place?: string; rasters: ReadRasters } | undefined;
 
 process.on('message', async (message: ToWorker) => {
   await say({ outcome: await outcomeOf(message) });
 });
 process.on('disconnect', () => process.exit());
 
-async function outcomeOf({ task, limit, pin }: ToWorker): Promise<PlaceOutcome> {
+async function outcomeOf({ task, limit, keep }: ToWorker): Promise<PlaceOutcome> {
   try {
     const { tf } = await loadEngine(engine as EngineName);
-    return await train(tf, task, pin);
+    return await train(tf, task, keep);
   } catch (error) {
     const known = knownError(error, limit);
     return { error: { code: known.code, message: known.message } };
@@ -42,11 +42,11 @@ function knownError(error: unknown, limit?: number): TilewrightError {
   return error instanceof TilewrightError ? error : trainingFailed.because(error, message);
 }
 
-async function train(tf: Tf, task: PlaceTask, pin: boolean): Promise<PlaceOutcome> {
+async function train(tf: Tf, task: PlaceTask, keep: boolean): Promise<PlaceOutcome> {
   const started = performance.now();
   const { model: name, pairs, seed, epochs, checkpoint } = task;
   const spec = modelNamed(name);
-  const pixels = await read(task, pin);
+  const pixels = await read(task, keep);
   if ('skipped' in pixels) return pixels;
   const patches = cutPatches(spec, imagesOf(spec, pixels.dates, pairs));
   if ('skipped' in patches) return patches;
@@ -72,13 +72,13 @@ async function train(tf: Tf, task: PlaceTask, pin: boolean): Promise<PlaceOutcom
   };
 }
 
-async function read({ place, dates }: PlaceTask, pin: boolean): Promise<ReadOutcome> {
-  if (pinned?.place !== place) pinned = undefined;
-  if (pin) pinned ??= { place, rasters: new Map() };
+async function read({ place, dates }: PlaceTask, keep: boolean): Promise<ReadOutcome> {
+  if (kept?.place !== place) kept = undefined;
+  if (keep) kept ??= { place, rasters: new Map() };
   try {
-    return await readPlace(dates, pinned?.rasters);
+    return await readPlace(dates, kept?.rasters);
   } finally {
-    if (!pin) pinned = undefined;
+    if (!keep) kept = undefined;
   }
 }
 

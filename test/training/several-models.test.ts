@@ -59,12 +59,15 @@ test('a job trains several models of each place, each as in a job of its own', {
   const contained = await train({ model: BOTH, mode: 'contained' });
   assert.deepEqual(summary(contained), summary(together));
 
-  assert.equal((await train({ model: BOTH, mode: 'distributed' })).failed, 'TW_TRAIN_ONE_MODEL');
-  for (const model of [[], ['ndvi', 'ndvi'], ['ndvi', 'weather'], 'weather']) {
-    const payload = { inputs: { model } };
-    const answer = await node.server.inject({ method: 'POST', url: '/processes/train/execution', payload });
-    assert.equal(answer.statusCode, 400, answer.body);
-  }
+  const refused = async (inputs: object): Promise<[number, string]> => {
+    const headers = { authorization: `Bearer ${node.ownerSecret}` };
+    const request = { method: 'POST', url: '/processes/train/execution', headers } as const;
+    const answer = await node.server.inject({ ...request, payload: { inputs } });
+    return [answer.statusCode, answer.json().code];
+  };
+  for (const model of [[], ['ndvi', 'ndvi'], ['ndvi', 'weather'], 'weather'])
+    assert.deepEqual(await refused({ model }), [400, 'TW_API_BAD_REQUEST']);
+  assert.deepEqual(await refused({ model: BOTH, mode: 'distributed' }), [422, 'TW_TRAIN_ONE_MODEL']);
 
   await node.close();
   const flags = ['--min-coverage', '60', '--epochs', '1', '--data', data];

@@ -4,7 +4,7 @@ import type { JobContext } from '../../jobs/index.js';
 import { parseFilter, rawUnlessAsked, searchTiles } from '../../query/index.js';
 import { holdTiles, type Storage } from '../../storage/index.js';
 import { chosenEngine } from '../engine/select-engine.js';
-import { oneModelTogether, severalCollections, unlikeEngines } from '../errors.js';
+import { severalCollections, unlikeEngines } from '../errors.js';
 import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs } from '../inputs.js';
 import type { TrainPart } from '../merge.js';
 import { modelNamed } from '../models/index.js';
@@ -31,8 +31,7 @@ interface Word {
 
 /**
  * The part of this node: reads its places in one process, agrees with the other nodes on who trains, and trains with them. The first
- * member stores the model. Throws TW_TRAIN_RING, TW_TRAIN_ENGINES, TW_TRAIN_COLLECTIONS, TW_TRAIN_DIVERGED,
- * TW_TRAIN_ONE_MODEL.
+ * member stores the model. Throws TW_TRAIN_RING, TW_TRAIN_ENGINES, TW_TRAIN_COLLECTIONS, TW_TRAIN_DIVERGED.
  */
 export async function trainDistributed(
   { storage, cores = availableParallelism(), neighbours }: TrainContext,
@@ -40,8 +39,7 @@ export async function trainDistributed(
   job: JobContext,
 ): Promise<TrainPart> {
   const started = performance.now();
-  const [model, ...others] = modelsOf(inputs);
-  if (others.length > 0) throw oneModelTogether([model, ...others].join(', '));
+  const [model] = modelsOf(inputs);
   const { epochs = modelNamed(model).epochs, seed = DEFAULT_SEED } = inputs;
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
