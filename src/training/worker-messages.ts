@@ -35,7 +35,7 @@ export interface DatePair {
 export interface PlaceTask {
   /** Names the task in progress and results. */
   id: string;
-  /** The same of all tasks that read the same files. */
+  /** The same of all tasks of one place. Default: it shares nothing with others. */
   place?: string;
   model: string;
   seed: number;
@@ -61,7 +61,7 @@ export interface TrainedPlace {
   /** Patches side by side, without the overlap that training uses. */
   patches: PatchDataset['counts'];
   split: string;
-  /** Bytes of the files that were read, or that the model before it had read. */
+  /** Bytes of the files that it needs, also where another model of the place had read them. */
   bytesRead: number;
   /** From the first byte read to the weights. */
   seconds: number;
