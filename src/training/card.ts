@@ -54,6 +54,7 @@ export interface ModelCard {
   /** On the same validation patches. */
   baseline: Baselines;
   seconds: number;
+  /** Bytes of the files that it needs, also where another model of the place had read them. */
   bytesRead: number;
   /** Of one model for many places, trained on many nodes. */
   distributed?: Distributed;

@@ -130,6 +130,14 @@ export const leftRing = defineError(
     `node ${node} fell out of the distributed training: ${detail}; retry the job, which begins anew`,
 );
 
+export const oneModelTogether = defineError(
+  'TW_TRAIN_ONE_MODEL',
+  422,
+  'Several models were asked for in the distributed mode, in which all nodes train one. Start a job for each of them, or train them in the partitioned mode.',
+  (models: string) =>
+    `all nodes train one model together, and ${models} were asked for; train each in a job of its own, or in the partitioned mode`,
+);
+
 export const unlikeEngines = defineError(
   'TW_TRAIN_ENGINES',
   409,

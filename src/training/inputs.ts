@@ -21,7 +21,8 @@ export interface TrainContext {
 }
 
 export interface TrainInputs {
-  model: string;
+  /** One kind of model, or several that differ. */
+  model: string | string[];
   mode?: TrainingMode;
   filter?: FilterParams;
   epochs?: number;
@@ -30,5 +31,7 @@ export interface TrainInputs {
   /** Bytes that the process of a place may take, in the contained mode. */
   placeMemory?: number;
 }
+
+export const modelsOf = ({ model }: Pick<TrainInputs, 'model'>): string[] => [model].flat();
 
 export const DEFAULT_SEED = 1;

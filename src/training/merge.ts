@@ -9,10 +9,8 @@ export interface TrainPart extends Omit<TrainResults, 'pooled'> {
 }
 
 export function mergeResults(parts: TrainPart[]): TrainResults {
-  const byGeocode = (a: { geocode: string }, b: { geocode: string }) =>
-    a.geocode < b.geocode ? -1 : a.geocode > b.geocode ? 1 : 0;
   const spreads: TrainPart['spreads'] = Object.assign({}, ...parts.map((part) => part.spreads));
-  const models = parts.flatMap((part) => part.models).sort(byGeocode);
+  const models = parts.flatMap((part) => part.models).sort(byPlace);
   const truths = models.map(({ id }) => spreads[id]);
   const pooled = (mse: (model: TrainResults['models'][number]) => number) =>
     pooledScore(truths, models.map(mse));
@@ -21,10 +19,10 @@ export function mergeResults(parts: TrainPart[]): TrainResults {
     engine: [...new Set(parts.map(({ engine }) => engine))].sort().join(', '),
     mode: parts[0]?.mode ?? 'partitioned',
     models,
-    skipped: parts.flatMap(({ skipped }) => skipped).sort(byGeocode),
-    failed: parts.flatMap(({ failed }) => failed).sort(byGeocode),
+    skipped: parts.flatMap(({ skipped }) => skipped).sort(byPlace),
+    failed: parts.flatMap(({ failed }) => failed).sort(byPlace),
     pooled:
-      models.length === 0
+      new Set(models.map(({ model }) => model)).size !== 1
         ? null
         : {
             model: pooled(({ metrics }) => metrics.validation.mse),
@@ -35,3 +33,14 @@ export function mergeResults(parts: TrainPart[]): TrainResults {
     seconds: Math.max(0, ...parts.map(({ seconds }) => seconds)),
   };
 }
+
+interface Placed {
+  geocode: string;
+  model: string;
+}
+
+function byPlace(a: Placed, b: Placed): number {
+  return compare(a.geocode, b.geocode) || compare(a.model, b.model);
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

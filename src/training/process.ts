@@ -3,8 +3,14 @@ import type { JobContext, Process } from '../jobs/index.js';
 import { filterBody } from '../query/index.js';
 import { trainDistributed } from './distributed/train.js';
 import { ENGINE_NAMES } from './engine/load-engine.js';
-import { nothingTrained, unusedPlaceMemory } from './errors.js';
-import { TRAINING_MODES, type TrainContext, type TrainInputs, type TrainingMode } from './inputs.js';
+import { nothingTrained, oneModelTogether, unusedPlaceMemory } from './errors.js';
+import {
+  modelsOf,
+  TRAINING_MODES,
+  type TrainContext,
+  type TrainInputs,
+  type TrainingMode,
+} from './inputs.js';
 import { mergeResults, type TrainPart } from './merge.js';
 import { MODEL_NAMES } from './models/index.js';
 import { trainPartitioned } from './partitioned.js';
@@ -39,7 +45,14 @@ export function trainProcess(context: TrainContext): Process {
       required: ['model'],
       additionalProperties: false,
       properties: {
-        model: { enum: MODEL_NAMES },
+        model: {
+          anyOf: [
+            { enum: MODEL_NAMES },
+            { type: 'array', minItems: 1, uniqueItems: true, items: { enum: MODEL_NAMES } },
+          ],
+          description:
+            'What to train, or several, for which each place is read once. The distributed mode trains one',
+        },
         mode: {
           enum: TRAINING_MODES,
           default: 'partitioned',
@@ -59,7 +72,9 @@ export function trainProcess(context: TrainContext): Process {
     },
     outputs: OUTPUTS,
     check: (inputs) => {
-      const { mode = 'partitioned', placeMemory } = inputs as TrainInputs;
+      const { mode = 'partitioned', placeMemory, ...rest } = inputs as TrainInputs;
+      const models = modelsOf(rest);
+      if (mode === 'distributed' && models.length > 1) throw oneModelTogether(models.join(', '));
       if (placeMemory !== undefined && mode !== 'contained') throw unusedPlaceMemory(mode);
     },
     // Models are stored one by one and whole; those that the job has stored before it was cut off stay.
@@ -77,8 +92,11 @@ export function trainProcess(context: TrainContext): Process {
 function conclude(results: TrainResults, { message }: Pick<JobContext, 'message'>): void {
   const { models, skipped, failed } = results;
   message(
-    `${models.length} models trained, ${skipped.length} places skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
+    `${models.length} models trained, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
   );
   if (models.length > 0) return;
-  throw nothingTrained(skipped.length + failed.length, reasonsOf(results));
+  const without = [...skipped, ...failed];
+  const asked = [...new Set(without.map(({ model }) => model))];
+  // Every place is there once for each model.
+  throw nothingTrained(without.length / Math.max(1, asked.length), reasonsOf(results, asked));
 }

@@ -12,12 +12,24 @@ const WORST_FIRST = [Mask.nodata, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAs
 /** Reflectance is 0 to 1; clouds and sun glint may be a little brighter. */
 const MAX_REFLECTANCE = 1.5;
 
-/** All dates of a place, or the reason why their sizes do not fit together. */
-export async function readPlace(files: PlaceDate[]): Promise<ReadOutcome> {
+/** What was read of a file: bands as they are stored, by their number. */
+interface ReadRaster {
+  header: RasterHeader;
+  bands: Map<number, PixelArray>;
+}
+
+/** By path. */
+export type ReadRasters = Map<string, ReadRaster>;
+
+/**
+ * All dates of a place, or the reason why their sizes do not fit together. What is in `kept` is not read again, and all that is read is
+ * added to it; without it, each date is let go before the next. `bytesRead` is of all files that are needed, kept or not.
+ */
+export async function readPlace(files: PlaceDate[], kept?: ReadRasters): Promise<ReadOutcome> {
   const dates: DatePixels[] = [];
   let bytesRead = 0;
   for (const file of files) {
-    const date = await readDate(file);
+    const date = await readDate(file, kept ?? new Map());
     if ('skipped' in date) return date;
     const [first = date.pixels] = dates;
     if (date.pixels.width !== first.width || date.pixels.height !== first.height) {
@@ -32,11 +44,13 @@ export async function readPlace(files: PlaceDate[]): Promise<ReadOutcome> {
 /** All bands come at the size of the coarsest, to which finer ones are averaged. */
 async function readDate(
   files: PlaceDate,
+  rasters: ReadRasters,
 ): Promise<{ pixels: DatePixels; bytesRead: number } | { skipped: string }> {
   const wanted = Object.entries(files.bands) as [BandName, BandFile][];
-  const rasters = await readOnce(wanted.map(([, file]) => file));
-  const { header: mask, bands: codes } = await readRaster(files.mask, [0]);
-  const headers = [...rasters.values()].map(({ header }) => header);
+  const bandFiles = wanted.map(([, file]) => file);
+  await readOnce([...bandFiles, { path: files.mask, band: 0 }], rasters);
+  const { header: mask, bands: codes } = rasters.get(files.mask)!;
+  const headers = [...new Set(bandFiles.map(({ path }) => path))].map((path) => rasters.get(path)!.header);
   const size = headers.reduce((a, b) => (b.width * b.height < a.width * a.height ? b : a));
   const bands: DatePixels['bands'] = {};
   for (const [name, file] of wanted) {
@@ -50,29 +64,25 @@ async function readDate(
   }
   const { width, height } = size;
   return {
-    pixels: { time: files.time, width, height, bands, mask: coarsen(codes[0], mask, size) },
+    pixels: { time: files.time, width, height, bands, mask: coarsen(codes.get(0)!, mask, size) },
     bytesRead: headers.reduce((sum, { fileBytes }) => sum + fileBytes, mask.fileBytes),
   };
 }
 
-interface ReadBands {
-  header: RasterHeader;
-  /** By band number. */
-  bands: Map<number, PixelArray>;
-}
-
-/** Each file is opened once for all of its bands that are wanted. */
-async function readOnce(wanted: BandFile[]): Promise<Map<string, ReadBands>> {
-  const rasters = new Map<string, ReadBands>();
+/** Each file is opened once for all of its bands that are wanted and not there. */
+async function readOnce(wanted: Pick<BandFile, 'path' | 'band'>[], rasters: ReadRasters): Promise<void> {
   for (const path of new Set(wanted.map((file) => file.path))) {
-    const numbers = [...new Set(wanted.filter((file) => file.path === path).map(({ band }) => band))];
-    const { header, bands } = await readRaster(path, numbers);
-    rasters.set(path, { header, bands: new Map(numbers.map((number, i) => [number, bands[i]])) });
+    const known: ReadRaster['bands'] = rasters.get(path)?.bands ?? new Map();
+    const numbers = new Set(wanted.filter((file) => file.path === path).map(({ band }) => band));
+    const missing = [...numbers].filter((band) => !known.has(band));
+    if (missing.length === 0) continue;
+    const { header, bands } = await readRaster(path, missing);
+    for (const [i, band] of missing.entries()) known.set(band, bands[i]);
+    rasters.set(path, { header, bands: known });
   }
-  return rasters;
 }
 
-function physical({ header, bands }: ReadBands, { band, scale, offset }: BandFile): Float32Array {
+function physical({ header, bands }: ReadRaster, { band, scale, offset }: BandFile): Float32Array {
   const stored = bands.get(band)!;
   const values = new Float32Array(stored.length);
   for (let i = 0; i < stored.length; i++)

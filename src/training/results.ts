@@ -25,10 +25,10 @@ export interface TrainResults {
     distributed?: Distributed;
   }[];
   /** Places without a model, because their data are too little or unfit. */
-  skipped: { geocode: string; reason: string }[];
+  skipped: { geocode: string; model: string; reason: string }[];
   /** Places whose data could not be read, or whose training failed. */
-  failed: { geocode: string; code: string; message: string }[];
-  /** All validation patches taken as one set; null without models. */
+  failed: { geocode: string; model: string; code: string; message: string }[];
+  /** All validation patches taken as one set; null without models, and where they are of several kinds, whose errors have no common unit. */
   pooled: { model: Metrics; linear: Metrics; mean: Metrics } | null;
   /** Bytes of tiles that had to be fetched, where there were some. */
   bytesFetched?: number;
@@ -37,25 +37,36 @@ export interface TrainResults {
 
 const NAMED_REASONS = 3;
 
+/** A place as people are told of it: with the model where there are several. */
+export function placeName(place: string, model: string, models: string[]): string {
+  return models.length > 1 ? `${place} (${model})` : place;
+}
+
 /**
  * Places without a model by the reason, the most frequent first: "12 places, such as u26xe: 9 usable patches, at least 40 are
- * needed". Reasons that differ in their numbers alone are one, and so are failures of one code.
+ * needed". Reasons that differ in their numbers alone are one, and so are failures of one code. Of several `models`, each has reasons of
+ * its own: "u26xe (ndmi): no date holds swir16".
  */
-export function reasonsOf({ skipped, failed }: Pick<TrainResults, 'skipped' | 'failed'>): string[] {
-  const reasons = new Map<string, { reason: string; geocode: string; count: number }>();
-  const add = (key: string, geocode: string, reason: string) => {
+export function reasonsOf(
+  { skipped, failed }: Pick<TrainResults, 'skipped' | 'failed'>,
+  models: string[],
+): string[] {
+  const reasons = new Map<string, { reason: string; place: string; count: number }>();
+  const add = ({ geocode, model }: { geocode: string; model: string }, kind: string, reason: string) => {
+    const key = `${model} ${kind}`;
     const known = reasons.get(key);
     if (known) known.count++;
-    else reasons.set(key, { reason, geocode, count: 1 });
+    else reasons.set(key, { reason, place: placeName(geocode, model, models), count: 1 });
   };
-  for (const { geocode, code, message } of failed) add(code, geocode, `${message} [${code}]`);
-  for (const { geocode, reason } of skipped) add(reason.replace(/\d+/g, '0'), geocode, reason);
+  for (const one of failed) add(one, one.code, `${one.message} [${one.code}]`);
+  for (const one of skipped) add(one, one.reason.replace(/\d+/g, '0'), one.reason);
   const all = [...reasons.values()].sort((a, b) => b.count - a.count);
   const named = all
     .slice(0, NAMED_REASONS)
-    .map(({ reason, geocode, count }) =>
-      count === 1 ? `${geocode}: ${reason}` : `${count} places, such as ${geocode}: ${reason}`,
+    .map(({ reason, place, count }) =>
+      count === 1 ? `${place}: ${reason}` : `${count} places, such as ${place}: ${reason}`,
     );
   const others = all.slice(NAMED_REASONS).reduce((sum, { count }) => sum + count, 0);
-  return others > 0 ? [...named, others === 1 ? '1 other place' : `${others} other places`] : named;
+  const one = models.length > 1 ? 'model' : 'place';
+  return others > 0 ? [...named, others === 1 ? `1 other ${one}` : `${others} other ${one}s`] : named;
 }

@@ -41,6 +41,8 @@ export interface TrainerOptions {
  * more in a new child; it then fails alone, with TW_TRAIN_CRASHED, or TW_TRAIN_MEMORY where there is a
  * limit. Leaving the loop ends the children.
  *
+ * Tasks of one place go to one child, which reads it once, as long as no child would be idle for it.
+ *
  * The first child shows what one takes, after its first epoch; the others start as far as `memory` allows for more of that. Where there
  * is a limit, that tells it from the start.
  */
@@ -84,7 +86,11 @@ export async function* trainPlaces(
   };
   let running = 0;
   const answers = new Answers<{ worker: TrainingWorker; result: PlaceResult }>();
-  const start = (worker: TrainingWorker, task: PlaceTask) => {
+  const start = (worker: TrainingWorker) => {
+    const task = takeNext(waiting, worker, workers);
+    worker.place = task.place;
+    // A child with a limit has one task.
+    const keep = limit === undefined && waiting.some((other) => sharesPlace(task, other));
     const told = ({ epoch, memory: now }: EpochNews) => {
       taken = limit ?? Math.max(taken ?? 0, now);
       startMore();
@@ -93,13 +99,12 @@ export async function* trainPlaces(
     running++;
     answers.add(
       failureOf(task.id)
-        .then((failure) => failure ?? worker.train(task, told))
+        .then((failure) => failure ?? worker.train(task, keep, told))
         .then((outcome) => ({ worker, result: { id: task.id, ...outcome } })),
     );
   };
   const startMore = () => {
-    while (running < sideBySide() && waiting.length > 0 && idle.length > 0)
-      start(idle.shift()!, waiting.shift()!);
+    while (running < sideBySide() && waiting.length > 0 && idle.length > 0) start(idle.shift()!);
   };
   try {
     startMore();
@@ -116,6 +121,17 @@ export async function* trainPlaces(
     signal?.removeEventListener('abort', endAll);
     endAll();
   }
+}
+
+const sharesPlace = (a: Pick<PlaceTask, 'place'>, b: Pick<PlaceTask, 'place'>) =>
+  a.place !== undefined && a.place === b.place;
+
+/** Of the place that the worker has read, else of one that none has, else the first. */
+function takeNext(waiting: PlaceTask[], worker: TrainingWorker, workers: TrainingWorker[]): PlaceTask {
+  const own = waiting.findIndex((task) => sharesPlace(task, worker));
+  const fresh = waiting.findIndex((task) => !workers.some((one) => sharesPlace(task, one)));
+  const [task] = waiting.splice(Math.max(0, own >= 0 ? own : fresh), 1);
+  return task;
 }
 
 /** What comes of several promises, in the order in which it comes. Invariant: one `next` waits at a time. */
@@ -145,6 +161,8 @@ class Answers<T> {
  * Invariants: at most one task at a time; `child` is alive or undefined; after `end` none is started; with a limit, a child has one task.
  */
 class TrainingWorker {
+  /** Of its last task, whose files the child may still have in memory. */
+  place: string | undefined;
   private child: ChildProcess | undefined;
   private ended = false;
 
@@ -155,10 +173,10 @@ class TrainingWorker {
   ) {}
 
   /** Never rejects. */
-  async train(task: PlaceTask, onEpoch: (news: EpochNews) => void): Promise<PlaceOutcome> {
-    const first = await this.attempt(task, onEpoch);
+  async train(task: PlaceTask, keep: boolean, onEpoch: (news: EpochNews) => void): Promise<PlaceOutcome> {
+    const first = await this.attempt(task, keep, onEpoch);
     if (!('crashed' in first)) return first;
-    const second = await this.attempt(task, onEpoch);
+    const second = await this.attempt(task, keep, onEpoch);
     if (!('crashed' in second)) return second;
     const { code, message } = this.limit
       ? overLimit(this.limit, second.crashed)
@@ -173,6 +191,7 @@ class TrainingWorker {
 
   private attempt(
     task: PlaceTask,
+    keep: boolean,
     onEpoch: (news: EpochNews) => void,
   ): Promise<PlaceOutcome | { crashed: string }> {
     if (this.ended) return Promise.resolve({ crashed: 'training was stopped' });
@@ -199,7 +218,7 @@ class TrainingWorker {
       const onExit = (code: number | null, signal: string | null) =>
         finish({ crashed: signal ?? `exit code ${code}` });
       child.on('message', onMessage).on('error', onError).on('exit', onExit);
-      const message: ToWorker = { ...task, limit };
+      const message: ToWorker = { task, limit, keep };
       child.send(message, (error) => {
         if (error !== null) finish({ crashed: error.message });
       });

@@ -33,8 +33,10 @@ export interface DatePair {
 
 /** One model to train. */
 export interface PlaceTask {
-  /** Names the place in progress and results. */
+  /** Names the task in progress and results. */
   id: string;
+  /** The same of all tasks of one place. Default: it shares nothing with others. */
+  place?: string;
   model: string;
   seed: number;
   /** Default: the model's. */
@@ -59,7 +61,7 @@ export interface TrainedPlace {
   /** Patches side by side, without the overlap that training uses. */
   patches: PatchDataset['counts'];
   split: string;
-  /** Bytes of the files that were read. */
+  /** Bytes of the files that it needs, also where another model of the place had read them. */
   bytesRead: number;
   /** From the first byte read to the weights. */
   seconds: number;
@@ -72,8 +74,15 @@ export interface PlaceError {
 
 export type PlaceOutcome = { trained: TrainedPlace } | { skipped: string } | { error: PlaceError };
 
-/** To a child: one task at a time, and the bytes that it may take, where there is a limit. It ends when its channel closes. */
-export type ToWorker = PlaceTask & { limit?: number };
+/**
+ * To a child: one task at a time, and the bytes that it may take, where there is a limit. What it reads it keeps where `keep` says that
+ * another task of the place waits. It ends when its channel closes.
+ */
+export interface ToWorker {
+  task: PlaceTask;
+  limit?: number;
+  keep: boolean;
+}
 
 /** `memory` is the most that the child has taken so far, bytes. */
 export type FromWorker = { epoch: EpochLoss; memory: number } | { outcome: PlaceOutcome };

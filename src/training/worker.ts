@@ -7,22 +7,25 @@ import { overLimit, trainingFailed } from './errors.js';
 import { imagesOf } from './images.js';
 import { modelNamed } from './models/index.js';
 import { cutPatches } from './patches.js';
-import { readPlace } from './read-place.js';
+import { type ReadOutcome, type ReadRasters, readPlace } from './read-place.js';
 import { trainModel } from './train-model.js';
 import { saveModel } from './weights.js';
 import type { FromWorker, PlaceOutcome, PlaceTask, ToWorker } from './worker-messages.js';
 
 const [engine] = process.argv.slice(2);
 
-process.on('message', async ({ limit, ...task }: ToWorker) => {
-  await say({ outcome: await outcomeOf(task, limit) });
+/** What was read of one place, for the next model of it. */
+let kept: { place?: string; rasters: ReadRasters } | undefined;
+
+process.on('message', async (message: ToWorker) => {
+  await say({ outcome: await outcomeOf(message) });
 });
 process.on('disconnect', () => process.exit());
 
-async function outcomeOf(task: PlaceTask, limit?: number): Promise<PlaceOutcome> {
+async function outcomeOf({ task, limit, keep }: ToWorker): Promise<PlaceOutcome> {
   try {
     const { tf } = await loadEngine(engine as EngineName);
-    return await train(tf, task);
+    return await train(tf, task, keep);
   } catch (error) {
     const known = knownError(error, limit);
     return { error: { code: known.code, message: known.message } };
@@ -39,11 +42,11 @@ function knownError(error: unknown, limit?: number): TilewrightError {
   return error instanceof TilewrightError ? error : trainingFailed.because(error, message);
 }
 
-async function train(tf: Tf, task: PlaceTask): Promise<PlaceOutcome> {
+async function train(tf: Tf, task: PlaceTask, keep: boolean): Promise<PlaceOutcome> {
   const started = performance.now();
-  const { model: name, dates, pairs, seed, epochs, checkpoint } = task;
+  const { model: name, pairs, seed, epochs, checkpoint } = task;
   const spec = modelNamed(name);
-  const pixels = await readPlace(dates);
+  const pixels = await read(task, keep);
   if ('skipped' in pixels) return pixels;
   const patches = cutPatches(spec, imagesOf(spec, pixels.dates, pairs));
   if ('skipped' in patches) return patches;
@@ -67,6 +70,16 @@ async function train(tf: Tf, task: PlaceTask): Promise<PlaceOutcome> {
       seconds: (performance.now() - started) / 1000,
     },
   };
+}
+
+async function read({ place, dates }: PlaceTask, keep: boolean): Promise<ReadOutcome> {
+  if (kept?.place !== place) kept = undefined;
+  if (keep) kept ??= { place, rasters: new Map() };
+  try {
+    return await readPlace(dates, kept?.rasters);
+  } finally {
+    if (!keep) kept = undefined;
+  }
 }
 
 /** Of all that shapes the result. Files of tiles never change; their paths name their versions. */

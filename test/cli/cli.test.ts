@@ -45,6 +45,8 @@ test('wrong usage is exit code 2 and says what is wrong', async () => {
     ['ingest'],
     ['search', '--limit', 'many'],
     ['train', 'weather'],
+    ['train', 'ndvi', 'weather'],
+    ['train', 'ndvi', 'ndvi'],
     ['search', '--no-such'],
     ['delete', 'job', 'x'],
     ['delete', 'scene', 'without-collection'],

@@ -100,6 +100,22 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
     assert.equal(new Set(items.map(({ metadata }) => metadata.name)).size, items.length);
   });
 
+  test('is printed for each of several models', async () => {
+    const listed = await train('ndmi', '--mode', 'contained', '--manifests');
+    assert.equal(listed.code, 0, listed.stderr);
+    const jobs: typeof items = JSON.parse(listed.stdout).items;
+    const namesOf = (some: typeof items) =>
+      some.map(({ metadata: { labels } }) => `${labels['tilewright/geocode']} ${labels['tilewright/model']}`);
+    const places = items.map(({ metadata }) => metadata.labels['tilewright/geocode']);
+    assert.deepEqual(
+      namesOf(jobs).sort(),
+      places.flatMap((geocode) => [`${geocode} ndmi`, `${geocode} ndvi`]).sort(),
+    );
+    assert.equal(new Set(jobs.map(({ metadata }) => metadata.name)).size, jobs.length);
+    for (const { spec, metadata } of jobs)
+      assert.equal(spec.template.spec.containers[0]!.args[1], metadata.labels['tilewright/model']);
+  });
+
   test('trains where it runs, and the node stores what its own child would have made', async () => {
     const [{ geocode, id, version }] = partitioned.models as [Results['models'][0]];
     const { end, left } = await pod(argsOf(geocode), 'trains');
@@ -252,6 +268,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
       [['--here'], /--mode contained/],
       [['--place-memory', '1GB', '--mode', 'partitioned'], /--mode contained/],
       [['--mode', 'contained', '--here', '--manifests'], /one of them/],
+      [['ndmi', '--mode', 'contained', '--here'], /one model/],
     ];
     for (const [more, message] of refused) assert.match((await train(...more)).stderr, message);
     const nowhere = await tilewright('train', 'ndvi', '--data', folder, '--mode', 'contained', '--manifests');

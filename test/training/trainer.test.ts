@@ -103,6 +103,45 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
     assert.ok('trained' in results.get('good')!);
   });
 
+  it('reads a place once for all of its models, which come out as each for itself', async () => {
+    const place = (name: string, seed: number) => [
+      writeDate(folder, name, field(256, 256, { seed, time: Date.UTC(2020, 1, 1) })),
+    ];
+    const tasksOf = (name: string, dates: PlaceDate[]) =>
+      ['ndvi', 'ndmi'].map((model) => task(`${name} ${model}`, { place: name, model, dates, epochs: 1 }));
+    const [near, far] = [place('near', 3), place('far', 4)] as const;
+    const tasks = [...tasksOf('near', near), ...tasksOf('far', far)];
+    const alone = await resultsOf(tasks.map(({ place: _, ...one }) => one));
+
+    // As soon as the first model of a place is trained on it, the files that both models need are gone.
+    const order: string[] = [];
+    const together = await resultsOf([tasks[0]!, tasks[2]!, tasks[1]!, tasks[3]!], {
+      cores: 1,
+      onEpoch: ({ id }) => {
+        order.push(id);
+        const [date] = id.startsWith('near') ? near : far;
+        for (const path of [date!.bands.red!.path, date!.mask]) rmSync(path, { force: true });
+      },
+    });
+    assert.deepEqual(order, ['near ndvi', 'near ndmi', 'far ndvi', 'far ndmi']);
+    for (const { id } of tasks) {
+      const [one, other] = [alone.get(id)!, together.get(id)!];
+      assert.ok('trained' in one && 'trained' in other, JSON.stringify(other));
+      const { seconds: _, ...expected } = one.trained;
+      const { seconds: __, ...trained } = other.trained;
+      assert.deepEqual(trained, expected);
+    }
+  });
+
+  it('reads a place again rather than have a core idle', { skip: !hasProc }, async () => {
+    const busy: number[] = [];
+    const results = await resultsOf([task('a', { place: 'one' }), task('b', { place: 'one', seed: 2 })], {
+      onEpoch: () => busy.push(children().length),
+    });
+    for (const result of results.values()) assert.ok('trained' in result);
+    assert.deepEqual(busy, [2, 2, 2, 2]);
+  });
+
   it('replaces a child that was killed, and tries its place again', { skip: !hasProc }, async () => {
     let killed = false;
     const results = await resultsOf([task('a'), task('b')], {

@@ -46,8 +46,8 @@ export function trainCommand(): Command {
     .description('train a small model for each place that the filter picks')
     .addArgument(
       new Argument(
-        '<model>',
-        'ndvi: mean NDVI of a patch from its red, green and blue; ndmi: a map of NDMI from the same; cloud-removal: red, green and blue without cloud from a cloudy date',
+        '<models...>',
+        'ndvi: mean NDVI of a patch from its red, green and blue; ndmi: a map of NDMI from the same; cloud-removal: red, green and blue without cloud from a cloudy date; of several, each place is read once',
       ).choices(['ndvi', 'ndmi', 'cloud-removal']),
     )
     .addOption(
@@ -73,31 +73,37 @@ export function trainCommand(): Command {
       ),
     )
     .addOption(
-      flag('--manifests', 'contained: train nothing, print Jobs for Kubernetes that train one place each'),
+      flag(
+        '--manifests',
+        'contained: train nothing, print Jobs for Kubernetes that train one model of one place each',
+      ),
     );
-  return withTarget(withResources(withFilter(command))).action(async (model: string, flags: TrainFlags) => {
+  return withTarget(withResources(withFilter(command))).action(async (asked: string[], flags: TrainFlags) => {
+    if (new Set(asked).size < asked.length) command.error('error: name each model once');
     const { here, manifests: listed, placeMemory, server } = flags;
     if (flags.mode !== 'contained' && (here || listed || placeMemory !== undefined))
       command.error('error: --place-memory, --here and --manifests go with --mode contained');
     if (listed && server === undefined)
       command.error('error: --manifests needs the address of a node, as the Jobs reach it: give --server');
     if (here && listed) command.error('error: --here trains, and --manifests does not: give one of them');
+    if (here && asked.length > 1) command.error('error: --here trains one model: name one');
     const target = await openTarget(flags);
-    const line = progressLine('places');
+    const line = progressLine(asked.length > 1 ? 'models' : 'places');
     try {
-      if (listed) return printJson(await manifests(target, model, command));
+      if (listed) return printJson(await manifests(target, asked, command));
       const { mode, epochs, seed, engine } = flags;
-      const inputs = { model, filter: filterOf(flags), epochs, seed, engine, placeMemory };
+      const [model] = asked;
+      const inputs = { filter: filterOf(flags), epochs, seed, engine, placeMemory };
       const hooks = { signal: interruptSignal(), onProgress: line.update };
       const { job, results, error } = await orResults<TrainResults>(
         here
           ? // Loaded here, so that a command that trains nothing does not wait for it.
-            (await import('../train-here.js')).trainHere(target.client, inputs, hooks)
-          : target.client.run('train', { ...inputs, mode }, hooks),
+            (await import('../train-here.js')).trainHere(target.client, { model, ...inputs }, hooks)
+          : target.client.run('train', { model: asked.length > 1 ? asked : model, mode, ...inputs }, hooks),
       );
       line.end();
       if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
-      else await printResults(results);
+      else await printResults(results, asked);
       if (error) {
         note(`error: ${error.message} [${error.code}]`);
         if (error.message.endsWith('no tile fits the filter')) note(NO_FIT);
@@ -132,8 +138,8 @@ interface PlacedItem {
   properties: { 'grid:code': string };
 }
 
-/** A Job for each place that the filter picks, each at the node that holds the place. */
-async function manifests({ client, name }: OpenTarget, model: string, command: Command): Promise<object> {
+/** A Job for each place that the filter picks and each model, each at the node that holds the place. */
+async function manifests({ client, name }: OpenTarget, models: string[], command: Command): Promise<object> {
   const flags = command.opts<TrainFlags>();
   const shared = command.options
     .filter((option) => SHARED.includes(option.attributeName()))
@@ -155,22 +161,28 @@ async function manifests({ client, name }: OpenTarget, model: string, command: C
     places.set(`${collection} ${grid} ${geocode}`, { collection, grid: grid.toLowerCase(), geocode });
   }
   const { modelNamed } = await import('../../training/index.js');
-  const memory = flags.placeMemory ?? modelNamed(model).placeMemory;
   const items: object[] = [];
   for (const [, { collection, grid, geocode }] of [...places].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const [owner] = (await client.locate(grid, geocode)).owners;
     const server = (owner && urls.get(owner.node)) ?? name;
-    items.push(trainingJob({ model, collection, geocode, server, memory, flags: shared }));
+    for (const model of models) {
+      const memory = flags.placeMemory ?? modelNamed(model).placeMemory;
+      items.push(trainingJob({ model, collection, geocode, server, memory, flags: shared }));
+    }
   }
   return { apiVersion: 'v1', kind: 'List', items };
 }
 
-async function printResults({ engine, models, skipped, failed, seconds }: TrainResults): Promise<void> {
+async function printResults(
+  { engine, models, skipped, failed, seconds }: TrainResults,
+  asked: string[],
+): Promise<void> {
   const { reasonsOf, trafficOf } = await import('../../training/index.js');
   const mse = (value: number) => value.toExponential(2);
-  type Scored = Pick<TrainResults['models'][number], 'metrics' | 'baseline'>;
-  const row = (place: string, { metrics: { validation }, baseline }: Scored, took?: number) => ({
+  type Scored = Pick<TrainResults['models'][number], 'metrics' | 'baseline'> & { model?: string };
+  const row = (place: string, { model, metrics: { validation }, baseline }: Scored, took?: number) => ({
     place,
+    ...(asked.length > 1 && { model }),
     MSE: mse(validation.mse),
     R2: validation.r2.toFixed(3),
     ...imageMeasures(validation),
@@ -185,12 +197,14 @@ async function printResults({ engine, models, skipped, failed, seconds }: TrainR
     ...(model.distributed?.places ?? []).map((place) => row(`- ${place.geocode}`, place)),
   ]);
   if (rows.length > 0) {
-    const titles = [...new Set(rows.flatMap(Object.keys))];
+    // The row with the most cells has them in their order.
+    const fullest = rows.toSorted((a, b) => Object.keys(b).length - Object.keys(a).length);
+    const titles = [...new Set(fullest.flatMap(Object.keys))];
     const cells = rows.map((row) => titles.map((title) => (row as Record<string, string>)[title] ?? ''));
     for (const text of table([titles, ...cells])) print(text);
   }
   for (const { distributed } of models) if (distributed) print(trafficOf(distributed));
-  for (const reason of reasonsOf({ skipped, failed })) print(`no model for ${reason}`);
+  for (const reason of reasonsOf({ skipped, failed }, asked)) print(`no model for ${reason}`);
   const failing = failed.length > 0 ? `, ${failed.length} failed` : '';
   print(
     `${count(models.length, 'model')} trained, ${skipped.length} skipped${failing}, engine ${engine}, ${duration(seconds)}`,

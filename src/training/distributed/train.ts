@@ -5,7 +5,7 @@ import { parseFilter, rawUnlessAsked, searchTiles } from '../../query/index.js';
 import { holdTiles, type Storage } from '../../storage/index.js';
 import { chosenEngine } from '../engine/select-engine.js';
 import { severalCollections, unlikeEngines } from '../errors.js';
-import { DEFAULT_SEED, type TrainContext, type TrainInputs } from '../inputs.js';
+import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs } from '../inputs.js';
 import type { TrainPart } from '../merge.js';
 import { modelNamed } from '../models/index.js';
 import { filesOf, groupByPlace, type Place } from '../places.js';
@@ -39,7 +39,8 @@ export async function trainDistributed(
   job: JobContext,
 ): Promise<TrainPart> {
   const started = performance.now();
-  const { model, epochs = modelNamed(inputs.model).epochs, seed = DEFAULT_SEED } = inputs;
+  const [model] = modelsOf(inputs);
+  const { epochs = modelNamed(model).epochs, seed = DEFAULT_SEED } = inputs;
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
   const engine = await chosenEngine(inputs.engine);
@@ -66,7 +67,7 @@ export async function trainDistributed(
     job.message('reading places');
     const { used, patches } = await readPlaces(storage, member, model, places, results);
     count(0);
-    for (const reason of reasonsOf(results)) job.log('warning', `skipped ${reason}`);
+    for (const reason of reasonsOf(results, [model])) job.log('warning', `skipped ${reason}`);
     const words = await job.meet<Word>({
       ...{ node, engine: `${engine.name} ${engine.version}`, patches, kinds: kindsOf(used) },
       ...(neighbours && door && { url: neighbours.url, door: door.id }),
@@ -122,7 +123,7 @@ async function readPlaces(
   for (const [id, place] of named) {
     const { geocode } = place;
     const files = filesOf(storage, modelNamed(model), place);
-    if ('skipped' in files) results.skipped.push({ geocode, reason: files.skipped });
+    if ('skipped' in files) results.skipped.push({ geocode, model, reason: files.skipped });
     else {
       const tiles = place.tiles.map(({ id, version, start }) => ({ id, version, start }));
       tasks.push({ id, geocode, tiles, ...files });
@@ -137,8 +138,8 @@ async function readPlaces(
   try {
     const { usable, patches, skipped, failed } = await member.read({ model, places: tasks });
     const geocodeOf = (id: string) => named.get(id)!.geocode;
-    results.skipped.push(...skipped.map(({ id, reason }) => ({ geocode: geocodeOf(id), reason })));
-    results.failed.push(...failed.map(({ id, ...error }) => ({ geocode: geocodeOf(id), ...error })));
+    results.skipped.push(...skipped.map(({ id, reason }) => ({ geocode: geocodeOf(id), model, reason })));
+    results.failed.push(...failed.map(({ id, ...error }) => ({ geocode: geocodeOf(id), model, ...error })));
     return { used: usable.map((id) => named.get(id)!), patches };
   } finally {
     held.release();
