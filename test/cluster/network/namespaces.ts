@@ -27,6 +27,8 @@ export function mayMakeNamespaces(): boolean {
 export class NamespaceNetwork implements Network {
   readonly kind = 'namespaces';
   readonly etcdHost: string;
+  /** Names of the interfaces at the bridge, one a node. */
+  readonly cables: string[] = [];
   private readonly addresses = new Map<string, string>();
   private readonly broken: { namespace: string; address: string }[] = [];
 
@@ -52,7 +54,8 @@ export class NamespaceNetwork implements Network {
     const host = `${this.subnet}.${10 + this.addresses.size}`;
     this.addresses.set(name, host);
     const namespace = this.namespaceOf(name);
-    const cable = `tw${this.tag}${this.addresses.size}`;
+    const cable = `${this.bridge}${this.addresses.size}`;
+    this.cables.push(cable);
     await ip('netns', 'add', namespace);
     await ip('link', 'add', cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', namespace);
     await ip('link', 'set', cable, 'master', this.bridge, 'up');
@@ -112,7 +115,7 @@ export class NamespaceNetwork implements Network {
       }
   };
 
-  private get bridge(): string {
+  get bridge(): string {
     return `tw${this.tag}`;
   }
 
