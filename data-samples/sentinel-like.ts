@@ -22,6 +22,8 @@ export interface SeriesOptions {
   size?: { width: number; height: number };
   dates?: readonly SeriesDate[];
   seed?: number;
+  /** Files are called by it and the date; `sentinel-like` by default. */
+  name?: string;
   /** What the land has more of; some of all by default. */
   region?: Region;
   /** Outer corner of the upper left pixel in EPSG:32633, metres; SERIES_ORIGIN by default. */
@@ -133,14 +135,14 @@ export async function writeSentinelLikeSeries(
   options: SeriesOptions = {},
 ): Promise<SeriesFile[]> {
   await mkdir(folder, { recursive: true });
-  const { origin = SERIES_ORIGIN } = options;
+  const { origin = SERIES_ORIGIN, name: series = 'sentinel-like' } = options;
   const landscape = seriesLandscape(options);
   const { width, height } = landscape.view;
   const files: SeriesFile[] = [];
   for (const date of options.dates ?? SERIES_DATES) {
     const image = seriesImage(landscape, date, options);
     const bands = Object.entries(image) as [string, Uint16Array][];
-    const id = `sentinel-like_${date.datetime.slice(0, 10).replaceAll('-', '')}`;
+    const id = `${series}_${date.datetime.slice(0, 10).replaceAll('-', '')}`;
     const bytes = encodeCog({
       width,
       height,

@@ -12,7 +12,7 @@ import { endsWithUs, freePort, until } from '../peer-process.js';
 const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 const SECRET = 'of the benchmark';
 /** Of nodes beyond loopback. */
-export const TOKEN = 'of the benchmark';
+export const TOKEN = 'of-the-benchmark';
 const PATIENCE = 120_000;
 
 export interface Server {
@@ -93,8 +93,8 @@ async function startServer(
   const data = ['--data', join(folder, name), '--port', `${port}`, '--reserve', '0', '--cores', `${cores}`];
   const access = spot ? ['--host', host, '--token', TOKEN, '--rate-limit', '0'] : [];
   const args = [...profile(name), COMMAND, 'serve', ...data, '--allow-folder', '/', ...access, ...more];
-  const [program, ...before] = [...wrapper, process.execPath] as [string, ...string[]];
-  const child = endsWithUs(spawn(program, [...before, ...args], { stdio: 'ignore' }));
+  const command = [...wrapper, process.execPath, ...args];
+  const child = endsWithUs(spawn(command[0]!, command.slice(1), { stdio: 'ignore' }));
   return { url: `http://${host}:${port}`, child, ...(spot && { token: TOKEN }) };
 }
 
