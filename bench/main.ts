@@ -15,6 +15,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   engine: async () => (await import('./engine.js')).benchEngine,
   throughput: async () => (await import('./throughput.js')).benchThroughput,
   cluster: async () => (await import('./cluster.js')).benchCluster,
+  training: async () => (await import('./training.js')).benchTraining,
 };
 
 const usage = `npm run bench -- NAME [--short] [--threads N] [--rows N] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;

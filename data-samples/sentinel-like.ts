@@ -102,9 +102,7 @@ export function seriesImage(
   const cloud = new Uint16Array(sky.cloud.length);
   for (let i = 0; i < cloud.length; i++) cloud[i] = sky.cloud[i] >= CLOUD_OPACITY ? 1 : 0;
   const seen = (band: number) =>
-    digitalNumbers(
-      observe(groundReflectance(landscape, day, band), sky, view.width, dateSeed + 11 * band),
-    );
+    digitalNumbers(observe(groundReflectance(landscape, day, band), sky, view.width, dateSeed + 11 * band));
   const colours = COLOURS.map(seen);
   const [blue, green, red, nir] = colours as [Uint16Array, Uint16Array, Uint16Array, Uint16Array];
   const image = { blue, green, red, nir, cloud, ...(swir16 && { swir16: seen(SWIR16) }) };
