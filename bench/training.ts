@@ -14,7 +14,7 @@ import { BENCH_FOLDER } from './scene.js';
 import { scoresOf } from './training/accuracy.js';
 import { cpuPlot } from './training/cpu-plot.js';
 import { measureLine } from './training/line.js';
-import { measureMemory, memoryResults } from './training/memory.js';
+import { measureMemory, memoryResults, memoryTable } from './training/memory.js';
 import { type TrainingCluster, withCluster } from './training/nodes.js';
 import { layRegions } from './training/regions.js';
 import { type Run, train } from './training/run.js';
@@ -67,7 +67,9 @@ export async function benchTraining({ log, ...rest }: BenchOptions): Promise<Ben
   // Each program ends with this process.
   process.setMaxListeners(500);
   const size = options.short ? SHORT : FULL;
-  const memory = memoryResults(await measureMemory(Object.keys(size.epochs), options));
+  const measured = await measureMemory(Object.keys(size.epochs), options);
+  options.log(`\n\n${memoryTable(measured).join('\n')}\n`);
+  const memory = memoryResults(measured);
   const missing = missingForCluster();
   if (missing) {
     log(`no cluster: ${missing}`);

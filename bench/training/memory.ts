@@ -8,6 +8,7 @@ import { clouded, field } from '../../test/training/fields.js';
 import { writeDate } from '../../test/training/places.js';
 import { type BenchOptions, type BenchResult, result } from '../bench.js';
 import { peakMBBelow } from '../measure-tree.js';
+import { markdown } from './markdown.js';
 
 /** Two pairs of a cloudy date and one without cloud. */
 const PAIRS = [0, 2].map((cloudy) => ({ cloudy, clear: cloudy + 1 }));
@@ -58,21 +59,33 @@ async function peakOf(task: PlaceTask, engine: Parameters<typeof trainPlaces>[1]
   return peak;
 }
 
+/** A row a model; of whole scenes, each as one place, along the line through the two largest places. */
+export function memoryTable(measured: PlaceMemory[]): string[] {
+  const sides = [...new Set(measured.map(({ side }) => side))];
+  const rows = byModel(measured).map(({ model, places, extrapolated }) => [
+    model,
+    ...places.map(({ megabytes }) => megabytes.toFixed(0)),
+    ...SCENES.map((side) => extrapolated(side).toFixed(0)),
+  ]);
+  return markdown(['MB', ...[...sides, ...SCENES].map((side) => `${side} x ${side}`)], rows);
+}
+
 export function memoryResults(measured: PlaceMemory[]): BenchResult[] {
-  return measured.map(({ model, side, megabytes }) => {
-    const [low, high] = measured.filter((one) => one.model === model).slice(-2) as [PlaceMemory, PlaceMemory];
+  return byModel(measured).flatMap(({ model, places, extrapolated }) => {
+    const title = (side: number) => `${model}: peak memory of training a place of ${side} x ${side} pixels`;
+    return [
+      ...places.map(({ side, megabytes }) => result(title(side), 'MB', megabytes)),
+      ...SCENES.map((side) => result(`${title(side)}, extrapolated`, 'MB', extrapolated(side))),
+    ];
+  });
+}
+
+function byModel(measured: PlaceMemory[]) {
+  return [...new Set(measured.map(({ model }) => model))].map((model) => {
+    const places = measured.filter((one) => one.model === model);
+    const [low, high] = places.slice(-2) as [PlaceMemory, PlaceMemory];
     const slope = (high.megabytes - low.megabytes) / (high.side ** 2 - low.side ** 2);
-    // Of a scene as one place, along the line through the two largest places.
-    const scenes = SCENES.map((side): [string, number] => [
-      `${side} x ${side}, extrapolated`,
-      high.megabytes + slope * (side ** 2 - high.side ** 2),
-    ]);
-    const isLargest = side === high.side;
-    return result(
-      `${model}: peak memory of training a place of ${side} x ${side} pixels, four dates`,
-      'MB',
-      megabytes,
-      isLargest ? Object.fromEntries(scenes) : {},
-    );
+    const extrapolated = (side: number) => high.megabytes + slope * (side ** 2 - high.side ** 2);
+    return { model, places, extrapolated };
   });
 }

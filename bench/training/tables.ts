@@ -2,6 +2,7 @@
 import type { TrainingMode } from '../../src/training/inputs.js';
 import { type BenchResult, median, result } from '../bench.js';
 import { MEASURES, MEASURES_OF, type Measure, meanOf, scoresOf, wins } from './accuracy.js';
+import { markdown } from './markdown.js';
 import type { Run } from './run.js';
 import { digits, spreadOf, told, verdict } from './spread.js';
 import type { Traffic } from './traffic.js';
@@ -198,11 +199,6 @@ export function results(lines: LineRuns[]): BenchResult[] {
       ];
     }),
   );
-}
-
-function markdown(titles: string[], rows: string[][]): string[] {
-  const line = (cells: string[]) => `| ${cells.join(' | ')} |`;
-  return [line(titles), `|${'---|'.repeat(titles.length)}`, ...rows.map(line)];
 }
 
 const fixed = (value: number) => value.toFixed(3);
