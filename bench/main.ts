@@ -61,7 +61,8 @@ const threads = count('threads', values.threads);
 const rows = values.rows === undefined ? undefined : count('rows', values.rows);
 
 // Servers that a benchmark has started end at `exit`.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+// A second signal must not end what they undo then.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
 const run = await load();
 const results = await run({ short: values.short, threads, rows, log: (line) => console.error(line) });
 if (values.format === 'json') {

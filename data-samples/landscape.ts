@@ -43,7 +43,7 @@ export function makeLandscape(view: View, seed: number, more: Region = MIXED): L
     const y = view.y + (row + 0.5) * pixelSize;
     for (let column = 0; column < width; column++, i++) {
       const x = view.x + (column + 0.5) * pixelSize;
-      const up = elevation[i] + more.lift;
+      const up = 0.5 + more.relief * (elevation[i] - 0.5) + more.lift;
       nir[i] = 1 + 0.2 * (region[i] - 0.5) + 0.16 * (hidden[i] - 0.5);
       const soilColour = 0.75 + 0.3 * mottle[i] + 0.25 * region[i];
       if (up < more.sea || (up < 0.62 && Math.abs(course[i] - 0.5) < 0.006 + 0.01 * (1 - up))) {

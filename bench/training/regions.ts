@@ -1,5 +1,4 @@
 /** The land that is trained on: a scene of six dates for each place, in regions that differ, laid so that every node has as many places. */
-import { join } from 'node:path';
 import {
   REGIONS,
   SERIES_EPSG,
@@ -7,6 +6,7 @@ import {
   type SeriesDate,
   writeSentinelLikeSeries,
 } from '../../data-samples/index.js';
+import { hasEnded, type JobDocument } from '../../src/client/job-events.js';
 import { geohash } from '../../src/geocode/index.js';
 import { crsFromEpsg, projector } from '../../src/raster/index.js';
 import { ask, eventually, type Server } from '../cluster/servers.js';
@@ -40,20 +40,24 @@ export async function layRegions(nodes: Server[], count: number, folder: string)
   const geocodes = await spots(nodes, count);
   const names = Object.keys(REGIONS) as (keyof typeof REGIONS)[];
   const places: RegionPlace[] = [];
+  const href: string[] = [];
   for (const [i, geocode] of geocodes.entries()) {
     const region = names[i % names.length]!;
-    await writeSentinelLikeSeries(join(folder, geocode), {
+    const files = await writeSentinelLikeSeries(folder, {
       ...{ name: geocode, dates: DATES, seed: 1000 * (i + 1), region: REGIONS[region], swir16: true },
       ...extentOf(geocode),
     });
+    href.push(...files.map(({ path }) => path));
     places.push({ geocode, region });
   }
-  const inputs = { href: [folder], collection: COLLECTION, precision: PRECISION, scale: 0.0001, maskBand: 5 };
-  const { jobID } = await ask<{ jobID: string }>(nodes[0]!, '/ingest', inputs);
+  const inputs = { href, collection: COLLECTION, precision: PRECISION, scale: 0.0001, maskBand: 5 };
+  let job: JobDocument | undefined;
+  const { jobID } = await ask<JobDocument>(nodes[0]!, '/ingest', inputs);
   await eventually('the regions are taken in', async () => {
-    const { status } = await ask<{ status: string }>(nodes[0]!, `/jobs/${jobID}`);
-    return status === 'successful';
+    job = await ask<JobDocument>(nodes[0]!, `/jobs/${jobID}`);
+    return hasEnded(job.status);
   });
+  if (job?.status !== 'successful') throw new Error(`the ingest of the regions: ${JSON.stringify(job)}`);
   return places;
 }
 
