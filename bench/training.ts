@@ -48,14 +48,14 @@ interface Size {
 const FULL: Size = {
   places: 9,
   rounds: 3,
-  epochs: { ndvi: 30, ndmi: 6, 'cloud-removal': 3 },
-  idleSeconds: 20,
+  epochs: { ndvi: 30, ndmi: 3, 'cloud-removal': 1 },
+  idleSeconds: 40,
 };
 const SHORT: Size = {
   places: 3,
   rounds: 1,
   epochs: { ndvi: 5, ndmi: 1, 'cloud-removal': 1 },
-  idleSeconds: 5,
+  idleSeconds: 10,
 };
 
 export async function benchTraining({ log, ...rest }: BenchOptions): Promise<BenchResult[]> {

@@ -1,13 +1,11 @@
 /** Peak memory of the process that trains a place, by the size of the place (figure 12 of the paper). */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { selectEngine } from '../../src/training/engine/select-engine.js';
 import { type PlaceTask, trainPlaces } from '../../src/training/index.js';
 import { clouded, field } from '../../test/training/fields.js';
 import { writeDate } from '../../test/training/places.js';
 import { type BenchOptions, type BenchResult, result } from '../bench.js';
 import { peakMBBelow } from '../measure-tree.js';
+import { withFolder } from './folder.js';
 import { markdown } from './markdown.js';
 
 /** Two pairs of a cloudy date and one without cloud. */
@@ -25,9 +23,8 @@ export interface PlaceMemory {
 
 export async function measureMemory(models: string[], { short, log }: BenchOptions): Promise<PlaceMemory[]> {
   const { name: engine } = await selectEngine({});
-  const folder = await mkdtemp(join(tmpdir(), 'tilewright-memory-'));
-  const measured: PlaceMemory[] = [];
-  try {
+  return withFolder('tilewright-memory-', async (folder) => {
+    const measured: PlaceMemory[] = [];
     for (const side of short ? [256, 512] : [256, 512, 1024, 2048]) {
       const dates = PAIRS.flatMap((_, i) => {
         const clear = field(side, side, { seed: i + 1, time: Date.UTC(2020, i, 20) });
@@ -39,10 +36,8 @@ export async function measureMemory(models: string[], { short, log }: BenchOptio
         log(`memory: ${model}, ${side} x ${side} pixels: ${measured.at(-1)!.megabytes.toFixed(0)} MB`);
       }
     }
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-  return measured;
+    return measured;
+  });
 }
 
 async function peakOf(task: PlaceTask, engine: Parameters<typeof trainPlaces>[1]['engine']): Promise<number> {

@@ -1,11 +1,8 @@
 /** The cluster that trains: three nodes of one core, each in a network namespace of its own, and etcd beside them. */
-import { rmSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { NamespaceNetwork } from '../../test/cluster/network/namespaces.js';
 import type { Place as Spot } from '../../test/cluster/network/network.js';
 import { type Server, settled, startEtcd, startNode, stop } from '../cluster/servers.js';
+import { withFolder } from './folder.js';
 
 const NAMES = ['node-a', 'node-b', 'node-c'];
 const OWNERS = 2;
@@ -23,33 +20,33 @@ export interface TrainingCluster {
 
 /** Nothing of it is left afterwards, nor when this process is interrupted. */
 export async function withCluster<T>(work: (cluster: TrainingCluster) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'tilewright-training-'));
   const nodes: TrainingNode[] = [];
-  const interrupted = () => {
+  // Before their folder goes.
+  const kill = () => {
     for (const { child } of nodes) child.kill('SIGKILL');
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   };
-  process.once('exit', interrupted);
+  process.once('exit', kill);
   try {
-    const network = await NamespaceNetwork.open();
-    try {
-      const etcd = await startEtcd(folder, 1, network.etcdHost);
+    return await withFolder('tilewright-training-', async (folder) => {
+      const network = await NamespaceNetwork.open();
       try {
-        for (const name of NAMES) {
-          const spot = await network.addNode(name, etcd.urls);
-          nodes.push({ ...(await startNode({ folder, etcd }, name, 1, spot)), spot });
+        const etcd = await startEtcd(folder, 1, network.etcdHost);
+        try {
+          for (const name of NAMES) {
+            const spot = await network.addNode(name, etcd.urls);
+            nodes.push({ ...(await startNode({ folder, etcd }, name, 1, spot)), spot });
+          }
+          await settled(nodes, OWNERS);
+          return await work({ nodes, network, folder });
+        } finally {
+          await Promise.all(nodes.map(({ child }) => stop(child)));
+          await etcd.stop();
         }
-        await settled(nodes, OWNERS);
-        return await work({ nodes, network, folder });
       } finally {
-        await Promise.all(nodes.map(({ child }) => stop(child)));
-        await etcd.stop();
+        await network.close();
       }
-    } finally {
-      await network.close();
-    }
+    });
   } finally {
-    process.off('exit', interrupted);
-    await rm(folder, { recursive: true });
+    process.off('exit', kill);
   }
 }

@@ -40,6 +40,8 @@ export interface ClaimState {
  * created the key would not do: a claim that follows a finished one replaces it.)
  */
 export class Claim {
+  private finished = false;
+
   constructor(
     readonly name: string,
     readonly holder: string,
@@ -54,11 +56,12 @@ export class Claim {
 
   /** Gives the claim back, if it was not committed. */
   async release(): Promise<void> {
-    await this.lease.end();
+    if (!this.finished) await this.lease.end();
   }
 
   /** After its commit, which has taken the key from the lease; the lease ends by itself. */
   finish(): void {
+    this.finished = true;
     this.lease.stop();
   }
 }

@@ -44,7 +44,9 @@ export class NamespaceNetwork implements Network {
     const bytes = randomBytes(3);
     const network = new NamespaceNetwork(bytes.toString('hex'), `10.${64 + (bytes[0]! & 63)}.${bytes[1]}`);
     process.once('exit', network.remove);
-    await ip('link', 'add', network.bridge, 'type', 'bridge');
+    // Else it takes that of a cable, and another with each cable that comes: who knows the old one is cut off for half a minute.
+    const address = `02:${Buffer.from('tw').toString('hex').match(/../g)!.join(':')}:${network.tag.match(/../g)!.join(':')}`;
+    await ip('link', 'add', network.bridge, 'address', address, 'type', 'bridge');
     for (const host of [1, 2]) await ip('addr', 'add', `${network.subnet}.${host}/24`, 'dev', network.bridge);
     await ip('link', 'set', network.bridge, 'up');
     return network;
