@@ -66,7 +66,7 @@ export async function benchTraining({ log, ...rest }: BenchOptions): Promise<Ben
   };
   // Each program ends with this process.
   process.setMaxListeners(500);
-  const size = options.short ? SHORT : FULL;
+  const size = sizeOf(options.short);
   const measured = await measureMemory(Object.keys(size.epochs), options);
   options.log(`\n\n${memoryTable(measured).join('\n')}\n`);
   const memory = memoryResults(measured);
@@ -76,6 +76,14 @@ export async function benchTraining({ log, ...rest }: BenchOptions): Promise<Ben
     return memory;
   }
   return [...(await withCluster((cluster) => tables(cluster, size, options))), ...memory];
+}
+
+/** With TILEWRIGHT_BENCH_ONLY, of those models alone. */
+function sizeOf(short: boolean): Size {
+  const size = short ? SHORT : FULL;
+  const only = process.env.TILEWRIGHT_BENCH_ONLY?.split(',') ?? Object.keys(size.epochs);
+  const epochs = Object.entries(size.epochs).filter(([model]) => only.includes(model));
+  return { ...size, epochs: Object.fromEntries(epochs) };
 }
 
 function missingForCluster(): string | undefined {

@@ -46,6 +46,8 @@ export async function train(cluster: TrainingCluster, asked: Asked): Promise<Run
   const { model, mode, epochs, seed } = asked;
   const command = [...node.spot.wrapper, process.execPath, COMMAND, 'train', model, '--mode', mode];
   command.push('--epochs', `${epochs}`, '--seed', `${seed}`, '--collection', COLLECTION);
+  // Removing cloud takes nearly the 1 GB that a contained place has by default.
+  if (mode === 'contained') command.push('--place-memory', '2GB');
   // Beside a cell lie parts of its neighbours.
   command.push('--min-coverage', '99', '--server', node.url, '--token', TOKEN, '--format', 'json');
   try {
