@@ -5,14 +5,25 @@ export interface Spread {
   median: number;
   least: number;
   most: number;
+  /** Of values. */
+  count: number;
 }
 
 export function spreadOf(values: number[]): Spread {
-  return { median: median(values), least: Math.min(...values), most: Math.max(...values) };
+  return {
+    ...{ median: median(values), least: Math.min(...values), most: Math.max(...values) },
+    count: values.length,
+  };
 }
 
-/** Less is better. Where the ranges touch, nothing is won. */
-export function verdict(ours: Spread, theirs: Spread): 'less' | 'more' | 'within the spread' {
+const LEAST_RUNS = 3;
+
+/** Where the ranges touch, or the runs are few, nothing is said. */
+export function verdict(
+  ours: Spread,
+  theirs: Spread,
+): 'less' | 'more' | 'within the spread' | 'too few runs' {
+  if (Math.min(ours.count, theirs.count) < LEAST_RUNS) return 'too few runs';
   if (ours.most < theirs.least) return 'less';
   return ours.least > theirs.most ? 'more' : 'within the spread';
 }

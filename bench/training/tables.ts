@@ -46,7 +46,7 @@ export function timeTable(lines: LineRuns[]): string[] {
       const factor = (distributed.median / partitioned.median).toFixed(2);
       return [
         ...[model, one.line, ...times.map((time) => told(time))],
-        `${factor} x; ${verdict(partitioned, distributed)}`,
+        `${factor} x; partitioned: ${verdict(partitioned, distributed)}`,
       ];
     }),
   );
@@ -115,7 +115,7 @@ export function accuracyTable({ runs }: LineRuns): string[] {
       const { won, all } = rate(these, measure);
       const said = verdict(own, other);
       const isBetter = (said === 'less') === MEASURES[measure].isError;
-      const verdictText = said === 'within the spread' ? said : isBetter ? 'better' : 'worse';
+      const verdictText = said === 'less' || said === 'more' ? (isBetter ? 'better' : 'worse') : said;
       return [model, measure, told(other), told(own), `${won} of ${all}`, verdictText];
     }),
   );
