@@ -15,6 +15,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   engine: async () => (await import('./engine.js')).benchEngine,
   throughput: async () => (await import('./throughput.js')).benchThroughput,
   cluster: async () => (await import('./cluster.js')).benchCluster,
+  training: async () => (await import('./training.js')).benchTraining,
 };
 
 const usage = `npm run bench -- NAME [--short] [--threads N] [--rows N] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;
@@ -60,7 +61,8 @@ const threads = count('threads', values.threads);
 const rows = values.rows === undefined ? undefined : count('rows', values.rows);
 
 // Servers that a benchmark has started end at `exit`.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+// A second signal must not end what they undo then.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
 const run = await load();
 const results = await run({ short: values.short, threads, rows, log: (line) => console.error(line) });
 if (values.format === 'json') {

@@ -52,17 +52,17 @@ export async function measureTree(program: string, args: string[], input = ''): 
  * never smaller than the proportional one, for which the system looks at every page: some milliseconds.
  */
 function heldMB(root: number, known: number): number {
-  const tree = treeOf(root);
+  const tree = treeOf([root]);
   const sum = (mb: (pid: number) => number) => [...tree.keys()].reduce((total, pid) => total + mb(pid), 0);
   const residentMB = (pid: number) => (Number(tree.get(pid)![21]) * 4096) / 1e6;
   return sum(residentMB) <= known ? 0 : sum((pid) => proportionalMB(pid) ?? residentMB(pid));
 }
 
 /**
- * A process and all below it, with what the system tells of each: the fields after the program's name in brackets, which are
+ * Processes and all below them, with what the system tells of each: the fields after the program's name in brackets, which are
  * state, parent, ...; the 12th to 15th are CPU time of its own and of its ended children, the 22nd is the resident set in pages.
  */
-function treeOf(root: number): Map<number, string[]> {
+function treeOf(roots: number[]): Map<number, string[]> {
   const all = new Map<number, string[]>();
   const children = new Map<number, number[]>();
   for (const name of proc()) {
@@ -77,7 +77,7 @@ function treeOf(root: number): Map<number, string[]> {
     }
   }
   const below = (pid: number): number[] => [pid, ...(children.get(pid) ?? []).flatMap(below)];
-  return new Map(below(root).flatMap((pid) => (all.has(pid) ? [[pid, all.get(pid)!]] : [])));
+  return new Map(roots.flatMap(below).flatMap((pid) => (all.has(pid) ? [[pid, all.get(pid)!]] : [])));
 }
 
 /** Ticks of Linux's clocks a second. */
@@ -85,11 +85,26 @@ const TICKS = 100;
 
 /** CPU time of running processes and all that they have started, until now; 0 where the system has no /proc. */
 export function treeCpuSeconds(roots: number[]): number {
-  const ticks = roots
-    .flatMap((root) => [...treeOf(root).values()])
+  const ticks = [...treeOf(roots).values()]
     .flatMap((fields) => fields.slice(11, 15))
     .reduce((sum, field) => sum + Number(field), 0);
   return ticks / TICKS;
+}
+
+/** The most that a process below this one has held so far, MB; undefined where there is none. */
+export function peakMBBelow(root: number): number | undefined {
+  const peaks = [...treeOf([root]).keys()].flatMap((pid) => (pid === root ? [] : (peakMB(pid) ?? [])));
+  return peaks.length === 0 ? undefined : Math.max(...peaks);
+}
+
+/** Undefined where it has ended. */
+function peakMB(pid: number): number | undefined {
+  try {
+    const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
+    return kib === undefined ? undefined : (Number(kib) * 1024) / 1e6;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Undefined where the system does not tell. */

@@ -2,6 +2,7 @@ import { Kinds } from './kinds.js';
 import { fractalNoise, type View, valueNoise } from './noise.js';
 import { parcelAt } from './parcels.js';
 import { uniform } from './random.js';
+import { MIXED, type Region } from './regions.js';
 
 /**
  * The ground of a view, the same on every date. One value a pixel. The layers hold what makes near infrared only partly
@@ -20,7 +21,7 @@ export interface Landscape {
 }
 
 /** The landscape of a view: a river, heights with forest and rock, towns, and fields in parcels. */
-export function makeLandscape(view: View, seed: number): Landscape {
+export function makeLandscape(view: View, seed: number, more: Region = MIXED): Landscape {
   const { width, height, pixelSize } = view;
   const pixels = width * height;
   const noise = (spacing: number, salt: number) => valueNoise(view, spacing, seed + salt);
@@ -42,21 +43,21 @@ export function makeLandscape(view: View, seed: number): Landscape {
     const y = view.y + (row + 0.5) * pixelSize;
     for (let column = 0; column < width; column++, i++) {
       const x = view.x + (column + 0.5) * pixelSize;
-      const up = elevation[i];
+      const up = 0.5 + more.relief * (elevation[i] - 0.5) + more.lift;
       nir[i] = 1 + 0.2 * (region[i] - 0.5) + 0.16 * (hidden[i] - 0.5);
       const soilColour = 0.75 + 0.3 * mottle[i] + 0.25 * region[i];
-      if (up < 0.62 && Math.abs(course[i] - 0.5) < 0.006 + 0.01 * (1 - up)) {
+      if (up < more.sea || (up < 0.62 && Math.abs(course[i] - 0.5) < 0.006 + 0.01 * (1 - up))) {
         kind[i] = Kinds.water;
         shade[i] = 0.94 + 0.12 * mottle[i];
       } else if (up > 0.65) {
         kind[i] = Kinds.rock;
         shade[i] = 0.6 + 0.8 * mottle[i];
       } else if (up + 0.1 * (outline[i] - 0.5) > 0.56) {
-        const broad = stand[i] + 0.5 * (0.6 - up) > 0.5;
+        const broad = stand[i] + 0.5 * (0.6 - up) + more.broadleaf > 0.5;
         kind[i] = broad ? Kinds.broadleaf : Kinds.conifer;
         const texture = broad ? 0.9 * (crowns[i] - 0.5) : 0.3 * (needles[i] - 0.5);
         shade[i] = (0.88 + 0.24 * mottle[i]) * (1 + texture);
-      } else if (townReaches(x, y, outline[i], seed)) {
+      } else if (townReaches(x, y, outline[i], seed, more.towns)) {
         const [brightness, gardens] = townPixel(x, y, pixelSize, seed);
         kind[i] = Kinds.town;
         shade[i] = brightness;
@@ -76,12 +77,12 @@ export function makeLandscape(view: View, seed: number): Landscape {
 const TOWN_LATTICE = 4200;
 
 /** True inside a town: a disc around a random centre in each lattice square, with a ragged edge. */
-function townReaches(x: number, y: number, outline: number, seed: number): boolean {
+function townReaches(x: number, y: number, outline: number, seed: number, size: number): boolean {
   const column = Math.floor(x / TOWN_LATTICE);
   const row = Math.floor(y / TOWN_LATTICE);
   const centreX = (column + 0.3 + 0.4 * uniform(column, row, seed + 201)) * TOWN_LATTICE;
   const centreY = (row + 0.3 + 0.4 * uniform(column, row, seed + 202)) * TOWN_LATTICE;
-  const radius = 250 + 950 * uniform(column, row, seed + 203);
+  const radius = size * (250 + 950 * uniform(column, row, seed + 203));
   const distance = Math.sqrt((x - centreX) ** 2 + (y - centreY) ** 2);
   return distance < radius * (0.65 + 0.7 * outline);
 }

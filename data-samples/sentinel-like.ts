@@ -5,6 +5,7 @@ import { CLOUD_OPACITY, makeSky } from './clouds.js';
 import { dayOfYear } from './day-of-year.js';
 import { type Landscape, makeLandscape } from './landscape.js';
 import { groundReflectance, observe } from './observe.js';
+import type { Region } from './regions.js';
 
 /** One date of a series. */
 export interface SeriesDate {
@@ -21,6 +22,14 @@ export interface SeriesOptions {
   size?: { width: number; height: number };
   dates?: readonly SeriesDate[];
   seed?: number;
+  /** Files are called by it and the date; `sentinel-like` by default. */
+  name?: string;
+  /** What the land has more of; some of all by default. */
+  region?: Region;
+  /** Outer corner of the upper left pixel in EPSG:32633, metres; SERIES_ORIGIN by default. */
+  origin?: { x: number; y: number };
+  /** With a sixth band, `swir16`. */
+  swir16?: boolean;
 }
 
 /** A file of a series and what has to be said of it when it is ingested. */
@@ -57,8 +66,9 @@ export const SERIES_PIXEL = 10;
 const DEFAULT_SIZE = { width: 1400, height: 1200 };
 const DEFAULT_SEED = 20_230_707;
 
-/** Blue, green, red and NIR of `Spectrum`. */
+/** Blue, green, red and NIR of `Spectrum`, and what follows where it is asked for. */
 const COLOURS = [1, 2, 3, 4];
+const SWIR16 = 5;
 
 /** Pixels of one date: digital number = reflectance x 10000, at least 1; nodata 0. `cloud` is 1 under clouds, else 0. */
 export interface SeriesImage {
@@ -67,27 +77,35 @@ export interface SeriesImage {
   red: Uint16Array;
   nir: Uint16Array;
   cloud: Uint16Array;
+  swir16?: Uint16Array;
 }
 
 /** The land of a series, common to its dates. */
-export function seriesLandscape({ size = DEFAULT_SIZE, seed = DEFAULT_SEED }: SeriesOptions = {}): Landscape {
-  return makeLandscape({ x: 0, y: 0, ...size, pixelSize: SERIES_PIXEL }, seed);
+export function seriesLandscape({
+  size = DEFAULT_SIZE,
+  seed = DEFAULT_SEED,
+  region,
+}: SeriesOptions = {}): Landscape {
+  return makeLandscape({ x: 0, y: 0, ...size, pixelSize: SERIES_PIXEL }, seed, region);
 }
 
 /** What is seen of a landscape on one date. The same landscape, date and seed give the same pixels. */
-export function seriesImage(landscape: Landscape, date: SeriesDate, seed = DEFAULT_SEED): SeriesImage {
+export function seriesImage(
+  landscape: Landscape,
+  date: SeriesDate,
+  { seed = DEFAULT_SEED, swir16 = false }: Pick<SeriesOptions, 'seed' | 'swir16'> = {},
+): SeriesImage {
   const { view } = landscape;
   const day = dayOfYear(date.datetime);
   const dateSeed = seed + 1000 * day;
   const sky = makeSky(view, date.cloudShare, dateSeed + 7);
   const cloud = new Uint16Array(sky.cloud.length);
   for (let i = 0; i < cloud.length; i++) cloud[i] = sky.cloud[i] >= CLOUD_OPACITY ? 1 : 0;
-  const colours = COLOURS.map((band) => {
-    const seen = observe(groundReflectance(landscape, day, band), sky, view.width, dateSeed + 11 * band);
-    return digitalNumbers(seen);
-  });
+  const seen = (band: number) =>
+    digitalNumbers(observe(groundReflectance(landscape, day, band), sky, view.width, dateSeed + 11 * band));
+  const colours = COLOURS.map(seen);
   const [blue, green, red, nir] = colours as [Uint16Array, Uint16Array, Uint16Array, Uint16Array];
-  const image = { blue, green, red, nir, cloud };
+  const image = { blue, green, red, nir, cloud, ...(swir16 && { swir16: seen(SWIR16) }) };
   if (date.orbitEdge) cutOrbitEdge(Object.values(image), view.width, view.height);
   return image;
 }
@@ -107,7 +125,7 @@ function cutOrbitEdge(bands: Uint16Array[], width: number, height: number): void
 }
 
 /**
- * Writes one GeoTIFF a date: uint16, bands as in `SERIES_BANDS`, EPSG:32633, nodata 0, scale 0.0001 on the reflectances.
+ * Writes one GeoTIFF a date: uint16, bands as in `SERIES_BANDS` and then those asked for, EPSG:32633, nodata 0, scale 0.0001 on the reflectances.
  * The folder is made where it is missing.
  */
 export async function writeSentinelLikeSeries(
@@ -115,26 +133,28 @@ export async function writeSentinelLikeSeries(
   options: SeriesOptions = {},
 ): Promise<SeriesFile[]> {
   await mkdir(folder, { recursive: true });
+  const { origin = SERIES_ORIGIN, name: series = 'sentinel-like' } = options;
   const landscape = seriesLandscape(options);
   const { width, height } = landscape.view;
   const files: SeriesFile[] = [];
   for (const date of options.dates ?? SERIES_DATES) {
-    const image = seriesImage(landscape, date, options.seed);
-    const id = `sentinel-like_${date.datetime.slice(0, 10).replaceAll('-', '')}`;
+    const image = seriesImage(landscape, date, options);
+    const bands = Object.entries(image) as [string, Uint16Array][];
+    const id = `${series}_${date.datetime.slice(0, 10).replaceAll('-', '')}`;
     const bytes = encodeCog({
       width,
       height,
       dataType: 'uint16',
-      bands: SERIES_BANDS.map((name) => image[name]),
+      bands: bands.map(([, pixels]) => pixels),
       transform: {
-        originX: SERIES_ORIGIN.x,
-        originY: SERIES_ORIGIN.y,
+        originX: origin.x,
+        originY: origin.y,
         pixelWidth: SERIES_PIXEL,
         pixelHeight: SERIES_PIXEL,
       },
       epsg: SERIES_EPSG,
       nodata: 0,
-      bandTags: SERIES_BANDS.map((name) =>
+      bandTags: bands.map(([name]) =>
         name === 'cloud' ? { description: name } : { description: name, scale: 0.0001, offset: 0 },
       ),
       metadata: { ACQUISITION_DATETIME: date.datetime, PLATFORM: 'synthetic' },

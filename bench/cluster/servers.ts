@@ -6,15 +6,20 @@ import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Place as Spot } from '../../test/cluster/network/network.js';
 import { endsWithUs, freePort, until } from '../peer-process.js';
 
 const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 const SECRET = 'of the benchmark';
+/** Of nodes beyond loopback. */
+export const TOKEN = 'of-the-benchmark';
 const PATIENCE = 120_000;
 
 export interface Server {
   url: string;
   child: ChildProcess;
+  /** That requests must carry. */
+  token?: string;
 }
 
 export interface Etcd {
@@ -23,9 +28,9 @@ export interface Etcd {
   stop(): Promise<void>;
 }
 
-export async function startEtcd(folder: string, size = 3): Promise<Etcd> {
+export async function startEtcd(folder: string, size = 3, host = '127.0.0.1'): Promise<Etcd> {
   const ports = await Promise.all(Array.from({ length: 2 * size }, freePort));
-  const url = (i: number) => `http://127.0.0.1:${ports[i]}`;
+  const url = (i: number) => `http://${host}:${ports[i]}`;
   const members = ports.slice(size).map((_, i) => i);
   const cluster = members.map((i) => `m${i}=${url(size + i)}`).join();
   const children = members.map((i) => {
@@ -67,22 +72,30 @@ export function storeOf({ folder }: Pick<Place, 'folder'>): string {
   return pathToFileURL(store).href;
 }
 
-/** A node of a cluster, which may not answer yet. */
-export async function startNode(place: Place, name: string, cores: number): Promise<Server> {
+/** A node of a cluster, which may not answer yet; on loopback, or at a spot of another network. */
+export async function startNode(place: Place, name: string, cores: number, spot?: Spot): Promise<Server> {
   const cluster = ['--etcd', place.etcd.urls.join(), '--store', storeOf(place), '--secret', SECRET];
-  return startServer(place.folder, name, cores, [...cluster, '--zone', name]);
+  return startServer(place.folder, name, cores, [...cluster, '--zone', name], spot);
 }
 
 /** A node that is alone with its folder, or also with a store. */
 export const startSingle = (folder: string, name: string, cores: number, withStore = false) =>
   startServer(folder, name, cores, withStore ? ['--store', storeOf({ folder })] : []);
 
-async function startServer(folder: string, name: string, cores: number, more: string[]): Promise<Server> {
-  const port = await freePort();
+async function startServer(
+  folder: string,
+  name: string,
+  cores: number,
+  more: string[],
+  spot?: Spot,
+): Promise<Server> {
+  const { host, port, wrapper } = spot ?? { host: '127.0.0.1', port: await freePort(), wrapper: [] };
   const data = ['--data', join(folder, name), '--port', `${port}`, '--reserve', '0', '--cores', `${cores}`];
-  const args = [...profile(name), COMMAND, 'serve', ...data, '--allow-folder', '/', ...more];
-  const child = endsWithUs(spawn(process.execPath, args, { stdio: 'ignore' }));
-  return { url: `http://127.0.0.1:${port}`, child };
+  const access = spot ? ['--host', host, '--token', TOKEN, '--rate-limit', '0'] : [];
+  const args = [...profile(name), COMMAND, 'serve', ...data, '--allow-folder', '/', ...access, ...more];
+  const command = [...wrapper, process.execPath, ...args];
+  const child = endsWithUs(spawn(command[0]!, command.slice(1), { stdio: 'ignore' }));
+  return { url: `http://${host}:${port}`, child, ...(spot && { token: TOKEN }) };
 }
 
 /** With TILEWRIGHT_BENCH_PROFILE=FOLDER each server leaves a profile of its CPU time there. */
@@ -128,16 +141,21 @@ export async function eventually(
 const agent = new Agent({ keepAlive: true });
 
 /** What a server answers; an error where that is not of status 2xx. */
-export async function ask<T>({ url }: Server, path: string, message?: unknown): Promise<T> {
-  return JSON.parse((await askBytes({ url }, path, message)).toString()) as T;
+export async function ask<T>(server: Asked, path: string, message?: unknown): Promise<T> {
+  return JSON.parse((await askBytes(server, path, message)).toString()) as T;
 }
 
-export function askBytes({ url }: Pick<Server, 'url'>, path: string, message?: unknown): Promise<Buffer> {
+type Asked = Pick<Server, 'url' | 'token'>;
+
+export function askBytes({ url, token }: Asked, path: string, message?: unknown): Promise<Buffer> {
   const body = message === undefined ? undefined : JSON.stringify(message);
-  const headers = body && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+  const headers = {
+    ...(token && { authorization: `Bearer ${token}` }),
+    ...(body && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+  };
   return new Promise((resolve, reject) => {
     const method = body === undefined ? 'GET' : 'POST';
-    const sent = request(url + path, { method, agent, ...(headers && { headers }) }, (answer) => {
+    const sent = request(url + path, { method, agent, headers }, (answer) => {
       const chunks: Buffer[] = [];
       answer.on('data', (chunk: Buffer) => chunks.push(chunk));
       answer.on('error', reject);

@@ -2,7 +2,7 @@ import { compareAndSet } from './coordination/compare-and-set.js';
 import { documentOf } from './coordination/documents.js';
 import { KeptLease } from './coordination/kept-lease.js';
 import { pagesOf } from './coordination/pages.js';
-import { type CoordinationStore, type KeyValue, only, withPrefix } from './coordination/store.js';
+import { type CoordinationStore, type KeyValue, withPrefix } from './coordination/store.js';
 import { claimed } from './errors.js';
 
 const PREFIX = 'claim/';
@@ -40,6 +40,8 @@ export interface ClaimState {
  * created the key would not do: a claim that follows a finished one replaces it.)
  */
 export class Claim {
+  private finished = false;
+
   constructor(
     readonly name: string,
     readonly holder: string,
@@ -54,11 +56,12 @@ export class Claim {
 
   /** Gives the claim back, if it was not committed. */
   async release(): Promise<void> {
-    await this.lease.end();
+    if (!this.finished) await this.lease.end();
   }
 
   /** After its commit, which has taken the key from the lease; the lease ends by itself. */
   finish(): void {
+    this.finished = true;
     this.lease.stop();
   }
 }
@@ -84,17 +87,16 @@ export async function claim(
   const lease = await KeptLease.grant(store, ttl);
   try {
     const value = JSON.stringify({ holder, ...(first && { first }) } satisfies ClaimDocument);
-    for (;;) {
-      const before = await readClaim(store, name);
-      if (before && before.state.done === undefined) throw claimed(name, before.state.holder);
+    for (let revision = 0; ; ) {
       const { set, current } = await compareAndSet(store, {
-        key: claimKeyOf(name),
-        value,
-        revision: before?.revision ?? 0,
+        ...{ key: claimKeyOf(name), value, revision },
         lease: lease.id,
       });
       if (set) return new Claim(name, holder, current!.modRevision, lease);
-      // Else another was first, or the mark of a done claim has just been forgotten.
+      const other = current && claimStateOf(current);
+      if (other && other.done === undefined) throw claimed(name, other.holder);
+      // The mark of a done claim is replaced, or has just been forgotten.
+      revision = current?.modRevision ?? 0;
     }
   } catch (error) {
     await lease.end();
@@ -149,13 +151,4 @@ export const isHolder = (id: string) => (holder: string) => holder.split(' ', 1)
 export function claimStateOf(kv: KeyValue): ClaimState {
   const { holder, done, fence = kv.modRevision, first = fence } = documentOf<ClaimDocument>(kv, ['holder']);
   return { name: kv.key.slice(PREFIX.length), holder, fence, first, done };
-}
-
-async function readClaim(
-  store: CoordinationStore,
-  name: string,
-): Promise<{ state: ClaimState; revision: number } | undefined> {
-  const { gets } = await store.read([{ key: claimKeyOf(name) }]);
-  const kv = only(gets[0]!);
-  return kv && { state: claimStateOf(kv), revision: kv.modRevision };
 }

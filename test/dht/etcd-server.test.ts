@@ -1,6 +1,7 @@
 /** What depends on the settings of etcd itself. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { badEtcdUrl, coordinationRefused, coordinationUnavailable, EtcdStore } from '../../src/dht/index.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { eventually } from '../support/eventually.js';
@@ -56,6 +57,25 @@ test('takes a user and password from the URL, also after etcd was started again'
   const { gets } = await store.read([{ key: 'a' }], { patience: 15_000 });
   assert.equal(gets[0]!.kvs[0]!.value, '1');
   await eventually('the watch has begun anew', () => wakes > 2);
+});
+
+test('a change that a watch has told of wakes nobody again', { skip: noEtcd }, async (t) => {
+  const etcd = await EtcdCluster.start(t);
+  const store = new EtcdStore(etcd.urls, 'test');
+  t.after(() => store.close());
+  let wakes = 0;
+  store.watch({ key: 'a' }, () => wakes++);
+  await eventually('the start of the watch', () => wakes === 1);
+  const changes = 3;
+  for (let i = 1; i <= changes; i++) {
+    const before = wakes;
+    await store.transact({ success: [{ op: 'put', key: 'a', value: `${i}` }] });
+    await eventually('a wake', () => wakes > before);
+    // The watch checks every two seconds whether it has missed something.
+    await sleep(2200);
+  }
+  // A check between a change and its event may see it first.
+  assert.ok(wakes <= 1 + changes + 1, `${wakes} wakes`);
 });
 
 test('what is no URL of a server is refused, without its password', () => {

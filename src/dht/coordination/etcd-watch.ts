@@ -5,9 +5,20 @@ import type { Wake } from './store.js';
 const CHECK_INTERVAL = 2000;
 const START_TIMEOUT = 1000;
 
+/** The newest revision in a range, and its number of keys. */
+interface Seen {
+  newest: number;
+  count: number;
+}
+
 /** One line of the answer to a watch. */
 interface WatchLine {
-  result?: { header: { revision: string }; created?: boolean; canceled?: boolean; events?: object[] };
+  result?: {
+    header: { revision: string };
+    created?: boolean;
+    canceled?: boolean;
+    events?: { kv: { mod_revision: string } }[];
+  };
 }
 
 /**
@@ -16,16 +27,18 @@ interface WatchLine {
  * wake.
  *
  * A server that hangs or is cut off from the others sends nothing, as a quiet one does. So the newest revision in the range and its
- * number of keys are read every two seconds: one of them differs after every change that is still to be seen. If one does, the reader
- * is woken, and if the stream has told of nothing in this time, it is begun anew. Errors are left to the reader: its own reads meet
- * them.
+ * number of keys are read every two seconds: one of them differs after every change that is still to be seen. If one does, and the stream
+ * has not told of that revision, the reader is woken, and if the stream has told of nothing in this time, it is begun anew. Errors are left
+ * to the reader: its own reads meet them.
  */
 export class EtcdWatch {
   private stream = new AbortController();
   private closed = false;
   /** Whether the stream has told of changes since the last check. */
   private told = false;
-  private seen = '';
+  /** The newest revision that it has told of: events come in their order. */
+  private toldRevision = 0;
+  private seen: Seen = { newest: 0, count: 0 };
   private readonly timer: NodeJS.Timeout;
 
   constructor(
@@ -68,10 +81,12 @@ export class EtcdWatch {
         const revision = Number(result.header.revision);
         if (result.created) {
           this.seen = (await this.look()).seen;
+          this.toldRevision = 0;
           this.wakeUp({ why: 'start', revision });
         }
         if (result.events) {
           this.told = true;
+          this.toldRevision = Number(result.events.at(-1)?.kv.mod_revision ?? 0);
           this.wakeUp({ why: 'change', revision });
         }
       }
@@ -83,7 +98,10 @@ export class EtcdWatch {
   private async check(): Promise<void> {
     try {
       const { seen, revision } = await this.look();
-      if (seen !== this.seen) {
+      const isChanged = seen.newest !== this.seen.newest || seen.count !== this.seen.count;
+      // What goes leaves no revision behind.
+      const isGone = seen.newest < this.seen.newest || seen.count < this.seen.count;
+      if (isChanged && (isGone || seen.newest > this.toldRevision)) {
         if (!this.told) this.stream.abort();
         this.wakeUp({ why: 'start', revision });
       }
@@ -94,7 +112,7 @@ export class EtcdWatch {
     }
   }
 
-  private async look(): Promise<{ seen: string; revision: number }> {
+  private async look(): Promise<{ seen: Seen; revision: number }> {
     const { header, kvs, count } = await this.client.post<{
       header: { revision: string };
       kvs?: { mod_revision: string }[];
@@ -106,7 +124,8 @@ export class EtcdWatch {
       repeatable: true,
       patience: CHECK_INTERVAL,
     });
-    return { seen: `${kvs?.[0]?.mod_revision ?? 0}/${count ?? 0}`, revision: Number(header.revision) };
+    const seen = { newest: Number(kvs?.[0]?.mod_revision ?? 0), count: Number(count ?? 0) };
+    return { seen, revision: Number(header.revision) };
   }
 
   private wakeUp(wake: Wake): void {

@@ -27,6 +27,8 @@ export function mayMakeNamespaces(): boolean {
 export class NamespaceNetwork implements Network {
   readonly kind = 'namespaces';
   readonly etcdHost: string;
+  /** Names of the interfaces at the bridge, one a node. */
+  readonly cables: string[] = [];
   private readonly addresses = new Map<string, string>();
   private readonly broken: { namespace: string; address: string }[] = [];
 
@@ -42,7 +44,9 @@ export class NamespaceNetwork implements Network {
     const bytes = randomBytes(3);
     const network = new NamespaceNetwork(bytes.toString('hex'), `10.${64 + (bytes[0]! & 63)}.${bytes[1]}`);
     process.once('exit', network.remove);
-    await ip('link', 'add', network.bridge, 'type', 'bridge');
+    // Else it takes that of a cable, and another with each cable that comes: who knows the old one is cut off for half a minute.
+    const address = `02:${Buffer.from('tw').toString('hex').match(/../g)!.join(':')}:${network.tag.match(/../g)!.join(':')}`;
+    await ip('link', 'add', network.bridge, 'address', address, 'type', 'bridge');
     for (const host of [1, 2]) await ip('addr', 'add', `${network.subnet}.${host}/24`, 'dev', network.bridge);
     await ip('link', 'set', network.bridge, 'up');
     return network;
@@ -52,7 +56,8 @@ export class NamespaceNetwork implements Network {
     const host = `${this.subnet}.${10 + this.addresses.size}`;
     this.addresses.set(name, host);
     const namespace = this.namespaceOf(name);
-    const cable = `tw${this.tag}${this.addresses.size}`;
+    const cable = `${this.bridge}${this.addresses.size}`;
+    this.cables.push(cable);
     await ip('netns', 'add', namespace);
     await ip('link', 'add', cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', namespace);
     await ip('link', 'set', cable, 'master', this.bridge, 'up');
@@ -112,7 +117,7 @@ export class NamespaceNetwork implements Network {
       }
   };
 
-  private get bridge(): string {
+  get bridge(): string {
     return `tw${this.tag}`;
   }
 

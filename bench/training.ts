@@ -1,0 +1,180 @@
+/**
+ * `training`: the tables and figures of "Small is Beautiful" by a cluster of three nodes: duration, accuracy, bytes and CPU of one model for
+ * all places (distributed) beside a model for each place (partitioned, contained), and memory by the size of a place.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { mayMakeNamespaces } from '../test/cluster/network/namespaces.js';
+import { type BenchOptions, type BenchResult, isInstalled } from './bench.js';
+import { treeCpuSeconds } from './measure-tree.js';
+import { BENCH_FOLDER } from './scene.js';
+import { scoresOf } from './training/accuracy.js';
+import { cpuPlot } from './training/cpu-plot.js';
+import { measureLine } from './training/line.js';
+import { measureMemory, memoryResults, memoryTable } from './training/memory.js';
+import { type TrainingCluster, withCluster } from './training/nodes.js';
+import { layRegions } from './training/regions.js';
+import { type Run, train } from './training/run.js';
+import { shape } from './training/shaped.js';
+import {
+  accuracyTable,
+  cpuTable,
+  type LineRuns,
+  MODES,
+  placeTable,
+  ratioTable,
+  results,
+  timeTable,
+  trafficTable,
+} from './training/tables.js';
+import { idleTraffic } from './training/traffic.js';
+
+/** 0.5 ms there and back. */
+const LINE = { rate: 1e9, delay: 0.25e-3 };
+const [UNSHAPED, SHAPED] = ['unshaped', '1 Gbit/s, 0.5 ms'] as const;
+
+interface Size {
+  places: number;
+  rounds: number;
+  /** Of each model; others do not train. */
+  epochs: Record<string, number>;
+  /** For which is looked what nodes send that do nothing. */
+  idleSeconds: number;
+}
+
+const FULL: Size = {
+  places: 9,
+  rounds: 3,
+  epochs: { ndvi: 30, ndmi: 3, 'cloud-removal': 1 },
+  idleSeconds: 40,
+};
+const SHORT: Size = {
+  places: 3,
+  rounds: 1,
+  epochs: { ndvi: 5, ndmi: 1, 'cloud-removal': 1 },
+  idleSeconds: 10,
+};
+
+export async function benchTraining({ log, ...rest }: BenchOptions): Promise<BenchResult[]> {
+  const begun = performance.now();
+  const options = {
+    ...rest,
+    log: (line: string) => log(`${((performance.now() - begun) / 1e3).toFixed(0)} s: ${line}`),
+  };
+  // Each program ends with this process.
+  process.setMaxListeners(500);
+  const size = sizeOf(options.short);
+  const measured = await measureMemory(Object.keys(size.epochs), options);
+  options.log(`\n\n${memoryTable(measured).join('\n')}\n`);
+  const memory = memoryResults(measured);
+  const missing = missingForCluster();
+  if (missing) {
+    log(`no cluster: ${missing}`);
+    return memory;
+  }
+  return [...(await withCluster((cluster) => tables(cluster, size, options))), ...memory];
+}
+
+/** With TILEWRIGHT_BENCH_ONLY, of those models alone. */
+function sizeOf(short: boolean): Size {
+  const size = short ? SHORT : FULL;
+  const only = process.env.TILEWRIGHT_BENCH_ONLY?.split(',') ?? Object.keys(size.epochs);
+  const epochs = Object.entries(size.epochs).filter(([model]) => only.includes(model));
+  return { ...size, epochs: Object.fromEntries(epochs) };
+}
+
+function missingForCluster(): string | undefined {
+  if (!isInstalled('etcd')) return 'etcd is not on PATH';
+  if (!mayMakeNamespaces()) return 'this process may make no network namespaces; that takes root';
+  return undefined;
+}
+
+async function tables(
+  cluster: TrainingCluster,
+  size: Size,
+  { log }: Pick<BenchOptions, 'log'>,
+): Promise<BenchResult[]> {
+  const { places: count, rounds, epochs } = size;
+  const places = await layRegions(cluster.nodes, count, join(cluster.folder, 'scenes'));
+  log(`places: ${places.map(({ geocode, region }) => `${geocode} ${region}`).join(', ')}`);
+  log(`epochs: ${JSON.stringify(epochs)}, ${rounds} rounds, seeds from 1`);
+  await train(cluster, { model: 'ndvi', mode: 'partitioned', epochs: 1, seed: 1 });
+  const lines: LineRuns[] = [];
+  const python = spawnSync('python3', ['--version']).status === 0;
+  if (!python) log('no shaped line: python3 is not on PATH');
+  for (let round = 0; round < rounds; round++)
+    for (const line of python ? [UNSHAPED, SHAPED] : [UNSHAPED]) {
+      const shaped = line === SHAPED ? await shape(cluster.network, LINE) : undefined;
+      try {
+        let runs = lines.find((one) => one.line === line);
+        if (!runs) {
+          const { roundTrip, rate } = await measureLine(cluster);
+          log(
+            `${line}: ${(1e3 * roundTrip).toFixed(3)} ms there and back, ${(rate / 1e9).toFixed(2)} Gbit/s`,
+          );
+          runs = { line, idle: await idleTraffic(cluster, size.idleSeconds), runs: [] };
+          log(
+            `${line}: ${(runs.idle.total / runs.idle.seconds).toFixed(0)} bytes a second while nothing is trained`,
+          );
+          lines.push(runs);
+        }
+        // In turn the other way round.
+        for (const model of Object.keys(epochs))
+          for (const mode of round % 2 === 0 ? MODES : MODES.toReversed()) {
+            const before = shaped ? treeCpuSeconds([shaped.pid]) : 0;
+            const run = await train(cluster, { model, mode, epochs: epochs[model]!, seed: round + 1 });
+            requireWhole(run, count);
+            runs.runs.push(run);
+            const switching = shaped
+              ? `, the switch ${(treeCpuSeconds([shaped.pid]) - before).toFixed(2)}`
+              : '';
+            log(
+              `${line}, round ${round + 1}: ${model} ${mode}: ${run.seconds.toFixed(2)} s, ${run.cpu.toFixed(1)} CPU s${switching}, ${run.traffic.total} bytes`,
+            );
+          }
+      } finally {
+        await shaped?.end();
+      }
+    }
+  const last = lines.at(-1)!;
+  const regionOf = new Map(places.map(({ geocode, region }) => [geocode, region]));
+  const text = [
+    timeTable(lines),
+    accuracyTable(last),
+    placeTable(last, regionOf),
+    trafficTable(lines),
+    ratioTable(lines),
+    cpuTable(lines),
+  ];
+  for (const table of text) log(`\n\n${table.join('\n')}\n`);
+  log(`CPU over time: ${await writePlot(last)}`);
+  return results(lines);
+}
+
+function requireWhole({ asked, results }: Run, places: number): void {
+  const trained = scoresOf(results).size;
+  if (trained !== places)
+    throw new Error(
+      `${asked.model} ${asked.mode}: ${trained} of ${places} places; ${JSON.stringify([results.skipped, results.failed])}`,
+    );
+}
+
+/** Of the first round. With UPDATE_DOCS=1 the picture of the documentation is replaced. */
+async function writePlot({ runs }: LineRuns): Promise<string> {
+  const first = runs.filter(({ asked }) => asked.seed === 1);
+  const picture = cpuPlot(
+    first.map(({ asked: { model, mode }, use, traffic }) => ({
+      ...{ model, mode, use },
+      seconds: traffic.seconds / use.length,
+    })),
+  );
+  mkdirSync(BENCH_FOLDER, { recursive: true });
+  const path = process.env.UPDATE_DOCS
+    ? fileURLToPath(new URL('../../docs/training-cpu.svg', import.meta.url))
+    : join(BENCH_FOLDER, 'training-cpu.svg');
+  await writeFile(path, picture);
+  return path;
+}

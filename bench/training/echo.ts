@@ -1,0 +1,43 @@
+/**
+ * What a line does: node echo.js serve HOST answers, node echo.js ask HOST PORT prints the median time there and back of single bytes and
+ * the rate of one long message, as JSON.
+ */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { median } from '../bench.js';
+
+const PINGS = 200;
+const BULK = 32 << 20;
+
+export interface LineFigures {
+  /** Seconds there and back. */
+  roundTrip: number;
+  /** Bits of a message a second. */
+  rate: number;
+}
+
+const [role, host, port] = process.argv.slice(2);
+if (role === 'serve') {
+  const server = createServer({ noDelay: true }, (socket) => {
+    let came = 0;
+    socket.on('data', ({ length }) => {
+      came += length;
+      if (came <= PINGS || came === PINGS + BULK) socket.write('.');
+    });
+  });
+  server.listen(0, host, () => console.log((server.address() as AddressInfo).port));
+} else {
+  const socket = connect({ host: host!, port: Number(port), noDelay: true });
+  await once(socket, 'connect');
+  const timed = async (message: Uint8Array) => {
+    const begun = performance.now();
+    socket.write(message);
+    await once(socket, 'data');
+    return (performance.now() - begun) / 1e3;
+  };
+  const times: number[] = [];
+  for (let i = 0; i < PINGS; i++) times.push(await timed(new Uint8Array(1)));
+  const rate = (8 * BULK) / (await timed(new Uint8Array(BULK)));
+  console.log(JSON.stringify({ roundTrip: median(times), rate } satisfies LineFigures));
+  socket.destroy();
+}
