@@ -146,6 +146,14 @@ export const noModelVersion = defineError(
     `model ${id} has no version ${JSON.stringify(version)}; "tilewright models ${id}" lists those that it has`,
 );
 
+export const modelDamaged = defineError(
+  'TW_STORAGE_MODEL_DAMAGED',
+  500,
+  'A file of a trained model is not as it was written: it is missing, or its length or checksum is not that of the record. `tilewright verify` lists all that is damaged; in a cluster it removes damaged copies, which are then fetched from the tile store again. Else take another version of the model, or train it again.',
+  (id: string, version: string, file: string, detail: string) =>
+    `${file} of model ${id}, version ${version}, cannot be used: ${detail}; "tilewright verify" lists all that is damaged: take another version of the model, or train it again`,
+);
+
 export const collectionFixed = defineError(
   'TW_STORAGE_COLLECTION_FIXED',
   409,

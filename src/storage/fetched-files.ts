@@ -119,11 +119,12 @@ export class FetchedFiles {
     this.cache.set(folder, `${group.name}.tif`, { bytes, isSound });
   }
 
-  /** Sees to it that a file of a model is here, where it stays. Throws the same. */
+  /** Sees to it that a file of a model is here, where it stays. It is small, and summed every time. Throws the same. */
   async bringModel(model: ModelVersion, file: StoredGroup): Promise<void> {
     const name = modelFile(model, file.name);
-    const info = await stat(join(this.dir, name)).catch(() => undefined);
-    if (info?.size === file.bytes) return;
+    const path = join(this.dir, name);
+    const info = await stat(path).catch(() => undefined);
+    if (info?.size === file.bytes && (await onDisk(this.dir, () => sumOfFile(path))) === file.crc32) return;
     await this.once(name, () => this.download(name, file, `model ${model.model} of ${model.geocode}`));
   }
 

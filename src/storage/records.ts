@@ -157,12 +157,18 @@ export interface ModelScore {
   data: string;
 }
 
+export interface ModelFile {
+  name: string;
+  bytes: number;
+  crc32: number;
+}
+
 /** What one training has made; its weights and card are files under `models/`. */
 export interface TrainedVersion {
   version: string;
   createdAt: number;
   /** Weights and card as they lie in the version's folder. */
-  files: { name: string; bytes: number; crc32: number }[];
+  files: ModelFile[];
   /** What lists say of it; the whole card is a file beside the weights. */
   card: unknown;
   /** Older versions of the program wrote none. */

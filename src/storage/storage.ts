@@ -10,8 +10,10 @@ import { DataFolder } from './data-folder.js';
 import { DerivedWrite } from './derived-write.js';
 import { DiskReserve } from './disk-reserve.js';
 import { DurableIndex, type IndexLoad } from './durable-index.js';
+import { modelDamaged } from './errors.js';
 import type { CacheFigures } from './file-cache.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from './layout.js';
+import { type ModelFilePlace, readModelFile } from './model-files.js';
 import { deleteModel, type NewModel, writeModel } from './model-write.js';
 import { checkedName, tileId } from './names.js';
 import type { ObjectStore } from './object-store/object-store.js';
@@ -355,10 +357,21 @@ export class Storage {
     return (await this.shared?.fetched.hold(tile, groups)) ?? (() => {});
   }
 
-  /** Sees to it that a file of a model is where `modelPath` says. Throws the same. */
-  async bringModelFile(model: ModelVersionRecord, name: string): Promise<void> {
+  /**
+   * Sees to it that a file of a model is where `modelPath` says; whoever reads it there compares it with what is said of it. Throws the
+   * same, and TW_STORAGE_MODEL_DAMAGED where the model has no such file.
+   */
+  async bringModelFile(model: ModelVersionRecord, name: string): Promise<ModelFilePlace> {
+    const { id, version } = model;
     const file = model.files.find((one) => one.name === name);
-    if (file) await this.shared?.fetched.bringModel(model, file);
+    if (!file) throw modelDamaged(id, version, name, 'its record names no such file');
+    await this.shared?.fetched.bringModel(model, file);
+    return { path: this.modelPath(model, name), file, model: { id, version } };
+  }
+
+  /** A file of a model as it was written. Throws the same. */
+  async readModelFile(model: ModelVersionRecord, name: string): Promise<Buffer> {
+    return readModelFile(await this.bringModelFile(model, name));
   }
 
   /** Folders of tiles that are committed, and in the shared store: they may go when room is needed. */

@@ -1,5 +1,6 @@
 /** Versions of models over HTTP: lists, cards, Items, files, ONNX, and their deletion. */
 import assert from 'node:assert/strict';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openNode } from '../../src/node.js';
@@ -173,4 +174,65 @@ test('a model of places that no one cell holds is of the whole grid', async (t) 
   assert.deepEqual(item.bbox, [-180, -90, 180, 90]);
   assert.equal(item.properties['grid:code'], undefined);
   assert.equal((await node.server.inject(`/models/${id}/card.json`)).statusCode, 200);
+});
+
+test('a damaged file of a model is an error that names it, and never sent', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const href = await writeTestScene(join(folder, 's.tif'));
+  await ingest(node, { href, datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION });
+  const [tile] = await tilesOf(node);
+  const model = await putModel(node.storage, [tile!]);
+  const { id, version } = model;
+  const sent = async (path: string, method: 'GET' | 'HEAD' = 'GET') =>
+    node.server.inject({ method, url: `/models/${id}${path}` });
+  const flipped = (bytes: Buffer) => bytes.with(bytes.length >> 1, bytes[bytes.length >> 1]! ^ 1);
+  const users: Record<string, string[]> = {
+    'card.json': ['', '/card.json'],
+    'model.json': ['/model.json', '/model.onnx'],
+    'weights.bin': ['/weights.bin', '/model.onnx'],
+  };
+  for (const [name, paths] of Object.entries(users)) {
+    const path = node.storage.modelPath(model, name);
+    const whole = await readFile(path);
+    const length = String(whole.length);
+    assert.deepEqual([(await sent(`/${name}`)).headers['content-length'], length], [length, length]);
+    assert.equal((await sent(`/${name}`, 'HEAD')).headers['content-length'], length);
+    const damages: [() => Promise<void>, RegExp][] = [
+      [() => writeFile(path, flipped(whole)), /checksum/],
+      [() => writeFile(path, whole.subarray(0, 20)), new RegExp(`20 bytes, but ${length}`)],
+      [() => writeFile(path, ''), /0 bytes/],
+      [() => rm(path), /missing/],
+    ];
+    for (const [damage, says] of damages) {
+      await damage();
+      for (const url of paths) {
+        const answer = await sent(url);
+        const { code, detail } = answer.json();
+        assert.deepEqual([answer.statusCode, code], [500, 'TW_STORAGE_MODEL_DAMAGED'], url);
+        for (const word of [`${name} of model ${id}, version ${version}`, 'tilewright verify'])
+          assert.ok(detail.includes(word), detail);
+        assert.match(detail, says);
+      }
+    }
+    await writeFile(path, whole);
+    for (const url of paths) assert.equal((await sent(url)).statusCode, 200, url);
+  }
+});
+
+test('names that every object has are no versions', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const href = await writeTestScene(join(folder, 's.tif'));
+  await ingest(node, { href, datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION });
+  const { id } = await putModel(node.storage, await tilesOf(node), { geocode: 'world' });
+  for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty'])
+    for (const path of ['', '/item', '/card.json', '/model.onnx']) {
+      const answer = await node.server.inject(`/models/${id}/versions/${name}${path}`);
+      assert.deepEqual(
+        [answer.statusCode, answer.json().code],
+        [404, 'TW_STORAGE_NO_MODEL_VERSION'],
+        name + path,
+      );
+    }
 });

@@ -1,6 +1,6 @@
 /** `tilewright models` and `delete model`: versions shown, exported and deleted. */
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Storage, toArray } from '../../src/storage/index.js';
@@ -59,6 +59,18 @@ test('models shows, exports and deletes versions', async (t) => {
   assert.deepEqual(await read('model.onnx'), onnx);
   assert.notDeepEqual(await readFile(file), onnx);
   assert.deepEqual(JSON.parse(String(await read('card.json'))), json.card);
+
+  const weights = storage.modelPath(latest, 'weights.bin');
+  const sound = await readFile(weights);
+  await writeFile(weights, Buffer.alloc(sound.length, 1));
+  for (const to of [join(folder, 'damaged.onnx'), join(folder, 'damaged')]) {
+    const refused = await tilewright('models', id, '--export', to, ...data);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, new RegExp(`weights.bin of model ${id}, .*\\[TW_STORAGE_MODEL_DAMAGED\\]`));
+  }
+  assert.ok(!(await readdir(folder)).includes('damaged.onnx'));
+  assert.ok(!(await readdir(join(folder, 'damaged'))).includes('weights.bin'));
+  await writeFile(weights, sound);
 
   const unnamed = await tilewright('models', '--export', file, ...data);
   assert.deepEqual([unnamed.code, /name its id/.test(unnamed.stderr)], [2, true]);

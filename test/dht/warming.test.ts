@@ -140,5 +140,13 @@ test('a file of a model is fetched where it is asked for', async (t) => {
   await b.cluster.replica.catchUp();
   const model = (await b.storage.getModel(id))!;
   await b.storage.bringModelFile(model, 'weights.bin');
-  assert.equal(await readFile(b.storage.modelPath(model, 'weights.bin'), 'utf8'), 'weights');
+  const path = b.storage.modelPath(model, 'weights.bin');
+  assert.equal(await readFile(path, 'utf8'), 'weights');
+  for (const damage of [() => writeFile(path, 'weighty'), () => writeFile(path, 'w'), () => unlink(path)]) {
+    await damage();
+    assert.equal(String(await b.storage.readModelFile(model, 'weights.bin')), 'weights');
+    await damage();
+    await b.storage.bringModelFile(model, 'weights.bin');
+    assert.equal(await readFile(path, 'utf8'), 'weights', 'a damaged copy is fetched anew');
+  }
 });

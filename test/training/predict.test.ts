@@ -1,6 +1,7 @@
 /** Prediction as a job of a node: models of places, applied to their tiles, become tiles. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { PAIR_DATES, writeSentinelLikeSeries } from '../../data-samples/index.js';
@@ -10,6 +11,7 @@ import type { TileRecord } from '../../src/storage/index.js';
 import type { TrainResults } from '../../src/training/index.js';
 import type { WrangleResults } from '../../src/wrangle/index.js';
 import { hasGdal } from '../support/gdal.js';
+import { putModel } from '../support/models.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runProcess } from '../support/process.js';
 import { tempFolder } from '../support/temp.js';
@@ -129,6 +131,27 @@ describe('predict', { timeout: 180_000 }, () => {
       );
       assert.match(info.metadata[''].MODEL, /^cloud-removal_s_g/);
     }
+  });
+
+  it('applies no damaged model, and says which of its files it is', async (t) => {
+    const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
+    const tiles = (await tilesOf(node)).slice(0, 2);
+    assert.equal(tiles.length, 2);
+    const [model] = [await putModel(node.storage, [tiles[0]!]), await putModel(node.storage, [tiles[1]!])];
+    const weights = node.storage.modelPath(model, 'weights.bin');
+    const whole = await readFile(weights);
+    const inputs = { model: 'ndvi' };
+    for (const [i, damaged] of [whole.with(5, whole[5]! ^ 1), whole.subarray(4)].entries()) {
+      await writeFile(weights, damaged);
+      const made = await predict(node, inputs);
+      assert.deepEqual([made.tiles, made.unchanged, made.failures], [i ? 0 : 1, i, 1]);
+      const [{ tile, code, message }] = made.failed as unknown as [WrangleResults['failed'][number]];
+      assert.equal(tile.includes(tiles[0]!.id), true, tile);
+      assert.equal(code, 'TW_STORAGE_MODEL_DAMAGED');
+      assert.ok(message.includes(`weights.bin of model ${model.id}, version ${model.version}`), message);
+    }
+    await writeFile(weights, whole);
+    assert.equal((await predict(node, inputs)).tiles, 1);
   });
 
   it('says what it cannot do', async (t) => {

@@ -1,6 +1,4 @@
 /** Trained models and their versions: lists, cards, STAC Items, files, and their deletion. */
-import { createReadStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import {
   bestVersion,
@@ -63,13 +61,9 @@ export async function modelRoutes(
     if (!one) throw noModelVersion(id, version);
     return { model, one };
   };
-  const fileOf = async (one: ModelVersionRecord, name: string) => {
-    await storage.bringModelFile(one, name);
-    return storage.modelPath(one, name);
-  };
   const onnxOf = async (one: ModelVersionRecord) => {
     const [json, weights] = await Promise.all(
-      ['model.json', 'weights.bin'].map(async (name) => readFile(await fileOf(one, name))),
+      ['model.json', 'weights.bin'].map((name) => storage.readModelFile(one, name)),
     );
     return exportOnnx(json!, weights!, `${one.id}, version ${one.version}`);
   };
@@ -109,7 +103,7 @@ export async function modelRoutes(
       async (request) => {
         const { model, one } = await findVersion(request.params);
         const { score: _score, ...shown } = one;
-        const card = JSON.parse(await readFile(await fileOf(one, 'card.json'), 'utf8'));
+        const card = JSON.parse((await storage.readModelFile(one, 'card.json')).toString());
         const url = modelUrl(baseUrl(request), one.id, one.version);
         const links = [
           { rel: 'item', type: GEOJSON, href: `${url}/item` },
@@ -153,9 +147,9 @@ export async function modelRoutes(
       async (request, reply) => {
         const { file } = request.params;
         const { one } = await findVersion(request.params);
+        const sent = file === 'model.onnx' ? await onnxOf(one) : await storage.readModelFile(one, file);
         reply.header('etag', `"${one.version}"`).type(file.endsWith('.json') ? JSON_TYPE : BINARY);
-        if (file === 'model.onnx') return reply.send(await onnxOf(one));
-        return reply.send(createReadStream(await fileOf(one, file)));
+        return reply.send(sent);
       },
     );
 

@@ -1,5 +1,4 @@
 /** Gathers what the demo's report shows from the store and from what the commands answered. */
-import { readFile } from 'node:fs/promises';
 import { arch, availableParallelism, cpus, platform, totalmem } from 'node:os';
 import type { ItemCollection } from '../../client/index.js';
 import { cellBbox, gridByName } from '../../geocode/index.js';
@@ -77,7 +76,7 @@ async function reportModel(storage: Storage, id: string): Promise<ReportModel> {
   const model = await storage.getModel(id);
   if (!model) throw new Error(`the model ${id} was not stored`);
   const { losses, metrics, baseline, predictions, patches, seconds }: Required<ModelCard> = JSON.parse(
-    await readFile(storage.modelPath(model, 'card.json'), 'utf8'),
+    (await storage.readModelFile(model, 'card.json')).toString(),
   );
   const bbox = cellBbox(gridByName(model.grid), model.geocode);
   return { geocode: model.geocode, bbox, losses, metrics, baseline, predictions, patches, seconds };

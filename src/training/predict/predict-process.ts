@@ -107,7 +107,8 @@ async function planOne(
   const spec = modelNamed(model.model);
   const date = dateFiles(storage, spec.inputs, tile);
   if (!date) return { skipped: `they lack ${spec.inputs.join(', ')}` };
-  for (const file of ['model.json', 'weights.bin']) await storage.bringModelFile(model, file);
+  const topology = await storage.bringModelFile(model, 'model.json');
+  const weights = await storage.bringModelFile(model, 'weights.bin');
   const { collection, scene, grid, geocode, start, end, platform } = tile;
   const source = spec.target.kind === 'clear' ? 'cloud-free' : 'predicted';
   return {
@@ -117,11 +118,7 @@ async function planOne(
     since: model.version,
     task: (made) => ({
       tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
-      model: {
-        name: model.model,
-        topology: storage.modelPath(model, 'model.json'),
-        weights: storage.modelPath(model, 'weights.bin'),
-      },
+      model: { name: model.model, topology, weights },
       date,
       groups: Object.fromEntries(
         tile.groups

@@ -3,6 +3,7 @@
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
 import { type DataType, Mask } from '../../raster/index.js';
+import type { ModelFilePlace } from '../../storage/index.js';
 import { type MadeTile, type NewTile, validOf } from '../../wrangle/index.js';
 import type { Tf } from '../engine/tf.js';
 import { predictionFailed } from '../errors.js';
@@ -15,7 +16,7 @@ import { predictImage } from './predict-image.js';
 export interface PredictTask {
   tile: NewTile;
   /** Name of the model's description, and its files. */
-  model: { name: string; topology: string; weights: string };
+  model: { name: string; topology: ModelFilePlace; weights: ModelFilePlace };
   date: PlaceDate;
   /** Names of the tile's groups by their size, `<width>x<height>`. */
   groups: Record<string, string>;

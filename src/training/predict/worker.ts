@@ -1,7 +1,7 @@
 /** The child process that applies models: one engine, one tile after another. Started by predictors.ts. */
-import { readFile } from 'node:fs/promises';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { messageOf, sentError, TilewrightError } from '../../errors.js';
+import { readModelFile } from '../../storage/index.js';
 import { type EngineName, loadEngine } from '../engine/load-engine.js';
 import type { Tf } from '../engine/tf.js';
 import { predictionFailed } from '../errors.js';
@@ -33,10 +33,10 @@ async function answerTo(task: PredictTask): Promise<PredictAnswer> {
 }
 
 async function modelOf(tf: Tf, { topology, weights }: PredictTask['model']): Promise<LayersModel> {
-  if (last?.topology === topology) return last.model;
+  if (last?.topology === topology.path) return last.model;
   last?.model.dispose();
   last = undefined;
-  const model = await loadModel(tf, await readFile(topology), await readFile(weights));
-  last = { topology, model };
+  const model = await loadModel(tf, await readModelFile(topology), await readModelFile(weights));
+  last = { topology: topology.path, model };
   return model;
 }
