@@ -25,7 +25,7 @@ export type { IndexPage, IndexQuery, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from './layout.js';
 export { type ModelFilePlace, readModelFile } from './model-files.js';
-export { bestVersion, recordOf, versionsOf } from './model-versions.js';
+export { bestVersion, recordOf, versionNamed, versionsOf } from './model-versions.js';
 export type { NewModel } from './model-write.js';
 export { derivedTileId, modelId, newVersion, tileId, WORLD } from './names.js';
 export type {

@@ -29,6 +29,13 @@ export function bestVersion<T extends Pick<TrainedVersion, 'score'>>(versions: T
   return versions.reduce((best, one) => (isBetter(one, best) ? one : best), latest!);
 }
 
+/** `latest` and `best` stand for what they are at the moment. */
+export function versionNamed(model: ModelRecord, name: string): ModelVersionRecord | undefined {
+  const versions = versionsOf(model);
+  if (name === 'latest') return versions[0];
+  return name === 'best' ? bestVersion(versions) : versions.find(({ version }) => version === name);
+}
+
 /** Those of some versions, the latest first, that stay. */
 export function keptVersions<T extends Pick<TrainedVersion, 'score'>>(versions: T[]): T[] {
   const best = bestVersion(versions);

@@ -7,6 +7,7 @@ import {
   noModel,
   noModelVersion,
   toArray,
+  versionNamed,
   versionsOf,
 } from '../../storage/index.js';
 import { type CardSummary, exportOnnx } from '../../training/index.js';
@@ -55,9 +56,7 @@ export async function modelRoutes(
   };
   const findVersion = async ({ id, version = 'latest' }: VersionParams) => {
     const model = await find(id);
-    const versions = versionsOf(model);
-    const named: Record<string, ModelVersionRecord> = { latest: versions[0]!, best: bestVersion(versions) };
-    const one = versions.find((other) => other.version === version) ?? named[version];
+    const one = versionNamed(model, version);
     if (!one) throw noModelVersion(id, version);
     return { model, one };
   };
