@@ -40,7 +40,10 @@ export async function predictTile(
   if (!readable.includes(1)) return null;
   const inputs = spec.inputs.map((name) => pixels.bands[name]!);
   const planes = predictImage(tf, model, spec, { width, height, inputs, readable });
-  const bands = planes.map((plane) => storedValues(plane, readable));
+  // The outputs of a model may be no numbers, where its weights or a pixel are too large.
+  const valid = readable.map((is, at) => (is && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0));
+  if (!valid.includes(1)) throw predictionFailed('the model makes no finite number of any of its pixels');
+  const bands = planes.map((plane) => storedValues(plane, valid));
   const cell: CellGroup = {
     ...tile,
     width,
@@ -55,10 +58,10 @@ export async function predictTile(
   };
   // What could not be read stays what it was: nodata, cloud, shadow, snow.
   const codes = pixels.mask.map((code, at) =>
-    readable[at] ? Mask.clear : code === Mask.clear ? Mask.nodata : code,
+    valid[at] ? Mask.clear : code === Mask.clear ? Mask.nodata : code,
   );
-  const figures = validOf(bands, STORED.nodata, readable);
-  const { file } = encodeCell(cell, { bands, ...figures, valid: readable, mask: null });
+  const figures = validOf(bands, STORED.nodata, valid);
+  const { file } = encodeCell(cell, { bands, ...figures, valid, mask: null });
   const { file: mask, cloudCover, footprint } = encodeMask(cell, codes);
   return { files: [file, mask], coverage: figures.coverage, cloudCover, footprint, used: [0] };
 }
@@ -67,10 +70,10 @@ function bandsOf({ name, target, inputs }: ModelSpec): { name: string; commonNam
   return target.kind === 'clear' ? inputs.map((band) => ({ name: band, commonName: band })) : [{ name }];
 }
 
-function storedValues(plane: Float32Array, readable: Uint8Array): Int16Array {
+function storedValues(plane: Float32Array, valid: Uint8Array): Int16Array {
   const { scale, nodata, most } = STORED;
   const stored = new Int16Array(plane.length);
   for (let i = 0; i < plane.length; i++)
-    stored[i] = readable[i] ? Math.max(-most, Math.min(most, Math.round(plane[i] / scale))) : nodata;
+    stored[i] = valid[i] ? Math.max(-most, Math.min(most, Math.round(plane[i] / scale))) : nodata;
   return stored;
 }
