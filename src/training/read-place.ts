@@ -94,7 +94,7 @@ function meanOfFinite(values: Float32Array): number {
   let sum = 0;
   let count = 0;
   for (const value of values) {
-    if (Number.isNaN(value)) continue;
+    if (!Number.isFinite(value)) continue;
     sum += value;
     count++;
   }
@@ -133,7 +133,7 @@ function coarsen(codes: PixelArray, fine: Size, coarse: Size): Uint8Array {
   });
 }
 
-/** The mean of the pixels with a value that each of the coarser ones touches. */
+/** The mean of the pixels with a finite value that each of the coarser ones touches. */
 function averaged(values: Float32Array, fine: Size, coarse: Size): Float32Array {
   if (fine.width === coarse.width && fine.height === coarse.height) return values;
   const columns = spans(fine.width, coarse.width);
@@ -146,7 +146,7 @@ function averaged(values: Float32Array, fine: Size, coarse: Size): Float32Array 
     for (let row = top; row < bottom; row++) {
       for (let column = left; column < right; column++) {
         const value = values[row * fine.width + column];
-        if (Number.isNaN(value)) continue;
+        if (!Number.isFinite(value)) continue;
         sum += value;
         count++;
       }

@@ -102,6 +102,28 @@ describe('readPlace', () => {
     });
   });
 
+  it('leaves infinite pixels out of means', async () => {
+    const finite = field(40, 40);
+    const { green, blue } = finite.bands;
+    const red = finite.bands.red.map((value, at) => ([0, 7, 100].includes(at) ? Infinity : value));
+    for (const minus of [[], [55]]) {
+      for (const at of minus) red[at] = -Infinity;
+      const files = writeDate(folder, 'infinite', finite);
+      const path = join(folder, 'infinite-float.tif');
+      writeRaster(path, 'float32', finite, [blue, green, red]);
+      const float = { ...files.bands.red, path, scale: 1, offset: 0 };
+      const read = await readPlace([{ ...files, bands: { ...files.bands, red: float } }]);
+      assert.ok('dates' in read, JSON.stringify(read));
+      assert.deepEqual(read.dates[0]!.bands.red, red);
+      const { nir } = writeDate(folder, 'coarse-nir', field(20, 20)).bands;
+      const coarse = await readPlace([{ ...files, bands: { ...files.bands, red: float, nir } }]);
+      assert.ok('dates' in coarse, JSON.stringify(coarse));
+      const known = coarse.dates[0]!.bands.red!;
+      assert.ok(known.every(Number.isFinite));
+      assert.equal(known[0], Math.fround((red[1]! + red[40]! + red[41]!) / 3));
+    }
+  });
+
   it('takes the worst of the mask pixels that a pixel touches, whatever their size', async () => {
     const small = writeDate(folder, 'touched', field(20, 20));
     const odd = writeDate(folder, 'odd', field(30, 30));
