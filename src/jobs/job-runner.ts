@@ -96,8 +96,8 @@ export class Jobs implements JobsView {
 
   /**
    * Accepts a job; its record is on disk when this resolves, and it runs when its turn comes. The inputs have been checked
-   * against the process's schema. What the process returns becomes `results` and must be JSON; what it throws becomes
-   * `error`, with results where it is FailedWithResults. Throws TW_JOB_LIMIT, TW_JOB_CLOSED, and what the process's `check` throws.
+   * against the process's schema, and by its `check`. What the process returns becomes `results` and must be JSON; what it throws becomes
+   * `error`, with results where it is FailedWithResults. Throws TW_JOB_LIMIT, TW_JOB_CLOSED.
    */
   async start(process: Process, inputs: unknown, options: StartOptions = {}): Promise<JobRecord> {
     return (await this.startNew(process, inputs, options)).job;
@@ -111,7 +111,6 @@ export class Jobs implements JobsView {
   ): Promise<{ job: JobRecord; repeated: boolean }> {
     const { given, uploads, retryOf, request } = options;
     if (this.closed) throw jobsClosed(process.id);
-    process.check?.(inputs);
     const waiting = [...this.live.values()].filter((job) => job.waits);
     if (waiting.length >= WAITING_LIMIT) throw jobLimit(WAITING_LIMIT);
     const now = Date.now();

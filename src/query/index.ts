@@ -16,7 +16,14 @@ export { keptUntilChange } from './kept-until-change.js';
 export { longitudeFirst } from './longitude-first.js';
 export { parseBbox } from './parse-bbox.js';
 export { parseDatetime, writeDatetime } from './parse-datetime.js';
-export { type FilterParams, filterBody, filterQuery, parseFilter, parseSource } from './parse-filter.js';
+export {
+  checkFilter,
+  type FilterParams,
+  filterBody,
+  filterQuery,
+  parseFilter,
+  parseSource,
+} from './parse-filter.js';
 export { queryablesSchema } from './queryables.js';
 export { findPlaces, type Search, searchOf, searchTiles } from './search.js';
 export { parseSort } from './sort.js';

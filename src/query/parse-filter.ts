@@ -14,7 +14,7 @@ import {
   badSource,
   conflictingArea,
 } from './errors.js';
-import { all, checkSize, type Filter } from './filter/filter.js';
+import { all, checkNesting, checkSize, type Filter } from './filter/filter.js';
 import { literalPattern } from './filter/like.js';
 import { readGeometry } from './geometry/shape.js';
 import { checkBbox, parseBbox } from './parse-bbox.js';
@@ -46,6 +46,8 @@ export interface FilterParams {
 }
 
 const text = { type: 'string' };
+/** Of one word or name, which is longer than any that there is. */
+const word = { type: 'string', maxLength: 1000 };
 const percent = { type: 'number' };
 /** Some clients send one name for a list of one. */
 const list = { anyOf: [{ type: 'array', items: text }, text] };
@@ -56,17 +58,17 @@ export const filterBody = {
   collections: list,
   bbox: { type: 'array', items: { type: 'number' } },
   intersects: { description: 'GeoJSON geometry' },
-  geocode: text,
+  geocode: word,
   recurse: { type: 'boolean' },
-  datetime: text,
+  datetime: word,
   minCloud: percent,
   maxCloud: percent,
   minCoverage: percent,
-  source: text,
-  platform: text,
+  source: word,
+  platform: word,
   filter: { description: 'CQL2 as JSON or as text' },
-  'filter-lang': text,
-  'filter-crs': text,
+  'filter-lang': word,
+  'filter-crs': word,
   query: { description: 'Comparisons by property: {"eo:cloud_cover": {"lte": 10}}' },
 };
 
@@ -89,6 +91,7 @@ const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84';
  */
 export function parseFilter(params: FilterParams, { periods = false } = {}): Filter {
   const { ids, collections, datetime, minCloud, maxCloud, minCoverage, source, platform } = params;
+  for (const given of [params.filter, params.query, params.intersects]) checkNesting(given);
   const conditions: Filter[] = [];
   if (ids !== undefined) conditions.push({ op: 'in', property: 'id', values: parseList('ids', ids) });
   if (collections !== undefined) {
@@ -119,6 +122,11 @@ export function parseFilter(params: FilterParams, { periods = false } = {}): Fil
   if (params.filter !== undefined) conditions.push(readCql2(params.filter, params['filter-lang']));
   if (params.query !== undefined) conditions.push(parseQuery(params.query));
   return checkSize(all(conditions));
+}
+
+/** Of the inputs of a process: throws what `parseFilter` throws of their filter. */
+export function checkFilter(inputs: unknown): void {
+  parseFilter((inputs as { filter?: FilterParams }).filter ?? {});
 }
 
 function areaOf({ bbox, intersects }: FilterParams): Filter[] {

@@ -1,6 +1,6 @@
 /** Training as a job, in one of its modes. */
 import type { JobContext, Process } from '../jobs/index.js';
-import { filterBody } from '../query/index.js';
+import { checkFilter, filterBody } from '../query/index.js';
 import { trainDistributed } from './distributed/train.js';
 import { ENGINE_NAMES } from './engine/load-engine.js';
 import { nothingTrained, oneModelTogether, unusedPlaceMemory } from './errors.js';
@@ -61,17 +61,19 @@ export function trainProcess(context: TrainContext): Process {
         },
         filter: { type: 'object', additionalProperties: false, properties: filterBody },
         epochs: { type: 'integer', minimum: 1, maximum: 10_000 },
-        seed: { type: 'integer' },
+        seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
         engine: { enum: ENGINE_NAMES },
         placeMemory: {
           type: 'integer',
           minimum: 1_000_000,
+          maximum: 1e15,
           description: 'Bytes that the process of a place may take, in the contained mode alone',
         },
       },
     },
     outputs: OUTPUTS,
     check: (inputs) => {
+      checkFilter(inputs);
       const { mode = 'partitioned', placeMemory, ...rest } = inputs as TrainInputs;
       const models = modelsOf(rest);
       if (mode === 'distributed' && models.length > 1) throw oneModelTogether(models.join(', '));

@@ -3,6 +3,7 @@ import { type Bbox, cellBbox, gridByName } from '../geocode/index.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import {
   all,
+  checkFilter,
   type Filter,
   type FilterParams,
   filterBody,
@@ -49,6 +50,7 @@ export function coalesceProcess(context: WrangleContext): Process {
       },
     },
     ...REPEATABLE,
+    check: checkFilter,
     run: (inputs, job) => coalesce(context, inputs as CoalesceInputs, job),
   };
 }

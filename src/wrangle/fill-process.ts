@@ -1,6 +1,13 @@
 /** Fill as a job: in each cell, dates are completed from those near them in time. */
 import type { JobContext, Process } from '../jobs/index.js';
-import { type Filter, type FilterParams, filterBody, parseFilter, rawUnlessAsked } from '../query/index.js';
+import {
+  checkFilter,
+  type Filter,
+  type FilterParams,
+  filterBody,
+  parseFilter,
+  rawUnlessAsked,
+} from '../query/index.js';
 import type { TileRecord } from '../storage/index.js';
 import { derive, type Planned, REPEATABLE, type WrangleContext, type WrangleResults } from './derive.js';
 import { ofSource, pickedCells, tilesOfCell } from './picked-cells.js';
@@ -35,6 +42,7 @@ export function fillProcess(context: WrangleContext): Process {
       },
     },
     ...REPEATABLE,
+    check: checkFilter,
     run: (inputs, job) => fill(context, inputs as FillInputs, job),
   };
 }

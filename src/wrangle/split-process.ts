@@ -1,7 +1,14 @@
 /** Split as a job: tiles become the tiles of their finer cells. */
 import { gridByName } from '../geocode/index.js';
 import type { JobContext, Process } from '../jobs/index.js';
-import { type Filter, type FilterParams, filterBody, parseFilter, rawUnlessAsked } from '../query/index.js';
+import {
+  checkFilter,
+  type Filter,
+  type FilterParams,
+  filterBody,
+  parseFilter,
+  rawUnlessAsked,
+} from '../query/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
 import { cellSizes } from './cell-sizes.js';
 import {
@@ -39,6 +46,7 @@ export function splitProcess(context: WrangleContext): Process {
       },
     },
     ...REPEATABLE,
+    check: checkFilter,
     run: (inputs, job) => split(context, inputs as SplitInputs, job),
   };
 }

@@ -5,6 +5,7 @@ import { cellBbox, type GridName, gridByName, type PixelGrid, pixelGrids } from 
 import type { JobContext, Process } from '../jobs/index.js';
 import {
   all,
+  checkFilter,
   type Filter,
   type FilterParams,
   filterBody,
@@ -82,6 +83,7 @@ export function tensorProcess(context: WrangleContext): Process {
       const { files, lacking } = results as TensorPart;
       if (files.length === 0 && lacking.length > 0) throw noBand(lacking);
     },
+    check: checkFilter,
     run: (inputs, job) => makeTensors(context, inputs as TensorInputs, job),
   };
 }

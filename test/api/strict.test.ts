@@ -89,6 +89,64 @@ test('a number of JSON that is too large is no infinity', async (t) => {
   await post('/search', '{"query": {"eo:cloud_cover": {"lte": -1e400}}}');
 });
 
+/** Inputs that each process that takes a filter needs beside it. */
+const BESIDE_FILTER = {
+  train: { model: 'ndvi' },
+  predict: { model: 'ndvi' },
+  split: { precision: 6 },
+  fill: {},
+  coalesce: { to: 's' },
+  tensor: { bands: ['red'] },
+};
+
+test('JSON that is nested too deep is refused, wherever in a filter it is', async (t) => {
+  const { refused } = await withTiles(t);
+  const post = (url: string, payload: string, more = {}) => {
+    const headers = { 'content-type': 'application/json', ...more };
+    return refused({ method: 'POST', url, headers, payload }, 'TW_QUERY_TOO_COMPLEX');
+  };
+  // As text: what makes JSON would itself go too deep.
+  const nested = (open: string, close: string, inside: string) =>
+    `${open.repeat(18_000)}${inside}${close.repeat(18_000)}`;
+  const operators = nested('{"op":"not","args":[', ']}', 'true');
+  const lists = nested('[', ']', '');
+  const filters = [
+    `{"filter":${operators}}`,
+    `{"filter":{"op":"=","args":[{"property":"scene"},"x"],"unread":${lists}}}`,
+    `{"intersects":{"type":"Point","coordinates":[0,0],"unread":${lists}}}`,
+    `{"query":{"eo:cloud_cover":{"lte":${lists}}}}`,
+  ];
+  for (const filter of filters) {
+    await post('/search', filter);
+    for (const [process, inputs] of Object.entries(BESIDE_FILTER)) {
+      const given = JSON.stringify({ inputs: { ...inputs, filter: 0 } }).replace(
+        '"filter":0',
+        `"filter":${filter}`,
+      );
+      await post(`/processes/${process}/execution`, given);
+      await post(`/processes/${process}/execution`, given, { 'idempotency-key': process });
+    }
+  }
+});
+
+test('a process refuses a wrong filter, and inputs out of bounds, when it is asked', async (t) => {
+  const { refused } = await withTiles(t);
+  const start = (process: string, inputs: object, code: string) =>
+    refused({ method: 'POST', url: `/processes/${process}/execution`, payload: { inputs } }, code);
+  for (const [process, inputs] of Object.entries(BESIDE_FILTER)) {
+    await start(process, { ...inputs, filter: { datetime: '1900' } }, 'TW_QUERY_DATETIME');
+    await start(process, { ...inputs, filter: { geocode: 'a!' } }, 'TW_QUERY_GEOCODE');
+    await start(process, { ...inputs, filter: { geocode: 'u'.repeat(10_000) } }, 'TW_API_BAD_REQUEST');
+  }
+  await start('predict', { model: 'n'.repeat(300) }, 'TW_API_BAD_REQUEST');
+  for (const seed of [-1, 2 ** 32, 2 ** 53, 1e300, 0.5])
+    await start('train', { model: 'ndvi', seed }, 'TW_API_BAD_REQUEST');
+  for (const placeMemory of [999_999, 1e30])
+    await start('train', { model: 'ndvi', mode: 'contained', placeMemory }, 'TW_API_BAD_REQUEST');
+  const most = { model: 'ndvi', seed: 2 ** 32 - 1, filter: { collections: ['none'] } };
+  await assert.rejects(start('train', most, 'TW_API_BAD_REQUEST'));
+});
+
 test('a host that is none is refused, and links lead to the one that was checked', async (t) => {
   const { node, folder } = await withTiles(t);
   // With a token it may be reached by any name.

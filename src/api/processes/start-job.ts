@@ -42,7 +42,7 @@ function requestKey(request: FastifyRequest, process: Process, asked: unknown): 
 }
 
 /**
- * Accepts a job, or finds the one that the same request has started before. Throws what `Jobs.startOnce` throws.
+ * Accepts a job, or finds the one that the same request has started before. Throws what `Jobs.startOnce` and the check of the process throw.
  */
 export async function startJob(
   request: FastifyRequest,
@@ -51,6 +51,7 @@ export async function startJob(
   inputs: unknown,
   { asked = inputs, ...options }: StartOptions & { asked?: unknown } = {},
 ): Promise<{ job: JobRecord; repeated: boolean }> {
+  process.check?.(inputs);
   const key = requestKey(request, process, asked);
   if (key) return jobs.startOnce(process, inputs, { ...options, request: key });
   return { job: await jobs.start(process, inputs, options), repeated: false };

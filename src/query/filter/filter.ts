@@ -121,6 +121,19 @@ export function checkSize(filter: Filter): Filter {
   return filter;
 }
 
+/** An operator takes two levels of JSON, and the literals in it a few more. */
+const MAX_LEVELS = 2 * MAX_DEPTH + 20;
+
+/** Of JSON as it was given, also of members that nobody reads: what is deeper than a stack cannot be stored. Throws TW_QUERY_TOO_COMPLEX. */
+export function checkNesting(json: unknown): void {
+  for (let levels = 0, level = [json]; level.length > 0; levels++) {
+    if (levels > MAX_LEVELS) throw filterTooComplex('levels of objects and lists', levels, MAX_LEVELS);
+    level = level.flatMap((value) =>
+      typeof value === 'object' && value !== null ? Object.values(value) : [],
+    );
+  }
+}
+
 function conditionsOf(filter: Filter): Condition[] {
   if (filter.op === 'not') return conditionsOf(filter.arg);
   if (filter.op === 'and' || filter.op === 'or') return filter.args.flatMap(conditionsOf);

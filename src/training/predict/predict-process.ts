@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os';
 import type { JobContext, Process } from '../../jobs/index.js';
 import {
+  checkFilter,
   type Filter,
   type FilterParams,
   filterBody,
@@ -45,12 +46,13 @@ export function predictProcess(context: PredictContext): Process {
       required: ['model'],
       additionalProperties: false,
       properties: {
-        model: { type: 'string' },
+        model: { type: 'string', maxLength: 200 },
         filter: { type: 'object', additionalProperties: false, properties: filterBody },
         engine: { enum: ENGINE_NAMES },
       },
     },
     ...REPEATABLE,
+    check: checkFilter,
     run: (inputs, job) => predict(context, inputs as PredictInputs, job),
   };
 }
