@@ -30,6 +30,10 @@ export function urls(baseUrl: string) {
   const base = baseUrl.replace(/\/+$/, '');
   const collection = (id: string) => `${base}/collections/${encodeURIComponent(id)}`;
   const tile = (id: string) => `${base}/tiles/${encodeURIComponent(id)}`;
+  const model = (id: string, version?: string) => {
+    const all = `${base}/models/${encodeURIComponent(id)}`;
+    return version === undefined ? all : `${all}/versions/${encodeURIComponent(version)}`;
+  };
   return {
     root: `${base}/`,
     collection,
@@ -37,6 +41,8 @@ export function urls(baseUrl: string) {
     xyz: (id: string) => `${base}/xyz/${encodeURIComponent(id)}`,
     preview: (id: string) => `${base}/preview/${encodeURIComponent(id)}.png`,
     tile,
+    model,
+    modelItem: ({ id, version }: { id: string; version: string }) => `${model(id, version)}/item`,
     file: (id: string, group: string) => `${tile(id)}/${encodeURIComponent(group)}.tif`,
   };
 }

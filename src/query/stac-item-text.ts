@@ -77,7 +77,8 @@ function writeItem(
       `,"geometry":{"type":"Polygon","coordinates":[[[${w},${s}],[${e},${s}],[${e},${n}],[${w},${n}],[${w},${s}]]]}` +
       `,"properties":{${propertiesText(tile, collection, bounds, texts)},"proj:epsg":${grid.epsg}}` +
       `,"links":[{"rel":"self","href":"${url.item(tile.collection, tile.id)}",${GEOJSON}},${texts.links}` +
-      `${tile.derivedFrom.map((id) => derivedFromText(url.item(tile.collection, id))).join('')}]` +
+      `${tile.derivedFrom.map((id) => derivedFromText(url.item(tile.collection, id))).join('')}` +
+      `${tile.model ? derivedFromText(url.modelItem(tile.model)) : ''}]` +
       ',"assets":{',
   );
   writeAssets(out, tile, groups, bounds, url);
@@ -120,7 +121,10 @@ function propertiesText(
   text += `,"license":"${texts.license}"`;
   text +=
     `,"geocode":"${geocode}","grid:code":"${tile.grid.toUpperCase()}-${geocode}","scene":"${inside(tile.scene)}"` +
-    `,"version":"${inside(tile.version)}","source":"${tile.source}","pixel_coverage":${numberText(tile.coverage)}`;
+    `,"version":"${inside(tile.version)}","source":"${tile.source}"`;
+  if (tile.model)
+    text += `,"model":"${inside(tile.model.id)}","model_version":"${inside(tile.model.version)}"`;
+  text += `,"pixel_coverage":${numberText(tile.coverage)}`;
   if (cloudCover !== null) text += `,"eo:cloud_cover":${numberText(cloudCover)}`;
   text += `,"proj:bbox":[${numberText(west)},${numberText(south)},${numberText(east)},${numberText(north)}]`;
   if (footprint.length > 0) {

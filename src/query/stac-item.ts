@@ -85,6 +85,9 @@ export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseU
         href: url.item(tile.collection, id),
         type: 'application/geo+json',
       })),
+      ...(tile.model
+        ? [{ rel: 'derived_from', href: url.modelItem(tile.model), type: 'application/geo+json' }]
+        : []),
     ],
     assets,
   };
@@ -127,6 +130,10 @@ function itemProperties(
   properties['scene'] = tile.scene;
   properties['version'] = tile.version;
   properties['source'] = tile.source;
+  if (tile.model) {
+    properties['model'] = tile.model.id;
+    properties['model_version'] = tile.model.version;
+  }
   properties['pixel_coverage'] = tile.coverage;
   if (tile.cloudCover !== null) properties['eo:cloud_cover'] = tile.cloudCover;
   properties['proj:epsg'] = grid.epsg;

@@ -81,6 +81,8 @@ export interface TileRecord {
   /** Outline of the valid pixels in grid coordinates, closed ring. */
   footprint: [x: number, y: number][];
   derivedFrom: string[];
+  /** The trained model that made it. Of tiles without one, and of those that older versions of the program made, absent. */
+  model?: { id: string; version: string };
   createdAt: number;
 }
 

@@ -9,7 +9,7 @@ export { type Metrics, metricsOf, pooledScore, spreadOf } from './metrics.js';
 export { modelNamed } from './models/index.js';
 export type { ModelSpec } from './models/spec.js';
 export { exportOnnx } from './onnx/export-onnx.js';
-export { predictProcess } from './predict/predict-process.js';
+export { type PredictResults, predictProcess } from './predict/predict-process.js';
 export { trainProcess } from './process.js';
 export { type PlaceInputs, type RemotePlace, remotePlace } from './remote/remote-place.js';
 export { SENT_LIMIT, sent } from './remote/sent-model.js';

@@ -53,7 +53,7 @@ export interface WrangleResults {
 /** What a new tile is before its pixels are known. */
 export type Facts = Pick<
   TileRecord,
-  'collection' | 'scene' | 'grid' | 'geocode' | 'source' | 'start' | 'end' | 'platform'
+  'collection' | 'scene' | 'grid' | 'geocode' | 'source' | 'start' | 'end' | 'platform' | 'model'
 >;
 
 /** A tile to make. */
@@ -63,8 +63,6 @@ export interface Derivation<T = FillTask | CutTask> {
   inputs: TileRecord[];
   /** What shapes it beside the inputs. */
   parameters: object;
-  /** Version of what shapes it and may change, beside the inputs. */
-  since?: string;
   task: (tile: NewTile, inputs: TileFiles[]) => T;
 }
 
@@ -122,7 +120,7 @@ const LISTED_FAILURES = 1000;
 const NAMED_REASONS = 3;
 
 /**
- * Makes all tiles that `planned` gives, each once. A tile that is newer than all its inputs is left as it is. One that fails is named and
+ * Makes all tiles that `planned` gives, each once. A tile that is newer than all its inputs, and by the same version of a model, is left as it is. One that fails is named and
  * the others go on; it ends at once where the data folder cannot be written.
  */
 export function derive<T>(
@@ -179,11 +177,13 @@ class DeriveRun<T> {
     return this.results;
   }
 
-  /** Versions sort by the time that they were made at. */
-  private async isCurrent(id: string, { inputs, since = '' }: Derivation<T>): Promise<boolean> {
+  /** Made of the inputs as they are, whose versions sort by the time that they were made at, and by the same version of a model. */
+  private async isCurrent(id: string, { inputs, facts }: Derivation<T>): Promise<boolean> {
     const made = await this.context.finder.get(id);
     return (
-      made !== undefined && since < made.version && inputs.every(({ version }) => version < made.version)
+      made !== undefined &&
+      made.model?.version === facts.model?.version &&
+      inputs.every(({ version }) => version < made.version)
     );
   }
 

@@ -24,6 +24,7 @@ const records: fc.Arbitrary<TileRecord> = fc
     groups: groupLists,
     footprint: fc.array(fc.tuple(real, real), { maxLength: 5 }),
     derivedFrom: fc.array(text, { maxLength: 3 }),
+    model: fc.option(fc.record({ id: text, version: text }), { nil: undefined }),
     coverage: real,
     cloudCover: fc.option(real),
   })

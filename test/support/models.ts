@@ -12,6 +12,8 @@ export interface ModelChange {
   model?: string;
   seed?: number;
   mse?: number;
+  /** Error of the mean of the training. Default: the model's. */
+  mean?: number;
   parent?: string;
   /** Default: the place of the tiles. */
   geocode?: string;
@@ -21,7 +23,7 @@ export interface ModelChange {
 export async function putModel(
   storage: Storage,
   tiles: TileRecord[],
-  { model = 'ndvi', seed = 1, mse = 0.01, parent, geocode = tiles[0]!.geocode }: ModelChange = {},
+  { model = 'ndvi', seed = 1, mse = 0.01, mean = mse, parent, geocode = tiles[0]!.geocode }: ModelChange = {},
 ): Promise<ModelRecord> {
   const { tf } = await loadEngine('wasm');
   const { collection, grid } = tiles[0]!;
@@ -42,7 +44,7 @@ export async function putModel(
     losses: [{ epoch: 1, train: 2 * mse, validation: mse }],
     metrics: { train: metrics, validation: metrics },
     spread: { count: 10, mean: 0.5, squares: 1 },
-    baseline: { linear: metrics, mean: metrics },
+    baseline: { linear: metrics, mean: { mse: mean, r2: 1 - mean } },
     seconds: 1,
     bytesRead: 1000,
     createdAt: new Date().toISOString(),

@@ -8,8 +8,7 @@ import { PAIR_DATES, writeSentinelLikeSeries } from '../../data-samples/index.js
 import type { TilewrightNode } from '../../src/node.js';
 import { readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
-import type { TrainResults } from '../../src/training/index.js';
-import type { WrangleResults } from '../../src/wrangle/index.js';
+import type { PredictResults, TrainResults } from '../../src/training/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { putModel } from '../support/models.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -36,7 +35,15 @@ async function nodeWithSeries(
 }
 
 const train = (node: TilewrightNode, inputs: object) => runProcess<TrainResults>(node, 'train', inputs);
-const predict = (node: TilewrightNode, inputs: object) => runProcess<WrangleResults>(node, 'predict', inputs);
+const predict = (node: TilewrightNode, inputs: object) => runProcess<PredictResults>(node, 'predict', inputs);
+
+const execute = (node: TilewrightNode, inputs: object) =>
+  node.server.inject({
+    method: 'POST',
+    url: '/processes/predict/execution',
+    headers: { authorization: `Bearer ${node.ownerSecret}` },
+    payload: { inputs },
+  });
 
 /** Stored numbers of a band as physical values, NaN for no data. */
 async function valuesOf(node: TilewrightNode, tile: TileRecord, name: string): Promise<Float64Array> {
@@ -90,15 +97,63 @@ describe('predict', { timeout: 180_000 }, () => {
     const [tile] = tiles;
     const item = (await node.server.inject(`/collections/s/items/${tile!.id}`)).json();
     assert.equal(item.properties.source, 'predicted');
-    assert.ok(item.links.some((link: { rel: string }) => link.rel === 'derived_from'));
+    const from = item.links.filter((link: { rel: string }) => link.rel === 'derived_from');
+    const by = trained.models.find((model) => model.geocode === tile!.geocode)!;
+    assert.deepEqual([item.properties.model, item.properties.model_version], [by.id, by.version]);
+    const found = await Promise.all(
+      from.map(async ({ href }: { href: string }) =>
+        (await node.server.inject(new URL(href).pathname)).json(),
+      ),
+    );
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      [tile!.derivedFrom[0], `${by.id}_${by.version}`],
+    );
 
     const again = await predict(node, { model: 'ndvi', filter: { collections: ['s'] } });
     assert.deepEqual([again.tiles, again.unchanged], [0, raw.length]);
-    const { id, geocode } = trained.models[0]!;
-    await train(node, { model: 'ndvi', filter: { ...filter, geocode }, epochs: 1 });
+    const { id, geocode, version } = trained.models[0]!;
+    const worse = await train(node, { model: 'ndvi', filter: { ...filter, geocode }, epochs: 1 });
+    assert.ok(worse.models[0]!.metrics.validation.mse > trained.models[0]!.metrics.validation.mse);
     const newer = await predict(node, { model: id });
     assert.equal(newer.tiles, raw.filter((one) => one.geocode === geocode).length);
+    const madeBy = async () =>
+      (await tilesOf(node)).flatMap((one) =>
+        one.source === 'predicted' && one.geocode === geocode ? [one.model!.version] : [],
+      );
+    assert.deepEqual(new Set(await madeBy()), new Set([worse.models[0]!.version]));
+    for (const [named, makes] of [
+      ['best', newer.tiles],
+      [version, 0],
+      ['best', 0],
+    ] as const)
+      assert.equal((await predict(node, { model: id, version: named })).tiles, makes);
+    assert.deepEqual(new Set(await madeBy()), new Set([version]));
+    const absent = await predict(node, { model: id, version: 'never' });
+    assert.equal(absent.failed, 'TW_STORAGE_NO_MODEL_VERSION');
+    const inOne = await predict(node, { model: 'ndvi', version });
+    const elsewhere = { 'their places have no such version of their model ndvi': raw.length - newer.tiles };
+    assert.deepEqual([inOne.unchanged, inOne.skipped], [newer.tiles, { ...made.skipped, ...elsewhere }]);
     assert.equal((await tilesOf(node)).filter(({ source }) => source === 'predicted').length, raw.length);
+  });
+
+  it('warns of models that are worse than the mean of their training', async (t) => {
+    const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
+    const tiles = await tilesOf(node);
+    const [first, second] = tiles;
+    await putModel(node.storage, [first!], { mse: 0.2, mean: 0.1 });
+    await putModel(node.storage, [second!], { mse: 0.1, mean: 0.2 });
+    const { version, id } = await putModel(node.storage, [first!], { mse: 0.3, mean: 0.1 });
+    const made = await predict(node, { model: 'ndvi' });
+    assert.deepEqual(
+      [made.tiles, made.worse],
+      [2, [{ id, version, geocode: first!.geocode, mse: 0.3, mean: 0.1 }]],
+    );
+    const again = await predict(node, { model: 'ndvi' });
+    assert.deepEqual([again.tiles, again.worse], [0, made.worse]);
+    const { jobs } = (await node.server.inject('/jobs')).json();
+    const logs = (await node.server.inject(`/jobs/${jobs[0].jobID}/logs`)).json();
+    assert.match(JSON.stringify(logs), new RegExp(`"warning".{0,50}${id}, version ${version}, is worse`));
   });
 
   it('removes cloud from the dates of a place, and opens elsewhere', {
@@ -145,7 +200,7 @@ describe('predict', { timeout: 180_000 }, () => {
       await writeFile(weights, damaged);
       const made = await predict(node, inputs);
       assert.deepEqual([made.tiles, made.unchanged, made.failures], [i ? 0 : 1, i, 1]);
-      const [{ tile, code, message }] = made.failed as unknown as [WrangleResults['failed'][number]];
+      const [{ tile, code, message }] = made.failed as unknown as [PredictResults['failed'][number]];
       assert.equal(tile.includes(tiles[0]!.id), true, tile);
       assert.equal(code, 'TW_STORAGE_MODEL_DAMAGED');
       assert.ok(message.includes(`weights.bin of model ${model.id}, version ${model.version}`), message);
@@ -156,9 +211,14 @@ describe('predict', { timeout: 180_000 }, () => {
 
   it('says what it cannot do', async (t) => {
     const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
-    assert.equal((await predict(node, { model: 'absent' })).failed, 'TW_TRAIN_NO_MODEL');
+    assert.equal((await predict(node, { model: 'ndvi_s_gabsent' })).failed, 'TW_TRAIN_NO_MODEL');
+    for (const model of ['ndvx', 'ndvi_', 'ndvi_s', 'xndvi_s_g9', ''])
+      assert.equal((await execute(node, { model })).statusCode, 400, model);
+    const { outputs } = (await node.server.inject('/processes/predict')).json();
     const none = await predict(node, { model: 'ndmi' });
     const tiles = (await tilesOf(node)).length;
+    const { bytesFetched: _, ...told } = none;
+    assert.deepEqual(Object.keys(outputs).sort(), Object.keys(told).sort());
     assert.deepEqual([none.tiles, none.skipped], [0, { 'their places have no model ndmi': tiles }]);
   });
 });

@@ -1,5 +1,6 @@
 /** Trained models and their versions: lists, cards, STAC Items, files, and their deletion. */
 import type { FastifyInstance } from 'fastify';
+import { urls } from '../../query/index.js';
 import {
   bestVersion,
   type ModelRecord,
@@ -14,7 +15,7 @@ import { type CardSummary, exportOnnx } from '../../training/index.js';
 import { baseUrl } from '../base-url.js';
 import { answers, bytes, empty, GEOJSON } from '../schemas/answers.js';
 import type { Services } from '../services.js';
-import { modelItem, modelUrl } from './stac-item.js';
+import { modelItem } from './stac-item.js';
 
 /** What the lists say of a version. */
 function listed({ card, files: _files, score: _score, ...version }: ModelVersionRecord) {
@@ -103,10 +104,10 @@ export async function modelRoutes(
         const { model, one } = await findVersion(request.params);
         const { score: _score, ...shown } = one;
         const card = JSON.parse((await storage.readModelFile(one, 'card.json')).toString());
-        const url = modelUrl(baseUrl(request), one.id, one.version);
+        const { model: urlOf, modelItem: itemOf } = urls(baseUrl(request));
         const links = [
-          { rel: 'item', type: GEOJSON, href: `${url}/item` },
-          { rel: 'version-history', type: JSON_TYPE, href: `${modelUrl(baseUrl(request), one.id)}/versions` },
+          { rel: 'item', type: GEOJSON, href: itemOf(one) },
+          { rel: 'version-history', type: JSON_TYPE, href: `${urlOf(one.id)}/versions` },
         ];
         return { ...shown, card, ...standing(model), links };
       },

@@ -26,12 +26,6 @@ export interface ModelItem {
   assets: Record<string, ModelAsset>;
 }
 
-/** Address of a model, or of one of its versions. */
-export function modelUrl(base: string, id: string, version?: string): string {
-  const model = `${base}/models/${encodeURIComponent(id)}`;
-  return version === undefined ? model : `${model}/versions/${version}`;
-}
-
 /** `one` is a version of `model`. Throws TW_TRAIN_MODEL for a kind of model that this version of the program does not know. */
 export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: string): ModelItem {
   const card = one.card as CardSummary;
@@ -74,7 +68,7 @@ export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: str
       'eo:bands': bands,
     },
     links: linksOf(model, one, card, base),
-    assets: assetsOf(modelUrl(base, one.id, one.version), bands),
+    assets: assetsOf(urls(base).model(one.id, one.version), bands),
   };
 }
 
@@ -140,7 +134,7 @@ function linksOf(model: ModelRecord, one: ModelVersionRecord, card: CardSummary,
   const itemOf = (rel: string, version: string | undefined) =>
     version === undefined
       ? []
-      : [{ rel, href: `${modelUrl(base, one.id, version)}/item`, type: GEOJSON, title: version }];
+      : [{ rel, href: url.modelItem({ id: one.id, version }), type: GEOJSON, title: version }];
   return [
     ...itemOf('self', one.version),
     { rel: 'root', href: url.root, type: 'application/json' },
@@ -152,7 +146,7 @@ function linksOf(model: ModelRecord, one: ModelVersionRecord, card: CardSummary,
       : [
           {
             rel: 'derived_from',
-            href: `${modelUrl(base, card.parent)}/item`,
+            href: `${url.model(card.parent)}/item`,
             type: GEOJSON,
             title: card.parent,
           },

@@ -44,6 +44,8 @@ const itemProperties = object({
   scene: text,
   version: text,
   source: text,
+  'model?': text,
+  'model_version?': text,
   pixel_coverage: percent,
   'eo:cloud_cover?': percent,
   'proj:epsg': count,

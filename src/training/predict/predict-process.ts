@@ -10,9 +10,18 @@ import {
   rawUnlessAsked,
   type TileFinder,
 } from '../../query/index.js';
-import { type ModelRecord, modelId, type Storage, type TileRecord, WORLD } from '../../storage/index.js';
+import {
+  type ModelRecord,
+  type ModelVersionRecord,
+  modelId,
+  noModelVersion,
+  type Storage,
+  type TileRecord,
+  versionNamed,
+  WORLD,
+} from '../../storage/index.js';
 import { derive, type Planned, pickedTiles, REPEATABLE, type WrangleResults } from '../../wrangle/index.js';
-import type { ModelCard } from '../card.js';
+import type { CardSummary } from '../card.js';
 import { ENGINE_NAMES } from '../engine/load-engine.js';
 import { chosenEngine } from '../engine/select-engine.js';
 import { noModel } from '../errors.js';
@@ -31,9 +40,44 @@ export interface PredictContext {
 export interface PredictInputs {
   /** A model's name: each tile by the model of its place. A model's id: that one. */
   model: string;
+  /** Of each model: `latest`, `best` or one by its name. Default: `latest`. */
+  version?: string;
   filter?: FilterParams;
   engine?: string;
 }
+
+export interface PredictResults extends WrangleResults {
+  /** Models that were applied though they are worse on their validation patches than the mean of their training, by their ids. */
+  worse: WorseModel[];
+}
+
+export interface WorseModel {
+  id: string;
+  version: string;
+  geocode: string;
+  /** Mean squared errors on the validation patches. */
+  mse: number;
+  mean: number;
+}
+
+const OUTPUTS = {
+  tiles: { title: 'Tiles made', schema: { type: 'integer' } },
+  unchanged: { title: 'Tiles that were there already', schema: { type: 'integer' } },
+  skipped: {
+    title: 'Tiles of which none was made, by the reason',
+    schema: { type: 'object', additionalProperties: { type: 'integer' } },
+  },
+  failed: {
+    title: 'The first tiles that failed, and why',
+    schema: { type: 'array', items: { type: 'object' } },
+  },
+  failures: { title: 'Tiles that failed', schema: { type: 'integer' } },
+  worse: {
+    title: 'Models that were applied though they are worse than the mean of their training',
+    schema: { type: 'array', items: { type: 'object' } },
+  },
+  seconds: { title: 'Time that it took', schema: { type: 'number' } },
+};
 
 export function predictProcess(context: PredictContext): Process {
   return {
@@ -46,13 +90,26 @@ export function predictProcess(context: PredictContext): Process {
       required: ['model'],
       additionalProperties: false,
       properties: {
-        model: { type: 'string', maxLength: 200 },
+        model: {
+          type: 'string',
+          maxLength: 200,
+          pattern: `^(${MODEL_NAMES.join('|')})(_.+_[gq].+)?$`,
+          description: `A kind of model, ${MODEL_NAMES.join(', ')}: each tile by the model of its place. Or the id of one model, such as ndvi_sample_gu26xg.`,
+        },
+        version: {
+          type: 'string',
+          maxLength: 40,
+          default: 'latest',
+          description: 'Of each model: latest, best, or one version by its name',
+        },
         filter: { type: 'object', additionalProperties: false, properties: filterBody },
         engine: { enum: ENGINE_NAMES },
       },
     },
+    outputs: OUTPUTS,
     ...REPEATABLE,
     check: checkFilter,
+    merge: (parts) => mergePredicted(parts as PredictResults[]),
     run: (inputs, job) => predict(context, inputs as PredictInputs, job),
   };
 }
@@ -61,49 +118,79 @@ async function predict(
   { storage, finder, cores = availableParallelism() }: PredictContext,
   inputs: PredictInputs,
   job: JobContext,
-): Promise<WrangleResults> {
+): Promise<PredictResults> {
+  const { version = 'latest' } = inputs;
   const one = MODEL_NAMES.includes(inputs.model) ? undefined : await storage.getModel(inputs.model);
   if (!one && !MODEL_NAMES.includes(inputs.model)) throw noModel(inputs.model, MODEL_NAMES.join(', '));
+  if (one && !versionNamed(one, version)) throw noModelVersion(one.id, version);
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
   const engine = await chosenEngine(inputs.engine);
   job.message(`predicting with ${engine.name}`);
   const workers = new Predictors(engine.name, cores);
   try {
-    const planned = planPredictions(storage, one ?? inputs.model, filter, job.isMine);
-    return await derive({ storage, finder, workers }, planned, job, 'no pixel of it can be read');
+    const applied = new Map<string, ModelVersionRecord>();
+    const chosen = (model: ModelRecord) => {
+      const made = versionNamed(model, version);
+      if (made) applied.set(made.id, made);
+      return made;
+    };
+    const planned = planPredictions(storage, one ?? inputs.model, chosen, filter, job.isMine);
+    const results = await derive({ storage, finder, workers }, planned, job, 'no pixel of it can be read');
+    const worse = [...applied.values()].flatMap(worseThanMean);
+    for (const { id, version, mse, mean } of worse)
+      job.log(
+        'warning',
+        `${id}, version ${version}, is worse than the mean of its training: MSE ${mse.toExponential(2)}, mean ${mean.toExponential(2)}; take another version, train it anew or delete it`,
+      );
+    return { ...results, worse };
   } finally {
     workers.close();
   }
 }
 
+function mergePredicted(parts: PredictResults[]): PredictResults {
+  const worse = new Map(parts.flatMap(({ worse = [] }) => worse.map((one) => [one.id, one])));
+  return { ...REPEATABLE.merge(parts), worse: [...worse.keys()].sort().map((id) => worse.get(id)!) };
+}
+
+/** On the validation patches. */
+function worseThanMean({ id, version, geocode, card }: ModelVersionRecord): WorseModel[] {
+  const { metrics, baseline } = card as CardSummary;
+  const [mse, mean] = [metrics.validation.mse, baseline.mean.mse];
+  return mse > mean ? [{ id, version, geocode, mse, mean }] : [];
+}
+
 async function* planPredictions(
   storage: Storage,
   by: ModelRecord | string,
+  chosen: (model: ModelRecord) => ModelVersionRecord | undefined,
   filter: Filter,
   isMine: JobContext['isMine'],
 ): AsyncGenerator<Planned<PredictTask>> {
   for await (const tile of pickedTiles(storage, filter, isMine)) {
     const { collection, grid, geocode } = tile;
     if (typeof by !== 'string') {
-      if (isFor(by, tile)) yield await planOne(storage, by, tile);
+      if (isFor(by, tile)) yield await planOne(storage, chosen(by)!, tile);
       continue;
     }
     const model = await storage.getModel(modelId(by, collection, grid, geocode));
-    yield model ? await planOne(storage, model, tile) : { skipped: `their places have no model ${by}` };
+    const made = model && chosen(model);
+    if (made) yield await planOne(storage, made, tile);
+    else yield { skipped: `their places have no ${model ? 'such version of their ' : ''}model ${by}` };
   }
 }
 
 /** A model is for its own place, or for all places in the cell for which it was trained as one. */
 function isFor({ collection, grid, geocode, card }: ModelRecord, tile: TileRecord): boolean {
   if (collection !== tile.collection || grid !== tile.grid) return false;
-  if ((card as ModelCard).mode !== 'distributed') return geocode === tile.geocode;
+  if ((card as CardSummary).mode !== 'distributed') return geocode === tile.geocode;
   return geocode === WORLD || tile.geocode.startsWith(geocode);
 }
 
 async function planOne(
   storage: Storage,
-  model: ModelRecord,
+  model: ModelVersionRecord,
   tile: TileRecord,
 ): Promise<Planned<PredictTask>> {
   const spec = modelNamed(model.model);
@@ -112,12 +199,12 @@ async function planOne(
   const topology = await storage.bringModelFile(model, 'model.json');
   const weights = await storage.bringModelFile(model, 'weights.bin');
   const { collection, scene, grid, geocode, start, end, platform } = tile;
+  const place = { collection, scene, grid, geocode };
   const source = spec.target.kind === 'clear' ? 'cloud-free' : 'predicted';
   return {
-    facts: { collection, scene, grid, geocode, source, start, end, platform },
+    facts: { ...place, source, start, end, platform, model: { id: model.id, version: model.version } },
     inputs: [tile],
     parameters: { model: model.id },
-    since: model.version,
     task: (made) => ({
       tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
       model: { name: model.model, topology, weights },
