@@ -60,11 +60,13 @@ export function progressLine(unit: string): { update(progress: Progress): void; 
       const now = performance.now();
       if (tiles.total === 0 || now - last < (stderr.isTTY ? 100 : QUIET_INTERVAL)) return;
       last = now;
-      const finished = tiles.done + tiles.failed + tiles.skipped;
+      const worked = tiles.done + tiles.failed;
+      const finished = worked + tiles.skipped;
       const seconds = (now - started) / 1000;
       const left = progress > 0 ? `, ${duration((seconds * (100 - progress)) / progress)} left` : '';
-      const rate = `${(finished / seconds).toFixed(1)}/s`;
-      const counts = `${finished} of ${tiles.total} ${unit}, ${rate}, ${Math.floor(progress)} %${left}`;
+      // What is skipped takes next to no time.
+      const rate = worked > 0 ? `, ${(worked / seconds).toFixed(1)}/s` : '';
+      const counts = `${finished} of ${tiles.total} ${unit}${rate}, ${Math.floor(progress)} %${left}`;
       const text = message ? `${message}: ${counts}` : counts;
       if (stderr.isTTY) stderr.write(`\r\x1b[2K${text.slice(0, (stderr.columns ?? 80) - 1)}`);
       else note(text);

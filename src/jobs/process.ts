@@ -57,7 +57,7 @@ export interface JobContext {
   /** Waits until every run of the job has said a word, and gives all words, in the same order everywhere. Once a run. */
   meet<T>(word: T): Promise<T[]>;
   /**
-   * Counts of tiles so far, and the share of the work that is done, 0 to 1. Nothing goes down: lower numbers are passed over, but where
+   * Counts of tiles so far, and the share of the work that is done, 0 to 1, where it goes by more than tiles; of what is skipped there is no work. Nothing goes down: lower numbers are passed over, but where
    * work is begun `anew`.
    */
   progress(now: Partial<JobProgress> & { share?: number; anew?: boolean }): void;

@@ -176,3 +176,11 @@ export const unanswered = defineError(
   (slots: number) =>
     `no node answers for ${slots} of the slots that hold what is asked for: ask again in a moment`,
 );
+
+export const noSuchCollections = defineError(
+  'TW_QUERY_NO_COLLECTION',
+  404,
+  'The filter of a job names a collection that does not exist. The message lists those that do.',
+  (absent: string[], known: string[]) =>
+    `there is no collection ${absent.join(', ')}; there ${known.length === 1 ? 'is' : 'are'} ${known.length > 0 ? known.join(', ') : 'none'}`,
+);

@@ -14,6 +14,7 @@ export { type FoundTiles, type Partly, partly, TileFinder } from './finder.js';
 export { JsonBytes } from './json-bytes.js';
 export { keptUntilChange } from './kept-until-change.js';
 export { longitudeFirst } from './longitude-first.js';
+export { requireCollections } from './named-collections.js';
 export { parseBbox } from './parse-bbox.js';
 export { parseDatetime, writeDatetime } from './parse-datetime.js';
 export {

@@ -184,7 +184,7 @@ export function parseSource(given: string): TileSource {
   return given as TileSource;
 }
 
-function parseList(parameter: string, given: string | string[]): string[] {
+export function parseList(parameter: string, given: string | string[]): string[] {
   const names = (typeof given === 'string' ? given.split(',') : given).map((name) => name.trim());
   if (names.includes('')) throw badList(parameter, String(given));
   return names;

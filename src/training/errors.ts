@@ -1,4 +1,5 @@
 import { defineError } from '../errors.js';
+import { counted } from './counted.js';
 
 export const engineUnavailable = defineError(
   'TW_TRAIN_ENGINE',
@@ -58,7 +59,7 @@ export const nothingTrained = defineError(
   (places: number, reasons: string[]) =>
     places === 0
       ? 'no model was trained: no tile fits the filter'
-      : `no model was trained, of ${places} ${places === 1 ? 'place' : 'places'}: ${reasons.join('; ')}`,
+      : `no model was trained, of ${counted(places, 'place')}: ${reasons.join('; ')}`,
 );
 
 export const workerEnded = defineError(
@@ -72,9 +73,9 @@ export const workerEnded = defineError(
 export const overLimit = defineError(
   'TW_TRAIN_MEMORY',
   422,
-  'The process of a place did not do with the memory that the contained mode lets it take. The other places are not touched. Give places more with `--place-memory`, or take fewer dates.',
+  'The process of a place needed more memory than the contained mode lets it take. The other places are not touched. Give places more with `--place-memory`, or take fewer dates.',
   (limit: number, how: string) =>
-    `training did not do with the ${Math.floor(limit / 1e6)} MB that a place may take (${how}); give more with --place-memory, or take fewer dates`,
+    `training needed more than the ${Math.floor(limit / 1e6)} MB that a place may take (${how}); give more with --place-memory, or take fewer dates`,
 );
 
 export const unusedPlaceMemory = defineError(

@@ -1,5 +1,6 @@
 /** Importing this loads no TensorFlow: only the child processes do. */
 export { type CardSummary, type ModelCard, modelCard } from './card.js';
+export { counted } from './counted.js';
 export { Doors } from './distributed/doors.js';
 export { trafficOf } from './distributed/report.js';
 export { selectEngine } from './engine/select-engine.js';

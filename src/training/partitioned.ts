@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { JobContext } from '../jobs/index.js';
 import { parseFilter, rawUnlessAsked, searchTiles } from '../query/index.js';
 import { type HeldTile, holdTiles } from '../storage/index.js';
+import { counted } from './counted.js';
 import { chosenEngine } from './engine/select-engine.js';
 import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs } from './inputs.js';
 import type { TrainPart } from './merge.js';
@@ -13,7 +14,7 @@ import { modelNamed } from './models/index.js';
 import { filesOf, groupByPlace, type Place } from './places.js';
 import { placeName, reasonsOf, type TrainResults } from './results.js';
 import { storedBy, storeModel } from './store-model.js';
-import { trainPlaces } from './trainer.js';
+import { type PlaceProgress, trainPlaces } from './trainer.js';
 import type { PlaceTask } from './worker-messages.js';
 
 export async function trainPartitioned(
@@ -78,7 +79,7 @@ export async function trainPartitioned(
   };
   count();
   job.message(`training ${models.join(', ')} with ${engine.name}`);
-  job.log('info', `${places.length} places, engine ${engine.name}`);
+  job.log('info', `${counted(places.length, 'place')}, engine ${engine.name}`);
   for (const reason of reasonsOf(results, models)) job.log('warning', `skipped ${reason}`);
   const held = new Map<string, HeldTile>();
   const prepare = async (id: string) => {
@@ -87,9 +88,16 @@ export async function trainPartitioned(
     held.set(id, files);
     if (files.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + files.fetched;
   };
+  const shares = new Map<string, number>();
+  const worked = (id: string, share: number) => {
+    shares.set(id, share);
+    job.progress({ share: [...shares.values()].reduce((sum, one) => sum + one, 0) / work.length });
+  };
+  const onEpoch = ({ id, epoch }: PlaceProgress) =>
+    worked(id, epoch / (epochs ?? modelNamed(tasks.get(id)!.model).epochs));
   const options = {
     ...{ engine: engine.name, cores, memory, limit, pinned: limit !== undefined },
-    ...{ signal: job.signal, prepare },
+    ...{ signal: job.signal, onEpoch, prepare },
   };
   try {
     for await (const result of trainPlaces(work, options)) {
@@ -111,6 +119,7 @@ export async function trainPartitioned(
         results.failed.push({ geocode, model, code, message });
         job.log('error', `${name}: ${message} [${code}]`);
       }
+      worked(result.id, 1);
       count();
     }
   } finally {

@@ -1,6 +1,7 @@
 /** Places to train on: one cell of one collection with all of its dates. */
 import type { GridName } from '../geocode/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
+import { counted } from './counted.js';
 import { type BandName, bandsOf, type ModelSpec } from './models/spec.js';
 import type { BandFile, DatePair, PlaceDate } from './worker-messages.js';
 
@@ -56,10 +57,7 @@ export function filesOf(
   const dates = fit.map(({ files }) => files);
   if (spec.target.kind !== 'clear') return { dates };
   const pairs = pairsOf(fit.map(({ tile }) => tile));
-  if (pairs.length === 0)
-    return {
-      skipped: `no date without cloud has one with ${CLOUDY.least}-${CLOUDY.most} % of cloud within 30 days, both with a coverage of ${LEAST_COVERAGE} %`,
-    };
+  if (pairs.length === 0) return { skipped: noPairOf(fit.map(({ tile }) => tile)) };
   // Only what is in a pair is read.
   const used = [...new Set(pairs.flatMap(({ cloudy, clear }) => [cloudy, clear]))].sort((a, b) => a - b);
   return {
@@ -68,20 +66,37 @@ export function filesOf(
   };
 }
 
+function noPairOf(tiles: Pick<TileRecord, 'coverage' | 'cloudCover'>[]): string {
+  const { clear, cloudy } = bothKinds(tiles);
+  const dates = `${counted(clear.length, 'date')} without cloud and ${cloudy.length} with ${CLOUDY.least}-${CLOUDY.most} %`;
+  const few =
+    clear.length === 0 || cloudy.length === 0
+      ? 'both are needed'
+      : 'none of them within 30 days of each other';
+  return `${dates}, of those that cover ${LEAST_COVERAGE} % of the cell: ${few}`;
+}
+
+/** Dates without cloud, and those with some of it, as indices. */
+function bothKinds(tiles: Pick<TileRecord, 'coverage' | 'cloudCover'>[]): {
+  clear: number[];
+  cloudy: number[];
+} {
+  const whole = [...tiles.keys()].filter((date) => tiles[date].coverage >= LEAST_COVERAGE);
+  const cloud = (date: number) => tiles[date].cloudCover ?? -1;
+  return {
+    clear: whole.filter((date) => cloud(date) === 0),
+    cloudy: whole.filter((date) => cloud(date) >= CLOUDY.least && cloud(date) <= CLOUDY.most),
+  };
+}
+
 /** Each date without cloud with the cloudy one nearest in time (the paper's section 2.4.3), the earlier of equals. */
 export function pairsOf(tiles: Pick<TileRecord, 'start' | 'coverage' | 'cloudCover'>[]): DatePair[] {
-  const whole = tiles
-    .map(({ start, coverage, cloudCover }, date) => ({ date, start, coverage, cloud: cloudCover ?? -1 }))
-    .filter(({ coverage }) => coverage >= LEAST_COVERAGE);
-  const cloudy = whole.filter(({ cloud }) => cloud >= CLOUDY.least && cloud <= CLOUDY.most);
-  return whole
-    .filter(({ cloud }) => cloud === 0)
-    .flatMap((clear) => {
-      const away = ({ start }: { start: number }) => Math.abs(start - clear.start);
-      const [nearest] = cloudy.toSorted((a, b) => away(a) - away(b) || a.start - b.start);
-      if (nearest === undefined || away(nearest) > LONGEST_DISTANCE) return [];
-      return [{ cloudy: nearest.date, clear: clear.date }];
-    });
+  const { clear, cloudy } = bothKinds(tiles);
+  return clear.flatMap((one) => {
+    const away = (other: number) => Math.abs(tiles[other].start - tiles[one].start);
+    const [nearest] = cloudy.toSorted((a, b) => away(a) - away(b) || tiles[a].start - tiles[b].start);
+    return nearest === undefined || away(nearest) > LONGEST_DISTANCE ? [] : [{ cloudy: nearest, clear: one }];
+  });
 }
 
 /** The files of a tile that hold these bands; null where it lacks one. */

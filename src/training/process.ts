@@ -1,6 +1,7 @@
 /** Training as a job, in one of its modes. */
 import type { JobContext, Process } from '../jobs/index.js';
-import { checkFilter, filterBody } from '../query/index.js';
+import { checkFilter, filterBody, requireCollections } from '../query/index.js';
+import { counted } from './counted.js';
 import { trainDistributed } from './distributed/train.js';
 import { ENGINE_NAMES } from './engine/load-engine.js';
 import { nothingTrained, oneModelTogether, unusedPlaceMemory } from './errors.js';
@@ -85,8 +86,11 @@ export function trainProcess(context: TrainContext): Process {
     conclude: (results, context) => conclude(results as TrainResults, context),
     retryInputs: async (inputs, results) => ((results as TrainResults).failed?.length > 0 ? inputs : null),
     goesTogether: (inputs) => (inputs as TrainInputs).mode === 'distributed',
-    run: (inputs, job) =>
-      MODES[(inputs as TrainInputs).mode ?? 'partitioned'](context, inputs as TrainInputs, job),
+    run: async (given, job) => {
+      const inputs = given as TrainInputs;
+      await requireCollections(context.storage, inputs.filter);
+      return MODES[inputs.mode ?? 'partitioned'](context, inputs, job);
+    },
   };
 }
 
@@ -94,7 +98,7 @@ export function trainProcess(context: TrainContext): Process {
 function conclude(results: TrainResults, { message }: Pick<JobContext, 'message'>): void {
   const { models, skipped, failed } = results;
   message(
-    `${models.length} models trained, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
+    `${counted(models.length, 'model')} trained, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
   );
   if (models.length > 0) return;
   const without = [...skipped, ...failed];

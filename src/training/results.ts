@@ -1,6 +1,7 @@
 /** What a training job answers, and what it says of places without a model. */
 import type { GridName } from '../geocode/index.js';
 import type { Baselines } from './baselines.js';
+import { counted } from './counted.js';
 import type { Distributed } from './distributed/report.js';
 import type { TrainingMode } from './inputs.js';
 import type { Metrics } from './metrics.js';
@@ -68,5 +69,5 @@ export function reasonsOf(
     );
   const others = all.slice(NAMED_REASONS).reduce((sum, { count }) => sum + count, 0);
   const one = models.length > 1 ? 'model' : 'place';
-  return others > 0 ? [...named, others === 1 ? `1 other ${one}` : `${others} other ${one}s`] : named;
+  return others > 0 ? [...named, counted(others, `other ${one}`)] : named;
 }

@@ -2,7 +2,7 @@
 import { type Bbox, cellBbox, gridByName } from '../../geocode/index.js';
 import { extension, isoTime, rectangle, type StacLink, type StacPolygon, urls } from '../../query/index.js';
 import { type ModelRecord, type ModelVersionRecord, versionsOf, WORLD } from '../../storage/index.js';
-import { type CardSummary, type ModelSpec, modelNamed } from '../../training/index.js';
+import { type CardSummary, counted, type ModelSpec, modelNamed } from '../../training/index.js';
 import { GEOJSON } from '../schemas/answers.js';
 
 interface ModelAsset {
@@ -81,18 +81,21 @@ function bboxOf({ grid: name, geocode }: ModelVersionRecord): Bbox {
 }
 
 function trainedOn({ collection }: ModelVersionRecord, { distributed }: CardSummary): string {
-  return `${distributed ? `${distributed.places.length} places of ` : ''}the collection ${collection}`;
+  return `${distributed ? `${counted(distributed.places.length, 'place')} of ` : ''}the collection ${collection}`;
 }
 
 const tasksOf = ({ target }: ModelSpec) => [target.kind === 'clear' ? 'generative' : 'regression'];
 
-function inputOf({ inputs, target, patchSize }: ModelSpec): object {
+function inputOf({ inputs, target, patchSize, layers }: ModelSpec): object {
+  // Each of these halves the image, and another layer puts the halves back together.
+  const multiple = 2 ** layers.filter(({ type }) => type === 'down').length;
+  const sides = multiple > 1 ? `; height and width are multiples of ${multiple}` : '';
   const side = target.kind === 'mean' ? patchSize : -1;
   return {
     name: 'input',
     bands: inputs,
     input: arrayOf([-1, side, side, inputs.length]),
-    description: 'Reflectance, 0 to 1: stored value * scale + offset',
+    description: `Reflectance, 0 to 1: stored value * scale + offset${sides}`,
     value_scaling: null,
     resize_type: null,
     pre_processing_function: null,

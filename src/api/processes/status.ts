@@ -7,9 +7,7 @@ export const iso = (time: number | undefined) =>
   time === undefined ? undefined : new Date(time).toISOString();
 
 export function statusInfo(job: JobRecord, base: string) {
-  const { total, done, failed, skipped } = job.tiles;
-  const ofTiles = total > 0 ? (done + failed + skipped) / total : 0;
-  const share = job.share ?? ofTiles;
+  const share = job.share ?? doneOf(job.tiles);
   return {
     jobID: job.id,
     processID: job.process,
@@ -56,12 +54,19 @@ function linksOf(job: JobRecord, base: string) {
   ];
 }
 
+/** The share that is done, 0 to 1, of what is to be done at all: what is skipped takes next to no time. */
+function doneOf({ total, done, failed, skipped }: JobRecord['tiles']): number {
+  const work = total - skipped;
+  if (work > 0) return (done + failed) / work;
+  return total > 0 ? 1 : 0;
+}
+
 /** How fast a running job gets on, from its start to its last sign of life. */
 function pace({ started = 0, updated, tiles }: JobRecord, share: number) {
   const seconds = (updated - started) / 1000;
   if (seconds <= 0 || share === 0) return {};
   return {
-    tilesPerSecond: Number(((tiles.done + tiles.failed + tiles.skipped) / seconds).toPrecision(3)),
+    tilesPerSecond: Number(((tiles.done + tiles.failed) / seconds).toPrecision(3)),
     secondsLeft: Math.ceil((seconds * (1 - share)) / share),
   };
 }

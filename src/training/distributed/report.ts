@@ -1,6 +1,7 @@
 /** What is told of a model that was trained on many nodes. */
 import { WORLD } from '../../storage/index.js';
 import type { Baselines } from '../baselines.js';
+import { counted } from '../counted.js';
 import { type Metrics, pooledScore, pooledSpread } from '../metrics.js';
 import type { PatchDataset } from '../patches.js';
 import type { TrainedPlace } from '../worker-messages.js';
@@ -18,6 +19,8 @@ export interface Distributed {
     /** Bytes sent over `leastBytes`; null in a ring of one. */
     ratio: number | null;
   }[];
+  /** That run, with places and without. Absent where the model was trained by an older version of the program. */
+  nodes?: number;
   steps: number;
   /** Numbers that are exchanged in a step: the trained weights. */
   parameters: number;
@@ -40,18 +43,19 @@ export function commonCell(geocodes: string[]): string {
   return prefix === '' ? WORLD : prefix;
 }
 
-export function distributedReport(trained: TrainedTogether, nodes: string[]): Distributed {
+/** `names` are those of the members, `nodes` the number of nodes that run. */
+export function distributedReport(trained: TrainedTogether, names: string[], nodes: number): Distributed {
   const { members, steps, parameters } = trained;
   const size = members.length;
   const leastBytes = ((2 * (size - 1)) / size) * 4 * parameters * steps;
   return {
     members: members.map(({ places, patches, bytesSent, bytesReceived }, i) => ({
-      node: nodes[i],
+      node: names[i]!,
       places: places.length,
       ...{ patches, bytesSent, bytesReceived },
       ratio: size > 1 ? bytesSent / leastBytes : null,
     })),
-    ...{ steps, parameters, leastBytes },
+    ...{ nodes, steps, parameters, leastBytes },
     places: placesOf(trained).map(({ geocode, patches, split, metrics, baseline }) => ({
       ...{ geocode, patches, split, metrics, baseline },
     })),
@@ -59,11 +63,12 @@ export function distributedReport(trained: TrainedTogether, nodes: string[]): Di
 }
 
 /** For people: how much a node has sent, beside the least that an all-reduce takes. */
-export function trafficOf({ members, parameters, steps }: Distributed): string {
+export function trafficOf({ members, parameters, steps, nodes = 1 }: Distributed): string {
   const size = members.length;
-  const work = `${size} ${size === 1 ? 'node' : 'nodes'}, ${parameters} parameters, ${steps} steps`;
+  const work = `${counted(size, 'node')}, ${parameters} parameters, ${counted(steps, 'step')}`;
   const most = members.reduce((a, b) => (b.bytesSent > a.bytesSent ? b : a));
-  if (most.ratio === null) return `${work}: nothing sent`;
+  if (most.ratio === null)
+    return `${work}: nothing sent${nodes > 1 ? `, as ${most.places === 1 ? 'the place is' : `all ${most.places} places are`} with one of ${nodes} nodes` : ''}`;
   const sent = (most.bytesSent / 1e6).toFixed(2);
   return `${work}: at most ${sent} MB sent by a node, ${most.ratio.toFixed(3)} times 2 (N - 1) / N x 4 x parameters x steps`;
 }
@@ -96,7 +101,7 @@ export function pooledPlaces(trained: TrainedTogether): TrainedPlace {
       }),
     },
     patches: { train: counts('train'), validation: counts('validation') },
-    split: `${places.length} places, each divided as for a model of its own`,
+    split: `${counted(places.length, 'place')}, each divided as for a model of its own`,
     bytesRead: members.reduce((sum, { bytesRead }) => sum + bytesRead, 0),
     seconds,
   };

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import type { JobContext } from '../../jobs/index.js';
 import { parseFilter, rawUnlessAsked, searchTiles } from '../../query/index.js';
 import { holdTiles, type Storage } from '../../storage/index.js';
+import { counted } from '../counted.js';
 import { chosenEngine } from '../engine/select-engine.js';
 import { severalCollections, unlikeEngines } from '../errors.js';
 import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs } from '../inputs.js';
@@ -76,8 +77,11 @@ export async function trainDistributed(
     requireAlike(members);
     const index = members.findIndex((one) => one.node === node);
     if (index >= 0) {
-      job.message(`training ${model} with ${engine.name}, ${nodes(members.length)}`);
-      job.log('info', `${used.length} places, ${patches} patches, engine ${engine.name}`);
+      job.message(`training ${model} with ${engine.name}, ${counted(members.length, 'node')}`);
+      job.log(
+        'info',
+        `${counted(used.length, 'place')}, ${counted(patches, 'patch', 'patches')}, engine ${engine.name}`,
+      );
       const next = members[(index + 1) % members.length];
       const links =
         neighbours && door && members.length > 1
@@ -90,7 +94,7 @@ export async function trainDistributed(
       if (index === 0) {
         const { stored, spread } = await store(storage, used[0], trained, {
           ...{ mode: 'distributed', model, filter, engine, seed, job: job.id },
-          distributed: distributedReport(trained, names),
+          distributed: distributedReport(trained, names, words.length),
         });
         results.models.push(stored);
         results.spreads[stored.id] = spread;
@@ -192,5 +196,3 @@ async function store(
   const stored = await storeModel(storage, { collection, grid, geocode, tiles }, pooled, about);
   return { stored, spread: pooled.spread };
 }
-
-const nodes = (count: number) => `${count} ${count === 1 ? 'node' : 'nodes'}`;

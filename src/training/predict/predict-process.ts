@@ -8,6 +8,7 @@ import {
   filterBody,
   parseFilter,
   rawUnlessAsked,
+  requireCollections,
   type TileFinder,
 } from '../../query/index.js';
 import {
@@ -120,6 +121,7 @@ async function predict(
   job: JobContext,
 ): Promise<PredictResults> {
   const { version = 'latest' } = inputs;
+  await requireCollections(storage, inputs.filter);
   const one = MODEL_NAMES.includes(inputs.model) ? undefined : await storage.getModel(inputs.model);
   if (!one && !MODEL_NAMES.includes(inputs.model)) throw noModel(inputs.model, MODEL_NAMES.join(', '));
   if (one && !versionNamed(one, version)) throw noModelVersion(one.id, version);

@@ -145,7 +145,7 @@ describe('training together', () => {
       assert.ok(Math.abs(pooled.metrics[side].mse - expected.mse) < 1e-9);
       assert.ok(Math.abs(pooled.metrics[side].r2 - expected.r2) < 1e-6);
     }
-    const report = distributedReport(trained, ['a', 'b', 'c']);
+    const report = distributedReport(trained, ['a', 'b', 'c'], 3);
     assert.equal(report.leastBytes, (4 / 3) * 4 * report.parameters * report.steps);
     assert.deepEqual(
       report.places.map(({ geocode }) => geocode),
@@ -183,7 +183,7 @@ describe('training together', () => {
       const { model, trained } = await trainTogether(tf, spec, places[0]!, 0, ring, { seed, epochs: 2 });
       const values = await valuesOf(model);
       model.dispose();
-      return { values, losses: trained.losses, report: distributedReport(trained, ['a']) };
+      return { values, losses: trained.losses, report: distributedReport(trained, ['a'], 1) };
     };
     const first = await once(alone);
     assert.deepEqual(await once(alone), first);
