@@ -45,3 +45,10 @@ export const oneFileOnly = defineError(
   (path: string, files: number) =>
     `there are ${files} files, one a cell, and ${path} is one file: name a folder, or pick one cell with --geocode`,
 );
+
+export const cannotWrite = defineError(
+  'TW_CLI_WRITE',
+  400,
+  'The place that a command was told to write to cannot be written. Name another, or see to its rights and to the space there.',
+  (path: string, why: string) => `${path} cannot be written (${why}); name another place`,
+);

@@ -91,10 +91,11 @@ export const defaultResources = (): ResourceOptions => ({
 export function withResources(command: Command): Command {
   const { memory, cores } = defaultResources();
   return addGroup(command, RESOURCES, [
-    flag('--memory <size>', 'memory that ingest may take beside the program itself', bytes).default(
-      memory,
-      'a quarter of the machine, 2GB at most',
-    ),
+    flag(
+      '--memory <size>',
+      'memory that the work may take beside the program itself; of training, all places side by side',
+      bytes,
+    ).default(memory, 'a quarter of the machine, 2GB at most'),
     flag('--cores <n>', 'threads and processes used for work', positiveInteger).default(cores),
     flag(
       '--reserve <size>',
@@ -155,6 +156,9 @@ export function geoJson(value: string): object {
   }
   throw new InvalidArgumentError('It must be a GeoJSON geometry or Feature.');
 }
+
+/** For the help of commands that take what is asked for, and else not what they have made. */
+export const RAW_UNLESS_ASKED = '\nWithout --source and --filter, raw tiles are taken alone.';
 
 export function withFilter(command: Command): Command {
   return addGroup(command, WHICH, [

@@ -2,6 +2,7 @@
 import type { Partly, Progress } from '../client/index.js';
 import { SLOTS } from '../dht/index.js';
 import type { Metrics } from '../training/index.js';
+import type { FilterOptions } from './options.js';
 
 export function printJson(document: unknown): void {
   process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
@@ -29,9 +30,15 @@ export function partlyOf(...answers: Partly[]): Partly {
   return { partial: true, unansweredSlots: [...unanswered].sort((a, b) => a - b) };
 }
 
-/** Why a filter may pick nothing although tiles are there. */
-export const NO_FIT =
-  'Tiles without a known cloud cover fit no cloud limit; --recurse takes the cells below a geocode.';
+/** Why a filter may pick nothing although tiles are there; empty where nothing is known to be the reason. */
+export function noFit({ minCloud, maxCloud, geocode, recurse }: FilterOptions): string {
+  return [
+    (minCloud ?? maxCloud) !== undefined && 'Tiles without a known cloud cover fit no cloud limit.',
+    geocode !== undefined && !recurse && '--recurse takes the cells below a geocode too.',
+  ]
+    .filter((reason) => reason !== false)
+    .join(' ');
+}
 
 /** Columns padded to their widest cell; numbers to the right. */
 export function table(rows: (string | number)[][]): string[] {
@@ -77,6 +84,9 @@ export function progressLine(unit: string): { update(progress: Progress): void; 
     },
   };
 }
+
+/** A mean squared error: these go over many powers of ten. */
+export const mse = (value: number) => value.toExponential(2);
 
 export function duration(seconds: number): string {
   if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;

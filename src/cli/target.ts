@@ -59,6 +59,8 @@ export function injected(node: TilewrightNode): Transport {
       }),
     });
     const answer = response.body ? JSON.parse(response.body) : null;
+    // No server answers the addresses of a model's other documents.
+    if (path.startsWith('/models')) for (const one of [answer, ...(answer?.models ?? [])]) delete one?.links;
     await nameLocalFiles(node, answer);
     return { status: response.statusCode, body: answer, headers: response.headers as Record<string, string> };
   };

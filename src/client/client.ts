@@ -108,7 +108,8 @@ export interface ModelDocument<Card> {
 export interface ListedVersion {
   version: string;
   /** Milliseconds since 1970. */
-  createdAt: number;
+  /** RFC 3339. */
+  createdAt: string;
   epochs: number;
   metrics: { validation: { mse: number; r2: number } };
   /** The model that its weights started from. */

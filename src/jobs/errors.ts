@@ -27,7 +27,7 @@ export const jobInterrupted = defineError(
   503,
   'The process stopped while the job was waiting or running, and the job is none that a server takes up again. What it had committed is kept; start the job again for the rest.',
   (id: string) =>
-    `job ${id} was interrupted because the node stopped; start it again, what it committed is kept`,
+    `job ${id} was cut off, as the command or node that ran it ended; what it committed is kept: run the command again, or "tilewright jobs ${id} --retry"`,
 );
 
 export const jobFailed = defineError(

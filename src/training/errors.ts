@@ -5,7 +5,8 @@ export const engineUnavailable = defineError(
   'TW_TRAIN_ENGINE',
   422,
   'The training engine that was asked for cannot be used here. The message names the reason; leave the engine out to take the best one that works.',
-  (engine: string, reason: string) => `training engine ${engine} cannot be used: ${reason}`,
+  (engine: string, reason: string) =>
+    `training engine ${engine} cannot be used: ${reason}; leave --engine out to take the best that works, or install what it lacks`,
 );
 
 export const noEngine = defineError(

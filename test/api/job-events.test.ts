@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, httpTransport, type JobEvent } from '../../src/client/index.js';
+import { isDeepStrictEqual } from 'node:util';
+import { Client, httpTransport, type JobDocument, type JobEvent } from '../../src/client/index.js';
+import type { JobContext } from '../../src/jobs/index.js';
 import { gate, process as processOf, type Work } from '../jobs/process.js';
+import { eventually } from '../support/eventually.js';
 import { tempFolder } from '../support/temp.js';
 import { jobServer } from './job-server.js';
 
@@ -108,6 +111,32 @@ test('the client follows a job to its end, with its whole log', async (t) => {
   for await (const event of client.jobEvents(id)) seen.push(event);
   assert.equal(seen.filter(({ event }) => event === 'log').length, 4, 'also after the end');
   await assert.rejects(client.jobEvents('none').next(), { code: 'TW_JOB_NOT_FOUND' });
+});
+
+test('what is skipped is no work done: the rest alone tells how far a job is', async (t) => {
+  const { work, open, running } = gate();
+  const steps: JobContext['progress'][] = [];
+  const { jobs, fill, client } = await served(t, async (context, inputs) => {
+    steps.push(context.progress);
+    context.progress({ total: 20, skipped: 16 });
+    await work(context, inputs);
+  });
+  const { id } = await jobs.start(fill, {});
+  await running;
+  for (const [step, expected] of [
+    [{}, [16, 0, 'no rate', false]],
+    [{ done: 1 }, [16, 25, 'a rate', true]],
+    [{ share: 0.5 }, [16, 50, 'a rate', true]],
+    [{ done: 4 }, [16, 50, 'a rate', true]],
+  ] as const) {
+    steps[0]!(step);
+    await eventually(`the job says ${expected}`, async () => {
+      const { tiles, progress, ...job } = (await client.job(id)) as JobDocument & Record<string, unknown>;
+      const rate = job['tilesPerSecond'] === undefined ? 'no rate' : 'a rate';
+      return isDeepStrictEqual([tiles.skipped, progress, rate, 'secondsLeft' in job], expected);
+    });
+  }
+  open('done');
 });
 
 test('as many listeners as the server takes, each gets the end; readers that go leave their place', async (t) => {

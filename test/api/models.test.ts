@@ -54,7 +54,7 @@ test('a model has its versions, of which the latest and the best can be asked fo
       version,
       i ? 0.01 : 0.02,
       i ? null : best.id,
-      createdAt,
+      new Date(createdAt).toISOString(),
     ]),
   );
 

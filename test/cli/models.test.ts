@@ -27,16 +27,17 @@ test('models shows, exports and deletes versions', async (t) => {
   assert.match(shown, new RegExp(`^version +${latest.version}$`, 'm'));
   assert.match(
     shown,
-    new RegExp(`^${latest.version} +20\\S+ +0\\.0456 +0\\.954 +ndvi_test_g9 +latest$`, 'm'),
+    new RegExp(`^${latest.version} +20\\S+ +4\\.56e-2 +0\\.954 +ndvi_test_g9 +latest$`, 'm'),
   );
-  assert.match(shown, new RegExp(`^${best.version} +20\\S+ +0\\.0123 +0\\.988 +- +best$`, 'm'));
+  assert.match(shown, new RegExp(`^${best.version} +20\\S+ +1\\.23e-2 +0\\.988 +- +best$`, 'm'));
   const json = JSON.parse(
     (await tilewright('models', id, '--version', 'best', '--format', 'json', ...data)).stdout,
   );
   const { losses, ...card } = json.card;
   assert.deepEqual([json.version, losses.length, card], [best.version, 1, best.card]);
 
-  const file = join(folder, 'model.onnx');
+  assert.equal(json.links, undefined, 'no server answers them');
+  const file = join(folder, 'new', 'model.onnx');
   const wrote = await tilewright('models', id, '--export', file, ...data);
   assert.equal(wrote.stdout, `wrote version ${latest.version} of ${id}: ${file}\n`);
   const out = join(folder, 'made', 'model');
@@ -71,6 +72,12 @@ test('models shows, exports and deletes versions', async (t) => {
   assert.ok(!(await readdir(folder)).includes('damaged.onnx'));
   assert.ok(!(await readdir(join(folder, 'damaged'))).includes('weights.bin'));
   await writeFile(weights, sound);
+  const inFile = await tilewright('models', id, '--export', join(file, 'x.onnx'), ...data);
+  assert.deepEqual([inFile.code, /cannot be written .*\[TW_CLI_WRITE\]/.test(inFile.stderr)], [1, true]);
+  for (const name of ['best', 'latest']) {
+    const named = await tilewright('delete', 'model', id, '--version', name, ...data);
+    assert.deepEqual([named.code, /name the version/.test(named.stderr)], [2, true], named.stderr);
+  }
 
   const unnamed = await tilewright('models', '--export', file, ...data);
   assert.deepEqual([unnamed.code, /name its id/.test(unnamed.stderr)], [2, true]);

@@ -75,8 +75,8 @@ test('fill, train and verify of damaged tiles', async (t) => {
   assert.deepEqual([checked.code, /\d+ problems/.test(checked.stdout)], [1, true]);
   const trained = await tilewright('train', 'ndvi', '--collection', 'two', '--epochs', '1', ...target);
   assert.equal(trained.code, 1);
-  assert.match(trained.stderr, /error: no model was trained, of 2 places/);
-  assert.match(trained.stdout, /no model for 2 places, such as \w+: /);
+  assert.match(trained.stderr, /error: no model was trained, of 2 places: 2 places, such as \w+: /);
+  assert.equal(trained.stdout, '', 'the reasons are told once');
   const filled = await tilewright('fill', '--collection', 'one', ...target);
   assert.deepEqual([filled.code, /TW_WRANGLE_ALL_FAILED/.test(filled.stderr)], [1, true]);
 });
@@ -113,8 +113,17 @@ test('a command that has nothing to do says why, and is no failure', async (t) =
   const whole = await tilewright('fill', '--to-coverage', '0', '--to-cloud', '100', ...target);
   assert.deepEqual([whole.code, /nothing to do: \d+ tiles, whole already/.test(whole.stderr)], [0, true]);
   const none = await tilewright('train', 'ndvi', '--collection', 'absent', ...target);
-  assert.equal(none.code, 1);
-  assert.match(none.stderr, /no tile fits the filter/);
+  assert.equal(none.code, 2);
+  assert.match(
+    none.stderr,
+    /^error: there is no collection absent; there are one, two \[TW_QUERY_NO_COLLECTION\]$/m,
+  );
+  const nothing = await tilewright('train', 'ndvi', '--geocode', 's0', ...target);
+  assert.equal(nothing.code, 1);
+  assert.match(
+    nothing.stderr,
+    /no tile fits the filter .*\n--recurse takes the cells below a geocode too\.$/m,
+  );
 
   const found = async (...flags: string[]) => {
     const { stdout, stderr, code } = await tilewright(

@@ -1,6 +1,6 @@
 /** Trained models and their versions: lists, cards, STAC Items, files, and their deletion. */
 import type { FastifyInstance } from 'fastify';
-import { urls } from '../../query/index.js';
+import { isoTime, urls } from '../../query/index.js';
 import {
   bestVersion,
   type ModelRecord,
@@ -18,9 +18,9 @@ import type { Services } from '../services.js';
 import { modelItem } from './stac-item.js';
 
 /** What the lists say of a version. */
-function listed({ card, files: _files, score: _score, ...version }: ModelVersionRecord) {
+function listed({ card, files: _files, score: _score, createdAt, ...version }: ModelVersionRecord) {
   const { epochs, metrics, baseline, seconds, parent } = card as CardSummary;
-  return { ...version, epochs, metrics, baseline, seconds, parent };
+  return { ...version, createdAt: isoTime(createdAt), epochs, metrics, baseline, seconds, parent };
 }
 
 /** What a model's versions are to each other. */
@@ -71,12 +71,19 @@ export async function modelRoutes(
   server.get(
     '/models',
     { schema: { ...describe('All models'), response: { 200: answers('Models', 'All of them') } } },
-    async () => ({
-      models: (await toArray(storage.models())).map((model) => ({
-        ...listed(versionsOf(model)[0]!),
-        ...standing(model),
-      })),
-    }),
+    async (request) => {
+      const { model: urlOf } = urls(baseUrl(request));
+      return {
+        models: (await toArray(storage.models())).map((model) => ({
+          ...listed(versionsOf(model)[0]!),
+          ...standing(model),
+          links: [
+            { rel: 'self', type: JSON_TYPE, href: urlOf(model.id) },
+            { rel: 'item', type: GEOJSON, href: `${urlOf(model.id)}/item` },
+          ],
+        })),
+      };
+    },
   );
 
   server.get<{ Params: { id: string } }>(
@@ -102,14 +109,14 @@ export async function modelRoutes(
       { schema: { ...describe(`A ${what}: its card`), response: { 200: answers('Model', 'The model') } } },
       async (request) => {
         const { model, one } = await findVersion(request.params);
-        const { score: _score, ...shown } = one;
+        const { score: _score, createdAt, ...shown } = one;
         const card = JSON.parse((await storage.readModelFile(one, 'card.json')).toString());
         const { model: urlOf, modelItem: itemOf } = urls(baseUrl(request));
         const links = [
           { rel: 'item', type: GEOJSON, href: itemOf(one) },
           { rel: 'version-history', type: JSON_TYPE, href: `${urlOf(one.id)}/versions` },
         ];
-        return { ...shown, card, ...standing(model), links };
+        return { ...shown, createdAt: isoTime(createdAt), card, ...standing(model), links };
       },
     );
 

@@ -32,7 +32,7 @@ const model = {
   grid: oneOf('geohash', 'quadtile'),
   geocode: text,
   version: text,
-  createdAt: number,
+  createdAt: time,
 };
 
 /** Of one of its versions. */
@@ -55,7 +55,7 @@ export const storeSchemas = {
   Scenes: object({ scenes: listOf(ref('SceneSummary')), ...links }),
   Scene: object({ ...scene, geocodes: listOf(text) }),
   Models: object({
-    models: listOf(object({ ...listedModel, ...standing, versions: count })),
+    models: listOf(object({ ...listedModel, ...standing, versions: count, ...links })),
   }),
   ModelVersions: object({ ...standing, versions: listOf(object(listedModel)) }),
   Model: object({

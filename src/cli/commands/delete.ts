@@ -32,6 +32,10 @@ meanwhile. A model goes with all its versions; without its latest version the on
       command.error(`error: ${id} names no scene: write COLLECTION/SCENE`);
     if (kind !== 'model' && version !== undefined)
       command.error(`error: --version is of a model, and not of a ${kind}`);
+    if (version === 'best' || version === 'latest')
+      command.error(
+        `error: what ${version} stands for may change before it is deleted: name the version, as "tilewright models ${id}" lists it`,
+      );
     const target = await openTarget(flags);
     try {
       if (kind === 'model') {

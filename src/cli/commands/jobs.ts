@@ -47,9 +47,13 @@ export function jobsCommand(): Command {
   });
 }
 
+/** What jobs count. */
+const UNITS: Record<string, string> = { train: 'places', tensor: 'cells' };
+
 /** Prints the log and the progress of a job until it has ended. */
 async function followJob(client: Client, id: string): Promise<JobDocument> {
-  const line = progressLine('tiles');
+  const { processID } = await client.job(id);
+  const line = progressLine(UNITS[processID] ?? 'tiles');
   const signal = interruptSignal();
   try {
     for await (const { event, data } of client.jobEvents(id, signal)) {

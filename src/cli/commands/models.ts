@@ -1,10 +1,11 @@
 import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import type { Client, ModelDocument } from '../../client/index.js';
 import type { Metrics, ModelCard } from '../../training/index.js';
+import { cannotWrite } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options.js';
-import { count, duration, imageMeasures, print, printJson, table } from '../output.js';
+import { count, duration, imageMeasures, mse, print, printJson, table } from '../output.js';
 import { openTarget } from '../target.js';
 
 interface ModelFlags extends TargetOptions {
@@ -38,13 +39,14 @@ async function listModels(client: Client, { format }: ModelFlags): Promise<void>
   const rows = models.map(({ id, geocode, createdAt, metrics, baseline, versions }) => [
     id,
     geocode,
-    new Date(createdAt).toISOString(),
+    createdAt,
     mse(metrics.validation.mse),
     metrics.validation.r2.toFixed(3),
     mse(baseline.linear.mse),
+    mse(baseline.mean.mse),
     versions,
   ]);
-  const titles = ['model', 'place', 'trained', 'MSE', 'R2', 'MSE linear', 'versions'];
+  const titles = ['model', 'place', 'trained', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'versions'];
   if (rows.length > 0) for (const line of table([titles, ...rows])) print(line);
   print(count(models.length, 'model'));
 }
@@ -57,7 +59,7 @@ async function showModel(client: Client, id: string, { format, version }: ModelF
   print();
   const rows = versions.map(({ version, createdAt, metrics, parent }) => [
     version,
-    new Date(createdAt).toISOString(),
+    createdAt,
     mse(metrics.validation.mse),
     metrics.validation.r2.toFixed(3),
     parent ?? '-',
@@ -73,10 +75,15 @@ async function exportModel(client: Client, id: string, path: string, flags: Mode
   // What `latest` and `best` stand for may change between two files.
   const { version } = await client.model(id, flags.version);
   const isFile = path.endsWith('.onnx');
-  if (!isFile) await mkdir(path, { recursive: true });
   const written = isFile ? [path] : FILES.map((file) => join(path, file));
-  for (const [i, file] of (isFile ? ['model.onnx'] : FILES).entries())
-    await client.saveModelFile(id, version, file, written[i]!);
+  try {
+    await mkdir(isFile ? dirname(path) : path, { recursive: true });
+    for (const [i, file] of (isFile ? ['model.onnx'] : FILES).entries())
+      await client.saveModelFile(id, version, file, written[i]!);
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    throw cannotWrite.because(error, path, error.message);
+  }
   if (flags.format === 'json') printJson({ id, version, written });
   else print(`wrote version ${version} of ${id}: ${written.join(', ')}`);
 }
@@ -84,13 +91,12 @@ async function exportModel(client: Client, id: string, path: string, flags: Mode
 interface ListedModel {
   id: string;
   geocode: string;
-  createdAt: number;
+  /** RFC 3339. */
+  createdAt: string;
   metrics: { validation: { mse: number; r2: number } };
-  baseline: { linear: { mse: number } };
+  baseline: Record<'linear' | 'mean', { mse: number }>;
   versions: number;
 }
-
-const mse = (value: number) => value.toPrecision(3);
 
 function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
   const { collection, grid, geocode, data, patches, engine, epochs, seed, seconds, parent } = card;

@@ -1,12 +1,15 @@
 import { Command, InvalidArgumentError } from 'commander';
+import type { PredictResults } from '../../training/index.js';
 import {
   type FilterOptions,
   filterOf,
+  RAW_UNLESS_ASKED,
   type TargetOptions,
   withFilter,
   withResources,
   withTarget,
 } from '../options.js';
+import { count, mse, note } from '../output.js';
 import { engineFlag } from './engine-flag.js';
 import { runWrangle } from './wrangle.js';
 
@@ -22,10 +25,16 @@ export function predictCommand(): Command {
     )
     .option('--version <version>', 'best, latest, or one version of the model by its name (default: latest)')
     .addOption(engineFlag());
+  command.addHelpText('after', RAW_UNLESS_ASKED);
   return withTarget(withResources(withFilter(command))).action(async (model: string, flags: PredictFlags) => {
     const source = model.startsWith('cloud-removal') ? 'cloud-free' : 'predicted';
     const { version, engine } = flags;
-    await runWrangle('predict', source, { model, version, filter: filterOf(flags), engine }, flags);
+    const inputs = { model, version, filter: filterOf(flags), engine };
+    const results = await runWrangle<PredictResults>('predict', source, inputs, flags);
+    const { tiles, unchanged, failures, worse = [] } = results;
+    if (worse.length > 0) note(warningOf(worse));
+    // As training does where no place can be trained on.
+    if (tiles + unchanged + failures === 0) process.exitCode = 1;
   });
 }
 
@@ -34,5 +43,18 @@ function parseModel(value: string): string {
   if (/^(ndvi|ndmi|cloud-removal)(_.+_[gq].+)?$/.test(value)) return value;
   throw new InvalidArgumentError(
     'Give ndvi, ndmi or cloud-removal, or the id of a model; "tilewright models" lists those.',
+  );
+}
+
+const NAMED = 5;
+
+function warningOf(worse: PredictResults['worse']): string {
+  const named = worse
+    .slice(0, NAMED)
+    .map((one) => `${one.geocode} (MSE ${mse(one.mse)}, mean ${mse(one.mean)})`);
+  const others = worse.length > NAMED ? ` and ${count(worse.length - NAMED, 'other')}` : '';
+  return (
+    `warning: ${count(worse.length, 'model')} that made these tiles did worse on validation patches than the mean of the training: ` +
+    `${named.join(', ')}${others}; --version best may be better, else train anew with more dates, or delete the models and their tiles`
   );
 }

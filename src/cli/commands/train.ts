@@ -8,6 +8,7 @@ import {
   flag,
   integer,
   positiveInteger,
+  RAW_UNLESS_ASKED,
   type TargetOptions,
   withFilter,
   withResources,
@@ -17,7 +18,8 @@ import {
   count,
   duration,
   imageMeasures,
-  NO_FIT,
+  mse,
+  noFit,
   note,
   print,
   printJson,
@@ -78,6 +80,7 @@ export function trainCommand(): Command {
         'contained: train nothing, print Jobs for Kubernetes that train one model of one place each',
       ),
     );
+  command.addHelpText('after', RAW_UNLESS_ASKED);
   return withTarget(withResources(withFilter(command))).action(async (asked: string[], flags: TrainFlags) => {
     if (new Set(asked).size < asked.length) command.error('error: name each model once');
     const { here, manifests: listed, placeMemory, server } = flags;
@@ -103,12 +106,17 @@ export function trainCommand(): Command {
       );
       line.end();
       if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
-      else await printResults(results, asked);
+      // Where it has failed without a model, the error says all that there is.
+      else if (!error || results.models.length > 0) await printResults(results, asked);
       if (error) {
         note(`error: ${error.message} [${error.code}]`);
-        if (error.message.endsWith('no tile fits the filter')) note(NO_FIT);
+        if (error.message.endsWith('no tile fits the filter') && noFit(flags)) note(noFit(flags));
         process.exitCode = 1;
       } else if (results.failed.length > 0) process.exitCode = 3;
+      if (results.models.length > 0)
+        note(
+          `"tilewright models" lists the models by their ids, "tilewright predict ${results.models[0]!.model}" applies them`,
+        );
     } finally {
       line.end();
       await target.close();
@@ -178,7 +186,6 @@ async function printResults(
   asked: string[],
 ): Promise<void> {
   const { reasonsOf, trafficOf } = await import('../../training/index.js');
-  const mse = (value: number) => value.toExponential(2);
   type Scored = Pick<TrainResults['models'][number], 'metrics' | 'baseline'> & { model?: string };
   const row = (place: string, { model, metrics: { validation }, baseline }: Scored, took?: number) => ({
     place,

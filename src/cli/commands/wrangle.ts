@@ -2,24 +2,24 @@
 import type { TileSource } from '../../storage/index.js';
 import type { WrangleResults } from '../../wrangle/index.js';
 import { interruptSignal } from '../interrupt.js';
-import type { TargetOptions } from '../options.js';
-import { count, duration, NO_FIT, note, print, printJson, progressLine } from '../output.js';
+import type { FilterOptions, TargetOptions } from '../options.js';
+import { count, duration, noFit, note, print, printJson, progressLine } from '../output.js';
 import { orResults } from '../run-job.js';
 import { openTarget } from '../target.js';
 
 /** Runs a process and prints what it made, or that there was nothing to do. Exit code 3 where some tiles failed. */
-export async function runWrangle(
+export async function runWrangle<Results extends WrangleResults = WrangleResults>(
   process_: string,
   /** Of the tiles that it makes. */
   source: TileSource,
   inputs: object,
-  flags: TargetOptions,
-): Promise<void> {
+  flags: TargetOptions & FilterOptions,
+): Promise<Results> {
   const hint = `they lie beside the raw tiles: "search --source ${source}" finds them alone, "--source raw" leaves them out`;
   const target = await openTarget(flags);
   const line = progressLine('tiles');
   try {
-    const { job, results, error } = await orResults<WrangleResults>(
+    const { job, results, error } = await orResults<Results>(
       target.client.run(process_, inputs, { signal: interruptSignal(), onProgress: line.update }),
     );
     line.end();
@@ -31,7 +31,8 @@ export async function runWrangle(
       note(`error: ${error.message} [${error.code}]`);
       process.exitCode = 1;
     } else if (failures > 0) process.exitCode = 3;
-    else if (tiles + unchanged === 0) note(`nothing to do: ${reasonOf(skipped)}`);
+    else if (tiles + unchanged === 0) note(`nothing to do: ${reasonOf(skipped, flags)}`);
+    return results;
   } finally {
     line.end();
     await target.close();
@@ -39,14 +40,15 @@ export async function runWrangle(
 }
 
 /** Why nothing came of what the filter picks. */
-function reasonOf(skipped: WrangleResults['skipped']): string {
+function reasonOf(skipped: WrangleResults['skipped'], flags: FilterOptions): string {
   const reasons = Object.entries(skipped).map(([reason, number]) => `${count(number, 'tile')}, ${reason}`);
-  return reasons.length > 0 ? reasons.join('; ') : `no tile fits the filter. ${NO_FIT}`;
+  return reasons.length > 0 ? reasons.join('; ') : `no tile fits the filter. ${noFit(flags)}`.trimEnd();
 }
 
 function printResults({ tiles, unchanged, skipped, failed, failures, seconds }: WrangleResults): void {
   for (const { tile, code, message } of failed) note(`failed ${tile}: ${message} [${code}]`);
-  for (const [reason, number] of Object.entries(skipped))
+  // Where that is all there is, it is said why there is nothing to do.
+  for (const [reason, number] of tiles + unchanged + failures > 0 ? Object.entries(skipped) : [])
     print(`${count(number, 'tile')} skipped: ${reason}`);
   const failing = failures > 0 ? `, ${failures} failed` : '';
   print(`${count(tiles, 'tile')} made, ${unchanged} unchanged${failing}, ${duration(seconds)}`);

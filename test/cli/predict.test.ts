@@ -1,0 +1,55 @@
+/** `tilewright predict`: what it says and its exit codes. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Storage, toArray } from '../../src/storage/index.js';
+import { tilewright } from '../support/command.js';
+import { putModel } from '../support/models.js';
+import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+
+test('predict tells what it cannot do, and which models are bad', async (t) => {
+  const folder = await tempFolder(t);
+  const data = ['--data', join(folder, 'data')];
+  const scene = await writeTestScene(join(folder, 'scene.tif'));
+  await tilewright('ingest', scene, '--datetime', '2024-06-01T10:00:00Z', ...SCENE_FLAGS, ...data);
+  const predict = (...flags: string[]) => tilewright('predict', ...flags, ...data);
+  const told = async (code: number, text: RegExp, ...flags: string[]) => {
+    const done = await predict(...flags);
+    assert.equal(done.code, code, done.stderr);
+    assert.match(done.stderr, text);
+    return done;
+  };
+  await told(2, /Give ndvi, ndmi or cloud-removal/, 'ndvx');
+  await told(
+    2,
+    /no collection absent; there is test \[TW_QUERY_NO_COLLECTION\]/,
+    'ndvi',
+    '--collection',
+    'absent',
+  );
+  await told(1, /^nothing to do: no tile fits the filter\.$/m, 'ndvi', '--datetime', '1999');
+  const cloud =
+    /^nothing to do: no tile fits the filter\. Tiles without a known cloud cover fit no cloud limit\.$/m;
+  await told(1, cloud, 'ndvi', '--datetime', '1999', '--max-cloud', '5');
+  const none = await told(1, /^nothing to do: \d+ tiles?, their places have no model ndvi$/m, 'ndvi');
+  assert.doesNotMatch(none.stdout, /have no model/);
+
+  const storage = await Storage.open(join(folder, 'data'));
+  const tiles = (await toArray(storage.catalogue.tiles.values())).sort((a, b) => b.coverage - a.coverage);
+  await putModel(storage, tiles.slice(0, 1), { mse: 0.1, mean: 0.2 });
+  const { id, geocode } = await putModel(storage, tiles.slice(0, 1), { mse: 0.3, mean: 0.2 });
+  await storage.close();
+  const warning = new RegExp(
+    `^warning: 1 model .*: ${geocode} \\(MSE 3\\.00e-1, mean 2\\.00e-1\\); --version best`,
+    'm',
+  );
+  const made = await told(0, warning, id);
+  assert.match(made.stdout, /^1 tile made, 0 unchanged/m);
+  assert.match((await told(0, warning, id)).stdout, /^0 tiles made, 1 unchanged/m);
+  const best = await predict(id, '--version', 'best');
+  assert.deepEqual(
+    [best.code, /^1 tile made/m.test(best.stdout), best.stderr.includes('warning')],
+    [0, true, false],
+  );
+});
