@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../data-samples/index.js';
+import type { JobContext } from '../../src/jobs/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
-import type { TrainResults } from '../../src/training/index.js';
+import { type TrainResults, trainProcess } from '../../src/training/index.js';
 import { ingest } from '../support/node.js';
 import { runProcess } from '../support/process.js';
 import { tempFolder } from '../support/temp.js';
@@ -12,6 +13,20 @@ import { tempFolder } from '../support/temp.js';
 type Outcome = Omit<TrainResults, 'failed'>;
 
 const train = (node: TilewrightNode, inputs: object) => runProcess<Outcome>(node, 'train', inputs);
+
+function recorder(progress: JobContext['progress']): JobContext {
+  const nothing = () => {};
+  return {
+    ...{ id: 'recorded', signal: new AbortController().signal, isMine: () => true, progress },
+    ...{
+      meet: async (word) => [word],
+      message: nothing,
+      log: nothing,
+      partial: nothing,
+      file: async () => {},
+    },
+  };
+}
 
 test('a job trains the places that the filter picks, the same for the same seed', async (t) => {
   const folder = await tempFolder(t);
@@ -61,8 +76,24 @@ test('a job trains the places that the filter picks, the same for the same seed'
   const predicted = await runProcess<{ tiles: number }>(node, 'predict', { model: all!.id, filter });
   assert.ok(predicted.tiles >= geocodes.length, JSON.stringify(predicted));
 
-  const none = await train(node, { model: 'ndvi', filter: { collections: ['absent'] } });
+  const shares: number[] = [];
+  const only = { ...filter, geocode: geocodes[0]! };
+  const recording = recorder((now) => now.share !== undefined && shares.push(now.share));
+  await trainProcess({ storage: node.storage, cores: 2 }).run(
+    { model: 'ndvi', filter: only, epochs: 4 },
+    recording,
+  );
+  assert.deepEqual(shares, [0.25, 0.5, 0.75, 1, 1], 'a place alone counts by its epochs');
+
+  const none = await train(node, { model: 'ndvi', filter: { datetime: '1999-01-01T00:00:00Z' } });
   assert.equal(none.failed, 'TW_TRAIN_NOTHING');
+  // Before an engine is looked for, which takes seconds.
+  const absent = await train(node, {
+    model: 'ndvi',
+    filter: { collections: ['absent'] },
+    engine: 'tfjs-node-gpu',
+  });
+  assert.equal(absent.failed, 'TW_QUERY_NO_COLLECTION');
   assert.equal(
     (await train(node, { model: 'ndvi', filter, engine: 'tfjs-node-gpu' })).failed,
     'TW_TRAIN_ENGINE',

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { ModelCard, TrainResults } from '../../../src/training/index.js';
+import { type ModelCard, type TrainResults, trafficOf } from '../../../src/training/index.js';
 import {
   ended,
   get,
@@ -100,6 +100,15 @@ test('one model over all nodes', { skip: noEtcd || process.platform !== 'linux' 
       [...new Set(card.data.map((tile) => tile.id.split('_').at(-1)!.slice(1)))].sort(),
       places,
     );
+  });
+
+  await t.test('where one node holds all that is trained on, it says so', async () => {
+    const { geocode } = trained.models[0]!.distributed!.places[0]!;
+    const filter = { geocode };
+    const { models } = await resultsOf<TrainResults>(a, await startJob(c, 'train', { ...training, filter }));
+    const { nodes, members } = models[0]!.distributed!;
+    assert.deepEqual([nodes, members.length], [3, 1]);
+    assert.match(trafficOf(models[0]!.distributed!), /nothing sent, as the place is with one of 3 nodes$/);
   });
 
   await t.test('the same seed gives the same model', async () => {
