@@ -23,6 +23,7 @@ import {
   type ShareRequest,
   type ShareResult,
   type Shares,
+  shareOf,
   WORDS_PATH,
   WORK_PATH,
 } from './share.js';
@@ -325,17 +326,6 @@ class Distribution {
       anew: true,
     });
   }
-}
-
-/** Of runs of which some tell their share: each has the weight of what it does not skip. */
-function shareOf(all: ShareProgress[]): { share?: number } {
-  if (!all.some(({ share }) => share !== undefined)) return {};
-  let [work, worked] = [0, 0];
-  for (const { total = 0, skipped = 0, done = 0, failed = 0, share } of all) {
-    work += total - skipped;
-    worked += share === undefined ? done + failed : share * (total - skipped);
-  }
-  return work > 0 ? { share: worked / work } : {};
 }
 
 /** Whether another node may do better. */

@@ -31,6 +31,17 @@ export interface ShareResult {
 
 export type ShareProgress = Partial<JobProgress> & { share?: number };
 
+/** The share, 0 to 1, of all runs of a job together, where some tell theirs: each has the weight of what it does not skip. */
+export function shareOf(all: ShareProgress[]): { share?: number } {
+  if (!all.some(({ share }) => share !== undefined)) return {};
+  let [work, worked] = [0, 0];
+  for (const { total = 0, skipped = 0, done = 0, failed = 0, share } of all) {
+    work += total - skipped;
+    worked += share === undefined ? done + failed : share * (total - skipped);
+  }
+  return work > 0 ? { share: worked / work } : {};
+}
+
 /** What a share tells, in this order; at last its result or its error. */
 export type ShareLine =
   | { beat: true }
