@@ -89,9 +89,11 @@ export async function trainPartitioned(
     if (files.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + files.fetched;
   };
   const shares = new Map<string, number>();
+  let sum = 0;
   const worked = (id: string, share: number) => {
+    sum += share - (shares.get(id) ?? 0);
     shares.set(id, share);
-    job.progress({ share: [...shares.values()].reduce((sum, one) => sum + one, 0) / work.length });
+    job.progress({ share: sum / work.length });
   };
   const onEpoch = ({ id, epoch }: PlaceProgress) =>
     worked(id, epoch / (epochs ?? modelNamed(tasks.get(id)!.model).epochs));
