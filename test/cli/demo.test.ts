@@ -33,9 +33,9 @@ test('the demo ends with models, a report, and what to try next', async (t) => {
   assert.match(summary, new RegExp(`^place +${models[0].geocode} \\(geohash\\), collection `, 'm'));
   assert.match(
     summary,
-    new RegExp(`^model +${mse.toPrecision(3)} +${r2.toFixed(3).replace('-', '\\-')}$`, 'm'),
+    new RegExp(`^model +${mse.toExponential(2)} +${r2.toFixed(3).replace('-', '\\-')}$`, 'm'),
   );
-  assert.match(summary, new RegExp(`^linear regression +${card.baseline.linear.mse.toPrecision(3)} `, 'm'));
+  assert.match(summary, new RegExp(`^linear regression +${card.baseline.linear.mse.toExponential(2)} `, 'm'));
   assert.match(summary, /^engine +wasm\S* .*\n[^{]*$/m);
 
   const again = await tilewright('demo', '--out', out, '--epochs', '1', '--format', 'json');

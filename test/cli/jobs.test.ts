@@ -61,7 +61,10 @@ test('a job goes on after kill -9 of the server, with the file that was sent, an
   const first = await serve(t, data, port);
   const { jobID } = await send(url, large, 'large');
   const waiting = await send(url, small, 'small');
-  const follower = finished(start(['jobs', jobID, '--follow', '--format', 'json', ...target]));
+  const following = start(['jobs', jobID, '--follow', '--format', 'json', ...target]);
+  const follower = finished(following);
+  // It must have found the server once before the server goes.
+  await once(following.stderr as NodeJS.ReadableStream, 'data');
   while (!existsSync(join(data, 'tiles', 'geohash'))) await sleep(10);
   first.kill('SIGKILL');
   await once(first, 'close');
