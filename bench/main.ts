@@ -16,6 +16,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   throughput: async () => (await import('./throughput.js')).benchThroughput,
   cluster: async () => (await import('./cluster.js')).benchCluster,
   training: async () => (await import('./training.js')).benchTraining,
+  texture: async () => (await import('./texture.js')).benchTexture,
 };
 
 const usage = `npm run bench -- NAME [--short] [--threads N] [--rows N] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;

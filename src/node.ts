@@ -15,7 +15,14 @@ import { IngestWorkers, ingestProcess } from './ingest/index.js';
 import { ClusterJobs, Jobs, verifyProcess } from './jobs/index.js';
 import { TileFinder } from './query/index.js';
 import { requireApart, Storage } from './storage/index.js';
-import { Doors, predictProcess, storeModelProcess, trainProcess } from './training/index.js';
+import {
+  Doors,
+  predictProcess,
+  storeModelProcess,
+  TextureWorkers,
+  textureProcess,
+  trainProcess,
+} from './training/index.js';
 import { version } from './version.js';
 import {
   coalesceProcess,
@@ -85,6 +92,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const finder = new TileFinder(storage, owners);
   const workers = new IngestWorkers(cores, memory);
   const wrangle = { storage, finder, workers: new WrangleWorkers(cores) };
+  const texture = { storage, workers: new TextureWorkers(cores) };
   const imagery = new Imagery({ storage, finder, owners, cores });
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel, allowedFolders }),
@@ -98,6 +106,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     }),
     storeModelProcess({ storage, finder }),
     predictProcess({ storage, finder, cores }),
+    textureProcess(texture),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const together =
@@ -149,6 +158,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
         () => closeServer(server),
         () => workers.close(),
         () => wrangle.workers.close(),
+        () => texture.workers.close(),
         () => imagery.close(),
         async () => cluster?.close(),
         async () => {

@@ -17,6 +17,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   coalesce: async () => (await import('./commands/coalesce.js')).coalesceCommand(),
   tensor: async () => (await import('./commands/tensor.js')).tensorCommand(),
   train: async () => (await import('./commands/train.js')).trainCommand(),
+  texture: async () => (await import('./commands/texture.js')).textureCommand(),
   predict: async () => (await import('./commands/predict.js')).predictCommand(),
   models: async () => (await import('./commands/models.js')).modelsCommand(),
   jobs: async () => (await import('./commands/jobs.js')).jobsCommand(),

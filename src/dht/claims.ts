@@ -2,7 +2,7 @@ import { compareAndSet } from './coordination/compare-and-set.js';
 import { documentOf } from './coordination/documents.js';
 import { KeptLease } from './coordination/kept-lease.js';
 import { pagesOf } from './coordination/pages.js';
-import { type CoordinationStore, type KeyValue, withPrefix } from './coordination/store.js';
+import { type CoordinationStore, type PutValue, withPrefix } from './coordination/store.js';
 import { claimed } from './errors.js';
 
 const PREFIX = 'claim/';
@@ -148,7 +148,7 @@ export const holderOf = ({ id, url }: { id: string; url: string }) => `${id} at 
 export const isHolder = (id: string) => (holder: string) => holder.split(' ', 1)[0] === id;
 
 /** What a claim's key says. TW_DHT_DOCUMENT_DAMAGED. */
-export function claimStateOf(kv: KeyValue): ClaimState {
+export function claimStateOf(kv: PutValue): ClaimState {
   const { holder, done, fence = kv.modRevision, first = fence } = documentOf<ClaimDocument>(kv, ['holder']);
   return { name: kv.key.slice(PREFIX.length), holder, fence, first, done };
 }

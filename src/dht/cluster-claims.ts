@@ -202,8 +202,10 @@ export class ClusterClaims implements CountedClaims {
     try {
       const entry = { segment, slots: new SlotSet(slots).toText() };
       const seq = await log.commit(held, entry, collection);
-      const copied = this.copy({ seq, ...entry, claim: held.name, fence: held.fence });
-      await Promise.all([copied, replica.waitFor(seq, PATIENCE)]);
+      const committed: CommittedEntry = { seq, ...entry, claim: held.name, fence: held.fence };
+      // What goes wrong with that goes wrong again, and is told, where the log is followed.
+      replica.applyOwn(committed).catch(() => undefined);
+      await Promise.all([this.copy(committed), replica.waitFor(seq, PATIENCE)]);
       this.commitTimes.observe((performance.now() - begun) / 1e3);
       return true;
     } catch (error) {

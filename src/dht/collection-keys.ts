@@ -1,6 +1,6 @@
 import { compareAndSet } from './coordination/compare-and-set.js';
 import { documentOf } from './coordination/documents.js';
-import { type CoordinationStore, type KeyValue, only } from './coordination/store.js';
+import { type CoordinationStore, only, type PutValue } from './coordination/store.js';
 
 /** What the first ingest of a collection fixes for all nodes. */
 export interface FixedCollection {
@@ -60,7 +60,7 @@ export async function readCollection(
   return kv && decode(kv);
 }
 
-function decode(kv: KeyValue): CollectionKey {
+function decode(kv: PutValue): CollectionKey {
   const fixed = documentOf<FixedCollection>(kv, ['grid', 'precision']);
   return { id: kv.key.slice(PREFIX.length), revision: kv.modRevision, fixed };
 }

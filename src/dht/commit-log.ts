@@ -11,6 +11,7 @@ import {
   only,
   type RangeResult,
   type Transaction,
+  type Wake,
   type Watch,
 } from './coordination/store.js';
 import {
@@ -70,6 +71,8 @@ const ENTRIES_END = 'log/:';
 const MOST_BYTES = 4096;
 const PAGE = 200;
 const PATIENCE = 30_000;
+/** How long a head that was seen shows that the store answers, ms. */
+const FRESH = 1000;
 
 /**
  * The order of all commits of a cluster.
@@ -82,6 +85,8 @@ export class CommitLog {
   /** The heads that commits of unknown outcome were tried with. Tried with the same head again, they are settled. */
   private readonly uncertain = new WeakMap<Claim, Head>();
   private last: Promise<unknown> = Promise.resolve();
+  /** The newest head that was read or written here, and when. */
+  private seen: (Head & { at: number }) | undefined;
 
   constructor(private readonly store: CoordinationStore) {}
 
@@ -110,7 +115,10 @@ export class CommitLog {
     const left = () => Math.max(0, deadline - performance.now());
     try {
       for (let tries = 0; ; tries++) {
-        const head = this.uncertain.get(claim) ?? (await this.readHead(left()));
+        const head =
+          this.uncertain.get(claim) ??
+          (tries === 0 ? this.freshHead() : undefined) ??
+          (await this.readHead(left()));
         const seq = await this.tryCommit(commit, head, left());
         if (seq !== undefined) {
           claim.finish();
@@ -137,12 +145,14 @@ export class CommitLog {
     const { claim } = commit;
     let uncertain = this.uncertain.has(claim);
     try {
-      const { succeeded, gets } = await settle(patience, (left, isUncertain) => {
+      const { succeeded, gets, revision } = await settle(patience, (left, isUncertain) => {
         uncertain ||= isUncertain;
         return this.store.transact(transactionOf(commit, head), { patience: left });
       });
       this.uncertain.delete(claim);
-      return succeeded ? head.seq + 1 : doneBefore(commit, head, gets, uncertain);
+      if (!succeeded) return doneBefore(commit, head, gets, uncertain);
+      this.see({ seq: head.seq + 1, revision });
+      return head.seq + 1;
     } catch (error) {
       if (outcomeUnknown.is(error)) this.uncertain.set(claim, head);
       throw error;
@@ -154,17 +164,20 @@ export class CommitLog {
     const { gets } = await this.store.transact({
       success: [
         { op: 'get', key: HEAD },
-        { op: 'get', key: CHECKPOINT },
         { op: 'get', key: entryKeyOf(seq + 1), end: ENTRIES_END, limit },
       ],
     });
-    const [headKv, checkpointKv] = gets.map(only);
-    const head = headOf(headKv).seq;
+    const found = headOf(only(gets[0]!));
+    this.see(found);
+    const { seq: head } = found;
     if (head < seq) throw logDamaged(`it ends with commit ${head}, but commit ${seq} was seen`);
-    const checkpoint = checkpointKv && decodeCheckpoint(checkpointKv);
-    if (checkpoint && checkpoint.seq > seq) return { kind: 'checkpoint', head, checkpoint };
-    const { kvs, more } = gets[2]!;
+    const { kvs, more } = gets[1]!;
     const entries = kvs.map(decodeEntry);
+    if (head > seq && entries[0]?.seq !== seq + 1) {
+      // Entries go when a checkpoint holds them, with the transaction that moves it.
+      const checkpoint = await this.readCheckpoint();
+      if (checkpoint && checkpoint.seq > seq) return { kind: 'checkpoint', head, checkpoint };
+    }
     const last = more ? seq + entries.length : head;
     for (let n = seq + 1; n <= last; n++)
       if (entries[n - seq - 1]?.seq !== n) throw logDamaged(`entry ${n} of ${head} is missing`);
@@ -213,13 +226,37 @@ export class CommitLog {
   }
 
   /** Calls `read` at first and after commits, one call after another: see `follow`. */
-  follow(read: () => Promise<void>, failed: (error: unknown) => void): Watch {
+  follow(read: (wake: Wake) => Promise<void>, failed: (error: unknown) => void): Watch {
     return follow(this.store, { key: HEAD }, read, failed);
   }
 
   private async readHead(patience: number): Promise<Head> {
     const { gets } = await this.store.read([{ key: HEAD }], { patience });
-    return headOf(only(gets[0]!));
+    const head = headOf(only(gets[0]!));
+    this.see(head);
+    return head;
+  }
+
+  private see(head: Head): void {
+    this.seen = { ...head, at: performance.now() };
+  }
+
+  /**
+   * Where the store has just answered, a commit need not read the head first. Else that tells whether it answers, before anything is sent whose
+   * outcome would be unknown.
+   */
+  private freshHead(): Head | undefined {
+    return this.seen && performance.now() - this.seen.at < FRESH ? this.seen : undefined;
+  }
+
+  /** Whether a wake tells of nothing that is new to who has applied commit `applied`. */
+  isKnown({ why, revision }: Wake, applied: number): boolean {
+    return (
+      why === 'change' &&
+      this.seen !== undefined &&
+      revision <= this.seen.revision &&
+      this.seen.seq <= applied
+    );
   }
 }
 

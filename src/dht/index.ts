@@ -26,7 +26,13 @@ export { EtcdStore } from './coordination/etcd-store.js';
 export { LevelStore } from './coordination/level-store.js';
 export { pagesOf } from './coordination/pages.js';
 export { settle } from './coordination/settle.js';
-export { type CoordinationStore, type KeyValue, only, withPrefix } from './coordination/store.js';
+export {
+  type CoordinationStore,
+  type KeyValue,
+  only,
+  type PutValue,
+  withPrefix,
+} from './coordination/store.js';
 export { coveredSlots, everySlot } from './covered-slots.js';
 export * from './errors.js';
 export type { Histogram } from './histogram.js';

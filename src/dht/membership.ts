@@ -3,7 +3,13 @@ import { compareAndSet } from './coordination/compare-and-set.js';
 import { documentOf } from './coordination/documents.js';
 import { follow } from './coordination/follow.js';
 import { KeptLease } from './coordination/kept-lease.js';
-import { type CoordinationStore, type KeyValue, type Watch, withPrefix } from './coordination/store.js';
+import {
+  type CoordinationStore,
+  type KeyValue,
+  type PutValue,
+  type Watch,
+  withPrefix,
+} from './coordination/store.js';
 import { coordinationUnavailable, leaseGone, nodeIdTaken, outcomeUnknown } from './errors.js';
 
 /** A running node, as it tells the others. */
@@ -159,6 +165,6 @@ async function readMembers(
   return (await store.read([withPrefix(PREFIX)], options)).gets[0]!.kvs;
 }
 
-function decode(kv: KeyValue): Member {
+function decode(kv: PutValue): Member {
   return { ...documentOf<Member>(kv, FIELDS), id: kv.key.slice(PREFIX.length) };
 }

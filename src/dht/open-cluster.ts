@@ -44,8 +44,8 @@ export interface OpenCluster {
   close(): Promise<void>;
 }
 
-/** Of the documents that nodes exchange. Of format 1 models have one version: its nodes would sweep the others as leftovers. */
-const FORMAT = 2;
+/** Of the documents that nodes exchange. Nodes of format 2 know no textures; those of format 1 would sweep all but one version of a model. */
+const FORMAT = 3;
 /** A node that is alone needs no second owner. */
 const ALONE = 1;
 const OWNERS = 2;

@@ -1,6 +1,6 @@
 import { compareAndSet } from './coordination/compare-and-set.js';
 import { follow } from './coordination/follow.js';
-import { type CoordinationStore, type KeyValue, only, type Watch } from './coordination/store.js';
+import { type CoordinationStore, only, type PutValue, type Watch } from './coordination/store.js';
 
 /** The placement document as it is stored: its text, and the revision that a change of it is compared with. */
 export interface StoredPlacement {
@@ -48,4 +48,4 @@ export function watchPlacement(
   return follow(store, { key: KEY }, read, failed);
 }
 
-const placementOf = (kv: KeyValue | undefined) => kv && { text: kv.value, revision: kv.modRevision };
+const placementOf = (kv: PutValue | undefined) => kv && { text: kv.value, revision: kv.modRevision };

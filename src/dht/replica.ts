@@ -1,15 +1,16 @@
 /** Keeps what a node holds of a cluster up with the commit log. */
-import type {
-  Commit,
-  ObjectStore,
-  RecordEdit,
-  ReplicaRecord,
-  Storage,
-  TileVersion,
+import {
+  type Commit,
+  EDITED_TABLES,
+  type ObjectStore,
+  type RecordEdit,
+  type ReplicaRecord,
+  type Storage,
+  type TileVersion,
 } from '../storage/index.js';
 import { entriesSince, partOf, readManifest, readParts, segmentName } from './checkpoint.js';
 import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
-import type { Watch } from './coordination/store.js';
+import type { Wake, Watch } from './coordination/store.js';
 import { replicaBehind } from './errors.js';
 import type { Folded } from './fold.js';
 import { readSegment } from './segment.js';
@@ -73,7 +74,7 @@ export class Replica {
   private async forget(): Promise<void> {
     const { storage } = this.options;
     const edits: RecordEdit[] = [];
-    for (const table of ['collections', 'scenes', 'models'] as const)
+    for (const table of EDITED_TABLES)
       for await (const key of storage.catalogue[table].keys()) edits.push({ table, key, record: null });
     await this.replicate(0, { removed: await this.tilesOf(this.held), edits }, new SlotSet());
   }
@@ -109,7 +110,7 @@ export class Replica {
   /** Follows the log from now on. */
   start(): void {
     const { log, onFailure = () => {} } = this.options;
-    this.watch = log.follow(() => this.catchUp(), onFailure);
+    this.watch = log.follow((wake) => this.catchUp(wake), onFailure);
   }
 
   async close(): Promise<void> {
@@ -118,9 +119,10 @@ export class Replica {
     await this.turn.catch(() => undefined);
   }
 
-  /** Applies all that the log has. */
-  catchUp(): Promise<void> {
+  /** Applies all that the log has. After a wake that tells of nothing new it is not read. */
+  catchUp(wake?: Wake): Promise<void> {
     return this.inTurn(async () => {
+      if (wake && this.options.log.isKnown(wake, this.seq)) return;
       for (;;) {
         const page = await this.options.log.readSince(this.seq);
         if (page.kind === 'checkpoint') {
@@ -156,6 +158,13 @@ export class Replica {
   remember(segment: string, commit: Commit): void {
     this.own.set(segment, commit);
     if (this.own.size > MOST_OWN) this.own.delete(this.own.keys().next().value!);
+  }
+
+  /** Applies a commit that this node has just made, where it is the next one: it need not be read from the log. */
+  applyOwn(entry: CommittedEntry): Promise<void> {
+    return this.inTurn(async () => {
+      if (entry.seq === this.seq + 1) await this.apply(entry);
+    });
   }
 
   /** Loads the tiles of more slots. */
@@ -250,7 +259,7 @@ export class Replica {
       ({ id, version }) => !kept.has(`${id} ${version}`),
     );
     const known = new Set(edits.map(({ table, key }) => `${table}/${key}`));
-    for (const table of ['collections', 'scenes', 'models'] as const)
+    for (const table of EDITED_TABLES)
       for await (const key of storage.catalogue[table].keys())
         if (!known.has(`${table}/${key}`)) edits.push({ table, key, record: null });
     await this.replicate(checkpoint.seq, { removed, added, edits });

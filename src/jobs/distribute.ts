@@ -104,7 +104,7 @@ class Distribution {
     else await this.workOn([...everySlot], new Set(), Infinity);
     // Who sees here that the job has ended sees here what it has made.
     await this.options.cluster.replica.waitFor(this.applied, CATCH_UP);
-    return concluded(this.process, this.parts, context);
+    return concluded(this.process, this.parts, context, this.inputs);
   }
 
   /** Has owners do the work of slots, each that of its own; `deadline` is when to give up. */

@@ -8,6 +8,7 @@ import {
   documentOf,
   type KeyValue,
   only,
+  type PutValue,
   pagesOf,
   settle,
   withPrefix,
@@ -204,7 +205,7 @@ export class JobDocuments {
   }
 }
 
-function storedJob(kv: KeyValue, live: boolean): StoredJob {
+function storedJob(kv: PutValue, live: boolean): StoredJob {
   return { document: documentOf<JobDocument>(kv, ['home', 'job']), revision: kv.modRevision, live };
 }
 

@@ -26,8 +26,11 @@ export interface Process {
    * a run returns the results.
    */
   merge?(parts: unknown[]): unknown;
-  /** Of merged results that are complete: tells what came of it. Throws a TilewrightError where that is nothing. */
-  conclude?(results: unknown, context: Pick<JobContext, 'message'>): void;
+  /**
+   * Of merged results that are complete: tells what came of it. Throws a TilewrightError where that is nothing. What it returns takes their
+   * place; of a job over several nodes it runs on one of them, which has all that they have committed.
+   */
+  conclude?(results: unknown, context: Pick<JobContext, 'message' | 'log'>, inputs: unknown): unknown;
   /**
    * Of work that goes by cells: whether its runs wait for each other (`meet`). Then all go on at once, and the job fails where one is
    * lost.
@@ -72,20 +75,24 @@ export interface JobContext {
 }
 
 /** The results of all parts. Throws FailedWithResults where nothing came of the work. */
-export function concluded(process: Process, parts: unknown[], context: Pick<JobContext, 'message'>): unknown {
+export async function concluded(
+  process: Process,
+  parts: unknown[],
+  context: Pick<JobContext, 'message' | 'log'>,
+  inputs: unknown,
+): Promise<unknown> {
   if (!process.merge) return parts[0];
   const results = process.merge(parts);
   try {
-    process.conclude?.(results, context);
+    return (await process.conclude?.(results, context, inputs)) ?? results;
   } catch (error) {
     throw error instanceof TilewrightError ? new FailedWithResults(error, results) : error;
   }
-  return results;
 }
 
 /** Does all of the work in this process. */
 export async function runWhole(process: Process, inputs: unknown, context: JobContext): Promise<unknown> {
   const { merge } = process;
   const partial: JobContext['partial'] = (part) => context.partial(merge ? () => merge([part()]) : part);
-  return concluded(process, [await process.run(inputs, { ...context, partial })], context);
+  return concluded(process, [await process.run(inputs, { ...context, partial })], context, inputs);
 }

@@ -4,6 +4,7 @@ import { TilewrightError } from '../errors.js';
 import { asStorageError, onDisk } from './errors.js';
 import { decodeRecord, encodeRecord } from './record-codec.js';
 import type {
+  ClusteringRecord,
   CollectionRecord,
   JobRecord,
   LogRecord,
@@ -11,6 +12,7 @@ import type {
   ReplicaRecord,
   RequestRecord,
   SceneRecord,
+  TextureRecord,
   TileRecord,
 } from './records.js';
 import { type TileLayout, TileLayouts } from './tile-layouts.js';
@@ -157,6 +159,8 @@ export class Table<T> {
  * | tiles | tile id, which begins with `<collection>_<scene>_` |
  * | layouts | digest of what tile records have in common (`TileLayouts`) |
  * | models | model id |
+ * | textures | `<collection>/<geocode>` |
+ * | clusterings | collection id |
  * | jobs | job id |
  * | logs | `<job>/<number of the line>`, ten digits |
  * | requests | SHA-256 of the key that the client gave to the request |
@@ -175,6 +179,8 @@ export class Catalogue {
   readonly tiles: Table<TileRecord>;
   readonly layouts: Table<TileLayout>;
   readonly models: Table<ModelRecord>;
+  readonly textures: Table<TextureRecord>;
+  readonly clusterings: Table<ClusteringRecord>;
   readonly jobs: Table<JobRecord>;
   readonly logs: Table<LogRecord>;
   readonly requests: Table<RequestRecord>;
@@ -195,6 +201,8 @@ export class Catalogue {
     this.tiles = new Table('tiles', db, this.tileLayouts);
     this.layouts = table('layouts');
     this.models = table('models');
+    this.textures = table('textures');
+    this.clusterings = table('clusterings');
     this.jobs = table('jobs');
     this.logs = table('logs');
     this.requests = table('requests');

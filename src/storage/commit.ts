@@ -1,12 +1,30 @@
 /** What one commit changes. */
 import { type ModelVersion, modelFolder, type TileVersion, tileFolder } from './layout.js';
-import type { CollectionRecord, ModelRecord, SceneRecord, TileRecord } from './records.js';
+import type {
+  ClusteringRecord,
+  CollectionRecord,
+  ModelRecord,
+  SceneRecord,
+  TextureRecord,
+  TileRecord,
+} from './records.js';
 
 /** A record that comes or changes, or, where it is null, goes. */
 export type RecordEdit =
   | { table: 'collections'; key: string; record: CollectionRecord | null }
   | { table: 'scenes'; key: string; record: SceneRecord | null }
-  | { table: 'models'; key: string; record: ModelRecord | null };
+  | { table: 'models'; key: string; record: ModelRecord | null }
+  | { table: 'textures'; key: string; record: TextureRecord | null }
+  | { table: 'clusterings'; key: string; record: ClusteringRecord | null };
+
+/** The tables that such records are in. Every node of a cluster has all of them. */
+export const EDITED_TABLES = [
+  'collections',
+  'scenes',
+  'models',
+  'textures',
+  'clusterings',
+] as const satisfies RecordEdit['table'][];
 
 /** All of it becomes visible together, or nothing. Plain JSON, so that it can be sent to other nodes. */
 export interface Commit {

@@ -95,6 +95,10 @@ export class Commits {
         return catalogue.scenes.set(key, record);
       case 'models':
         return catalogue.models.set(key, record);
+      case 'textures':
+        return catalogue.textures.set(key, record);
+      case 'clusterings':
+        return catalogue.clusterings.set(key, record);
     }
   }
 }

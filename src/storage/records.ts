@@ -86,6 +86,34 @@ export interface TileRecord {
   createdAt: number;
 }
 
+/** What a place looks like, by one of its images. */
+export interface TextureRecord {
+  collection: string;
+  grid: GridName;
+  geocode: string;
+  /** The tile that was looked at. */
+  tile: string;
+  version: string;
+  start: number;
+  /** As `src/training/transfer` names them. */
+  values: number[];
+}
+
+/** The places of a collection in clusters of those that look alike. Which one a place is in follows from its texture. */
+export interface ClusteringRecord {
+  collection: string;
+  /** Standardised value = (value - mean) / deviation. */
+  scaling: { means: number[]; deviations: number[] };
+  /** In standardised values, of the largest cluster first. */
+  centres: number[][];
+  /** Mean silhouettes of other numbers of clusters, by three distances. Empty where the number was given. */
+  curve: { clusters: number; euclidean: number; manhattan: number; cosine: number }[];
+  seed: number;
+  /** How many textures it was made of. */
+  places: number;
+  createdAt: number;
+}
+
 export type JobStatus = 'accepted' | 'running' | 'successful' | 'failed' | 'dismissed';
 
 export interface JobRecord {

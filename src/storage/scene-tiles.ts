@@ -1,7 +1,7 @@
 /** Replacing and deleting scenes, tiles and collections, each in whole commits. */
 import { type Catalogue, sceneKey } from './catalogue.js';
 import type { Claim, Claims } from './claims.js';
-import type { Commit } from './commit.js';
+import type { Commit, RecordEdit } from './commit.js';
 import { collectionFixed, noCollection, noScene, noTile, sceneBusy, storageCorrupt } from './errors.js';
 import type { TileVersion } from './layout.js';
 import { tileId } from './names.js';
@@ -167,7 +167,13 @@ export function deleteCollection(
     }
     await claim.commit(async () => {
       for await (const key of scenes.keys({ prefix })) throw sceneBusy(id, key.slice(prefix.length));
-      return { removed: derived, edits: [{ table: 'collections', key: id, record: null }] };
+      const edits: RecordEdit[] = [
+        { table: 'collections', key: id, record: null },
+        { table: 'clusterings', key: id, record: null },
+      ];
+      for await (const key of catalogue.textures.keys({ prefix }))
+        edits.push({ table: 'textures', key, record: null });
+      return { removed: derived, edits };
     });
     return removed + derived.length;
   });

@@ -18,12 +18,14 @@ import { deleteModel, type NewModel, writeModel } from './model-write.js';
 import { checkedName, tileId } from './names.js';
 import type { ObjectStore } from './object-store/object-store.js';
 import type {
+  ClusteringRecord,
   CollectionRecord,
   GroupRecord,
   ModelRecord,
   ModelVersionRecord,
   ReplicaRecord,
   SceneRecord,
+  TextureRecord,
   TileRecord,
 } from './records.js';
 import { makeResults, resultFile, sweepResults } from './results.js';
@@ -41,6 +43,7 @@ import { SceneWrite } from './scene-write.js';
 import { makeJobScratch, makeScratch, removeScratch, sweepScratch, syncScratch } from './scratch.js';
 import { SharedFiles } from './shared-files.js';
 import { Sweeper } from './sweeper.js';
+import { textureKey, writeClustering, writeTextures } from './texture-write.js';
 
 /** How long the files of a replaced version stay for those who have found them in a search, ms. */
 const SWEEP_DELAY = 10 * 60_000;
@@ -326,6 +329,33 @@ export class Storage {
    */
   deleteModel(id: string, version?: string): Promise<number> {
     return deleteModel(this.claims, id, version);
+  }
+
+  // What places look like
+
+  /** Of a collection, by their geocodes; all at the same state of it are the same on every node. */
+  textures(collection: string): AsyncGenerator<TextureRecord> {
+    return this.catalogue.textures.values({ prefix: `${collection}/` });
+  }
+
+  getTextures(
+    places: Pick<TextureRecord, 'collection' | 'geocode'>[],
+  ): Promise<(TextureRecord | undefined)[]> {
+    return this.catalogue.textures.getMany(places.map(textureKey));
+  }
+
+  getClustering(collection: string): Promise<ClusteringRecord | undefined> {
+    return this.catalogue.clusterings.get(collection);
+  }
+
+  /** In place of those that these places had, all or none. Durable when it resolves. */
+  putTextures(textures: TextureRecord[]): Promise<void> {
+    return writeTextures(this.claims, textures);
+  }
+
+  /** In place of that which the collection had. Durable when it resolves. */
+  putClustering(clustering: ClusteringRecord): Promise<void> {
+    return writeClustering(this.claims, clustering);
   }
 
   // As part of a cluster

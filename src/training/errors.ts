@@ -155,3 +155,28 @@ export const severalCollections = defineError(
   (collections: string) =>
     `one model for all places is of one collection, and the filter picks ${collections}; name one with --collection`,
 );
+
+export const textureFailed = defineError(
+  'TW_TRAIN_TEXTURE',
+  500,
+  'The texture of one place could not be computed. The message says why; the other places are not touched.',
+  (reason: string) => `its texture cannot be computed: ${reason}`,
+);
+
+export const nothingLooksLike = defineError(
+  'TW_TRAIN_NO_TEXTURE',
+  422,
+  'No place has a texture. The message says why each was left out.',
+  (reasons: string[]) =>
+    reasons.length === 0
+      ? 'no texture was computed: no tile fits the filter'
+      : `no texture was computed: ${reasons.join('; ')}`,
+);
+
+export const fewTextures = defineError(
+  'TW_TRAIN_FEW_TEXTURES',
+  422,
+  'More clusters were asked for than places have a texture. The textures that were computed are kept.',
+  (collection: string, places: number, clusters: number) =>
+    `collection ${collection} has ${counted(places, 'place')} with a texture, too few for ${clusters} clusters; ask for fewer, or for auto`,
+);

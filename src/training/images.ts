@@ -48,7 +48,7 @@ export function imagesOf(spec: ModelSpec, dates: DatePixels[], pairs: DatePair[]
 
 function ofDate(spec: ModelSpec, { index }: TargetSpec & { kind: 'mean' | 'map' }, date: DatePixels): Image {
   const { time, width, height, mask } = date;
-  const readable = where(date, bandsOf(spec), isClear);
+  const readable = clearPixels(date, bandsOf(spec));
   const [a, b] = index.map((name) => date.bands[name]!);
   const target = new Float32Array(width * height);
   const counts = readable.map((one, at) => {
@@ -64,7 +64,7 @@ function ofPair(spec: ModelSpec, cloudy: DatePixels, clear: DatePixels): Image {
   const { inputs } = spec;
   const { time, width, height, mask } = cloudy;
   const readable = readableOf(spec, cloudy);
-  const known = where(clear, inputs, isClear);
+  const known = clearPixels(clear, inputs);
   const counts = readable.map((one, at) => one & known[at]);
   const [from, to] = [cloudy, clear].map(({ bands }) => inputs.map((name) => bands[name]!));
   const difference = (at: number) =>
@@ -79,6 +79,11 @@ function ofPair(spec: ModelSpec, cloudy: DatePixels, clear: DatePixels): Image {
 /** 1 where a trained model may read its inputs: all that hold data where it removes cloud, else what is clear. */
 export function readableOf({ inputs, target }: ModelSpec, date: DatePixels): Uint8Array {
   return where(date, inputs, target.kind === 'clear' ? (code) => code !== Mask.nodata : isClear);
+}
+
+/** 1 where each band has a value, and the mask knows of nothing in the way. */
+export function clearPixels(date: DatePixels, names: readonly BandName[]): Uint8Array {
+  return where(date, names, isClear);
 }
 
 /** 1 where the mask's code is fit and each band has a value. */

@@ -17,4 +17,7 @@ export { SENT_LIMIT, sent } from './remote/sent-model.js';
 export { placeInputs, type StoreInputs, storeModelProcess } from './remote/store-process.js';
 export { reasonsOf, type TrainResults } from './results.js';
 export { type PlaceProgress, type PlaceResult, trainPlaces } from './trainer.js';
+export { textureProcess } from './transfer/texture-process.js';
+export type { ClusteredCollection, TextureResults } from './transfer/texture-results.js';
+export { TextureWorkers } from './transfer/workers.js';
 export type { PlaceDate, PlaceTask } from './worker-messages.js';

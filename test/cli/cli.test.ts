@@ -16,6 +16,7 @@ test('--help lists the commands, and every command has its own', async () => {
     'ingest',
     'search',
     'train',
+    'texture',
     'models',
     'info',
     'delete',

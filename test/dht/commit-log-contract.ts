@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CoordinationStore } from '../../src/dht/coordination/store.js';
+import { type CoordinationStore, only, type Wake } from '../../src/dht/coordination/store.js';
 import {
   CommitLog,
   type CommittedEntry,
@@ -139,5 +139,31 @@ export function commitLogContract(open: OpenStore): void {
       seen,
       Array.from({ length: 20 }, (_, i) => i + 1),
     );
+  });
+  test('who has applied what a wake tells of need not read it, and reads what others have committed', async (t) => {
+    const node = await open(t);
+    const [mine, theirs] = [node(), node()];
+    const [log, other] = [new CommitLog(mine), new CommitLog(theirs)];
+    const wakes: Wake[] = [];
+    const watch = new CommitLog(mine).follow(async (wake) => {
+      wakes.push(wake);
+    }, assert.ifError);
+    const lastOf = async (seq: number) => {
+      const { gets } = await mine.read([{ key: 'log/head' }]);
+      const { modRevision } = only(gets[0]!)!;
+      await eventually(`a wake by commit ${seq}`, () => wakes.at(-1)!.revision === modRevision);
+      return wakes.at(-1)!;
+    };
+    await eventually('the watch has begun', () => wakes.length > 0);
+    assert.equal(log.isKnown(wakes[0]!, 0), false, 'something may have been missed before');
+    const first = await log.commit(await claim(mine, 'a', 'n'), entry('a'));
+    const own = await lastOf(first);
+    assert.deepEqual([log.isKnown(own, first), log.isKnown(own, first - 1)], [true, false]);
+    const second = await other.commit(await claim(theirs, 'b', 'n'), entry('b'));
+    const foreign = await lastOf(second);
+    assert.equal(log.isKnown(foreign, first), false);
+    await log.readSince(first);
+    assert.deepEqual([log.isKnown(foreign, second), log.isKnown(foreign, first)], [true, false]);
+    watch.close();
   });
 }

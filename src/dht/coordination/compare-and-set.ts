@@ -1,5 +1,5 @@
 import { settle } from './settle.js';
-import { type CoordinationStore, type KeyValue, only } from './store.js';
+import { type CoordinationStore, only, type PutValue } from './store.js';
 
 export interface CompareAndSet {
   key: string;
@@ -21,21 +21,23 @@ export function compareAndSet(
   store: CoordinationStore,
   { key, value, revision, lease = '' }: CompareAndSet,
   patience = PATIENCE,
-): Promise<{ set: boolean; current: KeyValue | undefined }> {
+): Promise<{ set: boolean; current: PutValue | undefined }> {
   return settle(patience, async (left, uncertain) => {
-    const { succeeded, gets } = await store.transact(
+    const result = await store.transact(
       {
         compare: [{ key, modRevision: revision }],
-        success: [
-          value === undefined ? { op: 'delete', key } : { op: 'put', key, value, lease },
-          { op: 'get', key },
-        ],
+        success: [value === undefined ? { op: 'delete', key } : { op: 'put', key, value, lease }],
         failure: [{ op: 'get', key }],
       },
       { patience: left },
     );
-    const current = only(gets[0]!);
+    if (result.succeeded)
+      return {
+        set: true,
+        current: value === undefined ? undefined : { key, value, lease, modRevision: result.revision },
+      };
+    const current = only(result.gets[0]!);
     const wasMade = uncertain && current?.value === value && (current?.lease ?? '') === lease;
-    return { set: succeeded || wasMade, current };
+    return { set: wasMade, current };
   });
 }

@@ -3,7 +3,10 @@ import { documentDamaged } from '../errors.js';
 import type { KeyValue } from './store.js';
 
 /** The JSON object that a key holds; `has` names fields that it must have. TW_DHT_DOCUMENT_DAMAGED. */
-export function documentOf<T extends object>({ key, value }: KeyValue, has: (keyof T & string)[]): T {
+export function documentOf<T extends object>(
+  { key, value }: Pick<KeyValue, 'key' | 'value'>,
+  has: (keyof T & string)[],
+): T {
   try {
     const document: unknown = JSON.parse(value);
     if (typeof document === 'object' && document !== null && has.every((field) => field in document))

@@ -87,7 +87,7 @@ export class EtcdWatch {
         if (result.events) {
           this.told = true;
           this.toldRevision = Number(result.events.at(-1)?.kv.mod_revision ?? 0);
-          this.wakeUp({ why: 'change', revision });
+          this.wakeUp({ why: 'change', revision: this.toldRevision });
         }
       }
     } finally {

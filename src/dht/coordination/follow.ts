@@ -1,34 +1,36 @@
-import type { CoordinationStore, KeyRange, Watch } from './store.js';
+import type { CoordinationStore, KeyRange, Wake, Watch } from './store.js';
 
 const RETRY_DELAY = 500;
 
 /**
  * Calls `read` at first and whenever something in the range has changed: never twice at a time, and once more where something has
- * changed meanwhile. Where it fails, `failed` is told, and it is called again after half a second.
+ * changed meanwhile. It is told of the newest change, or of the start where something may have been missed. Where it fails, `failed` is told,
+ * and it is called again after half a second.
  */
 export function follow(
   store: CoordinationStore,
   range: KeyRange,
-  read: () => Promise<void>,
+  read: (wake: Wake) => Promise<void>,
   failed: (error: unknown) => void,
 ): Watch {
-  let woken = false;
+  let woken: Wake | undefined;
   let running = false;
   let closed = false;
   let retry: NodeJS.Timeout | undefined;
 
-  const run = async () => {
-    woken = true;
+  const run = async (wake: Wake) => {
+    woken = woken?.why === 'start' ? woken : wake;
     if (running) return;
     running = true;
     while (woken && !closed) {
-      woken = false;
+      const told: Wake = woken;
+      woken = undefined;
       try {
-        await read();
+        await read(told);
       } catch (error) {
         if (closed) break;
         clearTimeout(retry);
-        retry = setTimeout(run, RETRY_DELAY).unref();
+        retry = setTimeout(run, RETRY_DELAY, { ...told, why: 'start' }).unref();
         failed(error);
       }
     }

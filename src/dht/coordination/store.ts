@@ -25,6 +25,9 @@ export interface KeyValue {
   lease: string;
 }
 
+/** What is known of a key by who has put it. */
+export type PutValue = Omit<KeyValue, 'createRevision'>;
+
 /** True where the revision of the key is this one; 0: the key is absent. */
 export type Compare = { key: string; modRevision: number } | { key: string; createRevision: number };
 
@@ -67,6 +70,7 @@ export interface Watch {
 /** Why a watch wakes: `start` after it has begun or begun anew, so that changes may have been missed. */
 export interface Wake {
   why: 'start' | 'change';
+  /** Of the newest change that it tells of; at the start that of the store. */
   revision: number;
 }
 

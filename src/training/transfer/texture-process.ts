@@ -1,0 +1,269 @@
+/** Textures as a job: each place's, then clusters of the places of a collection. */
+import { messageOf, TilewrightError } from '../../errors.js';
+import type { JobContext, Process } from '../../jobs/index.js';
+import {
+  checkFilter,
+  type FilterParams,
+  filterBody,
+  parseDatetime,
+  parseFilter,
+  rawUnlessAsked,
+  requireCollections,
+  searchTiles,
+} from '../../query/index.js';
+import {
+  holdTiles,
+  inLanes,
+  type Storage,
+  type TextureRecord,
+  type TileRecord,
+  toArray,
+} from '../../storage/index.js';
+import { fewTextures, nothingLooksLike, textureFailed } from '../errors.js';
+import { DEFAULT_SEED } from '../inputs.js';
+import { VISIBLE } from '../models/visible.js';
+import { dateFiles, groupByPlace, type Place } from '../places.js';
+import { clearestTile } from './clearest-tile.js';
+import type { ClusteredCollection, TextureCluster, TextureResults } from './texture-results.js';
+import type { TextureWorkers } from './workers.js';
+
+export interface TextureContext {
+  storage: Storage;
+  workers: TextureWorkers;
+}
+
+export interface TextureInputs {
+  filter?: FilterParams;
+  /** RFC 3339: of images that are equally clear, the one nearest to it is looked at. Default: the newest. */
+  near?: string;
+  /** Default: as many as fit best. */
+  clusters?: number;
+  seed?: number;
+}
+
+/** Beyond these, clusters say nothing that people could look through. */
+const MOST_CLUSTERS = 1000;
+const LISTED_FAILURES = 1000;
+/** Places whose textures are stored together. */
+const BATCH = 100;
+
+const OUTPUTS = {
+  textures: { title: 'Places whose texture was computed', schema: { type: 'integer' } },
+  unchanged: { title: 'Places that have had the texture of the same image', schema: { type: 'integer' } },
+  skipped: {
+    title: 'Places without a texture, by the reason',
+    schema: { type: 'object', additionalProperties: { type: 'integer' } },
+  },
+  failed: { title: 'The first that failed, and why', schema: { type: 'array', items: { type: 'object' } } },
+  failures: { title: 'Places that failed', schema: { type: 'integer' } },
+  collections: {
+    title:
+      'Clusters of all places of each collection whose texture is known, and how well other numbers of clusters fit',
+    schema: { type: 'array', items: { type: 'object' } },
+  },
+  seconds: { title: 'Time that it took', schema: { type: 'number' } },
+};
+
+export function textureProcess(context: TextureContext): Process {
+  return {
+    id: 'texture',
+    title: 'Textures of places',
+    description:
+      'Computes what each place looks like (18 values of grey-level co-occurrence), and puts the places of each collection into clusters of those that look alike.',
+    inputs: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        filter: { type: 'object', additionalProperties: false, properties: filterBody },
+        near: {
+          type: 'string',
+          maxLength: 40,
+          description:
+            'Of images that are equally clear, the one nearest to this time is looked at. Default: the newest',
+        },
+        clusters: {
+          type: 'integer',
+          minimum: 1,
+          maximum: MOST_CLUSTERS,
+          description: 'Default: as many as fit best by the silhouettes',
+        },
+        seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
+      },
+    },
+    outputs: OUTPUTS,
+    resumable: true,
+    retryInputs: async (inputs, results) => ((results as TextureResults).failures > 0 ? inputs : null),
+    check: (inputs) => {
+      checkFilter(inputs);
+      timeOf(inputs as TextureInputs);
+    },
+    merge: (parts) => mergeTextures(parts as TextureResults[]),
+    run: (inputs, job) => computeTextures(context, inputs as TextureInputs, job),
+    conclude: (results, job, inputs) =>
+      cluster(context, results as TextureResults, inputs as TextureInputs, job),
+  };
+}
+
+function timeOf({ near }: TextureInputs): number | undefined {
+  return near === undefined ? undefined : parseDatetime(near).start;
+}
+
+async function computeTextures(
+  { storage, workers }: TextureContext,
+  inputs: TextureInputs,
+  job: JobContext,
+): Promise<TextureResults> {
+  const started = performance.now();
+  await requireCollections(storage, inputs.filter);
+  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
+  const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const places = groupByPlace(picked.filter(job.isMine));
+  const results: TextureResults = {
+    textures: 0,
+    unchanged: 0,
+    skipped: {},
+    failed: [],
+    failures: 0,
+    collections: collectionsOf(places),
+    seconds: 0,
+  };
+  job.partial(() => results);
+  job.message('computing textures');
+  const near = timeOf(inputs);
+  const skip = (reason: string) => {
+    results.skipped[reason] = (results.skipped[reason] ?? 0) + 1;
+  };
+  const fail = (failure: TextureResults['failed'][number]) => {
+    results.failures++;
+    if (results.failed.length < LISTED_FAILURES) results.failed.push(failure);
+    job.log('error', `${failure.tile}: ${failure.message} [${failure.code}]`);
+  };
+  const count = () => {
+    const { textures, unchanged, skipped, failures } = results;
+    const without = Object.values(skipped).reduce((a, b) => a + b, 0);
+    job.progress({ total: places.length, done: textures, skipped: unchanged + without, failed: failures });
+  };
+  for (let from = 0; from < places.length; from += BATCH) {
+    const batch = places.slice(from, from + BATCH);
+    const known = await storage.getTextures(batch);
+    const made: TextureRecord[] = [];
+    await inLanes([...batch.entries()], 2 + workers.threads, async ([i, place]) => {
+      job.signal.throwIfAborted();
+      const outcome = await textureOfPlace({ storage, workers }, place, known[i], near, job.signal);
+      if (outcome === 'unchanged') results.unchanged++;
+      else if ('skipped' in outcome) skip(outcome.skipped);
+      else if ('code' in outcome) fail(outcome);
+      else made.push(outcome);
+      count();
+    });
+    await storage.putTextures(made);
+    results.textures += made.length;
+    count();
+  }
+  results.seconds = (performance.now() - started) / 1000;
+  return results;
+}
+
+/** The collections of some places, with no cluster so far. */
+function collectionsOf(places: Place[]): ClusteredCollection[] {
+  const grids = new Map(places.map(({ collection, grid }) => [collection, grid]));
+  return [...grids].map(([collection, grid]) => ({ collection, grid, places: 0, clusters: [], curve: [] }));
+}
+
+type Outcome =
+  | TextureRecord
+  | 'unchanged'
+  | { skipped: string }
+  | { tile: string; code: string; message: string };
+
+async function textureOfPlace(
+  { storage, workers }: TextureContext,
+  { collection, grid, geocode, tiles }: Place,
+  known: TextureRecord | undefined,
+  near: number | undefined,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const coloured = tiles.filter((tile) => dateFiles(storage, VISIBLE, tile));
+  if (coloured.length === 0) return { skipped: `no image with ${VISIBLE.join(', ')}` };
+  const tile: TileRecord = clearestTile(coloured, near);
+  const { id, version, start } = tile;
+  if (known?.tile === id && known.version === version) return 'unchanged';
+  const date = dateFiles(storage, VISIBLE, tile)!;
+  try {
+    const held = await holdTiles(storage, [{ tile, groups: tile.groups }]);
+    try {
+      const texture = await workers.texture(date, signal);
+      return 'skipped' in texture
+        ? texture
+        : { collection, grid, geocode, tile: id, version, start, ...texture };
+    } finally {
+      held.release();
+    }
+  } catch (error) {
+    if (signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
+    const { code, message } =
+      error instanceof TilewrightError ? error : textureFailed.because(error, messageOf(error));
+    return { tile: id, code, message };
+  }
+}
+
+function mergeTextures(parts: TextureResults[]): TextureResults {
+  const sum = (of: (part: TextureResults) => number) => parts.reduce((total, part) => total + of(part), 0);
+  const skipped: TextureResults['skipped'] = {};
+  for (const part of parts)
+    for (const [reason, count] of Object.entries(part.skipped))
+      skipped[reason] = (skipped[reason] ?? 0) + count;
+  const collections = new Map(parts.flatMap((part) => part.collections.map((one) => [one.collection, one])));
+  return {
+    textures: sum(({ textures }) => textures),
+    unchanged: sum(({ unchanged }) => unchanged),
+    skipped,
+    failed: parts.flatMap(({ failed }) => failed).slice(0, LISTED_FAILURES),
+    failures: sum(({ failures }) => failures),
+    collections: [...collections.keys()].sort().map((id) => collections.get(id)!),
+    seconds: Math.max(0, ...parts.map(({ seconds }) => seconds)),
+  };
+}
+
+/** Throws TW_TRAIN_NO_TEXTURE, TW_TRAIN_FEW_TEXTURES. */
+async function cluster(
+  { storage, workers }: TextureContext,
+  results: TextureResults,
+  { clusters, seed = DEFAULT_SEED }: TextureInputs,
+  job: Pick<JobContext, 'message'>,
+): Promise<TextureResults> {
+  job.message('finding clusters');
+  const collections: ClusteredCollection[] = [];
+  for (const { collection } of results.collections) {
+    const textures = await toArray(storage.textures(collection));
+    if (textures.length === 0) continue;
+    if (clusters !== undefined && textures.length < clusters)
+      throw fewTextures(collection, textures.length, clusters);
+    const vectors = textures.map(({ values }) => Float64Array.from(values));
+    const { labels, middles, ...found } = await workers.cluster({ textures: vectors, clusters, seed });
+    const places = textures.length;
+    await storage.putClustering({ collection, ...found, places, createdAt: Date.now() });
+    const members = middles.map(
+      (middle, c): TextureCluster => ({
+        places: textures.filter((_, i) => labels[i] === c).map(({ geocode }) => geocode),
+        middle: textures[middle].geocode,
+      }),
+    );
+    collections.push({ collection, grid: textures[0].grid, places, clusters: members, curve: found.curve });
+  }
+  if (collections.length === 0) throw nothingLooksLike(reasonsOf(results));
+  job.message(
+    collections
+      .map(
+        ({ collection, places, clusters }) =>
+          `${collection}: ${places} places in ${clusters.length} clusters`,
+      )
+      .join(', '),
+  );
+  return { ...results, collections };
+}
+
+function reasonsOf({ skipped, failed }: TextureResults): string[] {
+  const reasons = Object.entries(skipped).map(([reason, count]) => `${count} of them: ${reason}`);
+  return [...reasons, ...failed.map(({ message }) => message)].slice(0, 3);
+}

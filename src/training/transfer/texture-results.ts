@@ -1,0 +1,30 @@
+/** What the `texture` job makes. */
+import type { GridName } from '../../geocode/index.js';
+import type { ClusteringRecord } from '../../storage/index.js';
+
+export interface TextureResults {
+  /** Places whose texture was computed. */
+  textures: number;
+  /** Places that have had the texture of the same image. */
+  unchanged: number;
+  /** Places without a texture, by the reason. */
+  skipped: Record<string, number>;
+  /** The first that failed, and why. */
+  failed: { tile: string; code: string; message: string }[];
+  failures: number;
+  /** Of all places of each collection whose texture is known. */
+  collections: ClusteredCollection[];
+  seconds: number;
+}
+
+export interface ClusteredCollection extends Pick<ClusteringRecord, 'collection' | 'places' | 'curve'> {
+  grid: GridName;
+  /** The largest first. */
+  clusters: TextureCluster[];
+}
+
+export interface TextureCluster {
+  places: string[];
+  /** The place that is nearest to the cluster's centre. */
+  middle: string;
+}

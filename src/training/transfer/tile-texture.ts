@@ -1,0 +1,27 @@
+/** The texture of a stored tile. */
+import { clearPixels } from '../images.js';
+import { VISIBLE } from '../models/visible.js';
+import { readPlace } from '../read-place.js';
+import type { PlaceDate } from '../worker-messages.js';
+import { textureOf } from './glcm.js';
+import { greyLevels } from './grey.js';
+
+/** Fewer clear pixels than this say little of a place. */
+const LEAST_PIXELS = 500;
+
+export type TileTexture = { values: number[] } | { skipped: string };
+
+/** Of a date with red, green and blue. */
+export async function textureOfTile(date: PlaceDate): Promise<TileTexture> {
+  const read = await readPlace([date]);
+  if ('skipped' in read) return read;
+  const [{ width, height, bands, ...pixels }] = read.dates;
+  const clear = clearPixels({ width, height, bands, ...pixels }, VISIBLE);
+  const { red, green, blue } = bands;
+  const levels = greyLevels({ red: red!, green: green!, blue: blue! }, clear);
+  const seen = levels.reduce((count, level) => count + Math.min(1, level), 0);
+  if (seen < LEAST_PIXELS)
+    return { skipped: `fewer than ${LEAST_PIXELS} clear pixels in the clearest image` };
+  const texture = textureOf({ width, height, levels });
+  return texture ? { values: [...texture] } : { skipped: 'no two clear pixels near each other' };
+}

@@ -1,0 +1,54 @@
+/** Vectors of equal length that tell what tiles look like, and how far they are from each other. */
+
+export type Vector = ArrayLike<number>;
+
+export const DISTANCE_NAMES = ['euclidean', 'manhattan', 'cosine'] as const;
+export type DistanceName = (typeof DISTANCE_NAMES)[number];
+
+/** 0 where they are the same (cosine: where they point the same way; 1 beside a vector without length), else more. */
+export const distanceBetween: Record<DistanceName, (a: Vector, b: Vector) => number> = {
+  euclidean: (a, b) => Math.sqrt(squaredDistance(a, b)),
+  manhattan: (a, b) => {
+    let sum = 0;
+    for (let i = 0; i < a.length; i++) sum += Math.abs(a[i] - b[i]);
+    return sum;
+  },
+  cosine: (a, b) => {
+    const [product, ofA, ofB] = [dot(a, b), dot(a, a), dot(b, b)];
+    return ofA === 0 || ofB === 0 ? Number(ofA !== ofB) : Math.max(0, 1 - product / Math.sqrt(ofA * ofB));
+  },
+};
+
+export function squaredDistance(a: Vector, b: Vector): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += (a[i] - b[i]) ** 2;
+  return sum;
+}
+
+function dot(a: Vector, b: Vector): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+/** How to bring all values to one scale: less their mean, over their standard deviation. */
+export interface Scaling {
+  means: number[];
+  /** 1 for what never varies. */
+  deviations: number[];
+}
+
+/** Of vectors in one order; those of another order give the same but for rounding. Throws nothing; of none it has no values. */
+export function scalingOf(vectors: Vector[]): Scaling {
+  const size = vectors[0]?.length ?? 0;
+  const meanOf = (of: (vector: Vector) => number) =>
+    vectors.reduce((sum, vector) => sum + of(vector), 0) / vectors.length;
+  const means = Array.from({ length: size }, (_, i) => meanOf((vector) => vector[i]));
+  const deviations = means.map((mean, i) => Math.sqrt(meanOf((vector) => (vector[i] - mean) ** 2)));
+  // What rounding leaves of a constant is no spread.
+  return { means, deviations: deviations.map((one, i) => (one > 1e-9 * Math.abs(means[i]) ? one : 1)) };
+}
+
+export function standardised(vector: Vector, { means, deviations }: Scaling): Float64Array {
+  return Float64Array.from(means, (mean, i) => (vector[i] - mean) / deviations[i]);
+}

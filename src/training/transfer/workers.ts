@@ -1,0 +1,40 @@
+import { WorkerPool } from '../../raster/index.js';
+import type { PlaceDate } from '../worker-messages.js';
+import type { FoundClusters } from './cluster-textures.js';
+import type { TileTexture } from './tile-texture.js';
+
+interface ClusterTask {
+  textures: Float64Array[];
+  clusters?: number;
+  seed: number;
+}
+
+export type TextureTask = { date: PlaceDate } | ClusterTask;
+export type TextureAnswer = TileTexture | FoundClusters;
+
+/** Threads that compute textures; started once and kept. */
+export class TextureWorkers {
+  private readonly pool: WorkerPool<TextureTask, TextureAnswer>;
+
+  constructor(threads: number) {
+    this.pool = new WorkerPool(new URL('./worker.js', import.meta.url), threads);
+  }
+
+  get threads(): number {
+    return this.pool.size;
+  }
+
+  /** Of a date with red, green and blue. */
+  texture(date: PlaceDate, signal: AbortSignal): Promise<TileTexture> {
+    return this.pool.run({ date }, { signal }) as Promise<TileTexture>;
+  }
+
+  /** See `clusterTextures`: of a hundred thousand textures it takes minutes. */
+  cluster(task: ClusterTask): Promise<FoundClusters> {
+    return this.pool.run(task) as Promise<FoundClusters>;
+  }
+
+  close(): Promise<void> {
+    return this.pool.close();
+  }
+}

@@ -1,0 +1,120 @@
+/** The texture of places as a job and a command: planted textures are found, and found again. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readRaster } from '../../../src/raster/index.js';
+import { Storage, toArray } from '../../../src/storage/index.js';
+import type { TextureResults } from '../../../src/training/index.js';
+import { textureOf } from '../../../src/training/transfer/glcm.js';
+import { greyLevels } from '../../../src/training/transfer/grey.js';
+import { tilewright } from '../../support/command.js';
+import { PLANTED, PLANTED_FLAGS, plantedIn, writePlantedScene } from '../../support/planted-scene.js';
+import { tempFolder } from '../../support/temp.js';
+
+async function texture(...flags: string[]): Promise<TextureResults> {
+  const { code, stdout, stderr } = await tilewright('texture', '--format', 'json', ...flags);
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+test('planted textures are found as clusters, stored with their places, and not computed twice', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  const path = await writePlantedScene(join(folder, 'scene.tif'));
+  await tilewright('ingest', path, '--datetime', '2024-06-01T10:00:00Z', ...PLANTED_FLAGS, ...target);
+
+  const whole = [...target, '--min-coverage', '99'];
+  const first = await texture(...whole);
+  const [found] = first.collections;
+  assert.ok(first.textures > 30 && first.unchanged === 0 && first.failures === 0);
+  assert.deepEqual([found!.places, found!.clusters.length], [first.textures, PLANTED.length]);
+  for (const { places, middle } of found!.clusters) {
+    assert.deepEqual([...new Set(places.map(plantedIn))], [plantedIn(middle)]);
+    assert.ok(places.includes(middle));
+  }
+  const best = found!.curve.toSorted((a, b) => b.euclidean + b.cosine - a.euclidean - a.cosine)[0];
+  assert.equal(best!.clusters, PLANTED.length);
+
+  const again = await texture(...whole);
+  assert.deepEqual([again.textures, again.unchanged], [0, first.textures]);
+  assert.deepEqual(again.collections, first.collections);
+  const two = await texture(...whole, '--clusters', '2');
+  assert.equal(two.collections[0]!.clusters.length, 2);
+
+  const storage = await Storage.open(join(folder, 'data'));
+  const [record] = await toArray(storage.textures('planted'));
+  const tile = (await storage.getTiles([record!.tile]))[0]!;
+  const group = tile.groups.find(({ role }) => role === 'data')!;
+  const { header, bands } = await readRaster(storage.tilePath(tile, group.name));
+  const [blue, green, red] = bands.map((band) => Float32Array.from(band, (value) => value * 0.0001));
+  const usable = Uint8Array.from(bands[0]!, (value) => (value === 0 ? 0 : 1));
+  const levels = greyLevels({ red: red!, green: green!, blue: blue! }, usable);
+  const { width, height } = header;
+  assert.deepEqual(record!.values, [...textureOf({ width, height, levels })!]);
+  assert.equal((await storage.getClustering('planted'))!.centres.length, 2);
+  await storage.close();
+
+  const text = await tilewright('texture', ...whole);
+  assert.match(text.stdout, /^planted: \d+ places in 3 clusters$/m);
+  assert.match(text.stdout, /^A (B C A|C B A)\b.*$/m, 'a map of cells');
+  assert.match(text.stdout, /^ +3 +0\.\d+ +#+ /m);
+
+  assert.equal((await tilewright('verify', ...target)).code, 0);
+  assert.equal((await tilewright('delete', 'collection', 'planted', ...target)).code, 0);
+  const emptied = await Storage.open(join(folder, 'data'));
+  assert.deepEqual(await toArray(emptied.textures('planted')), []);
+  assert.equal(await emptied.getClustering('planted'), undefined);
+  await emptied.close();
+});
+
+test('a clearer image, or one nearer to the time that is asked for, takes the place of the former', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  const ingest = async (name: string, datetime: string, constant?: number) => {
+    const path = await writePlantedScene(join(folder, name), { width: 300, height: 200, constant });
+    await tilewright('ingest', path, '--datetime', datetime, ...PLANTED_FLAGS, ...target);
+  };
+  await ingest('old.tif', '2024-01-01T10:00:00Z');
+  const old = await texture(...target, '--min-coverage', '99');
+  await ingest('new.tif', '2024-06-01T10:00:00Z', 0.1);
+  const newest = await texture(...target, '--min-coverage', '99');
+  assert.equal(newest.textures, old.textures);
+  const [alike] = newest.collections;
+  assert.equal(alike!.clusters.length, 1, 'images of one value look alike');
+  const near = await texture(...target, '--min-coverage', '99', '--near', '2024-02-01T00:00:00Z');
+  assert.equal(near.textures, old.textures);
+  assert.deepEqual(near.collections, old.collections);
+});
+
+test('what cannot be done is said', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  const run = (...flags: string[]) => tilewright('texture', ...target, ...flags);
+  const size = { width: 300, height: 200 };
+  const path = await writePlantedScene(join(folder, 'scene.tif'), size);
+  const grey = await writePlantedScene(join(folder, 'grey.tif'), { ...size, names: ['a', 'b', 'c', 'd'] });
+  const like = ['--collection', 'grey', '--scale', '0.0001', '--precision', '6'];
+  const ingested = await tilewright('ingest', grey, '--datetime', '2024-06-01', ...like, ...target);
+  assert.equal(ingested.code, 0, ingested.stderr);
+  const colourless = await run();
+  assert.equal(colourless.code, 1);
+  assert.match(colourless.stderr, /no image with red, green, blue \[TW_TRAIN_NO_TEXTURE\]/);
+
+  await tilewright('ingest', path, '--datetime', '2024-06-01', ...PLANTED_FLAGS, ...target);
+  const nothing = await run('--bbox', '0,0,1,1');
+  assert.equal(nothing.code, 1);
+  assert.match(nothing.stderr, /no tile fits the filter \[TW_TRAIN_NO_TEXTURE\]/);
+  const many = await run('--collection', 'planted', '--clusters', '500');
+  assert.equal(many.code, 1);
+  assert.match(
+    many.stderr,
+    /has \d+ places with a texture, too few for 500 clusters.* \[TW_TRAIN_FEW_TEXTURES\]/,
+  );
+  for (const flags of [
+    ['--clusters', '0'],
+    ['--clusters', 'some'],
+    ['--near', 'yesterday'],
+    ['--collection', 'none'],
+  ])
+    assert.equal((await run(...flags)).code, 2, flags.join(' '));
+});
