@@ -1,6 +1,11 @@
-/** `texture`: the texture of a tile of 512 x 512 pixels, beside scikit-image. */
+/** `texture`: the texture of a tile of 512 x 512 pixels, beside scikit-image; and the nearest of many places. */
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Storage, type TextureRecord } from '../src/storage/index.js';
+import { TextureIndex } from '../src/training/index.js';
 import { randomStream } from '../src/training/random.js';
 import { type GreyImage, TEXTURE_NAMES, textureOf } from '../src/training/transfer/glcm.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from './bench.js';
@@ -8,6 +13,7 @@ import { installPython } from './python.js';
 
 const PEER = fileURLToPath(new URL('../../bench/texture.py', import.meta.url));
 const SIDE = 512;
+const PLACES = 100_000;
 
 /** Waves with noise, as land is at this size. */
 function land(): GreyImage {
@@ -39,6 +45,7 @@ export async function benchTexture({ short, log }: BenchOptions): Promise<BenchR
     theirs.push(ms);
     log(`round ${round + 1}: ${ours.at(-1)!.toFixed(2)} ms, scikit-image ${ms.toFixed(2)} ms`);
   }
+  const nearest = await benchNearest(short ? 1000 : PLACES);
   const peers: Record<string, number> = theirs.length > 0 ? { 'scikit-image': 1e3 / median(theirs) } : {};
   return [
     result(
@@ -47,7 +54,51 @@ export async function benchTexture({ short, log }: BenchOptions): Promise<BenchR
       1e3 / median(ours),
       peers,
     ),
+    nearest,
   ];
+}
+
+/** The ten nearest of so many places, of a catalogue on disk; the first question, which reads them, is left out. */
+async function benchNearest(places: number): Promise<BenchResult> {
+  const folder = mkdtempSync(join(tmpdir(), 'tilewright-texture-'));
+  const storage = await Storage.open(folder, { reserve: 0 });
+  try {
+    const collection = {
+      id: 'c',
+      title: 'c',
+      grid: 'geohash' as const,
+      precision: 6,
+      license: 'various',
+      createdAt: 0,
+    };
+    await storage.catalogue.write([storage.catalogue.collections.set('c', collection)]);
+    const { next } = randomStream(1);
+    const textures = Array.from({ length: places }, (_, i): TextureRecord => {
+      const geocode = i.toString(32).padStart(6, '0');
+      const values = TEXTURE_NAMES.map(() => next());
+      return {
+        collection: 'c',
+        grid: 'geohash',
+        geocode,
+        tile: `c_s_g${geocode}`,
+        version: 'v',
+        start: 0,
+        values,
+      };
+    });
+    await storage.putTextures(textures);
+    const index = new TextureIndex(storage);
+    const milliseconds: number[] = [];
+    for (let i = 0; i < 60; i++) {
+      const { geocode } = textures[Math.floor(next() * places)]!;
+      const { cpuSeconds } = await spend(() => index.nearest('c', geocode, 10));
+      if (i >= 10) milliseconds.push(1e3 * cpuSeconds);
+    }
+    return result(`the 10 nearest of ${places} places, CPU (mark 5 ms)`, 'ms', median(milliseconds));
+  } finally {
+    await storage.close();
+    rmSync(folder, { recursive: true });
+  }
 }
 
 function peer(python: string, { width, height, levels }: GreyImage): { ms: number; values: number[] } {

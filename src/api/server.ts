@@ -16,6 +16,7 @@ import { sceneRoutes } from './scenes/routes.js';
 import { describeAnswers } from './schemas/answers.js';
 import { answerSeq } from './seq.js';
 import type { Services } from './services.js';
+import { similarRoutes } from './similar/routes.js';
 import { stacRoutes } from './stac/routes.js';
 import { tileRoutes } from './tiles/routes.js';
 import { trainingRoutes } from './training/routes.js';
@@ -74,6 +75,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   await server.register(processRoutes, { services });
   await server.register(trainingRoutes, { services });
   await server.register(modelRoutes, { services });
+  await server.register(similarRoutes, { services });
   await server.register(clusterRoutes, { services });
   await server.register(operationRoutes, { services });
   return server;

@@ -3,7 +3,7 @@ import type { Imagery } from '../imagery/index.js';
 import type { JobsView, Process, Shares } from '../jobs/index.js';
 import type { TileFinder } from '../query/index.js';
 import type { Storage } from '../storage/index.js';
-import type { Doors } from '../training/index.js';
+import type { Doors, TextureIndex } from '../training/index.js';
 
 /** Where the node is one of many. */
 export interface ClusterService {
@@ -28,6 +28,8 @@ export interface Services {
   finder: TileFinder;
   cluster: ClusterService | undefined;
   imagery: Imagery;
+  /** What places look like. */
+  textures: TextureIndex;
   jobs: JobsView;
   processes: Map<string, Process>;
   /** Folders whose files `POST /ingest` may name, as real paths. */

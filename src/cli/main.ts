@@ -18,6 +18,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   tensor: async () => (await import('./commands/tensor.js')).tensorCommand(),
   train: async () => (await import('./commands/train.js')).trainCommand(),
   texture: async () => (await import('./commands/texture.js')).textureCommand(),
+  similar: async () => (await import('./commands/similar.js')).similarCommand(),
   predict: async () => (await import('./commands/predict.js')).predictCommand(),
   models: async () => (await import('./commands/models.js')).modelsCommand(),
   jobs: async () => (await import('./commands/jobs.js')).jobsCommand(),

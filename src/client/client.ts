@@ -104,6 +104,25 @@ export interface ModelDocument<Card> {
   card: Card;
 }
 
+/** A place by what it looks like. */
+export interface SimilarPlaceDocument {
+  collection: string;
+  grid: string;
+  geocode: string;
+  /** The tile whose image was looked at. */
+  tile: string;
+  datetime: string;
+  distance: number;
+  /** From 0. */
+  cluster?: number;
+}
+
+export interface SimilarDocument {
+  place: SimilarPlaceDocument;
+  /** The nearest first. */
+  similar: SimilarPlaceDocument[];
+}
+
 /** A version of a model, as lists tell of it. */
 export interface ListedVersion {
   version: string;
@@ -367,6 +386,14 @@ export class Client {
   deleteModel(id: string, version?: string): Promise<number> {
     const path = version === undefined ? modelPath(id) : versionPath(id, version);
     return this.delete(path, 'tilewright-deleted-versions');
+  }
+
+  /** Places of the same collection that look like that of a tile, or like a cell of a collection, the nearest first. */
+  similar(
+    place: { tile: string } | { collection: string; geocode: string },
+    limit?: number,
+  ): Promise<SimilarDocument> {
+    return this.ask('POST', '/similar', { ...place, limit });
   }
 
   health(): Promise<object> {

@@ -10,6 +10,8 @@ export type {
   SeriesDocument,
   SeriesEntry,
   SeriesRequest,
+  SimilarDocument,
+  SimilarPlaceDocument,
 } from './client.js';
 export { Client } from './client.js';
 export { JobError, unreachable } from './errors.js';

@@ -14,6 +14,8 @@ import type { Sweeper } from './sweeper.js';
  */
 export class Commits {
   readonly former = new FormerTiles();
+  /** How often textures, or their clusters, have changed since the folder was opened. */
+  textureChanges = 0;
   private turn: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -80,6 +82,7 @@ export class Commits {
     ];
     await this.catalogue.write(changes, sync);
     applied(removedIds, added);
+    if (edits.some(({ table }) => table === 'textures' || table === 'clusterings')) this.textureChanges++;
     if (folders.length === 0) return;
     this.superseded(folders);
     this.sweeper.schedule();

@@ -344,6 +344,11 @@ export class Storage {
     return this.catalogue.textures.getMany(places.map(textureKey));
   }
 
+  /** How often textures, or clusters of them, have changed since the folder was opened. */
+  get textureChanges(): number {
+    return this.commits.textureChanges;
+  }
+
   getClustering(collection: string): Promise<ClusteringRecord | undefined> {
     return this.catalogue.clusterings.get(collection);
   }

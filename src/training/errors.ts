@@ -180,3 +180,11 @@ export const fewTextures = defineError(
   (collection: string, places: number, clusters: number) =>
     `collection ${collection} has ${counted(places, 'place')} with a texture, too few for ${clusters} clusters; ask for fewer, or for auto`,
 );
+
+export const unknownTexture = defineError(
+  'TW_TRAIN_UNKNOWN_TEXTURE',
+  404,
+  'It is not known what the place looks like. `tilewright texture` computes that.',
+  (collection: string, place: string) =>
+    `no texture of ${place} in collection ${collection} is known; compute it: tilewright texture --collection ${collection}`,
+);

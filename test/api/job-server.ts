@@ -7,7 +7,7 @@ import { IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
 import { Jobs, type Process } from '../../src/jobs/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Storage } from '../../src/storage/index.js';
-import { storeModelProcess } from '../../src/training/index.js';
+import { storeModelProcess, TextureIndex } from '../../src/training/index.js';
 
 export interface JobServer {
   server: FastifyInstance;
@@ -37,6 +37,7 @@ export async function jobServer(
       finder,
       cluster: undefined,
       imagery,
+      textures: new TextureIndex(storage),
       jobs,
       processes: new Map(all.map((one) => [one.id, one])),
       allowedFolders: [],

@@ -23,8 +23,14 @@ interface Parameter {
   schema: object;
 }
 
+interface Operation {
+  parameters?: Parameter[];
+  requestBody?: { content: Record<string, { schema: { properties: Record<string, object> } }> };
+  responses: Record<string, object>;
+}
+
 interface Document {
-  paths: Record<string, Record<string, { parameters?: Parameter[]; responses: Record<string, object> }>>;
+  paths: Record<string, Record<string, Operation>>;
 }
 
 const CHECKS = [
@@ -84,6 +90,8 @@ async function serveSamples(data: string): Promise<void> {
   const filter = (collection: string) => ({ filter: { collections: [collection] } });
   await job(node, 'fill', filter('test'));
   await job(node, 'train', { model: 'ndvi', epochs: 1, ...filter('wide') });
+  await job(node, 'texture', filter('test'));
+  // The newest, whose files are asked for.
   await job(node, 'tensor', { bands: ['red'], ...filter('wide') });
   // One to be deleted, and one to lose a version.
   const [one, other] = (await tilesOf(node)).filter(({ collection }) => collection === 'doomed');
@@ -161,6 +169,8 @@ async function withRealNames(): Promise<Document> {
         const choice = known?.[parameter.name];
         if (parameter.in === 'path' && choice) parameter.schema = { type: 'string', enum: choice };
       }
+  const { schema } = document.paths['/similar']!['post']!.requestBody!.content['application/json']!;
+  schema.properties['tile'] = { type: 'string', enum: [features[0]!.id] };
   return document;
 }
 

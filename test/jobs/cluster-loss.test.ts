@@ -32,7 +32,7 @@ test('jobs go on where nodes die', { skip: noEtcd }, async (t) => {
   assert.ok(wanted.length >= 3);
 
   /** Long enough to be disturbed. */
-  const long = { ...training, epochs: 8 };
+  const long = { ...training, epochs: 60 };
   const isUnderWay = async (server: Server, id: string) => {
     const { status, tiles } = await get<Job>(server, `/jobs/${id}`);
     assert.ok(['accepted', 'running'].includes(status), `${id} is ${status}`);

@@ -66,6 +66,17 @@ export const storeSchemas = {
     files: listOf(object({ name: text, bytes: count, crc32: count })),
     card: { type: 'object' },
   }),
+  SimilarPlaces: object({ place: ref('SimilarPlace'), similar: listOf(ref('SimilarPlace')) }),
+  SimilarPlace: object({
+    collection: text,
+    grid: oneOf('geohash', 'quadtile'),
+    geocode: text,
+    tile: text,
+    datetime: time,
+    distance: number,
+    'cluster?': count,
+    ...links,
+  }),
   /** `time` is in milliseconds since 1970; a band counts from 0, and its value is stored value * scale + offset. */
   TrainingPlace: object({
     collection: text,

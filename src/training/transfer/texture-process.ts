@@ -19,6 +19,7 @@ import {
   type TileRecord,
   toArray,
 } from '../../storage/index.js';
+import { counted } from '../counted.js';
 import { fewTextures, nothingLooksLike, textureFailed } from '../errors.js';
 import { DEFAULT_SEED } from '../inputs.js';
 import { VISIBLE } from '../models/visible.js';
@@ -264,6 +265,6 @@ async function cluster(
 }
 
 function reasonsOf({ skipped, failed }: TextureResults): string[] {
-  const reasons = Object.entries(skipped).map(([reason, count]) => `${count} of them: ${reason}`);
+  const reasons = Object.entries(skipped).map(([reason, count]) => `${counted(count, 'place')}: ${reason}`);
   return [...reasons, ...failed.map(({ message }) => message)].slice(0, 3);
 }

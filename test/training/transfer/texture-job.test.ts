@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { SimilarDocument } from '../../../src/client/index.js';
 import { readRaster } from '../../../src/raster/index.js';
 import { Storage, toArray } from '../../../src/storage/index.js';
 import type { TextureResults } from '../../../src/training/index.js';
 import { textureOf } from '../../../src/training/transfer/glcm.js';
 import { greyLevels } from '../../../src/training/transfer/grey.js';
+import { distanceBetween, standardised } from '../../../src/training/transfer/vectors.js';
 import { tilewright } from '../../support/command.js';
 import { PLANTED, PLANTED_FLAGS, plantedIn, writePlantedScene } from '../../support/planted-scene.js';
 import { tempFolder } from '../../support/temp.js';
@@ -65,6 +67,59 @@ test('planted textures are found as clusters, stored with their places, and not 
   assert.deepEqual(await toArray(emptied.textures('planted')), []);
   assert.equal(await emptied.getClustering('planted'), undefined);
   await emptied.close();
+});
+
+test('similar lists the nearest places in order, as a scan of all has them', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  const path = await writePlantedScene(join(folder, 'scene.tif'));
+  await tilewright('ingest', path, '--datetime', '2024-06-01T10:00:00Z', ...PLANTED_FLAGS, ...target);
+  const similar = async (...flags: string[]): Promise<SimilarDocument> => {
+    const { code, stdout, stderr } = await tilewright('similar', ...flags, '--format', 'json', ...target);
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+  const storage = await Storage.open(join(folder, 'data'));
+  const [first, ...others] = await toArray(storage.catalogue.tiles.values());
+  await storage.close();
+  const early = await tilewright('similar', first!.id, ...target);
+  assert.equal(early.code, 1);
+  assert.match(
+    early.stderr,
+    /compute it: tilewright texture --collection planted \[TW_TRAIN_UNKNOWN_TEXTURE\]/,
+  );
+
+  await texture('--min-coverage', '99', ...target);
+  const again = await Storage.open(join(folder, 'data'));
+  const textures = await toArray(again.textures('planted'));
+  const { scaling } = (await again.getClustering('planted'))!;
+  await again.close();
+  const own = textures[3]!;
+  const nearest = await similar(own.tile, '-k', '5');
+  assert.deepEqual(await similar(own.geocode, '--collection', 'planted', '-k', '5'), nearest);
+  assert.deepEqual([nearest.place.geocode, nearest.place.distance], [own.geocode, 0]);
+  const scanned = textures
+    .filter(({ geocode }) => geocode !== own.geocode)
+    .map(({ geocode, values }) => {
+      const [a, b] = [values, own.values].map((one) => standardised(one, scaling));
+      return { geocode, distance: distanceBetween.euclidean(a!, b!) };
+    })
+    .sort((a, b) => a.distance - b.distance);
+  for (const [i, { geocode, distance, cluster }] of nearest.similar.entries()) {
+    assert.equal(geocode, scanned[i]!.geocode);
+    assert.ok(Math.abs(distance - scanned[i]!.distance) < 1e-4);
+    assert.equal(cluster, nearest.place.cluster);
+    assert.equal(plantedIn(geocode), plantedIn(own.geocode));
+  }
+  assert.equal(nearest.similar.length, 5);
+  assert.equal((await similar(own.tile, '-k', '1000')).similar.length, textures.length - 1);
+  const text = await tilewright('similar', own.tile, ...target);
+  assert.match(text.stdout, new RegExp(`^${own.geocode} +0\\.000 +[A-Z] +${own.tile}$`, 'm'));
+
+  const unseen = others.find(({ id }) => !textures.some(({ tile }) => tile === id))!;
+  for (const flags of [['no-such-tile'], [unseen.id]])
+    assert.equal((await tilewright('similar', ...flags, ...target)).code, 1, flags.join(' '));
+  assert.equal((await tilewright('similar', own.tile, '-k', '0', ...target)).code, 2);
 });
 
 test('a clearer image, or one nearer to the time that is asked for, takes the place of the former', async (t) => {

@@ -1,0 +1,33 @@
+import { Command } from 'commander';
+import { clusterLetter } from '../cell-map.js';
+import { flag, positiveInteger, type TargetOptions, withTarget } from '../options.js';
+import { print, printJson, table } from '../output.js';
+import { openTarget } from '../target.js';
+
+type SimilarFlags = TargetOptions & { limit?: number; collection?: string };
+
+export function similarCommand(): Command {
+  const command = new Command('similar')
+    .description('list the places that look most like one; "tilewright texture" computes what they look like')
+    .argument('<tile>', 'id of a tile of the place; or, with --collection, its geocode')
+    .addOption(flag('-k, --limit <n>', 'so many places (default: 10)', positiveInteger))
+    .addOption(flag('--collection <id>', 'of the place, which is named by its geocode then'));
+  return withTarget(command).action(async (name: string, flags: SimilarFlags) => {
+    const { collection, limit } = flags;
+    const target = await openTarget(flags);
+    try {
+      const place = collection === undefined ? { tile: name } : { collection, geocode: name };
+      const document = await target.client.similar(place, limit);
+      if (flags.format === 'json') return printJson(document);
+      const rows = [document.place, ...document.similar].map(({ geocode, distance, cluster, tile }) => [
+        geocode,
+        distance.toFixed(3),
+        cluster === undefined ? '' : clusterLetter(cluster),
+        tile,
+      ]);
+      for (const line of table([['place', 'distance', 'cluster', 'tile'], ...rows])) print(line);
+    } finally {
+      await target.close();
+    }
+  });
+}

@@ -1,0 +1,109 @@
+/** Places by what they look like, in memory. */
+import { type ClusteringRecord, type Storage, type TextureRecord, toArray } from '../../storage/index.js';
+import { clusterOf } from './cluster-textures.js';
+import { scalingOf, standardised } from './vectors.js';
+
+export interface SimilarPlace extends Omit<TextureRecord, 'values'> {
+  /** Euclidean, in standardised values; 0: they look the same. */
+  distance: number;
+  /** The number of its cluster, from 0; absent where no clusters were made. */
+  cluster?: number;
+}
+
+/** All textures of a collection. */
+interface Known {
+  places: Omit<TextureRecord, 'values'>[];
+  /** By geocode. */
+  rows: Map<string, number>;
+  /** Standardised, one place after another. */
+  vectors: Float32Array;
+  clusters: Uint16Array | undefined;
+}
+
+/**
+ * Invariant: what is kept of a collection was read at its number of changes or later, and is used until there are more. It is read once for all
+ * who ask meanwhile. A hundred thousand places take 20 MB.
+ */
+export class TextureIndex {
+  private readonly kept = new Map<string, { changes: number; known: Promise<Known> }>();
+
+  constructor(private readonly storage: Storage) {}
+
+  /**
+   * The `count` places that look most like one of the same collection, the nearest first, without itself; and itself. Undefined where its texture
+   * is not known.
+   */
+  async nearest(
+    collection: string,
+    geocode: string,
+    count: number,
+  ): Promise<{ place: SimilarPlace; similar: SimilarPlace[] } | undefined> {
+    const known = await this.known(collection);
+    const row = known.rows.get(geocode);
+    if (row === undefined) return undefined;
+    const placeAt = (at: number, distance: number): SimilarPlace => ({
+      ...known.places[at],
+      distance,
+      ...(known.clusters && { cluster: known.clusters[at] }),
+    });
+    const found = nearestRows(known.vectors, known.places.length, row, count);
+    return { place: placeAt(row, 0), similar: found.map(([at, distance]) => placeAt(at, distance)) };
+  }
+
+  private known(collection: string): Promise<Known> {
+    const { textureChanges: changes } = this.storage;
+    const kept = this.kept.get(collection);
+    if (kept?.changes === changes) return kept.known;
+    const known = this.read(collection);
+    this.kept.set(collection, { changes, known });
+    // Who waits has the error; the next reads again.
+    known.catch(() => this.kept.delete(collection));
+    return known;
+  }
+
+  private async read(collection: string): Promise<Known> {
+    const textures = await toArray(this.storage.textures(collection));
+    const clustering: ClusteringRecord | undefined = await this.storage.getClustering(collection);
+    const scaling = clustering?.scaling ?? scalingOf(textures.map(({ values }) => values));
+    const size = textures[0]?.values.length ?? 0;
+    const vectors = new Float32Array(size * textures.length);
+    for (const [row, { values }] of textures.entries())
+      vectors.set(standardised(values, scaling), row * size);
+    return {
+      places: textures.map(({ values: _, ...place }) => place),
+      rows: new Map(textures.map(({ geocode }, row) => [geocode, row])),
+      vectors,
+      clusters: clustering && Uint16Array.from(textures, ({ values }) => clusterOf(values, clustering)),
+    };
+  }
+}
+
+/** The rows nearest to one of `rows` vectors, without itself, nearest first; of equals the first. */
+function nearestRows(
+  vectors: Float32Array,
+  rows: number,
+  row: number,
+  count: number,
+): [row: number, distance: number][] {
+  const size = vectors.length / rows;
+  const own = vectors.subarray(row * size, (row + 1) * size);
+  // Kept in order; few rows get in, so that moving the others costs little.
+  const found: [row: number, squared: number][] = [];
+  let most = Infinity;
+  for (let other = 0; other < rows; other++) {
+    if (other === row) continue;
+    let squared = 0;
+    const from = other * size;
+    for (let i = 0; i < size; i++) {
+      const difference = vectors[from + i] - own[i];
+      squared += difference * difference;
+    }
+    if (squared >= most) continue;
+    let at = found.length;
+    while (at > 0 && found[at - 1][1] > squared) at--;
+    found.splice(at, 0, [other, squared]);
+    if (found.length > count) found.pop();
+    if (found.length === count) most = found[count - 1][1];
+  }
+  return found.map(([other, squared]) => [other, Math.sqrt(squared)]);
+}
