@@ -33,6 +33,7 @@ export function cpuPlot(traces: CpuTrace[]): string {
   const [width, height] = [LEFT + WIDTH + 16, TOP + models.length * (HEIGHT + GAP)];
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12">`,
+    '<title>CPU of the nodes over time, by model and mode</title>',
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     ...legend,
     ...panels.flat(),
