@@ -22,7 +22,7 @@ interface Known {
 
 /**
  * Invariant: what is kept of a collection was read at its number of changes or later, and is used until there are more. It is read once for all
- * who ask meanwhile. A hundred thousand places take 20 MB.
+ * who ask meanwhile.
  */
 export class TextureIndex {
   private readonly kept = new Map<string, { changes: number; known: Promise<Known> }>();

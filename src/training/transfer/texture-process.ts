@@ -148,18 +148,22 @@ async function computeTextures(
     const batch = places.slice(from, from + BATCH);
     const known = await storage.getTextures(batch);
     const made: TextureRecord[] = [];
-    await inLanes([...batch.entries()], 2 + workers.threads, async ([i, place]) => {
-      job.signal.throwIfAborted();
-      const outcome = await textureOfPlace({ storage, workers }, place, known[i], near, job.signal);
-      if (outcome === 'unchanged') results.unchanged++;
-      else if ('skipped' in outcome) skip(outcome.skipped);
-      else if ('code' in outcome) fail(outcome);
-      else made.push(outcome);
+    try {
+      await inLanes([...batch.entries()], 2 + workers.threads, async ([i, place]) => {
+        job.signal.throwIfAborted();
+        const outcome = await textureOfPlace({ storage, workers }, place, known[i], near, job.signal);
+        if (outcome === 'unchanged') results.unchanged++;
+        else if ('skipped' in outcome) skip(outcome.skipped);
+        else if ('code' in outcome) fail(outcome);
+        else made.push(outcome);
+        count();
+      });
+    } finally {
+      // Also where the job was stopped: what is made stays.
+      await storage.putTextures(made);
+      results.textures += made.length;
       count();
-    });
-    await storage.putTextures(made);
-    results.textures += made.length;
-    count();
+    }
   }
   results.seconds = (performance.now() - started) / 1000;
   return results;

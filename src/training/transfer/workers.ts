@@ -29,7 +29,7 @@ export class TextureWorkers {
     return this.pool.run({ date }, { signal }) as Promise<TileTexture>;
   }
 
-  /** See `clusterTextures`: of a hundred thousand textures it takes minutes. */
+  /** See `clusterTextures`. */
   cluster(task: ClusterTask): Promise<FoundClusters> {
     return this.pool.run(task) as Promise<FoundClusters>;
   }
