@@ -17,6 +17,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   cluster: async () => (await import('./cluster.js')).benchCluster,
   training: async () => (await import('./training.js')).benchTraining,
   texture: async () => (await import('./texture.js')).benchTexture,
+  transfer: async () => (await import('./transfer.js')).benchTransfer,
 };
 
 const usage = `npm run bench -- NAME [--short] [--threads N] [--rows N] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;

@@ -94,6 +94,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const workers = new IngestWorkers(cores, memory);
   const wrangle = { storage, finder, workers: new WrangleWorkers(cores) };
   const texture = { storage, workers: new TextureWorkers(cores) };
+  const textures = new TextureIndex(storage);
   const imagery = new Imagery({ storage, finder, owners, cores });
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel, allowedFolders }),
@@ -102,7 +103,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     coalesceProcess(wrangle),
     tensorProcess(wrangle),
     trainProcess({
-      ...{ storage, cores, memory },
+      ...{ storage, textures, cores, memory },
       ...(config.cluster && doors && { neighbours: { url: config.cluster.advertise, doors } }),
     }),
     storeModelProcess({ storage, finder }),
@@ -131,7 +132,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       finder,
       cluster: cluster && together && doors && { ...cluster, shares: together.shares, doors },
       imagery,
-      textures: new TextureIndex(storage),
+      textures,
       jobs,
       processes: new Map(processes.map((p) => [p.id, p])),
       allowedFolders,

@@ -16,7 +16,7 @@ const PRECISION = 5;
 /** Of cells by which nodes own tiles, of which each place is in another one. */
 const SLOT_PRECISION = 4;
 /** Degrees, within one zone of UTM. */
-const LAND = { west: 12.6, south: 45, east: 17.4, north: 52 };
+export const LAND = { west: 12.6, south: 45, east: 17.4, north: 52 };
 /** Metres around a cell. */
 const MARGIN = 50;
 
@@ -85,7 +85,7 @@ async function spots(nodes: Server[], count: number): Promise<string[]> {
 }
 
 /** The pixels of UTM that hold a cell. */
-function extentOf(geocode: string) {
+export function extentOf(geocode: string) {
   const toUtm = projector('EPSG:4326', crsFromEpsg(SERIES_EPSG));
   const { west, south, east, north } = geohash.bounds(geocode);
   const corners = [west, (west + east) / 2, east].flatMap((lon) =>

@@ -162,6 +162,8 @@ class Distribution {
     const all = [...this.runs];
     const words = all.flatMap(([, { word }]) => (word ? [word.word] : []));
     if (words.length < all[0]![1].of) return;
+    // They may meet again.
+    for (const [, run] of all) delete run.word;
     const tell = async (run: string, node: string) => {
       if (node === cluster.self) shares.hear(run, words);
       else await peers.ask(this.peer(node), WORDS_PATH, { run, words }, WORDS_PATIENCE);

@@ -66,7 +66,7 @@ export const WORDS_PATH = '/cluster/internal/work/words';
 /** How long an owner that is behind waits for the commit that is asked for, ms. */
 const CATCH_UP = 10_000;
 /** Progress is told at most so often, ms. */
-const TELL_INTERVAL = 1000;
+const TELL_INTERVAL = 2000;
 
 export interface ShareOptions {
   storage: Storage;

@@ -8,15 +8,16 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { Adam } from './adam.js';
 import type { Tf } from './engine/tf.js';
 import { gradientsOf } from './gradients.js';
-import { type Batch, type Learner, variablesOf } from './learner.js';
+import { type Batch, hold, type Learner, trainedLayers, variablesOf } from './learner.js';
 import { meanOfCounting } from './regression.js';
 
 const L1_WEIGHT = 100;
 const ADAM = { beta1: 0.5, weightDecay: 1e-5 };
 
 export function adversarialLearner(tf: Tf, generator: LayersModel, discriminator: LayersModel): Learner {
-  const ofGenerator = new Adam(tf, variablesOf(generator.trainableWeights), ADAM);
-  const ofDiscriminator = new Adam(tf, variablesOf(discriminator.trainableWeights), ADAM);
+  const layers = trainedLayers(generator);
+  let ofGenerator = new Adam(tf, variablesOf(generator.trainableWeights), ADAM);
+  let ofDiscriminator = new Adam(tf, variablesOf(discriminator.trainableWeights), ADAM);
   const judge = (batch: Batch, candidate: Tensor) =>
     discriminator.apply([batch.inputs, candidate as Tensor4D], { training: true }) as Tensor;
   return {
@@ -41,6 +42,13 @@ export function adversarialLearner(tf: Tf, generator: LayersModel, discriminator
       tf.dispose([fake!, real]);
       return loss;
     },
+    learn(names) {
+      ofGenerator.dispose();
+      ofDiscriminator.dispose();
+      hold(layers, names);
+      ofGenerator = new Adam(tf, variablesOf(generator.trainableWeights), ADAM);
+      ofDiscriminator = new Adam(tf, variablesOf(discriminator.trainableWeights), ADAM);
+    },
     state: () => [
       ...variablesOf(generator.weights),
       ...variablesOf(discriminator.weights),
@@ -51,6 +59,7 @@ export function adversarialLearner(tf: Tf, generator: LayersModel, discriminator
       ofGenerator.dispose();
       ofDiscriminator.dispose();
       discriminator.dispose();
+      hold(layers);
     },
   };
 }

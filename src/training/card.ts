@@ -9,6 +9,7 @@ import type { Metrics, Spread } from './metrics.js';
 import { modelNamed } from './models/index.js';
 import { hasBatchNorm } from './models/spec.js';
 import type { EpochLoss } from './train-model.js';
+import type { Lineage } from './transfer/lineage.js';
 import type { TrainedPlace } from './worker-messages.js';
 
 /** A tile that the model was trained or validated on. */
@@ -34,6 +35,8 @@ export interface ModelCard {
   data: CardTile[];
   /** Id of the model that its weights started from; null where it started fresh. */
   parent: string | null;
+  /** How it came to that, where it was asked to start from another. */
+  transfer?: Lineage;
   engine: SelectedEngine;
   seed: number;
   /**
@@ -90,18 +93,25 @@ export type CardContext = Pick<
   | 'seed'
   | 'softwareVersion'
 > & {
+  /** Default: it started fresh. */
+  parent?: string | null;
+  transfer?: Lineage;
   tiles: { id: string; version: string; start: number }[];
   /** Milliseconds since 1970. */
   createdAt: number;
 };
 
-export function modelCard({ tiles, createdAt, ...context }: CardContext, trained: TrainedPlace): ModelCard {
+export function modelCard(
+  { tiles, createdAt, parent = null, transfer, ...context }: CardContext,
+  trained: TrainedPlace,
+): ModelCard {
   const { epochs, patches, split, losses, metrics, predictions, spread, baseline, seconds, bytesRead } =
     trained;
   return {
     ...context,
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
-    parent: null,
+    parent,
+    ...(transfer && { transfer }),
     ...(hasBatchNorm(modelNamed(context.model)) && {
       batchNorm: context.mode === 'distributed' ? 'local' : 'batch',
     }),

@@ -36,7 +36,7 @@ export async function readCheckpoint(
   tf: Tf,
   path: string,
   task: string,
-  variables: Variable[],
+  variablesOf: (state: CheckpointState) => Variable[],
 ): Promise<CheckpointState | undefined> {
   const file = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -49,8 +49,10 @@ export async function readCheckpoint(
     crc32: number;
   };
   const bytes = file.subarray(end + 1);
+  if (state.task !== task || crc32(bytes) !== sum) return undefined;
+  const variables = variablesOf(state);
   const expected = variables.reduce((total, { size }) => total + 4 * size, 0);
-  if (state.task !== task || bytes.length !== expected || crc32(bytes) !== sum) return undefined;
+  if (bytes.length !== expected) return undefined;
   let from = 0;
   for (const variable of variables) {
     const values = new Float32Array(variable.size);

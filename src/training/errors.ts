@@ -86,6 +86,13 @@ export const unusedPlaceMemory = defineError(
   (mode: string) => `placeMemory goes with the mode contained, not with ${mode}; leave it out`,
 );
 
+export const unusedTransfer = defineError(
+  'TW_TRAIN_TRANSFER',
+  422,
+  'Something that is about starting from models of other places was asked for where no place does. The message says what it goes with.',
+  (what: string, needed: string) => `${what} with ${needed}; leave it out, or take that`,
+);
+
 export const onePlaceAtATime = defineError(
   'TW_TRAIN_ONE_PLACE',
   422,

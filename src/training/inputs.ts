@@ -2,6 +2,9 @@
 import type { FilterParams } from '../query/index.js';
 import type { Storage } from '../storage/index.js';
 import type { Doors } from './distributed/doors.js';
+import type { FineTuning } from './transfer/fine-tune.js';
+import type { TransferPolicy } from './transfer/policies.js';
+import type { TextureIndex } from './transfer/texture-index.js';
 
 /**
  * How the work is shared out: a model for each place; one model over all nodes; or a model for each place, each in a process of its own
@@ -12,6 +15,7 @@ export type TrainingMode = (typeof TRAINING_MODES)[number];
 
 export interface TrainContext {
   storage: Storage;
+  textures: TextureIndex;
   /** Places trained side by side at most. */
   cores?: number;
   /** Bytes that the processes that train may take together. */
@@ -30,6 +34,12 @@ export interface TrainInputs {
   engine?: string;
   /** Bytes that the process of a place may take, in the contained mode. */
   placeMemory?: number;
+  /** Whose model each place starts from. Default: none. */
+  transfer?: TransferPolicy;
+  /** Which layers learn when, of a model that starts from another. Default: all. */
+  fineTuning?: FineTuning;
+  /** One place of each cluster trains first, the others start from these models. */
+  curriculum?: boolean;
 }
 
 export const modelsOf = ({ model }: Pick<TrainInputs, 'model'>): string[] => [model].flat();

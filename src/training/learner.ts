@@ -30,10 +30,22 @@ export interface Learner {
   readonly model: LayersModel;
   /** Moves the weights by one batch, and resolves to its loss before that. */
   step(batch: Batch, options: StepOptions): Promise<number>;
-  /** All that later steps depend on, in a fixed order. */
+  /** From now on the layers of these names learn alone, or all without names; steps are counted anew. */
+  learn(layers?: string[]): void;
+  /** All that later steps depend on, in an order that is fixed for the layers that learn. */
   state(): Variable[];
   /** All but the model. */
   dispose(): void;
+}
+
+/** The layers that are trained where none is held. */
+export function trainedLayers(model: LayersModel): LayersModel['layers'] {
+  return model.layers.filter((layer) => layer.trainable && layer.weights.length > 0);
+}
+
+/** Holds all layers but those of these names; none without names. */
+export function hold(layers: LayersModel['layers'], names?: string[]): void {
+  for (const layer of layers) layer.trainable = names?.includes(layer.name) ?? true;
 }
 
 /** The variables of a model's weights, trained or not. */

@@ -46,6 +46,28 @@ export interface PatchDataset {
   split: string;
 }
 
+/** At most so many patches of a set, spread evenly over it. */
+export function somePatches(set: PatchSet, limit: number): PatchSet {
+  const chosen = evenly([...Array(set.count).keys()], limit);
+  const pick = (values: Float32Array) => {
+    const length = values.length / set.count;
+    const picked = new Float32Array(chosen.length * length);
+    chosen.forEach((n, i) => {
+      picked.set(values.subarray(n * length, (n + 1) * length), i * length);
+    });
+    return picked;
+  };
+  const { inputs, targets, counts, cloud } = set;
+  return {
+    ...set,
+    count: chosen.length,
+    inputs: pick(inputs),
+    targets: pick(targets),
+    ...(counts && { counts: pick(counts) }),
+    ...(cloud && { cloud: pick(cloud) }),
+  };
+}
+
 export type PatchOutcome = { dataset: PatchDataset } | { skipped: string };
 
 interface Split {

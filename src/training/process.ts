@@ -4,7 +4,7 @@ import { checkFilter, filterBody, requireCollections } from '../query/index.js';
 import { counted } from './counted.js';
 import { trainDistributed } from './distributed/train.js';
 import { ENGINE_NAMES } from './engine/load-engine.js';
-import { nothingTrained, oneModelTogether, unusedPlaceMemory } from './errors.js';
+import { nothingTrained, oneModelTogether, unusedPlaceMemory, unusedTransfer } from './errors.js';
 import {
   modelsOf,
   TRAINING_MODES,
@@ -16,6 +16,8 @@ import { mergeResults, type TrainPart } from './merge.js';
 import { MODEL_NAMES } from './models/index.js';
 import { trainPartitioned } from './partitioned.js';
 import { reasonsOf, type TrainResults } from './results.js';
+import { FINE_TUNINGS } from './transfer/fine-tune.js';
+import { TRANSFER_POLICIES } from './transfer/policies.js';
 
 const MODES: Record<
   TrainingMode,
@@ -70,22 +72,51 @@ export function trainProcess(context: TrainContext): Process {
           maximum: 1e15,
           description: 'Bytes that the process of a place may take, in the contained mode alone',
         },
+        transfer: {
+          enum: TRANSFER_POLICIES,
+          default: 'none',
+          description:
+            'Whose model each place starts from: none, that of a random place of another cluster, of the most similar place of its cluster, or of some the one that is best on a few of its patches. A place for which there is none starts fresh. Not in the distributed mode',
+        },
+        fineTuning: {
+          enum: FINE_TUNINGS,
+          default: 'all',
+          description:
+            'Of a model that starts from another: all layers learn, the last ones alone, or these alone for a third of the epochs',
+        },
+        curriculum: {
+          type: 'boolean',
+          default: false,
+          description:
+            'Trains the most typical place of each cluster first; the others start from these models, as `transfer` says',
+        },
       },
     },
     outputs: OUTPUTS,
     check: (inputs) => {
       checkFilter(inputs);
-      const { mode = 'partitioned', placeMemory, ...rest } = inputs as TrainInputs;
+      const { mode = 'partitioned', placeMemory, transfer = 'none', ...rest } = inputs as TrainInputs;
       const models = modelsOf(rest);
       if (mode === 'distributed' && models.length > 1) throw oneModelTogether(models.join(', '));
       if (placeMemory !== undefined && mode !== 'contained') throw unusedPlaceMemory(mode);
+      if (mode === 'distributed' && transfer !== 'none')
+        throw unusedTransfer(`transfer ${transfer} goes`, 'the modes partitioned and contained');
+      const { curriculum = false, fineTuning = 'all' } = rest;
+      if (transfer === 'none' && (curriculum || fineTuning !== 'all'))
+        throw unusedTransfer(
+          curriculum ? 'curriculum goes' : `fineTuning ${fineTuning} goes`,
+          'a transfer, such as similar',
+        );
     },
     // Models are stored one by one and whole; those that the job has stored before it was cut off stay.
     resumable: true,
     merge: (parts) => mergeResults(parts as TrainPart[]),
     conclude: (results, context) => conclude(results as TrainResults, context),
     retryInputs: async (inputs, results) => ((results as TrainResults).failed?.length > 0 ? inputs : null),
-    goesTogether: (inputs) => (inputs as TrainInputs).mode === 'distributed',
+    goesTogether: (inputs) => {
+      const { mode, curriculum = false } = inputs as TrainInputs;
+      return mode === 'distributed' || curriculum;
+    },
     run: async (given, job) => {
       const inputs = given as TrainInputs;
       await requireCollections(context.storage, inputs.filter);

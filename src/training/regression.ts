@@ -4,26 +4,35 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { Adam } from './adam.js';
 import type { Tf } from './engine/tf.js';
 import { BatchGradients } from './gradients.js';
-import { type Learner, variablesOf } from './learner.js';
+import { type Batch, hold, type Learner, trainedLayers, variablesOf } from './learner.js';
 
 export function regressionLearner(tf: Tf, model: LayersModel): Learner {
-  const adam = new Adam(tf, variablesOf(model.trainableWeights));
-  const gradients = new BatchGradients(
-    tf,
-    adam.variables,
-    variablesOf(model.weights),
-    ({ inputs, targets, counts }) => {
+  const layers = trainedLayers(model);
+  const begin = (names?: string[]) => {
+    hold(layers, names);
+    const adam = new Adam(tf, variablesOf(model.trainableWeights));
+    const loss = ({ inputs, targets, counts }: Batch) => {
       const squares = tf.square(tf.sub(model.apply(inputs, { training: true }) as Tensor, targets));
       return meanOfCounting(tf, squares, counts);
-    },
-  );
+    };
+    return { adam, gradients: new BatchGradients(tf, adam.variables, variablesOf(model.weights), loss) };
+  };
+  let { adam, gradients } = begin();
+  const end = () => {
+    gradients.dispose();
+    adam.dispose();
+  };
   return {
     model,
     step: (batch, options) => adam.descend(gradients.of(batch), options),
+    learn(names) {
+      end();
+      ({ adam, gradients } = begin(names));
+    },
     state: () => [...variablesOf(model.weights), ...adam.moments],
     dispose() {
-      gradients.dispose();
-      adam.dispose();
+      end();
+      hold(layers);
     },
   };
 }

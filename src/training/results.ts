@@ -5,6 +5,7 @@ import { counted } from './counted.js';
 import type { Distributed } from './distributed/report.js';
 import type { TrainingMode } from './inputs.js';
 import type { Metrics } from './metrics.js';
+import type { Lineage } from './transfer/lineage.js';
 
 export interface TrainResults {
   /** Name of the engine. */
@@ -21,7 +22,10 @@ export interface TrainResults {
     metrics: { train: Metrics; validation: Metrics };
     baseline: Baselines;
     seconds: number;
+    /** Id of the model whose weights it started from. */
     parent?: string;
+    /** How it came to that, where it was asked to start from another. */
+    transfer?: Lineage;
     /** Of one model for many places. */
     distributed?: Distributed;
   }[];

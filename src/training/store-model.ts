@@ -8,16 +8,31 @@ import type { Place } from './places.js';
 import type { TrainResults } from './results.js';
 import type { TrainedPlace } from './worker-messages.js';
 
-export type TrainedAbout = Pick<CardContext, 'model' | 'mode' | 'engine' | 'seed' | 'job' | 'distributed'> & {
+export type TrainedAbout = Pick<
+  CardContext,
+  'model' | 'mode' | 'engine' | 'seed' | 'job' | 'distributed' | 'parent' | 'transfer'
+> & {
   filter: Filter;
 };
 
-/** What the results say of a model. */
-function trainedModel({ id }: { id: string }, card: CardSummary): TrainResults['models'][number] {
-  const { model, collection, grid, geocode, version, epochs, metrics, baseline, seconds, distributed } = card;
+/** What the results of a job hold of a model. */
+export interface StoredModel {
+  model: TrainResults['models'][number];
+  /** Of the true values in its validation patches. */
+  spread: Spread;
+}
+
+function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
+  const { model, collection, grid, geocode, version, epochs, metrics, baseline, seconds } = card;
+  const { parent, transfer, distributed, spread } = card;
   return {
-    ...{ id, model, collection, grid, geocode, version, epochs, metrics, baseline, seconds },
-    ...(distributed && { distributed }),
+    model: {
+      ...{ id, model, collection, grid, geocode, version, epochs, metrics, baseline, seconds },
+      ...(parent !== null && { parent }),
+      ...(transfer && { transfer }),
+      ...(distributed && { distributed }),
+    },
+    spread,
   };
 }
 
@@ -27,12 +42,11 @@ export async function storedBy(
   job: string,
   model: string,
   { collection, grid, geocode }: Pick<Place, 'collection' | 'grid' | 'geocode'>,
-): Promise<{ model: TrainResults['models'][number]; spread: Spread } | undefined> {
+): Promise<StoredModel | undefined> {
   const known = await storage.getModel(modelId(model, collection, grid, geocode));
   const done = known && versionsOf(known).find(({ card }) => (card as CardSummary).job === job);
   if (!done) return undefined;
-  const card = done.card as CardSummary;
-  return { model: trainedModel(done, card), spread: card.spread };
+  return storedModel(done, done.card as CardSummary);
 }
 
 /** Durable when it resolves. */
@@ -46,7 +60,7 @@ export async function storeModel(
   }: Pick<Place, 'collection' | 'grid' | 'geocode'> & Pick<CardContext, 'tiles'>,
   trained: TrainedPlace,
   { model, filter, ...about }: TrainedAbout,
-): Promise<TrainResults['models'][number]> {
+): Promise<StoredModel> {
   const place = { model, collection, grid, geocode, version: newVersion() };
   const created = { softwareVersion, createdAt: Date.now() };
   const card = modelCard({ ...place, ...about, ...created, filter: toCql2Json(filter), tiles }, trained);
@@ -54,5 +68,5 @@ export async function storeModel(
     { ...place, card: summaryOf(card), score: scoreOf(card) },
     { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );
-  return trainedModel(record, card);
+  return storedModel(record, card);
 }

@@ -1,21 +1,23 @@
 /** Trains one model on one place. */
-import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { adversarialLearner } from './adversarial.js';
 import { type Baselines, type LinearFit, ridge, startSums } from './baselines.js';
-import { batchOf, inputBatches } from './batch.js';
+import { batchOf } from './batch.js';
 import { readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.js';
 import type { Tf } from './engine/tf.js';
 import { diverged } from './errors.js';
 import { baselinesOf, countingPairs, evaluate } from './evaluate.js';
 import type { Learner } from './learner.js';
-import { type Metrics, metricsOf, type Predictions, type Spread, spreadOf } from './metrics.js';
+import { type Metrics, type Predictions, type Spread, spreadOf } from './metrics.js';
 import { buildModel } from './models/build.js';
 import { buildDiscriminator } from './models/discriminator.js';
 import type { ModelSpec } from './models/spec.js';
 import type { PatchDataset, PatchSet } from './patches.js';
+import { meanSquaredError, predict } from './predict-patches.js';
 import { randomStream, shuffledOrder } from './random.js';
 import { regressionLearner } from './regression.js';
+import { type FineTuning, headEpochs, headOf } from './transfer/fine-tune.js';
+import { type Start, type StartTask, startFrom } from './transfer/start.js';
 
 export interface EpochLoss {
   /** From 1. */
@@ -32,6 +34,10 @@ export interface TrainOptions {
   seed: number;
   /** Waited for. */
   onEpoch?: (loss: EpochLoss) => void | Promise<void>;
+  /** Models of other places that it may start from. Default: it starts fresh. */
+  start?: StartTask;
+  /** Which layers learn when, of a model that starts from another. Default: all from the start. */
+  fineTuning?: FineTuning;
   /** Where to keep the training as it stands, and to go on from; `task` names all that shapes the result. */
   checkpoint?: { path: string; task: string; everySeconds?: number };
 }
@@ -40,6 +46,8 @@ export interface TrainResult {
   /** Dispose it when done. */
   model: LayersModel;
   losses: EpochLoss[];
+  /** Where there were models that it may have started from. */
+  start?: Start;
   metrics: { train: Metrics; validation: Metrics };
   /** Of the validation patches, where a patch has one value. */
   predictions?: Predictions;
@@ -50,46 +58,61 @@ export interface TrainResult {
   seconds: number;
 }
 
+/** Of a model that starts from another: the first steps, by moments that are not known yet, would undo what it knows. */
+const WARM_UP_EPOCHS = 3;
 /** Seconds of training that a kill may cost at most, but for the epoch that runs. */
 const CHECKPOINT_SECONDS = 5;
-const PREDICTED_PIXELS = 2 ** 16;
 
 /**
- * Trains a fresh model with Adam for a fixed number of epochs, on shuffled patches that are turned and mirrored at random.
- * Same seed, data, engine and threads: same weights, bit for bit, also when it went on from a checkpoint. Throws
+ * Trains a model, fresh or from one of another place, with Adam for a fixed number of epochs, on shuffled patches that are turned and
+ * mirrored at random. Same seed, data, parents, engine and threads: same weights, bit for bit, also when it went on from a checkpoint. Throws
  * TW_TRAIN_DIVERGED.
  */
 export async function trainModel(
   tf: Tf,
   spec: ModelSpec,
   dataset: PatchDataset,
-  { epochs = spec.epochs, seed, onEpoch, checkpoint }: TrainOptions,
+  { epochs = spec.epochs, seed, onEpoch, start: from, fineTuning = 'all', checkpoint }: TrainOptions,
 ): Promise<TrainResult> {
   const started = performance.now();
   const { train, validation } = dataset;
   const learner = learnerOf(tf, spec, seed, ridge(startSums(train)));
+  const start = from && (await startFrom(tf, learner.model, train, from));
+  // Of these epochs the last layers learn alone.
+  const headAlone = start?.parent ? headEpochs(fineTuning, epochs) : 0;
+  if (headAlone > 0) learner.learn(headOf(spec, learner.model));
   const random = randomStream(seed);
-  const kept = checkpoint && (await readCheckpoint(tf, checkpoint.path, checkpoint.task, learner.state()));
+  const kept =
+    checkpoint &&
+    (await readCheckpoint(tf, checkpoint.path, checkpoint.task, ({ losses }) => {
+      if (headAlone > 0 && losses.length > headAlone) learner.learn();
+      return learner.state();
+    }));
   if (kept) random.state = kept.random;
   const losses = kept?.losses ?? [];
   let step = kept?.step ?? 0;
   let keptAt = performance.now();
-  const steps = epochs * Math.ceil(train.count / spec.batchSize);
+  const stepsAnEpoch = Math.ceil(train.count / spec.batchSize);
+  const steps = epochs * stepsAnEpoch;
+  const warmUp = start?.parent ? WARM_UP_EPOCHS * stepsAnEpoch : 0;
   try {
     for (let epoch = losses.length + 1; epoch <= epochs; epoch++) {
+      if (headAlone > 0 && epoch === headAlone + 1) learner.learn();
+      const learningSince = epoch > headAlone ? headAlone * stepsAnEpoch : 0;
       const order = shuffledOrder(train.count, random.next);
       let sum = 0;
       for (let from = 0; from < train.count; from += spec.batchSize) {
         const batch = batchOf(tf, train, order.subarray(from, from + spec.batchSize), random.next);
-        const rate = rateAt(spec, step++, steps);
+        const rate = Math.min(1, (step + 1) / (warmUp + 1)) * rateAt(spec, step, steps);
+        step++;
         const loss = await learner
-          .step(batch, { rate, step })
+          .step(batch, { rate, step: step - learningSince })
           .finally(() => tf.dispose(Object.values(batch)));
         if (!Number.isFinite(loss)) throw diverged(epoch);
         sum += batch.size * loss;
       }
-      const { mse } = metricsOf(countingPairs(validation, predict(tf, learner.model, validation)));
-      losses.push({ epoch, train: sum / train.count, validation: mse });
+      const error = meanSquaredError(tf, learner.model, validation);
+      losses.push({ epoch, train: sum / train.count, validation: error });
       if (checkpoint && epoch < epochs) {
         const { path, task, everySeconds = CHECKPOINT_SECONDS } = checkpoint;
         if (performance.now() - keptAt >= 1000 * everySeconds) {
@@ -105,6 +128,7 @@ export async function trainModel(
     const result = {
       model: learner.model,
       losses,
+      ...(start && { start }),
       metrics: {
         train: score(train, predict(tf, learner.model, train)),
         validation: score(validation, predicted),
@@ -135,20 +159,4 @@ export function learnerOf(tf: Tf, spec: ModelSpec, seed: number, straight: Linea
 /** Size of a step, from 0, of so many: it falls to zero along half a cosine. */
 export function rateAt({ learningRate }: ModelSpec, step: number, steps: number): number {
   return 0.5 * learningRate * (1 + Math.cos((Math.PI * step) / steps));
-}
-
-/** The model's output for each patch, in the shape of the targets. */
-export function predict(tf: Tf, model: LayersModel, patches: PatchSet): Float32Array {
-  const predicted = new Float32Array(patches.targets.length);
-  const values = patches.targets.length / patches.count;
-  const most = Math.max(1, Math.floor(PREDICTED_PIXELS / patches.size ** 2));
-  for (const { from, tensor } of inputBatches(tf, patches, most)) {
-    const output = tf.tidy(() => {
-      const outputs = model.apply(tensor, { training: false }) as Tensor | Tensor[];
-      return (Array.isArray(outputs) ? outputs[0] : outputs).dataSync<'float32'>();
-    });
-    predicted.set(output, from * values);
-    tensor.dispose();
-  }
-  return predicted;
 }

@@ -32,8 +32,8 @@ export interface TrainerOptions {
   /** Ends all children at once; the generator then throws the signal's reason. */
   signal?: AbortSignal;
   onEpoch?: (progress: PlaceProgress) => void;
-  /** Is waited for before a place is read. What it throws fails the place; where that is of the kind that passes (503), all. */
-  prepare?: (id: string) => Promise<void>;
+  /** Is waited for before a place is read; it may complete the task. What it throws fails the place; where that is of the kind that passes (503), all. */
+  prepare?: (task: PlaceTask) => Promise<void>;
 }
 
 /**
@@ -75,9 +75,9 @@ export async function* trainPlaces(
     for (const worker of workers) worker.end();
   };
   signal?.addEventListener('abort', endAll);
-  const failureOf = async (id: string): Promise<PlaceOutcome | undefined> => {
+  const failureOf = async (task: PlaceTask): Promise<PlaceOutcome | undefined> => {
     try {
-      await prepare?.(id);
+      await prepare?.(task);
       return undefined;
     } catch (error) {
       if (!(error instanceof TilewrightError) || error.status === 503) throw error;
@@ -98,7 +98,7 @@ export async function* trainPlaces(
     };
     running++;
     answers.add(
-      failureOf(task.id)
+      failureOf(task)
         .then((failure) => failure ?? worker.train(task, keep, told))
         .then((outcome) => ({ worker, result: { id: task.id, ...outcome } })),
     );

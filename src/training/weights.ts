@@ -34,6 +34,32 @@ export async function saveModel(tf: Tf, model: LayersModel): Promise<ModelFiles>
   };
 }
 
+/** One of a model's weights, in the order in which the model has them. */
+export interface WeightValues {
+  shape: number[];
+  values: Float32Array;
+}
+
+/** The weights of such files. Throws a SyntaxError or RangeError where they are none. */
+export function weightsOf(topology: Uint8Array, weights: Uint8Array): WeightValues[] {
+  const { weightsManifest } = JSON.parse(Buffer.from(topology).toString()) as {
+    weightsManifest: io.WeightsManifestConfig;
+  };
+  const { buffer } = Uint8Array.from(weights);
+  let from = 0;
+  return weightsManifest
+    .flatMap((group) => group.weights)
+    .map(({ shape }) => {
+      const values = new Float32Array(
+        buffer,
+        4 * from,
+        shape.reduce((product, side) => product * side, 1),
+      );
+      from += values.length;
+      return { shape, values };
+    });
+}
+
 /** The model of such files. Dispose it when done. */
 export async function loadModel(tf: Tf, topology: Uint8Array, weights: Uint8Array): Promise<LayersModel> {
   const { modelTopology, weightsManifest } = JSON.parse(Buffer.from(topology).toString());

@@ -5,6 +5,8 @@ import type { Metrics, Predictions, Spread } from './metrics.js';
 import type { BandName } from './models/spec.js';
 import type { PatchDataset } from './patches.js';
 import type { EpochLoss } from './train-model.js';
+import type { FineTuning } from './transfer/fine-tune.js';
+import type { Start, StartTask } from './transfer/start.js';
 import type { ModelFiles } from './weights.js';
 
 /** One band of a raster file. Physical value = stored * scale + offset. */
@@ -44,6 +46,10 @@ export interface PlaceTask {
   dates: PlaceDate[];
   /** Of a model that removes cloud. */
   pairs?: DatePair[];
+  /** Models of other places that it may start from, the best first. Default: it starts fresh. */
+  start?: StartTask;
+  /** Which layers learn when, of a model that starts from another. */
+  fineTuning?: FineTuning;
   /** File in which the training is kept as it stands, and from which it goes on. */
   checkpoint?: string;
 }
@@ -52,6 +58,8 @@ export interface TrainedPlace {
   files: ModelFiles;
   epochs: number;
   losses: EpochLoss[];
+  /** Where there were models that it may have started from. */
+  start?: Start;
   metrics: { train: Metrics; validation: Metrics };
   /** Of the validation patches, where a patch has one value. */
   predictions?: Predictions;

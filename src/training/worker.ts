@@ -44,7 +44,7 @@ function knownError(error: unknown, limit?: number): TilewrightError {
 
 async function train(tf: Tf, task: PlaceTask, keep: boolean): Promise<PlaceOutcome> {
   const started = performance.now();
-  const { model: name, pairs, seed, epochs, checkpoint } = task;
+  const { model: name, pairs, seed, epochs, start, fineTuning, checkpoint } = task;
   const spec = modelNamed(name);
   const pixels = await read(task, keep);
   if ('skipped' in pixels) return pixels;
@@ -52,8 +52,7 @@ async function train(tf: Tf, task: PlaceTask, keep: boolean): Promise<PlaceOutco
   if ('skipped' in patches) return patches;
   const { dataset } = patches;
   const { model, ...result } = await trainModel(tf, spec, dataset, {
-    seed,
-    epochs,
+    ...{ seed, epochs, start, fineTuning },
     onEpoch: (epoch) => say({ epoch, memory: 1024 * process.resourceUsage().maxRSS }),
     checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, engine) },
   });

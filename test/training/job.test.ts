@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../data-samples/index.js';
 import type { JobContext } from '../../src/jobs/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
-import { type TrainResults, trainProcess } from '../../src/training/index.js';
+import { TextureIndex, type TrainResults, trainProcess } from '../../src/training/index.js';
 import { ingest } from '../support/node.js';
 import { runProcess } from '../support/process.js';
 import { tempFolder } from '../support/temp.js';
@@ -79,7 +79,7 @@ test('a job trains the places that the filter picks, the same for the same seed'
   const shares: number[] = [];
   const only = { ...filter, geocode: geocodes[0]! };
   const recording = recorder((now) => now.share !== undefined && shares.push(now.share));
-  await trainProcess({ storage: node.storage, cores: 2 }).run(
+  await trainProcess({ storage: node.storage, textures: new TextureIndex(node.storage), cores: 2 }).run(
     { model: 'ndvi', filter: only, epochs: 4 },
     recording,
   );

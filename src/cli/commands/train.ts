@@ -39,6 +39,9 @@ type TrainFlags = TargetOptions &
     seed?: number;
     engine?: string;
     placeMemory?: number;
+    transfer?: string;
+    fineTuning?: string;
+    curriculum?: boolean;
     here?: boolean;
     manifests?: boolean;
   };
@@ -70,6 +73,24 @@ export function trainCommand(): Command {
     )
     .addOption(
       flag(
+        '--transfer <policy>',
+        'whose model each place starts from: none (the default); random: of a place of another cluster; similar: of the most similar place of its cluster; probe: of some places, or fresh, whichever is best on a few of its patches; "tilewright texture" makes the clusters',
+      ).choices(['none', 'random', 'similar', 'probe']),
+    )
+    .addOption(
+      flag(
+        '--fine-tuning <schedule>',
+        'of a model that starts from another: all layers learn (the default); head: the last ones alone; gradual: these alone for a third of the epochs, then all',
+      ).choices(['all', 'head', 'gradual']),
+    )
+    .addOption(
+      flag(
+        '--curriculum',
+        'train the most typical place of each cluster first, and start the others from these models',
+      ),
+    )
+    .addOption(
+      flag(
         '--here',
         'contained: train the one place that the filter picks on this machine, and have the server store the model',
       ),
@@ -86,6 +107,12 @@ export function trainCommand(): Command {
     const { here, manifests: listed, placeMemory, server } = flags;
     if (flags.mode !== 'contained' && (here || listed || placeMemory !== undefined))
       command.error('error: --place-memory, --here and --manifests go with --mode contained');
+    if ((here || listed) && flags.transfer !== undefined)
+      command.error(
+        'error: --transfer is for places that the server trains: leave out --here and --manifests',
+      );
+    if ((flags.transfer ?? 'none') === 'none' && (flags.curriculum || flags.fineTuning !== undefined))
+      command.error('error: --curriculum and --fine-tuning go with --transfer similar, probe or random');
     if (listed && server === undefined)
       command.error('error: --manifests needs the address of a node, as the Jobs reach it: give --server');
     if (here && listed) command.error('error: --here trains, and --manifests does not: give one of them');
@@ -94,7 +121,7 @@ export function trainCommand(): Command {
     const line = progressLine(asked.length > 1 ? 'models' : 'places');
     try {
       if (listed) return printJson(await manifests(target, asked, command));
-      const { mode, epochs, seed, engine } = flags;
+      const { mode, epochs, seed, engine, transfer, fineTuning, curriculum } = flags;
       const [model] = asked;
       const inputs = { filter: filterOf(flags), epochs, seed, engine, placeMemory };
       const hooks = { signal: interruptSignal(), onProgress: line.update };
@@ -102,7 +129,11 @@ export function trainCommand(): Command {
         here
           ? // Loaded here, so that a command that trains nothing does not wait for it.
             (await import('../train-here.js')).trainHere(target.client, { model, ...inputs }, hooks)
-          : target.client.run('train', { model: asked.length > 1 ? asked : model, mode, ...inputs }, hooks),
+          : target.client.run(
+              'train',
+              { model: asked.length > 1 ? asked : model, mode, transfer, fineTuning, curriculum, ...inputs },
+              hooks,
+            ),
       );
       line.end();
       if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
@@ -186,10 +217,15 @@ async function printResults(
   asked: string[],
 ): Promise<void> {
   const { reasonsOf, trafficOf } = await import('../../training/index.js');
-  type Scored = Pick<TrainResults['models'][number], 'metrics' | 'baseline'> & { model?: string };
-  const row = (place: string, { model, metrics: { validation }, baseline }: Scored, took?: number) => ({
+  type Scored = Pick<TrainResults['models'][number], 'metrics' | 'baseline' | 'parent'> & { model?: string };
+  const row = (
+    place: string,
+    { model, metrics: { validation }, baseline, parent }: Scored,
+    took?: number,
+  ) => ({
     place,
     ...(asked.length > 1 && { model }),
+    ...(parent !== undefined && { from: parent.slice(parent.lastIndexOf('_') + 2) }),
     MSE: mse(validation.mse),
     R2: validation.r2.toFixed(3),
     ...imageMeasures(validation),
@@ -212,6 +248,10 @@ async function printResults(
   }
   for (const { distributed } of models) if (distributed) print(trafficOf(distributed));
   for (const reason of reasonsOf({ skipped, failed }, asked)) print(`no model for ${reason}`);
+  const fresh = models.flatMap(({ geocode, model, transfer }) =>
+    transfer?.fresh ? [{ geocode, model, reason: transfer.fresh }] : [],
+  );
+  for (const reason of reasonsOf({ skipped: fresh, failed: [] }, asked)) print(`started fresh: ${reason}`);
   const failing = failed.length > 0 ? `, ${failed.length} failed` : '';
   print(
     `${count(models.length, 'model')} trained, ${skipped.length} skipped${failing}, engine ${engine}, ${duration(seconds)}`,

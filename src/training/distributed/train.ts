@@ -92,7 +92,7 @@ export async function trainDistributed(
         job.progress({ share: epoch / epochs }),
       );
       if (index === 0) {
-        const { stored, spread } = await store(storage, used[0], trained, {
+        const { model: stored, spread } = await store(storage, used[0], trained, {
           ...{ mode: 'distributed', model, filter, engine, seed, job: job.id },
           distributed: distributedReport(trained, names, words.length),
         });
@@ -193,6 +193,5 @@ async function store(
   const geocode = commonCell(places.map((place) => place.geocode));
   const tiles = places.flatMap((place) => place.tiles);
   const pooled = pooledPlaces(trained);
-  const stored = await storeModel(storage, { collection, grid, geocode, tiles }, pooled, about);
-  return { stored, spread: pooled.spread };
+  return storeModel(storage, { collection, grid, geocode, tiles }, pooled, about);
 }

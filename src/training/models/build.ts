@@ -1,10 +1,15 @@
 /** Turns a model's description into a tfjs layers model, of standard layers alone, so that it opens anywhere. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
-import type { LinearFit } from '../baselines.js';
+import { type LinearFit, ridge, startSums } from '../baselines.js';
 import type { Tf } from '../engine/tf.js';
+import type { PatchSet } from '../patches.js';
+import { predict } from '../predict-patches.js';
 import { attentionMap } from './attention.js';
 import { apply, LayerMaker } from './layers.js';
 import type { LayerSpec, ModelSpec } from './spec.js';
+
+/** The layer that holds the line with which a model begins. */
+const LINE = 'line';
 
 /**
  * A fresh model, the same for the same seed. It begins as the straight line that fits the training data best, and learns what
@@ -30,7 +35,7 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight?: Lin
     } else addLayer(make, state, layer);
   }
   const zeros = { kernelInitializer: 'zeros', useBias: false, name: 'change' } as const;
-  const line = { kernelInitializer: 'zeros', name: 'line' } as const;
+  const line = { kernelInitializer: 'zeros', name: LINE } as const;
   const outputs = {
     mean: () => [
       apply(
@@ -53,23 +58,40 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight?: Lin
     outputs: state.attention ? [output, state.attention] : output,
     name: spec.name,
   });
-  const set = (name: string, weights: number[][], bias: number[]) => {
-    const values = tf.tidy(() =>
-      model
-        .getLayer(name)
-        .weights.map(({ shape }, i) => tf.tensor(i === 0 ? weights.flat() : bias, shape as number[])),
-    );
-    model.getLayer(name).setWeights(values);
-    tf.dispose(values);
-  };
-  for (const { name, layer } of mixes) set(name, layer.weights, layer.bias);
+  for (const { name, layer } of mixes) setLayer(tf, model, name, layer.weights, layer.bias);
   if (straight) {
     const ofBands = inputs.map((_, band) =>
       straight.weights.map((row, output) => row[band] - (target.kind === 'clear' && band === output ? 1 : 0)),
     );
-    set('line', ofBands, straight.bias);
+    setLayer(tf, model, LINE, ofBands, straight.bias);
   }
   return model;
+}
+
+/**
+ * Fits the line of a model anew to what all else of it leaves of the targets. So one that comes from another place has the light of this one
+ * before it learns.
+ */
+export function fitLine(tf: Tf, model: LayersModel, patches: PatchSet): void {
+  const [kernel, bias] = model.getLayer(LINE).weights;
+  const bands = kernel.shape.at(-2)!;
+  const zeros = Array<number>(bias.shape[0]!).fill(0);
+  setLayer(tf, model, LINE, Array(bands).fill(zeros), zeros);
+  const without = predict(tf, model, patches);
+  const targets = patches.targets.map((target, i) => target - without[i]);
+  const fit = ridge(startSums({ ...patches, targets }));
+  const ofBands = Array.from({ length: bands }, (_, band) => fit.weights.map((row) => row[band]));
+  setLayer(tf, model, LINE, ofBands, fit.bias);
+}
+
+/** `weights` by input, then by output. */
+function setLayer(tf: Tf, model: LayersModel, name: string, weights: number[][], bias: number[]): void {
+  const layer = model.getLayer(name);
+  const values = layer.weights.map(({ shape }, i) =>
+    tf.tensor(i === 0 ? weights.flat() : bias, shape as number[]),
+  );
+  layer.setWeights(values);
+  tf.dispose(values);
 }
 
 /** A graph as far as it is made. */

@@ -30,6 +30,7 @@ export const cloudRemovalModel: ModelSpec = {
     ...times(ATTENTIVE_BLOCKS, { type: 'attentive' }),
     ...times(2, { type: 'residual' }),
   ],
+  headLayers: 5,
   loss: 'adversarial',
   epochs: 12,
   batchSize: 4,

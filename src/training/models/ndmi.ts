@@ -25,6 +25,7 @@ export const ndmiModel: ModelSpec = {
     { type: 'up', filters: 32 },
     { type: 'up', filters: 16 },
   ],
+  headLayers: 5,
   loss: 'squared error',
   epochs: 30,
   batchSize: 8,

@@ -25,6 +25,7 @@ export const ndviModel: ModelSpec = {
     { type: 'average' },
     { type: 'dense', units: 32, activation: 'relu' },
   ],
+  headLayers: 3,
   loss: 'squared error',
   epochs: 30,
   batchSize: 32,

@@ -55,6 +55,8 @@ export interface ModelSpec {
   mostPatches: number;
   /** First to last; an output of the target's shape follows. */
   layers: LayerSpec[];
+  /** Of the layers that are trained, so many at the end make the answer from features that places share. */
+  headLayers: number;
   /** `adversarial`: against a discriminator, see adversarial.ts. */
   loss: 'squared error' | 'adversarial';
   epochs: number;

@@ -8,7 +8,7 @@ import type { ModelFiles } from '../weights.js';
 import type { TrainedPlace } from '../worker-messages.js';
 
 /** A `TrainedPlace` as JSON. */
-export interface SentModel extends Omit<TrainedPlace, 'files' | 'epochs' | 'predictions'> {
+export interface SentModel extends Omit<TrainedPlace, 'files' | 'epochs' | 'predictions' | 'start'> {
   /** float32 little-endian one after another, as base64. */
   weights: string;
   predictions?: { truth: number[]; predicted: number[] };
@@ -61,7 +61,13 @@ export const sentModel = object(
   { predictions: object({ truth: values, predicted: values }) },
 );
 
-export function sent({ files, epochs: _, predictions, ...measured }: TrainedPlace): SentModel {
+export function sent({
+  files,
+  epochs: _epochs,
+  start: _start,
+  predictions,
+  ...measured
+}: TrainedPlace): SentModel {
   return {
     ...measured,
     weights: Buffer.from(files['weights.bin']).toString('base64'),

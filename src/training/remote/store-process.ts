@@ -78,7 +78,7 @@ async function store(
     const sent: SentModel = JSON.parse(await readFile(path, 'utf8'));
     const trained = received(sent, await blankModel({ model, seed }, job.signal));
     const about = { mode: 'contained', model, filter, engine, seed, job: job.id } as const;
-    stored = { model: await storeModel(storage, place, trained, about), spread: trained.spread };
+    stored = await storeModel(storage, place, trained, about);
   }
   const { r2 } = stored.model.metrics.validation;
   job.log('info', `${geocode}: validation R2 ${r2.toFixed(3)}`);

@@ -1,7 +1,7 @@
 /** Places by what they look like, in memory. */
 import { type ClusteringRecord, type Storage, type TextureRecord, toArray } from '../../storage/index.js';
 import { clusterOf } from './cluster-textures.js';
-import { scalingOf, standardised } from './vectors.js';
+import { scalingOf, squaredDistance, standardised } from './vectors.js';
 
 export interface SimilarPlace extends Omit<TextureRecord, 'values'> {
   /** Euclidean, in standardised values; 0: they look the same. */
@@ -18,6 +18,16 @@ interface Known {
   /** Standardised, one place after another. */
   vectors: Float32Array;
   clusters: Uint16Array | undefined;
+  /** Of the clusters, in standardised values. */
+  centres: number[][];
+}
+
+/** Where a place lies among the others. */
+export interface PlaceInClusters {
+  /** Absent where no clusters were made. */
+  cluster?: number;
+  /** Euclidean distance to the centre of its cluster, in standardised values. */
+  fromCentre?: number;
 }
 
 /**
@@ -30,13 +40,14 @@ export class TextureIndex {
   constructor(private readonly storage: Storage) {}
 
   /**
-   * The `count` places that look most like one of the same collection, the nearest first, without itself; and itself. Undefined where its texture
-   * is not known.
+   * The `count` places that look most like one of the same collection, the nearest first, without itself; and itself. Of places that
+   * `fits` turns down none is there. Undefined where its texture is not known.
    */
   async nearest(
     collection: string,
     geocode: string,
     count: number,
+    fits: (place: { geocode: string; cluster?: number }) => boolean = () => true,
   ): Promise<{ place: SimilarPlace; similar: SimilarPlace[] } | undefined> {
     const known = await this.known(collection);
     const row = known.rows.get(geocode);
@@ -46,8 +57,27 @@ export class TextureIndex {
       distance,
       ...(known.clusters && { cluster: known.clusters[at] }),
     });
-    const found = nearestRows(known.vectors, known.places.length, row, count);
+    const fitting = (at: number) =>
+      at !== row && fits({ geocode: known.places[at].geocode, cluster: known.clusters?.[at] });
+    const found = nearestRows(known.vectors, known.places.length, row, count, fitting);
     return { place: placeAt(row, 0), similar: found.map(([at, distance]) => placeAt(at, distance)) };
+  }
+
+  /** All places of a collection whose texture is known, by geocode. */
+  async places(collection: string): Promise<{ geocode: string; cluster?: number }[]> {
+    const { places, clusters } = await this.known(collection);
+    return places.map(({ geocode }, row) => ({ geocode, cluster: clusters?.[row] }));
+  }
+
+  /** Undefined where its texture is not known. */
+  async among(collection: string, geocode: string): Promise<PlaceInClusters | undefined> {
+    const { rows, vectors, clusters, centres } = await this.known(collection);
+    const row = rows.get(geocode);
+    if (row === undefined || !clusters) return row === undefined ? undefined : {};
+    const size = vectors.length / rows.size;
+    const cluster = clusters[row];
+    const vector = vectors.subarray(row * size, (row + 1) * size);
+    return { cluster, fromCentre: Math.sqrt(squaredDistance(vector, centres[cluster])) };
   }
 
   private known(collection: string): Promise<Known> {
@@ -74,16 +104,18 @@ export class TextureIndex {
       rows: new Map(textures.map(({ geocode }, row) => [geocode, row])),
       vectors,
       clusters: clustering && Uint16Array.from(textures, ({ values }) => clusterOf(values, clustering)),
+      centres: clustering?.centres ?? [],
     };
   }
 }
 
-/** The rows nearest to one of `rows` vectors, without itself, nearest first; of equals the first. */
+/** The rows nearest to one of `rows` vectors, of those that fit, nearest first; of equals the first. */
 function nearestRows(
   vectors: Float32Array,
   rows: number,
   row: number,
   count: number,
+  fits: (row: number) => boolean,
 ): [row: number, distance: number][] {
   const size = vectors.length / rows;
   const own = vectors.subarray(row * size, (row + 1) * size);
@@ -91,14 +123,14 @@ function nearestRows(
   const found: [row: number, squared: number][] = [];
   let most = Infinity;
   for (let other = 0; other < rows; other++) {
-    if (other === row) continue;
     let squared = 0;
     const from = other * size;
     for (let i = 0; i < size; i++) {
       const difference = vectors[from + i] - own[i];
       squared += difference * difference;
     }
-    if (squared >= most) continue;
+    // Also where a value is no number.
+    if (!(squared < most) || !fits(other)) continue;
     let at = found.length;
     while (at > 0 && found[at - 1][1] > squared) at--;
     found.splice(at, 0, [other, squared]);

@@ -1,0 +1,199 @@
+/**
+ * `transfer`: how soon a place learns from a model of a place that looks alike (figure 9 of "Small is Beautiful"), beside a random one, one that
+ * was probed and a fresh start; on land with planted textures and on a real scene.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { injected } from '../src/cli/target.js';
+import { Client } from '../src/client/index.js';
+import { openNode } from '../src/node.js';
+import type { Storage } from '../src/storage/index.js';
+import { loadEngine } from '../src/training/engine/load-engine.js';
+import type { Tf } from '../src/training/engine/tf.js';
+import {
+  type ClusteredCollection,
+  modelNamed,
+  selectEngine,
+  TextureIndex,
+  type TextureResults,
+  type TrainResults,
+} from '../src/training/index.js';
+import { TRANSFER_POLICIES } from '../src/training/transfer/policies.js';
+import { type BenchOptions, type BenchResult, median, result } from './bench.js';
+import { BENCH_FOLDER } from './scene.js';
+import { markdown } from './training/markdown.js';
+import { digits, spreadOf, told } from './training/spread.js';
+import { type Curve, curveOf, descentOf, placesOf, tunedRate } from './transfer/curves.js';
+import { ingestReal, plantPlaces } from './transfer/places.js';
+import { type LossLine, lossPlot } from './transfer/plot.js';
+import { adjustedRand, medianCurve, scoresOf } from './transfer/scores.js';
+
+const RATES = [1e-3, 2e-3, 3e-3, 5e-3, 1e-2];
+const PLANTED = 'planted';
+/** Of the parents: another than those that are compared. */
+const PARENT_SEED = 100;
+
+interface Size {
+  /** Places of each kind of land. */
+  each: number;
+  seeds: number;
+  /** Of each model. */
+  epochs: Record<string, number>;
+}
+
+const FULL: Size = { each: 5, seeds: 5, epochs: { ndvi: 30 } };
+const SHORT: Size = { each: 2, seeds: 1, epochs: { ndvi: 3 } };
+
+export async function benchTransfer({ short, log }: BenchOptions): Promise<BenchResult[]> {
+  const size = short ? SHORT : FULL;
+  mkdirSync(BENCH_FOLDER, { recursive: true });
+  const folder = mkdtempSync(join(BENCH_FOLDER, 'transfer-'));
+  const node = await openNode({ data: join(folder, 'data'), memory: 4e9, cores: 2, reserve: 0 });
+  try {
+    const client = new Client(injected(node));
+    const { name, version } = await selectEngine({});
+    const { tf } = await loadEngine(name);
+    log(`engine ${name} ${version}`);
+    const kinds = await plantPlaces(client, PLANTED, size.each, join(folder, 'scenes'));
+    const collections = [PLANTED, ...(short ? [] : await ingestReal(client))];
+    const rand = await plantedClusters(client, kinds, log);
+    for (const collection of collections.slice(1))
+      await client.run('texture', { filter: { collections: [collection] } });
+    const results = [result('clusters of planted textures, adjusted Rand index (mark 0.9)', '', rand)];
+    const panels = new Map<string, LossLine[]>();
+    for (const [model, epochs] of Object.entries(size.epochs))
+      for (const collection of collections) {
+        const curves = await measure(tf, client, node.storage, { collection, model, epochs, size, log });
+        panels.set(
+          `${model}, ${collection}`,
+          TRANSFER_POLICIES.map((policy) => ({ policy, losses: medianCurve(curves, policy) })),
+        );
+        log(`\n\n${table(curves).join('\n')}\n`);
+        results.push(...resultsOf(`${model}, ${collection}`, curves));
+      }
+    log(`losses by epoch: ${await writePlot(panels)}`);
+    log(`\n\n${curveTable(panels).join('\n')}\n`);
+    return results;
+  } finally {
+    await node.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** How well the clusters that are found agree with the kinds that were made. */
+async function plantedClusters(
+  client: Client,
+  kinds: Map<string, string>,
+  log: (line: string) => void,
+): Promise<number> {
+  // The edges of scenes reach into cells beside the places.
+  const whole = { collections: [PLANTED], minCoverage: 99 };
+  const { results } = await client.run('texture', { filter: whole });
+  const [{ clusters, curve }] = (results as TextureResults).collections as [ClusteredCollection];
+  log(`${clusters.length} clusters of ${new Set(kinds.values()).size} kinds: ${JSON.stringify(curve)}`);
+  for (const { places } of clusters) log(places.map((place) => kinds.get(place)).join(' '));
+  const labelled = clusters.flatMap(({ places }, i) => places.map((place) => [kinds.get(place)!, `${i}`]));
+  return adjustedRand(
+    labelled.map(([region]) => region!),
+    labelled.map(([, cluster]) => cluster!),
+  );
+}
+
+interface Measure {
+  collection: string;
+  model: string;
+  epochs: number;
+  size: Size;
+  log: (line: string) => void;
+}
+
+async function measure(
+  tf: Tf,
+  client: Client,
+  storage: Storage,
+  { collection, model, epochs, size, log }: Measure,
+): Promise<Curve[]> {
+  const spec = modelNamed(model);
+  const places = await placesOf(storage, collection, spec);
+  const some = places.filter((_, i) => i % 3 === 0);
+  const options = { spec, seed: PARENT_SEED, epochs };
+  const learningRate = await tunedRate(tf, storage, some, RATES, options, log);
+  log(
+    `${model}, ${collection}: ${places.length} places, step size ${learningRate}, the model's own is ${spec.learningRate}`,
+  );
+  const inputs = { model, epochs, seed: PARENT_SEED, filter: { collections: [collection] } };
+  const parents = (await client.run('train', inputs)).results as TrainResults;
+  const cost = parents.models.reduce((sum, { seconds }) => sum + seconds, 0);
+  log(`${parents.models.length} parents, ${digits(cost / parents.models.length)} s each`);
+  const textures = new TextureIndex(storage);
+  const curves: Curve[] = [];
+  for (let seed = 1; seed <= size.seeds; seed++)
+    for (const policy of seed % 2 === 0 ? TRANSFER_POLICIES : TRANSFER_POLICIES.toReversed()) {
+      const descent = await descentOf(storage, textures, model, policy, seed);
+      for (const place of places)
+        curves.push(
+          await curveOf(tf, storage, place, descent, { spec: { ...spec, learningRate }, seed, epochs }),
+        );
+      log(`${model}, ${collection}, seed ${seed}: ${policy}`);
+    }
+  return curves;
+}
+
+function table(curves: Curve[]): string[] {
+  const scores = scoresOf(curves);
+  const fresh = scores.find(({ policy }) => policy === 'none')!;
+  const shown = (value: number) => (Number.isFinite(value) ? digits(value) : 'not reached');
+  return markdown(
+    ['start', 'epochs to the target', 'reached', 'CPU s to the target', 'fewer epochs', 'least loss / fresh'],
+    TRANSFER_POLICIES.map((name) => {
+      const { epochs, cpu, least, bySeed } = scores.find(({ policy }) => policy === name)!;
+      const ratios = [...bySeed].map(([seed, own]) => fresh.bySeed.get(seed)! / own);
+      const reached = epochs.filter(Number.isFinite).length;
+      return [
+        name,
+        shown(median(epochs)),
+        `${reached} of ${epochs.length}`,
+        shown(median(cpu)),
+        name === 'none' ? '' : `${told(spreadOf(ratios))} x`,
+        told(spreadOf(least)),
+      ];
+    }),
+  );
+}
+
+function resultsOf(of: string, curves: Curve[]): BenchResult[] {
+  const scores = scoresOf(curves);
+  const fresh = scores.find(({ policy }) => policy === 'none')!;
+  return scores
+    .filter(({ policy }) => policy !== 'none')
+    .flatMap(({ policy, epochs, cpu, least }) => [
+      result(`${of}: epochs to the target, fresh over ${policy}`, 'x', median(fresh.epochs) / median(epochs)),
+      result(`${of}: CPU seconds to the target, fresh over ${policy}`, 'x', median(fresh.cpu) / median(cpu)),
+      result(`${of}: least validation loss, ${policy} over fresh`, 'x', median(least)),
+    ]);
+}
+
+/** The raw numbers of the picture. */
+function curveTable(panels: Map<string, LossLine[]>): string[] {
+  const rows = [...panels].flatMap(([title, lines]) =>
+    lines.map(({ policy, losses }) => {
+      const at = [1, 2, 3, 5, 10, 20, losses.length].filter((epoch) => epoch <= losses.length);
+      return [title, policy, ...at.map((epoch) => losses[epoch - 1]!.toFixed(3))];
+    }),
+  );
+  return markdown(
+    ['places', 'start', 'epoch 1', '2', '3', '5', '10', '20', 'last'].slice(0, rows[0]!.length),
+    rows,
+  );
+}
+
+/** With UPDATE_DOCS=1 the picture of the documentation is replaced. */
+async function writePlot(panels: Map<string, LossLine[]>): Promise<string> {
+  const path = process.env.UPDATE_DOCS
+    ? fileURLToPath(new URL('../../docs/transfer.svg', import.meta.url))
+    : join(BENCH_FOLDER, 'transfer.svg');
+  await writeFile(path, lossPlot(panels));
+  return path;
+}

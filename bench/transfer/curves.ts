@@ -1,0 +1,115 @@
+/** How the validation loss of places falls, by what they start from. */
+import { type Storage, toArray } from '../../src/storage/index.js';
+import type { Tf } from '../../src/training/engine/tf.js';
+import { imagesOf } from '../../src/training/images.js';
+import type { ModelSpec, TextureIndex } from '../../src/training/index.js';
+import { cutPatches, type PatchDataset } from '../../src/training/patches.js';
+import { filesOf, groupByPlace, type Place } from '../../src/training/places.js';
+import { readPlace } from '../../src/training/read-place.js';
+import { trainModel } from '../../src/training/train-model.js';
+import { ancestorsOf, type Descent } from '../../src/training/transfer/lineage.js';
+import { modelsToStartFrom, parentFinder } from '../../src/training/transfer/parents.js';
+import type { TransferPolicy } from '../../src/training/transfer/policies.js';
+
+export interface PlaceData {
+  place: Place;
+  dataset: PatchDataset;
+}
+
+export interface Curve {
+  geocode: string;
+  policy: TransferPolicy;
+  seed: number;
+  /** Validation loss after each epoch. */
+  losses: number[];
+  /** CPU seconds from the start, with what comes before the first epoch, to the end of each. */
+  cpu: number[];
+  /** Of the place whose model it started from. */
+  parent?: string;
+}
+
+/** The patches of all places of a collection that have enough of them. */
+export async function placesOf(storage: Storage, collection: string, spec: ModelSpec): Promise<PlaceData[]> {
+  const tiles = await toArray(storage.catalogue.tiles.values());
+  const found: PlaceData[] = [];
+  for (const place of groupByPlace(tiles.filter((tile) => tile.collection === collection))) {
+    const files = filesOf(storage, spec, place);
+    if ('skipped' in files) continue;
+    const read = await readPlace(files.dates);
+    if ('skipped' in read) continue;
+    const patches = cutPatches(spec, imagesOf(spec, read.dates, files.pairs));
+    if ('dataset' in patches) found.push({ place, dataset: patches.dataset });
+  }
+  return found;
+}
+
+export interface CurveOptions {
+  spec: ModelSpec;
+  seed: number;
+  epochs: number;
+}
+
+/** Trains a place from a model that `descent` finds, or fresh; nothing is stored. */
+export async function curveOf(
+  tf: Tf,
+  storage: Storage,
+  { place, dataset }: PlaceData,
+  descent: Descent | undefined,
+  { spec, seed, epochs }: CurveOptions,
+): Promise<Curve> {
+  const ancestors = descent && (await ancestorsOf(storage, descent, spec.name, place));
+  const begun = process.cpuUsage();
+  const cpu: number[] = [];
+  const onEpoch = () => {
+    const { user, system } = process.cpuUsage(begun);
+    cpu.push((user + system) / 1e6);
+  };
+  const start = ancestors?.start;
+  const trained = await trainModel(tf, spec, dataset, { seed, epochs, start, onEpoch });
+  trained.model.dispose();
+  const parent = trained.start?.parent?.id;
+  return {
+    ...{ geocode: place.geocode, policy: descent?.policy ?? 'none', seed, cpu },
+    losses: trained.losses.map(({ validation }) => validation),
+    ...(parent && { parent: parent.slice(parent.lastIndexOf('_') + 2) }),
+  };
+}
+
+/** By all models of a kind that the catalogue has. */
+export async function descentOf(
+  storage: Storage,
+  textures: TextureIndex,
+  kind: string,
+  policy: TransferPolicy,
+  seed: number,
+): Promise<Descent | undefined> {
+  if (policy === 'none') return undefined;
+  const finder = parentFinder(textures, await modelsToStartFrom(storage, [kind], ''), policy, seed);
+  return { policy, fineTuning: 'all', finders: new Map([[kind, finder]]) };
+}
+
+/** The step size with which fresh models come to the least validation loss, in the geometric mean over places. */
+export async function tunedRate(
+  tf: Tf,
+  storage: Storage,
+  places: PlaceData[],
+  rates: number[],
+  { spec, ...options }: CurveOptions,
+  log: (line: string) => void,
+): Promise<number> {
+  const scores: [rate: number, score: number][] = [];
+  for (const learningRate of rates) {
+    const logs: number[] = [];
+    for (const place of places) {
+      const curve = await curveOf(tf, storage, place, undefined, {
+        ...options,
+        spec: { ...spec, learningRate },
+      });
+      logs.push(Math.log(Math.min(...curve.losses)));
+    }
+    const score = Math.exp(logs.reduce((sum, one) => sum + one, 0) / logs.length);
+    scores.push([learningRate, score]);
+    log(`${spec.name}, step size ${learningRate}: least validation loss ${score.toExponential(3)}`);
+  }
+  return scores.reduce((best, one) => (one[1] < best[1] ? one : best))[0];
+}

@@ -1,0 +1,77 @@
+/** Places to train on: of land whose texture is planted, and of real scenes. */
+import { existsSync, mkdirSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { SERIES_EPSG, SERIES_PIXEL } from '../../data-samples/index.js';
+import type { Client } from '../../src/client/index.js';
+import { geohash } from '../../src/geocode/index.js';
+import { encodeCog } from '../../src/raster/index.js';
+import { extentOf, LAND } from '../training/regions.js';
+import { LAND_KINDS, plantedBands } from './planted-land.js';
+
+const PRECISION = 5;
+/** Of cells by which the places are chosen, each in another one. */
+const APART = 4;
+const BANDS = ['blue', 'green', 'red', 'nir', 'swir16'];
+
+/** Ingests `each` places of every kind of land, no two of them near each other, and says of which kind each is. */
+export async function plantPlaces(
+  client: Client,
+  collection: string,
+  each: number,
+  folder: string,
+): Promise<Map<string, string>> {
+  mkdirSync(folder, { recursive: true });
+  const names = Object.keys(LAND_KINDS);
+  const kinds = new Map<string, string>();
+  for (const cell of geohash.cover(LAND, APART)) {
+    if (kinds.size === each * names.length) break;
+    const { west, south, east, north } = geohash.bounds(cell);
+    const geocode = geohash.encode((west + east) / 2, (south + north) / 2, PRECISION);
+    const kind = names[kinds.size % names.length]!;
+    const { origin, size } = extentOf(geocode);
+    const path = join(folder, `${geocode}.tif`);
+    const file = encodeCog({
+      ...size,
+      dataType: 'uint16',
+      bands: plantedBands(LAND_KINDS[kind]!, size, kinds.size + 1),
+      transform: {
+        originX: origin.x,
+        originY: origin.y,
+        pixelWidth: SERIES_PIXEL,
+        pixelHeight: SERIES_PIXEL,
+      },
+      epsg: SERIES_EPSG,
+      nodata: 0,
+      bandTags: BANDS.map((description) => ({ description })),
+      overviews: 'nearest',
+    });
+    await writeFile(path, file);
+    await client.run('ingest', {
+      ...{ href: path, collection, precision: PRECISION, scale: 0.0001 },
+      datetime: '2024-06-01T10:00:00Z',
+    });
+    kinds.set(geocode, kind);
+  }
+  return kinds;
+}
+
+const DATA = fileURLToPath(new URL('../../../../shared/data/', import.meta.url));
+const ETM = { blue: 1, green: 2, red: 3, nir: 4, swir16: 5, swir22: 6 };
+/** Real scenes, by their collections, and how they are ingested. */
+const REAL_SCENES: Record<string, object> = {
+  'landsat8-cloudy': { href: join(DATA, 'landsat8-cloudy') },
+  'landsat7-olinda': {
+    ...{ href: join(DATA, 'landsat7-olinda/L7_ETMs.tif'), bands: ETM, scale: 0.00392 },
+    datetime: '1999-08-01T00:00:00Z',
+  },
+};
+
+/** Ingests the real scenes and names their collections; none where they are not there. */
+export async function ingestReal(client: Client): Promise<string[]> {
+  if (!existsSync(DATA)) return [];
+  for (const [collection, scene] of Object.entries(REAL_SCENES))
+    await client.run('ingest', { ...scene, collection, precision: PRECISION });
+  return Object.keys(REAL_SCENES);
+}

@@ -1,0 +1,32 @@
+/** What a model says of patches. */
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { inputBatches } from './batch.js';
+import type { Tf } from './engine/tf.js';
+import { countingPairs } from './evaluate.js';
+import { metricsOf } from './metrics.js';
+import type { PatchSet } from './patches.js';
+
+/** Pixels of patches that go through a model at once. */
+const PREDICTED_PIXELS = 2 ** 16;
+
+/** The model's output for each patch, in the shape of the targets. */
+export function predict(tf: Tf, model: LayersModel, patches: PatchSet): Float32Array {
+  const predicted = new Float32Array(patches.targets.length);
+  const values = patches.targets.length / patches.count;
+  const most = Math.max(1, Math.floor(PREDICTED_PIXELS / patches.size ** 2));
+  for (const { from, tensor } of inputBatches(tf, patches, most)) {
+    const output = tf.tidy(() => {
+      const outputs = model.apply(tensor, { training: false }) as Tensor | Tensor[];
+      return (Array.isArray(outputs) ? outputs[0] : outputs).dataSync<'float32'>();
+    });
+    predicted.set(output, from * values);
+    tensor.dispose();
+  }
+  return predicted;
+}
+
+/** Over all that counts. */
+export function meanSquaredError(tf: Tf, model: LayersModel, patches: PatchSet): number {
+  return metricsOf(countingPairs(patches, predict(tf, model, patches))).mse;
+}

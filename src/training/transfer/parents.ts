@@ -1,0 +1,126 @@
+/** Which models of other places a place may start from. */
+import type { Storage } from '../../storage/index.js';
+import { type ModelVersionRecord, recordOf, versionNamed, versionsOf } from '../../storage/index.js';
+import type { CardSummary } from '../card.js';
+import type { Place } from '../places.js';
+import { randomStream } from '../random.js';
+import type { TransferPolicy } from './policies.js';
+import type { TextureIndex } from './texture-index.js';
+
+/** A model that a place may start from. */
+export interface Parent {
+  model: ModelVersionRecord;
+  /** Between the places, as `TextureIndex` has it. */
+  distance: number;
+}
+
+/** What is found for a place: at least one parent, the best first, or why there is none. */
+export type FoundParents = { parents: Parent[] } | { none: string };
+export type ParentFinder = (place: Pick<Place, 'collection' | 'geocode'>) => Promise<FoundParents>;
+
+/** Places that are probed: the nearest, and the nearest of other clusters. */
+const PROBED_NEAREST = 4;
+const MOST_PROBED = 8;
+
+/** The best version of each model of some kinds that is better than the mean of its training, but those of the job `except`. */
+export async function modelsToStartFrom(
+  storage: Pick<Storage, 'models'>,
+  kinds: string[],
+  except: string,
+): Promise<ModelVersionRecord[]> {
+  const found: ModelVersionRecord[] = [];
+  for await (const record of storage.models()) {
+    if (!kinds.includes(record.model)) continue;
+    const versions = versionsOf(record).filter(({ card }) => (card as CardSummary).job !== except);
+    const best = versions.length > 0 ? versionNamed(recordOf(versions), 'best') : undefined;
+    if (best && canBeParent(best)) found.push(best);
+  }
+  return found;
+}
+
+/** One for all places is for no place, and one that is worse than the mean has learned nothing. */
+export function canBeParent({ card }: ModelVersionRecord): boolean {
+  const { mode, metrics, baseline } = card as CardSummary;
+  return mode !== 'distributed' && metrics.validation.mse < baseline.mean.mse;
+}
+
+/** Finds parents among some models of one kind. The same for the same models, textures and seed. */
+export function parentFinder(
+  textures: TextureIndex,
+  models: ModelVersionRecord[],
+  policy: Exclude<TransferPolicy, 'none'>,
+  seed: number,
+): ParentFinder {
+  const byPlace = new Map(models.map((model) => [keyOf(model), model]));
+  return async ({ collection, geocode }) => {
+    const own = await textures.among(collection, geocode);
+    if (!own) return { none: 'it is not known what it looks like; "tilewright texture" computes that' };
+    const nearest: Nearest = async (count, fits) => {
+      const found = await textures.nearest(
+        collection,
+        geocode,
+        count,
+        (place) => byPlace.has(keyOf({ collection, geocode: place.geocode })) && fits(place),
+      );
+      return found!.similar.map((place) => ({ ...place, model: byPlace.get(keyOf(place))! }));
+    };
+    const drawOther = async () => {
+      const others = (await textures.places(collection)).filter(
+        (place) => place.cluster !== own.cluster && byPlace.has(keyOf({ collection, ...place })),
+      );
+      return others[Math.floor(randomStream(seed + hash(geocode)).next() * others.length)]?.geocode;
+    };
+    const parents = await CHOICES[policy].choose(nearest, own.cluster, drawOther);
+    return parents.length > 0 ? { parents } : { none: CHOICES[policy].none };
+  };
+}
+
+const keyOf = ({ collection, geocode }: { collection: string; geocode: string }) =>
+  `${collection} ${geocode}`;
+
+type FoundParent = Parent & { geocode: string; cluster?: number };
+type Nearest = (
+  count: number,
+  fits: (place: { geocode: string; cluster?: number }) => boolean,
+) => Promise<FoundParent[]>;
+
+const CHOICES: Record<
+  Exclude<TransferPolicy, 'none'>,
+  {
+    choose: (
+      nearest: Nearest,
+      cluster: number | undefined,
+      drawOther: () => Promise<string | undefined>,
+    ) => Promise<FoundParent[]>;
+    /** Where nothing is found. */
+    none: string;
+  }
+> = {
+  similar: {
+    choose: (nearest, cluster) => nearest(1, (place) => place.cluster === cluster),
+    none: 'no other place of its cluster has a model that is of use',
+  },
+  random: {
+    async choose(nearest, _, drawOther) {
+      const drawn = await drawOther();
+      return nearest(1, ({ geocode }) => geocode === drawn);
+    },
+    none: 'no place of another cluster has a model that is of use',
+  },
+  probe: {
+    async choose(nearest) {
+      const found = await nearest(PROBED_NEAREST, () => true);
+      while (found.length < MOST_PROBED) {
+        const [next] = await nearest(1, ({ cluster }) => !found.some((one) => one.cluster === cluster));
+        if (!next) break;
+        found.push(next);
+      }
+      return found;
+    },
+    none: 'no other place has a model that is of use',
+  },
+};
+
+function hash(text: string): number {
+  return [...text].reduce((sum, character) => (Math.imul(sum, 31) + character.charCodeAt(0)) | 0, 0);
+}

@@ -1,0 +1,113 @@
+/** Where the training of a place starts: fresh, or with the weights of a model of another place. */
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { messageOf } from '../../errors.js';
+import { type ModelFilePlace, readModelFile } from '../../storage/index.js';
+import type { Tf } from '../engine/tf.js';
+import { fitLine } from '../models/build.js';
+import { type PatchSet, somePatches } from '../patches.js';
+import { meanSquaredError } from '../predict-patches.js';
+import { type WeightValues, weightsOf } from '../weights.js';
+
+/** A model of another place, by its files. */
+export interface ParentFiles {
+  id: string;
+  version: string;
+  topology: ModelFilePlace;
+  weights: ModelFilePlace;
+}
+
+/** What a model may start from. */
+export interface StartTask {
+  /** The first that fits is taken; where they are probed, the best. */
+  parents: ParentFiles[];
+  /** Compares them with each other and with a fresh model, on some of the training patches. */
+  probe: boolean;
+}
+
+export interface Start {
+  /** Absent where it started fresh. */
+  parent?: { id: string; version: string };
+  /** What was compared, by the mean squared error on the probe; the fresh model without an id. */
+  probed?: { id?: string; mse: number }[];
+  /** Models that cannot be taken, and why. */
+  refused?: { id: string; reason: string }[];
+}
+
+/** Pixels of patches that parents are compared on: enough to tell them apart, and a small part of an epoch. */
+const PROBED_PIXELS = 2 ** 14;
+
+/**
+ * Puts the weights of a parent into a fresh model, and fits its line anew to the training patches. One whose files are damaged, whose layers are others or whose weights are no numbers is refused,
+ * which leaves the model as it was.
+ */
+export async function startFrom(
+  tf: Tf,
+  model: LayersModel,
+  train: PatchSet,
+  { parents, probe }: StartTask,
+): Promise<Start> {
+  const refused: NonNullable<Start['refused']> = [];
+  const fitting: { parent: ParentFiles; values: WeightValues[] }[] = [];
+  for (const parent of parents) {
+    if (fitting.length > 0 && !probe) break;
+    const values = await valuesOf(parent, model);
+    if ('reason' in values) refused.push({ id: parent.id, reason: values.reason });
+    else fitting.push({ parent, ...values });
+  }
+  const told = refused.length > 0 ? { refused } : {};
+  const taken = ({ parent: { id, version } }: (typeof fitting)[number]) => ({ parent: { id, version } });
+  if (!probe || fitting.length === 0) {
+    const [first] = fitting;
+    if (!first) return told;
+    setWeights(tf, model, first.values);
+    fitLine(tf, model, train);
+    return { ...taken(first), ...told };
+  }
+  const patches = somePatches(train, Math.ceil(PROBED_PIXELS / train.size ** 2));
+  const fresh = model.getWeights().map((tensor) => tensor.clone());
+  try {
+    let best: { one?: (typeof fitting)[number]; mse: number } = {
+      mse: meanSquaredError(tf, model, patches),
+    };
+    const probed: NonNullable<Start['probed']> = [{ mse: best.mse }];
+    for (const one of fitting) {
+      setWeights(tf, model, one.values);
+      fitLine(tf, model, patches);
+      const mse = meanSquaredError(tf, model, patches);
+      probed.push({ id: one.parent.id, mse });
+      if (mse < best.mse) best = { one, mse };
+    }
+    if (best.one) {
+      setWeights(tf, model, best.one.values);
+      fitLine(tf, model, train);
+    } else model.setWeights(fresh);
+    return { ...(best.one && taken(best.one)), probed, ...told };
+  } finally {
+    tf.dispose(fresh);
+  }
+}
+
+async function valuesOf(
+  { topology, weights }: ParentFiles,
+  model: LayersModel,
+): Promise<{ values: WeightValues[] } | { reason: string }> {
+  try {
+    const values = weightsOf(await readModelFile(topology), await readModelFile(weights));
+    const own = model.weights;
+    const fits =
+      values.length === own.length && values.every(({ shape }, i) => String(shape) === String(own[i].shape));
+    if (!fits) return { reason: 'its layers are others' };
+    if (!values.every(({ values }) => values.every(Number.isFinite)))
+      return { reason: 'a weight of it is no number' };
+    return { values };
+  } catch (error) {
+    return { reason: messageOf(error) };
+  }
+}
+
+function setWeights(tf: Tf, model: LayersModel, values: WeightValues[]): void {
+  const tensors: Tensor[] = values.map(({ values, shape }) => tf.tensor(values, shape, 'float32'));
+  model.setWeights(tensors);
+  tf.dispose(tensors);
+}

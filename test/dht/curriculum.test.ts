@@ -1,0 +1,60 @@
+/** A curriculum over several nodes: all agree on one first place for each cluster, and start the others from it. */
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { SERIES_ORIGIN, writeSentinelLikeSeries } from '../../data-samples/index.js';
+import type { TextureResults, TrainResults } from '../../src/training/index.js';
+import { EtcdCluster, noEtcd } from '../support/etcd.js';
+import { tempFolder } from '../support/temp.js';
+import { freePort, isSettled, json, serve, until } from './real-nodes.js';
+
+test('nodes agree on the first place of each cluster and start from models of each other', {
+  ...{ skip: noEtcd, timeout: 300_000 },
+}, async (t) => {
+  const folder = await tempFolder(t);
+  await mkdir(join(folder, 'store'));
+  const etcd = await EtcdCluster.start(t);
+  const ports = [await freePort(), await freePort(), await freePort()];
+  const nodes = ports.map((port) => serve(t, folder, port, etcd));
+  for (const server of nodes) await until(`${server.url} settled`, () => isSettled(server));
+  // Far from each other, so that their places are on different nodes.
+  for (let i = 0; i < 5; i++) {
+    const [, , clear] = await writeSentinelLikeSeries(join(folder, `scenes-${i}`), {
+      ...{ name: `s${i}`, seed: i + 1, size: { width: 800, height: 800 } },
+      origin: { x: SERIES_ORIGIN.x + 45_000 * i, y: SERIES_ORIGIN.y },
+    });
+    const flags = ['--collection', 's', '--precision', '5', '--scale', '0.0001', '--mask-band', '5'];
+    await json('ingest', clear!.path, ...flags, '--server', nodes[0]!.url);
+  }
+  const whole = ['--min-coverage', '99'];
+  const { collections } = await json<TextureResults>(
+    ...['texture', '--clusters', '2', ...whole, '--server', nodes[0]!.url],
+  );
+  const { clusters } = collections[0]!;
+  const owners = new Set<string>();
+  for (const place of clusters.flatMap(({ places }) => places)) {
+    const located = await json<{ owners: { node: string }[] }>(
+      'node',
+      'locate',
+      place,
+      '--server',
+      nodes[0]!.url,
+    );
+    owners.add(located.owners[0]!.node);
+  }
+  assert.ok(owners.size >= 2, 'all places are on one node');
+
+  const options = ['--epochs', '2', '--transfer', 'similar', '--curriculum', ...whole];
+  const { models } = await json<TrainResults>('train', 'ndvi', ...options, '--server', nodes[1]!.url);
+  assert.deepEqual(
+    models.map(({ geocode }) => geocode),
+    clusters.flatMap(({ places }) => places).sort(),
+  );
+  for (const { places, middle } of clusters)
+    for (const geocode of places) {
+      const { parent, transfer } = models.find((one) => one.geocode === geocode)!;
+      if (geocode === middle) assert.equal(transfer!.fresh, 'it is the first of its cluster');
+      else assert.equal(parent, `ndvi_s_g${middle}`);
+    }
+});

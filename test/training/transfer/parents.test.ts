@@ -1,0 +1,138 @@
+/** Which models places start from: the choice of each policy beside a scan of all places. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';
+import { TextureIndex } from '../../../src/training/index.js';
+import { randomStream } from '../../../src/training/random.js';
+import {
+  modelsToStartFrom,
+  type Parent,
+  type ParentFinder,
+  parentFinder,
+} from '../../../src/training/transfer/parents.js';
+import { putModel } from '../../support/models.js';
+import { tempFolder } from '../../support/temp.js';
+
+const CENTRES = [
+  [-1, 0, 0],
+  [1, 0, 0],
+  [0, 2, 0],
+];
+
+const ALPHABET = '0123456789bcdefghjkmnpqrstuvwxyz';
+
+const distance = (a: ArrayLike<number>, b: ArrayLike<number>) =>
+  Math.hypot(...Array.from(a, (x, i) => x - b[i]!));
+const nearestOf = <T>(items: T[], of: (item: T) => number): T | undefined =>
+  items.toSorted((a, b) => of(a) - of(b))[0];
+
+test('each policy finds what a scan of all places finds', async (t) => {
+  const storage = await Storage.open(await tempFolder(t));
+  t.after(() => storage.close());
+  const { next } = randomStream(3);
+  const textures = Array.from({ length: 40 }, (_, i): TextureRecord => {
+    const geocode = `u2${ALPHABET[i >> 5]}${ALPHABET[i & 31]}`;
+    const values = [3 * next() - 1.5, 3 * next() - 0.5, next()];
+    return {
+      collection: 'c',
+      grid: 'geohash',
+      geocode,
+      tile: `c_s_g${geocode}`,
+      version: 'v',
+      start: 0,
+      values,
+    };
+  });
+  const about = { title: 'c', grid: 'geohash', precision: 4, license: 'various', createdAt: 0 } as const;
+  await storage.catalogue.write([storage.catalogue.collections.set('c', { id: 'c', ...about })]);
+  await storage.putTextures(textures);
+  const scaling = { means: [0, 0, 0], deviations: [1, 1, 1] };
+  const clustering = {
+    collection: 'c',
+    scaling,
+    centres: CENTRES,
+    curve: [],
+    seed: 1,
+    places: 40,
+    createdAt: 0,
+  };
+  await storage.putClustering(clustering);
+  const clusterOf = ({ values }: TextureRecord) =>
+    CENTRES.indexOf(nearestOf(CENTRES, (centre) => distance(values, centre))!);
+  const put = (geocode: string, change: object) =>
+    putModel(
+      storage,
+      [{ collection: 'c', grid: 'geohash', geocode, id: 't', version: 'v', start: 0 } as TileRecord],
+      change,
+    );
+  // Every second place has a model, every tenth one that has learned nothing.
+  for (const [i, { geocode }] of textures.entries())
+    if (i % 2 === 0) await put(geocode, { mse: i % 10 === 0 ? 0.02 : 0.01, mean: 0.015, seed: i });
+  await put(textures[1]!.geocode, { model: 'ndmi', mean: 1 });
+  // The best version counts, not the latest.
+  const best = (await put(textures[3]!.geocode, { mse: 0.001, mean: 0.015 })).version;
+  await put(textures[3]!.geocode, { mse: 0.014, mean: 0.015 });
+
+  const models = await modelsToStartFrom(storage, ['ndvi'], 'another job');
+  const withModel = textures.filter((_, i) => (i % 2 === 0 && i % 10 !== 0) || i === 3);
+  assert.deepEqual(
+    models.map(({ geocode }) => geocode).sort(),
+    withModel.map(({ geocode }) => geocode).sort(),
+  );
+  assert.equal(models.find(({ geocode }) => geocode === textures[3]!.geocode)!.version, best);
+  assert.deepEqual(await modelsToStartFrom(storage, ['ndvi'], 'job'), [], 'models of the job itself');
+
+  const index = new TextureIndex(storage);
+  const found = async (finder: ParentFinder, { geocode }: TextureRecord): Promise<Parent[]> => {
+    const answer = await finder({ collection: 'c', geocode });
+    assert.ok('parents' in answer, JSON.stringify(answer));
+    return answer.parents;
+  };
+  const geocodes = (parents: Parent[]) => parents.map(({ model }) => model.geocode);
+  const similar = parentFinder(index, models, 'similar', 1);
+  const probe = parentFinder(index, models, 'probe', 1);
+  const random = [1, 1, 2].map((seed) => parentFinder(index, models, 'random', seed));
+  const drawn: string[][] = random.map(() => []);
+  for (const own of textures) {
+    const from = ({ values }: TextureRecord) => distance(values, own.values);
+    const others = withModel.filter((one) => one !== own);
+    const expected = nearestOf(
+      others.filter((one) => clusterOf(one) === clusterOf(own)),
+      from,
+    )!;
+    const [parent, ...rest] = await found(similar, own);
+    assert.deepEqual([parent!.model.geocode, rest], [expected.geocode, []]);
+    assert.ok(Math.abs(parent!.distance - from(expected)) < 1e-6);
+
+    const nearest = others.toSorted((a, b) => from(a) - from(b)).slice(0, 4);
+    for (;;) {
+      const far = others.filter((one) => !nearest.some((known) => clusterOf(known) === clusterOf(one)));
+      if (far.length === 0) break;
+      nearest.push(nearestOf(far, from)!);
+    }
+    assert.deepEqual(
+      geocodes(await found(probe, own)),
+      nearest.map(({ geocode }) => geocode),
+    );
+    for (const [i, finder] of random.entries()) {
+      const [one] = await found(finder, own);
+      const texture = textures.find(({ geocode }) => geocode === one!.model.geocode)!;
+      assert.notEqual(clusterOf(texture), clusterOf(own));
+      drawn[i]!.push(texture.geocode);
+    }
+  }
+  assert.deepEqual(drawn[0], drawn[1], 'the same seed draws the same places');
+  assert.notDeepEqual(drawn[0], drawn[2]);
+  assert.ok(new Set(drawn[0]).size > 8);
+
+  const none = async (finder: ParentFinder, geocode = textures[0]!.geocode, collection = 'c') => {
+    const answer = await finder({ collection, geocode });
+    assert.ok('none' in answer);
+    return answer.none;
+  };
+  assert.match(await none(similar, 'zzzzz'), /not known what it looks like; "tilewright texture"/);
+  assert.match(await none(similar, textures[0]!.geocode, 'other'), /not known what it looks like/);
+  assert.match(await none(parentFinder(index, [], 'similar', 1)), /no other place of its cluster/);
+  assert.match(await none(parentFinder(index, [], 'random', 1)), /no place of another cluster/);
+  assert.match(await none(parentFinder(index, [], 'probe', 1)), /no other place/);
+});

@@ -1,0 +1,230 @@
+/** Training that starts from a model of another place. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, it, type TestContext } from 'node:test';
+import { crc32 } from 'node:zlib';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { ModelFilePlace } from '../../../src/storage/index.js';
+import { loadEngine } from '../../../src/training/engine/load-engine.js';
+import type { Tf } from '../../../src/training/engine/tf.js';
+import { countingPairs } from '../../../src/training/evaluate.js';
+import { imagesOf } from '../../../src/training/images.js';
+import { modelNamed } from '../../../src/training/index.js';
+import { buildModel } from '../../../src/training/models/build.js';
+import type { ModelSpec } from '../../../src/training/models/spec.js';
+import { cutPatches, type PatchDataset, somePatches } from '../../../src/training/patches.js';
+import { meanSquaredError, predict } from '../../../src/training/predict-patches.js';
+import { type TrainOptions, trainModel } from '../../../src/training/train-model.js';
+import { headOf } from '../../../src/training/transfer/fine-tune.js';
+import { type ParentFiles, startFrom } from '../../../src/training/transfer/start.js';
+import { type ModelFiles, saveModel, weightsOf } from '../../../src/training/weights.js';
+import { tempFolder } from '../../support/temp.js';
+import { clouded, field } from '../fields.js';
+
+const ndvi = modelNamed('ndvi');
+
+function datasetOf(spec: ModelSpec, seed: number, side = spec.patchSize > 16 ? 340 : 150): PatchDataset {
+  const clear = field(side, side, { seed });
+  const isPair = spec.target.kind === 'clear';
+  const dates = isPair ? [clouded(clear), clear] : [clear];
+  const outcome = cutPatches(spec, imagesOf(spec, dates, isPair ? [{ cloudy: 0, clear: 1 }] : undefined));
+  assert.ok('dataset' in outcome, JSON.stringify(outcome));
+  return outcome.dataset;
+}
+
+async function parentIn(t: TestContext, files: ModelFiles, id = 'parent'): Promise<ParentFiles> {
+  const folder = await tempFolder(t);
+  const place = (name: keyof ModelFiles): ModelFilePlace => {
+    const bytes = files[name]!;
+    const path = join(folder, String(name));
+    writeFileSync(path, bytes);
+    const file = { name: String(name), bytes: bytes.length, crc32: crc32(bytes) };
+    return { path, file, model: { id, version: 'v1' } };
+  };
+  return { id, version: 'v1', topology: place('model.json'), weights: place('weights.bin') };
+}
+
+describe('a start from another model', () => {
+  let tf: Tf;
+  /** Of a model of `ndvi` that has learned what colours say. */
+  let experienced: ModelFiles;
+  before(async () => {
+    ({ tf } = await loadEngine('wasm'));
+    experienced = (await trained(ndvi, datasetOf(ndvi, 1, 300), { epochs: 20 })).files;
+  });
+
+  const trained = async (spec: ModelSpec, dataset: PatchDataset, options: Partial<TrainOptions> = {}) => {
+    const { model, ...rest } = await trainModel(tf, spec, dataset, { seed: 1, epochs: 2, ...options });
+    const files = await saveModel(tf, model);
+    model.dispose();
+    return { files, ...rest };
+  };
+  const valuesOf = (model: LayersModel) =>
+    new Map(model.weights.map((weight) => [weight.originalName, weight.read().dataSync<'float32'>()]));
+  /** By their names. */
+  const weightsIn = (files: ModelFiles) => {
+    const { weightsManifest } = JSON.parse(Buffer.from(files['model.json']).toString());
+    const names: string[] = weightsManifest[0].weights.map(({ name }: { name: string }) => name);
+    const values = weightsOf(files['model.json'], files['weights.bin']);
+    return new Map(names.map((weight, i) => [weight, values[i]!.values]));
+  };
+
+  for (const name of ['ndvi', 'ndmi', 'cloud-removal'])
+    it(`gives a model of ${name} the weights of its parent, and a line of its own`, async (t) => {
+      const spec = modelNamed(name);
+      const original = buildModel(tf, spec, 5, line(spec));
+      const parent = await parentIn(t, await saveModel(tf, original));
+      const fresh = buildModel(tf, spec, 6);
+      const { train } = datasetOf(spec, 1);
+      const before = meanSquaredError(tf, original, train);
+      const start = await startFrom(tf, fresh, train, { parents: [parent], probe: false });
+      assert.deepEqual(start, { parent: { id: 'parent', version: 'v1' } });
+      const [own, its] = [valuesOf(fresh), valuesOf(original)].map(
+        (values) => new Map([...values].filter(([weight]) => !weight.startsWith('line/'))),
+      );
+      assert.deepEqual(own, its);
+      assert.ok(meanSquaredError(tf, fresh, train) < before / 2, 'the line does not fit the place');
+      // What is left has no mean; where a map of attention stands between, the line is no regression of it.
+      const { truth, predicted } = countingPairs(train, predict(tf, fresh, train));
+      const left = truth.reduce((sum, one, i) => sum + one - predicted[i]!, 0) / truth.length;
+      if (name !== 'cloud-removal') assert.ok(Math.abs(left) < 1e-4, `${left}`);
+      for (const model of [original, fresh]) model.dispose();
+    });
+
+  it('knows from the start what the parent has learned of land of the same kind', async (t) => {
+    const parent = await parentIn(t, experienced);
+    const dataset = datasetOf(ndvi, 2);
+    const fresh = await trained(ndvi, dataset);
+    const other = await trained(ndvi, dataset, { start: { parents: [parent], probe: false } });
+    const first = ({ losses }: typeof fresh) => losses[0]!.validation;
+    assert.ok(first(other) < first(fresh) / 2, `${first(other)} beside ${first(fresh)}`);
+    assert.deepEqual(other.start, { parent: { id: 'parent', version: 'v1' } });
+  });
+
+  it('refuses models of other layers, of no numbers and damaged ones, and starts fresh', async (t) => {
+    const { files } = await trained(ndvi, datasetOf(ndvi, 1), { epochs: 1 });
+    const others = buildModel(tf, modelNamed('ndmi'), 1);
+    const weights = new Float32Array(Uint8Array.from(files['weights.bin']).buffer);
+    weights[7] = Number.NaN;
+    const damaged = await parentIn(t, files, 'damaged');
+    writeFileSync(damaged.weights.path, files['weights.bin'].subarray(4));
+    const parents = [
+      await parentIn(t, await saveModel(tf, others), 'others'),
+      await parentIn(t, { ...files, 'weights.bin': new Uint8Array(weights.buffer) }, 'no number'),
+      await parentIn(t, { ...files, 'model.json': Buffer.from('{"a":') }, 'no json'),
+      await parentIn(t, { ...files, 'model.json': Buffer.from('{"weightsManifest": 3}') }, 'no manifest'),
+      damaged,
+    ];
+    others.dispose();
+    const fresh = await trained(ndvi, datasetOf(ndvi, 2));
+    for (const probe of [false, true]) {
+      const { files, start } = await trained(ndvi, datasetOf(ndvi, 2), { start: { parents, probe } });
+      assert.deepEqual(files, fresh.files);
+      assert.equal(start!.parent, undefined);
+      assert.deepEqual(
+        start!.refused!.map(({ id }) => id),
+        ['others', 'no number', 'no json', 'no manifest', 'damaged'],
+      );
+      const reasons = start!.refused!.map(({ reason }) => reason);
+      assert.equal(reasons[0], 'its layers are others');
+      assert.equal(reasons[1], 'a weight of it is no number');
+      assert.match(reasons[4]!, /bytes/);
+    }
+    // The next that fits is taken.
+    const good = await parentIn(t, files, 'good');
+    const start = { parents: [...parents, good], probe: false };
+    assert.equal((await trained(ndvi, datasetOf(ndvi, 2), { start })).start!.parent!.id, 'good');
+  });
+
+  it('probes its parents and a fresh model on training patches, and takes the best', async (t) => {
+    const dataset = datasetOf(ndvi, 2, 300);
+    const good = await parentIn(t, experienced, 'good');
+    const wild = buildModel(tf, ndvi, 1);
+    const change = wild.getLayer('change');
+    change.setWeights([tf.randomNormal(change.weights[0]!.shape as number[], 0, 100, 'float32', 1)]);
+    const bad = await parentIn(t, await saveModel(tf, wild), 'bad');
+    wild.dispose();
+    const probing = async (parents: ParentFiles[]) => {
+      const model = buildModel(tf, ndvi, 4, { weights: [[0, 0, 0]], bias: [0.4] });
+      const before = valuesOf(model);
+      const start = await startFrom(tf, model, dataset.train, { parents, probe: true });
+      const after = { start, mse: meanSquaredError(tf, model, dataset.validation), values: valuesOf(model) };
+      model.dispose();
+      return { ...after, before };
+    };
+    const { start, mse } = await probing([bad, good]);
+    assert.equal(start.parent!.id, 'good');
+    assert.deepEqual(
+      start.probed!.map(({ id }) => id),
+      [undefined, 'bad', 'good'],
+    );
+    const [fresh, ofBad, ofGood] = start.probed!.map((one) => one.mse);
+    assert.ok(ofGood! < fresh! && fresh! < ofBad!);
+    assert.ok(Math.abs(mse - ofGood!) < ofGood!);
+    const none = await probing([bad]);
+    assert.equal(none.start.parent, undefined);
+    assert.deepEqual(none.values, none.before);
+  });
+
+  for (const name of ['ndvi', 'ndmi', 'cloud-removal'])
+    it(`holds the features of ${name} while its last layers learn`, { timeout: 240_000 }, async (t) => {
+      const spec = modelNamed(name);
+      const dataset = datasetOf(spec, 1);
+      const few = { ...dataset, train: somePatches(dataset.train, 8) };
+      const original = buildModel(tf, spec, 5, line(spec));
+      const parent = await parentIn(t, await saveModel(tf, original));
+      const head = headOf(spec, original);
+      const before = valuesOf(original);
+      const learned = [...before.keys()].filter((weight) => !weight.includes('moving'));
+      const isHead = (weight: string) => head.includes(weight.split('/')[0]!);
+      const features = learned.filter((weight) => !isHead(weight));
+      assert.ok(features.length >= 3 && head.includes('line') && head.includes('change'), head.join());
+      const start = { parents: [parent], probe: false };
+      const changedBy = async (fineTuning: 'all' | 'head' | 'gradual', epochs: number) => {
+        const { files } = await trained(spec, few, { start, fineTuning, epochs });
+        const after = weightsIn(files);
+        const changed = (weight: string) =>
+          before.get(weight)!.some((one, i) => one !== after.get(weight)![i]);
+        return { features: features.some(changed), head: learned.filter(isHead).some(changed) };
+      };
+      assert.deepEqual(await changedBy('head', 1), { features: false, head: true });
+      assert.deepEqual(await changedBy('gradual', 3), { features: true, head: true });
+      assert.deepEqual(await changedBy('all', 2), { features: true, head: true });
+      original.dispose();
+    });
+
+  it('goes on from a checkpoint to the same weights, on both sides of the change of layers', async (t) => {
+    const folder = await tempFolder(t);
+    const parent = await parentIn(t, experienced);
+    const dataset = datasetOf(ndvi, 2);
+    const train = (cutAt?: number) =>
+      trained(ndvi, dataset, {
+        ...{ epochs: 6, fineTuning: 'gradual', start: { parents: [parent], probe: false } },
+        checkpoint: { path: join(folder, 'place'), task: 'a', everySeconds: 0 },
+        onEpoch: ({ epoch }) => {
+          if (epoch === cutAt) throw new Error('cut off');
+        },
+      });
+    const whole = await train();
+    assert.equal(whole.start!.parent!.id, 'parent');
+    // The last layers learn alone for two epochs; what is cut off goes on from the epoch before.
+    for (const epoch of [2, 3, 4, 5]) {
+      await assert.rejects(train(epoch), /cut off/);
+      const { files, losses, start } = await train();
+      assert.deepEqual(
+        { files, losses, start },
+        { files: whole.files, losses: whole.losses, start: whole.start },
+      );
+    }
+  });
+});
+
+/** Some line that is not zero, so that all weights get gradients. */
+function line({ inputs, target }: ModelSpec) {
+  const outputs = target.kind === 'clear' ? inputs.length : 1;
+  return {
+    weights: Array.from({ length: outputs }, () => inputs.map((_, i) => 0.1 * (i + 1))),
+    bias: Array.from({ length: outputs }, () => 0.1),
+  };
+}

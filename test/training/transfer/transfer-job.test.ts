@@ -1,0 +1,186 @@
+/** Training from models of other places, by the command and over HTTP. */
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import { Storage } from '../../../src/storage/index.js';
+import type { CardSummary, ModelCard, TextureResults, TrainResults } from '../../../src/training/index.js';
+import { tilewright } from '../../support/command.js';
+import { testNode } from '../../support/node.js';
+import { tempFolder } from '../../support/temp.js';
+
+/** Six places of precision 5, clustered in two. */
+async function placesIn(t: TestContext): Promise<{ data: string; target: string[] }> {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const target = ['--data', data];
+  const [, , clear] = await writeSentinelLikeSeries(join(folder, 'scenes'));
+  const flags = ['--collection', 's', '--precision', '5', '--scale', '0.0001', '--mask-band', '5'];
+  const ingested = await tilewright('ingest', clear!.path, ...flags, ...target);
+  assert.equal(ingested.code, 0, ingested.stderr);
+  return { data, target };
+}
+
+async function train(target: string[], ...flags: string[]): Promise<TrainResults> {
+  const { code, stdout, stderr } = await tilewright(
+    'train',
+    'ndvi',
+    '--epochs',
+    '2',
+    '--format',
+    'json',
+    ...flags,
+    ...target,
+  );
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+async function cardOf(data: string, { id, version }: { id: string; version: string }): Promise<ModelCard> {
+  const storage = await Storage.open(data);
+  try {
+    const model = (await storage.getModel(id))!;
+    assert.equal(model.version, version);
+    const card: ModelCard = JSON.parse(await readFile(storage.modelPath(model, 'card.json'), 'utf8'));
+    assert.deepEqual((model.card as CardSummary).transfer, card.transfer);
+    return card;
+  } finally {
+    await storage.close();
+  }
+}
+
+test('a new place starts from the most similar place of its cluster, and its card says so', {
+  timeout: 300_000,
+}, async (t) => {
+  const { data, target } = await placesIn(t);
+  // Nothing is known of what places look like.
+  const first = await train(target, '--transfer', 'similar');
+  const all = first.models.map(({ geocode }) => geocode);
+  assert.ok(all.length >= 5);
+  for (const { parent, transfer } of first.models) {
+    assert.equal(parent, undefined);
+    assert.match(transfer!.fresh!, /not known what it looks like; "tilewright texture" computes that/);
+  }
+  assert.equal((await tilewright('texture', '--clusters', '2', ...target)).code, 0);
+  const [place] = all as [string, ...string[]];
+  const text = await tilewright(
+    'train',
+    'ndvi',
+    '--epochs',
+    '2',
+    '--geocode',
+    place,
+    '--transfer',
+    'similar',
+    ...target,
+  );
+  const other = /^place +from .*\n(\S+) +(\S+) /m.exec(text.stdout);
+  assert.deepEqual([other?.[1], all.includes(other?.[2] ?? '')], [place, true], text.stdout + text.stderr);
+
+  const { models } = await train(
+    target,
+    '--geocode',
+    place,
+    '--transfer',
+    'probe',
+    '--fine-tuning',
+    'gradual',
+  );
+  const [model] = models as [(typeof models)[number]];
+  const card = await cardOf(data, model);
+  assert.equal(card.parent, model.parent ?? null);
+  assert.deepEqual(card.transfer, model.transfer);
+  const { policy, fineTuning, probed, version, distance } = card.transfer!;
+  assert.deepEqual([policy, fineTuning], ['probe', 'gradual']);
+  assert.ok(probed!.length >= 4 && probed![0]!.id === undefined);
+  const best = probed!.reduce((a, b) => (b.mse < a.mse ? b : a));
+  assert.equal(model.parent, best.id);
+  if (best.id) {
+    assert.ok(distance! > 0);
+    const parent = first.models.find(({ id }) => id === best.id)!;
+    assert.equal(version, parent.version);
+    const node = await testNode(t, data);
+    const item = (await node.server.inject(`/models/${model.id}/item`)).json();
+    assert.equal(item.properties['mlm:pretrained_source'], best.id);
+    assert.ok(
+      item.links.some(
+        ({ rel, title }: { rel: string; title: string }) => rel === 'derived_from' && title === best.id,
+      ),
+    );
+  }
+});
+
+test('with a curriculum the most typical place of each cluster is first, and the others start from it', {
+  timeout: 300_000,
+}, async (t) => {
+  const { data, target } = await placesIn(t);
+  const textures = await tilewright('texture', '--clusters', '2', '--format', 'json', ...target);
+  const { clusters } = (JSON.parse(textures.stdout) as TextureResults).collections[0]!;
+  const { models } = await train(target, '--transfer', 'similar', '--curriculum', '--mode', 'contained');
+  const seeds = clusters.map(({ places, middle }) => ({ places, id: `ndvi_s_g${middle}` }));
+  for (const { id, geocode, parent, transfer } of models) {
+    const seed = seeds.find(({ places }) => places.includes(geocode))!.id;
+    if (id === seed) assert.equal(transfer!.fresh, 'it is the first of its cluster');
+    else assert.equal(parent, seed);
+  }
+  assert.deepEqual(
+    models.map(({ geocode }) => geocode),
+    clusters.flatMap(({ places }) => places).sort(),
+  );
+  // The same weights as of each trained for itself from that parent.
+  const child = models.find(({ parent }) => parent !== undefined)!;
+  const { parent, transfer } = await cardOf(data, child);
+  assert.deepEqual(
+    [parent, transfer!.version],
+    [child.parent, models.find(({ id }) => id === parent)!.version],
+  );
+});
+
+test('a parent with damaged files is passed over, and the place starts fresh', async (t) => {
+  const { data, target } = await placesIn(t);
+  const { models } = await train(target);
+  assert.equal((await tilewright('texture', '--clusters', '1', ...target)).code, 0);
+  const storage = await Storage.open(data);
+  for (const { id } of models) {
+    const model = (await storage.getModel(id))!;
+    await writeFile(storage.modelPath(model, 'weights.bin'), 'damaged');
+  }
+  await storage.close();
+  const again = await train(target, '--transfer', 'similar', '--geocode', models[0]!.geocode);
+  const [{ parent, transfer }] = again.models as [(typeof models)[number]];
+  assert.equal(parent, undefined);
+  assert.match(transfer!.fresh!, /^ndvi_s_g\w+: .*weights\.bin/);
+  assert.equal(transfer!.refused!.length, 1);
+});
+
+test('what has no meaning is refused', async (t) => {
+  const { data } = await placesIn(t);
+  const node = await testNode(t, data);
+  const refused = async (inputs: object) => {
+    const { code } = (
+      await node.server.inject({
+        ...{ method: 'POST', url: '/processes/train/execution' },
+        headers: { authorization: `Bearer ${node.ownerSecret}` },
+        payload: { inputs: { model: 'ndvi', ...inputs } },
+      })
+    ).json();
+    return code;
+  };
+  for (const inputs of [
+    { transfer: 'similar', mode: 'distributed' },
+    { curriculum: true },
+    { transfer: 'none', fineTuning: 'head' },
+  ])
+    assert.equal(await refused(inputs), 'TW_TRAIN_TRANSFER', JSON.stringify(inputs));
+  assert.equal(await refused({ transfer: 'nearest' }), 'TW_API_BAD_REQUEST');
+  for (const flags of [
+    ['--curriculum'],
+    ['--fine-tuning', 'head', '--transfer', 'none'],
+    ['--transfer', 'probe', '--mode', 'contained', '--here'],
+  ]) {
+    const { code, stderr } = await tilewright('train', 'ndvi', ...flags, '--data', data);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, /--transfer/);
+  }
+});
