@@ -33,7 +33,7 @@ export async function trainPartitioned(
   return results;
 }
 
-/** One place of each cluster, then the others from the models of these. */
+/** One place of each cluster, then the others from the models of these. Where a place cannot be trained, the next of its cluster is the first. */
 async function trainSeedsFirst(
   context: TrainContext,
   inputs: TrainInputs,
@@ -41,22 +41,29 @@ async function trainSeedsFirst(
   training: PlaceTraining,
   planned: PlannedModel[],
 ): Promise<void> {
-  const { results } = training;
-  job.message('choosing the first place of each cluster');
-  const own = [...planned.map(({ model, place }) => ({ model, ...place })), ...results.models];
-  const isSeed = await agreeOnSeeds(context.textures, own, job);
-  const [seeds, others] = [true, false].map((first) =>
-    planned.filter(({ model, place }) => isSeed({ model, ...place }) === first),
-  ) as [PlannedModel[], PlannedModel[]];
+  const { storage, textures } = context;
   const isFirst: ParentFinder = async () => ({ none: 'it is the first of its cluster' });
-  await training.train(
-    seeds,
-    descentOf(inputs, () => isFirst),
-  );
-  job.message('waiting for the first place of each cluster');
-  const models = await trainedSeeds(context.storage, results.models.filter(isSeed), job);
-  job.message('training the others');
-  await training.train(others, descentFrom(context, inputs, models.filter(canBeParent)));
+  const seeds: ModelVersionRecord[] = [];
+  let left = planned;
+  // What the job had stored before it was cut off.
+  let stored = training.results.models.slice();
+  for (;;) {
+    job.message('training the first place of each cluster');
+    const offered = [...left.map(({ model, place }) => ({ model, ...place })), ...stored];
+    const isSeed = await agreeOnSeeds(textures, offered, seeds, job);
+    if (!isSeed) break;
+    const isNext = ({ model, place }: PlannedModel) => isSeed({ model, ...place });
+    await training.train(
+      left.filter(isNext),
+      descentOf(inputs, () => isFirst),
+    );
+    left = left.filter((one) => !isNext(one));
+    stored = stored.filter((one) => !isSeed(one));
+    const trained = await trainedSeeds(storage, training.results.models.filter(isSeed), job);
+    seeds.push(...trained.filter(canBeParent));
+  }
+  job.message('training the other places');
+  await training.train(left, descentFrom(context, inputs, seeds));
 }
 
 function descentFrom({ textures }: TrainContext, inputs: TrainInputs, models: ModelVersionRecord[]): Descent {

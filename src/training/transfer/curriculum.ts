@@ -21,24 +21,36 @@ type Seeds = Record<string, { geocode: string; fromCentre: number }>;
 const PATIENCE = 30_000;
 const PAUSE = 100;
 
-/** Tells the seeds, of which each cluster, collection and kind of model has one at most: the place nearest to the centre. */
+/**
+ * Tells which places train next: of each cluster, collection and kind of model that has no seed so far the place that is nearest to the
+ * centre, of those that some node offers. Undefined where no node offers any.
+ */
 export async function agreeOnSeeds(
   textures: TextureIndex,
-  own: ModelOfPlace[],
+  offered: ModelOfPlace[],
+  seeds: ModelOfPlace[],
   { meet }: Pick<JobContext, 'meet'>,
-): Promise<(one: ModelOfPlace) => boolean> {
-  const seeds: Seeds = {};
-  const keys = new Map<string, string>();
-  for (const one of own) {
-    const { cluster, fromCentre } = (await textures.among(one.collection, one.geocode)) ?? {};
-    if (cluster === undefined) continue;
-    const key = `${one.model} ${cluster} ${one.collection}`;
-    keys.set(nameOf(one), key);
-    add(seeds, key, { geocode: one.geocode, fromCentre: fromCentre! });
+): Promise<((one: ModelOfPlace) => boolean) | undefined> {
+  const clusterOf = async ({ model, collection, geocode }: ModelOfPlace) => {
+    const { cluster, fromCentre } = (await textures.among(collection, geocode)) ?? {};
+    return { key: cluster === undefined ? undefined : `${model} ${cluster} ${collection}`, fromCentre };
+  };
+  const seeded = new Set(await Promise.all(seeds.map(async (seed) => (await clusterOf(seed)).key)));
+  const own: Seeds = {};
+  for (const one of offered) {
+    const { key, fromCentre } = await clusterOf(one);
+    if (key !== undefined && !seeded.has(key))
+      add(own, key, { geocode: one.geocode, fromCentre: fromCentre! });
   }
   const all: Seeds = {};
-  for (const word of await meet(seeds)) for (const [key, seed] of Object.entries(word)) add(all, key, seed);
-  return (one) => all[keys.get(nameOf(one)) ?? '']?.geocode === one.geocode;
+  for (const word of await meet(own)) for (const [key, seed] of Object.entries(word)) add(all, key, seed);
+  const chosen = new Set(
+    Object.entries(all).map(([key, { geocode }]) => {
+      const [model, , ...collection] = key.split(' ');
+      return nameOf({ model, geocode, collection: collection.join(' ') });
+    }),
+  );
+  return chosen.size === 0 ? undefined : (one) => chosen.has(nameOf(one));
 }
 
 /** The models of all seeds, those of other nodes as well, as soon as they are here. */
