@@ -46,8 +46,8 @@ export async function agreeOnSeeds(
   for (const word of await meet(own)) for (const [key, seed] of Object.entries(word)) add(all, key, seed);
   const chosen = new Set(
     Object.entries(all).map(([key, { geocode }]) => {
-      const [model, , ...collection] = key.split(' ');
-      return nameOf({ model, geocode, collection: collection.join(' ') });
+      const [model, , collection] = key.split(' ');
+      return nameOf({ model, geocode, collection });
     }),
   );
   return chosen.size === 0 ? undefined : (one) => chosen.has(nameOf(one));

@@ -13,18 +13,18 @@ const VALUES: Record<string, number> = { u0: 0.5, u1: 0.1, u2: -0.1, u3: 9, u4: 
 async function places(t: { after(work: () => Promise<void>): void }, folder: string) {
   const storage = await Storage.open(folder);
   t.after(() => storage.close());
-  const about = { title: 'a b', grid: 'geohash', precision: 2, license: 'various', createdAt: 0 } as const;
-  await storage.catalogue.write([storage.catalogue.collections.set('a b', { id: 'a b', ...about })]);
+  const about = { title: 'ab', grid: 'geohash', precision: 2, license: 'various', createdAt: 0 } as const;
+  await storage.catalogue.write([storage.catalogue.collections.set('ab', { id: 'ab', ...about })]);
   await storage.putTextures(
     Object.entries(VALUES).map(
       ([geocode, value]): TextureRecord => ({
-        ...{ collection: 'a b', grid: 'geohash', geocode, tile: geocode, version: 'v', start: 0 },
+        ...{ collection: 'ab', grid: 'geohash', geocode, tile: geocode, version: 'v', start: 0 },
         values: [value],
       }),
     ),
   );
   const clustering = { scaling: { means: [0], deviations: [1] }, centres: [[0], [10]], curve: [], seed: 1 };
-  await storage.putClustering({ collection: 'a b', ...clustering, places: 6, createdAt: 0 });
+  await storage.putClustering({ collection: 'ab', ...clustering, places: 6, createdAt: 0 });
   return storage;
 }
 
@@ -43,7 +43,7 @@ function meeting(nodes: number) {
 test('all nodes choose the same place of each cluster, and the next one where that has no model', async (t) => {
   const storage = await places(t, await tempFolder(t));
   const textures = new TextureIndex(storage);
-  const of = (geocode: string, model = 'ndvi'): ModelOfPlace => ({ model, collection: 'a b', geocode });
+  const of = (geocode: string, model = 'ndvi'): ModelOfPlace => ({ model, collection: 'ab', geocode });
   const all = Object.keys(VALUES);
   const round = async (offered: string[][], seeds: string[]) => {
     const meet = meeting(offered.length);
@@ -82,7 +82,7 @@ test('all nodes choose the same place of each cluster, and the next one where th
 
 test('the models of all seeds are waited for', { timeout: 60_000 }, async (t) => {
   const storage = await places(t, await tempFolder(t));
-  const tile = { collection: 'a b', grid: 'geohash', id: 't', version: 'v', start: 0 };
+  const tile = { collection: 'ab', grid: 'geohash', id: 't', version: 'v', start: 0 };
   const stored = [];
   for (const geocode of ['u1', 'u4'])
     stored.push(await putModel(storage, [{ ...tile, geocode } as TileRecord]));
