@@ -1,6 +1,6 @@
 /** Places that look like one. */
 import type { FastifyInstance } from 'fastify';
-import { isoTime, urls } from '../../query/index.js';
+import { isoTime, requireCollections, urls } from '../../query/index.js';
 import { type SimilarPlace, unknownTexture } from '../../training/index.js';
 import { baseUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
@@ -23,21 +23,18 @@ const body = {
   additionalProperties: false,
   properties: {
     tile: { ...name, description: 'Id of a tile of the place' },
-    collection: { ...name, description: 'With `geocode`, in place of a tile' },
+    collection: { ...name, description: 'With `geocode`, where no tile is named' },
     geocode: { ...name, maxLength: 30 },
     limit: { type: 'integer', minimum: 1, maximum: MOST, default: DEFAULT_LIMIT },
   },
-  oneOf: [
-    { required: ['tile'], not: { anyOf: [{ required: ['collection'] }, { required: ['geocode'] }] } },
-    { required: ['collection', 'geocode'], not: { required: ['tile'] } },
-  ],
+  anyOf: [{ required: ['tile'] }, { required: ['collection', 'geocode'] }],
 };
 
 export async function similarRoutes(
   server: FastifyInstance,
   { services }: { services: Services },
 ): Promise<void> {
-  const { finder, textures } = services;
+  const { finder, storage, textures } = services;
 
   server.post<{ Body: SimilarBody }>(
     '/similar',
@@ -54,6 +51,7 @@ export async function similarRoutes(
       const found = tile === undefined ? (place as Required<typeof place>) : await finder.get(tile);
       if (!found) throw notFound(`item ${tile}`);
       const { collection, geocode } = found;
+      if (tile === undefined) await requireCollections(storage, { collections: [collection] });
       const nearest = await textures.nearest(collection, geocode, limit);
       if (!nearest) throw unknownTexture(collection, geocode);
       const { item } = urls(baseUrl(request));

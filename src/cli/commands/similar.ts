@@ -14,9 +14,13 @@ export function similarCommand(): Command {
     .addOption(flag('--collection <id>', 'of the place, which is named by its geocode then'));
   return withTarget(command).action(async (name: string, flags: SimilarFlags) => {
     const { collection, limit } = flags;
+    // Ids of tiles begin with their collection; geocodes have no such sign in them.
+    const isTile = name.includes('_');
+    if (!isTile && collection === undefined)
+      command.error(`error: ${name} is no id of a tile; of a place named by its geocode give --collection`);
     const target = await openTarget(flags);
     try {
-      const place = collection === undefined ? { tile: name } : { collection, geocode: name };
+      const place = isTile ? { tile: name } : { collection: collection!, geocode: name };
       const document = await target.client.similar(place, limit);
       if (flags.format === 'json') return printJson(document);
       const rows = [document.place, ...document.similar].map(({ geocode, distance, cluster, tile }) => [

@@ -117,8 +117,19 @@ test('similar lists the nearest places in order, as a scan of all has them', asy
   assert.match(text.stdout, new RegExp(`^${own.geocode} +0\\.000 +[A-Z] +${own.tile}$`, 'm'));
 
   const unseen = others.find(({ id }) => !textures.some(({ tile }) => tile === id))!;
-  for (const flags of [['no-such-tile'], [unseen.id]])
-    assert.equal((await tilewright('similar', ...flags, ...target)).code, 1, flags.join(' '));
+  assert.deepEqual(await similar(own.tile, '--collection', 'planted', '-k', '5'), nearest);
+  for (const [flags, message] of [
+    [['no_such_tile'], /no item no_such_tile/],
+    [[unseen.id], /no texture of \w+ in collection planted is known/],
+    [[own.geocode, '--collection', 'nope'], /there is no collection nope/],
+  ] as const) {
+    const { code, stderr } = await tilewright('similar', ...flags, ...target);
+    assert.notEqual(code, 0);
+    assert.match(stderr, message);
+  }
+  const unnamed = await tilewright('similar', own.geocode, ...target);
+  assert.equal(unnamed.code, 2);
+  assert.match(unnamed.stderr, /no id of a tile.*give --collection/);
   assert.equal((await tilewright('similar', own.tile, '-k', '0', ...target)).code, 2);
 });
 
