@@ -24,9 +24,9 @@ export interface Beginning {
 }
 
 /**
- * Two files take turns. At the end of an epoch all members are there, so each has the newer checkpoint, and the older one may be written
- * over: wherever members are cut off, all have one of the same epoch. Invariant: `newest` is the file of the newer one, of those that
- * this training goes by.
+ * What one member keeps, in two files that take turns. Members meet at the end of an epoch before any of them writes, and by then all have
+ * written the checkpoint before; so wherever they are cut off, all have one of the same epoch. Invariant: `newest` is the file that was
+ * written last, or from which the training went on; the other one is not needed any more.
  */
 export class MemberCheckpoints {
   private newest = 0;
