@@ -52,7 +52,7 @@ test('after kill -9 a training goes on from its checkpoint, to the same weights'
   for (const mode of ['partitioned', 'distributed'])
     await t.test(mode, async () => {
       // Long enough for a checkpoint, which is written after five seconds.
-      const inputs = { ...short, mode, filter: { collections: ['s'], geocode }, epochs: 700 };
+      const inputs = { ...short, mode, filter: { collections: ['s'], geocode }, epochs: 400 };
       const execute = () =>
         ask('/processes/train/execution', {
           method: 'POST',

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
+import { messageOf } from '../../../src/errors.js';
 import type { Beginning } from '../../../src/training/distributed/checkpoints.js';
 import { distributedReport } from '../../../src/training/distributed/report.js';
 import { trainTogether } from '../../../src/training/distributed/train-together.js';
@@ -44,26 +45,35 @@ describe('checkpoints of a training of two members', () => {
   async function train(folders?: string[], { after, task = 'a training' }: CutOff = {}) {
     const { rings, links } = await ringOf(2);
     const beginnings: Beginning[] = [];
+    const member = async (i: number) => {
+      const places = [{ geocode: `u${i}`, tiles: [], dataset: datasets[i]! }];
+      const checkpoint = folders && { folder: folders[i]!, task, everySeconds: 0 };
+      const { model, trained } = await trainTogether(tf, spec, places, 0, rings[i]!, {
+        ...{ seed: 3, epochs: EPOCHS, checkpoint },
+        onBegin: (beginning) => void beginnings.push(beginning),
+        onEpoch: ({ epoch }) => {
+          if (epoch === after) throw trainingFailed('cut off');
+        },
+      });
+      await links[i]!.leave();
+      const weights = await Promise.all(model.getWeights().map((one) => one.data<'float32'>()));
+      model.dispose();
+      return { weights, trained };
+    };
     const ends = await Promise.allSettled(
-      rings.map(async (ring, i) => {
-        const places = [{ geocode: `u${i}`, tiles: [], dataset: datasets[i]! }];
-        const checkpoint = folders && { folder: folders[i]!, task, everySeconds: 0 };
-        const { model, trained } = await trainTogether(tf, spec, places, 0, ring, {
-          ...{ seed: 3, epochs: EPOCHS, checkpoint },
-          onBegin: (beginning) => void beginnings.push(beginning),
-          onEpoch: ({ epoch }) => {
-            if (epoch === after) throw trainingFailed('cut off');
-          },
-        });
-        await links[i]!.leave();
-        const weights = await Promise.all(model.getWeights().map((one) => one.data<'float32'>()));
-        model.dispose();
-        return { weights, trained };
-      }),
+      links.map((link, i) =>
+        member(i).catch((error) => {
+          link.fail(trainingFailed(messageOf(error)));
+          throw error;
+        }),
+      ),
     );
-    for (const link of links) link.fail(trainingFailed('over'));
     const members = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []));
-    assert.equal(members.length, after ? 0 : 2, JSON.stringify(ends));
+    assert.equal(
+      members.length,
+      after ? 0 : 2,
+      ends.map((end) => end.status === 'rejected' && messageOf(end.reason)).join(),
+    );
     return { beginnings, members };
   }
 
