@@ -1,5 +1,5 @@
-/** Folders below `<data>/scratch` for files on their way. None outlives the process, but those of jobs that go on. */
-import { mkdir, readdir, rm } from 'node:fs/promises';
+/** Folders below `<data>/scratch` for files on their way. None outlives the process, but those of work that goes on. */
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import type { Catalogue } from './catalogue.js';
 import { fsyncFolders } from './durable.js';
@@ -7,6 +7,9 @@ import { onDisk } from './errors.js';
 import { checkedName, newVersion } from './names.js';
 
 const SCRATCH = 'scratch';
+const KEPT_PREFIX = 'kept-';
+/** How long they are kept after the last change, ms. */
+const KEPT = 7 * 86_400_000;
 
 /** Makes an empty folder whose name begins with `name`, and returns its absolute path. */
 export async function makeScratch(dir: string, name: string): Promise<string> {
@@ -18,6 +21,16 @@ export async function makeScratch(dir: string, name: string): Promise<string> {
 /** A folder in which a job keeps what it may go on from; it stays for as long as the job can go on. Returns its absolute path. */
 export async function makeJobScratch(dir: string, job: string): Promise<string> {
   const folder = resolve(dir, SCRATCH, checkedName('file name', job));
+  await onDisk(dir, () => mkdir(folder, { recursive: true }));
+  return folder;
+}
+
+/**
+ * A folder in which work keeps what it may go on from, whichever job does it; `name` names the work. It stays for a week after its last
+ * change, unless it is removed. Returns its absolute path.
+ */
+export async function makeKeptScratch(dir: string, name: string): Promise<string> {
+  const folder = resolve(dir, SCRATCH, `${KEPT_PREFIX}${checkedName('file name', name)}`);
   await onDisk(dir, () => mkdir(folder, { recursive: true }));
   return folder;
 }
@@ -37,7 +50,7 @@ export function removeScratch(dir: string, name: string): Promise<void> {
   return onDisk(dir, () => rm(folder, { recursive: true, force: true }));
 }
 
-/** Removes what a dead process has left, but for what its jobs need to go on. Called at open, when nobody uses it. */
+/** Removes what a dead process has left, but for what its jobs need to go on, and what is kept for a while. Called at open, when nobody uses it. */
 export async function sweepScratch(dir: string, catalogue: Catalogue): Promise<void> {
   const kept = new Set<string>();
   for await (const { record } of catalogue.jobs.scan())
@@ -46,7 +59,14 @@ export async function sweepScratch(dir: string, catalogue: Catalogue): Promise<v
   await onDisk(dir, async () => {
     const folder = join(dir, SCRATCH);
     await mkdir(folder, { recursive: true });
-    for (const name of await readdir(folder))
-      if (!kept.has(name)) await rm(join(folder, name), { recursive: true, force: true });
+    for (const name of await readdir(folder)) {
+      const path = join(folder, name);
+      if (kept.has(name) || (name.startsWith(KEPT_PREFIX) && (await isYoung(path)))) continue;
+      await rm(path, { recursive: true, force: true });
+    }
   });
+}
+
+async function isYoung(path: string): Promise<boolean> {
+  return Date.now() - (await stat(path)).mtimeMs <= KEPT;
 }

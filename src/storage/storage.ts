@@ -40,7 +40,14 @@ import {
   tilesOfCollection,
 } from './scene-tiles.js';
 import { SceneWrite } from './scene-write.js';
-import { makeJobScratch, makeScratch, removeScratch, sweepScratch, syncScratch } from './scratch.js';
+import {
+  makeJobScratch,
+  makeKeptScratch,
+  makeScratch,
+  removeScratch,
+  sweepScratch,
+  syncScratch,
+} from './scratch.js';
 import { SharedFiles } from './shared-files.js';
 import { Sweeper } from './sweeper.js';
 import { textureKey, writeClustering, writeTextures } from './texture-write.js';
@@ -461,6 +468,14 @@ export class Storage {
   /** The folder in which a job keeps what it may go on from after the process was killed. It goes when the job has ended. */
   jobScratch(job: string): Promise<string> {
     return makeJobScratch(this.dir, job);
+  }
+
+  /**
+   * The folder in which work of this name keeps what it may go on from, whichever job does it. The caller removes it when the work is done;
+   * what is left of others goes at an open a week after its last change.
+   */
+  keptScratch(name: string): Promise<string> {
+    return makeKeptScratch(this.dir, name);
   }
 
   /** Makes what lies in a scratch folder durable; its files have been synced. `name` is the folder's own name. */

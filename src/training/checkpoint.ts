@@ -14,45 +14,73 @@ export interface CheckpointState {
   random: number;
   /** Steps taken. */
   step: number;
+  /** Of a training on several nodes: bytes that went over the member's connections. */
+  traffic?: { bytesSent: number; bytesReceived: number };
 }
 
-/** A line of JSON, then the values of all variables, float32. */
+/** One that is whole and fits; nothing is put back yet. */
+export interface WholeCheckpoint {
+  state: CheckpointState;
+  /** Puts the values back into the variables. */
+  restore(tf: Tf): void;
+}
+
+/** Little-endian. */
+const SUM_BYTES = 4;
+
+/** A line of JSON, the values of all variables, float32, and the CRC-32 of both. */
 export async function writeCheckpoint(
   path: string,
   state: CheckpointState,
   variables: Variable[],
 ): Promise<void> {
   const values = await Promise.all(variables.map((variable) => variable.data<'float32'>()));
-  const bytes = Buffer.concat(
-    values.map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength)),
-  );
-  const head = Buffer.from(`${JSON.stringify({ ...state, crc32: crc32(bytes) })}\n`);
-  await writeFile(`${path}.new`, Buffer.concat([head, bytes]));
+  const bytes = Buffer.concat([
+    Buffer.from(`${JSON.stringify(state)}\n`),
+    ...values.map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength)),
+    Buffer.alloc(SUM_BYTES),
+  ]);
+  const end = bytes.length - SUM_BYTES;
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, end)), end);
+  await writeFile(`${path}.new`, bytes);
   await rename(`${path}.new`, path);
 }
 
-/** Puts the values back into the variables. Undefined, and nothing changed, where there is no whole checkpoint of `task`. */
+/** Undefined where there is no whole checkpoint of `task` that fits the variables. */
+export async function findCheckpoint(
+  path: string,
+  task: string,
+  variablesOf: (state: CheckpointState) => Variable[],
+): Promise<WholeCheckpoint | undefined> {
+  const file = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (!file || file.length < SUM_BYTES) return undefined;
+  const bytes = file.subarray(0, -SUM_BYTES);
+  if (crc32(bytes) !== file.readUInt32LE(bytes.length)) return undefined;
+  const end = bytes.indexOf('\n');
+  const state = JSON.parse(bytes.subarray(0, end).toString()) as CheckpointState;
+  if (state.task !== task) return undefined;
+  const values = bytes.subarray(end + 1);
+  const variables = variablesOf(state);
+  const expected = variables.reduce((total, { size }) => total + 4 * size, 0);
+  return values.length === expected ? { state, restore: (tf) => assign(tf, variables, values) } : undefined;
+}
+
+/** Puts the values back into the variables. Undefined, and nothing changed, where `findCheckpoint` finds none. */
 export async function readCheckpoint(
   tf: Tf,
   path: string,
   task: string,
   variablesOf: (state: CheckpointState) => Variable[],
 ): Promise<CheckpointState | undefined> {
-  const file = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (!file) return undefined;
-  const end = file.indexOf('\n');
-  if (end < 0) return undefined;
-  const { crc32: sum, ...state } = JSON.parse(file.subarray(0, end).toString()) as CheckpointState & {
-    crc32: number;
-  };
-  const bytes = file.subarray(end + 1);
-  if (state.task !== task || crc32(bytes) !== sum) return undefined;
-  const variables = variablesOf(state);
-  const expected = variables.reduce((total, { size }) => total + 4 * size, 0);
-  if (bytes.length !== expected) return undefined;
+  const found = await findCheckpoint(path, task, variablesOf);
+  found?.restore(tf);
+  return found?.state;
+}
+
+function assign(tf: Tf, variables: Variable[], bytes: Buffer): void {
   let from = 0;
   for (const variable of variables) {
     const values = new Float32Array(variable.size);
@@ -60,7 +88,6 @@ export async function readCheckpoint(
     from += 4 * variable.size;
     tf.tidy(() => variable.assign(tf.tensor(values, variable.shape)));
   }
-  return state;
 }
 
 export function removeCheckpoint(path: string): Promise<void> {

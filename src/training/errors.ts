@@ -134,9 +134,9 @@ export const onnxWeights = defineError(
 export const leftRing = defineError(
   'TW_TRAIN_RING',
   503,
-  'A node fell out of a training in which all nodes take part in every step. Nothing of the model is kept; retry the job when the node runs again, or without it.',
+  'A node fell out of a training in which all nodes take part in every step. Retry the job when the node runs again: it goes on from the last checkpoint. Without that node it begins anew.',
   (node: string, detail: string) =>
-    `node ${node} fell out of the distributed training: ${detail}; retry the job, which begins anew`,
+    `node ${node} fell out of the distributed training: ${detail}; retry the job when that node runs again, to go on from the last checkpoint, or without it, to begin anew`,
 );
 
 export const oneModelTogether = defineError(

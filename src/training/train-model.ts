@@ -61,7 +61,7 @@ export interface TrainResult {
 /** Of a model that starts from another: the first steps, by moments that are not known yet, would undo what it knows. */
 const WARM_UP_EPOCHS = 3;
 /** Seconds of training that a kill may cost at most, but for the epoch that runs. */
-const CHECKPOINT_SECONDS = 5;
+export const CHECKPOINT_SECONDS = 5;
 
 /**
  * Trains a model, fresh or from one of another place, with Adam for a fixed number of epochs, on shuffled patches that are turned and

@@ -1,6 +1,6 @@
 /** A training that is cut off by kill -9 goes on from its checkpoint when the node starts again, to the same model. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -25,55 +25,64 @@ test('after kill -9 a training goes on from its checkpoint, to the same weights'
   const [{ id, geocode }] = models as [(typeof models)[number]];
   await node.close();
 
-  // Long enough for a checkpoint, which is written after five seconds.
-  const inputs = { ...short, filter: { collections: ['s'], geocode }, epochs: 700 };
   const port = await freePort();
-  const serve = () => {
+  const serve = async () => {
     const server = start(['serve', '--data', data, '--port', `${port}`, '--cores', '1', '--reserve', '0']);
     atEnd(t, () => kill(server));
     server.stdout?.resume();
     server.stderr?.resume();
+    await until('the server answers', async () => (await fetch(`${url}/ready`)).ok);
     return server;
   };
   const url = `http://127.0.0.1:${port}`;
   const ask = async (path: string, init?: RequestInit) => (await fetch(`${url}${path}`, init)).json();
-  const execute = () =>
-    ask('/processes/train/execution', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ inputs }),
-    });
   const done = (job: string) =>
     until(`${job} done`, async () => (await ask(`/jobs/${job}`)).status === 'successful');
   const weights = async () => {
     const response = await fetch(`${url}/models/${id}/weights.bin`);
     return Buffer.from(await response.arrayBuffer());
   };
-
-  const first = serve();
-  await until('the server answers', async () => (await fetch(`${url}/ready`)).ok);
-  const { jobID } = await execute();
-  const scratch = join(data, 'scratch', jobID);
+  const scratch = join(data, 'scratch');
   const checkpoints = () =>
-    existsSync(scratch) ? readdirSync(scratch).filter((name) => !name.endsWith('.new')) : [];
-  await until('a checkpoint', async () => checkpoints().length === 1);
-  const [file] = checkpoints();
-  await kill(first);
-  const head = (await readFile(join(scratch, file!))).toString('latin1').split('\n', 1)[0]!;
-  const { losses } = JSON.parse(head);
-  assert.ok(losses.length > 0 && losses.length < inputs.epochs);
+    readdirSync(scratch, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.name.endsWith('.new'))
+      .map(({ parentPath, name }) => join(parentPath, name));
+  let server = await serve();
 
-  serve();
-  await until('the server answers', async () => (await fetch(`${url}/ready`)).ok);
-  await done(jobID);
-  const resumed = await weights();
-  const card = (await ask(`/models/${id}`)).card;
-  assert.equal(card.job, jobID);
-  assert.deepEqual(card.losses.slice(0, losses.length), losses);
-  assert.ok(!existsSync(scratch), 'what it would have gone on from is gone');
+  for (const mode of ['partitioned', 'distributed'])
+    await t.test(mode, async () => {
+      // Long enough for a checkpoint, which is written after five seconds.
+      const inputs = { ...short, mode, filter: { collections: ['s'], geocode }, epochs: 400 };
+      const execute = () =>
+        ask('/processes/train/execution', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ inputs }),
+        });
+      const { jobID } = await execute();
+      await until('a checkpoint', async () => checkpoints().length === 1);
+      const [file] = checkpoints();
+      await kill(server);
+      const head = (await readFile(file!)).toString('latin1').split('\n', 1)[0]!;
+      const { losses } = JSON.parse(head);
+      assert.ok(losses.length > 0 && losses.length < inputs.epochs);
 
-  const again = await execute();
-  await done(again.jobID);
-  assert.deepEqual(await weights(), resumed);
-  assert.deepEqual((await ask(`/models/${id}`)).card.losses, card.losses);
+      server = await serve();
+      await done(jobID);
+      const resumed = await weights();
+      const { card } = await ask(`/models/${id}`);
+      assert.deepEqual([card.job, card.mode], [jobID, mode]);
+      assert.deepEqual(card.losses.slice(0, losses.length), losses);
+      const { lines } = await ask(`/jobs/${jobID}/logs`);
+      const goesOn = lines.some(
+        ({ text }: { text: string }) => text === `goes on from epoch ${losses.length}`,
+      );
+      assert.equal(goesOn, mode === 'distributed', JSON.stringify(lines));
+      assert.deepEqual(readdirSync(scratch), [], 'what it would have gone on from is gone');
+
+      const again = await execute();
+      await done(again.jobID);
+      assert.deepEqual(await weights(), resumed);
+      assert.deepEqual((await ask(`/models/${id}`)).card.losses, card.losses);
+    });
 });

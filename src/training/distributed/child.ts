@@ -8,7 +8,7 @@ import { modelNamed } from '../models/index.js';
 import { cutPatches } from '../patches.js';
 import { readPlace } from '../read-place.js';
 import { saveModel } from '../weights.js';
-import { alone } from './all-reduce.js';
+import { allGather, alone } from './all-reduce.js';
 import { RingLinks } from './links.js';
 import {
   type FromMember,
@@ -25,12 +25,16 @@ const [engine] = process.argv.slice(2);
 let model = '';
 let bytesRead = 0;
 const places: PlacePatches[] = [];
+/** None in a ring of one. */
+let links: RingLinks | undefined;
 
 process.on('message', async (message: ToMember) => {
   try {
     if ('read' in message) await say({ data: await read(message.read) });
-    else await train(message.train);
+    else if ('train' in message) await train(message.train);
+    else await leave();
   } catch (error) {
+    links?.fail(known(error));
     await say({ error: sentError(known(error)) });
   }
 });
@@ -61,32 +65,26 @@ async function read(task: MemberTask): Promise<MemberData> {
   return { usable, patches, skipped, failed };
 }
 
-async function train({ index, members, seed, epochs }: MemberTraining): Promise<void> {
+async function train({ index, members, seed, epochs, checkpoint }: MemberTraining): Promise<void> {
   const { tf } = await loadEngine(engine as EngineName);
   const stream = (fd: number) => new Socket({ fd, readable: true, writable: true });
-  const links =
-    members.length > 1 ? new RingLinks({ index, members }, stream(PREVIOUS), stream(NEXT)) : undefined;
-  try {
-    const { model: made, trained } = await trainTogether(
-      tf,
-      modelNamed(model),
-      places,
-      bytesRead,
-      links ?? alone,
-      {
-        seed,
-        epochs,
-        onEpoch: (epoch) => say({ epoch }),
-      },
-    );
-    await links?.leave();
-    const files = index === 0 ? { files: await saveModel(tf, made) } : {};
-    made.dispose();
-    await say({ trained: { ...trained, ...files } });
-  } catch (error) {
-    links?.fail(known(error));
-    throw error;
-  }
+  if (members.length > 1) links = new RingLinks({ index, members }, stream(PREVIOUS), stream(NEXT));
+  const spec = modelNamed(model);
+  const { model: made, trained } = await trainTogether(tf, spec, places, bytesRead, links ?? alone, {
+    ...{ seed, epochs, checkpoint },
+    onBegin: (begins) => say({ begins }),
+    onEpoch: (epoch) => say({ epoch }),
+  });
+  const files = index === 0 ? { files: await saveModel(tf, made) } : {};
+  made.dispose();
+  await say({ trained: { ...trained, ...files } });
+}
+
+async function leave(): Promise<void> {
+  // Nobody goes, and gives up its checkpoints, before the first member has stored the model.
+  await allGather(links ?? alone, null);
+  await links?.leave();
+  await say({ left: true });
 }
 
 function known(error: unknown): TilewrightError {

@@ -4,7 +4,6 @@ import { receivedError } from '../../errors.js';
 import { forkWithEngine } from '../engine/fork.js';
 import type { EngineName } from '../engine/load-engine.js';
 import { leftRing } from '../errors.js';
-import type { EpochLoss } from '../train-model.js';
 import { join } from './doors.js';
 import {
   type FromMember,
@@ -16,6 +15,7 @@ import {
   type ToMember,
   type TrainedTogether,
 } from './messages.js';
+import type { TogetherOptions } from './train-together.js';
 
 /** The process of this node in a distributed training. Invariant: one question at a time. */
 export class MemberProcess {
@@ -38,7 +38,7 @@ export class MemberProcess {
   train(
     training: MemberTraining,
     links: { previous: Duplex; next: Duplex } | undefined,
-    onEpoch: (epoch: EpochLoss) => void,
+    { onBegin, onEpoch }: Pick<TogetherOptions, 'onBegin' | 'onEpoch'>,
   ): Promise<TrainedTogether> {
     if (links) {
       const streams = this.child.stdio as unknown as Duplex[];
@@ -46,9 +46,15 @@ export class MemberProcess {
       join(links.next, streams[NEXT]);
     }
     return this.ask({ train: training }, (answer) => {
-      if ('epoch' in answer) onEpoch(answer.epoch);
+      if ('begins' in answer) onBegin?.(answer.begins);
+      if ('epoch' in answer) onEpoch?.(answer.epoch);
       return 'trained' in answer ? answer.trained : undefined;
     });
+  }
+
+  /** Resolves when all members are ready to leave, as it is called when this one needs nothing more of the others. */
+  async leave(): Promise<void> {
+    await this.ask({ leave: true }, (answer) => ('left' in answer ? answer : undefined));
   }
 
   end(): void {

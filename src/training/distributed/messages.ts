@@ -7,6 +7,7 @@ import type { PatchDataset } from '../patches.js';
 import type { EpochLoss } from '../train-model.js';
 import type { ModelFiles } from '../weights.js';
 import type { PlaceError, PlaceTask } from '../worker-messages.js';
+import type { Beginning, KeptTraining } from './checkpoints.js';
 import type { RingPlace } from './links.js';
 
 /** What is said of a place. */
@@ -34,6 +35,7 @@ export interface MemberData {
 export interface MemberTraining extends RingPlace {
   seed: number;
   epochs?: number;
+  checkpoint: KeptTraining;
 }
 
 /** How the model does at one place. */
@@ -66,7 +68,7 @@ export interface TrainedTogether {
   seconds: number;
 }
 
-/** Bytes that went over a member's connections. */
+/** Bytes that went over a member's connections, also before the checkpoint from which it went on. */
 export interface Traffic {
   bytesSent: number;
   bytesReceived: number;
@@ -76,10 +78,13 @@ export interface Traffic {
 export const PREVIOUS = 4;
 export const NEXT = 5;
 
-export type ToMember = { read: MemberTask } | { train: MemberTraining };
+/** To be left when the model is stored; who leaves waits for the others to do so. */
+export type ToMember = { read: MemberTask } | { train: MemberTraining } | { leave: true };
 
 export type FromMember =
   | { data: MemberData }
+  | { begins: Beginning }
   | { epoch: EpochLoss }
   | { trained: TrainedTogether }
+  | { left: true }
   | { error: SentError };

@@ -5,6 +5,7 @@ import { counted } from '../counted.js';
 import { type Metrics, pooledScore, pooledSpread } from '../metrics.js';
 import type { PatchDataset } from '../patches.js';
 import type { TrainedPlace } from '../worker-messages.js';
+import type { Beginning } from './checkpoints.js';
 import type { PlaceScore, TrainedTogether } from './messages.js';
 
 export interface Distributed {
@@ -13,7 +14,10 @@ export interface Distributed {
     places: number;
     /** Patches for training, with their overlap. */
     patches: number;
-    /** Over its connections to the members before and after it, all but the last few bytes. */
+    /**
+     * Over its connections to the members before and after it, all but the last few bytes. Where it went on from a checkpoint, what was
+     * sent up to there is counted, and what was sent after it in vain is not.
+     */
     bytesSent: number;
     bytesReceived: number;
     /** Bytes sent over `leastBytes`; null in a ring of one. */
@@ -60,6 +64,14 @@ export function distributedReport(trained: TrainedTogether, names: string[], nod
       ...{ geocode, patches, split, metrics, baseline },
     })),
   };
+}
+
+/** For people: from where it goes on, or why from nowhere. */
+export function beginningOf({ epoch, unlike }: Beginning): string {
+  if (epoch > 0) return `goes on from epoch ${epoch}`;
+  return unlike
+    ? 'begins anew: the nodes have no checkpoint of the same epoch'
+    : 'begins with epoch 1: there is no checkpoint of this training';
 }
 
 /** For people: how much a node has sent, beside the least that an all-reduce takes. */

@@ -18,14 +18,18 @@ import { predict } from '../predict-patches.js';
 import { randomStream, shuffledOrder } from '../random.js';
 import { type EpochLoss, learnerOf, rateAt } from '../train-model.js';
 import { allGather, type Ring, weightedMean } from './all-reduce.js';
+import { type Beginning, type KeptTraining, MemberCheckpoints } from './checkpoints.js';
 import { joinPatches } from './join-patches.js';
-import type { MemberPlace, MemberShare, PlaceScore, TrainedTogether } from './messages.js';
+import type { MemberPlace, MemberShare, PlaceScore, Traffic, TrainedTogether } from './messages.js';
 
 export interface TogetherOptions {
   /** Default: the model's. */
   epochs?: number;
   seed: number;
-  /** Waited for. */
+  /** Where this member keeps the training as it stands. All members keep it, or none. */
+  checkpoint?: KeptTraining;
+  /** Both are waited for. */
+  onBegin?: (beginning: Beginning) => void | Promise<void>;
   onEpoch?: (loss: EpochLoss) => void | Promise<void>;
 }
 
@@ -39,6 +43,8 @@ export interface PlacePatches extends MemberPlace {
  * in the same number of steps: as many as the member with the most patches needs for batches of the model's size. The others spread
  * theirs evenly over them, so that every step is made of all places; in a step for which a member has none, it counts nothing.
  *
+ * With checkpoints, it goes on from the last one that all members have, to the same weights, bit for bit.
+ *
  * Batch normalisation takes the statistics of a member's own batch; its moving averages are averaged over the members, by patches,
  * after every epoch. So all members hold the same weights, bit for bit, which is checked after each epoch. Throws TW_TRAIN_DIVERGED,
  * and what the ring throws. Dispose the model.
@@ -49,7 +55,7 @@ export async function trainTogether(
   places: PlacePatches[],
   bytesRead: number,
   ring: Ring,
-  { epochs = spec.epochs, seed, onEpoch }: TogetherOptions,
+  { epochs = spec.epochs, seed, checkpoint, onBegin, onEpoch }: TogetherOptions,
 ): Promise<{ model: LayersModel; trained: TrainedTogether }> {
   const started = performance.now();
   const train = joinPatches(places.map(({ dataset }) => dataset.train));
@@ -61,11 +67,22 @@ export async function trainTogether(
   const learner = learnerOf(tf, spec, seed, straight);
   const averages = movingAverages(learner.model);
   const random = randomStream(seed + ring.index);
-  const losses: EpochLoss[] = [];
-  let step = 0;
+  const checkpoints = checkpoint && new MemberCheckpoints(ring, learner, checkpoint);
   let exchanged = 0;
   try {
-    for (let epoch = 1; epoch <= epochs; epoch++) {
+    const begun = await checkpoints?.goOn(tf);
+    const kept = begun?.state;
+    if (kept) random.state = kept.random;
+    const losses = kept?.losses ?? [];
+    let step = kept?.step ?? 0;
+    const stepsNow = steps - step;
+    const before = kept?.traffic ?? { bytesSent: 0, bytesReceived: 0 };
+    const traffic = (): Traffic => ({
+      bytesSent: before.bytesSent + ring.sent,
+      bytesReceived: before.bytesReceived + ring.received,
+    });
+    if (begun) await onBegin?.(begun.beginning);
+    for (let epoch = losses.length + 1; epoch <= epochs; epoch++) {
       const order = shuffledOrder(train.count, random.next);
       let sum = 0;
       for (let part = 0; part < stepsAnEpoch; part++) {
@@ -93,6 +110,7 @@ export async function trainTogether(
         loss: sum,
         ...squaresOf(tf, learner.model, places),
         weights: await checksumOf(learner.model),
+        ...(epoch < epochs && checkpoints?.isDue && { keep: true }),
       });
       if (told.some(({ weights }) => weights !== told[0].weights))
         throw trainingFailed(`the nodes hold different weights after epoch ${epoch}`);
@@ -100,6 +118,7 @@ export async function trainTogether(
         told.reduce((all, one) => all + of(one), 0);
       const validation = total(({ squares }) => squares) / total(({ values }) => values);
       losses.push({ epoch, train: total(({ loss }) => loss) / patches, validation });
+      if (told[0].keep) await checkpoints?.write({ losses, random: random.state, step, traffic: traffic() });
       await onEpoch?.(losses.at(-1)!);
     }
     const own: MemberShare = {
@@ -109,14 +128,14 @@ export async function trainTogether(
     };
     const shares = await allGather(ring, own);
     // Last, so that they are of all that the training has sent but these few bytes.
-    const traffic = await allGather(ring, { bytesSent: ring.sent, bytesReceived: ring.received });
+    const bytes = await allGather(ring, traffic());
     return {
       model: learner.model,
       trained: {
         losses,
         steps,
-        parameters: exchanged / steps,
-        members: shares.map((share, member) => ({ ...share, ...traffic[member] })),
+        parameters: exchanged / stepsNow,
+        members: shares.map((share, member) => ({ ...share, ...bytes[member] })),
         seconds: (performance.now() - started) / 1000,
       },
     };

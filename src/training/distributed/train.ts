@@ -1,8 +1,10 @@
 /** The distributed mode: one model for all places, at which all nodes that hold some work together. */
+import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import type { JobContext } from '../../jobs/index.js';
 import { parseFilter, rawUnlessAsked, searchTiles } from '../../query/index.js';
 import { holdTiles, type Storage } from '../../storage/index.js';
+import { version } from '../../version.js';
 import { counted } from '../counted.js';
 import { chosenEngine } from '../engine/select-engine.js';
 import { severalCollections, unlikeEngines } from '../errors.js';
@@ -15,7 +17,7 @@ import { storeModel, type TrainedAbout } from '../store-model.js';
 import type { Door, Doors } from './doors.js';
 import { MemberProcess } from './member-process.js';
 import type { MemberTask, TrainedTogether } from './messages.js';
-import { commonCell, distributedReport, pooledPlaces, trafficOf } from './report.js';
+import { beginningOf, commonCell, distributedReport, pooledPlaces, trafficOf } from './report.js';
 
 /** What a node says of itself before the ring is made. */
 interface Word {
@@ -28,11 +30,13 @@ interface Word {
   patches: number;
   /** Collections and grids of its places. */
   kinds: string[];
+  /** Names the versions of all tiles that it trains on. */
+  data: string;
 }
 
 /**
  * The part of this node: reads its places in one process, agrees with the other nodes on who trains, and trains with them. The first
- * member stores the model. Throws TW_TRAIN_RING, TW_TRAIN_ENGINES, TW_TRAIN_COLLECTIONS, TW_TRAIN_DIVERGED.
+ * member stores the model; then all remove their checkpoints. Throws TW_TRAIN_RING, TW_TRAIN_ENGINES, TW_TRAIN_COLLECTIONS, TW_TRAIN_DIVERGED.
  */
 export async function trainDistributed(
   { storage, cores = availableParallelism(), neighbours }: TrainContext,
@@ -70,7 +74,8 @@ export async function trainDistributed(
     count(0);
     for (const reason of reasonsOf(results, [model])) job.log('warning', `skipped ${reason}`);
     const words = await job.meet<Word>({
-      ...{ node, engine: `${engine.name} ${engine.version}`, patches, kinds: kindsOf(used) },
+      ...{ node, engine: `${engine.name} ${engine.version}`, patches },
+      ...{ kinds: kindsOf(used), data: digest(used.map(versionsOf)) },
       ...(neighbours && door && { url: neighbours.url, door: door.id }),
     });
     const members = words.filter((word) => word.patches > 0);
@@ -88,9 +93,14 @@ export async function trainDistributed(
           ? await linksOf(next, neighbours.doors, door, job.signal)
           : undefined;
       const names = members.map((one) => one.node);
-      const trained = await member.train({ index, members: names, seed, epochs }, links, ({ epoch }) =>
-        job.progress({ share: epoch / epochs }),
-      );
+      const task = digest([version, model, seed, epochs, members.map(shaping)]);
+      const checkpoint = { folder: await storage.keptScratch(task), task };
+      const trained = await member.train({ index, members: names, seed, epochs, checkpoint }, links, {
+        onBegin: (beginning) => {
+          if (index === 0) job.log('info', beginningOf(beginning));
+        },
+        onEpoch: ({ epoch }) => job.progress({ share: epoch / epochs }),
+      });
       if (index === 0) {
         const { model: stored, spread } = await store(storage, used[0], trained, {
           ...{ mode: 'distributed', model, filter, engine, seed, job: job.id },
@@ -100,6 +110,8 @@ export async function trainDistributed(
         results.spreads[stored.id] = spread;
         job.log('info', trafficOf(stored.distributed!));
       }
+      await member.leave();
+      await storage.removeScratch(checkpoint.folder);
       count(used.length);
     }
   } catch (error) {
@@ -153,6 +165,15 @@ async function readPlaces(
 const kindsOf = (places: Place[]) => [
   ...new Set(places.map(({ collection, grid }) => `${collection} (${grid})`)),
 ];
+
+const versionsOf = ({ tiles }: Place) => tiles.map(({ id, version }) => [id, version]);
+
+/** What of a member shapes the result. */
+const shaping = ({ node, engine, data }: Word) => [node, engine, data];
+
+function digest(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
+}
 
 function requireAlike(members: Word[]): void {
   const kinds = [...new Set(members.flatMap((member) => member.kinds))];

@@ -22,6 +22,9 @@ import {
 import { noEtcd } from '../../support/etcd.js';
 import { writeTestScene } from '../../support/scenes.js';
 
+/** Long enough for several checkpoints, which are written after five seconds each. */
+const EPOCHS = 60;
+
 /** Processes by their parents, and whether they take part in a distributed training. */
 function members(): { pid: number; parent: number }[] {
   return readdirSync('/proc')
@@ -184,20 +187,80 @@ test('one model over all nodes', { skip: noEtcd || process.platform !== 'linux' 
     await until('it is back', () => isSettled(lost));
   });
 
-  await t.test('so does a node that is killed, and a retry begins anew', async () => {
+  await t.test('after a kill, a retry goes on from the last checkpoint, to the same weights', async () => {
+    const inputs = { ...training, epochs: EPOCHS, seed: 6 };
     const lost = victim();
     const [leader] = [a, b, c].filter((server) => server !== lost) as [Server];
-    const id = await startJob(leader, 'train', { ...long, seed: 6 });
-    await until('it is under way', isTraining(leader, id));
+    const places = trained.models[0]!.distributed!.members.map(({ node }) => byNode(node));
+    const kept = () => places.flatMap((server) => keptIn(servers, server));
+    const before = new Set(kept());
+    /** The epochs of its last checkpoints, the least of all members. */
+    const epochsKept = () => {
+      const folders = kept().filter((folder) => !before.has(folder));
+      return folders.length < places.length ? 0 : Math.min(...folders.map(lastEpochIn));
+    };
+    const beginningOf = async (id: string) => {
+      const { lines } = await get<{ lines: { text: string }[] }>(leader, `/jobs/${id}/logs`);
+      return lines
+        .map(({ text }) => /(?:goes on from|begins with) epoch (\d+)/.exec(text)?.[1])
+        .find(Boolean);
+    };
+    const retry = async (id: string) => {
+      const answer = await fetch(`${leader.url}/jobs/${id}/retry`, { method: 'POST' });
+      return ((await answer.json()) as Job).jobID;
+    };
+    const weights = async () => {
+      const answer = await fetch(`${leader.url}/models/${trained.models[0]!.id}/weights.bin`);
+      return Buffer.from(await answer.arrayBuffer());
+    };
+
+    const first = await startJob(leader, 'train', inputs);
+    await until('all have a checkpoint', async () => epochsKept() > 0);
+    process.kill(members().find(({ parent }) => parent === lost.process.pid)!.pid, 'SIGKILL');
+    await failsCleanly(leader, first);
+    const epoch = epochsKept();
+
+    const second = await retry(first);
+    await until('it has begun', async () => (await beginningOf(second)) !== undefined);
+    assert.equal(await beginningOf(second), String(epoch));
+    await until('all have the next one', async () => epochsKept() > epoch);
     await kill(lost.process);
-    const message = await failsCleanly(leader, id);
+    const message = await failsCleanly(leader, second);
     assert.ok(message.includes(ids[[a, b, c].indexOf(lost)]!), message);
+    const next = epochsKept();
+
     const back = servers.serve(lost.port);
     await until('it is back', () => isSettled(back));
-    const answer = await fetch(`${leader.url}/jobs/${id}/retry`, { method: 'POST' });
-    const { jobID } = (await answer.json()) as Job;
-    await until('the retry is under way', isTraining(leader, jobID));
-    await fetch(`${leader.url}/jobs/${jobID}`, { method: 'DELETE' });
-    assert.equal((await ended(leader, jobID)).status, 'dismissed');
+    const third = await retry(second);
+    const { models } = await resultsOf<TrainResults>(leader, third);
+    assert.equal(await beginningOf(third), String(next));
+    const resumed = await weights();
+    assert.deepEqual(
+      kept().filter((folder) => !before.has(folder)),
+      [],
+    );
+
+    const whole = await startJob(leader, 'train', inputs);
+    const { models: expected } = await resultsOf<TrainResults>(leader, whole);
+    assert.equal(await beginningOf(whole), '1');
+    assert.deepEqual(await weights(), resumed);
+    assert.deepEqual(models[0]!.metrics, expected[0]!.metrics);
+    for (const { node, ratio } of models[0]!.distributed!.members)
+      assert.ok(ratio! > 1 && ratio! < 1.05, `${node}: ${ratio}`);
   });
 });
+
+/** Folders in which a node keeps what it may go on from. */
+function keptIn({ folder }: Servers, { port }: Server): string[] {
+  const scratch = join(folder, `node-${port}`, 'scratch');
+  return readdirSync(scratch)
+    .filter((name) => name.startsWith('kept-'))
+    .map((name) => join(scratch, name));
+}
+
+function lastEpochIn(folder: string): number {
+  const heads = readdirSync(folder)
+    .filter((name) => !name.endsWith('.new'))
+    .map((name) => readFileSync(join(folder, name), 'latin1').split('\n', 1)[0]!);
+  return Math.max(0, ...heads.map((head) => JSON.parse(head).losses.length));
+}
