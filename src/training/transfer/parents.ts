@@ -98,7 +98,7 @@ const CHOICES: Record<
 > = {
   similar: {
     choose: (nearest, cluster) => nearest(1, (place) => place.cluster === cluster),
-    none: 'no other place of its cluster has a model that is of use',
+    none: 'no other place of its cluster has a model that is of use (--curriculum trains one first)',
   },
   random: {
     async choose(nearest, _, drawOther) {
@@ -117,7 +117,7 @@ const CHOICES: Record<
       }
       return found;
     },
-    none: 'no other place has a model that is of use',
+    none: 'no other place has a model that is of use (--curriculum trains some first)',
   },
 };
 

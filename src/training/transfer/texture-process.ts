@@ -45,6 +45,7 @@ export interface TextureInputs {
 /** Beyond these, clusters say nothing that people could look through. */
 const MOST_CLUSTERS = 1000;
 const LISTED_FAILURES = 1000;
+const DAY = 'YYYY-MM-DD';
 /** Places whose textures are stored together. */
 const BATCH = 100;
 
@@ -79,6 +80,8 @@ export function textureProcess(context: TextureContext): Process {
         near: {
           type: 'string',
           maxLength: 40,
+          // A day, or a time; no range.
+          pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][^/]+)?$',
           description:
             'Of images that are equally clear, the one nearest to this time is looked at. Default: the newest',
         },
@@ -106,7 +109,8 @@ export function textureProcess(context: TextureContext): Process {
 }
 
 function timeOf({ near }: TextureInputs): number | undefined {
-  return near === undefined ? undefined : parseDatetime(near).start;
+  if (near === undefined) return undefined;
+  return parseDatetime(near.length === DAY.length ? `${near}T00:00:00Z` : near).start;
 }
 
 async function computeTextures(
@@ -131,9 +135,7 @@ async function computeTextures(
   job.partial(() => results);
   job.message('computing textures');
   const near = timeOf(inputs);
-  const skip = (reason: string) => {
-    results.skipped[reason] = (results.skipped[reason] ?? 0) + 1;
-  };
+  const skip = (reason: string) => countReason(results.skipped, reason, 1);
   const fail = (failure: TextureResults['failed'][number]) => {
     results.failures++;
     if (results.failed.length < LISTED_FAILURES) results.failed.push(failure);
@@ -212,12 +214,18 @@ async function textureOfPlace(
   }
 }
 
+/** Reasons that differ in their numbers alone are one, by the first of them. */
+function countReason(counts: Record<string, number>, reason: string, count: number): void {
+  const kindOf = (text: string) => text.replace(/[0-9.]+/g, '0');
+  const known = Object.keys(counts).find((one) => kindOf(one) === kindOf(reason)) ?? reason;
+  counts[known] = (counts[known] ?? 0) + count;
+}
+
 function mergeTextures(parts: TextureResults[]): TextureResults {
   const sum = (of: (part: TextureResults) => number) => parts.reduce((total, part) => total + of(part), 0);
   const skipped: TextureResults['skipped'] = {};
   for (const part of parts)
-    for (const [reason, count] of Object.entries(part.skipped))
-      skipped[reason] = (skipped[reason] ?? 0) + count;
+    for (const [reason, count] of Object.entries(part.skipped)) countReason(skipped, reason, count);
   const collections = new Map(parts.flatMap((part) => part.collections.map((one) => [one.collection, one])));
   return {
     textures: sum(({ textures }) => textures),
@@ -230,7 +238,7 @@ function mergeTextures(parts: TextureResults[]): TextureResults {
   };
 }
 
-/** Throws TW_TRAIN_NO_TEXTURE, TW_TRAIN_FEW_TEXTURES. */
+/** Throws TW_TRAIN_NO_TEXTURE; TW_TRAIN_FEW_TEXTURES, when the other collections have their clusters. */
 async function cluster(
   { storage, workers }: TextureContext,
   results: TextureResults,
@@ -239,11 +247,14 @@ async function cluster(
 ): Promise<TextureResults> {
   job.message('finding clusters');
   const collections: ClusteredCollection[] = [];
+  const few: TilewrightError[] = [];
   for (const { collection } of results.collections) {
     const textures = await toArray(storage.textures(collection));
     if (textures.length === 0) continue;
-    if (clusters !== undefined && textures.length < clusters)
-      throw fewTextures(collection, textures.length, clusters);
+    if (clusters !== undefined && textures.length < clusters) {
+      few.push(fewTextures(collection, textures.length, clusters));
+      continue;
+    }
     const vectors = textures.map(({ values }) => Float64Array.from(values));
     const { labels, middles, ...found } = await workers.cluster({ textures: vectors, clusters, seed });
     const places = textures.length;
@@ -256,6 +267,7 @@ async function cluster(
     );
     collections.push({ collection, grid: textures[0].grid, places, clusters: members, curve: found.curve });
   }
+  if (few.length > 0) throw few[0];
   if (collections.length === 0) throw nothingLooksLike(reasonsOf(results));
   job.message(
     collections

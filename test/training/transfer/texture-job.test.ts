@@ -147,7 +147,7 @@ test('a clearer image, or one nearer to the time that is asked for, takes the pl
   assert.equal(newest.textures, old.textures);
   const [alike] = newest.collections;
   assert.equal(alike!.clusters.length, 1, 'images of one value look alike');
-  const near = await texture(...target, '--min-coverage', '99', '--near', '2024-02-01T00:00:00Z');
+  const near = await texture(...target, '--min-coverage', '99', '--near', '2024-02-01');
   assert.equal(near.textures, old.textures);
   assert.deepEqual(near.collections, old.collections);
 });
