@@ -149,7 +149,9 @@ function linksOf(model: ModelRecord, one: ModelVersionRecord, card: CardSummary,
       : [
           {
             rel: 'derived_from',
-            href: `${url.model(card.parent)}/item`,
+            href: card.transfer?.version
+              ? url.modelItem({ id: card.parent, version: card.transfer.version })
+              : `${url.model(card.parent)}/item`,
             type: GEOJSON,
             title: card.parent,
           },

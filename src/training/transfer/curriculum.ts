@@ -60,6 +60,8 @@ export async function trainedSeeds(
   { meet, log, signal }: Pick<JobContext, 'meet' | 'log' | 'signal'>,
 ): Promise<ModelVersionRecord[]> {
   const seeds = (await meet(own)).flat();
+  // What was stored here and is gone was deleted meanwhile.
+  const isOwn = (id: string) => own.some((one) => one.id === id);
   const until = performance.now() + PATIENCE;
   const arrived: ModelVersionRecord[] = [];
   for (const { id, version } of seeds) {
@@ -70,8 +72,8 @@ export async function trainedSeeds(
         arrived.push(seed);
         break;
       }
-      if (performance.now() > until) {
-        log('warning', `no place starts from ${id}: its version ${version} has not come to this node`);
+      if (isOwn(id) || performance.now() > until) {
+        log('warning', `no place starts from ${id}: its version ${version} is not on this node`);
         break;
       }
       await sleep(PAUSE, undefined, { signal });

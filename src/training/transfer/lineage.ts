@@ -1,6 +1,7 @@
 /** From which models the places of a job start, and what is remembered of it. */
 import { TilewrightError } from '../../errors.js';
 import type { Storage } from '../../storage/index.js';
+import { counted } from '../counted.js';
 import type { Place } from '../places.js';
 import type { FineTuning } from './fine-tune.js';
 import type { FoundParents, ParentFinder } from './parents.js';
@@ -71,7 +72,7 @@ export function lineageOf(
   const parent = found.parents.find(({ model }) => model.id === start.parent?.id);
   if (!parent) {
     const fresh = start.probed
-      ? `${start.probed.length - 1} other models are no better on it than a fresh one`
+      ? `${counted(start.probed.length - 1, 'other model')} no better on it than a fresh one`
       : refused.map(({ id, reason }) => `${id}: ${reason}`).join('; ');
     return { parent: null, transfer: { ...about, fresh, ...told } };
   }

@@ -55,6 +55,8 @@ export function parentFinder(
   return async ({ collection, geocode }) => {
     const own = await textures.among(collection, geocode);
     if (!own) return { none: 'it is not known what it looks like; "tilewright texture" computes that' };
+    if (policy !== 'probe' && own.cluster === undefined)
+      return { none: 'its collection has no clusters; "tilewright texture" finds them' };
     const nearest: Nearest = async (count, fits) => {
       const found = await textures.nearest(
         collection,
@@ -62,7 +64,8 @@ export function parentFinder(
         count,
         (place) => byPlace.has(keyOf({ collection, geocode: place.geocode })) && fits(place),
       );
-      return found!.similar.map((place) => ({ ...place, model: byPlace.get(keyOf(place))! }));
+      // Undefined where the collection was deleted meanwhile.
+      return (found?.similar ?? []).map((place) => ({ ...place, model: byPlace.get(keyOf(place))! }));
     };
     const drawOther = async () => {
       const others = (await textures.places(collection)).filter(

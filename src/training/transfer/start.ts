@@ -38,8 +38,8 @@ export interface Start {
 const PROBED_PIXELS = 2 ** 14;
 
 /**
- * Puts the weights of a parent into a fresh model, and fits its line anew to the training patches. One whose files are damaged, whose layers are others or whose weights are no numbers is refused,
- * which leaves the model as it was.
+ * Puts the weights of a parent into a fresh model, and fits its line anew to the training patches. One whose files are damaged, whose layers are
+ * others, or that says no numbers of this place is refused, which leaves the model as it was.
  */
 export async function startFrom(
   tf: Tf,
@@ -48,41 +48,41 @@ export async function startFrom(
   { parents, probe }: StartTask,
 ): Promise<Start> {
   const refused: NonNullable<Start['refused']> = [];
-  const fitting: { parent: ParentFiles; values: WeightValues[] }[] = [];
-  for (const parent of parents) {
-    if (fitting.length > 0 && !probe) break;
-    const values = await valuesOf(parent, model);
-    if ('reason' in values) refused.push({ id: parent.id, reason: values.reason });
-    else fitting.push({ parent, ...values });
-  }
-  const told = refused.length > 0 ? { refused } : {};
-  const taken = ({ parent: { id, version } }: (typeof fitting)[number]) => ({ parent: { id, version } });
-  if (!probe || fitting.length === 0) {
-    const [first] = fitting;
-    if (!first) return told;
-    setWeights(tf, model, first.values);
-    fitLine(tf, model, train);
-    return { ...taken(first), ...told };
-  }
   const patches = somePatches(train, Math.ceil(PROBED_PIXELS / train.size ** 2));
   const fresh = model.getWeights().map((tensor) => tensor.clone());
+  const probed: NonNullable<Start['probed']> = probe ? [{ mse: meanSquaredError(tf, model, patches) }] : [];
+  let best: { parent?: ParentFiles; values?: WeightValues[]; mse: number } = {
+    mse: probed[0]?.mse ?? Infinity,
+  };
   try {
-    let best: { one?: (typeof fitting)[number]; mse: number } = {
-      mse: meanSquaredError(tf, model, patches),
-    };
-    const probed: NonNullable<Start['probed']> = [{ mse: best.mse }];
-    for (const one of fitting) {
-      setWeights(tf, model, one.values);
+    for (const parent of parents) {
+      const { id } = parent;
+      const read = await valuesOf(parent, model);
+      if ('reason' in read) {
+        refused.push({ id, reason: read.reason });
+        continue;
+      }
+      setWeights(tf, model, read.values);
       fitLine(tf, model, patches);
       const mse = meanSquaredError(tf, model, patches);
-      probed.push({ id: one.parent.id, mse });
-      if (mse < best.mse) best = { one, mse };
+      if (!Number.isFinite(mse)) {
+        refused.push({ id, reason: 'what it says of this place is no number' });
+        continue;
+      }
+      if (probe) probed.push({ id, mse });
+      if (mse < best.mse) best = { parent, ...read, mse };
+      if (!probe) break;
     }
-    if (best.one) {
-      setWeights(tf, model, best.one.values);
+    const { parent, values } = best;
+    if (values) {
+      setWeights(tf, model, values);
       fitLine(tf, model, train);
     } else model.setWeights(fresh);
-    return { ...(best.one && taken(best.one)), probed, ...told };
+    return {
+      ...(parent && { parent: { id: parent.id, version: parent.version } }),
+      ...(probed.length > 1 && { probed }),
+      ...(refused.length > 0 && { refused }),
+    };
   } finally {
     tf.dispose(fresh);
   }

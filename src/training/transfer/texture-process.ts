@@ -273,7 +273,7 @@ async function cluster(
     collections
       .map(
         ({ collection, places, clusters }) =>
-          `${collection}: ${places} places in ${clusters.length} clusters`,
+          `${collection}: ${counted(places, 'place')} in ${counted(clusters.length, 'cluster')}`,
       )
       .join(', '),
   );

@@ -86,21 +86,30 @@ test('the models of all seeds are waited for', { timeout: 60_000 }, async (t) =>
   const stored = [];
   for (const geocode of ['u1', 'u4'])
     stored.push(await putModel(storage, [{ ...tile, geocode } as TileRecord]));
-  const wanted = stored.map(({ id, version }) => ({ id, version }));
+  const [own, others] = stored.map(({ id, version }) => ({ id, version })) as [Version, Version];
+  const deleted = { id: own.id.replace('u1', 'u2'), version: 'v' };
   // The commits of other nodes come some time after they were made.
   let asked = 0;
-  const behind = { getModel: async (id: string) => (asked++ < 4 ? undefined : storage.getModel(id)) };
+  const behind = {
+    getModel: async (id: string) => (id === others.id && asked++ < 4 ? undefined : storage.getModel(id)),
+  };
   const lines: string[] = [];
   const job = {
     signal: new AbortController().signal,
     log: (_: unknown, text: string) => lines.push(text),
-    meet: async <T>(word: T) => [word],
+    meet: async <T>(word: T) => [word, [others] as T],
   };
-  const found = await trainedSeeds(behind, wanted, job);
+  const found = await trainedSeeds(behind, [own, deleted], job);
   assert.deepEqual(
     found.map(({ id, version }) => ({ id, version })),
-    wanted,
+    [own, others],
   );
   assert.ok(asked > 4);
-  assert.deepEqual(lines, []);
+  assert.equal(lines.length, 1);
+  assert.match(lines[0]!, new RegExp(`no place starts from ${deleted.id}`));
 });
+
+interface Version {
+  id: string;
+  version: string;
+}

@@ -132,6 +132,14 @@ test('each policy finds what a scan of all places finds', async (t) => {
   };
   assert.match(await none(similar, 'zzzzz'), /not known what it looks like; "tilewright texture"/);
   assert.match(await none(similar, textures[0]!.geocode, 'other'), /not known what it looks like/);
+  const apart = { ...textures[0]!, collection: 'd' };
+  await storage.catalogue.write([storage.catalogue.collections.set('d', { id: 'd', ...about })]);
+  await storage.putTextures([apart]);
+  for (const policy of ['similar', 'random'] as const)
+    assert.match(
+      await none(parentFinder(index, models, policy, 1), apart.geocode, 'd'),
+      /has no clusters; "tilewright texture"/,
+    );
   assert.match(await none(parentFinder(index, [], 'similar', 1)), /no other place of its cluster/);
   assert.match(await none(parentFinder(index, [], 'random', 1)), /no place of another cluster/);
   assert.match(await none(parentFinder(index, [], 'probe', 1)), /no other place/);

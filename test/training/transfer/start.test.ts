@@ -106,6 +106,7 @@ describe('a start from another model', () => {
     const { files } = await trained(ndvi, datasetOf(ndvi, 1), { epochs: 1 });
     const others = buildModel(tf, modelNamed('ndmi'), 1);
     const weights = new Float32Array(Uint8Array.from(files['weights.bin']).buffer);
+    const absurd = weights.map(() => 1e38);
     weights[7] = Number.NaN;
     const damaged = await parentIn(t, files, 'damaged');
     writeFileSync(damaged.weights.path, files['weights.bin'].subarray(4));
@@ -115,6 +116,7 @@ describe('a start from another model', () => {
       await parentIn(t, { ...files, 'model.json': Buffer.from('{"a":') }, 'no json'),
       await parentIn(t, { ...files, 'model.json': Buffer.from('{"weightsManifest": 3}') }, 'no manifest'),
       damaged,
+      await parentIn(t, { ...files, 'weights.bin': new Uint8Array(absurd.buffer) }, 'absurd'),
     ];
     others.dispose();
     const fresh = await trained(ndvi, datasetOf(ndvi, 2));
@@ -124,12 +126,13 @@ describe('a start from another model', () => {
       assert.equal(start!.parent, undefined);
       assert.deepEqual(
         start!.refused!.map(({ id }) => id),
-        ['others', 'no number', 'no json', 'no manifest', 'damaged'],
+        ['others', 'no number', 'no json', 'no manifest', 'damaged', 'absurd'],
       );
       const reasons = start!.refused!.map(({ reason }) => reason);
       assert.equal(reasons[0], 'its layers are others');
       assert.equal(reasons[1], 'a weight of it is no number');
       assert.match(reasons[4]!, /bytes/);
+      assert.equal(reasons[5], 'what it says of this place is no number');
     }
     // The next that fits is taken.
     const good = await parentIn(t, files, 'good');

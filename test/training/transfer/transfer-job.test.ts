@@ -105,7 +105,8 @@ test('a new place starts from the most similar place of its cluster, and its car
     assert.equal(item.properties['mlm:pretrained_source'], best.id);
     assert.ok(
       item.links.some(
-        ({ rel, title }: { rel: string; title: string }) => rel === 'derived_from' && title === best.id,
+        ({ rel, href }: { rel: string; href: string }) =>
+          rel === 'derived_from' && href.endsWith(`/models/${best.id}/versions/${version}/item`),
       ),
     );
   }
