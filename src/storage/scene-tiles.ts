@@ -6,6 +6,7 @@ import { collectionFixed, noCollection, noScene, noTile, sceneBusy, storageCorru
 import type { TileVersion } from './layout.js';
 import { tileId } from './names.js';
 import type { CollectionRecord, TileRecord } from './records.js';
+import { textureKey } from './texture-write.js';
 
 const CHUNK = 1000;
 
@@ -100,9 +101,23 @@ async function removeScene(
   let removed: TileVersion[] = [];
   await claim.commit(async () => {
     removed = await tilesOfScene(catalogue, collection, sceneId);
-    return { removed, edits: [{ table: 'scenes', key, record: null }] };
+    const looks = await texturesOf(catalogue, collection.id, removed);
+    return { removed, edits: [{ table: 'scenes', key, record: null }, ...looks] };
   });
   return removed.length;
+}
+
+/** Textures that were of these tiles: with them goes what their places look like, until it is computed of another image. */
+async function texturesOf(
+  { textures }: Catalogue,
+  collection: string,
+  tiles: TileVersion[],
+): Promise<RecordEdit[]> {
+  const keys = tiles.map(({ geocode }) => textureKey({ collection, geocode }));
+  const known = await textures.getMany(keys);
+  return tiles.flatMap(({ id }, i) =>
+    known[i]?.tile === id ? [{ table: 'textures', key: keys[i], record: null }] : [],
+  );
 }
 
 /** Gets a tile's record, also one that another node has. */
@@ -124,10 +139,11 @@ export async function deleteTile(claims: Claims, id: string, get: GetTile): Prom
       if (!current) throw noTile(id);
       const key = sceneKey(collection, scene);
       const record = tile.source === 'raw' ? await scenes.get(key) : undefined;
-      if (!record) return { removed: [current] };
+      const looks = await texturesOf(claims.catalogue, collection, [current]);
+      if (!record) return { removed: [current], edits: looks };
       const geocodes = record.geocodes.filter((geocode) => geocode !== current.geocode);
       const left = geocodes.length > 0 ? { ...record, fingerprint: '', geocodes } : null;
-      return { removed: [current], edits: [{ table: 'scenes', key, record: left }] };
+      return { removed: [current], edits: [{ table: 'scenes', key, record: left }, ...looks] };
     }),
   );
 }

@@ -127,6 +127,12 @@ test('similar lists the nearest places in order, as a scan of all has them', asy
     assert.notEqual(code, 0);
     assert.match(stderr, message);
   }
+  // With the tile that was looked at goes what its place looks like.
+  const [gone] = nearest.similar;
+  assert.equal((await tilewright('delete', 'tile', gone!.tile, ...target)).code, 0);
+  const left = await similar(own.tile, '-k', '1000');
+  assert.deepEqual(left.similar.map(({ geocode }) => geocode).includes(gone!.geocode), false);
+  assert.equal(left.similar.length, textures.length - 2);
   const unnamed = await tilewright('similar', own.geocode, ...target);
   assert.equal(unnamed.code, 2);
   assert.match(unnamed.stderr, /no id of a tile.*give --collection/);
