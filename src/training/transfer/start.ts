@@ -63,7 +63,7 @@ export async function startFrom(
         continue;
       }
       setWeights(tf, model, read.values);
-      fitLine(tf, model, patches);
+      fitLine(tf, model, probe ? patches : train);
       const mse = meanSquaredError(tf, model, patches);
       if (!Number.isFinite(mse)) {
         refused.push({ id, reason: 'what it says of this place is no number' });
@@ -74,10 +74,11 @@ export async function startFrom(
       if (!probe) break;
     }
     const { parent, values } = best;
-    if (values) {
+    if (!values) model.setWeights(fresh);
+    else if (probe) {
       setWeights(tf, model, values);
       fitLine(tf, model, train);
-    } else model.setWeights(fresh);
+    }
     return {
       ...(parent && { parent: { id: parent.id, version: parent.version } }),
       ...(probed.length > 1 && { probed }),
