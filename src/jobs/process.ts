@@ -30,7 +30,7 @@ export interface Process {
    * Of merged results that are complete: tells what came of it. Throws a TilewrightError where that is nothing. What it returns takes their
    * place; of a job over several nodes it runs on one of them, which has all that they have committed.
    */
-  conclude?(results: unknown, context: Pick<JobContext, 'message' | 'log'>, inputs: unknown): unknown;
+  conclude?(results: unknown, context: ConcludeContext, inputs: unknown): unknown;
   /**
    * Of work that goes by cells: whether its runs wait for each other (`meet`). Then all go on at once, and the job fails where one is
    * lost.
@@ -74,11 +74,14 @@ export interface JobContext {
   file(name: string, object?: string): Promise<void>;
 }
 
+/** What the end of a job's work sees of it. */
+export type ConcludeContext = Pick<JobContext, 'message' | 'log' | 'signal'>;
+
 /** The results of all parts. Throws FailedWithResults where nothing came of the work. */
 export async function concluded(
   process: Process,
   parts: unknown[],
-  context: Pick<JobContext, 'message' | 'log'>,
+  context: ConcludeContext,
   inputs: unknown,
 ): Promise<unknown> {
   if (!process.merge) return parts[0];
@@ -86,7 +89,8 @@ export async function concluded(
   try {
     return (await process.conclude?.(results, context, inputs)) ?? results;
   } catch (error) {
-    throw error instanceof TilewrightError ? new FailedWithResults(error, results) : error;
+    if (error === context.signal.reason || !(error instanceof TilewrightError)) throw error;
+    throw new FailedWithResults(error, results);
   }
 }
 

@@ -23,12 +23,15 @@ export interface RunOptions {
   transfer?: readonly Transferable[];
   /** Ends the task: one that waits is not begun, one that runs is told. */
   signal?: AbortSignal;
+  /** How long it may go on after that, ms, before its thread is ended. Default: 30 s, for tasks that have something to close. */
+  grace?: number;
 }
 
 interface Job<Task, Result> {
   task: Task;
   transfer: readonly Transferable[];
   signal: AbortSignal | undefined;
+  grace: number;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
 }
@@ -52,7 +55,6 @@ const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 4 };
 const TIME_LIMIT = 35 * 60_000;
 /** A thread takes about as long to load its code and to get it compiled, ms; short work is done sooner and cheaper by fewer. */
 const WARM_UP = 250;
-/** How long a task may go on after it was told that it is not wanted, ms. */
 const ABORT_GRACE = 30_000;
 
 /**
@@ -81,13 +83,13 @@ export class WorkerPool<Task, Result> {
    * Runs a task and resolves to its result. Rejects with the error that the task threw (a TilewrightError keeps its code and
    * status), with the signal's reason, with TW_RASTER_WORKER_DIED, or with TW_RASTER_WORKER_STUCK after the time limit.
    */
-  run(task: Task, { transfer = [], signal }: RunOptions = {}): Promise<Result> {
+  run(task: Task, { transfer = [], signal, grace = ABORT_GRACE }: RunOptions = {}): Promise<Result> {
     return new Promise((resolve, reject) => {
       if (this.closed) {
         reject(workerDied('the pool was closed'));
         return;
       }
-      this.waiting.push({ task, transfer, signal, resolve, reject });
+      this.waiting.push({ task, transfer, signal, grace, resolve, reject });
       this.dispatch();
     });
   }
@@ -137,7 +139,8 @@ export class WorkerPool<Task, Result> {
       timer: undefined,
       onAbort: () => {
         worker.postMessage({ abort: true } satisfies Order<Task>);
-        this.endAfter(member, ABORT_GRACE, member.job?.signal?.reason);
+        const { grace, signal } = member.job!;
+        this.endAfter(member, grace, signal!.reason);
       },
       killed: undefined,
     };

@@ -120,3 +120,14 @@ test('a running task is told that it is not wanted, a waiting one is not begun',
   await assert.rejects(waiting, reason);
   assert.equal(typeof (await pool.run({ kind: 'thread', milliseconds: 1 })), 'number');
 });
+
+test('a task without grace ends with its thread when it is not wanted', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 1);
+  t.after(() => pool.close());
+  const controller = new AbortController();
+  const stuck = pool.run({ kind: 'endless' }, { signal: controller.signal, grace: 0 });
+  const reason = new Error('enough');
+  setTimeout(() => controller.abort(reason), 100);
+  await assert.rejects(stuck, reason);
+  assert.equal(typeof (await pool.run({ kind: 'thread', milliseconds: 1 })), 'number');
+});

@@ -1,6 +1,6 @@
 /** Textures as a job: each place's, then clusters of the places of a collection. */
 import { messageOf, TilewrightError } from '../../errors.js';
-import type { JobContext, Process } from '../../jobs/index.js';
+import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
 import {
   checkFilter,
   type FilterParams,
@@ -243,7 +243,7 @@ async function cluster(
   { storage, workers }: TextureContext,
   results: TextureResults,
   { clusters, seed = DEFAULT_SEED }: TextureInputs,
-  job: Pick<JobContext, 'message'>,
+  job: ConcludeContext,
 ): Promise<TextureResults> {
   job.message('finding clusters');
   const collections: ClusteredCollection[] = [];
@@ -256,7 +256,10 @@ async function cluster(
       continue;
     }
     const vectors = textures.map(({ values }) => Float64Array.from(values));
-    const { labels, middles, ...found } = await workers.cluster({ textures: vectors, clusters, seed });
+    const { labels, middles, ...found } = await workers.cluster(
+      { textures: vectors, clusters, seed },
+      job.signal,
+    );
     const places = textures.length;
     await storage.putClustering({ collection, ...found, places, createdAt: Date.now() });
     const members = middles.map(

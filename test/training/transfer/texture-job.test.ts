@@ -2,15 +2,18 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { SimilarDocument } from '../../../src/client/index.js';
+import { injected } from '../../../src/cli/target.js';
+import { Client, type SimilarDocument } from '../../../src/client/index.js';
 import { readRaster } from '../../../src/raster/index.js';
 import { Storage, toArray } from '../../../src/storage/index.js';
 import type { TextureResults } from '../../../src/training/index.js';
+import { randomStream } from '../../../src/training/random.js';
 import { textureOf } from '../../../src/training/transfer/glcm.js';
 import { greyLevels } from '../../../src/training/transfer/grey.js';
 import { distanceBetween, standardised } from '../../../src/training/transfer/vectors.js';
 import { tilewright } from '../../support/command.js';
 import { PLANTED, PLANTED_FLAGS, plantedIn, writePlantedScene } from '../../support/planted-scene.js';
+import { testNode } from '../../support/node.js';
 import { tempFolder } from '../../support/temp.js';
 
 async function texture(...flags: string[]): Promise<TextureResults> {
@@ -156,6 +159,34 @@ test('a clearer image, or one nearer to the time that is asked for, takes the pl
   const near = await texture(...target, '--min-coverage', '99', '--near', '2024-02-01');
   assert.equal(near.textures, old.textures);
   assert.deepEqual(near.collections, old.collections);
+});
+
+test('a job that is cancelled while it finds clusters ends as cancelled, with its textures', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const client = new Client(injected(node));
+  const href = await writePlantedScene(join(folder, 'scene.tif'), { width: 300, height: 200 });
+  await client.run('ingest', {
+    ...{ href, collection: 'planted', precision: 6, scale: 0.0001, datetime: '2024-06-01T10:00:00Z' },
+  });
+  // So many that their clusters take minutes.
+  const { next } = randomStream(1);
+  const about = { collection: 'planted', grid: 'geohash', tile: 'none', version: '1', start: 0 } as const;
+  const many = Array.from({ length: 20_000 }, (_, i) => ({
+    ...{ ...about, geocode: `s${i}` },
+    values: Array.from({ length: 18 }, next),
+  }));
+  await node.storage.putTextures(many);
+  const stop = new AbortController();
+  const onProgress = ({ message }: { message?: string }) => {
+    if (message === 'finding clusters') stop.abort();
+  };
+  const hooks = { onProgress, signal: stop.signal };
+  await assert.rejects(client.run('texture', { clusters: 1000 }, hooks), { code: 'TW_CLIENT_STOPPED' });
+  const [newest] = await client.jobs(1);
+  assert.deepEqual([newest!.processID, newest!.status], ['texture', 'dismissed']);
+  assert.ok((await toArray(node.storage.textures('planted'))).length > many.length);
+  assert.equal(await node.storage.getClustering('planted'), undefined);
 });
 
 test('what cannot be done is said', async (t) => {
