@@ -18,6 +18,8 @@ export interface Parent {
 export type FoundParents = { parents: Parent[] } | { none: string };
 export type ParentFinder = (place: Pick<Place, 'collection' | 'geocode'>) => Promise<FoundParents>;
 
+/** Places that are tried, the next where the files of one are damaged. */
+const MOST_TRIED = 4;
 /** Places that are probed: the nearest, and the nearest of other clusters. */
 const PROBED_NEAREST = 4;
 const MOST_PROBED = 8;
@@ -100,7 +102,7 @@ const CHOICES: Record<
   }
 > = {
   similar: {
-    choose: (nearest, cluster) => nearest(1, (place) => place.cluster === cluster),
+    choose: (nearest, cluster) => nearest(MOST_TRIED, (place) => place.cluster === cluster),
     none: 'no other place of its cluster has a model that is of use (--curriculum trains one first)',
   },
   random: {

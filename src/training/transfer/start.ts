@@ -1,7 +1,7 @@
 /** Where the training of a place starts: fresh, or with the weights of a model of another place. */
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { messageOf } from '../../errors.js';
+import { messageOf, TilewrightError } from '../../errors.js';
 import { type ModelFilePlace, readModelFile } from '../../storage/index.js';
 import type { Tf } from '../engine/tf.js';
 import { fitLine } from '../models/build.js';
@@ -19,7 +19,7 @@ export interface ParentFiles {
 
 /** What a model may start from. */
 export interface StartTask {
-  /** The first that fits is taken; where they are probed, the best. */
+  /** Where they are probed the best is taken, or else the first that fits. */
   parents: ParentFiles[];
   /** Compares them with each other and with a fresh model, on some of the training patches. */
   probe: boolean;
@@ -103,7 +103,8 @@ async function valuesOf(
       return { reason: 'a weight of it is no number' };
     return { values };
   } catch (error) {
-    return { reason: messageOf(error) };
+    if (error instanceof TilewrightError) return { reason: error.message };
+    return { reason: `its files are those of no model: ${messageOf(error)}` };
   }
 }
 
