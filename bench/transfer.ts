@@ -30,24 +30,46 @@ import { ingestReal, plantPlaces } from './transfer/places.js';
 import { type LossLine, lossPlot } from './transfer/plot.js';
 import { adjustedRand, medianCurve, scoresOf } from './transfer/scores.js';
 
-const RATES = [1e-3, 2e-3, 3e-3, 5e-3, 1e-2];
 const PLANTED = 'planted';
 /** Of the parents: another than those that are compared. */
 const PARENT_SEED = 100;
+
+/** How a kind of model is compared. */
+interface Comparison {
+  epochs: number;
+  /** Step sizes, of which the best for a fresh start is taken, and how many seeds try each. */
+  rates: number[];
+  tried: number;
+  /** Also on the real scenes. */
+  real: boolean;
+  /** Of the planted places one of each kind is compared; all are parents. */
+  onePerKind?: boolean;
+}
 
 interface Size {
   /** Places of each kind of land. */
   each: number;
   seeds: number;
-  /** Of each model. */
-  epochs: Record<string, number>;
+  models: Record<string, Comparison>;
 }
 
-const FULL: Size = { each: 5, seeds: 5, epochs: { ndvi: 30 } };
-const SHORT: Size = { each: 2, seeds: 1, epochs: { ndvi: 3 } };
+const FULL: Size = {
+  ...{ each: 5, seeds: 5 },
+  models: {
+    ndvi: { epochs: 30, rates: [1e-3, 2e-3, 3e-3, 5e-3, 1e-2], tried: 5, real: true },
+    ndmi: { epochs: 10, rates: [1e-3, 2e-3, 4e-3], tried: 2, real: false, onePerKind: true },
+  },
+};
+const SHORT: Size = {
+  ...{ each: 2, seeds: 1 },
+  models: { ndvi: { epochs: 3, rates: [2e-3, 5e-3], tried: 1, real: false } },
+};
 
 export async function benchTransfer({ short, log }: BenchOptions): Promise<BenchResult[]> {
   const size = short ? SHORT : FULL;
+  const only = process.env.TILEWRIGHT_BENCH_ONLY?.split(',') ?? Object.keys(size.models);
+  // As places are trained; the library reads these once, when it is loaded.
+  Object.assign(process.env, { OMP_NUM_THREADS: '1', OMP_WAIT_POLICY: 'passive' });
   mkdirSync(BENCH_FOLDER, { recursive: true });
   const folder = mkdtempSync(join(BENCH_FOLDER, 'transfer-'));
   const node = await openNode({ data: join(folder, 'data'), memory: 4e9, cores: 2, reserve: 0 });
@@ -57,15 +79,21 @@ export async function benchTransfer({ short, log }: BenchOptions): Promise<Bench
     const { tf } = await loadEngine(name);
     log(`engine ${name} ${version}`);
     const kinds = await plantPlaces(client, PLANTED, size.each, join(folder, 'scenes'));
-    const collections = [PLANTED, ...(short ? [] : await ingestReal(client))];
+    const real = Object.entries(size.models).some(([model, { real }]) => real && only.includes(model));
+    const scenes = real ? await ingestReal(client) : [];
     const rand = await plantedClusters(client, kinds, log);
-    for (const collection of collections.slice(1))
-      await client.run('texture', { filter: { collections: [collection] } });
+    for (const collection of scenes) await client.run('texture', { filter: { collections: [collection] } });
     const results = [result('clusters of planted textures, adjusted Rand index (mark 0.9)', '', rand)];
     const panels = new Map<string, LossLine[]>();
-    for (const [model, epochs] of Object.entries(size.epochs))
-      for (const collection of collections) {
-        const curves = await measure(tf, client, node.storage, { collection, model, epochs, size, log });
+    for (const [model, comparison] of Object.entries(size.models)) {
+      if (!only.includes(model)) continue;
+      // Each of the first is of another kind.
+      const few = comparison.onePerKind
+        ? [...kinds.keys()].slice(0, new Set(kinds.values()).size)
+        : undefined;
+      for (const collection of [PLANTED, ...(comparison.real ? scenes : [])]) {
+        const measured = { ...comparison, collection, model, seeds: size.seeds, few, log };
+        const curves = await measure(tf, client, node.storage, measured);
         panels.set(
           `${model}, ${collection}`,
           TRANSFER_POLICIES.map((policy) => ({ policy, losses: medianCurve(curves, policy) })),
@@ -73,6 +101,7 @@ export async function benchTransfer({ short, log }: BenchOptions): Promise<Bench
         log(`\n\n${table(curves).join('\n')}\n`);
         results.push(...resultsOf(`${model}, ${collection}`, curves));
       }
+    }
     log(`losses by epoch: ${await writePlot(panels)}`);
     log(`\n\n${curveTable(panels).join('\n')}\n`);
     return results;
@@ -101,11 +130,12 @@ async function plantedClusters(
   );
 }
 
-interface Measure {
+interface Measure extends Comparison {
   collection: string;
   model: string;
-  epochs: number;
-  size: Size;
+  seeds: number;
+  /** Geocodes of the places that are compared. Default: all. */
+  few?: string[];
   log: (line: string) => void;
 }
 
@@ -113,13 +143,12 @@ async function measure(
   tf: Tf,
   client: Client,
   storage: Storage,
-  { collection, model, epochs, size, log }: Measure,
+  { collection, model, epochs, rates, tried, seeds, few, log }: Measure,
 ): Promise<Curve[]> {
   const spec = modelNamed(model);
-  const places = await placesOf(storage, collection, spec);
-  const some = places.filter((_, i) => i % 3 === 0);
-  const options = { spec, seed: PARENT_SEED, epochs };
-  const learningRate = await tunedRate(tf, storage, some, RATES, options, log);
+  const all = await placesOf(storage, collection, spec);
+  const places = few ? all.filter(({ place }) => few.includes(place.geocode)) : all;
+  const learningRate = await tunedRate(tf, storage, places, { spec, rates, epochs, seeds: tried }, log);
   log(
     `${model}, ${collection}: ${places.length} places, step size ${learningRate}, the model's own is ${spec.learningRate}`,
   );
@@ -129,7 +158,7 @@ async function measure(
   log(`${parents.models.length} parents, ${digits(cost / parents.models.length)} s each`);
   const textures = new TextureIndex(storage);
   const curves: Curve[] = [];
-  for (let seed = 1; seed <= size.seeds; seed++)
+  for (let seed = 1; seed <= seeds; seed++)
     for (const policy of seed % 2 === 0 ? TRANSFER_POLICIES : TRANSFER_POLICIES.toReversed()) {
       const descent = await descentOf(storage, textures, model, policy, seed);
       for (const place of places)
@@ -179,14 +208,11 @@ function resultsOf(of: string, curves: Curve[]): BenchResult[] {
 function curveTable(panels: Map<string, LossLine[]>): string[] {
   const rows = [...panels].flatMap(([title, lines]) =>
     lines.map(({ policy, losses }) => {
-      const at = [1, 2, 3, 5, 10, 20, losses.length].filter((epoch) => epoch <= losses.length);
-      return [title, policy, ...at.map((epoch) => losses[epoch - 1]!.toFixed(3))];
+      const at = [1, 2, 3, 5, 10, 20, losses.length];
+      return [title, policy, ...at.map((epoch) => losses[epoch - 1]?.toFixed(3) ?? '')];
     }),
   );
-  return markdown(
-    ['places', 'start', 'epoch 1', '2', '3', '5', '10', '20', 'last'].slice(0, rows[0]!.length),
-    rows,
-  );
+  return markdown(['places', 'start', 'epoch 1', '2', '3', '5', '10', '20', 'last'], rows);
 }
 
 /** With UPDATE_DOCS=1 the picture of the documentation is replaced. */

@@ -88,25 +88,31 @@ export async function descentOf(
   return { policy, fineTuning: 'all', finders: new Map([[kind, finder]]) };
 }
 
-/** The step size with which fresh models come to the least validation loss, in the geometric mean over places. */
+export interface TuneOptions {
+  spec: ModelSpec;
+  rates: number[];
+  epochs: number;
+  /** As many as are tried, from 1. */
+  seeds: number;
+}
+
+/** The step size with which fresh models come to the least validation loss, in the geometric mean over places and seeds. */
 export async function tunedRate(
   tf: Tf,
   storage: Storage,
   places: PlaceData[],
-  rates: number[],
-  { spec, ...options }: CurveOptions,
+  { spec, rates, epochs, seeds }: TuneOptions,
   log: (line: string) => void,
 ): Promise<number> {
   const scores: [rate: number, score: number][] = [];
   for (const learningRate of rates) {
     const logs: number[] = [];
-    for (const place of places) {
-      const curve = await curveOf(tf, storage, place, undefined, {
-        ...options,
-        spec: { ...spec, learningRate },
-      });
-      logs.push(Math.log(Math.min(...curve.losses)));
-    }
+    for (const place of places)
+      for (let seed = 1; seed <= seeds; seed++) {
+        const options = { spec: { ...spec, learningRate }, seed, epochs };
+        const { losses } = await curveOf(tf, storage, place, undefined, options);
+        logs.push(Math.log(Math.min(...losses)));
+      }
     const score = Math.exp(logs.reduce((sum, one) => sum + one, 0) / logs.length);
     scores.push([learningRate, score]);
     log(`${spec.name}, step size ${learningRate}: least validation loss ${score.toExponential(3)}`);

@@ -35,7 +35,7 @@ export const stopped = defineError(
   499,
   'The user stopped a command that waited for a job. The job was cancelled; what it had finished is kept.',
   (job: string) =>
-    `stopped: job ${job} was cancelled, and what it had finished is kept; run the command again for the rest`,
+    `stopped: job ${job} was cancelled, and what it had finished is kept; run the command again to have all`,
 );
 
 /** The error that ended a job, with the results that it has all the same: of an ingest, the failure of each scene. */

@@ -58,8 +58,8 @@ export interface TrainResult {
   seconds: number;
 }
 
-/** Of a model that starts from another: the first steps, by moments that are not known yet, would undo what it knows. */
-const WARM_UP_EPOCHS = 3;
+/** Of a model that starts from another, the share of the steps that grow to their size: large ones from the start would undo what it knows. */
+const WARM_UP = 1 / 3;
 /** Seconds of training that a kill may cost at most, but for the epoch that runs. */
 export const CHECKPOINT_SECONDS = 5;
 
@@ -94,7 +94,7 @@ export async function trainModel(
   let keptAt = performance.now();
   const stepsAnEpoch = Math.ceil(train.count / spec.batchSize);
   const steps = epochs * stepsAnEpoch;
-  const warmUp = start?.parent ? WARM_UP_EPOCHS * stepsAnEpoch : 0;
+  const warmUp = start?.parent ? WARM_UP * steps : 0;
   try {
     for (let epoch = losses.length + 1; epoch <= epochs; epoch++) {
       if (headAlone > 0 && epoch === headAlone + 1) learner.learn();

@@ -12,8 +12,8 @@ import { textureOf } from '../../../src/training/transfer/glcm.js';
 import { greyLevels } from '../../../src/training/transfer/grey.js';
 import { distanceBetween, standardised } from '../../../src/training/transfer/vectors.js';
 import { tilewright } from '../../support/command.js';
-import { PLANTED, PLANTED_FLAGS, plantedIn, writePlantedScene } from '../../support/planted-scene.js';
 import { testNode } from '../../support/node.js';
+import { PLANTED, PLANTED_FLAGS, plantedIn, writePlantedScene } from '../../support/planted-scene.js';
 import { tempFolder } from '../../support/temp.js';
 
 async function texture(...flags: string[]): Promise<TextureResults> {
