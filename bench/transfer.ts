@@ -195,13 +195,25 @@ function table(curves: Curve[]): string[] {
 function resultsOf(of: string, curves: Curve[]): BenchResult[] {
   const scores = scoresOf(curves);
   const fresh = scores.find(({ policy }) => policy === 'none')!;
-  return scores
-    .filter(({ policy }) => policy !== 'none')
-    .flatMap(({ policy, epochs, cpu, least }) => [
-      result(`${of}: epochs to the target, fresh over ${policy}`, 'x', median(fresh.epochs) / median(epochs)),
-      result(`${of}: CPU seconds to the target, fresh over ${policy}`, 'x', median(fresh.cpu) / median(cpu)),
-      result(`${of}: least validation loss, ${policy} over fresh`, 'x', median(least)),
-    ]);
+  return (
+    scores
+      .filter(({ policy }) => policy !== 'none')
+      .flatMap(({ policy, epochs, cpu, least }) => [
+        result(
+          `${of}: epochs to the target, fresh over ${policy}`,
+          'x',
+          median(fresh.epochs) / median(epochs),
+        ),
+        result(
+          `${of}: CPU seconds to the target, fresh over ${policy}`,
+          'x',
+          median(fresh.cpu) / median(cpu),
+        ),
+        result(`${of}: least validation loss, ${policy} over fresh`, 'x', median(least)),
+      ])
+      // Without what one of both does not reach.
+      .filter(({ ours }) => Number.isFinite(ours))
+  );
 }
 
 /** The raw numbers of the picture. */

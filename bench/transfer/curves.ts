@@ -57,8 +57,8 @@ export async function curveOf(
   descent: Descent | undefined,
   { spec, seed, epochs }: CurveOptions,
 ): Promise<Curve> {
-  const ancestors = descent && (await ancestorsOf(storage, descent, spec.name, place));
   const begun = process.cpuUsage();
+  const ancestors = descent && (await ancestorsOf(storage, descent, spec.name, place));
   const cpu: number[] = [];
   const onEpoch = () => {
     const { user, system } = process.cpuUsage(begun);

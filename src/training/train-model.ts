@@ -58,7 +58,7 @@ export interface TrainResult {
   seconds: number;
 }
 
-/** Of a model that starts from another, the share of the steps that grow to their size: large ones from the start would undo what it knows. */
+/** Of a model that starts from another, the share of the steps that grow to their size, once more when other layers learn: large ones from the start would undo what it knows. */
 const WARM_UP = 1 / 3;
 /** Seconds of training that a kill may cost at most, but for the epoch that runs. */
 export const CHECKPOINT_SECONDS = 5;
@@ -77,25 +77,25 @@ export async function trainModel(
   const started = performance.now();
   const { train, validation } = dataset;
   const learner = learnerOf(tf, spec, seed, ridge(startSums(train)));
-  const start = from && (await startFrom(tf, learner.model, train, from));
-  // Of these epochs the last layers learn alone.
-  const headAlone = start?.parent ? headEpochs(fineTuning, epochs) : 0;
-  if (headAlone > 0) learner.learn(headOf(spec, learner.model));
-  const random = randomStream(seed);
-  const kept =
-    checkpoint &&
-    (await readCheckpoint(tf, checkpoint.path, checkpoint.task, ({ losses }) => {
-      if (headAlone > 0 && losses.length > headAlone) learner.learn();
-      return learner.state();
-    }));
-  if (kept) random.state = kept.random;
-  const losses = kept?.losses ?? [];
-  let step = kept?.step ?? 0;
-  let keptAt = performance.now();
-  const stepsAnEpoch = Math.ceil(train.count / spec.batchSize);
-  const steps = epochs * stepsAnEpoch;
-  const warmUp = start?.parent ? WARM_UP * steps : 0;
   try {
+    const start = from && (await startFrom(tf, learner.model, train, from));
+    // Of these epochs the last layers learn alone.
+    const headAlone = start?.parent ? headEpochs(fineTuning, epochs) : 0;
+    if (headAlone > 0) learner.learn(headOf(spec, learner.model));
+    const random = randomStream(seed);
+    const kept =
+      checkpoint &&
+      (await readCheckpoint(tf, checkpoint.path, checkpoint.task, ({ losses }) => {
+        if (headAlone > 0 && losses.length > headAlone) learner.learn();
+        return learner.state();
+      }));
+    if (kept) random.state = kept.random;
+    const losses = kept?.losses ?? [];
+    let step = kept?.step ?? 0;
+    let keptAt = performance.now();
+    const stepsAnEpoch = Math.ceil(train.count / spec.batchSize);
+    const steps = epochs * stepsAnEpoch;
+    const warmUp = start?.parent ? WARM_UP * steps : 0;
     for (let epoch = losses.length + 1; epoch <= epochs; epoch++) {
       if (headAlone > 0 && epoch === headAlone + 1) learner.learn();
       const learningSince = epoch > headAlone ? headAlone * stepsAnEpoch : 0;
@@ -103,7 +103,8 @@ export async function trainModel(
       let sum = 0;
       for (let from = 0; from < train.count; from += spec.batchSize) {
         const batch = batchOf(tf, train, order.subarray(from, from + spec.batchSize), random.next);
-        const rate = Math.min(1, (step + 1) / (warmUp + 1)) * rateAt(spec, step, steps);
+        const ramp = Math.min(1, (step - learningSince + 1) / (warmUp + 1));
+        const rate = ramp * rateAt(spec, step, steps);
         step++;
         const loss = await learner
           .step(batch, { rate, step: step - learningSince })

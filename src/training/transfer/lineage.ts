@@ -1,6 +1,6 @@
 /** From which models the places of a job start, and what is remembered of it. */
 import { TilewrightError } from '../../errors.js';
-import { readModelFile, type Storage } from '../../storage/index.js';
+import type { Storage } from '../../storage/index.js';
 import { counted } from '../counted.js';
 import type { Place } from '../places.js';
 import type { FineTuning } from './fine-tune.js';
@@ -35,10 +35,7 @@ export interface Ancestors {
   refused: NonNullable<Start['refused']>;
 }
 
-/**
- * Finds the models that a place may start from, all that are to be probed or else the first that is whole, and sees to it that their files are
- * here. Throws what passes (503).
- */
+/** Finds the models that a place may start from, and sees to it that their files are here. Throws what passes (503). */
 export async function ancestorsOf(
   storage: Storage,
   { policy, finders }: Descent,
@@ -53,10 +50,7 @@ export async function ancestorsOf(
     const { id, version } = model;
     try {
       const topology = await storage.bringModelFile(model, 'model.json');
-      const weights = await storage.bringModelFile(model, 'weights.bin');
-      await Promise.all([topology, weights].map(readModelFile));
-      parents.push({ id, version, topology, weights });
-      if (policy !== 'probe') break;
+      parents.push({ id, version, topology, weights: await storage.bringModelFile(model, 'weights.bin') });
     } catch (error) {
       if (!(error instanceof TilewrightError) || error.status === 503) throw error;
       refused.push({ id, reason: error.message });

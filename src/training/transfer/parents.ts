@@ -18,7 +18,7 @@ export interface Parent {
 export type FoundParents = { parents: Parent[] } | { none: string };
 export type ParentFinder = (place: Pick<Place, 'collection' | 'geocode'>) => Promise<FoundParents>;
 
-/** Places that are tried, the next where the files of one are damaged. */
+/** Places that are tried, the next where the model of one cannot be taken. */
 const MOST_TRIED = 4;
 /** Places that are probed: the nearest, and the nearest of other clusters. */
 const PROBED_NEAREST = 4;

@@ -50,7 +50,12 @@ export async function startFrom(
   const refused: NonNullable<Start['refused']> = [];
   const patches = somePatches(train, Math.ceil(PROBED_PIXELS / train.size ** 2));
   const fresh = model.getWeights().map((tensor) => tensor.clone());
-  const probed: NonNullable<Start['probed']> = probe ? [{ mse: meanSquaredError(tf, model, patches) }] : [];
+  const probed: NonNullable<Start['probed']> = [];
+  if (probe) {
+    // As the parents, which have their lines fitted to these patches too.
+    fitLine(tf, model, patches);
+    probed.push({ mse: meanSquaredError(tf, model, patches) });
+  }
   let best: { parent?: ParentFiles; values?: WeightValues[]; mse: number } = {
     mse: probed[0]?.mse ?? Infinity,
   };

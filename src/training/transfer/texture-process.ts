@@ -135,7 +135,10 @@ async function computeTextures(
   job.partial(() => results);
   job.message('computing textures');
   const near = timeOf(inputs);
-  const skip = (reason: string) => countReason(results.skipped, reason, 1);
+  const skip = ({ collection, geocode }: Place, reason: string) => {
+    countReason(results.skipped, reason, 1);
+    job.log('warning', `skipped ${geocode} of ${collection}: ${reason}`);
+  };
   const fail = (failure: TextureResults['failed'][number]) => {
     results.failures++;
     if (results.failed.length < LISTED_FAILURES) results.failed.push(failure);
@@ -155,7 +158,7 @@ async function computeTextures(
         job.signal.throwIfAborted();
         const outcome = await textureOfPlace({ storage, workers }, place, known[i], near, job.signal);
         if (outcome === 'unchanged') results.unchanged++;
-        else if ('skipped' in outcome) skip(outcome.skipped);
+        else if ('skipped' in outcome) skip(place, outcome.skipped);
         else if ('code' in outcome) fail(outcome);
         else made.push(outcome);
         count();
