@@ -17,7 +17,7 @@ export function cellMap(
   cells: { geocode: string; mark: string }[],
 ): string[] | undefined {
   const grid = gridByName(gridName);
-  const precision = Math.max(...cells.map(({ geocode }) => geocode.length));
+  const precision = most(cells.map(({ geocode }) => geocode.length));
   const { width, height } = grid.cellSize(precision);
   const placed = cells
     .filter(({ geocode }) => geocode.length === precision)

@@ -32,6 +32,8 @@ interface Job<Task, Result> {
   transfer: readonly Transferable[];
   signal: AbortSignal | undefined;
   grace: number;
+  /** Ends it where it still waits. */
+  leave: () => void;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
 }
@@ -89,7 +91,17 @@ export class WorkerPool<Task, Result> {
         reject(workerDied('the pool was closed'));
         return;
       }
-      this.waiting.push({ task, transfer, signal, grace, resolve, reject });
+      const leave = () => {
+        this.waiting.splice(this.waiting.indexOf(job), 1);
+        reject(signal!.reason);
+      };
+      const job = { task, transfer, signal, grace, leave, resolve, reject };
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      signal?.addEventListener('abort', leave);
+      this.waiting.push(job);
       this.dispatch();
     });
   }
@@ -98,19 +110,16 @@ export class WorkerPool<Task, Result> {
   async close(): Promise<void> {
     this.closed = true;
     clearTimeout(this.next);
-    for (const job of this.waiting.splice(0)) job.reject(workerDied('the pool was closed'));
+    for (const { signal, leave, reject } of this.waiting.splice(0)) {
+      signal?.removeEventListener('abort', leave);
+      reject(workerDied('the pool was closed'));
+    }
     await Promise.all([...this.members].map(({ worker }) => worker.terminate()));
   }
 
   private dispatch(): void {
     while (this.waiting.length > 0) {
-      const [job] = this.waiting;
-      if (job.signal?.aborted) {
-        this.waiting.shift();
-        job.reject(job.signal.reason);
-        continue;
-      }
-      const member = [...this.members].find(({ job }) => !job) ?? this.start();
+      const member = [...this.members].find(({ job, killed }) => !job && !killed) ?? this.start();
       if (!member) return;
       this.give(member, this.waiting.shift()!);
     }
@@ -160,6 +169,7 @@ export class WorkerPool<Task, Result> {
   }
 
   private give(member: Member<Task, Result>, job: Job<Task, Result>): void {
+    job.signal?.removeEventListener('abort', job.leave);
     try {
       member.worker.postMessage({ task: job.task } satisfies Order<Task>, job.transfer);
     } catch (error) {

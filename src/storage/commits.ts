@@ -5,6 +5,7 @@ import type { DurableIndex } from './durable-index.js';
 import { FormerTiles } from './former-tiles.js';
 import type { TileRecord } from './records.js';
 import type { Sweeper } from './sweeper.js';
+import { collectionOfLook } from './texture-write.js';
 
 /**
  * Invariants: the index holds exactly the sound records of the table `tiles`, and changes after the batch that changes
@@ -14,8 +15,8 @@ import type { Sweeper } from './sweeper.js';
  */
 export class Commits {
   readonly former = new FormerTiles();
-  /** How often textures, or their clusters, have changed since the folder was opened. */
-  textureChanges = 0;
+  /** How often textures of a collection, or their clusters, have changed since the folder was opened. */
+  readonly textureChanges = new Map<string, number>();
   private turn: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -82,10 +83,17 @@ export class Commits {
     ];
     await this.catalogue.write(changes, sync);
     applied(removedIds, added);
-    if (edits.some(({ table }) => table === 'textures' || table === 'clusterings')) this.textureChanges++;
+    this.countTextures(edits);
     if (folders.length === 0) return;
     this.superseded(folders);
     this.sweeper.schedule();
+  }
+
+  private countTextures(edits: RecordEdit[]): void {
+    const changed = new Set(edits.map((edit) => collectionOfLook(edit)));
+    for (const collection of changed)
+      if (collection !== undefined)
+        this.textureChanges.set(collection, 1 + (this.textureChanges.get(collection) ?? 0));
   }
 
   private changeOf({ table, key, record }: RecordEdit): Change {

@@ -6,7 +6,7 @@ import { collectionFixed, noCollection, noScene, noTile, sceneBusy, storageCorru
 import type { TileVersion } from './layout.js';
 import { tileId } from './names.js';
 import type { CollectionRecord, TileRecord } from './records.js';
-import { textureKey } from './texture-write.js';
+import { texturesOf } from './texture-write.js';
 
 const CHUNK = 1000;
 
@@ -105,19 +105,6 @@ async function removeScene(
     return { removed, edits: [{ table: 'scenes', key, record: null }, ...looks] };
   });
   return removed.length;
-}
-
-/** Textures that were of these tiles: with them goes what their places look like, until it is computed of another image. */
-async function texturesOf(
-  { textures }: Catalogue,
-  collection: string,
-  tiles: TileVersion[],
-): Promise<RecordEdit[]> {
-  const keys = tiles.map(({ geocode }) => textureKey({ collection, geocode }));
-  const known = await textures.getMany(keys);
-  return tiles.flatMap(({ id }, i) =>
-    known[i]?.tile === id ? [{ table: 'textures', key: keys[i], record: null }] : [],
-  );
 }
 
 /** Gets a tile's record, also one that another node has. */

@@ -10,6 +10,7 @@ import { tileFolder } from './layout.js';
 import { checkedName, tileId } from './names.js';
 import type { CollectionRecord, SceneRecord, TileRecord } from './records.js';
 import { requireSameCells, tilesOfScene } from './scene-tiles.js';
+import { texturesOf } from './texture-write.js';
 import { publishVersions, removeVersions, stageVersion } from './version-folder.js';
 
 /** What a delivery says of a scene; the rest of its record follows from the write. */
@@ -146,7 +147,11 @@ export class SceneWrite {
     if (existing) requireSameCells(existing, collection);
     const edits: RecordEdit[] = [{ table: 'scenes', key: sceneKey(collection.id, scene.id), record: scene }];
     if (!existing) edits.push({ table: 'collections', key: collection.id, record: collection });
-    return { removed: await tilesOfScene(catalogue, collection, scene.id), added, edits };
+    const removed = await tilesOfScene(catalogue, collection, scene.id);
+    const kept = new Set(added.map(({ id }) => id));
+    const gone = removed.filter(({ id }) => !kept.has(id));
+    edits.push(...(await texturesOf(catalogue, collection.id, gone)));
+    return { removed, added, edits };
   }
 
   private removeFiles(geocodes: Iterable<string>): Promise<void> {

@@ -340,24 +340,29 @@ export class Storage {
 
   // What places look like
 
+  // A damaged record of these counts as none, since it can be computed again; `verify` names it.
+
   /** Of a collection, by their geocodes; all at the same state of it are the same on every node. */
-  textures(collection: string): AsyncGenerator<TextureRecord> {
-    return this.catalogue.textures.values({ prefix: `${collection}/` });
+  async *textures(collection: string): AsyncGenerator<TextureRecord> {
+    for await (const { record } of this.catalogue.textures.scan({ prefix: `${collection}/` }))
+      if (record) yield record;
   }
 
-  getTextures(
+  async getTextures(
     places: Pick<TextureRecord, 'collection' | 'geocode'>[],
   ): Promise<(TextureRecord | undefined)[]> {
-    return this.catalogue.textures.getMany(places.map(textureKey));
+    const scanned = await this.catalogue.textures.scanMany(places.map(textureKey));
+    return scanned.map((one) => one?.record);
   }
 
-  /** How often textures, or clusters of them, have changed since the folder was opened. */
-  get textureChanges(): number {
-    return this.commits.textureChanges;
+  /** How often textures of a collection, or clusters of them, have changed since the folder was opened. */
+  textureChanges(collection: string): number {
+    return this.commits.textureChanges.get(collection) ?? 0;
   }
 
-  getClustering(collection: string): Promise<ClusteringRecord | undefined> {
-    return this.catalogue.clusterings.get(collection);
+  async getClustering(collection: string): Promise<ClusteringRecord | undefined> {
+    const [scanned] = await this.catalogue.clusterings.scanMany([collection]);
+    return scanned?.record;
   }
 
   /** In place of those that these places had, all or none. Durable when it resolves. */

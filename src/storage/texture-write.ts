@@ -1,10 +1,35 @@
 /** Storing what places look like, and the clusters of those that look alike. */
+import type { Catalogue } from './catalogue.js';
 import type { Claims } from './claims.js';
 import type { RecordEdit } from './commit.js';
-import type { ClusteringRecord, TextureRecord } from './records.js';
+import type { ClusteringRecord, TextureRecord, TileRecord } from './records.js';
 
 export const textureKey = ({ collection, geocode }: Pick<TextureRecord, 'collection' | 'geocode'>) =>
   `${collection}/${geocode}`;
+
+/** Of a change of a texture or of clusters. */
+export function collectionOfLook({ table, key }: RecordEdit): string | undefined {
+  if (table === 'clusterings') return key;
+  return table === 'textures' ? key.slice(0, key.indexOf('/')) : undefined;
+}
+
+/**
+ * What takes the textures of these tiles along, and those that are damaged: with a tile goes what its place looks like, until it is computed of
+ * another image.
+ */
+export async function texturesOf(
+  { textures }: Catalogue,
+  collection: string,
+  tiles: Pick<TileRecord, 'id' | 'geocode'>[],
+): Promise<RecordEdit[]> {
+  const keys = tiles.map(({ geocode }) => textureKey({ collection, geocode }));
+  const known = await textures.scanMany(keys);
+  return tiles.flatMap(({ id }, i) =>
+    known[i] && (known[i].error || known[i].record.tile === id)
+      ? [{ table: 'textures', key: keys[i], record: null }]
+      : [],
+  );
+}
 
 /** See `Storage.putTextures`. */
 export function writeTextures(claims: Claims, textures: TextureRecord[]): Promise<void> {

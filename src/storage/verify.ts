@@ -105,7 +105,8 @@ class Verification {
   async all(): Promise<void> {
     const { collections, scenes, tiles, layouts, tileLayouts, models, jobs, pending, superseded, commits } =
       this.storage.catalogue;
-    for (const table of [collections, layouts, jobs, pending, superseded, commits])
+    const { textures, clusterings } = this.storage.catalogue;
+    for (const table of [collections, layouts, jobs, pending, superseded, commits, textures, clusterings])
       await this.each<unknown>(table, async () => {});
     await this.each(tiles, (tile) => this.tile(tile));
     for (const digest of tileLayouts.missing)

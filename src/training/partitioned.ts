@@ -59,7 +59,8 @@ async function trainSeedsFirst(
     );
     left = left.filter((one) => !isNext(one));
     stored = stored.filter((one) => !isSeed(one));
-    const trained = await trainedSeeds(storage, training.results.models.filter(isSeed), job);
+    const own = training.results.models.filter(isSeed).map(({ id, version }) => ({ id, version }));
+    const trained = await trainedSeeds(storage, own, job);
     seeds.push(...trained.filter(canBeParent));
   }
   job.message('training the other places');

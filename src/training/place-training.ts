@@ -90,9 +90,12 @@ export class PlaceTraining {
     const byId = new Map(models.map((planned) => [planned.task.id, planned]));
     const held = new Map<string, HeldTile>();
     const found = new Map<string, Ancestors>();
-    const prepare = async (task: PlaceTask) => {
+    let hasEnded = false;
+    const prepare = async (task: PlaceTask): Promise<void> => {
       const { place, model } = byId.get(task.id)!;
-      held.set(task.id, await this.hold(place));
+      const files = await this.hold(place);
+      if (hasEnded) return files.release();
+      held.set(task.id, files);
       if (!descent) return;
       const ancestors = await ancestorsOf(context.storage, descent, model, place);
       found.set(task.id, ancestors);
@@ -122,6 +125,8 @@ export class PlaceTraining {
         this.count();
       }
     } finally {
+      // Places that are being prepared when the job stops let go of their files themselves.
+      hasEnded = true;
       for (const files of held.values()) files.release();
     }
   }

@@ -116,9 +116,23 @@ test('a running task is told that it is not wanted, a waiting one is not begun',
   const waiting = pool.run({ kind: 'endless' }, { signal: controller.signal });
   const reason = new Error('enough');
   controller.abort(reason);
-  await assert.rejects(running, reason);
-  await assert.rejects(waiting, reason);
+  await Promise.all([assert.rejects(running, reason), assert.rejects(waiting, reason)]);
   assert.equal(typeof (await pool.run({ kind: 'thread', milliseconds: 1 })), 'number');
+});
+
+test('a waiting task that is not wanted is let go while all threads are busy', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 1);
+  const busy = assert.rejects(pool.run({ kind: 'endless' }), { code: 'TW_RASTER_WORKER_DIED' });
+  t.after(async () => {
+    await pool.close();
+    await busy;
+  });
+  const controller = new AbortController();
+  const waiting = pool.run({ kind: 'thread', milliseconds: 1 }, { signal: controller.signal });
+  const reason = new Error('enough');
+  controller.abort(reason);
+  await assert.rejects(waiting, reason);
+  await assert.rejects(pool.run({ kind: 'endless' }, { signal: controller.signal }), reason);
 });
 
 test('a task without grace ends with its thread when it is not wanted', async (t) => {

@@ -60,21 +60,13 @@ export function clusterTextures(
   return { scaling, centres: centres.map((centre) => [...centre]), curve, seed, labels, middles };
 }
 
-/** The number of the cluster that a texture belongs to. */
-export function clusterOf(
-  texture: Vector,
-  { scaling, centres }: Pick<TextureClusters, 'scaling' | 'centres'>,
-): number {
-  return nearestTo(standardised(texture, scaling), centres);
-}
-
 function silhouetteCurve(vectors: Vector[], seed: number): SilhouettePoint[] {
   const distances = DISTANCE_NAMES.map((name) => [name, pairwise(vectors, name)] as const);
   const curve: SilhouettePoint[] = [];
   for (let k = FEWEST_CLUSTERS; k <= Math.min(MOST_CLUSTERS, vectors.length - 1); k++) {
     const { labels, centres }: Clustering = kMeans(vectors, k, seed);
-    // No more vectors differ.
-    if (centres.length < k) break;
+    // Fewer vectors differ, or a cluster has lost all of its own.
+    if (centres.length < k) continue;
     const values = distances.map(([name, pairs]) => [name, silhouette(pairs, labels, k)]);
     curve.push({ clusters: k, ...(Object.fromEntries(values) as Record<DistanceName, number>) });
   }

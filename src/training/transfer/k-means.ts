@@ -10,8 +10,10 @@ export interface Clustering {
   inertia: number;
 }
 
-const STARTS = 8;
+const MOST_STARTS = 8;
 const MOST_ROUNDS = 100;
+/** Of all starts together, distances of a round: beyond them there are fewer starts, so that the most vectors and clusters take minutes. */
+const MOST_DISTANCES = 4e7;
 
 /**
  * The best of several starts. The same for the same vectors in the same order and the same seed. There are fewer clusters than `k`
@@ -19,8 +21,9 @@ const MOST_ROUNDS = 100;
  */
 export function kMeans(vectors: Vector[], k: number, seed: number): Clustering {
   const { next } = randomStream(seed);
+  const starts = Math.floor(MOST_DISTANCES / (k * vectors.length));
   let best: Clustering | undefined;
-  for (let start = 0; start < STARTS; start++) {
+  for (let start = 0; start < Math.max(1, Math.min(MOST_STARTS, starts)); start++) {
     const found = refined(vectors, firstCentres(vectors, k, next));
     if (!best || found.inertia < best.inertia) best = found;
   }
@@ -78,7 +81,8 @@ function refined(vectors: Vector[], centres: Float64Array[]): Clustering {
       labels[i] = label;
       moved = true;
     }
-    if (!moved) break;
+    // In the last round the centres stay, so that each vector is with its nearest.
+    if (!moved || round === MOST_ROUNDS - 1) break;
     moveToMeans(vectors, labels, centres);
   }
   let inertia = 0;

@@ -64,7 +64,7 @@ export function parentFinder(
         collection,
         geocode,
         count,
-        (place) => byPlace.has(keyOf({ collection, geocode: place.geocode })) && fits(place),
+        (place) => fits(place) && byPlace.has(keyOf({ collection, geocode: place.geocode })),
       );
       // Undefined where the collection was deleted meanwhile.
       return (found?.similar ?? []).map((place) => ({ ...place, model: byPlace.get(keyOf(place))! }));

@@ -1,6 +1,7 @@
 /** Places by what they look like, in memory. */
+import { setImmediate } from 'node:timers/promises';
 import { type ClusteringRecord, type Storage, type TextureRecord, toArray } from '../../storage/index.js';
-import { clusterOf } from './cluster-textures.js';
+import { nearestTo } from './k-means.js';
 import { scalingOf, squaredDistance, standardised } from './vectors.js';
 
 export interface SimilarPlace extends Omit<TextureRecord, 'values'> {
@@ -9,6 +10,9 @@ export interface SimilarPlace extends Omit<TextureRecord, 'values'> {
   /** The number of its cluster, from 0; absent where no clusters were made. */
   cluster?: number;
 }
+
+/** Places that are compared with all clusters before others have their turn. */
+const TURN = 100;
 
 /** All textures of a collection. */
 interface Known {
@@ -81,13 +85,17 @@ export class TextureIndex {
   }
 
   private known(collection: string): Promise<Known> {
-    const { textureChanges: changes } = this.storage;
+    const changes = this.storage.textureChanges(collection);
     const kept = this.kept.get(collection);
     if (kept?.changes === changes) return kept.known;
     const known = this.read(collection);
-    this.kept.set(collection, { changes, known });
-    // Who waits has the error; the next reads again.
-    known.catch(() => this.kept.delete(collection));
+    const entry = { changes, known };
+    this.kept.set(collection, entry);
+    const forget = () => {
+      if (this.kept.get(collection) === entry) this.kept.delete(collection);
+    };
+    // Collections that are gone are not kept. Who waits has the error; the next reads again.
+    known.then(({ places }) => places.length === 0 && forget(), forget);
     return known;
   }
 
@@ -97,13 +105,18 @@ export class TextureIndex {
     const scaling = clustering?.scaling ?? scalingOf(textures.map(({ values }) => values));
     const size = textures[0]?.values.length ?? 0;
     const vectors = new Float32Array(size * textures.length);
-    for (const [row, { values }] of textures.entries())
-      vectors.set(standardised(values, scaling), row * size);
+    const clusters = clustering && new Uint16Array(textures.length);
+    for (const [row, { values }] of textures.entries()) {
+      const vector = standardised(values, scaling);
+      vectors.set(vector, row * size);
+      if (clusters) clusters[row] = nearestTo(vector, clustering.centres);
+      if (row % TURN === 0) await setImmediate();
+    }
     return {
       places: textures.map(({ values: _, ...place }) => place),
       rows: new Map(textures.map(({ geocode }, row) => [geocode, row])),
       vectors,
-      clusters: clustering && Uint16Array.from(textures, ({ values }) => clusterOf(values, clustering)),
+      clusters,
       centres: clustering?.centres ?? [],
     };
   }

@@ -164,9 +164,11 @@ async function computeTextures(
         count();
       });
     } finally {
-      // Also where the job was stopped: what is made stays.
-      await storage.putTextures(made);
-      results.textures += made.length;
+      // Also where the job was stopped: what is made stays, but of tiles that were deleted meanwhile.
+      const there = await storage.getTiles(made.map(({ tile }) => tile));
+      const present = new Set(there.map(({ id }) => id));
+      await storage.putTextures(made.filter(({ tile }) => present.has(tile)));
+      results.textures += present.size;
       count();
     }
   }

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { randomStream } from '../../../src/training/random.js';
-import { clusterOf, clusterTextures } from '../../../src/training/transfer/cluster-textures.js';
-import { kMeans } from '../../../src/training/transfer/k-means.js';
+import { clusterTextures } from '../../../src/training/transfer/cluster-textures.js';
+import { kMeans, nearestTo } from '../../../src/training/transfer/k-means.js';
 import { pairwise, silhouette } from '../../../src/training/transfer/silhouette.js';
 import { distanceBetween, scalingOf, standardised } from '../../../src/training/transfer/vectors.js';
 
@@ -38,7 +38,8 @@ test('planted clusters are found, and their number', () => {
     const found = clusterTextures(vectors, { seed: 1 });
     assert.equal(found.centres.length, centres);
     assert.ok(samePartition(found.labels, truth));
-    for (const [i, vector] of vectors.entries()) assert.equal(clusterOf(vector, found), found.labels[i]);
+    for (const [i, vector] of vectors.entries())
+      assert.equal(nearestTo(standardised(vector, found.scaling), found.centres), found.labels[i]);
     assert.ok(found.curve.length > centres);
   }
 });
@@ -78,6 +79,13 @@ test('k-means: every vector is with its nearest centre, each centre is the mean 
     ),
     { seed: 1 },
   );
+});
+
+test('k-means that has not come to rest in its rounds still puts each vector with its nearest centre', () => {
+  const { next } = randomStream(5);
+  const vectors = Array.from({ length: 10_000 }, () => [next() ** 3]);
+  const { centres, labels } = kMeans(vectors, 25, 1);
+  for (const [i, vector] of vectors.entries()) assert.equal(labels[i], nearestTo(vector, centres));
 });
 
 test('silhouette by its definition', () => {

@@ -1,0 +1,79 @@
+/** What places look like goes with the tile that was looked at, and can be computed again where its record is damaged. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Level } from 'level';
+import { Storage, type TextureRecord, type TileRecord, toArray, verify } from '../../src/storage/index.js';
+import { COLLECTION, cellsOf, tempFolder, writeScene } from './sample-scenes.js';
+
+const FIRST = 7;
+// Of other cells, with some of those of the first.
+const SECOND = 8;
+
+function textureOf({ collection, grid, geocode, id, version, start }: TileRecord): TextureRecord {
+  return { collection, grid, geocode, tile: id, version, start, values: [1, 2, 3] };
+}
+
+async function withTextures(dir: string): Promise<Storage> {
+  const storage = await Storage.open(dir);
+  await writeScene(storage, 'a', FIRST);
+  const tiles = await toArray(storage.catalogue.tiles.values());
+  await storage.putTextures(tiles.map(textureOf));
+  const scaling = { means: [0, 0, 0], deviations: [1, 1, 1] };
+  const places = tiles.length;
+  await storage.putClustering({
+    ...{ collection: COLLECTION.id, scaling, centres: [[1, 2, 3]], curve: [] },
+    ...{ seed: 1, places, createdAt: 0 },
+  });
+  return storage;
+}
+
+const geocodesOf = async (storage: Storage) =>
+  (await toArray(storage.textures(COLLECTION.id))).map(({ geocode }) => geocode);
+
+test('a delivery that no longer covers a cell takes the texture of its tile along', async (t) => {
+  const storage = await withTextures(await tempFolder(t));
+  t.after(() => storage.close());
+  assert.deepEqual(await geocodesOf(storage), cellsOf(FIRST).toSorted());
+  await writeScene(storage, 'a', SECOND);
+  const both = cellsOf(FIRST).filter((cell) => cellsOf(SECOND).includes(cell));
+  assert.ok(both.length > 0 && both.length < cellsOf(FIRST).length);
+  assert.deepEqual(await geocodesOf(storage), both.toSorted());
+});
+
+test('a damaged texture is named by verify, counts as none, and stops neither a new one nor a deletion', async (t) => {
+  const dir = await tempFolder(t);
+  await (await withTextures(dir)).close();
+  const [cell, ...others] = cellsOf(FIRST).toSorted();
+  const db = new Level<string, Buffer>(join(dir, 'catalogue'), { valueEncoding: 'buffer' });
+  const damage = async (key: string) => {
+    const value = await db.get(key);
+    value[value.length >> 1]! ^= 1;
+    await db.put(key, value);
+  };
+  await damage(`!textures!${COLLECTION.id}/${cell}`);
+  await damage(`!textures!${COLLECTION.id}/${others[0]}`);
+  await damage(`!clusterings!${COLLECTION.id}`);
+  await db.close();
+
+  const storage = await Storage.open(dir);
+  t.after(() => storage.close());
+  const problems = async () => (await verify(storage)).problems.map(({ kind, what }) => `${kind} ${what}`);
+  assert.deepEqual((await problems()).toSorted(), [
+    `corrupt-record clusterings ${COLLECTION.id}`,
+    `corrupt-record textures ${COLLECTION.id}/${cell}`,
+    `corrupt-record textures ${COLLECTION.id}/${others[0]}`,
+  ]);
+  assert.deepEqual(await geocodesOf(storage), others.slice(1));
+  assert.equal(await storage.getClustering(COLLECTION.id), undefined);
+  const place = { collection: COLLECTION.id, geocode: cell! };
+  assert.deepEqual(await storage.getTextures([place]), [undefined]);
+
+  const tiles = await toArray(storage.catalogue.tiles.values());
+  await storage.putTextures(tiles.filter(({ geocode }) => geocode === cell).map(textureOf));
+  assert.equal((await storage.getTextures([place]))[0]!.geocode, cell);
+  await storage.deleteScene(COLLECTION.id, 'a');
+  assert.deepEqual(await problems(), [`corrupt-record clusterings ${COLLECTION.id}`]);
+  await storage.deleteCollection(COLLECTION.id);
+  assert.deepEqual(await problems(), []);
+});
