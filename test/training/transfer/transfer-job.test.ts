@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
-import { Storage } from '../../../src/storage/index.js';
+import { Storage, toArray, versionsOf } from '../../../src/storage/index.js';
 import type { CardSummary, ModelCard, TextureResults, TrainResults } from '../../../src/training/index.js';
 import { tilewright } from '../../support/command.js';
 import { testNode } from '../../support/node.js';
@@ -96,20 +96,24 @@ test('a new place starts from the most similar place of its cluster, and its car
   assert.ok(probed!.length >= 4 && probed![0]!.id === undefined);
   const best = probed!.reduce((a, b) => (b.mse < a.mse ? b : a));
   assert.equal(model.parent, best.id);
-  if (best.id) {
-    assert.ok(distance! > 0);
-    const parent = first.models.find(({ id }) => id === best.id)!;
-    assert.equal(version, parent.version);
-    const node = await testNode(t, data);
-    const item = (await node.server.inject(`/models/${model.id}/item`)).json();
-    assert.equal(item.properties['mlm:pretrained_source'], best.id);
-    assert.ok(
-      item.links.some(
-        ({ rel, href }: { rel: string; href: string }) =>
-          rel === 'derived_from' && href.endsWith(`/models/${best.id}/versions/${version}/item`),
-      ),
-    );
-  }
+  const versionOf = (id?: string) => first.models.find((one) => one.id === id)?.version;
+  assert.deepEqual([version, distance !== undefined], [versionOf(best.id), best.id !== undefined]);
+
+  const node = await testNode(t, data);
+  const versions = versionsOf((await node.storage.getModel(model.id))!);
+  const child = versions.find(({ card }) => (card as CardSummary).transfer?.policy === 'similar')!;
+  const { parent, transfer } = child.card as CardSummary;
+  assert.equal(parent, `ndvi_s_g${other![2]}`);
+  assert.equal(transfer!.version, versionOf(parent!));
+  assert.ok(transfer!.distance! > 0);
+  const item = (await node.server.inject(`/models/${model.id}/versions/${child.version}/item`)).json();
+  assert.equal(item.properties['mlm:pretrained_source'], parent);
+  assert.ok(
+    item.links.some(
+      ({ rel, href }: { rel: string; href: string }) =>
+        rel === 'derived_from' && href.endsWith(`/models/${parent}/versions/${transfer!.version}/item`),
+    ),
+  );
 });
 
 test('with a curriculum the most typical place of each cluster is first, and the others start from it', {
@@ -129,13 +133,34 @@ test('with a curriculum the most typical place of each cluster is first, and the
     models.map(({ geocode }) => geocode),
     clusters.flatMap(({ places }) => places).sort(),
   );
-  // The same weights as of each trained for itself from that parent.
   const child = models.find(({ parent }) => parent !== undefined)!;
   const { parent, transfer } = await cardOf(data, child);
   assert.deepEqual(
     [parent, transfer!.version],
     [child.parent, models.find(({ id }) => id === parent)!.version],
   );
+});
+
+test('where the first place of a cluster cannot be trained, the next most typical one is the first', async (t) => {
+  const { data, target } = await placesIn(t);
+  const textures = await tilewright('texture', '--clusters', '1', '--format', 'json', ...target);
+  const { places, middle } = (JSON.parse(textures.stdout) as TextureResults).collections[0]!.clusters[0]!;
+  const storage = await Storage.open(data);
+  for (const tile of await toArray(storage.catalogue.tiles.values()))
+    if (tile.geocode === middle)
+      for (const { name } of tile.groups) await writeFile(storage.tilePath(tile, name), 'damaged');
+  await storage.close();
+  const flags = ['--epochs', '2', '--transfer', 'similar', '--curriculum', '--format', 'json'];
+  const { stdout } = await tilewright('train', 'ndvi', ...flags, ...target);
+  const { models, failed } = JSON.parse(stdout) as TrainResults;
+  assert.deepEqual(
+    failed.map(({ geocode }) => geocode),
+    [middle],
+  );
+  const firsts = models.filter(({ transfer }) => transfer!.fresh === 'it is the first of its cluster');
+  assert.equal(firsts.length, 1);
+  assert.equal(models.length, places.length - 1);
+  for (const { id, parent } of models) if (id !== firsts[0]!.id) assert.equal(parent, firsts[0]!.id);
 });
 
 test('parents with damaged files are passed over; where all are damaged, the place starts fresh', async (t) => {
