@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../data-samples/index.js';
+import type { ModelCard } from '../../src/training/index.js';
 import { kill, until } from '../jobs/servers.js';
 import { atEnd } from '../support/at-end.js';
 import { start } from '../support/command.js';
@@ -12,6 +13,36 @@ import { ingest, testNode } from '../support/node.js';
 import { runProcess } from '../support/process.js';
 import { freePort } from '../support/s3.js';
 import { tempFolder } from '../support/temp.js';
+
+/** A server on a data folder, started again at will, and what is asked of it. */
+async function serverOf(t: TestContext, data: string) {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const ask = async (path: string, init?: RequestInit) => (await fetch(`${url}${path}`, init)).json();
+  return {
+    ask,
+    async serve() {
+      const server = start(['serve', '--data', data, '--port', `${port}`, '--cores', '1', '--reserve', '0']);
+      atEnd(t, () => kill(server));
+      server.stdout?.resume();
+      server.stderr?.resume();
+      await until('the server answers', async () => (await fetch(`${url}/ready`)).ok);
+      return server;
+    },
+    execute: (inputs: object) =>
+      ask('/processes/train/execution', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ inputs }),
+      }),
+    done: (job: string) =>
+      until(`${job} done`, async () => (await ask(`/jobs/${job}`)).status === 'successful'),
+    async weightsOf(model: string) {
+      const response = await fetch(`${url}/models/${model}/weights.bin`);
+      return Buffer.from(await response.arrayBuffer());
+    },
+  };
+}
 
 test('after kill -9 a training goes on from its checkpoint, to the same weights', async (t) => {
   const folder = await tempFolder(t);
@@ -25,23 +56,7 @@ test('after kill -9 a training goes on from its checkpoint, to the same weights'
   const [{ id, geocode }] = models as [(typeof models)[number]];
   await node.close();
 
-  const port = await freePort();
-  const serve = async () => {
-    const server = start(['serve', '--data', data, '--port', `${port}`, '--cores', '1', '--reserve', '0']);
-    atEnd(t, () => kill(server));
-    server.stdout?.resume();
-    server.stderr?.resume();
-    await until('the server answers', async () => (await fetch(`${url}/ready`)).ok);
-    return server;
-  };
-  const url = `http://127.0.0.1:${port}`;
-  const ask = async (path: string, init?: RequestInit) => (await fetch(`${url}${path}`, init)).json();
-  const done = (job: string) =>
-    until(`${job} done`, async () => (await ask(`/jobs/${job}`)).status === 'successful');
-  const weights = async () => {
-    const response = await fetch(`${url}/models/${id}/weights.bin`);
-    return Buffer.from(await response.arrayBuffer());
-  };
+  const { serve, ask, execute, done, weightsOf } = await serverOf(t, data);
   const scratch = join(data, 'scratch');
   const checkpoints = () =>
     readdirSync(scratch, { recursive: true, withFileTypes: true })
@@ -53,13 +68,7 @@ test('after kill -9 a training goes on from its checkpoint, to the same weights'
     await t.test(mode, async () => {
       // Long enough for a checkpoint, which is written after five seconds.
       const inputs = { ...short, mode, filter: { collections: ['s'], geocode }, epochs: 400 };
-      const execute = () =>
-        ask('/processes/train/execution', {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ inputs }),
-        });
-      const { jobID } = await execute();
+      const { jobID } = await execute(inputs);
       await until('a checkpoint', async () => checkpoints().length === 1);
       const [file] = checkpoints();
       await kill(server);
@@ -69,7 +78,7 @@ test('after kill -9 a training goes on from its checkpoint, to the same weights'
 
       server = await serve();
       await done(jobID);
-      const resumed = await weights();
+      const resumed = await weightsOf(id);
       const { card } = await ask(`/models/${id}`);
       assert.deepEqual([card.job, card.mode], [jobID, mode]);
       assert.deepEqual(card.losses.slice(0, losses.length), losses);
@@ -80,9 +89,48 @@ test('after kill -9 a training goes on from its checkpoint, to the same weights'
       assert.equal(goesOn, mode === 'distributed', JSON.stringify(lines));
       assert.deepEqual(readdirSync(scratch), [], 'what it would have gone on from is gone');
 
-      const again = await execute();
+      const again = await execute(inputs);
       await done(again.jobID);
-      assert.deepEqual(await weights(), resumed);
+      assert.deepEqual(await weightsOf(id), resumed);
       assert.deepEqual((await ask(`/models/${id}`)).card.losses, card.losses);
     });
+});
+
+test('after kill -9 a curriculum goes on with the first places that it had trained, to the same weights', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const node = await testNode(t, data);
+  const [, , clear] = await writeSentinelLikeSeries(join(folder, 'scenes'));
+  const cut = { collection: 's', precision: 5, scale: 0.0001, maskBand: 5 };
+  await ingest(node, { href: clear!.path, ...cut });
+  await runProcess(node, 'texture', { clusters: 2 });
+  await node.close();
+
+  const { serve, ask, execute, done, weightsOf } = await serverOf(t, data);
+  const inputs = { model: 'ndvi', epochs: 10, transfer: 'similar', curriculum: true };
+  const all = async (job: string) => {
+    const { models } = await ask(`/jobs/${job}/results`);
+    const weights = models.map(async ({ id }: { id: string }) => [id, (await weightsOf(id)).toString('hex')]);
+    return { weights: await Promise.all(weights), from: models.map(({ parent }: ModelCard) => parent) };
+  };
+  let server = await serve();
+  const whole = await execute(inputs);
+  await done(whole.jobID);
+  const expected = await all(whole.jobID);
+  assert.ok(expected.weights.length >= 5);
+
+  // When the first place of both clusters and one more are stored.
+  const { jobID } = await execute(inputs);
+  const isStored = ({ text }: { text: string }) => text.includes('validation R2');
+  const stored = async () => (await ask(`/jobs/${jobID}/logs`)).lines.filter(isStored).length;
+  await until('three models', async () => (await stored()) >= 3);
+  await kill(server);
+  server = await serve();
+  await done(jobID);
+  assert.deepEqual(await all(jobID), expected);
+  const { lines } = await ask(`/jobs/${jobID}/logs`);
+  assert.ok(
+    lines.filter(isStored).length <= expected.weights.length + 1,
+    'what was stored is not trained again',
+  );
 });
