@@ -178,7 +178,8 @@ function table(curves: Curve[]): string[] {
     ['start', 'epochs to the target', 'reached', 'CPU s to the target', 'fewer epochs', 'least loss / fresh'],
     TRANSFER_POLICIES.map((name) => {
       const { epochs, cpu, least, bySeed } = scores.find(({ policy }) => policy === name)!;
-      const ratios = [...bySeed].map(([seed, own]) => fresh.bySeed.get(seed)! / own);
+      // 0 where it is not reached, whatever a fresh start does.
+      const ratios = [...bySeed].map(([seed, own]) => (own === Infinity ? 0 : fresh.bySeed.get(seed)! / own));
       const reached = epochs.filter(Number.isFinite).length;
       return [
         name,
