@@ -36,6 +36,8 @@ export interface Start {
 
 /** Pixels of patches that parents are compared on: enough to tell them apart, and a small part of an epoch. */
 const PROBED_PIXELS = 2 ** 14;
+/** Pixels of patches that the line of a parent is fitted to: enough for its few weights. */
+const LINE_PIXELS = 2 ** 16;
 
 /**
  * Puts the weights of a parent into a fresh model, and fits its line anew to the training patches. One whose files are damaged, whose layers are
@@ -48,7 +50,8 @@ export async function startFrom(
   { parents, probe }: StartTask,
 ): Promise<Start> {
   const refused: NonNullable<Start['refused']> = [];
-  const patches = somePatches(train, Math.ceil(PROBED_PIXELS / train.size ** 2));
+  const ofPixels = (pixels: number) => somePatches(train, Math.ceil(pixels / train.size ** 2));
+  const [patches, linePatches] = [ofPixels(PROBED_PIXELS), ofPixels(LINE_PIXELS)];
   const fresh = model.getWeights().map((tensor) => tensor.clone());
   const probed: NonNullable<Start['probed']> = [];
   if (probe) {
@@ -68,7 +71,7 @@ export async function startFrom(
         continue;
       }
       setWeights(tf, model, read.values);
-      fitLine(tf, model, probe ? patches : train);
+      fitLine(tf, model, probe ? patches : linePatches);
       const mse = meanSquaredError(tf, model, patches);
       if (!Number.isFinite(mse)) {
         refused.push({ id, reason: 'what it says of this place is no number' });
@@ -82,7 +85,7 @@ export async function startFrom(
     if (!values) model.setWeights(fresh);
     else if (probe) {
       setWeights(tf, model, values);
-      fitLine(tf, model, train);
+      fitLine(tf, model, linePatches);
     }
     return {
       ...(parent && { parent: { id: parent.id, version: parent.version } }),
