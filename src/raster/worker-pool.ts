@@ -6,7 +6,8 @@ import { workerDied, workerStuck } from './errors.js';
 /** What a thread is sent: a task, or that the task it has is no longer wanted. */
 type Order<Task> = { task: Task } | { abort: true };
 
-type Reply<Result> = { result: Result } | { failure: Failure };
+/** What a thread says: first that its code is loaded, then how each task ended. */
+type Reply<Result> = { loaded: true } | { result: Result } | { failure: Failure };
 
 /** An error as it crosses between threads. */
 interface Failure {
@@ -40,6 +41,8 @@ interface Job<Task, Result> {
 
 interface Member<Task, Result> {
   worker: Worker;
+  /** Settles when its code is loaded, or it has ended. */
+  loaded: Promise<void>;
   job: Job<Task, Result> | undefined;
   /** Ends the thread where its task does not end. */
   timer: NodeJS.Timeout | undefined;
@@ -114,7 +117,7 @@ export class WorkerPool<Task, Result> {
       signal?.removeEventListener('abort', leave);
       reject(workerDied('the pool was closed'));
     }
-    await Promise.all([...this.members].map(({ worker }) => worker.terminate()));
+    await Promise.all([...this.members].map(end));
   }
 
   private dispatch(): void {
@@ -144,6 +147,10 @@ export class WorkerPool<Task, Result> {
     worker.unref();
     const member: Member<Task, Result> = {
       worker,
+      loaded: new Promise((done) => {
+        worker.once('message', () => done());
+        worker.once('exit', () => done());
+      }),
       job: undefined,
       timer: undefined,
       onAbort: () => {
@@ -187,7 +194,7 @@ export class WorkerPool<Task, Result> {
     clearTimeout(member.timer);
     member.timer = setTimeout(() => {
       member.killed = reason;
-      void member.worker.terminate();
+      void end(member);
     }, delay);
   }
 
@@ -202,11 +209,22 @@ export class WorkerPool<Task, Result> {
   }
 
   private settle(member: Member<Task, Result>, reply: Reply<Result>): void {
+    if ('loaded' in reply) return;
     const job = this.take(member);
     if ('failure' in reply) job?.reject(job.signal?.aborted ? job.signal.reason : errorFrom(reply.failure));
     else job?.resolve(reply.result);
     this.dispatch();
   }
+}
+
+/**
+ * Ends a thread, but not while it loads its code: the whole process of Node 24 dies (a failed check of V8) where a thread is
+ * ended just as its modules with top-level await are done.
+ */
+async function end<Task, Result>({ worker, loaded }: Member<Task, Result>): Promise<void> {
+  worker.ref();
+  await loaded;
+  await worker.terminate();
 }
 
 /**
@@ -220,7 +238,7 @@ export function serveTasks<Task, Result>(
   const port = parentPort;
   if (!port) throw new Error('serveTasks is for modules that a WorkerPool loads');
   let running = new AbortController();
-  port.on('message', async (order: Order<Task>) => {
+  const take = async (order: Order<Task>) => {
     if ('abort' in order) {
       running.abort();
       return;
@@ -232,6 +250,11 @@ export function serveTasks<Task, Result>(
     } catch (error) {
       port.postMessage({ failure: failureFrom(error, 5) } satisfies Reply<Result>);
     }
+  };
+  // After the module that calls this, and all that wait for it, are loaded.
+  setImmediate(() => {
+    port.postMessage({ loaded: true } satisfies Reply<Result>);
+    port.on('message', take);
   });
 }
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { TilewrightError } from '../../src/errors.js';
 import { WorkerPool } from '../../src/raster/index.js';
-import { fixtures } from './gdal.js';
+import { fixtures, temporaryFolder } from './gdal.js';
 import type { Result, Task } from './worker.js';
 
 const module = new URL('./worker.js', import.meta.url);
@@ -82,6 +83,24 @@ test('closing rejects what is not done', async () => {
     assert.ok(status === 'rejected' && 'reason' in rest && rest.reason.code === 'TW_RASTER_WORKER_DIED');
   }
   await assert.rejects(pool.run({ kind: 'known' }), { code: 'TW_RASTER_WORKER_DIED' });
+});
+
+test('a thread is not ended while it loads', async (t) => {
+  const folder = temporaryFolder(t);
+  t.after(() => delete process.env.SLOW_WORKER_MARK);
+  const slow = (name: string) => {
+    process.env.SLOW_WORKER_MARK = join(folder, name);
+    return new WorkerPool(new URL('./slow-worker.js', import.meta.url), 1);
+  };
+  const closed = slow('closed');
+  const task = assert.rejects(closed.run(null), { code: 'TW_RASTER_WORKER_DIED' });
+  await closed.close();
+  await task;
+  const aborted = slow('aborted');
+  const signal = AbortSignal.timeout(10);
+  await assert.rejects(aborted.run(null, { signal, grace: 0 }), { name: 'TimeoutError' });
+  await aborted.close();
+  assert.deepEqual(readdirSync(folder), ['aborted', 'closed']);
 });
 
 test('an idle pool lets the process end; a busy one does not', () => {
