@@ -56,8 +56,8 @@ interface Size {
 const FULL: Size = {
   ...{ each: 5, seeds: 5 },
   models: {
-    ndvi: { epochs: 30, rates: [1e-3, 2e-3, 3e-3, 5e-3, 1e-2], tried: 5, real: true },
-    ndmi: { epochs: 10, rates: [1e-3, 2e-3, 4e-3], tried: 2, real: false, onePerKind: true },
+    ndvi: { epochs: 30, rates: [1e-3, 2e-3, 3e-3, 5e-3, 1e-2, 2e-2], tried: 5, real: true },
+    ndmi: { epochs: 10, rates: [1e-3, 2e-3, 4e-3, 8e-3], tried: 2, real: false, onePerKind: true },
   },
 };
 const SHORT: Size = {

@@ -24,8 +24,6 @@ export interface Curve {
   losses: number[];
   /** CPU seconds from the start, with what comes before the first epoch, to the end of each. */
   cpu: number[];
-  /** Of the place whose model it started from. */
-  parent?: string;
 }
 
 /** The patches of all places of a collection that have enough of them. */
@@ -67,11 +65,9 @@ export async function curveOf(
   const start = ancestors?.start;
   const trained = await trainModel(tf, spec, dataset, { seed, epochs, start, onEpoch });
   trained.model.dispose();
-  const parent = trained.start?.parent?.id;
   return {
     ...{ geocode: place.geocode, policy: descent?.policy ?? 'none', seed, cpu },
     losses: trained.losses.map(({ validation }) => validation),
-    ...(parent && { parent: parent.slice(parent.lastIndexOf('_') + 2) }),
   };
 }
 

@@ -4,6 +4,7 @@ import { type Cluster, notHeld, SlotSet, slotsOfCells } from '../dht/index.js';
 import { messageOf, type SentError, sentError, TilewrightError } from '../errors.js';
 import { type LogLevel, newVersion, type ObjectStore, type Storage } from '../storage/index.js';
 import { jobDismissed, jobFailed, jobInterrupted } from './errors.js';
+import { Meetings } from './meetings.js';
 import type { JobContext, JobProgress, Process } from './process.js';
 import { Slots } from './slots.js';
 
@@ -79,8 +80,7 @@ export interface ShareOptions {
 export class Shares {
   private readonly turns = new Slots(1);
   private readonly running = new Map<string, AbortController>();
-  /** Runs that wait for what the others say. */
-  private readonly meeting = new Map<string, (words: unknown[]) => void>();
+  private readonly meetings = new Meetings();
 
   constructor(private readonly options: ShareOptions) {}
 
@@ -91,7 +91,7 @@ export class Shares {
 
   /** What all runs of a job have said to each other. */
   hear(run: string, words: unknown[]): void {
-    this.meeting.get(run)?.(words);
+    this.meetings.hear(run, words);
   }
 
   /** Ends all of them, because the node stops. */
@@ -116,7 +116,6 @@ export class Shares {
       return await this.turns.run(signal, () => this.work(request, tell, signal));
     } finally {
       this.running.delete(run);
-      this.meeting.delete(run);
     }
   }
 
@@ -151,12 +150,11 @@ export class Shares {
       id: job,
       signal,
       isMine: (cell) => slots.has(slotOfCell(cell)),
-      meet: <T>(word: T) =>
-        new Promise<T[]>((resolve, reject) => {
-          this.meeting.set(run, (words) => resolve(words as T[]));
-          signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-          tell({ word });
-        }),
+      meet: <T>(word: T) => {
+        const words = this.meetings.wait<T>(run, signal);
+        tell({ word });
+        return words;
+      },
       progress: (now) => {
         progress = { ...progress, ...now };
         telling ??= setTimeout(tellProgress, TELL_INTERVAL);

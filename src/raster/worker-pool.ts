@@ -1,4 +1,6 @@
 /** Worker threads that are started once and kept, and the messages to and from them. */
+import { setMaxListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, type Transferable, Worker } from 'node:worker_threads';
 import { messageOf, TilewrightError } from '../errors.js';
 import { workerDied, workerStuck } from './errors.js';
@@ -58,6 +60,8 @@ const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 4 };
  * one, which is shorter.
  */
 const TIME_LIMIT = 35 * 60_000;
+/** How long a thread that is to end may load its code, ms. */
+const LOAD_LIMIT = 10_000;
 /** A thread takes about as long to load its code and to get it compiled, ms; short work is done sooner and cheaper by fewer. */
 const WARM_UP = 250;
 const ABORT_GRACE = 30_000;
@@ -103,7 +107,11 @@ export class WorkerPool<Task, Result> {
         reject(signal.reason);
         return;
       }
-      signal?.addEventListener('abort', leave);
+      if (signal) {
+        // All tasks of a job have its signal: Node would warn of more than ten.
+        setMaxListeners(0, signal);
+        signal.addEventListener('abort', leave);
+      }
       this.waiting.push(job);
       this.dispatch();
     });
@@ -223,7 +231,7 @@ export class WorkerPool<Task, Result> {
  */
 async function end<Task, Result>({ worker, loaded }: Member<Task, Result>): Promise<void> {
   worker.ref();
-  await loaded;
+  await Promise.race([loaded, sleep(LOAD_LIMIT, undefined, { ref: false })]);
   await worker.terminate();
 }
 

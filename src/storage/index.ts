@@ -10,6 +10,7 @@ export {
   asStorageError,
   collectionBusy,
   collectionFixed,
+  modelDamaged,
   noModel,
   noModelVersion,
   sceneBusy,

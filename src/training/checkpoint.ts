@@ -4,12 +4,15 @@ import { crc32 } from 'node:zlib';
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from './engine/tf.js';
 import type { EpochLoss } from './train-model.js';
+import type { Start } from './transfer/start.js';
 
 /** What a checkpoint belongs to, and how far it is. */
 export interface CheckpointState {
   /** Names the task with all that shapes its result; a checkpoint of another is not used. */
   task: string;
   losses: EpochLoss[];
+  /** Where there were models that it may have started from. */
+  start?: Start;
   /** Of the random stream. */
   random: number;
   /** Steps taken. */

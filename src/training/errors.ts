@@ -183,15 +183,15 @@ export const nothingLooksLike = defineError(
 export const fewTextures = defineError(
   'TW_TRAIN_FEW_TEXTURES',
   422,
-  'More clusters were asked for than places have a texture. The textures that were computed are kept.',
+  'More clusters were asked for than places of a collection have a texture. The textures that were computed are kept, and all clusters are as they were.',
   (collection: string, places: number, clusters: number) =>
-    `collection ${collection} has ${counted(places, 'place')} with a texture, too few for ${clusters} clusters; ask for fewer, or for auto`,
+    `collection ${collection} has ${counted(places, 'place')} with a texture, too few for ${clusters} clusters; ask for fewer, for auto, or for the other collections alone`,
 );
 
 export const unknownTexture = defineError(
   'TW_TRAIN_UNKNOWN_TEXTURE',
   404,
-  'It is not known what the place looks like. `tilewright texture` computes that.',
+  'It is not known what the place looks like: it has no tile, or `tilewright texture`, which computes that, has not looked at it or has skipped it. The log of that job says which places it skipped, and why.',
   (collection: string, place: string) =>
-    `no texture of ${place} in collection ${collection} is known; compute it: tilewright texture --collection ${collection}`,
+    `no texture of ${place} in collection ${collection} is known: compute it with "tilewright texture --collection ${collection}"; where that has run, the place has no tile, or was skipped, which the job's log tells`,
 );

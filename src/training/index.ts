@@ -17,8 +17,6 @@ export { SENT_LIMIT, sent } from './remote/sent-model.js';
 export { placeInputs, type StoreInputs, storeModelProcess } from './remote/store-process.js';
 export { reasonsOf, type TrainResults } from './results.js';
 export { type PlaceProgress, type PlaceResult, trainPlaces } from './trainer.js';
-export { FINE_TUNINGS } from './transfer/fine-tune.js';
-export { TRANSFER_POLICIES } from './transfer/policies.js';
 export { type SimilarPlace, TextureIndex } from './transfer/texture-index.js';
 export { textureProcess } from './transfer/texture-process.js';
 export type { ClusteredCollection, TextureResults } from './transfer/texture-results.js';

@@ -78,17 +78,22 @@ export async function trainModel(
   const { train, validation } = dataset;
   const learner = learnerOf(tf, spec, seed, ridge(startSums(train)));
   try {
-    const start = from && (await startFrom(tf, learner.model, train, from));
     // Of these epochs the last layers learn alone.
-    const headAlone = start?.parent ? headEpochs(fineTuning, epochs) : 0;
-    if (headAlone > 0) learner.learn(headOf(spec, learner.model));
-    const random = randomStream(seed);
+    const headAloneOf = (start?: Start) => (start?.parent ? headEpochs(fineTuning, epochs) : 0);
+    const holdLayers = (start: Start, epochsDone: number) => {
+      const headAlone = headAloneOf(start);
+      learner.learn(headAlone > 0 && epochsDone <= headAlone ? headOf(spec, learner.model) : undefined);
+    };
     const kept =
       checkpoint &&
-      (await readCheckpoint(tf, checkpoint.path, checkpoint.task, ({ losses }) => {
-        if (headAlone > 0 && losses.length > headAlone) learner.learn();
+      (await readCheckpoint(tf, checkpoint.path, checkpoint.task, ({ start, losses }) => {
+        if (start) holdLayers(start, losses.length);
         return learner.state();
       }));
+    const start = kept ? kept.start : from && (await startFrom(tf, learner.model, train, from));
+    if (!kept && start) holdLayers(start, 0);
+    const headAlone = headAloneOf(start);
+    const random = randomStream(seed);
     if (kept) random.state = kept.random;
     const losses = kept?.losses ?? [];
     let step = kept?.step ?? 0;
@@ -117,7 +122,7 @@ export async function trainModel(
       if (checkpoint && epoch < epochs) {
         const { path, task, everySeconds = CHECKPOINT_SECONDS } = checkpoint;
         if (performance.now() - keptAt >= 1000 * everySeconds) {
-          await writeCheckpoint(path, { task, losses, random: random.state, step }, learner.state());
+          await writeCheckpoint(path, { task, losses, start, random: random.state, step }, learner.state());
           keptAt = performance.now();
         }
       }

@@ -40,7 +40,7 @@ export interface WeightValues {
   values: Float32Array;
 }
 
-/** The weights of such files. Throws a SyntaxError or RangeError where they are none. */
+/** The weights of such files. Throws a SyntaxError, RangeError or TypeError where they are none. */
 export function weightsOf(topology: Uint8Array, weights: Uint8Array): WeightValues[] {
   const { weightsManifest } = JSON.parse(Buffer.from(topology).toString()) as {
     weightsManifest: io.WeightsManifestConfig;

@@ -39,8 +39,8 @@ export function jobsCommand(): Command {
       const followed = retry ? (await client.retryJob(id)).jobID : id;
       if (retry) note(`job ${followed} retries what failed in ${id}`);
       const job = await followJob(client, followed);
-      show(job);
-      if (job.status !== 'successful') process.exitCode = 1;
+      if (job) show(job);
+      if (job?.status !== 'successful') process.exitCode = 1;
     } finally {
       await target.close();
     }
@@ -50,8 +50,8 @@ export function jobsCommand(): Command {
 /** What jobs count. */
 const UNITS: Record<string, string> = { train: 'places', tensor: 'cells' };
 
-/** Prints the log and the progress of a job until it has ended. */
-async function followJob(client: Client, id: string): Promise<JobDocument> {
+/** Prints the log and the progress of a job until it has ended, which is then told; undefined where Ctrl-C came first. */
+async function followJob(client: Client, id: string): Promise<JobDocument | undefined> {
   const { processID } = await client.job(id);
   const line = progressLine(UNITS[processID] ?? 'tiles');
   const signal = interruptSignal();
@@ -67,6 +67,7 @@ async function followJob(client: Client, id: string): Promise<JobDocument> {
   } catch (error) {
     if (!signal.aborted) throw error;
     note(`no longer following; "tilewright jobs ${id}" tells how far it is`);
+    return undefined;
   } finally {
     line.end();
   }

@@ -99,7 +99,7 @@ interface ListedModel {
 }
 
 function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
-  const { collection, grid, geocode, data, patches, engine, epochs, seed, seconds, parent } = card;
+  const { collection, grid, geocode, data, patches, engine, epochs, seed, seconds } = card;
   const days = data.map(({ datetime }) => datetime.slice(0, 10)).sort();
   const facts = [
     ['model', id],
@@ -113,7 +113,7 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     ],
     ['patches', `${patches.train} for training, ${patches.validation} for validation`],
     ['split', card.split],
-    ['began with', parent === null ? 'random weights' : `the weights of ${parent}`],
+    ['began', beginningOf(card)],
   ];
   for (const line of table(facts)) print(line);
   print();
@@ -132,6 +132,12 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     return [[name, mse(one.mse), one.r2.toFixed(3), ...titles.map((title) => ofImages[title] ?? '')]];
   });
   for (const line of table([['on the validation patches', 'MSE', 'R2', ...titles], ...rows])) print(line);
+}
+
+function beginningOf({ parent, transfer }: ModelCard): string {
+  if (parent === null) return transfer?.fresh ? `fresh: ${transfer.fresh}` : 'fresh';
+  const { version, policy, fineTuning, distance } = transfer!;
+  return `with version ${version} of ${parent}, ${policy}, distance ${distance!.toFixed(3)}, fine-tuning ${fineTuning}`;
 }
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;

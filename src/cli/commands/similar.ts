@@ -23,13 +23,16 @@ export function similarCommand(): Command {
       const place = isTile ? { tile: name } : { collection: collection!, geocode: name };
       const document = await target.client.similar(place, limit);
       if (flags.format === 'json') return printJson(document);
-      const rows = [document.place, ...document.similar].map(({ geocode, distance, cluster, tile }) => [
-        geocode,
-        distance.toFixed(3),
-        cluster === undefined ? '' : clusterLetter(cluster),
-        tile,
-      ]);
-      for (const line of table([['place', 'distance', 'cluster', 'tile'], ...rows])) print(line);
+      const rows = [document.place, ...document.similar].map(
+        ({ geocode, distance, cluster, datetime, tile }) => [
+          geocode,
+          distance.toFixed(3),
+          cluster === undefined ? '-' : clusterLetter(cluster),
+          datetime.slice(0, 10),
+          tile,
+        ],
+      );
+      for (const line of table([['place', 'distance', 'cluster', 'date', 'tile'], ...rows])) print(line);
     } finally {
       await target.close();
     }

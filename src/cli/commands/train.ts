@@ -252,6 +252,11 @@ async function printResults(
     transfer?.fresh ? [{ geocode, model, reason: transfer.fresh }] : [],
   );
   for (const reason of reasonsOf({ skipped: fresh, failed: [] }, asked)) print(`started fresh: ${reason}`);
+  const refused = models.flatMap(({ geocode, model, transfer }) =>
+    (transfer?.fresh ? [] : (transfer?.refused ?? [])).map(({ reason }) => ({ geocode, model, reason })),
+  );
+  for (const reason of reasonsOf({ skipped: refused, failed: [] }, asked))
+    print(`a parent was passed over: ${reason}`);
   const failing = failed.length > 0 ? `, ${failed.length} failed` : '';
   print(
     `${count(models.length, 'model')} trained, ${skipped.length} skipped${failing}, engine ${engine}, ${duration(seconds)}`,

@@ -1,6 +1,6 @@
 /** Clusters of tiles that look alike. */
 import { randomStream, shuffledOrder } from '../random.js';
-import { type Clustering, kMeans, nearestTo } from './k-means.js';
+import { type Clustering, kMeans, membersOf, nearestTo } from './k-means.js';
 import { pairwise, silhouette } from './silhouette.js';
 import {
   DISTANCE_NAMES,
@@ -19,16 +19,13 @@ const MOST_SAMPLED = 2000;
 /** How well so many clusters fit: mean silhouettes, -1 to 1. */
 export type SilhouettePoint = { clusters: number } & Record<DistanceName, number>;
 
-export interface TextureClusters {
+export interface FoundClusters {
   scaling: Scaling;
   /** In standardised values, of the largest cluster first. */
   centres: number[][];
   /** How well other numbers of clusters fit. Empty where the number was given. */
   curve: SilhouettePoint[];
   seed: number;
-}
-
-export interface FoundClusters extends TextureClusters {
   /** The number of the cluster of each texture. */
   labels: Uint32Array;
   /** For each cluster the index of the texture that is nearest to its centre. */
@@ -48,14 +45,9 @@ export function clusterTextures(
   const vectors = textures.map((texture) => standardised(texture, scaling));
   const curve = clusters === undefined ? silhouetteCurve(sampled(vectors, seed), seed) : [];
   const { centres, labels } = kMeans(vectors, clusters ?? best(curve), seed);
-  const middles = centres.map((centre, c) => {
-    const own = [...vectors.keys()].filter((i) => labels[i] === c);
-    return own[
-      nearestTo(
-        centre,
-        own.map((i) => vectors[i]),
-      )
-    ];
+  const middles = membersOf(labels, centres.length).map((own, c) => {
+    const members = own.map((i) => vectors[i]);
+    return own[nearestTo(centres[c], members)];
   });
   return { scaling, centres: centres.map((centre) => [...centre]), curve, seed, labels, middles };
 }

@@ -14,8 +14,8 @@ export interface ModelOfPlace {
   geocode: string;
 }
 
-/** The seed of each cluster among the places of one node, or of all. */
-type Seeds = Record<string, { geocode: string; fromCentre: number }>;
+/** The seed of each cluster, collection and kind of model among the places of one node, or of all. */
+type Seeds = Record<string, ModelOfPlace & { fromCentre: number }>;
 
 /** What a node waits for a model that another one has stored, ms. */
 const PATIENCE = 30_000;
@@ -37,19 +37,14 @@ export async function agreeOnSeeds(
   };
   const seeded = new Set(await Promise.all(seeds.map(async (seed) => (await clusterOf(seed)).key)));
   const own: Seeds = {};
-  for (const one of offered) {
+  for (const { model, collection, geocode } of offered) {
+    const one = { model, collection, geocode };
     const { key, fromCentre } = await clusterOf(one);
-    if (key !== undefined && !seeded.has(key))
-      add(own, key, { geocode: one.geocode, fromCentre: fromCentre! });
+    if (key !== undefined && !seeded.has(key)) add(own, key, { ...one, fromCentre: fromCentre! });
   }
   const all: Seeds = {};
   for (const word of await meet(own)) for (const [key, seed] of Object.entries(word)) add(all, key, seed);
-  const chosen = new Set(
-    Object.entries(all).map(([key, { geocode }]) => {
-      const [model, , collection] = key.split(' ');
-      return nameOf({ model, geocode, collection });
-    }),
-  );
+  const chosen = new Set(Object.values(all).map(nameOf));
   return chosen.size === 0 ? undefined : (one) => chosen.has(nameOf(one));
 }
 
@@ -91,4 +86,4 @@ function add(seeds: Seeds, key: string, seed: Seeds[string]): void {
   if (isNearer) seeds[key] = seed;
 }
 
-const nameOf = ({ model, collection, geocode }: ModelOfPlace) => `${model} ${geocode} ${collection}`;
+const nameOf = ({ model, collection, geocode }: ModelOfPlace) => `${model} ${collection} ${geocode}`;

@@ -6,7 +6,7 @@
 import { MASKED } from './grey.js';
 
 /** In the order of `graycoprops` in the literature. */
-export const TEXTURE_PROPERTIES = [
+const TEXTURE_PROPERTIES = [
   'contrast',
   'dissimilarity',
   'homogeneity',
@@ -16,8 +16,8 @@ export const TEXTURE_PROPERTIES = [
 ] as const;
 type TextureProperty = (typeof TEXTURE_PROPERTIES)[number];
 
-/** Pixels between the two of a pair. */
-export const DISTANCES = [1, 2, 3] as const;
+/** From one pixel of a pair to the other, in pixels. */
+const DISTANCES = [1, 2, 3] as const;
 const ANGLES = [0, Math.PI / 4, Math.PI / 2, (3 * Math.PI) / 4];
 const LEVELS = 256;
 

@@ -30,6 +30,13 @@ export function kMeans(vectors: Vector[], k: number, seed: number): Clustering {
   return bySize(best!);
 }
 
+/** The indices of the members of each of so many clusters. */
+export function membersOf(labels: Uint32Array, clusters: number): number[][] {
+  const members: number[][] = Array.from({ length: clusters }, () => []);
+  for (const [i, label] of labels.entries()) members[label].push(i);
+  return members;
+}
+
 /** The number of the nearest of some vectors, the first of equals. */
 export function nearestTo(vector: Vector, others: Vector[]): number {
   let nearest = 0;

@@ -72,7 +72,7 @@ export function lineageOf(
   const parent = found.parents.find(({ model }) => model.id === start.parent?.id);
   if (!parent) {
     const fresh = start.probed
-      ? `${counted(start.probed.length - 1, 'other model')} no better on it than a fresh one`
+      ? `of ${counted(start.probed.length - 1, 'probed model')} none is better on it than a fresh one`
       : refused.map(({ id, reason }) => `${id}: ${reason}`).join('; ');
     return { parent: null, transfer: { ...about, fresh, ...told } };
   }

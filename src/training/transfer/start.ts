@@ -1,8 +1,8 @@
 /** Where the training of a place starts: fresh, or with the weights of a model of another place. */
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { messageOf, TilewrightError } from '../../errors.js';
-import { type ModelFilePlace, readModelFile } from '../../storage/index.js';
+import { messageOf } from '../../errors.js';
+import { type ModelFilePlace, modelDamaged, readModelFile } from '../../storage/index.js';
 import type { Tf } from '../engine/tf.js';
 import { fitLine } from '../models/build.js';
 import { type PatchSet, somePatches } from '../patches.js';
@@ -36,12 +36,13 @@ export interface Start {
 
 /** Pixels of patches that parents are compared on: enough to tell them apart, and a small part of an epoch. */
 const PROBED_PIXELS = 2 ** 14;
+const NO_WEIGHTS = [SyntaxError, RangeError, TypeError];
 /** Pixels of patches that the line of a parent is fitted to: enough for its few weights. */
 const LINE_PIXELS = 2 ** 16;
 
 /**
  * Puts the weights of a parent into a fresh model, and fits its line anew to the training patches. One whose files are damaged, whose layers are
- * others, or that says no numbers of this place is refused, which leaves the model as it was.
+ * others, or that says no numbers of this place is refused, which leaves the model as it was. Throws where a file cannot be read now.
  */
 export async function startFrom(
   tf: Tf,
@@ -111,7 +112,9 @@ async function valuesOf(
       return { reason: 'a weight of it is no number' };
     return { values };
   } catch (error) {
-    if (error instanceof TilewrightError) return { reason: error.message };
+    if (modelDamaged.is(error)) return { reason: messageOf(error) };
+    // What weightsOf says of bytes that are none; all else passes, and another try may have the model.
+    if (!NO_WEIGHTS.some((kind) => error instanceof kind)) throw error;
     return { reason: `its files are those of no model: ${messageOf(error)}` };
   }
 }

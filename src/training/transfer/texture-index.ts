@@ -1,7 +1,8 @@
 /** Places by what they look like, in memory. */
 import { setImmediate } from 'node:timers/promises';
-import { type ClusteringRecord, type Storage, type TextureRecord, toArray } from '../../storage/index.js';
+import type { Storage, TextureRecord } from '../../storage/index.js';
 import { nearestTo } from './k-means.js';
+import { storedTextures } from './stored-textures.js';
 import { scalingOf, squaredDistance, standardised } from './vectors.js';
 
 export interface SimilarPlace extends Omit<TextureRecord, 'values'> {
@@ -100,8 +101,8 @@ export class TextureIndex {
   }
 
   private async read(collection: string): Promise<Known> {
-    const textures = await toArray(this.storage.textures(collection));
-    const clustering: ClusteringRecord | undefined = await this.storage.getClustering(collection);
+    const textures = await storedTextures(this.storage, collection);
+    const clustering = await this.storage.getClustering(collection);
     const scaling = clustering?.scaling ?? scalingOf(textures.map(({ values }) => values));
     const size = textures[0]?.values.length ?? 0;
     const vectors = new Float32Array(size * textures.length);

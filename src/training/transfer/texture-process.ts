@@ -17,7 +17,6 @@ import {
   type Storage,
   type TextureRecord,
   type TileRecord,
-  toArray,
 } from '../../storage/index.js';
 import { counted } from '../counted.js';
 import { fewTextures, nothingLooksLike, textureFailed } from '../errors.js';
@@ -25,6 +24,8 @@ import { DEFAULT_SEED } from '../inputs.js';
 import { VISIBLE } from '../models/visible.js';
 import { dateFiles, groupByPlace, type Place } from '../places.js';
 import { clearestTile } from './clearest-tile.js';
+import { membersOf } from './k-means.js';
+import { isSound, storedTextures } from './stored-textures.js';
 import type { ClusteredCollection, TextureCluster, TextureResults } from './texture-results.js';
 import type { TextureWorkers } from './workers.js';
 
@@ -45,13 +46,12 @@ export interface TextureInputs {
 /** Beyond these, clusters say nothing that people could look through. */
 const MOST_CLUSTERS = 1000;
 const LISTED_FAILURES = 1000;
-const DAY = 'YYYY-MM-DD';
 /** Places whose textures are stored together. */
 const BATCH = 100;
 
 const OUTPUTS = {
   textures: { title: 'Places whose texture was computed', schema: { type: 'integer' } },
-  unchanged: { title: 'Places that have had the texture of the same image', schema: { type: 'integer' } },
+  unchanged: { title: 'Places that keep the texture they had', schema: { type: 'integer' } },
   skipped: {
     title: 'Places without a texture, by the reason',
     schema: { type: 'object', additionalProperties: { type: 'integer' } },
@@ -80,8 +80,8 @@ export function textureProcess(context: TextureContext): Process {
         near: {
           type: 'string',
           maxLength: 40,
-          // A day, or a time; no range.
-          pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][^/]+)?$',
+          // No range.
+          pattern: '^[^/]+$',
           description:
             'Of images that are equally clear, the one nearest to this time is looked at. Default: the newest',
         },
@@ -110,7 +110,7 @@ export function textureProcess(context: TextureContext): Process {
 
 function timeOf({ near }: TextureInputs): number | undefined {
   if (near === undefined) return undefined;
-  return parseDatetime(near.length === DAY.length ? `${near}T00:00:00Z` : near).start;
+  return parseDatetime(near, { dates: 'days' }).start;
 }
 
 async function computeTextures(
@@ -144,22 +144,31 @@ async function computeTextures(
     if (results.failed.length < LISTED_FAILURES) results.failed.push(failure);
     job.log('error', `${failure.tile}: ${failure.message} [${failure.code}]`);
   };
+  /** Not stored yet. */
+  let made: TextureRecord[] = [];
   const count = () => {
     const { textures, unchanged, skipped, failures } = results;
     const without = Object.values(skipped).reduce((a, b) => a + b, 0);
-    job.progress({ total: places.length, done: textures, skipped: unchanged + without, failed: failures });
+    job.progress({
+      total: places.length,
+      done: textures + made.length,
+      skipped: unchanged + without,
+      failed: failures,
+    });
   };
   for (let from = 0; from < places.length; from += BATCH) {
     const batch = places.slice(from, from + BATCH);
-    const known = await storage.getTextures(batch);
-    const made: TextureRecord[] = [];
+    const known = (await storage.getTextures(batch)).map((one) => (one && isSound(one) ? one : undefined));
     try {
       await inLanes([...batch.entries()], 2 + workers.threads, async ([i, place]) => {
         job.signal.throwIfAborted();
         const outcome = await textureOfPlace({ storage, workers }, place, known[i], near, job.signal);
         if (outcome === 'unchanged') results.unchanged++;
-        else if ('skipped' in outcome) skip(place, outcome.skipped);
-        else if ('code' in outcome) fail(outcome);
+        else if ('skipped' in outcome) {
+          // What it looked like before is still known.
+          if (known[i]) results.unchanged++;
+          else skip(place, outcome.skipped);
+        } else if ('code' in outcome) fail(outcome);
         else made.push(outcome);
         count();
       });
@@ -169,6 +178,7 @@ async function computeTextures(
       const present = new Set(there.map(({ id }) => id));
       await storage.putTextures(made.filter(({ tile }) => present.has(tile)));
       results.textures += present.size;
+      made = [];
       count();
     }
   }
@@ -202,7 +212,9 @@ async function textureOfPlace(
   if (known?.tile === id && known.version === version) return 'unchanged';
   const date = dateFiles(storage, VISIBLE, tile)!;
   try {
-    const held = await holdTiles(storage, [{ tile, groups: tile.groups }]);
+    const read = new Set([date.mask, ...Object.values(date.bands).map(({ path }) => path)]);
+    const groups = tile.groups.filter(({ name }) => read.has(storage.tilePath(tile, name)));
+    const held = await holdTiles(storage, [{ tile, groups }]);
     try {
       const texture = await workers.texture(date, signal);
       return 'skipped' in texture
@@ -243,7 +255,7 @@ function mergeTextures(parts: TextureResults[]): TextureResults {
   };
 }
 
-/** Throws TW_TRAIN_NO_TEXTURE; TW_TRAIN_FEW_TEXTURES, when the other collections have their clusters. */
+/** Throws TW_TRAIN_NO_TEXTURE; TW_TRAIN_FEW_TEXTURES where it is so in one of the collections, and all keep the clusters they had. */
 async function cluster(
   { storage, workers }: TextureContext,
   results: TextureResults,
@@ -251,15 +263,17 @@ async function cluster(
   job: ConcludeContext,
 ): Promise<TextureResults> {
   job.message('finding clusters');
-  const collections: ClusteredCollection[] = [];
-  const few: TilewrightError[] = [];
+  const known: TextureRecord[][] = [];
   for (const { collection } of results.collections) {
-    const textures = await toArray(storage.textures(collection));
-    if (textures.length === 0) continue;
-    if (clusters !== undefined && textures.length < clusters) {
-      few.push(fewTextures(collection, textures.length, clusters));
-      continue;
-    }
+    const textures = await storedTextures(storage, collection);
+    if (textures.length > 0) known.push(textures);
+  }
+  // Before any collection has others than it had.
+  for (const [{ collection }, { length }] of known.map((textures) => [textures[0], textures] as const))
+    if (clusters !== undefined && length < clusters) throw fewTextures(collection, length, clusters);
+  const collections: ClusteredCollection[] = [];
+  for (const textures of known) {
+    const [{ collection, grid }] = textures;
     const vectors = textures.map(({ values }) => Float64Array.from(values));
     const { labels, middles, ...found } = await workers.cluster(
       { textures: vectors, clusters, seed },
@@ -267,15 +281,14 @@ async function cluster(
     );
     const places = textures.length;
     await storage.putClustering({ collection, ...found, places, createdAt: Date.now() });
-    const members = middles.map(
-      (middle, c): TextureCluster => ({
-        places: textures.filter((_, i) => labels[i] === c).map(({ geocode }) => geocode),
-        middle: textures[middle].geocode,
+    const members = membersOf(labels, middles.length).map(
+      (own, c): TextureCluster => ({
+        places: own.map((i) => textures[i].geocode),
+        middle: textures[middles[c]].geocode,
       }),
     );
-    collections.push({ collection, grid: textures[0].grid, places, clusters: members, curve: found.curve });
+    collections.push({ collection, grid, places, clusters: members, curve: found.curve });
   }
-  if (few.length > 0) throw few[0];
   if (collections.length === 0) throw nothingLooksLike(reasonsOf(results));
   job.message(
     collections

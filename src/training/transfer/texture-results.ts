@@ -5,7 +5,7 @@ import type { ClusteringRecord } from '../../storage/index.js';
 export interface TextureResults {
   /** Places whose texture was computed. */
   textures: number;
-  /** Places that have had the texture of the same image. */
+  /** Places that keep the texture they had: their image is the same, or shows too little. */
   unchanged: number;
   /** Places without a texture, by the reason. */
   skipped: Record<string, number>;

@@ -1,6 +1,6 @@
 /** Training that starts from a model of another place. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
@@ -220,6 +220,32 @@ describe('a start from another model', () => {
         { files: whole.files, losses: whole.losses, start: whole.start },
       );
     }
+  });
+
+  it('goes on from a checkpoint with the parent that it took, though that is gone since', async (t) => {
+    const folder = await tempFolder(t);
+    const [parent, other] = [await parentIn(t, experienced), await parentIn(t, experienced, 'other')];
+    const train = (cutAt?: number) =>
+      trained(ndvi, datasetOf(ndvi, 2), {
+        ...{ epochs: 3, start: { parents: [parent, other], probe: false } },
+        checkpoint: { path: join(folder, 'place'), task: 'a', everySeconds: 0 },
+        onEpoch: ({ epoch }) => {
+          if (epoch === cutAt) throw new Error('cut off');
+        },
+      });
+    const whole = await train();
+    await assert.rejects(train(2), /cut off/);
+    rmSync(parent.weights.path);
+    const { files, start } = await train();
+    assert.deepEqual({ files, start }, { files: whole.files, start: whole.start });
+  });
+
+  it('does not start fresh where the files of its parent cannot be read now', async (t) => {
+    const parent = await parentIn(t, experienced);
+    rmSync(parent.weights.path);
+    mkdirSync(parent.weights.path);
+    const start = { parents: [parent], probe: false };
+    await assert.rejects(trained(ndvi, datasetOf(ndvi, 2), { start }), /EISDIR/);
   });
 });
 

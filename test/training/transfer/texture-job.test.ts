@@ -10,6 +10,7 @@ import type { TextureResults } from '../../../src/training/index.js';
 import { randomStream } from '../../../src/training/random.js';
 import { textureOf } from '../../../src/training/transfer/glcm.js';
 import { greyLevels } from '../../../src/training/transfer/grey.js';
+import { TextureIndex } from '../../../src/training/transfer/texture-index.js';
 import { distanceBetween, standardised } from '../../../src/training/transfer/vectors.js';
 import { tilewright } from '../../support/command.js';
 import { testNode } from '../../support/node.js';
@@ -89,7 +90,7 @@ test('similar lists the nearest places in order, as a scan of all has them', asy
   assert.equal(early.code, 1);
   assert.match(
     early.stderr,
-    /compute it: tilewright texture --collection planted \[TW_TRAIN_UNKNOWN_TEXTURE\]/,
+    /compute it with "tilewright texture --collection planted".* \[TW_TRAIN_UNKNOWN_TEXTURE\]/,
   );
 
   await texture('--min-coverage', '99', ...target);
@@ -117,7 +118,7 @@ test('similar lists the nearest places in order, as a scan of all has them', asy
   assert.equal(nearest.similar.length, 5);
   assert.equal((await similar(own.tile, '-k', '1000')).similar.length, textures.length - 1);
   const text = await tilewright('similar', own.tile, ...target);
-  assert.match(text.stdout, new RegExp(`^${own.geocode} +0\\.000 +[A-Z] +${own.tile}$`, 'm'));
+  assert.match(text.stdout, new RegExp(`^${own.geocode} +0\\.000 +[A-Z] +2024-06-01 +${own.tile}$`, 'm'));
 
   const unseen = others.find(({ id }) => !textures.some(({ tile }) => tile === id))!;
   assert.deepEqual(await similar(own.tile, '--collection', 'planted', '-k', '5'), nearest);
@@ -189,6 +190,51 @@ test('a job that is cancelled while it finds clusters ends as cancelled, with it
   assert.ok(log.some(({ text }) => /^skipped \w+ of planted: fewer than 500 clear pixels/.test(text)));
   assert.ok((await toArray(node.storage.textures('planted'))).length > many.length);
   assert.equal(await node.storage.getClustering('planted'), undefined);
+});
+
+test('too many clusters for one collection leave the others as they are', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  for (const [name, width] of [
+    ['few', 120],
+    ['many', 600],
+  ] as const) {
+    const path = await writePlantedScene(join(folder, `${name}.tif`), { width, height: 120 });
+    const flags = PLANTED_FLAGS.map((flag) => (flag === 'planted' ? name : flag));
+    await tilewright('ingest', path, '--datetime', '2024-06-01', ...flags, ...target);
+  }
+  const { collections } = await texture(...target, '--clusters', '1');
+  const fit = collections.find(({ collection }) => collection === 'many')!.places;
+  assert.ok(fit > collections.find(({ collection }) => collection === 'few')!.places);
+  const { code, stderr } = await tilewright('texture', ...target, '--clusters', `${fit}`);
+  assert.equal(code, 1);
+  assert.match(stderr, /collection few has .* \[TW_TRAIN_FEW_TEXTURES\]/);
+  const storage = await Storage.open(join(folder, 'data'));
+  for (const name of ['few', 'many']) assert.equal((await storage.getClustering(name))!.centres.length, 1);
+  await storage.close();
+});
+
+test('a place whose new image shows too little keeps what it had; one of no numbers is computed anew', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  const ingest = async (name: string, datetime: string, side: number) => {
+    const path = await writePlantedScene(join(folder, name), { width: side, height: side });
+    await tilewright('ingest', path, '--datetime', datetime, ...PLANTED_FLAGS, ...target);
+  };
+  await ingest('old.tif', '2024-01-01T10:00:00Z', 300);
+  await texture(...target);
+  await ingest('small.tif', '2024-06-01T10:00:00Z', 15);
+  const after = await texture(...target, '--datetime', '2024-06-01');
+  assert.deepEqual([after.textures, after.unchanged], [0, 1], JSON.stringify(after));
+
+  const storage = await Storage.open(join(folder, 'data'));
+  const [one, ...others] = await toArray(storage.textures('planted'));
+  await storage.putTextures([{ ...one!, values: one!.values.map(() => Number.NaN) }]);
+  const index = new TextureIndex(storage);
+  assert.equal(await index.nearest('planted', one!.geocode, 5), undefined);
+  assert.equal((await index.places('planted')).length, others.length);
+  await storage.close();
+  assert.equal((await texture(...target)).textures, 1);
 });
 
 test('what cannot be done is said', async (t) => {

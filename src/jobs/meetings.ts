@@ -1,0 +1,28 @@
+/** Where the runs of a job wait for each other. */
+
+/** Invariant: of each run that waits it is known how to go on; it waits once at a time. */
+export class Meetings {
+  private readonly waiting = new Map<string, (words: unknown[]) => void>();
+
+  /** Resolves to the words of all runs of the job, when `hear` has them. Rejects with the reason of the signal. */
+  async wait<T>(run: string, signal: AbortSignal): Promise<T[]> {
+    // No event tells of a signal that was raised before.
+    signal.throwIfAborted();
+    let leave = () => {};
+    try {
+      return await new Promise<T[]>((resolve, reject) => {
+        this.waiting.set(run, (words) => resolve(words as T[]));
+        leave = () => reject(signal.reason);
+        signal.addEventListener('abort', leave);
+      });
+    } finally {
+      signal.removeEventListener('abort', leave);
+      this.waiting.delete(run);
+    }
+  }
+
+  /** What all runs of a job have said. One that does not wait has ended. */
+  hear(run: string, words: unknown[]): void {
+    this.waiting.get(run)?.(words);
+  }
+}

@@ -1,0 +1,14 @@
+/** The textures that the catalogue holds. */
+import { type Storage, type TextureRecord, toArray } from '../../storage/index.js';
+
+/** Of a collection, by their geocodes. One whose values are no numbers counts as none, since it can be computed again. */
+export async function storedTextures(
+  storage: Pick<Storage, 'textures'>,
+  collection: string,
+): Promise<TextureRecord[]> {
+  return (await toArray(storage.textures(collection))).filter(isSound);
+}
+
+export function isSound({ values }: TextureRecord): boolean {
+  return values.every(Number.isFinite);
+}
