@@ -103,6 +103,26 @@ test('a thread is not ended while it loads', async (t) => {
   assert.deepEqual(readdirSync(folder), ['aborted', 'closed']);
 });
 
+test('a thread that never loads is ended all the same', { timeout: 60_000 }, async () => {
+  const pool = new WorkerPool(new URL('./slow-worker.js', import.meta.url), 1);
+  const task = assert.rejects(pool.run(null), { code: 'TW_RASTER_WORKER_DIED' });
+  await pool.close();
+  await task;
+});
+
+test('Node does not warn of many tasks of one signal', async (t) => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error) => warnings.push(warning);
+  process.on('warning', onWarning);
+  t.after(() => process.off('warning', onWarning));
+  const pool = new WorkerPool<Task, Result>(module, 1);
+  t.after(() => pool.close());
+  const { signal } = new AbortController();
+  const run = () => pool.run({ kind: 'thread', milliseconds: 1 }, { signal });
+  await Promise.all(Array.from({ length: 20 }, run));
+  assert.deepEqual(warnings, []);
+});
+
 test('an idle pool lets the process end; a busy one does not', () => {
   const script = `
     import(${JSON.stringify(new URL('../../src/raster/index.js', import.meta.url).href)}).then(({ WorkerPool }) => {

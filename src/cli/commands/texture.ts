@@ -34,7 +34,7 @@ export function textureCommand(): Command {
     .addOption(
       flag(
         '--near <time>',
-        'of images that are equally clear, look at the one nearest to it (default: the newest)',
+        'of the images that hold 95 % of the cell and at most 5 % cloud, look at the one nearest to this day or time (default: the newest)',
       ),
     )
     .addOption(flag('--seed <n>', 'same seed, same textures: same clusters', integer));

@@ -36,7 +36,7 @@ export interface TextureContext {
 
 export interface TextureInputs {
   filter?: FilterParams;
-  /** RFC 3339: of images that are equally clear, the one nearest to it is looked at. Default: the newest. */
+  /** A day or RFC 3339: of the images that are clear and whole, the one nearest to it is looked at. Default: the newest. */
   near?: string;
   /** Default: as many as fit best. */
   clusters?: number;
@@ -83,7 +83,7 @@ export function textureProcess(context: TextureContext): Process {
           // No range.
           pattern: '^[^/]+$',
           description:
-            'Of images that are equally clear, the one nearest to this time is looked at. Default: the newest',
+            'Of the images that hold 95 % of the cell and at most 5 % cloud, the one nearest to this day or time is looked at. Default: the newest',
         },
         clusters: {
           type: 'integer',
