@@ -80,7 +80,12 @@ export async function descentOf(
   seed: number,
 ): Promise<Descent | undefined> {
   if (policy === 'none') return undefined;
-  const finder = parentFinder(textures, await modelsToStartFrom(storage, [kind], ''), policy, seed);
+  const finder = parentFinder(
+    textures,
+    await modelsToStartFrom(storage, [kind], { id: '', log: console.warn }),
+    policy,
+    seed,
+  );
   return { policy, fineTuning: 'all', finders: new Map([[kind, finder]]) };
 }
 

@@ -34,6 +34,7 @@ const SILENCE = 5000;
 const PATIENCE = 120_000;
 const PAUSE = 1000;
 const CANCEL_PATIENCE = 5000;
+const CANCEL_PAUSE = 100;
 const WORDS_PATIENCE = 5000;
 /** How long this node waits for what the others have committed, ms. */
 const CATCH_UP = 600_000;
@@ -272,7 +273,7 @@ class Distribution {
     const peer = this.peer(node);
     // A job that is cancelled waits for what the owners say of it; one that is cut off does not.
     const cut = new AbortController();
-    const stop = () => this.stop(node, request, cut);
+    const stop = () => void this.stop(node, request, cut);
     this.signal.addEventListener('abort', stop, { once: true });
     try {
       this.signal.throwIfAborted();
@@ -292,16 +293,26 @@ class Distribution {
       throw peerFailed(node, peer.url, 'it broke off');
     } finally {
       this.signal.removeEventListener('abort', stop);
+      cut.abort();
     }
   }
 
-  private stop(node: string, { run, job }: ShareRequest, cut: AbortController): void {
+  /** Has a node end its share, or goes on without it; `cut` is raised when it has ended. */
+  private async stop(node: string, { run, job }: ShareRequest, cut: AbortController): Promise<void> {
     const { cluster, peers } = this.options;
     const peer = cluster.peer(node);
     const isCancelled = jobDismissed.is(this.signal.reason);
-    if (!peer || !isCancelled) cut.abort(this.signal.reason);
-    else
-      peers.ask(peer, CANCEL_PATH, { run, job }, CANCEL_PATIENCE).catch(() => cut.abort(this.signal.reason));
+    try {
+      if (!peer || !isCancelled) throw this.signal.reason;
+      // It may come there before the share.
+      for (let known = false; !known && !cut.signal.aborted; ) {
+        ({ known } = await peers.ask<{ known: boolean }>(peer, CANCEL_PATH, { run, job }, CANCEL_PATIENCE));
+        if (!known) await sleep(CANCEL_PAUSE);
+      }
+    } catch {
+      // It cannot be asked, and ends by itself when nobody listens any more.
+      cut.abort(this.signal.reason);
+    }
   }
 
   private hear(node: string, run: string, line: ShareLine): void {

@@ -84,9 +84,11 @@ export class Shares {
 
   constructor(private readonly options: ShareOptions) {}
 
-  /** Ends a run whose job was cancelled; one that is not known has ended. */
-  cancel(run: string, job: string): void {
-    this.running.get(run)?.abort(jobDismissed(job));
+  /** Ends a run whose job was cancelled. One that is not known, false, has ended or is still to come. */
+  cancel(run: string, job: string): boolean {
+    const running = this.running.get(run);
+    running?.abort(jobDismissed(job));
+    return running !== undefined;
   }
 
   /** What all runs of a job have said to each other. */
@@ -182,6 +184,11 @@ export class Shares {
       throw error;
     } finally {
       tellProgress();
+      // Where this node or the one that leads is cut off, the job may go on from its files.
+      if (!jobInterrupted.is(signal.reason))
+        await storage
+          .removeScratch(job)
+          .catch((error) => tell({ message: `files of the job could not be removed: ${messageOf(error)}` }));
     }
   }
 }

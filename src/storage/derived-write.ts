@@ -1,11 +1,12 @@
 /** Writing tiles that are made from others: each is whole or absent, and those that are committed stay. */
 import type { Catalogue } from './catalogue.js';
 import type { Claim } from './claims.js';
-import type { Commit } from './commit.js';
+import type { Commit, RecordEdit } from './commit.js';
 import type { DiskReserve } from './disk-reserve.js';
 import { derivedWriteMisuse, noCollection } from './errors.js';
 import { type TileVersion, tileFolder } from './layout.js';
 import type { TileRecord } from './records.js';
+import { texturesOf } from './texture-write.js';
 import { publishVersions, removeVersions, stageVersion } from './version-folder.js';
 
 /**
@@ -75,10 +76,15 @@ export class DerivedWrite {
 
   private async replacement(added: TileRecord[]): Promise<Commit> {
     const { collections, tiles } = this.catalogue;
-    for (const collection of new Set(added.map((tile) => tile.collection)))
-      if (!(await collections.has(collection))) throw noCollection(collection);
     const former = await tiles.getMany(added.map(({ id }) => id));
-    return { removed: former.filter((tile) => !!tile), added };
+    const removed = former.filter((tile) => !!tile);
+    const edits: RecordEdit[] = [];
+    for (const collection of new Set(added.map((tile) => tile.collection))) {
+      if (!(await collections.has(collection))) throw noCollection(collection);
+      const own = removed.filter((tile) => tile.collection === collection);
+      edits.push(...(await texturesOf(this.catalogue, collection, own)));
+    }
+    return { removed, added, edits };
   }
 
   /** Removes what is planned or staged and was not committed. Who writes into staging folders must have stopped before. */

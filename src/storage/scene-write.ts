@@ -148,9 +148,7 @@ export class SceneWrite {
     const edits: RecordEdit[] = [{ table: 'scenes', key: sceneKey(collection.id, scene.id), record: scene }];
     if (!existing) edits.push({ table: 'collections', key: collection.id, record: collection });
     const removed = await tilesOfScene(catalogue, collection, scene.id);
-    const kept = new Set(added.map(({ id }) => id));
-    const gone = removed.filter(({ id }) => !kept.has(id));
-    edits.push(...(await texturesOf(catalogue, collection.id, gone)));
+    edits.push(...(await texturesOf(catalogue, collection.id, removed)));
     return { removed, added, edits };
   }
 

@@ -317,6 +317,11 @@ export class Storage {
     return this.catalogue.models.values();
   }
 
+  /** Like `models`, but goes on after a damaged record. */
+  scanModels(): AsyncGenerator<Scanned<ModelRecord>> {
+    return this.catalogue.models.scan();
+  }
+
   /** Absolute path of one file of a model. Throws TW_STORAGE_BAD_NAME. */
   modelPath(model: ModelVersion, name: string): string {
     return join(this.dir, modelFile(model, name));

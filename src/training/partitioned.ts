@@ -26,7 +26,7 @@ export async function trainPartitioned(
   if (transfer === 'none') await training.train(planned);
   else if (curriculum) await trainSeedsFirst(context, inputs, job, training, planned);
   else {
-    const models = await modelsToStartFrom(context.storage, modelsOf(inputs), job.id);
+    const models = await modelsToStartFrom(context.storage, modelsOf(inputs), job);
     await training.train(planned, descentFrom(context, inputs, models));
   }
   results.seconds = (performance.now() - started) / 1000;

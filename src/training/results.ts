@@ -1,7 +1,7 @@
 /** What a training job answers, and what it says of places without a model. */
 import type { GridName } from '../geocode/index.js';
 import type { Baselines } from './baselines.js';
-import { counted } from './counted.js';
+import { counted, kindOfReason } from './counted.js';
 import type { Distributed } from './distributed/report.js';
 import type { TrainingMode } from './inputs.js';
 import type { Metrics } from './metrics.js';
@@ -64,7 +64,7 @@ export function reasonsOf(
     else reasons.set(key, { reason, place: placeName(geocode, model, models), count: 1 });
   };
   for (const one of failed) add(one, one.code, `${one.message} [${one.code}]`);
-  for (const one of skipped) add(one, one.reason.replace(/\d+/g, '0'), one.reason);
+  for (const one of skipped) add(one, kindOfReason(one.reason), one.reason);
   const all = [...reasons.values()].sort((a, b) => b.count - a.count);
   const named = all
     .slice(0, NAMED_REASONS)

@@ -1,9 +1,10 @@
 /** A curriculum over several nodes: all agree on one first place for each cluster, and start the others from it. */
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { SERIES_ORIGIN, writeSentinelLikeSeries } from '../../data-samples/index.js';
+import { Client, httpTransport } from '../../src/client/index.js';
 import type { TextureResults, TrainResults } from '../../src/training/index.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { tempFolder } from '../support/temp.js';
@@ -59,4 +60,18 @@ test('nodes agree on the first place of each cluster and start from models of ea
       if (geocode === middle) assert.equal(transfer!.fresh, 'it is the first of its cluster');
       else assert.equal(parent, `ndvi_s_g${middle}`);
     }
+
+  // Before, while and after its shares come to the nodes and meet there.
+  const client = new Client(httpTransport(nodes[0]!.url));
+  const inputs = { model: 'ndvi', epochs: 1, transfer: 'similar', curriculum: true };
+  for (let i = 0; i < 12; i++) {
+    const stop = new AbortController();
+    // From when the job is there.
+    const onProgress = () => setTimeout(() => stop.abort(), 8 * i);
+    const hooks = { signal: stop.signal, onProgress };
+    await assert.rejects(client.run('train', inputs, hooks), { code: 'TW_CLIENT_STOPPED' });
+  }
+  await json('texture', '--clusters', '2', ...whole, '--server', nodes[0]!.url);
+  const scratch = ports.map((port) => join(folder, `node-${port}`, 'scratch'));
+  assert.deepEqual((await Promise.all(scratch.map((one) => readdir(one)))).flat(), []);
 });

@@ -51,8 +51,7 @@ export async function workRoutes(server: FastifyInstance, { shares }: { shares: 
   });
 
   server.post<{ Body: { run: string; job: string } }>(CANCEL_PATH, internal, async ({ body }, reply) => {
-    shares.cancel(body.run, body.job);
-    return sendToNode(reply, {});
+    return sendToNode(reply, { known: shares.cancel(body.run, body.job) });
   });
 
   server.post<{ Body: { run: string; words: unknown[] } }>(WORDS_PATH, internal, async ({ body }, reply) => {

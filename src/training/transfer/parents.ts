@@ -1,4 +1,5 @@
 /** Which models of other places a place may start from. */
+import type { JobContext } from '../../jobs/index.js';
 import type { Storage } from '../../storage/index.js';
 import { type ModelVersionRecord, recordOf, versionNamed, versionsOf } from '../../storage/index.js';
 import type { CardSummary } from '../card.js';
@@ -24,14 +25,18 @@ const MOST_TRIED = 4;
 const PROBED_NEAREST = 4;
 const MOST_PROBED = 8;
 
-/** The best version of each model of some kinds that is better than the mean of its training, but those of the job `except`. */
+/** The best version of each model of some kinds that is better than the mean of its training, but those of the job itself. */
 export async function modelsToStartFrom(
-  storage: Pick<Storage, 'models'>,
+  storage: Pick<Storage, 'scanModels'>,
   kinds: string[],
-  except: string,
+  { id: except, log }: Pick<JobContext, 'id' | 'log'>,
 ): Promise<ModelVersionRecord[]> {
   const found: ModelVersionRecord[] = [];
-  for await (const record of storage.models()) {
+  for await (const { record, error } of storage.scanModels()) {
+    if (error) {
+      log('warning', `no place starts from a model whose record is damaged: ${error.message}`);
+      continue;
+    }
     if (!kinds.includes(record.model)) continue;
     const versions = versionsOf(record).filter(({ card }) => (card as CardSummary).job !== except);
     const best = versions.length > 0 ? versionNamed(recordOf(versions), 'best') : undefined;

@@ -18,7 +18,7 @@ import {
   type TextureRecord,
   type TileRecord,
 } from '../../storage/index.js';
-import { counted } from '../counted.js';
+import { counted, kindOfReason } from '../counted.js';
 import { fewTextures, nothingLooksLike, textureFailed } from '../errors.js';
 import { DEFAULT_SEED } from '../inputs.js';
 import { VISIBLE } from '../models/visible.js';
@@ -158,7 +158,7 @@ async function computeTextures(
   };
   for (let from = 0; from < places.length; from += BATCH) {
     const batch = places.slice(from, from + BATCH);
-    const known = (await storage.getTextures(batch)).map((one) => (one && isSound(one) ? one : undefined));
+    const known = await texturesNow(storage, batch);
     try {
       await inLanes([...batch.entries()], 2 + workers.threads, async ([i, place]) => {
         job.signal.throwIfAborted();
@@ -231,10 +231,19 @@ async function textureOfPlace(
   }
 }
 
+/** The textures of places that are of images which are still there. */
+async function texturesNow(storage: Storage, places: Place[]): Promise<(TextureRecord | undefined)[]> {
+  const known = await storage.getTextures(places);
+  const tiles = await storage.getTiles(known.flatMap((one) => (one ? [one.tile] : [])));
+  const versions = new Map(tiles.map(({ id, version }) => [id, version]));
+  return known.map((one) =>
+    one && isSound(one) && versions.get(one.tile) === one.version ? one : undefined,
+  );
+}
+
 /** Reasons that differ in their numbers alone are one, by the first of them. */
 function countReason(counts: Record<string, number>, reason: string, count: number): void {
-  const kindOf = (text: string) => text.replace(/[0-9.]+/g, '0');
-  const known = Object.keys(counts).find((one) => kindOf(one) === kindOf(reason)) ?? reason;
+  const known = Object.keys(counts).find((one) => kindOfReason(one) === kindOfReason(reason)) ?? reason;
   counts[known] = (counts[known] ?? 0) + count;
 }
 
@@ -289,7 +298,10 @@ async function cluster(
     );
     collections.push({ collection, grid, places, clusters: members, curve: found.curve });
   }
-  if (collections.length === 0) throw nothingLooksLike(reasonsOf(results));
+  if (collections.length === 0)
+    throw nothingLooksLike(
+      results.textures + results.unchanged > 0 ? ['it was deleted meanwhile'] : reasonsOf(results),
+    );
   job.message(
     collections
       .map(

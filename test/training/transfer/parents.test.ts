@@ -1,6 +1,8 @@
 /** Which models places start from: the choice of each policy beside a scan of all places. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { Level } from 'level';
 import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';
 import { TextureIndex } from '../../../src/training/index.js';
 import { randomStream } from '../../../src/training/random.js';
@@ -25,6 +27,34 @@ const distance = (a: ArrayLike<number>, b: ArrayLike<number>) =>
   Math.hypot(...Array.from(a, (x, i) => x - b[i]!));
 const nearestOf = <T>(items: T[], of: (item: T) => number): T | undefined =>
   items.toSorted((a, b) => of(a) - of(b))[0];
+
+test('no place starts from a model whose record is damaged, which is said', async (t) => {
+  const dir = await tempFolder(t);
+  const before = await Storage.open(dir);
+  const places = ['u200', 'u201'].map(
+    (geocode) =>
+      ({ collection: 'c', grid: 'geohash', geocode, id: 't', version: 'v', start: 0 }) as TileRecord,
+  );
+  for (const place of places) await putModel(before, [place], { mse: 0.01, mean: 0.015 });
+  await before.close();
+  const db = new Level<string, Buffer>(join(dir, 'catalogue'), { valueEncoding: 'buffer' });
+  const key = '!models!ndvi_c_gu200';
+  const value = await db.get(key);
+  value[value.length >> 1]! ^= 1;
+  await db.put(key, value);
+  await db.close();
+
+  const storage = await Storage.open(dir);
+  t.after(() => storage.close());
+  const warnings: string[] = [];
+  const job = { id: 'job 2', log: (_: string, text: string) => warnings.push(text) };
+  const models = await modelsToStartFrom(storage, ['ndvi'], job);
+  assert.deepEqual(
+    models.map(({ geocode }) => geocode),
+    ['u201'],
+  );
+  assert.match(warnings.join(), /^no place starts from a model whose record is damaged: .*ndvi_c_gu200/);
+});
 
 test('each policy finds what a scan of all places finds', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
@@ -73,14 +103,21 @@ test('each policy finds what a scan of all places finds', async (t) => {
   const best = (await put(textures[3]!.geocode, { mse: 0.001, mean: 0.015 })).version;
   await put(textures[3]!.geocode, { mse: 0.014, mean: 0.015 });
 
-  const models = await modelsToStartFrom(storage, ['ndvi'], 'another job');
+  const warnings: string[] = [];
+  const log = (_: string, text: string) => warnings.push(text);
+  const models = await modelsToStartFrom(storage, ['ndvi'], { id: 'another job', log });
   const withModel = textures.filter((_, i) => (i % 2 === 0 && i % 10 !== 0) || i === 3);
   assert.deepEqual(
     models.map(({ geocode }) => geocode).sort(),
     withModel.map(({ geocode }) => geocode).sort(),
   );
   assert.equal(models.find(({ geocode }) => geocode === textures[3]!.geocode)!.version, best);
-  assert.deepEqual(await modelsToStartFrom(storage, ['ndvi'], 'job'), [], 'models of the job itself');
+  assert.deepEqual(
+    await modelsToStartFrom(storage, ['ndvi'], { id: 'job', log }),
+    [],
+    'models of the job itself',
+  );
+  assert.deepEqual(warnings, []);
 
   const index = new TextureIndex(storage);
   const found = async (finder: ParentFinder, { geocode }: TextureRecord): Promise<Parent[]> => {
