@@ -1,12 +1,22 @@
-/** Clusters of vectors: planted ones are found, the same whatever order they come in; silhouettes against scikit-learn's definition. */
+/**
+ * Clusters of vectors: planted ones are found, the same whatever order they come in; silhouettes against scikit-learn
+ * (test/fixtures/training/reference_silhouette.py).
+ */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { randomStream } from '../../../src/training/random.js';
+import { randomStream, shuffledOrder } from '../../../src/training/random.js';
 import { clusterTextures } from '../../../src/training/transfer/cluster-textures.js';
 import { kMeans, nearestTo } from '../../../src/training/transfer/k-means.js';
 import { pairwise, silhouette } from '../../../src/training/transfer/silhouette.js';
-import { distanceBetween, scalingOf, standardised } from '../../../src/training/transfer/vectors.js';
+import {
+  DISTANCE_NAMES,
+  type DistanceName,
+  distanceBetween,
+  scalingOf,
+  standardised,
+} from '../../../src/training/transfer/vectors.js';
 
 /** Points around so many centres that are far apart, and which centre each is of. */
 function planted(centres: number, each: number, size: number, seed: number) {
@@ -27,7 +37,7 @@ function planted(centres: number, each: number, size: number, seed: number) {
 }
 
 /** Whether two ways to number clusters part the vectors alike. */
-function samePartition(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
+function samePartition(a: ArrayLike<unknown>, b: ArrayLike<unknown>): boolean {
   const pairs = new Set(Array.from(a, (label, i) => `${label} ${b[i]}`));
   return pairs.size === new Set(Array.from(a)).size && pairs.size === new Set(Array.from(b)).size;
 }
@@ -42,6 +52,44 @@ test('planted clusters are found, and their number', () => {
       assert.equal(nearestTo(standardised(vector, found.scaling), found.centres), found.labels[i]);
     assert.ok(found.curve.length > centres);
   }
+});
+
+test('planted clusters are the same whatever order they come in', () => {
+  const { vectors, truth } = planted(5, 12, 18, 3);
+  const { curve, middles } = clusterTextures(vectors, { seed: 1 });
+  for (let order = 1; order <= 10; order++) {
+    const permuted = [...shuffledOrder(vectors.length, randomStream(order).next)];
+    const found = clusterTextures(
+      permuted.map((i) => vectors[i]!),
+      { seed: 1 },
+    );
+    assert.ok(
+      samePartition(
+        found.labels,
+        permuted.map((i) => truth[i]!),
+      ),
+      `order ${order}`,
+    );
+    assert.deepEqual(new Set(found.middles.map((i) => permuted[i])), new Set(middles));
+    const point = (points: typeof curve) => points.find(({ clusters }) => clusters === 5)!;
+    for (const name of DISTANCE_NAMES)
+      assert.ok(Math.abs(point(found.curve)[name] - point(curve)[name]) < 1e-6, name);
+  }
+});
+
+test('the number of clusters of many vectors is found by a sample of all of them', () => {
+  // Of the first 2,000 there are two clusters.
+  const { next } = randomStream(4);
+  const centres = [...Array(1000).fill([0, 0]), ...Array(1000).fill([9, 0]), ...Array(400).fill([0, 9])];
+  const vectors: number[][] = centres.map((centre) => centre.map((value: number) => value + next()));
+  const found = [1, 2].map((seed) => clusterTextures(vectors, { seed }));
+  for (const { labels } of found) assert.ok(samePartition(labels, centres.map(String)));
+  const { scaling, labels } = found[0]!;
+  const all = vectors.map((vector) => standardised(vector, scaling));
+  const ofAll = silhouette(pairwise(all, 'euclidean'), labels, 3);
+  const [one, other] = found.map(({ curve }) => curve.find(({ clusters }) => clusters === 3)!.euclidean);
+  for (const sampled of [one!, other!]) assert.ok(Math.abs(sampled - ofAll) < 0.005);
+  assert.notEqual(one, other, 'another seed draws another sample');
 });
 
 test('a number that is given is kept; fewer vectors that differ make fewer clusters', () => {
@@ -96,6 +144,47 @@ test('silhouette by its definition', () => {
   assert.ok(Math.abs(silhouette(pairwise(vectors, 'euclidean'), labels, 3) - expected) < 1e-6);
   assert.ok(Math.abs(silhouette(pairwise(vectors, 'manhattan'), labels, 3) - expected) < 1e-6);
 });
+
+interface SilhouetteCase {
+  count: number;
+  size: number;
+  clusters: number;
+  common: number;
+  silhouettes: Record<DistanceName, number>;
+}
+
+const cases: SilhouetteCase[] = JSON.parse(
+  readFileSync(new URL('../../../../test/fixtures/training/silhouette.json', import.meta.url), 'utf8'),
+);
+
+function fraction(i: number, factor: number): number {
+  const value = 43758.5453 * Math.sin(factor * (i + 1));
+  return value - Math.floor(value);
+}
+
+/** The formula of reference_silhouette.py. */
+function clustersOf({ count, size, clusters, common }: SilhouetteCase) {
+  const labels = Uint32Array.from({ length: count }, (_, i) =>
+    i < clusters ? i : Math.floor((clusters - 1) * fraction(i, 78.233)),
+  );
+  const vectors = Array.from(labels, (label, i) =>
+    Array.from(
+      { length: size },
+      (_, d) => fraction(i * size + d, 12.9898) - 0.5 + common * (fraction(label * size + d, 39.425) - 0.5),
+    ),
+  );
+  return { vectors, labels };
+}
+
+for (const one of cases)
+  test(`silhouettes of ${one.count} vectors in ${one.clusters} clusters, as scikit-learn has them`, () => {
+    const { vectors, labels } = clustersOf(one);
+    for (const name of DISTANCE_NAMES) {
+      const actual = silhouette(pairwise(vectors, name), labels, one.clusters);
+      const expected = one.silhouettes[name];
+      assert.ok(Math.abs(actual - expected) < 1e-6, `${name}: ${actual} is not ${expected}`);
+    }
+  });
 
 test('distances and scaling', () => {
   assert.equal(distanceBetween.euclidean([0, 3], [4, 0]), 5);
