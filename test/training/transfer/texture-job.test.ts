@@ -15,6 +15,7 @@ import { distanceBetween, standardised } from '../../../src/training/transfer/ve
 import { tilewright } from '../../support/command.js';
 import { testNode } from '../../support/node.js';
 import { PLANTED, PLANTED_FLAGS, plantedIn, writePlantedScene } from '../../support/planted-scene.js';
+import { SCENE_FLAGS, type SceneOptions, writeTestScene } from '../../support/scenes.js';
 import { tempFolder } from '../../support/temp.js';
 
 async function texture(...flags: string[]): Promise<TextureResults> {
@@ -143,7 +144,7 @@ test('similar lists the nearest places in order, as a scan of all has them', asy
   assert.equal((await tilewright('similar', own.tile, '-k', '0', ...target)).code, 2);
 });
 
-test('a clearer image, or one nearer to the time that is asked for, takes the place of the former', async (t) => {
+test('a newer image, or one nearer to the time that is asked for, takes the place of the former', async (t) => {
   const folder = await tempFolder(t);
   const target = ['--data', join(folder, 'data')];
   const ingest = async (name: string, datetime: string, constant?: number) => {
@@ -160,6 +161,53 @@ test('a clearer image, or one nearer to the time that is asked for, takes the pl
   const near = await texture(...target, '--min-coverage', '99', '--near', '2024-02-01');
   assert.equal(near.textures, old.textures);
   assert.deepEqual(near.collections, old.collections);
+});
+
+test('an older image takes the place of the former where that has clouds', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const ingest = async (name: string, datetime: string, options: SceneOptions) => {
+    const path = await writeTestScene(join(folder, `${name}.tif`), { width: 400, ...options });
+    await tilewright('ingest', path, '--id', name, '--datetime', datetime, ...SCENE_FLAGS, '--data', data);
+  };
+  /** After another run: which places have a texture of which scene, and the cloud cover of what each could have. */
+  const look = async (...flags: string[]) => {
+    const results = await texture('--min-coverage', '99', '--data', data, ...flags);
+    const storage = await Storage.open(data);
+    const records = await toArray(storage.textures('test'));
+    const tiles = await toArray(storage.catalogue.tiles.values());
+    await storage.close();
+    const scenes = new Map(
+      records.map((one) => [one.geocode, tiles.find(({ id }) => id === one.tile)!.scene]),
+    );
+    return { results, scenes, tiles };
+  };
+  // Its eastern half is cloud.
+  await ingest('cloudy', '2024-06-20T10:00:00Z', { cloud: 50 });
+  const before = await look();
+  const cloud = (geocode: string) => before.tiles.find((tile) => tile.geocode === geocode)!.cloudCover!;
+  const clouded = (geocode: string) => cloud(geocode) > 5;
+  const partly = [...before.scenes.keys()].filter(clouded);
+  assert.ok(partly.length > 0, 'places that had a texture of some clear pixels');
+  assert.ok(before.scenes.size > partly.length);
+  assert.match(Object.keys(before.results.skipped).join(), /fewer than 500 clear pixels/);
+
+  await ingest('clear', '2024-05-01T10:00:00Z', { seed: 2 });
+  const after = await look();
+  const places = [...after.scenes.keys()];
+  assert.ok(places.some((geocode) => cloud(geocode) === 100));
+  for (const [geocode, scene] of after.scenes)
+    assert.equal(scene, clouded(geocode) ? 'clear' : 'cloudy', geocode);
+  const changed = places.filter(clouded).length;
+  assert.deepEqual(
+    [after.results.textures, after.results.unchanged, after.results.skipped],
+    [changed, places.length - changed, {}],
+  );
+
+  // To a time near the older one the cloudy image is of no use anywhere.
+  const near = await look('--near', '2024-05-20');
+  assert.deepEqual([...new Set(near.scenes.values())], ['clear']);
+  assert.equal(near.results.textures, places.length - changed);
 });
 
 test('a job that is cancelled while it finds clusters ends as cancelled, with its textures', async (t) => {

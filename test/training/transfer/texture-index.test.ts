@@ -1,0 +1,119 @@
+/** Places by what they look like: what is kept in memory is used until something changes, and no longer. */
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { type TestContext, test } from 'node:test';
+import { Storage, type TextureRecord, toArray } from '../../../src/storage/index.js';
+import { TextureIndex } from '../../../src/training/index.js';
+import { COLLECTION, cellsOf, tempFolder, writeScene } from '../../storage/sample-scenes.js';
+
+/** Deliveries without a common cell: three places, and two. */
+const [FIRST, SECOND] = [7, 1];
+const { id: collection } = COLLECTION;
+/** One value of each place. */
+const VALUES: Record<string, number> = { '9q8yv': 0, '9q8yz': 1, '9q9p1': 3, c2b2n: 6, c2b2p: 10 };
+const OWN = '9q8yz';
+
+async function withPlaces(t: TestContext) {
+  const storage = await Storage.open(await tempFolder(t));
+  t.after(() => storage.close());
+  await writeScene(storage, 'a', FIRST);
+  await writeScene(storage, 'b', SECOND);
+  assert.deepEqual([...cellsOf(FIRST), ...cellsOf(SECOND)].sort(), Object.keys(VALUES).sort());
+  const put = async (values: Record<string, number>) => {
+    const tiles = await toArray(storage.catalogue.tiles.values());
+    const looked = tiles.filter(({ geocode }) => geocode in values);
+    await storage.putTextures(
+      looked.map(({ grid, geocode, id: tile, version, start }): TextureRecord => {
+        return { collection, grid, geocode, tile, version, start, values: [values[geocode]!] };
+      }),
+    );
+  };
+  const cluster = (centres: number[]) =>
+    storage.putClustering({
+      ...{ collection, scaling: { means: [0], deviations: [2] }, centres: centres.map((one) => [one]) },
+      ...{ curve: [], seed: 1, places: 5, createdAt: 0 },
+    });
+  return { storage, put, cluster };
+}
+
+const nearOwn = async (index: TextureIndex) => (await index.nearest(collection, OWN, 10))?.similar;
+const geocodes = (places: { geocode: string }[] | undefined) => places?.map(({ geocode }) => geocode);
+
+test('each change of textures, clusters, tiles, scenes and the collection is in the next answer', async (t) => {
+  const { storage, put, cluster } = await withPlaces(t);
+  const index = new TextureIndex(storage);
+  assert.equal(await nearOwn(index), undefined);
+
+  await put(VALUES);
+  assert.deepEqual(geocodes(await nearOwn(index)), ['9q8yv', '9q9p1', 'c2b2n', 'c2b2p']);
+  assert.deepEqual(await index.among(collection, OWN), {});
+  await put({ '9q8yv': 100 });
+  assert.deepEqual(geocodes(await nearOwn(index)), ['9q9p1', 'c2b2n', 'c2b2p', '9q8yv']);
+
+  await cluster([0, 5, 50]);
+  assert.deepEqual(
+    (await nearOwn(index))?.map(({ geocode, distance, cluster }) => [geocode, distance, cluster]),
+    [
+      ['9q9p1', 1, 0],
+      ['c2b2n', 2.5, 1],
+      ['c2b2p', 4.5, 1],
+      ['9q8yv', 49.5, 2],
+    ],
+  );
+  assert.deepEqual(await index.among(collection, OWN), { cluster: 0, fromCentre: 0.5 });
+  await cluster([1, 0.5]);
+  assert.deepEqual(await index.among(collection, OWN), { cluster: 1, fromCentre: 0 });
+
+  await storage.deleteScene(collection, 'b');
+  assert.deepEqual(geocodes(await nearOwn(index)), ['9q9p1', '9q8yv']);
+  const tiles = await toArray(storage.catalogue.tiles.values());
+  await storage.deleteTile(tiles.find(({ geocode }) => geocode === '9q9p1')!.id);
+  assert.deepEqual(geocodes(await index.places(collection)), ['9q8yv', OWN]);
+
+  await storage.deleteCollection(collection);
+  assert.equal(await nearOwn(index), undefined);
+  assert.deepEqual(await index.places(collection), []);
+  await writeScene(storage, 'c', FIRST);
+  await put(VALUES);
+  assert.deepEqual(geocodes(await nearOwn(index)), ['9q8yv', '9q9p1']);
+  assert.deepEqual(await index.among(collection, OWN), {}, 'the clusters of the former collection');
+});
+
+test('who asks at once shares one reading; what changes meanwhile is in the next answer', async (t) => {
+  const { storage, put } = await withPlaces(t);
+  await put(VALUES);
+  // The first reading has seen all textures, but ends when it is told to.
+  const steps = new EventEmitter();
+  const [isRead, isReleased] = [once(steps, 'read'), once(steps, 'released')];
+  const textures = storage.textures.bind(storage);
+  const readings = t.mock.method(storage, 'textures', textures);
+  readings.mock.mockImplementationOnce(async function* (id) {
+    yield* textures(id);
+    steps.emit('read');
+    await isReleased;
+  });
+  const index = new TextureIndex(storage);
+  const early = [nearOwn(index), nearOwn(index)];
+  await isRead;
+  assert.equal(readings.mock.callCount(), 1);
+
+  await put({ '9q8yv': 100 });
+  const late = await Promise.all([nearOwn(index), nearOwn(index)]);
+  steps.emit('released');
+  for (const places of await Promise.all(early)) assert.equal(places![0]!.geocode, '9q8yv');
+  for (const places of [...late, await nearOwn(index)]) assert.equal(places![0]!.geocode, '9q9p1');
+  assert.equal(readings.mock.callCount(), 2);
+});
+
+test('a reading that fails fails those who wait for it; the next reads again', async (t) => {
+  const { storage, put } = await withPlaces(t);
+  await put(VALUES);
+  const readings = t.mock.method(storage, 'textures');
+  readings.mock.mockImplementationOnce(() => {
+    throw new Error('cannot be read');
+  });
+  const index = new TextureIndex(storage);
+  await Promise.all([1, 2].map(() => assert.rejects(nearOwn(index), /cannot be read/)));
+  assert.equal((await nearOwn(index))!.length, 4);
+  assert.equal(readings.mock.callCount(), 2);
+});
