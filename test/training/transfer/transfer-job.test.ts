@@ -4,13 +4,14 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import type { SimilarDocument } from '../../../src/client/index.js';
 import { Storage, toArray, versionsOf } from '../../../src/storage/index.js';
 import type { CardSummary, ModelCard, TextureResults, TrainResults } from '../../../src/training/index.js';
 import { tilewright } from '../../support/command.js';
 import { testNode } from '../../support/node.js';
 import { tempFolder } from '../../support/temp.js';
 
-/** Six places of precision 5, clustered in two. */
+/** Places of precision 5, six of them whole. */
 async function placesIn(t: TestContext): Promise<{ data: string; target: string[] }> {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
@@ -50,7 +51,9 @@ async function cardOf(data: string, { id, version }: { id: string; version: stri
   }
 }
 
-test('a new place starts from the most similar place of its cluster, and its card says so', {
+type Trained = TrainResults['models'][number];
+
+test('a place starts from the most similar place of its cluster that has learned something, and its card says so', {
   timeout: 300_000,
 }, async (t) => {
   const { data, target } = await placesIn(t);
@@ -62,32 +65,65 @@ test('a new place starts from the most similar place of its cluster, and its car
     assert.equal(parent, undefined);
     assert.match(transfer!.fresh!, /not known what it looks like; "tilewright texture" computes that/);
   }
-  assert.equal((await tilewright('texture', '--clusters', '2', ...target)).code, 0);
-  const [place] = all as [string, ...string[]];
-  const text = await tilewright(
-    'train',
-    'ndvi',
-    '--epochs',
-    '2',
-    '--geocode',
-    place,
-    '--transfer',
-    'similar',
-    ...target,
+  assert.equal((await tilewright('texture', '--clusters', '4', ...target)).code, 0);
+  const text = await tilewright('train', 'ndvi', '--epochs', '2', '--transfer', 'similar', ...target);
+  const printed = new Map(
+    [...text.stdout.matchAll(/^(\w+) +(\w+) +\d/gm)].map(([, own, from]) => [own, from]),
   );
-  const other = /^place +from .*\n(\S+) +(\S+) /m.exec(text.stdout);
-  assert.deepEqual([other?.[1], all.includes(other?.[2] ?? '')], [place, true], text.stdout + text.stderr);
+  assert.match(text.stdout, /^place +from /);
+  assert.deepEqual([...printed.keys()], all, text.stdout + text.stderr);
+  const random = await train(target, '--transfer', 'random');
 
-  const { models } = await train(
-    target,
-    '--geocode',
-    place,
-    '--transfer',
-    'probe',
-    '--fine-tuning',
-    'gradual',
+  const node = await testNode(t, data);
+  const learned = first.models.filter(({ metrics, baseline }) => metrics.validation.mse < baseline.mean.mse);
+  assert.ok(learned.length < all.length);
+  let nearerElsewhere = 0;
+  for (const { id, geocode } of first.models) {
+    const answer = await node.server.inject({
+      ...{ method: 'POST', url: '/similar', payload: { collection: 's', geocode, limit: 100 } },
+    });
+    const { place, similar }: SimilarDocument = answer.json();
+    const candidates = similar.filter((one) => learned.some((model) => model.geocode === one.geocode));
+    const nearest = candidates.find(({ cluster }) => cluster === place.cluster)!;
+    if (nearest !== candidates[0]) nearerElsewhere++;
+    assert.equal(printed.get(geocode), nearest.geocode);
+    const versions = versionsOf((await node.storage.getModel(id))!);
+    const child = versions.find(
+      ({ card }) => (card as CardSummary).transfer?.policy === 'similar' && (card as CardSummary).parent,
+    )!;
+    const { parent, transfer } = child.card as CardSummary;
+    const source = first.models.find((model) => model.geocode === nearest.geocode)!;
+    assert.deepEqual(
+      [parent, transfer!.version, transfer!.distance],
+      [source.id, source.version, nearest.distance],
+    );
+
+    const drawn = random.models.find((model) => model.id === id)!;
+    const other = similar.find((one) => drawn.parent === `ndvi_s_g${one.geocode}`)!;
+    assert.notEqual(other.cluster, place.cluster);
+    assert.equal(drawn.transfer!.distance, other.distance);
+  }
+  assert.ok(nearerElsewhere > 0, 'of no place the most similar one is in another cluster');
+  const [{ parent, transfer, id, version }] = random.models as [Trained];
+  const item = (await node.server.inject(`/models/${id}/versions/${version}/item`)).json();
+  assert.equal(item.properties['mlm:pretrained_source'], parent);
+  assert.ok(
+    item.links.some(
+      ({ rel, href }: { rel: string; href: string }) =>
+        rel === 'derived_from' && href.endsWith(`/models/${parent}/versions/${transfer!.version}/item`),
+    ),
   );
-  const [model] = models as [(typeof models)[number]];
+});
+
+test('a place that probes starts from what is best on it, and its card says so', async (t) => {
+  const { data, target } = await placesIn(t);
+  const whole = [...target, '--min-coverage', '99'];
+  const first = await train(whole);
+  assert.equal((await tilewright('texture', '--clusters', '2', ...whole)).code, 0);
+  const [{ geocode }] = first.models as [Trained];
+  const flags = ['--geocode', geocode, '--transfer', 'probe', '--fine-tuning', 'gradual'];
+  const { models } = await train(target, ...flags);
+  const [model] = models as [Trained];
   const card = await cardOf(data, model);
   assert.equal(card.parent, model.parent ?? null);
   assert.deepEqual(card.transfer, model.transfer);
@@ -98,47 +134,50 @@ test('a new place starts from the most similar place of its cluster, and its car
   assert.equal(model.parent, best.id);
   const versionOf = (id?: string) => first.models.find((one) => one.id === id)?.version;
   assert.deepEqual([version, distance !== undefined], [versionOf(best.id), best.id !== undefined]);
-
-  const node = await testNode(t, data);
-  const versions = versionsOf((await node.storage.getModel(model.id))!);
-  const child = versions.find(({ card }) => (card as CardSummary).transfer?.policy === 'similar')!;
-  const { parent, transfer } = child.card as CardSummary;
-  assert.equal(parent, `ndvi_s_g${other![2]}`);
-  assert.equal(transfer!.version, versionOf(parent!));
-  assert.ok(transfer!.distance! > 0);
-  const item = (await node.server.inject(`/models/${model.id}/versions/${child.version}/item`)).json();
-  assert.equal(item.properties['mlm:pretrained_source'], parent);
-  assert.ok(
-    item.links.some(
-      ({ rel, href }: { rel: string; href: string }) =>
-        rel === 'derived_from' && href.endsWith(`/models/${parent}/versions/${transfer!.version}/item`),
-    ),
-  );
 });
 
 test('with a curriculum the most typical place of each cluster is first, and the others start from it', {
   timeout: 300_000,
 }, async (t) => {
   const { data, target } = await placesIn(t);
-  const textures = await tilewright('texture', '--clusters', '2', '--format', 'json', ...target);
+  const whole = [...target, '--min-coverage', '99'];
+  const textures = await tilewright('texture', '--clusters', '2', '--format', 'json', ...whole);
   const { clusters } = (JSON.parse(textures.stdout) as TextureResults).collections[0]!;
-  const { models } = await train(target, '--transfer', 'similar', '--curriculum', '--mode', 'contained');
   const seeds = clusters.map(({ places, middle }) => ({ places, id: `ndvi_s_g${middle}` }));
-  for (const { id, geocode, parent, transfer } of models) {
-    const seed = seeds.find(({ places }) => places.includes(geocode))!.id;
-    if (id === seed) assert.equal(transfer!.fresh, 'it is the first of its cluster');
-    else assert.equal(parent, seed);
-  }
+  const seedOf = (geocode: string) => seeds.find(({ places }) => places.includes(geocode))!.id;
+  const all = clusters.flatMap(({ places }) => places).sort();
+  const versionOf = (models: Trained[], id?: string) => models.find((model) => model.id === id)?.version;
+
+  const similar = await train(whole, '--transfer', 'similar', '--curriculum', '--mode', 'contained');
+  assert.deepEqual(
+    similar.models.map(({ geocode }) => geocode),
+    all,
+  );
+  for (const { id, geocode, parent, transfer } of similar.models)
+    if (id === seedOf(geocode)) assert.equal(transfer!.fresh, 'it is the first of its cluster');
+    else assert.equal(parent, seedOf(geocode));
+  const child = similar.models.find(({ parent }) => parent !== undefined)!;
+  const { parent, transfer } = await cardOf(data, child);
+  assert.deepEqual([parent, transfer!.version], [child.parent, versionOf(similar.models, child.parent)]);
+
+  // Of the models that are there now, those of the job itself alone are probed.
+  const { models } = await train(whole, '--transfer', 'probe', '--curriculum');
   assert.deepEqual(
     models.map(({ geocode }) => geocode),
-    clusters.flatMap(({ places }) => places).sort(),
+    all,
   );
-  const child = models.find(({ parent }) => parent !== undefined)!;
-  const { parent, transfer } = await cardOf(data, child);
-  assert.deepEqual(
-    [parent, transfer!.version],
-    [child.parent, models.find(({ id }) => id === parent)!.version],
-  );
+  const ids = [undefined, ...seeds.map(({ id }) => id)];
+  for (const { id, geocode, parent, transfer } of models) {
+    const { fresh, probed, version } = transfer!;
+    if (id === seedOf(geocode)) {
+      assert.deepEqual([fresh, probed], ['it is the first of its cluster', undefined]);
+      continue;
+    }
+    assert.deepEqual(new Set(probed!.map(({ id }) => id)), new Set(ids));
+    assert.equal(parent, probed!.reduce((a, b) => (b.mse < a.mse ? b : a)).id);
+    assert.equal(version, versionOf(models, parent));
+  }
+  assert.ok(models.some(({ parent }) => parent !== undefined));
 });
 
 test('where the first place of a cluster cannot be trained, the next most typical one is the first', async (t) => {
@@ -167,7 +206,7 @@ test('parents with damaged files are passed over; where all are damaged, the pla
   const { data, target } = await placesIn(t);
   const { models } = await train(target);
   assert.equal((await tilewright('texture', '--clusters', '1', ...target)).code, 0);
-  const [{ geocode }] = models as [(typeof models)[number]];
+  const [{ geocode }] = models as [Trained];
   const damage = async (id: string) => {
     const storage = await Storage.open(data);
     const model = (await storage.getModel(id))!;
@@ -177,7 +216,7 @@ test('parents with damaged files are passed over; where all are damaged, the pla
   const parents: string[] = [];
   for (;;) {
     const again = await train(target, '--transfer', 'similar', '--geocode', geocode);
-    const [{ parent, transfer }] = again.models as [(typeof models)[number]];
+    const [{ parent, transfer }] = again.models as [Trained];
     assert.deepEqual(transfer!.refused?.map(({ id }) => id) ?? [], parents);
     if (!parent) {
       assert.match(transfer!.fresh!, /^ndvi_s_g\w+: .*weights\.bin/);
