@@ -6,15 +6,16 @@ import { encodeCog } from '../../src/raster/index.js';
 export const PLANTED = ['smooth', 'noise', 'stripes'] as const;
 export type Planted = (typeof PLANTED)[number];
 
+/** Of the upper left corner, degrees. */
 const ORIGIN = { x: 10.02, y: 50.01 };
 /** Degrees of a pixel. */
-const STEP = 0.0001;
-const PRECISION = 6;
+export const PLANTED_STEP = 0.0001;
+export const PLANTED_PRECISION = 6;
 
 /** The texture of a geohash of six characters; neighbours differ. */
 export function plantedIn(geocode: string): Planted {
   const { west, north } = geohash.bounds(geocode);
-  const { width, height } = geohash.cellSize(PRECISION);
+  const { width, height } = geohash.cellSize(PLANTED_PRECISION);
   return PLANTED[(Math.round(west / width) + Math.round(north / height)) % PLANTED.length]!;
 }
 
@@ -26,7 +27,14 @@ export async function writePlantedScene(
     height = 600,
     constant,
     names = ['blue', 'green', 'red', 'nir'],
-  }: { width?: number; height?: number; constant?: number; names?: string[] } = {},
+    origin = ORIGIN,
+  }: {
+    width?: number;
+    height?: number;
+    constant?: number;
+    names?: string[];
+    origin?: { x: number; y: number };
+  } = {},
 ): Promise<string> {
   let state = 1;
   const random = () => {
@@ -36,14 +44,14 @@ export async function writePlantedScene(
   const brightness = Float64Array.from({ length: width * height }, (_, i) => {
     const [row, column] = [Math.floor(i / width), i % width];
     if (constant !== undefined) return constant;
-    const x = ORIGIN.x + (column + 0.5) * STEP;
-    const y = ORIGIN.y - (row + 0.5) * STEP;
+    const x = origin.x + (column + 0.5) * PLANTED_STEP;
+    const y = origin.y - (row + 0.5) * PLANTED_STEP;
     const noise = random();
     return {
       smooth: () => 0.1 + 0.05 * Math.sin(column / 40) * Math.cos(row / 30),
       noise: () => 0.02 + 0.2 * noise,
       stripes: () => (Math.floor(column / 2) % 2 === 0 ? 0.05 : 0.25),
-    }[plantedIn(geohash.encode(x, y, PRECISION))]();
+    }[plantedIn(geohash.encode(x, y, PLANTED_PRECISION))]();
   });
   const bands = [0.8, 1, 1.1, 2.5].map((factor) =>
     Uint16Array.from(brightness, (value) => Math.round(10_000 * factor * value)),
@@ -53,7 +61,7 @@ export async function writePlantedScene(
     height,
     dataType: 'uint16',
     bands,
-    transform: { originX: ORIGIN.x, originY: ORIGIN.y, pixelWidth: STEP, pixelHeight: STEP },
+    transform: { originX: origin.x, originY: origin.y, pixelWidth: PLANTED_STEP, pixelHeight: PLANTED_STEP },
     epsg: 4326,
     nodata: 0,
     bandTags: names.map((description) => ({ description })),
@@ -65,5 +73,5 @@ export async function writePlantedScene(
 
 /** How such a scene is ingested. */
 export const PLANTED_FLAGS = [
-  ...['--collection', 'planted', '--scale', '0.0001', '--precision', `${PRECISION}`],
+  ...['--collection', 'planted', '--scale', '0.0001', '--precision', `${PLANTED_PRECISION}`],
 ];
