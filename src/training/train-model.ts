@@ -81,6 +81,7 @@ export async function trainModel(
     // Of these epochs the last layers learn alone.
     const headAloneOf = (start?: Start) => (start?.parent ? headEpochs(fineTuning, epochs) : 0);
     const holdLayers = (start: Start, epochsDone: number) => {
+      if (fineTuning === 'all') return;
       const headAlone = headAloneOf(start);
       learner.learn(headAlone > 0 && epochsDone <= headAlone ? headOf(spec, learner.model) : undefined);
     };

@@ -25,6 +25,7 @@ test('models shows, exports and deletes versions', async (t) => {
   assert.match((await tilewright('models', ...data)).stdout, new RegExp(`^${id} .* 2$`, 'm'));
   const shown = (await tilewright('models', id, ...data)).stdout;
   assert.match(shown, new RegExp(`^version +${latest.version}$`, 'm'));
+  assert.match(shown, /^began +with the weights of ndvi_test_g9$/m);
   assert.match(
     shown,
     new RegExp(`^${latest.version} +20\\S+ +4\\.56e-2 +0\\.954 +ndvi_test_g9 +latest$`, 'm'),

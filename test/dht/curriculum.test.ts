@@ -64,10 +64,10 @@ test('nodes agree on the first place of each cluster and start from models of ea
   // Before, while and after its shares come to the nodes and meet there.
   const client = new Client(httpTransport(nodes[0]!.url));
   const inputs = { model: 'ndvi', epochs: 1, transfer: 'similar', curriculum: true };
-  for (let i = 0; i < 12; i++) {
+  for (let i = 0; i < 40; i++) {
     const stop = new AbortController();
     // From when the job is there.
-    const onProgress = () => setTimeout(() => stop.abort(), 8 * i);
+    const onProgress = () => setTimeout(() => stop.abort(), 3 * i);
     const hooks = { signal: stop.signal, onProgress };
     await assert.rejects(client.run('train', inputs, hooks), { code: 'TW_CLIENT_STOPPED' });
   }

@@ -136,8 +136,10 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
 
 function beginningOf({ parent, transfer }: ModelCard): string {
   if (parent === null) return transfer?.fresh ? `fresh: ${transfer.fresh}` : 'fresh';
-  const { version, policy, fineTuning, distance } = transfer!;
-  return `with version ${version} of ${parent}, ${policy}, distance ${distance!.toFixed(3)}, fine-tuning ${fineTuning}`;
+  const from = `with the weights of ${parent}`;
+  if (!transfer) return from;
+  const { version, policy, fineTuning, distance } = transfer;
+  return `${from}, version ${version}, ${policy}, distance ${distance!.toFixed(3)}, fine-tuning ${fineTuning}`;
 }
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
