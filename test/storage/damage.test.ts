@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { Level } from 'level';
 import { newVersion, Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import { decodeRecord, encodeRecord } from '../../src/storage/record-codec.js';
+import { damageRecords } from '../support/damage.js';
 import { faultsOf } from '../support/faults.js';
 import { COLLECTION, cellsOf, stageTile, tempFolder, writeScene } from './sample-scenes.js';
 
@@ -92,13 +93,7 @@ test('verify names a flipped, a cut, a lost and a foreign file', async (t) => {
 test('a flipped byte in a record is found, the rest stays usable, and the scene can be delivered again', async (t) => {
   const dir = await tempFolder(t);
   await folderWithScenes(dir, { a: 7, b: 7 });
-  const db = new Level<string, Buffer>(join(dir, 'catalogue'), { valueEncoding: 'buffer' });
-  for (const key of [`!tiles!${tileKey('a', 7)}`, `!scenes!${COLLECTION.id}/b`]) {
-    const value = await db.get(key);
-    value[value.length >> 1]! ^= 1;
-    await db.put(key, value);
-  }
-  await db.close();
+  await damageRecords(dir, `!tiles!${tileKey('a', 7)}`, `!scenes!${COLLECTION.id}/b`);
 
   const storage = await Storage.open(dir);
   t.after(() => storage.close());

@@ -1,10 +1,9 @@
 /** What places look like goes with the tile that was looked at, and can be computed again where its record is damaged. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { Level } from 'level';
 import { Storage, type TextureRecord, type TileRecord, toArray, verify } from '../../src/storage/index.js';
-import { COLLECTION, cellsOf, tempFolder, writeScene } from './sample-scenes.js';
+import { damageRecords } from '../support/damage.js';
+import { COLLECTION, cellsOf, tempFolder, writeDerived, writeScene } from './sample-scenes.js';
 
 const FIRST = 7;
 // Of other cells, and some of those of the first.
@@ -42,20 +41,24 @@ test('a delivery takes the textures of the tiles along that it replaces or leave
   assert.deepEqual(await geocodesOf(storage), []);
 });
 
+test('a derived tile that is made anew takes the texture of the former along', async (t) => {
+  const storage = await Storage.open(await tempFolder(t));
+  t.after(() => storage.close());
+  await writeScene(storage, 'a', FIRST);
+  await writeDerived(storage, 1);
+  const derived = (await toArray(storage.catalogue.tiles.values())).filter(({ source }) => source !== 'raw');
+  await storage.putTextures(derived.map(textureOf));
+  assert.equal((await geocodesOf(storage)).length, derived.length);
+  await writeDerived(storage, 1);
+  assert.deepEqual(await geocodesOf(storage), []);
+});
+
 test('a damaged texture is named by verify, counts as none, and stops neither a new one nor a deletion', async (t) => {
   const dir = await tempFolder(t);
   await (await withTextures(dir)).close();
   const [cell, ...others] = cellsOf(FIRST).toSorted();
-  const db = new Level<string, Buffer>(join(dir, 'catalogue'), { valueEncoding: 'buffer' });
-  const damage = async (key: string) => {
-    const value = await db.get(key);
-    value[value.length >> 1]! ^= 1;
-    await db.put(key, value);
-  };
-  await damage(`!textures!${COLLECTION.id}/${cell}`);
-  await damage(`!textures!${COLLECTION.id}/${others[0]}`);
-  await damage(`!clusterings!${COLLECTION.id}`);
-  await db.close();
+  const textures = [cell, others[0]].map((one) => `!textures!${COLLECTION.id}/${one}`);
+  await damageRecords(dir, ...textures, `!clusterings!${COLLECTION.id}`);
 
   const storage = await Storage.open(dir);
   t.after(() => storage.close());

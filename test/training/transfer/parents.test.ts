@@ -1,8 +1,6 @@
 /** Which models places start from: the choice of each policy beside a scan of all places. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { Level } from 'level';
 import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';
 import { TextureIndex } from '../../../src/training/index.js';
 import { randomStream } from '../../../src/training/random.js';
@@ -12,6 +10,7 @@ import {
   type ParentFinder,
   parentFinder,
 } from '../../../src/training/transfer/parents.js';
+import { damageRecords } from '../../support/damage.js';
 import { putModel } from '../../support/models.js';
 import { tempFolder } from '../../support/temp.js';
 
@@ -37,12 +36,7 @@ test('no place starts from a model whose record is damaged, which is said', asyn
   );
   for (const place of places) await putModel(before, [place], { mse: 0.01, mean: 0.015 });
   await before.close();
-  const db = new Level<string, Buffer>(join(dir, 'catalogue'), { valueEncoding: 'buffer' });
-  const key = '!models!ndvi_c_gu200';
-  const value = await db.get(key);
-  value[value.length >> 1]! ^= 1;
-  await db.put(key, value);
-  await db.close();
+  await damageRecords(dir, '!models!ndvi_c_gu200');
 
   const storage = await Storage.open(dir);
   t.after(() => storage.close());

@@ -277,12 +277,20 @@ test('a place whose new image shows too little keeps what it had; one of no numb
 
   const storage = await Storage.open(join(folder, 'data'));
   const [one, ...others] = await toArray(storage.textures('planted'));
+  const former = [one!, ...others].map((texture) => ({ ...texture, version: 'gone' }));
   await storage.putTextures([{ ...one!, values: one!.values.map(() => Number.NaN) }]);
   const index = new TextureIndex(storage);
   assert.equal(await index.nearest('planted', one!.geocode, 5), undefined);
   assert.equal((await index.places('planted')).length, others.length);
   await storage.close();
   assert.equal((await texture(...target)).textures, 1);
+
+  // Of an image that is not there any more nothing is kept.
+  const again = await Storage.open(join(folder, 'data'));
+  await again.putTextures(former);
+  await again.close();
+  const without = await texture(...target, '--datetime', '2024-06-01');
+  assert.deepEqual([without.textures, without.unchanged], [0, 0], JSON.stringify(without));
 });
 
 test('what cannot be done is said', async (t) => {
