@@ -1,6 +1,6 @@
 /**
  * `transfer`: how soon a place learns from a model of a place that looks alike (figure 9 of "Small is Beautiful"), beside a random one, one that
- * was probed and a fresh start; on land with planted textures and on a real scene.
+ * was probed and a fresh start; on land with planted textures and on real scenes.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -25,14 +25,33 @@ import { type BenchOptions, type BenchResult, median, result } from './bench.js'
 import { BENCH_FOLDER } from './scene.js';
 import { markdown } from './training/markdown.js';
 import { digits, spreadOf, told } from './training/spread.js';
-import { type Curve, curveOf, descentOf, placesOf, tunedRate } from './transfer/curves.js';
+import {
+  type Curve,
+  curveOf,
+  placesOf,
+  type StartKind,
+  startOf,
+  startsOfOthers,
+  tunedRate,
+} from './transfer/curves.js';
 import { ingestReal, plantPlaces } from './transfer/places.js';
 import { type LossLine, lossPlot } from './transfer/plot.js';
-import { adjustedRand, medianCurve, scoresOf } from './transfer/scores.js';
+import { adjustedRand, bestInHindsight, medianCurve, scoresOf } from './transfer/scores.js';
 
 const PLANTED = 'planted';
 /** Of the parents: another than those that are compared. */
 const PARENT_SEED = 100;
+
+const STARTS: StartKind[] = TRANSFER_POLICIES.map((policy) => ({ name: policy, policy }));
+const SCHEDULES: StartKind[] = [
+  { name: 'similar, head', policy: 'similar', fineTuning: 'head' },
+  { name: 'similar, gradual', policy: 'similar', fineTuning: 'gradual' },
+];
+/** From whichever other place proved best afterwards: what a better choice of the place could reach at most. */
+const HINDSIGHT = 'best in hindsight';
+
+/** Of the tables. */
+const ROWS = [...[...STARTS, ...SCHEDULES].map(({ name }) => name), HINDSIGHT];
 
 /** How a kind of model is compared. */
 interface Comparison {
@@ -40,8 +59,10 @@ interface Comparison {
   /** Step sizes, of which the best for a fresh start is taken, and how many seeds try each. */
   rates: number[];
   tried: number;
-  /** Also on the real scenes. */
-  real: boolean;
+  /** Also on the real scenes, there with the best in hindsight too. */
+  real?: boolean;
+  /** Also where the last layers learn alone. */
+  schedules?: boolean;
   /** Of the planted places one of each kind is compared; all are parents. */
   onePerKind?: boolean;
 }
@@ -56,13 +77,13 @@ interface Size {
 const FULL: Size = {
   ...{ each: 5, seeds: 5 },
   models: {
-    ndvi: { epochs: 30, rates: [1e-3, 2e-3, 3e-3, 5e-3, 1e-2, 2e-2], tried: 5, real: true },
-    ndmi: { epochs: 10, rates: [1e-3, 2e-3, 4e-3, 8e-3], tried: 2, real: false, onePerKind: true },
+    ndvi: { epochs: 30, rates: [1e-3, 2e-3, 3e-3, 5e-3, 1e-2, 2e-2], tried: 5, real: true, schedules: true },
+    ndmi: { epochs: 20, rates: [2e-3, 4e-3, 8e-3], tried: 1, onePerKind: true },
   },
 };
 const SHORT: Size = {
   ...{ each: 2, seeds: 1 },
-  models: { ndvi: { epochs: 3, rates: [2e-3, 5e-3], tried: 1, real: false } },
+  models: { ndvi: { epochs: 3, rates: [2e-3, 5e-3], tried: 1 } },
 };
 
 export async function benchTransfer({ short, log }: BenchOptions): Promise<BenchResult[]> {
@@ -92,7 +113,8 @@ export async function benchTransfer({ short, log }: BenchOptions): Promise<Bench
         ? [...kinds.keys()].slice(0, new Set(kinds.values()).size)
         : undefined;
       for (const collection of [PLANTED, ...(comparison.real ? scenes : [])]) {
-        const measured = { ...comparison, collection, model, seeds: size.seeds, few, log };
+        const hindsight = collection !== PLANTED;
+        const measured = { ...comparison, collection, model, seeds: size.seeds, few, hindsight, log };
         const curves = await measure(tf, client, node.storage, measured);
         panels.set(
           `${model}, ${collection}`,
@@ -136,6 +158,7 @@ interface Measure extends Comparison {
   seeds: number;
   /** Geocodes of the places that are compared. Default: all. */
   few?: string[];
+  hindsight: boolean;
   log: (line: string) => void;
 }
 
@@ -143,7 +166,7 @@ async function measure(
   tf: Tf,
   client: Client,
   storage: Storage,
-  { collection, model, epochs, rates, tried, seeds, few, log }: Measure,
+  { collection, model, epochs, rates, tried, schedules, seeds, few, hindsight, log }: Measure,
 ): Promise<Curve[]> {
   const spec = modelNamed(model);
   const all = await placesOf(storage, collection, spec);
@@ -157,27 +180,32 @@ async function measure(
   const cost = parents.models.reduce((sum, { seconds }) => sum + seconds, 0);
   log(`${parents.models.length} parents, ${digits(cost / parents.models.length)} s each`);
   const textures = new TextureIndex(storage);
+  const starts = [...STARTS, ...(schedules ? SCHEDULES : [])];
   const curves: Curve[] = [];
-  for (let seed = 1; seed <= seeds; seed++)
-    for (const policy of seed % 2 === 0 ? TRANSFER_POLICIES : TRANSFER_POLICIES.toReversed()) {
-      const descent = await descentOf(storage, textures, model, policy, seed);
-      for (const place of places)
-        curves.push(
-          await curveOf(tf, storage, place, descent, { spec: { ...spec, learningRate }, seed, epochs }),
-        );
-      log(`${model}, ${collection}, seed ${seed}: ${policy}`);
+  const others: Curve[] = [];
+  for (let seed = 1; seed <= seeds; seed++) {
+    const options = { spec: { ...spec, learningRate }, seed, epochs };
+    for (const kind of seed % 2 === 0 ? starts : starts.toReversed()) {
+      const start = await startOf(storage, textures, model, kind, seed);
+      for (const place of places) curves.push(await curveOf(tf, storage, place, start, options));
+      log(`${model}, ${collection}, seed ${seed}: ${kind.name}`);
     }
-  return curves;
+    if (!hindsight) continue;
+    for (const place of places)
+      for (const start of await startsOfOthers(storage, model, place.place))
+        others.push(await curveOf(tf, storage, place, start, options));
+  }
+  return [...curves, ...bestInHindsight(curves, others, HINDSIGHT)];
 }
 
 function table(curves: Curve[]): string[] {
   const scores = scoresOf(curves);
-  const fresh = scores.find(({ policy }) => policy === 'none')!;
+  const fresh = scores.find(({ start }) => start === 'none')!;
   const shown = (value: number) => (Number.isFinite(value) ? digits(value) : 'not reached');
   return markdown(
     ['start', 'epochs to the target', 'reached', 'CPU s to the target', 'fewer epochs', 'least loss / fresh'],
-    TRANSFER_POLICIES.map((name) => {
-      const { epochs, cpu, least, bySeed } = scores.find(({ policy }) => policy === name)!;
+    ROWS.filter((row) => scores.some(({ start }) => start === row)).map((name) => {
+      const { epochs, cpu, least, bySeed } = scores.find(({ start }) => start === name)!;
       // 0 where it is not reached, whatever a fresh start does.
       const ratios = [...bySeed].map(([seed, own]) => (own === Infinity ? 0 : fresh.bySeed.get(seed)! / own));
       const reached = epochs.filter(Number.isFinite).length;
@@ -195,22 +223,18 @@ function table(curves: Curve[]): string[] {
 
 function resultsOf(of: string, curves: Curve[]): BenchResult[] {
   const scores = scoresOf(curves);
-  const fresh = scores.find(({ policy }) => policy === 'none')!;
+  const fresh = scores.find(({ start }) => start === 'none')!;
   return (
     scores
-      .filter(({ policy }) => policy !== 'none')
-      .flatMap(({ policy, epochs, cpu, least }) => [
+      .filter(({ start }) => start !== 'none')
+      .flatMap(({ start, epochs, cpu, least }) => [
         result(
-          `${of}: epochs to the target, fresh over ${policy}`,
+          `${of}: epochs to the target, fresh over ${start}`,
           'x',
           median(fresh.epochs) / median(epochs),
         ),
-        result(
-          `${of}: CPU seconds to the target, fresh over ${policy}`,
-          'x',
-          median(fresh.cpu) / median(cpu),
-        ),
-        result(`${of}: least validation loss, ${policy} over fresh`, 'x', median(least)),
+        result(`${of}: CPU seconds to the target, fresh over ${start}`, 'x', median(fresh.cpu) / median(cpu)),
+        result(`${of}: least validation loss, ${start} over fresh`, 'x', median(least)),
       ])
       // Without what one of both does not reach.
       .filter(({ ours }) => Number.isFinite(ours))

@@ -7,6 +7,7 @@ import { cutPatches, type PatchDataset } from '../../src/training/patches.js';
 import { filesOf, groupByPlace, type Place } from '../../src/training/places.js';
 import { readPlace } from '../../src/training/read-place.js';
 import { trainModel } from '../../src/training/train-model.js';
+import type { FineTuning } from '../../src/training/transfer/fine-tune.js';
 import { ancestorsOf, type Descent } from '../../src/training/transfer/lineage.js';
 import { modelsToStartFrom, parentFinder } from '../../src/training/transfer/parents.js';
 import type { TransferPolicy } from '../../src/training/transfer/policies.js';
@@ -18,7 +19,8 @@ export interface PlaceData {
 
 export interface Curve {
   geocode: string;
-  policy: TransferPolicy;
+  /** The name of its start. */
+  start: string;
   seed: number;
   /** Validation loss after each epoch. */
   losses: number[];
@@ -41,18 +43,24 @@ export async function placesOf(storage: Storage, collection: string, spec: Model
   return found;
 }
 
+/** How a place begins: fresh without `descent`. */
+export interface NamedStart {
+  name: string;
+  descent?: Descent;
+}
+
 export interface CurveOptions {
   spec: ModelSpec;
   seed: number;
   epochs: number;
 }
 
-/** Trains a place from a model that `descent` finds, or fresh; nothing is stored. */
+/** Trains a place; nothing is stored. */
 export async function curveOf(
   tf: Tf,
   storage: Storage,
   { place, dataset }: PlaceData,
-  descent: Descent | undefined,
+  { name, descent }: NamedStart,
   { spec, seed, epochs }: CurveOptions,
 ): Promise<Curve> {
   const begun = process.cpuUsage();
@@ -62,31 +70,51 @@ export async function curveOf(
     const { user, system } = process.cpuUsage(begun);
     cpu.push((user + system) / 1e6);
   };
-  const start = ancestors?.start;
-  const trained = await trainModel(tf, spec, dataset, { seed, epochs, start, onEpoch });
+  const from = { start: ancestors?.start, fineTuning: descent?.fineTuning };
+  const trained = await trainModel(tf, spec, dataset, { seed, epochs, ...from, onEpoch });
   trained.model.dispose();
   return {
-    ...{ geocode: place.geocode, policy: descent?.policy ?? 'none', seed, cpu },
+    ...{ geocode: place.geocode, start: name, seed, cpu },
     losses: trained.losses.map(({ validation }) => validation),
   };
 }
 
-/** By all models of a kind that the catalogue has. */
-export async function descentOf(
+/** A row of the tables. */
+export interface StartKind {
+  name: string;
+  policy: TransferPolicy;
+  fineTuning?: FineTuning;
+}
+
+/** From the models of a kind that the catalogue has. */
+export async function startOf(
   storage: Storage,
   textures: TextureIndex,
-  kind: string,
-  policy: TransferPolicy,
+  model: string,
+  { name, policy, fineTuning = 'all' }: StartKind,
   seed: number,
-): Promise<Descent | undefined> {
-  if (policy === 'none') return undefined;
-  const finder = parentFinder(
-    textures,
-    await modelsToStartFrom(storage, [kind], { id: '', log: console.warn }),
-    policy,
-    seed,
-  );
-  return { policy, fineTuning: 'all', finders: new Map([[kind, finder]]) };
+): Promise<NamedStart> {
+  if (policy === 'none') return { name };
+  const models = await modelsToStartFrom(storage, [model], { id: '', log: console.warn });
+  const finder = parentFinder(textures, models, policy, seed);
+  return { name, descent: { policy, fineTuning, finders: new Map([[model, finder]]) } };
+}
+
+/** From the model of each other place of a collection, one by one; named by their ids. */
+export async function startsOfOthers(
+  storage: Storage,
+  model: string,
+  { collection, geocode }: Place,
+): Promise<NamedStart[]> {
+  const models = await modelsToStartFrom(storage, [model], { id: '', log: console.warn });
+  const others = models.filter((one) => one.collection === collection && one.geocode !== geocode);
+  return others.map((other) => {
+    const finder = async () => ({ parents: [{ model: other, distance: Number.NaN }] });
+    return {
+      name: other.id,
+      descent: { policy: 'similar', fineTuning: 'all', finders: new Map([[model, finder]]) },
+    };
+  });
 }
 
 export interface TuneOptions {
@@ -111,7 +139,7 @@ export async function tunedRate(
     for (const place of places)
       for (let seed = 1; seed <= seeds; seed++) {
         const options = { spec: { ...spec, learningRate }, seed, epochs };
-        const { losses } = await curveOf(tf, storage, place, undefined, options);
+        const { losses } = await curveOf(tf, storage, place, { name: 'none' }, options);
         logs.push(Math.log(Math.min(...losses)));
       }
     const score = Math.exp(logs.reduce((sum, one) => sum + one, 0) / logs.length);

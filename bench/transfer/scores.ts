@@ -1,11 +1,10 @@
-/** What curves say: how soon each policy comes to what a fresh start comes to, and how far it goes. */
-import type { TransferPolicy } from '../../src/training/transfer/policies.js';
+/** What curves say: how soon each start comes to what a fresh start comes to, and how far it goes. */
 import { median } from '../bench.js';
 import type { Curve } from './curves.js';
 
-/** A policy over all places and seeds. What is not reached is Infinity. */
-export interface PolicyScore {
-  policy: TransferPolicy;
+/** A start over all places and seeds. What is not reached is Infinity. */
+export interface StartScore {
+  start: string;
   /** To the target of the place. */
   epochs: number[];
   cpu: number[];
@@ -23,21 +22,25 @@ const leastOf = ({ losses }: Pick<Curve, 'losses'>) => Math.min(...losses);
 /** The least validation loss of a fresh start, in the median over its seeds, by place. */
 export function freshLosses(curves: Curve[]): Map<string, number> {
   const fresh = groupBy(
-    curves.filter(({ policy }) => policy === 'none'),
+    curves.filter(({ start }) => start === 'none'),
     ({ geocode }) => geocode,
   );
   return new Map([...fresh].map(([geocode, own]) => [geocode, median(own.map(leastOf))]));
 }
 
-export function scoresOf(curves: Curve[]): PolicyScore[] {
+/** Epochs to the target of its place. */
+const epochsTo = (fresh: Map<string, number>, { geocode, losses }: Curve) => {
+  const at = losses.findIndex((loss) => loss <= MARGIN * fresh.get(geocode)!);
+  return at < 0 ? Infinity : 1 + at;
+};
+
+export function scoresOf(curves: Curve[]): StartScore[] {
   const fresh = freshLosses(curves);
-  const reached = ({ geocode, losses }: Curve) =>
-    losses.findIndex((loss) => loss <= MARGIN * fresh.get(geocode)!);
-  const epochsOf = (curve: Curve) => (reached(curve) < 0 ? Infinity : 1 + reached(curve));
-  return [...groupBy(curves, ({ policy }) => policy)].map(([policy, own]) => ({
-    policy,
+  const epochsOf = (curve: Curve) => epochsTo(fresh, curve);
+  return [...groupBy(curves, ({ start }) => start)].map(([start, own]) => ({
+    start,
     epochs: own.map(epochsOf),
-    cpu: own.map((curve) => curve.cpu[reached(curve)] ?? Infinity),
+    cpu: own.map((curve) => curve.cpu[epochsOf(curve) - 1] ?? Infinity),
     least: own.map((curve) => leastOf(curve) / fresh.get(curve.geocode)!),
     bySeed: new Map(
       [...groupBy(own, ({ seed }) => seed)].map(([seed, some]) => [seed, median(some.map(epochsOf))]),
@@ -45,10 +48,21 @@ export function scoresOf(curves: Curve[]): PolicyScore[] {
   }));
 }
 
-/** Median validation loss after each epoch over that of a fresh start at its best. */
-export function medianCurve(curves: Curve[], policy: TransferPolicy): number[] {
+/** Of starts from each other place, the curves of that which came soonest to the target of the place, in the median over its seeds. */
+export function bestInHindsight(curves: Curve[], others: Curve[], start: string): Curve[] {
   const fresh = freshLosses(curves);
-  const own = curves.filter((curve) => curve.policy === policy);
+  const soon = (own: Curve[]) => median(own.map((curve) => epochsTo(fresh, curve)));
+  return [...groupBy(others, ({ geocode }) => geocode).values()].flatMap((ofPlace) => {
+    const byParent = [...groupBy(ofPlace, (curve) => curve.start).values()];
+    const best = byParent.reduce((a, b) => (soon(b) < soon(a) ? b : a));
+    return best.map((curve) => ({ ...curve, start }));
+  });
+}
+
+/** Median validation loss after each epoch over that of a fresh start at its best. */
+export function medianCurve(curves: Curve[], start: string): number[] {
+  const fresh = freshLosses(curves);
+  const own = curves.filter((curve) => curve.start === start);
   return own[0]!.losses.map((_, epoch) =>
     median(own.map(({ geocode, losses }) => losses[epoch]! / fresh.get(geocode)!)),
   );

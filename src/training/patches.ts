@@ -48,7 +48,17 @@ export interface PatchDataset {
 
 /** At most so many patches of a set, spread evenly over it. */
 export function somePatches(set: PatchSet, limit: number): PatchSet {
-  const chosen = evenly([...Array(set.count).keys()], limit);
+  return patchesAt(set, evenly([...Array(set.count).keys()], limit));
+}
+
+/** The first half of a set and the second, which are other dates or other ground; of a single patch both are this one. */
+export function halves(set: PatchSet): [first: PatchSet, second: PatchSet] {
+  const all = [...Array(set.count).keys()];
+  const middle = Math.floor(set.count / 2);
+  return [patchesAt(set, all.slice(0, Math.max(1, middle))), patchesAt(set, all.slice(middle))];
+}
+
+function patchesAt(set: PatchSet, chosen: number[]): PatchSet {
   const pick = (values: Float32Array) => {
     const length = values.length / set.count;
     const picked = new Float32Array(chosen.length * length);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Mask } from '../../src/raster/index.js';
 import { imagesOf } from '../../src/training/images.js';
 import { modelNamed } from '../../src/training/index.js';
-import { cutPatches as cut, type PatchDataset } from '../../src/training/patches.js';
+import { cutPatches as cut, halves, type PatchDataset, somePatches } from '../../src/training/patches.js';
 import { type Field, field } from './fields.js';
 
 const spec = modelNamed('ndvi');
@@ -230,5 +230,18 @@ describe('cutPatches', () => {
     assert.ok(counts.train + counts.validation >= MIN_PATCHES && counts.validation >= MIN_VALIDATION_PATCHES);
     assert.equal(train.inputs.length, train.count * PATCH_VALUES);
     assert.equal(validation.inputs.length, validation.count * PATCH_VALUES);
+  });
+
+  it('halves a set: no patch is in both, none is lost', () => {
+    const { train } = datasetOf([field(140, 163)]);
+    for (const count of [2, 5, 12]) {
+      const set = somePatches(train, count);
+      const [first, second] = halves(set);
+      assert.ok(first.count > 0 && Math.abs(first.count - second.count) <= 1);
+      assert.deepEqual(Float32Array.of(...first.inputs, ...second.inputs), set.inputs);
+      assert.deepEqual(Float32Array.of(...first.targets, ...second.targets), set.targets);
+    }
+    const single = somePatches(train, 1);
+    assert.deepEqual(halves(single), [single, single]);
   });
 });

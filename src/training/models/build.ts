@@ -1,6 +1,6 @@
 /** Turns a model's description into a tfjs layers model, of standard layers alone, so that it opens anywhere. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
-import { type LinearFit, ridge, startSums } from '../baselines.js';
+import { type LinearFit, type LineSums, ridge, startSums } from '../baselines.js';
 import type { Tf } from '../engine/tf.js';
 import type { PatchSet } from '../patches.js';
 import { predict } from '../predict-patches.js';
@@ -68,20 +68,43 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight?: Lin
   return model;
 }
 
-/**
- * Fits the line of a model anew to what all else of it leaves of the targets. So one that comes from another place has the light of this one
- * before it learns.
- */
+/** Fits the line of a model anew to what all else of it leaves of the targets. */
 export function fitLine(tf: Tf, model: LayersModel, patches: PatchSet): void {
-  const [kernel, bias] = model.getLayer(LINE).weights;
-  const bands = kernel.shape.at(-2)!;
-  const zeros = Array<number>(bias.shape[0]!).fill(0);
-  setLayer(tf, model, LINE, Array(bands).fill(zeros), zeros);
-  const without = predict(tf, model, patches);
-  const targets = patches.targets.map((target, i) => target - without[i]);
-  const fit = ridge(startSums({ ...patches, targets }));
-  const ofBands = Array.from({ length: bands }, (_, band) => fit.weights.map((row) => row[band]));
-  setLayer(tf, model, LINE, ofBands, fit.bias);
+  const [kernel, bias] = lineOf(model);
+  const zeros = Array<number>(bias.length).fill(0);
+  setLayer(tf, model, LINE, Array(kernel.length / bias.length).fill(zeros), zeros);
+  addToLine(tf, model, ridge(residualSums(tf, model, patches)));
+}
+
+/**
+ * Moves the line of a model that comes from another place towards what fits the patches. What it says already counts as much as they do (ridge
+ * regression of what the model leaves, so its penalty draws towards the old line): it has the light of this place before it learns, and
+ * still knows colours that few of the patches show.
+ */
+export function shiftLine(tf: Tf, model: LayersModel, patches: PatchSet): void {
+  const sums = residualSums(tf, model, patches);
+  addToLine(tf, model, ridge(sums, sums.count));
+}
+
+/** Of what a model leaves of the targets. */
+function residualSums(tf: Tf, model: LayersModel, patches: PatchSet): LineSums {
+  const predicted = predict(tf, model, patches);
+  return startSums({ ...patches, targets: patches.targets.map((target, i) => target - predicted[i]) });
+}
+
+function addToLine(tf: Tf, model: LayersModel, { weights, bias: constants }: LinearFit): void {
+  const [kernel, bias] = lineOf(model);
+  const ofBands = Array.from({ length: kernel.length / bias.length }, (_, band) =>
+    weights.map((row, output) => kernel[band * bias.length + output] + row[band]),
+  );
+  const sums = constants.map((constant, output) => bias[output] + constant);
+  setLayer(tf, model, LINE, ofBands, sums);
+}
+
+/** Values of its kernel, [band, output], and of its bias. */
+function lineOf(model: LayersModel): [kernel: Float32Array, bias: Float32Array] {
+  const [kernel, bias] = model.getLayer(LINE).getWeights();
+  return [kernel.dataSync<'float32'>(), bias.dataSync<'float32'>()];
 }
 
 /** `weights` by input, then by output. */

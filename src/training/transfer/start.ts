@@ -4,10 +4,11 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { messageOf } from '../../errors.js';
 import { type ModelFilePlace, modelDamaged, readModelFile } from '../../storage/index.js';
 import type { Tf } from '../engine/tf.js';
-import { fitLine } from '../models/build.js';
-import { type PatchSet, somePatches } from '../patches.js';
+import { fitLine, shiftLine } from '../models/build.js';
+import { halves, type PatchSet, somePatches } from '../patches.js';
 import { meanSquaredError } from '../predict-patches.js';
 import { type WeightValues, weightsOf } from '../weights.js';
+import { adaptNorms } from './adapt-norms.js';
 
 /** A model of another place, by its files. */
 export interface ParentFiles {
@@ -36,13 +37,15 @@ export interface Start {
 
 /** Pixels of patches that parents are compared on: enough to tell them apart, and a small part of an epoch. */
 const PROBED_PIXELS = 2 ** 14;
+/** Pixels of patches that a parent is adapted to. */
+const ADAPTED_PIXELS = 2 ** 16;
 const NO_WEIGHTS = [SyntaxError, RangeError, TypeError];
-/** Pixels of patches that the line of a parent is fitted to: enough for its few weights. */
-const LINE_PIXELS = 2 ** 16;
 
 /**
- * Puts the weights of a parent into a fresh model, and fits its line anew to the training patches. One whose files are damaged, whose layers are
- * others, or that says no numbers of this place is refused, which leaves the model as it was. Throws where a file cannot be read now.
+ * Puts the weights of a parent into a fresh model, and adapts it to the training patches: the averages of its normalisations, then its line.
+ * Where parents are compared, each and the fresh one are adapted to a half of some patches, and the errors are those on the other half, as what comes from
+ * elsewhere is to say something of ground that was not seen. A parent whose files are damaged, whose layers are others, or that says no numbers of this
+ * place is refused, which leaves the model as it was. Throws where a file cannot be read now.
  */
 export async function startFrom(
   tf: Tf,
@@ -52,13 +55,18 @@ export async function startFrom(
 ): Promise<Start> {
   const refused: NonNullable<Start['refused']> = [];
   const ofPixels = (pixels: number) => somePatches(train, Math.ceil(pixels / train.size ** 2));
-  const [patches, linePatches] = [ofPixels(PROBED_PIXELS), ofPixels(LINE_PIXELS)];
+  const adapted = ofPixels(ADAPTED_PIXELS);
+  const [known, unknown] = halves(ofPixels(PROBED_PIXELS));
+  const adapt = (values: WeightValues[], patches: PatchSet) => {
+    setWeights(tf, model, values);
+    adaptNorms(tf, model, patches);
+    shiftLine(tf, model, patches);
+  };
   const fresh = model.getWeights().map((tensor) => tensor.clone());
   const probed: NonNullable<Start['probed']> = [];
   if (probe) {
-    // As the parents, which have their lines fitted to these patches too.
-    fitLine(tf, model, patches);
-    probed.push({ mse: meanSquaredError(tf, model, patches) });
+    fitLine(tf, model, known);
+    probed.push({ mse: meanSquaredError(tf, model, unknown) });
   }
   let best: { parent?: ParentFiles; values?: WeightValues[]; mse: number } = {
     mse: probed[0]?.mse ?? Infinity,
@@ -71,9 +79,8 @@ export async function startFrom(
         refused.push({ id, reason: read.reason });
         continue;
       }
-      setWeights(tf, model, read.values);
-      fitLine(tf, model, probe ? patches : linePatches);
-      const mse = meanSquaredError(tf, model, patches);
+      adapt(read.values, probe ? known : adapted);
+      const mse = meanSquaredError(tf, model, unknown);
       if (!Number.isFinite(mse)) {
         refused.push({ id, reason: 'what it says of this place is no number' });
         continue;
@@ -84,10 +91,7 @@ export async function startFrom(
     }
     const { parent, values } = best;
     if (!values) model.setWeights(fresh);
-    else if (probe) {
-      setWeights(tf, model, values);
-      fitLine(tf, model, linePatches);
-    }
+    else if (probe) adapt(values, adapted);
     return {
       ...(parent && { parent: { id: parent.id, version: parent.version } }),
       ...(probed.length > 1 && { probed }),

@@ -4,16 +4,18 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
+import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { ModelFilePlace } from '../../../src/storage/index.js';
+import { linearPredictor, lineSums, ridge } from '../../../src/training/baselines.js';
 import { loadEngine } from '../../../src/training/engine/load-engine.js';
 import type { Tf } from '../../../src/training/engine/tf.js';
-import { countingPairs } from '../../../src/training/evaluate.js';
 import { imagesOf } from '../../../src/training/images.js';
 import { modelNamed } from '../../../src/training/index.js';
+import { metricsOf } from '../../../src/training/metrics.js';
 import { buildModel } from '../../../src/training/models/build.js';
 import type { ModelSpec } from '../../../src/training/models/spec.js';
-import { cutPatches, type PatchDataset, somePatches } from '../../../src/training/patches.js';
+import { cutPatches, halves, type PatchDataset, somePatches } from '../../../src/training/patches.js';
 import { meanSquaredError, predict } from '../../../src/training/predict-patches.js';
 import { type TrainOptions, trainModel } from '../../../src/training/train-model.js';
 import { headOf } from '../../../src/training/transfer/fine-tune.js';
@@ -71,7 +73,7 @@ describe('a start from another model', () => {
   };
 
   for (const name of ['ndvi', 'ndmi', 'cloud-removal'])
-    it(`gives a model of ${name} the weights of its parent, and a line of its own`, async (t) => {
+    it(`gives a model of ${name} the weights of its parent, adapted to the place`, async (t) => {
       const spec = modelNamed(name);
       const original = buildModel(tf, spec, 5, line(spec));
       const parent = await parentIn(t, await saveModel(tf, original));
@@ -80,17 +82,71 @@ describe('a start from another model', () => {
       const before = meanSquaredError(tf, original, train);
       const start = await startFrom(tf, fresh, train, { parents: [parent], probe: false });
       assert.deepEqual(start, { parent: { id: 'parent', version: 'v1' } });
+      const isAdapted = (weight: string) => weight.startsWith('line/') || weight.includes('moving');
       const [own, its] = [valuesOf(fresh), valuesOf(original)].map(
-        (values) => new Map([...values].filter(([weight]) => !weight.startsWith('line/'))),
+        (values) => new Map([...values].filter(([weight]) => !isAdapted(weight))),
       );
       assert.deepEqual(own, its);
       assert.ok(meanSquaredError(tf, fresh, train) < before / 2, 'the line does not fit the place');
-      // What is left has no mean; where a map of attention stands between, the line is no regression of it.
-      const { truth, predicted } = countingPairs(train, predict(tf, fresh, train));
-      const left = truth.reduce((sum, one, i) => sum + one - predicted[i]!, 0) / truth.length;
-      if (name !== 'cloud-removal') assert.ok(Math.abs(left) < 1e-4, `${left}`);
       for (const model of [original, fresh]) model.dispose();
     });
+
+  it('moves the line of the parent as far as the place outweighs it', async (t) => {
+    const parent = await parentIn(t, experienced);
+    const { train: same } = datasetOf(ndvi, 2);
+    // Other land than the parent's: the same colours have half of the NDVI.
+    const train = { ...same, targets: same.targets.map((target) => target / 2) };
+    const model = buildModel(tf, ndvi, 6);
+    await startFrom(tf, model, train, { parents: [parent], probe: false });
+    const before = weightsIn(experienced).get('line/kernel')!;
+    const after = valuesOf(model).get('line/kernel')!;
+    // Where the sum of squares that are left, and as many times the squared change of the weights, of features of spread 1, is least.
+    const predicted = predict(tf, model, train);
+    const left = train.targets.map((target, i) => target - predicted[i]!);
+    const meanOf = (values: Float32Array) => values.reduce((sum, one) => sum + one, 0) / values.length;
+    assert.ok(Math.abs(meanOf(left)) < 1e-6, `${meanOf(left)}`);
+    const pixels = train.size ** 2;
+    for (const band of [0, 1, 2]) {
+      const means = left.map((_, i) =>
+        meanOf(
+          train.inputs.subarray(3 * pixels * i, 3 * pixels * (i + 1)).filter((_, at) => at % 3 === band),
+        ),
+      );
+      const middle = meanOf(means);
+      const spread = Math.sqrt(meanOf(means.map((one) => (one - middle) ** 2)));
+      const slope = meanOf(means.map((one, i) => ((one - middle) / spread) * left[i]!));
+      const change = (after[band]! - before[band]!) * spread;
+      assert.ok(Math.abs(change) > 1e-5, 'nothing moved');
+      assert.ok(Math.abs(slope - change) < 1e-3 * Math.abs(change) + 1e-6, `${slope} beside ${change}`);
+    }
+    model.dispose();
+  });
+
+  it('takes the averages of batch normalisation from the place', async (t) => {
+    const spec = modelNamed('ndmi');
+    const original = buildModel(tf, spec, 5, line(spec));
+    const change = original.getLayer('change');
+    change.setWeights([tf.randomNormal(change.weights[0]!.shape as number[], 0, 0.1, 'float32', 1)]);
+    const parent = await parentIn(t, await saveModel(tf, original));
+    const model = buildModel(tf, spec, 6);
+    const train = somePatches(datasetOf(spec, 1).train, 16);
+    await startFrom(tf, model, train, { parents: [parent], probe: false });
+    const norms = model.layers.filter((layer) => layer.getClassName() === 'BatchNormalization');
+    assert.ok(norms.length === 7 && norms.every((layer) => layer.getConfig().momentum === 0.9));
+    // By its averages it says of these patches what it says by their own.
+    const input = tf.tensor4d(train.inputs, [train.count, train.size, train.size, 3]);
+    const [byAverages, byTheirOwn] = [false, true].map((training) =>
+      tf.tidy(() => (model.apply(input, { training }) as Tensor).dataSync<'float32'>()),
+    );
+    const apart = byAverages!.map((one, i) => Math.abs(one - byTheirOwn![i]!));
+    const range = Math.max(...byTheirOwn!.slice(0, 4096)) - Math.min(...byTheirOwn!.slice(0, 4096));
+    assert.ok(
+      apart.every((one) => one < 0.02 * range),
+      `${apart.reduce((a, b) => Math.max(a, b))} of ${range}`,
+    );
+    input.dispose();
+    for (const one of [original, model]) one.dispose();
+  });
 
   it('knows from the start what the parent has learned of land of the same kind', async (t) => {
     const parent = await parentIn(t, experienced);
@@ -164,6 +220,11 @@ describe('a start from another model', () => {
     );
     const [fresh, ofBad, ofGood] = start.probed!.map((one) => one.mse);
     assert.ok(ofGood! < fresh! && fresh! < ofBad!);
+    // Adapted to one half of these patches, compared on the other.
+    const [known, unknown] = halves(somePatches(dataset.train, 64));
+    const straight = linearPredictor(ridge(lineSums(known)))(unknown);
+    const { mse: expected } = metricsOf({ truth: unknown.targets, predicted: straight });
+    assert.ok(Math.abs(fresh! - expected) < 1e-4 * expected, `${fresh} beside ${expected}`);
     assert.ok(Math.abs(mse - ofGood!) < ofGood!);
     const none = await probing([bad]);
     assert.equal(none.start.parent, undefined);
