@@ -226,6 +226,10 @@ describe('a start from another model', () => {
     const { mse: expected } = metricsOf({ truth: unknown.targets, predicted: straight });
     assert.ok(Math.abs(fresh! - expected) < 1e-4 * expected, `${fresh} beside ${expected}`);
     assert.ok(Math.abs(mse - ofGood!) < ofGood!);
+    const alone = buildModel(tf, ndvi, 4);
+    await startFrom(tf, alone, known, { parents: [good], probe: false });
+    assert.equal(ofGood, meanSquaredError(tf, alone, unknown));
+    alone.dispose();
     const none = await probing([bad]);
     assert.equal(none.start.parent, undefined);
     assert.deepEqual(none.values, none.before);
