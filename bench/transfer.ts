@@ -113,8 +113,7 @@ export async function benchTransfer({ short, log }: BenchOptions): Promise<Bench
         ? [...kinds.keys()].slice(0, new Set(kinds.values()).size)
         : undefined;
       for (const collection of [PLANTED, ...(comparison.real ? scenes : [])]) {
-        const hindsight = collection !== PLANTED;
-        const measured = { ...comparison, collection, model, seeds: size.seeds, few, hindsight, log };
+        const measured = { ...comparison, collection, model, seeds: size.seeds, few, log };
         const curves = await measure(tf, client, node.storage, measured);
         panels.set(
           `${model}, ${collection}`,
@@ -158,7 +157,6 @@ interface Measure extends Comparison {
   seeds: number;
   /** Geocodes of the places that are compared. Default: all. */
   few?: string[];
-  hindsight: boolean;
   log: (line: string) => void;
 }
 
@@ -166,7 +164,7 @@ async function measure(
   tf: Tf,
   client: Client,
   storage: Storage,
-  { collection, model, epochs, rates, tried, schedules, seeds, few, hindsight, log }: Measure,
+  { collection, model, epochs, rates, tried, schedules, seeds, few, log }: Measure,
 ): Promise<Curve[]> {
   const spec = modelNamed(model);
   const all = await placesOf(storage, collection, spec);
@@ -190,7 +188,7 @@ async function measure(
       for (const place of places) curves.push(await curveOf(tf, storage, place, start, options));
       log(`${model}, ${collection}, seed ${seed}: ${kind.name}`);
     }
-    if (!hindsight) continue;
+    if (collection === PLANTED) continue;
     for (const place of places)
       for (const start of await startsOfOthers(storage, model, place.place))
         others.push(await curveOf(tf, storage, place, start, options));
