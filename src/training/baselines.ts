@@ -54,24 +54,31 @@ export interface LineSums {
 
 /** Of all that counts. */
 export function lineSums(train: PatchSet): LineSums {
-  const { count, features, targets, counts } = samplesOf(train);
+  const { count: samples, features, targets, counts } = samplesOf(train);
   const bands = train.inputBands;
-  const outputs = targets.length / count;
-  const zeros = (length: number) => new Array<number>(length).fill(0);
-  const table = (rows: number) => Array.from({ length: rows }, () => zeros(bands));
-  const sums = { count: 0, x: zeros(bands), xx: table(bands), y: zeros(outputs), xy: table(outputs) };
-  for (let n = 0; n < count; n++) {
+  const outputs = targets.length / samples;
+  const x = new Float64Array(bands);
+  const xx = new Float64Array(bands * bands);
+  const y = new Float64Array(outputs);
+  const xy = new Float64Array(outputs * bands);
+  let count = 0;
+  for (let n = 0; n < samples; n++) {
     if (counts?.[n] === 0) continue;
-    sums.count++;
+    count++;
     for (let a = 0; a < bands; a++) {
       const value = features[n * bands + a];
-      sums.x[a] += value;
-      for (let b = 0; b < bands; b++) sums.xx[a][b] += value * features[n * bands + b];
-      for (let t = 0; t < outputs; t++) sums.xy[t][a] += value * targets[n * outputs + t];
+      x[a] += value;
+      for (let b = 0; b <= a; b++) xx[a * bands + b] += value * features[n * bands + b];
+      for (let t = 0; t < outputs; t++) xy[t * bands + a] += value * targets[n * outputs + t];
     }
-    for (let t = 0; t < outputs; t++) sums.y[t] += targets[n * outputs + t];
+    for (let t = 0; t < outputs; t++) y[t] += targets[n * outputs + t];
   }
-  return sums;
+  const rows = (table: Float64Array) =>
+    Array.from({ length: table.length / bands }, (_, row) => [
+      ...table.subarray(row * bands, (row + 1) * bands),
+    ]);
+  const products = rows(xx).map((row, a) => row.map((_, b) => xx[Math.max(a, b) * bands + Math.min(a, b)]));
+  return { count, x: [...x], xx: products, y: [...y], xy: rows(xy) };
 }
 
 /** Those of the line that a model begins with: where cloud is to be removed, of cloudy pixels alone, if there are some. */

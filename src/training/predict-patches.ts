@@ -10,12 +10,13 @@ import type { PatchSet } from './patches.js';
 /** Pixels of patches that go through a model at once. */
 const PREDICTED_PIXELS = 2 ** 16;
 
+export const patchesAtOnce = ({ size }: PatchSet) => Math.max(1, Math.floor(PREDICTED_PIXELS / size ** 2));
+
 /** The model's output for each patch, in the shape of the targets. */
 export function predict(tf: Tf, model: LayersModel, patches: PatchSet): Float32Array {
   const predicted = new Float32Array(patches.targets.length);
   const values = patches.targets.length / patches.count;
-  const most = Math.max(1, Math.floor(PREDICTED_PIXELS / patches.size ** 2));
-  for (const { from, tensor } of inputBatches(tf, patches, most)) {
+  for (const { from, tensor } of inputBatches(tf, patches, patchesAtOnce(patches))) {
     const output = tf.tidy(() => {
       const outputs = model.apply(tensor, { training: false }) as Tensor | Tensor[];
       return (Array.isArray(outputs) ? outputs[0] : outputs).dataSync<'float32'>();

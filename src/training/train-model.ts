@@ -59,7 +59,7 @@ export interface TrainResult {
 }
 
 /** Of a model that starts from another, the share of the steps that grow to their size, once more when other layers learn: large ones from the start would undo what it knows. */
-const WARM_UP = 1 / 3;
+const WARM_UP = 1 / 2;
 /** Seconds of training that a kill may cost at most, but for the epoch that runs. */
 export const CHECKPOINT_SECONDS = 5;
 

@@ -4,7 +4,7 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { messageOf } from '../../errors.js';
 import { type ModelFilePlace, modelDamaged, readModelFile } from '../../storage/index.js';
 import type { Tf } from '../engine/tf.js';
-import { fitLine, shiftLine } from '../models/build.js';
+import { fitLine, shiftHead } from '../models/build.js';
 import { halves, type PatchSet, somePatches } from '../patches.js';
 import { meanSquaredError } from '../predict-patches.js';
 import { type WeightValues, weightsOf } from '../weights.js';
@@ -35,14 +35,15 @@ export interface Start {
   refused?: { id: string; reason: string }[];
 }
 
-/** Pixels of patches that parents are compared on: enough to tell them apart, and a small part of an epoch. */
+/** Pixels of patches that parents are compared on, and the least patches: enough to tell them apart, and a small part of an epoch. */
 const PROBED_PIXELS = 2 ** 14;
-/** Pixels of patches that a parent is adapted to. */
+const PROBED_PATCHES = 16;
+/** Pixels of patches that the last layers of a parent are adapted to. */
 const ADAPTED_PIXELS = 2 ** 16;
 const NO_WEIGHTS = [SyntaxError, RangeError, TypeError];
 
 /**
- * Puts the weights of a parent into a fresh model, and adapts it to the training patches: the averages of its normalisations, then its line.
+ * Puts the weights of a parent into a fresh model, and adapts it to the training patches: the averages of its normalisations, then its last layers.
  * Where parents are compared, each and the fresh one are adapted to a half of some patches, and the errors are those on the other half, as what comes from
  * elsewhere is to say something of ground that was not seen. A parent whose files are damaged, whose layers are others, or that says no numbers of this
  * place is refused, which leaves the model as it was. Throws where a file cannot be read now.
@@ -54,13 +55,12 @@ export async function startFrom(
   { parents, probe }: StartTask,
 ): Promise<Start> {
   const refused: NonNullable<Start['refused']> = [];
-  const ofPixels = (pixels: number) => somePatches(train, Math.ceil(pixels / train.size ** 2));
-  const adapted = ofPixels(ADAPTED_PIXELS);
-  const [known, unknown] = halves(ofPixels(PROBED_PIXELS));
+  const patchesOf = (pixels: number) => Math.ceil(pixels / train.size ** 2);
+  const [known, unknown] = halves(somePatches(train, Math.max(PROBED_PATCHES, patchesOf(PROBED_PIXELS))));
   const adapt = (values: WeightValues[], patches: PatchSet) => {
     setWeights(tf, model, values);
     adaptNorms(tf, model, patches);
-    shiftLine(tf, model, patches);
+    shiftHead(tf, model, somePatches(patches, patchesOf(ADAPTED_PIXELS)));
   };
   const fresh = model.getWeights().map((tensor) => tensor.clone());
   const probed: NonNullable<Start['probed']> = [];
@@ -79,7 +79,7 @@ export async function startFrom(
         refused.push({ id, reason: read.reason });
         continue;
       }
-      adapt(read.values, probe ? known : adapted);
+      adapt(read.values, probe ? known : train);
       const mse = meanSquaredError(tf, model, unknown);
       if (!Number.isFinite(mse)) {
         refused.push({ id, reason: 'what it says of this place is no number' });
@@ -91,7 +91,7 @@ export async function startFrom(
     }
     const { parent, values } = best;
     if (!values) model.setWeights(fresh);
-    else if (probe) adapt(values, adapted);
+    else if (probe) adapt(values, train);
     return {
       ...(parent && { parent: { id: parent.id, version: parent.version } }),
       ...(probed.length > 1 && { probed }),

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { ModelFilePlace } from '../../../src/storage/index.js';
 import { linearPredictor, lineSums, ridge } from '../../../src/training/baselines.js';
 import { loadEngine } from '../../../src/training/engine/load-engine.js';
@@ -26,6 +26,7 @@ import { tempFolder } from '../../support/temp.js';
 import { clouded, field } from '../fields.js';
 
 const ndvi = modelNamed('ndvi');
+const ndmi = modelNamed('ndmi');
 
 function datasetOf(spec: ModelSpec, seed: number, side = spec.patchSize > 16 ? 340 : 150): PatchDataset {
   const clear = field(side, side, { seed });
@@ -83,7 +84,8 @@ describe('a start from another model', () => {
       const before = meanSquaredError(tf, original, train);
       const start = await startFrom(tf, fresh, train, { parents: [parent], probe: false });
       assert.deepEqual(start, { parent: { id: 'parent', version: 'v1' } });
-      const isAdapted = (weight: string) => weight.startsWith('line/') || weight.includes('moving');
+      const head = name === 'ndmi' ? /^(line|change)\// : /^line\//;
+      const isAdapted = (weight: string) => head.test(weight) || weight.includes('moving');
       const [own, its] = [valuesOf(fresh), valuesOf(original)].map(
         (values) => new Map([...values].filter(([weight]) => !isAdapted(weight))),
       );
@@ -128,14 +130,22 @@ describe('a start from another model', () => {
     model.dispose();
   });
 
+  /** A model of `ndmi` that says more than its line. */
+  const withChange = (seed: number) => {
+    const model = buildModel(tf, ndmi, seed, line(ndmi));
+    setChange(model, seed);
+    return model;
+  };
+  const setChange = (model: LayersModel, seed: number) => {
+    const change = model.getLayer('change');
+    change.setWeights([tf.randomNormal(change.weights[0]!.shape as number[], 0, 0.1, 'float32', seed)]);
+  };
+
   it('takes the averages of batch normalisation from the place', async (t) => {
-    const spec = modelNamed('ndmi');
-    const original = buildModel(tf, spec, 5, line(spec));
-    const change = original.getLayer('change');
-    change.setWeights([tf.randomNormal(change.weights[0]!.shape as number[], 0, 0.1, 'float32', 1)]);
+    const original = withChange(5);
     const parent = await parentIn(t, await saveModel(tf, original));
-    const model = buildModel(tf, spec, 6);
-    const train = somePatches(datasetOf(spec, 1).train, 16);
+    const model = buildModel(tf, ndmi, 6);
+    const train = somePatches(datasetOf(ndmi, 1).train, 8);
     await startFrom(tf, model, train, { parents: [parent], probe: false });
     const norms = model.layers.filter((layer) => layer.getClassName() === 'BatchNormalization');
     assert.ok(norms.length === 7 && norms.every((layer) => layer.getConfig().momentum === 0.9));
@@ -151,6 +161,49 @@ describe('a start from another model', () => {
       `${apart.reduce((a, b) => Math.max(a, b))} of ${range}`,
     );
     input.dispose();
+    for (const one of [original, model]) one.dispose();
+  });
+
+  it('takes the averages of many patches as if they were one batch, though neighbours are alike', async (t) => {
+    const original = withChange(5);
+    const parent = await parentIn(t, await saveModel(tf, original));
+    const { train } = datasetOf(ndmi, 1);
+    // Half of the place is five times as bright as the other half.
+    const length = train.size ** 2 * 3;
+    const inputs = train.inputs.map((one, i) => (i < (length * train.count) / 2 ? 0.3 : 1.5) * one);
+    const model = buildModel(tf, ndmi, 6);
+    await startFrom(tf, model, { ...train, inputs }, { parents: [parent], probe: false });
+    const norm = model.layers.find((layer) => layer.getClassName() === 'BatchNormalization')!;
+    const upTo = tf.model({ inputs: model.inputs, outputs: norm.input as SymbolicTensor });
+    const [means, variances] = tf.tidy(() => {
+      const input = tf.tensor4d(inputs, [train.count, train.size, train.size, 3]);
+      const { mean, variance } = tf.moments(upTo.apply(input) as Tensor, [0, 1, 2]);
+      return [mean, variance].map((one) => one.dataSync<'float32'>());
+    });
+    const [, , mean, variance] = norm.getWeights().map((one) => one.dataSync<'float32'>());
+    assert.ok(train.count > 16);
+    means!.forEach((one, i) => {
+      assert.ok(Math.abs(mean![i]! - one) < 1e-3 * Math.sqrt(variances![i]!), `${mean![i]} beside ${one}`);
+      const share = variance![i]! / variances![i]!;
+      assert.ok(share > 0.9 && share < 1.1, `${share} of the variance`);
+    });
+    for (const one of [original, model]) one.dispose();
+  });
+
+  it('fits the last layer of a model for maps to what the features say of the place', async (t) => {
+    const original = withChange(5);
+    const parent = await parentIn(t, await saveModel(tf, original));
+    const { train } = datasetOf(ndmi, 1);
+    const model = buildModel(tf, ndmi, 6);
+    const start = { parents: [parent], probe: false };
+    await startFrom(tf, model, train, start);
+    // Of the same features, something else.
+    setChange(model, 7);
+    const targets = predict(tf, model, train);
+    await startFrom(tf, model, { ...train, targets }, start);
+    const { truth, predicted } = countingPairs({ ...train, targets }, predict(tf, model, train));
+    const { r2 } = metricsOf({ truth, predicted });
+    assert.ok(r2 > 0.999, `${r2}`);
     for (const one of [original, model]) one.dispose();
   });
 
@@ -239,6 +292,23 @@ describe('a start from another model', () => {
     const none = await probing([bad]);
     assert.equal(none.start.parent, undefined);
     assert.deepEqual(none.values, none.before);
+  });
+
+  it('probes large patches too by several of them', async (t) => {
+    const original = withChange(5);
+    const parent = await parentIn(t, await saveModel(tf, original));
+    const { train } = datasetOf(ndmi, 2);
+    const model = buildModel(tf, ndmi, 4);
+    const { probed } = await startFrom(tf, model, train, { parents: [parent], probe: true });
+    const [known, unknown] = halves(somePatches(train, 16));
+    assert.deepEqual([known.count, unknown.count], [8, 8]);
+    const straight = linearPredictor(ridge(lineSums(known)))(unknown);
+    const { mse: expected } = metricsOf(countingPairs(unknown, straight));
+    assert.ok(
+      Math.abs(probed![0]!.mse - expected) < 1e-4 * expected,
+      `${probed![0]!.mse} beside ${expected}`,
+    );
+    for (const one of [original, model]) one.dispose();
   });
 
   for (const name of ['ndvi', 'ndmi', 'cloud-removal'])
