@@ -17,14 +17,21 @@ export function predict(tf: Tf, model: LayersModel, patches: PatchSet): Float32A
   const predicted = new Float32Array(patches.targets.length);
   const values = patches.targets.length / patches.count;
   for (const { from, tensor } of inputBatches(tf, patches, patchesAtOnce(patches))) {
-    const output = tf.tidy(() => {
-      const outputs = model.apply(tensor, { training: false }) as Tensor | Tensor[];
-      return (Array.isArray(outputs) ? outputs[0] : outputs).dataSync<'float32'>();
-    });
-    predicted.set(output, from * values);
-    tensor.dispose();
+    predicted.set(outputOf(tf, model, tensor), from * values);
   }
   return predicted;
+}
+
+/** Values of the model's first output. Disposes the input. */
+export function outputOf(tf: Tf, model: LayersModel, input: Tensor): Float32Array {
+  const output = tf.tidy(() => {
+    const outputs = model.apply(input, { training: false }) as Tensor | Tensor[];
+    return Array.isArray(outputs) ? outputs[0] : outputs;
+  });
+  // Outside of tidy, which would look for tensors in each of the values.
+  const values = output.dataSync<'float32'>();
+  tf.dispose([output, input]);
+  return values;
 }
 
 /** Over all that counts. */

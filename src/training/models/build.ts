@@ -116,11 +116,9 @@ function withFeatures(
   const inputBands = patches.inputBands + features.shape.at(-1)!;
   const inputs = new Float32Array((patches.inputs.length / patches.inputBands) * inputBands);
   for (const { from, tensor } of inputBatches(tf, patches, patchesAtOnce(patches))) {
-    const joined = tf.tidy(() =>
-      tf.concat(upTo.apply(tensor, { training: false }) as Tensor[], -1).dataSync<'float32'>(),
-    );
-    inputs.set(joined, from * patches.size ** 2 * inputBands);
-    tensor.dispose();
+    const joined = tf.tidy(() => tf.concat(upTo.apply(tensor, { training: false }) as Tensor[], -1));
+    inputs.set(joined.dataSync<'float32'>(), from * patches.size ** 2 * inputBands);
+    tf.dispose([joined, tensor]);
   }
   return { inputs, inputBands };
 }

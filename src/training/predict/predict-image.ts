@@ -1,8 +1,8 @@
 /** Applies a model to one date of a place. */
-import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engine/tf.js';
 import type { ModelSpec } from '../models/spec.js';
+import { outputOf } from '../predict-patches.js';
 import { Blend, type Windows, windowsOver } from './windows.js';
 
 export interface Shown {
@@ -29,11 +29,8 @@ export function predictImage(tf: Tf, model: LayersModel, spec: ModelSpec, image:
   const seen = windows.origins.filter((origin) => holdsAny(image, origin, size));
   for (let from = 0; from < seen.length; from += most) {
     const origins = seen.slice(from, from + most);
-    const values = tf.tidy(() => {
-      const shown = tf.tensor4d(cut(image, origins, size), [origins.length, size, size, inputs.length]);
-      const outputs = model.apply(shown, { training: false }) as Tensor | Tensor[];
-      return (Array.isArray(outputs) ? outputs[0] : outputs).dataSync<'float32'>();
-    });
+    const shown = tf.tensor4d(cut(image, origins, size), [origins.length, size, size, inputs.length]);
+    const values = outputOf(tf, model, shown);
     for (const [i, origin] of origins.entries()) {
       const first = i * size * size * planes;
       blend.add(origin, size, (pixel, plane) =>
