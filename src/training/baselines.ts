@@ -77,8 +77,8 @@ export function lineSums(train: PatchSet): LineSums {
     Array.from({ length: table.length / bands }, (_, row) => [
       ...table.subarray(row * bands, (row + 1) * bands),
     ]);
-  const products = rows(xx).map((row, a) => row.map((_, b) => xx[Math.max(a, b) * bands + Math.min(a, b)]));
-  return { count, x: [...x], xx: products, y: [...y], xy: rows(xy) };
+  for (let a = 0; a < bands; a++) for (let b = 0; b < a; b++) xx[b * bands + a] = xx[a * bands + b];
+  return { count, x: [...x], xx: rows(xx), y: [...y], xy: rows(xy) };
 }
 
 /** Those of the line that a model begins with: where cloud is to be removed, of cloudy pixels alone, if there are some. */

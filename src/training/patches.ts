@@ -58,17 +58,8 @@ export function halves(set: PatchSet): [first: PatchSet, second: PatchSet] {
   return [patchesAt(set, all.slice(0, Math.max(1, middle))), patchesAt(set, all.slice(middle))];
 }
 
-/** A set in so many parts, each spread evenly over it. */
-export function spreadParts(set: PatchSet, parts: number): PatchSet[] {
-  return Array.from({ length: Math.min(parts, set.count) }, (_, part) =>
-    patchesAt(
-      set,
-      [...Array(set.count).keys()].filter((n) => n % parts === part),
-    ),
-  );
-}
-
-function patchesAt(set: PatchSet, chosen: number[]): PatchSet {
+/** These patches of a set, in this order. */
+export function patchesAt(set: PatchSet, chosen: number[]): PatchSet {
   const pick = (values: Float32Array) => {
     const length = values.length / set.count;
     const picked = new Float32Array(chosen.length * length);

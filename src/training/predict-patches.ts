@@ -7,10 +7,12 @@ import { countingPairs } from './evaluate.js';
 import { metricsOf } from './metrics.js';
 import type { PatchSet } from './patches.js';
 
-/** Pixels of patches that go through a model at once. */
-const PREDICTED_PIXELS = 2 ** 16;
+/** Pixels of patches that go through a model at once where it does not learn. */
+const MOST_PIXELS = 2 ** 16;
 
-export const patchesAtOnce = ({ size }: PatchSet) => Math.max(1, Math.floor(PREDICTED_PIXELS / size ** 2));
+export function patchesAtOnce({ size }: PatchSet): number {
+  return Math.max(1, Math.floor(MOST_PIXELS / size ** 2));
+}
 
 /** The model's output for each patch, in the shape of the targets. */
 export function predict(tf: Tf, model: LayersModel, patches: PatchSet): Float32Array {
@@ -18,20 +20,23 @@ export function predict(tf: Tf, model: LayersModel, patches: PatchSet): Float32A
   const values = patches.targets.length / patches.count;
   for (const { from, tensor } of inputBatches(tf, patches, patchesAtOnce(patches))) {
     predicted.set(outputOf(tf, model, tensor), from * values);
+    tensor.dispose();
   }
   return predicted;
 }
 
-/** Values of the model's first output. Disposes the input. */
+/** Values of the model's first output. */
 export function outputOf(tf: Tf, model: LayersModel, input: Tensor): Float32Array {
   const output = tf.tidy(() => {
     const outputs = model.apply(input, { training: false }) as Tensor | Tensor[];
     return Array.isArray(outputs) ? outputs[0] : outputs;
   });
-  // Outside of tidy, which would look for tensors in each of the values.
-  const values = output.dataSync<'float32'>();
-  tf.dispose([output, input]);
-  return values;
+  try {
+    // Outside of tidy, which would look for tensors in each of the values.
+    return output.dataSync<'float32'>();
+  } finally {
+    output.dispose();
+  }
 }
 
 /** Over all that counts. */

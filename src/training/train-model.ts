@@ -58,7 +58,10 @@ export interface TrainResult {
   seconds: number;
 }
 
-/** Of a model that starts from another, the share of the steps that grow to their size, once more when other layers learn: large ones from the start would undo what it knows. */
+/**
+ * Of a model that starts from another, the share of its steps over which their size rises to what it is for all (learning rate
+ * warm-up), and of each part of a schedule anew: large ones from the start would undo what it knows.
+ */
 const WARM_UP = 1 / 2;
 /** Seconds of training that a kill may cost at most, but for the epoch that runs. */
 export const CHECKPOINT_SECONDS = 5;
@@ -101,10 +104,11 @@ export async function trainModel(
     let keptAt = performance.now();
     const stepsAnEpoch = Math.ceil(train.count / spec.batchSize);
     const steps = epochs * stepsAnEpoch;
-    const warmUp = start?.parent ? WARM_UP * steps : 0;
     for (let epoch = losses.length + 1; epoch <= epochs; epoch++) {
       if (headAlone > 0 && epoch === headAlone + 1) learner.learn();
-      const learningSince = epoch > headAlone ? headAlone * stepsAnEpoch : 0;
+      const [since, until] = epoch > headAlone ? [headAlone, epochs] : [0, headAlone];
+      const learningSince = since * stepsAnEpoch;
+      const warmUp = start?.parent ? WARM_UP * (until - since) * stepsAnEpoch : 0;
       const order = shuffledOrder(train.count, random.next);
       let sum = 0;
       for (let from = 0; from < train.count; from += spec.batchSize) {

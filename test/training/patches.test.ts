@@ -4,13 +4,7 @@ import fc from 'fast-check';
 import { Mask } from '../../src/raster/index.js';
 import { imagesOf } from '../../src/training/images.js';
 import { modelNamed } from '../../src/training/index.js';
-import {
-  cutPatches as cut,
-  halves,
-  type PatchDataset,
-  somePatches,
-  spreadParts,
-} from '../../src/training/patches.js';
+import { cutPatches as cut, halves, type PatchDataset, somePatches } from '../../src/training/patches.js';
 import { type Field, field } from './fields.js';
 
 const spec = modelNamed('ndvi');
@@ -249,18 +243,5 @@ describe('cutPatches', () => {
     }
     const single = somePatches(train, 1);
     assert.deepEqual(halves(single), [single, single]);
-  });
-
-  it('parts a set evenly: each part has patches from all over it, none is lost', () => {
-    const { train } = datasetOf([field(140, 163)]);
-    const set = somePatches(train, 11);
-    const firsts = (one: typeof set) => Array.from({ length: one.count }, (_, n) => one.targets[n]!);
-    const all = firsts(set);
-    const parts = spreadParts(set, 3).map(firsts);
-    assert.deepEqual(
-      parts,
-      [0, 1, 2].map((part) => all.filter((_, n) => n % 3 === part)),
-    );
-    assert.equal(spreadParts(somePatches(train, 2), 3).length, 2);
   });
 });

@@ -31,6 +31,7 @@ export function predictImage(tf: Tf, model: LayersModel, spec: ModelSpec, image:
     const origins = seen.slice(from, from + most);
     const shown = tf.tensor4d(cut(image, origins, size), [origins.length, size, size, inputs.length]);
     const values = outputOf(tf, model, shown);
+    shown.dispose();
     for (const [i, origin] of origins.entries()) {
       const first = i * size * size * planes;
       blend.add(origin, size, (pixel, plane) =>

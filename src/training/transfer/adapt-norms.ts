@@ -2,15 +2,14 @@
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { inputBatches } from '../batch.js';
 import type { Tf } from '../engine/tf.js';
-import { type PatchSet, spreadParts } from '../patches.js';
-
-/** Pixels of patches that go through the model at once, as in training. */
-const BATCH_PIXELS = 2 ** 15;
+import { type PatchSet, patchesAt } from '../patches.js';
+import { patchesAtOnce } from '../predict-patches.js';
+import { randomStream, shuffledOrder } from '../random.js';
 
 /**
  * Replaces the averages of all batch normalisations by those of these patches (AdaBN, Li et al. 2016, "Revisiting batch
- * normalization for practical domain adaptation"): by averages of other land a model says little of this one. They are the means over batches, each
- * from all over the place, as neighbours have less variance than training meets.
+ * normalization for practical domain adaptation"): by averages of other land a model says little of this one. They are the means over
+ * shuffled batches, as training has them: a batch of neighbours would vary less than the place does.
  */
 export function adaptNorms(tf: Tf, model: LayersModel, patches: PatchSet): void {
   // The types of the library do not have what its class has.
@@ -19,19 +18,19 @@ export function adaptNorms(tf: Tf, model: LayersModel, patches: PatchSet): void 
   }[];
   if (norms.length === 0) return;
   const momenta = norms.map(({ momentum }) => momentum);
-  const parts = spreadParts(patches, Math.ceil((patches.count * patches.size ** 2) / BATCH_PIXELS));
-  let seen = 0;
-  for (const part of parts) {
-    for (const norm of norms) norm.momentum = seen / (seen + part.count);
-    seen += part.count;
-    for (const { tensor } of inputBatches(tf, part, part.count)) {
+  const shuffled = patchesAt(patches, [...shuffledOrder(patches.count, randomStream(0).next)]);
+  try {
+    for (const { from, tensor } of inputBatches(tf, shuffled, patchesAtOnce(patches))) {
+      // The mean over all batches so far.
+      for (const norm of norms) norm.momentum = from / (from + tensor.shape[0]);
       tf.tidy(() => {
         model.apply(tensor, { training: true });
       });
       tensor.dispose();
     }
+  } finally {
+    norms.forEach((norm, i) => {
+      norm.momentum = momenta[i];
+    });
   }
-  norms.forEach((norm, i) => {
-    norm.momentum = momenta[i];
-  });
 }

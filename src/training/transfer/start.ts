@@ -4,11 +4,11 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { messageOf } from '../../errors.js';
 import { type ModelFilePlace, modelDamaged, readModelFile } from '../../storage/index.js';
 import type { Tf } from '../engine/tf.js';
-import { fitLine, shiftHead } from '../models/build.js';
 import { halves, type PatchSet, somePatches } from '../patches.js';
 import { meanSquaredError } from '../predict-patches.js';
 import { type WeightValues, weightsOf } from '../weights.js';
 import { adaptNorms } from './adapt-norms.js';
+import { fitLine, shiftOutput } from './shift-output.js';
 
 /** A model of another place, by its files. */
 export interface ParentFiles {
@@ -35,18 +35,20 @@ export interface Start {
   refused?: { id: string; reason: string }[];
 }
 
-/** Pixels of patches that parents are compared on, and the least patches: enough to tell them apart, and a small part of an epoch. */
+/** Pixels of patches that parents are compared on: enough to tell them apart, and a small part of an epoch. */
 const PROBED_PIXELS = 2 ** 14;
+/** At least so many patches, as the pixels of one are much alike. */
 const PROBED_PATCHES = 16;
-/** Pixels of patches that the last layers of a parent are adapted to. */
+/** Pixels of patches that the output layers of a parent are adapted to. */
 const ADAPTED_PIXELS = 2 ** 16;
 const NO_WEIGHTS = [SyntaxError, RangeError, TypeError];
 
 /**
- * Puts the weights of a parent into a fresh model, and adapts it to the training patches: the averages of its normalisations, then its last layers.
- * Where parents are compared, each and the fresh one are adapted to a half of some patches, and the errors are those on the other half, as what comes from
- * elsewhere is to say something of ground that was not seen. A parent whose files are damaged, whose layers are others, or that says no numbers of this
- * place is refused, which leaves the model as it was. Throws where a file cannot be read now.
+ * Puts the weights of a parent into a fresh model, and adapts it to the training patches: the averages of its normalisations, then its
+ * output layers. Where parents are compared, each and the fresh one are adapted to a half of some patches, and the errors are those
+ * on the other half, as what comes from elsewhere is to say something of ground that was not seen. A parent whose files are damaged,
+ * whose layers are others, or that says no numbers of this place is refused, which leaves the model as it was. Throws where a file
+ * cannot be read now.
  */
 export async function startFrom(
   tf: Tf,
@@ -60,7 +62,7 @@ export async function startFrom(
   const adapt = (values: WeightValues[], patches: PatchSet) => {
     setWeights(tf, model, values);
     adaptNorms(tf, model, patches);
-    shiftHead(tf, model, somePatches(patches, patchesOf(ADAPTED_PIXELS)));
+    shiftOutput(tf, model, somePatches(patches, patchesOf(ADAPTED_PIXELS)));
   };
   const fresh = model.getWeights().map((tensor) => tensor.clone());
   const probed: NonNullable<Start['probed']> = [];

@@ -16,7 +16,13 @@ import { modelNamed } from '../../../src/training/index.js';
 import { metricsOf } from '../../../src/training/metrics.js';
 import { buildModel } from '../../../src/training/models/build.js';
 import type { ModelSpec } from '../../../src/training/models/spec.js';
-import { cutPatches, halves, type PatchDataset, somePatches } from '../../../src/training/patches.js';
+import {
+  cutPatches,
+  halves,
+  type PatchDataset,
+  type PatchSet,
+  somePatches,
+} from '../../../src/training/patches.js';
 import { meanSquaredError, predict } from '../../../src/training/predict-patches.js';
 import { type TrainOptions, trainModel } from '../../../src/training/train-model.js';
 import { headOf } from '../../../src/training/transfer/fine-tune.js';
@@ -82,10 +88,12 @@ describe('a start from another model', () => {
       const fresh = buildModel(tf, spec, 6);
       const { train } = datasetOf(spec, 1);
       const before = meanSquaredError(tf, original, train);
+      const { numTensors } = tf.memory();
       const start = await startFrom(tf, fresh, train, { parents: [parent], probe: false });
+      assert.equal(tf.memory().numTensors, numTensors);
       assert.deepEqual(start, { parent: { id: 'parent', version: 'v1' } });
-      const head = name === 'ndmi' ? /^(line|change)\// : /^line\//;
-      const isAdapted = (weight: string) => head.test(weight) || weight.includes('moving');
+      const outputs = name === 'ndmi' ? /^(line|change)\// : /^line\//;
+      const isAdapted = (weight: string) => outputs.test(weight) || weight.includes('moving');
       const [own, its] = [valuesOf(fresh), valuesOf(original)].map(
         (values) => new Map([...values].filter(([weight]) => !isAdapted(weight))),
       );
@@ -99,37 +107,6 @@ describe('a start from another model', () => {
       for (const model of [original, fresh]) model.dispose();
     });
 
-  it('moves the line of the parent as far as the place outweighs it', async (t) => {
-    const parent = await parentIn(t, experienced);
-    const { train: same } = datasetOf(ndvi, 2);
-    // Other land than the parent's: the same colours have half of the NDVI.
-    const train = { ...same, targets: same.targets.map((target) => target / 2) };
-    const model = buildModel(tf, ndvi, 6);
-    await startFrom(tf, model, train, { parents: [parent], probe: false });
-    const before = weightsIn(experienced).get('line/kernel')!;
-    const after = valuesOf(model).get('line/kernel')!;
-    // Where the sum of squares that are left, and as many times the squared change of the weights, of features of spread 1, is least.
-    const predicted = predict(tf, model, train);
-    const left = train.targets.map((target, i) => target - predicted[i]!);
-    const meanOf = (values: Float32Array) => values.reduce((sum, one) => sum + one, 0) / values.length;
-    assert.ok(Math.abs(meanOf(left)) < 1e-6, `${meanOf(left)}`);
-    const pixels = train.size ** 2;
-    for (const band of [0, 1, 2]) {
-      const means = left.map((_, i) =>
-        meanOf(
-          train.inputs.subarray(3 * pixels * i, 3 * pixels * (i + 1)).filter((_, at) => at % 3 === band),
-        ),
-      );
-      const middle = meanOf(means);
-      const spread = Math.sqrt(meanOf(means.map((one) => (one - middle) ** 2)));
-      const slope = meanOf(means.map((one, i) => ((one - middle) / spread) * left[i]!));
-      const change = (after[band]! - before[band]!) * spread;
-      assert.ok(Math.abs(change) > 1e-5, 'nothing moved');
-      assert.ok(Math.abs(slope - change) < 1e-3 * Math.abs(change) + 1e-6, `${slope} beside ${change}`);
-    }
-    model.dispose();
-  });
-
   /** A model of `ndmi` that says more than its line. */
   const withChange = (seed: number) => {
     const model = buildModel(tf, ndmi, seed, line(ndmi));
@@ -138,8 +115,44 @@ describe('a start from another model', () => {
   };
   const setChange = (model: LayersModel, seed: number) => {
     const change = model.getLayer('change');
-    change.setWeights([tf.randomNormal(change.weights[0]!.shape as number[], 0, 0.1, 'float32', seed)]);
+    const values = tf.randomNormal(change.weights[0]!.shape as number[], 0, 0.1, 'float32', seed);
+    change.setWeights([values]);
+    values.dispose();
   };
+
+  for (const spec of [ndvi, ndmi])
+    it(`moves the line of a parent of ${spec.name} as far as the place outweighs it`, async (t) => {
+      const original = withChange(5);
+      const files = spec === ndvi ? experienced : await saveModel(tf, original);
+      const parent = await parentIn(t, files);
+      const { train } = datasetOf(spec, 2);
+      // Other land than the parent's: the same colours have half of the index.
+      const targets = train.targets.map((target) => target / 2);
+      const model = buildModel(tf, spec, 6);
+      await startFrom(tf, model, { ...train, targets }, { parents: [parent], probe: false });
+      const before = weightsIn(files).get('line/kernel')!;
+      const after = valuesOf(model).get('line/kernel')!;
+      const adapted = somePatches({ ...train, targets }, 2 ** 16 / spec.patchSize ** 2);
+      const samples = samplesIn(adapted, predict(tf, model, adapted));
+      const meanOf = (values: number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
+      // Where the sum of squares that are left, and as many times the squared change of the weights as there are patches, of features of
+      // spread 1, is least.
+      const left = meanOf(samples.map(({ left }) => left));
+      assert.ok(Math.abs(left) < 1e-6, `${left}`);
+      for (const band of [0, 1, 2]) {
+        const middle = meanOf(samples.map(({ bands }) => bands[band]!));
+        const spread = Math.sqrt(meanOf(samples.map(({ bands }) => (bands[band]! - middle) ** 2)));
+        const slope = meanOf(samples.map(({ bands, left }) => ((bands[band]! - middle) / spread) * left));
+        const change = (after[band]! - before[band]!) * spread;
+        const expected = (change * adapted.count) / samples.length;
+        assert.ok(Math.abs(change) > 1e-5, 'nothing moved');
+        assert.ok(
+          Math.abs(slope - expected) < 1e-2 * Math.abs(expected) + 1e-8,
+          `${slope} beside ${expected}`,
+        );
+      }
+      for (const one of [original, model]) one.dispose();
+    });
 
   it('takes the averages of batch normalisation from the place', async (t) => {
     const original = withChange(5);
@@ -164,7 +177,7 @@ describe('a start from another model', () => {
     for (const one of [original, model]) one.dispose();
   });
 
-  it('takes the averages of many patches as if they were one batch, though neighbours are alike', async (t) => {
+  it('takes averages of batch normalisation from all over the place, though neighbours are alike', async (t) => {
     const original = withChange(5);
     const parent = await parentIn(t, await saveModel(tf, original));
     const { train } = datasetOf(ndmi, 1);
@@ -185,7 +198,7 @@ describe('a start from another model', () => {
     means!.forEach((one, i) => {
       assert.ok(Math.abs(mean![i]! - one) < 1e-3 * Math.sqrt(variances![i]!), `${mean![i]} beside ${one}`);
       const share = variance![i]! / variances![i]!;
-      assert.ok(share > 0.9 && share < 1.1, `${share} of the variance`);
+      assert.ok(share > 0.85 && share < 1.1, `${share} of the variance`);
     });
     for (const one of [original, model]) one.dispose();
   });
@@ -323,6 +336,8 @@ describe('a start from another model', () => {
       const learned = [...before.keys()].filter((weight) => !weight.includes('moving'));
       const isHead = (weight: string) => head.includes(weight.split('/')[0]!);
       const features = learned.filter((weight) => !isHead(weight));
+      // But for those that are fitted before.
+      const held = learned.filter((weight) => isHead(weight) && !/^(line|change)\//.test(weight));
       assert.ok(features.length >= 3 && head.includes('line') && head.includes('change'), head.join());
       const start = { parents: [parent], probe: false };
       const changedBy = async (fineTuning: 'all' | 'head' | 'gradual', epochs: number) => {
@@ -330,13 +345,36 @@ describe('a start from another model', () => {
         const after = weightsIn(files);
         const changed = (weight: string) =>
           before.get(weight)!.some((one, i) => one !== after.get(weight)![i]);
-        return { features: features.some(changed), head: learned.filter(isHead).some(changed) };
+        return { features: features.some(changed), head: held.some(changed) };
       };
-      assert.deepEqual(await changedBy('head', 1), { features: false, head: true });
+      assert.deepEqual(await changedBy('head', 2), { features: false, head: true });
       assert.deepEqual(await changedBy('gradual', 3), { features: true, head: true });
       assert.deepEqual(await changedBy('all', 2), { features: true, head: true });
       original.dispose();
     });
+
+  it('takes small steps at first, and when other layers begin to learn', async (t) => {
+    const dataset = datasetOf(ndvi, 2);
+    // One step an epoch; the first step of Adam moves a weight by the size of the step.
+    const train = somePatches(dataset.train, ndvi.batchSize);
+    // Large targets have gradients that are.
+    const few = { ...dataset, train: { ...train, targets: train.targets.map((one) => 100 * one) } };
+    const parent = await parentIn(t, experienced);
+    const start = { parents: [parent], probe: false };
+    const before = weightsIn(experienced);
+    const moved = async (options: Partial<TrainOptions>) => {
+      const after = weightsIn((await trained(ndvi, few, { start, ...options })).files);
+      const [name] = before.keys();
+      const most = before
+        .get(name!)!
+        .reduce((most, one, i) => Math.max(most, Math.abs(after.get(name!)![i]! - one)), 0);
+      return most / ndvi.learningRate;
+    };
+    const [all, gradual] = [await moved({ epochs: 1 }), await moved({ epochs: 2, fineTuning: 'gradual' })];
+    assert.ok(Math.abs(all - 2 / 3) < 1e-2, `${all}`);
+    // Half of the cosine is done.
+    assert.ok(Math.abs(gradual - 1 / 3) < 1e-2, `${gradual}`);
+  });
 
   it('goes on from a checkpoint to the same weights, on both sides of the change of layers', async (t) => {
     const folder = await tempFolder(t);
@@ -389,6 +427,20 @@ describe('a start from another model', () => {
     await assert.rejects(trained(ndvi, datasetOf(ndvi, 2), { start }), /EISDIR/);
   });
 });
+
+/** What counts, with the values that go into the line. */
+function samplesIn(patches: PatchSet, predicted: Float32Array): { bands: number[]; left: number }[] {
+  const pixels = patches.size ** 2;
+  return [...patches.targets].flatMap((target, n) => {
+    if (patches.counts?.[n] === 0) return [];
+    const values = (band: number) => {
+      if (patches.counts) return patches.inputs[3 * n + band]!;
+      const own = patches.inputs.subarray(3 * pixels * n, 3 * pixels * (n + 1));
+      return own.filter((_, at) => at % 3 === band).reduce((sum, one) => sum + one, 0) / pixels;
+    };
+    return [{ bands: [0, 1, 2].map(values), left: target - predicted[n]! }];
+  });
+}
 
 /** Some line that is not zero, so that all weights get gradients. */
 function line({ inputs, target }: ModelSpec) {
