@@ -40,3 +40,9 @@ export interface Commit {
 export function supersededFolders({ removed = [], formerModels = [] }: Commit): string[] {
   return [...removed.map(tileFolder), ...formerModels.map(modelFolder)];
 }
+
+/** The collection of a change of a texture or of clusters. */
+export function collectionOfLook({ table, key }: RecordEdit): string | undefined {
+  if (table === 'clusterings') return key;
+  return table === 'textures' ? key.slice(0, key.indexOf('/')) : undefined;
+}

@@ -1,11 +1,10 @@
 /** The one way in which tiles enter and leave the catalogue, the index and the disk. */
 import type { Catalogue, Change } from './catalogue.js';
-import { type Commit, type RecordEdit, supersededFolders } from './commit.js';
+import { type Commit, collectionOfLook, type RecordEdit, supersededFolders } from './commit.js';
 import type { DurableIndex } from './durable-index.js';
 import { FormerTiles } from './former-tiles.js';
 import type { TileRecord } from './records.js';
 import type { Sweeper } from './sweeper.js';
-import { collectionOfLook } from './texture-write.js';
 
 /**
  * Invariants: the index holds exactly the sound records of the table `tiles`, and changes after the batch that changes

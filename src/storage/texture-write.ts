@@ -7,12 +7,6 @@ import type { ClusteringRecord, TextureRecord, TileRecord } from './records.js';
 export const textureKey = ({ collection, geocode }: Pick<TextureRecord, 'collection' | 'geocode'>) =>
   `${collection}/${geocode}`;
 
-/** Of a change of a texture or of clusters. */
-export function collectionOfLook({ table, key }: RecordEdit): string | undefined {
-  if (table === 'clusterings') return key;
-  return table === 'textures' ? key.slice(0, key.indexOf('/')) : undefined;
-}
-
 /**
  * What takes the textures of these tiles along, and those that are damaged: with a tile goes what its place looks like, until it is computed of
  * another image.

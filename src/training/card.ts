@@ -5,10 +5,9 @@ import type { Baselines } from './baselines.js';
 import type { Distributed } from './distributed/report.js';
 import type { SelectedEngine } from './engine/select-engine.js';
 import type { TrainingMode } from './inputs.js';
-import type { Metrics, Spread } from './metrics.js';
+import type { EpochLoss, Metrics, Spread } from './metrics.js';
 import { modelNamed } from './models/index.js';
 import { hasBatchNorm } from './models/spec.js';
-import type { EpochLoss } from './train-model.js';
 import type { Lineage } from './transfer/lineage.js';
 import type { TrainedPlace } from './worker-messages.js';
 

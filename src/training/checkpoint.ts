@@ -3,7 +3,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from './engine/tf.js';
-import type { EpochLoss } from './train-model.js';
+import type { EpochLoss } from './metrics.js';
 import type { Start } from './transfer/start.js';
 
 /** What a checkpoint belongs to, and how far it is. */

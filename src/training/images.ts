@@ -1,7 +1,7 @@
 /** What one date, or a pair of dates, shows of a place: the planes that go into a model and those that should come out. */
 import { Mask } from '../raster/index.js';
 import { type BandName, bandsOf, type ModelSpec, type TargetSpec } from './models/spec.js';
-import type { DatePair } from './worker-messages.js';
+import type { DatePair } from './place-dates.js';
 
 /** One date of a place: reflectances (0-1) and mask codes, row by row from the north-west. NaN marks missing values. */
 export interface DatePixels {

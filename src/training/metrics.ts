@@ -13,6 +13,15 @@ export interface Metrics {
   msSsim?: MultiScale;
 }
 
+export interface EpochLoss {
+  /** From 1. */
+  epoch: number;
+  /** Mean over the epoch's batches, while the weights moved. */
+  train: number;
+  /** Mean squared error. */
+  validation: number;
+}
+
 /** Pairs of true and predicted values, by index. */
 export interface Predictions {
   truth: Float32Array;

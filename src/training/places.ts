@@ -3,7 +3,7 @@ import type { GridName } from '../geocode/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
 import { counted } from './counted.js';
 import { type BandName, bandsOf, type ModelSpec } from './models/spec.js';
-import type { BandFile, DatePair, PlaceDate } from './worker-messages.js';
+import type { BandFile, DatePair, PlaceDate } from './place-dates.js';
 
 export interface Place {
   collection: string;

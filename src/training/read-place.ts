@@ -2,7 +2,7 @@
 import { Mask, type PixelArray, type RasterHeader, readRaster } from '../raster/index.js';
 import type { DatePixels } from './images.js';
 import type { BandName } from './models/spec.js';
-import type { BandFile, PlaceDate } from './worker-messages.js';
+import type { BandFile, PlaceDate } from './place-dates.js';
 
 export type ReadOutcome = { dates: DatePixels[]; bytesRead: number } | { skipped: string };
 

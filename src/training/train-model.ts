@@ -8,7 +8,7 @@ import type { Tf } from './engine/tf.js';
 import { diverged } from './errors.js';
 import { baselinesOf, countingPairs, evaluate } from './evaluate.js';
 import type { Learner } from './learner.js';
-import { type Metrics, type Predictions, type Spread, spreadOf } from './metrics.js';
+import { type EpochLoss, type Metrics, type Predictions, type Spread, spreadOf } from './metrics.js';
 import { buildModel } from './models/build.js';
 import { buildDiscriminator } from './models/discriminator.js';
 import type { ModelSpec } from './models/spec.js';
@@ -18,15 +18,6 @@ import { randomStream, shuffledOrder } from './random.js';
 import { regressionLearner } from './regression.js';
 import { type FineTuning, headEpochs, headOf } from './transfer/fine-tune.js';
 import { type Start, type StartTask, startFrom } from './transfer/start.js';
-
-export interface EpochLoss {
-  /** From 1. */
-  epoch: number;
-  /** Mean over the epoch's batches, while the weights moved. */
-  train: number;
-  /** Mean squared error. */
-  validation: number;
-}
 
 export interface TrainOptions {
   /** Default: the model's. All are run; none is chosen by its validation loss. */

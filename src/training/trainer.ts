@@ -6,7 +6,7 @@ import { forkWithEngine } from './engine/fork.js';
 import type { EngineName } from './engine/load-engine.js';
 import { usableCores } from './engine/usable-cores.js';
 import { overLimit, workerEnded } from './errors.js';
-import type { EpochLoss } from './train-model.js';
+import type { EpochLoss } from './metrics.js';
 import type { FromWorker, PlaceOutcome, PlaceTask, ToWorker } from './worker-messages.js';
 
 export type PlaceResult = { id: string } & PlaceOutcome;

@@ -1,37 +1,12 @@
 /** What the trainer and its child processes say to each other, and the types of a place's task and outcome. */
 
 import type { Baselines } from './baselines.js';
-import type { Metrics, Predictions, Spread } from './metrics.js';
-import type { BandName } from './models/spec.js';
+import type { EpochLoss, Metrics, Predictions, Spread } from './metrics.js';
 import type { PatchDataset } from './patches.js';
-import type { EpochLoss } from './train-model.js';
+import type { DatePair, PlaceDate } from './place-dates.js';
 import type { FineTuning } from './transfer/fine-tune.js';
 import type { Start, StartTask } from './transfer/start.js';
 import type { ModelFiles } from './weights.js';
-
-/** One band of a raster file. Physical value = stored * scale + offset. */
-export interface BandFile {
-  path: string;
-  /** From 0. */
-  band: number;
-  scale: number;
-  offset: number;
-}
-
-/** The files of one date of a place. */
-export interface PlaceDate {
-  /** Milliseconds since 1970. */
-  time: number;
-  bands: Partial<Record<BandName, BandFile>>;
-  /** Path of the mask, of the bands' size or finer. */
-  mask: string;
-}
-
-/** A cloudy date and one without cloud, as indices of dates. */
-export interface DatePair {
-  cloudy: number;
-  clear: number;
-}
 
 /** One model to train. */
 export interface PlaceTask {

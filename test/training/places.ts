@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type DataType, encodeCog, type PixelArray } from '../../src/raster/index.js';
 import type { PlaceDate } from '../../src/training/index.js';
 import type { BandName } from '../../src/training/models/spec.js';
-import type { BandFile } from '../../src/training/worker-messages.js';
+import type { BandFile } from '../../src/training/place-dates.js';
 import type { Field } from './fields.js';
 
 const SCALE = 0.0001;

@@ -12,11 +12,12 @@ import type { Tf } from '../../src/training/engine/tf.js';
 import { diverged } from '../../src/training/errors.js';
 import { imagesOf } from '../../src/training/images.js';
 import { modelNamed } from '../../src/training/index.js';
+import type { EpochLoss } from '../../src/training/metrics.js';
 import { cutPatches, type PatchDataset } from '../../src/training/patches.js';
+import type { DatePair } from '../../src/training/place-dates.js';
 import { predict } from '../../src/training/predict-patches.js';
-import { type EpochLoss, trainModel } from '../../src/training/train-model.js';
+import { trainModel } from '../../src/training/train-model.js';
 import { saveModel } from '../../src/training/weights.js';
-import type { DatePair } from '../../src/training/worker-messages.js';
 import { tempFolder } from '../support/temp.js';
 import { clouded, type Field, field } from './fields.js';
 

@@ -2,9 +2,8 @@
 import type { SentError } from '../../errors.js';
 import type { Baselines } from '../baselines.js';
 import type { CardContext } from '../card.js';
-import type { Metrics, Spread } from '../metrics.js';
+import type { EpochLoss, Metrics, Spread } from '../metrics.js';
 import type { PatchDataset } from '../patches.js';
-import type { EpochLoss } from '../train-model.js';
 import type { ModelFiles } from '../weights.js';
 import type { PlaceError, PlaceTask } from '../worker-messages.js';
 import type { Beginning, KeptTraining } from './checkpoints.js';

@@ -9,8 +9,8 @@ import type { Tf } from '../engine/tf.js';
 import { predictionFailed } from '../errors.js';
 import { readableOf } from '../images.js';
 import type { ModelSpec } from '../models/spec.js';
+import type { PlaceDate } from '../place-dates.js';
 import { readPlace } from '../read-place.js';
-import type { PlaceDate } from '../worker-messages.js';
 import { predictImage } from './predict-image.js';
 
 export interface PredictTask {

@@ -10,8 +10,8 @@ import {
 import { foundTiles } from '../../wrangle/index.js';
 import { nothingTrained, onePlaceAtATime } from '../errors.js';
 import { modelNamed } from '../models/index.js';
+import type { DatePair, PlaceDate } from '../place-dates.js';
 import { filesOf, groupByPlace, type Place } from '../places.js';
-import type { DatePair, PlaceDate } from '../worker-messages.js';
 
 /** Of the kind `model`, at the one place that the filter picks. */
 export interface PlaceInputs {

@@ -1,8 +1,8 @@
 /** The texture of a stored tile. */
 import { clearPixels } from '../images.js';
 import { VISIBLE } from '../models/visible.js';
+import type { PlaceDate } from '../place-dates.js';
 import { readPlace } from '../read-place.js';
-import type { PlaceDate } from '../worker-messages.js';
 import { textureOf } from './glcm.js';
 import { greyLevels } from './grey.js';
 

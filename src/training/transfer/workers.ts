@@ -1,5 +1,5 @@
 import { WorkerPool } from '../../raster/index.js';
-import type { PlaceDate } from '../worker-messages.js';
+import type { PlaceDate } from '../place-dates.js';
 import type { FoundClusters } from './cluster-textures.js';
 import type { TileTexture } from './tile-texture.js';
 

@@ -17,10 +17,10 @@ import { metricsOf, modelNamed } from '../../../src/training/index.js';
 import type { Batch } from '../../../src/training/learner.js';
 import type { ModelSpec } from '../../../src/training/models/spec.js';
 import { cutPatches, type PatchDataset } from '../../../src/training/patches.js';
+import type { DatePair } from '../../../src/training/place-dates.js';
 import { predict } from '../../../src/training/predict-patches.js';
 import { randomStream, shuffledOrder } from '../../../src/training/random.js';
 import { learnerOf } from '../../../src/training/train-model.js';
-import type { DatePair } from '../../../src/training/worker-messages.js';
 import { clouded, type Field, field } from '../fields.js';
 import { ringOf } from './rings.js';
 
