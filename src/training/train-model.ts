@@ -114,6 +114,8 @@ export async function trainModel(
         sum += batch.size * loss;
       }
       const error = meanSquaredError(tf, learner.model, validation);
+      // The loss of a step is that of the weights before it.
+      if (!Number.isFinite(error)) throw diverged(epoch);
       losses.push({ epoch, train: sum / train.count, validation: error });
       if (checkpoint && epoch < epochs) {
         const { path, task, everySeconds = CHECKPOINT_SECONDS } = checkpoint;

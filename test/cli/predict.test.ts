@@ -39,6 +39,7 @@ test('predict tells what it cannot do, and which models are bad', async (t) => {
   const tiles = (await toArray(storage.catalogue.tiles.values())).sort((a, b) => b.coverage - a.coverage);
   await putModel(storage, tiles.slice(0, 1), { mse: 0.1, mean: 0.2 });
   const { id, geocode } = await putModel(storage, tiles.slice(0, 1), { mse: 0.3, mean: 0.2 });
+  const poor = await putModel(storage, tiles.slice(1, 2), { mse: 0.3, mean: 0.2 });
   await storage.close();
   const warning = new RegExp(
     `^warning: 1 model .*: ${geocode} \\(MSE 3\\.00e-1, mean 2\\.00e-1\\); --version best`,
@@ -52,4 +53,6 @@ test('predict tells what it cannot do, and which models are bad', async (t) => {
     [best.code, /^1 tile made/m.test(best.stdout), best.stderr.includes('warning')],
     [0, true, false],
   );
+  const { stderr } = await predict(poor.id, '--version', 'best');
+  assert.match(stderr, /^warning: 1 model .*mean 2\.00e-1\); train anew/m);
 });

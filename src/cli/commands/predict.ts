@@ -32,7 +32,7 @@ export function predictCommand(): Command {
     const inputs = { model, version, filter: filterOf(flags), engine };
     const results = await runWrangle<PredictResults>('predict', source, inputs, flags);
     const { tiles, unchanged, failures, worse = [] } = results;
-    if (worse.length > 0) note(warningOf(worse));
+    if (worse.length > 0) note(warningOf(worse, version));
     // As training does where no place can be trained on.
     if (tiles + unchanged + failures === 0) process.exitCode = 1;
   });
@@ -48,13 +48,13 @@ function parseModel(value: string): string {
 
 const NAMED = 5;
 
-function warningOf(worse: PredictResults['worse']): string {
+function warningOf(worse: PredictResults['worse'], version?: string): string {
   const named = worse
     .slice(0, NAMED)
     .map((one) => `${one.geocode} (MSE ${mse(one.mse)}, mean ${mse(one.mean)})`);
   const others = worse.length > NAMED ? ` and ${count(worse.length - NAMED, 'other')}` : '';
   return (
     `warning: ${count(worse.length, 'model')} that made these tiles did worse on validation patches than the mean of the training: ` +
-    `${named.join(', ')}${others}; --version best may be better, else train anew with more dates, or delete the models and their tiles`
+    `${named.join(', ')}${others}; ${version === 'best' ? '' : '--version best may be better, else '}train anew with more dates, or delete the models and their tiles`
   );
 }

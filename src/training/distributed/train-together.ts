@@ -117,6 +117,7 @@ export async function trainTogether(
       const total = (of: (one: (typeof told)[number]) => number) =>
         told.reduce((all, one) => all + of(one), 0);
       const validation = total(({ squares }) => squares) / total(({ values }) => values);
+      if (!Number.isFinite(validation)) throw diverged(epoch);
       losses.push({ epoch, train: total(({ loss }) => loss) / patches, validation });
       if (told[0].keep) await checkpoints?.write({ losses, random: random.state, step, traffic: traffic() });
       await onEpoch?.(losses.at(-1)!);

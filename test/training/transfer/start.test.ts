@@ -376,6 +376,19 @@ describe('a start from another model', () => {
     assert.ok(Math.abs(gradual - 1 / 3) < 1e-2, `${gradual}`);
   });
 
+  it('says so where the very last step leaves weights of no number', async (t) => {
+    const original = buildModel(tf, ndvi, 5, line(ndvi));
+    const files = await saveModel(tf, original);
+    original.dispose();
+    const weights = new Float32Array(Uint8Array.from(files['weights.bin']).buffer).map((one) => 1e6 * one);
+    const huge = { ...files, 'weights.bin': new Uint8Array(weights.buffer) };
+    const start = { parents: [await parentIn(t, huge)], probe: false };
+    const dataset = datasetOf(ndvi, 2);
+    const few = { ...dataset, train: somePatches(dataset.train, 60) };
+    const training = trained(ndvi, few, { start, epochs: 1 });
+    await assert.rejects(training, { code: 'TW_TRAIN_DIVERGED' });
+  });
+
   it('goes on from a checkpoint to the same weights, on both sides of the change of layers', async (t) => {
     const folder = await tempFolder(t);
     const parent = await parentIn(t, experienced);
