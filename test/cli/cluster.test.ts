@@ -121,7 +121,7 @@ test('a cluster as its operator sees it', { skip: noEtcd, timeout: 300_000 }, as
     const { jobID, progress } = await split();
     assert.ok(progress < 100);
 
-    etcd.pause(0);
+    await etcd.pause(0);
     await until('it is seen', async () => /etcd does not answer/.test((await ran('node', 'list')).stdout));
     assert.match(
       (await ran('node', 'list')).stdout,
@@ -132,7 +132,7 @@ test('a cluster as its operator sees it', { skip: noEtcd, timeout: 300_000 }, as
     assert.match(refused.stderr, /job \S+ was perhaps accepted; see "tilewright jobs"/);
     assert.doesNotMatch(refused.stderr, /jobs\/live/);
 
-    etcd.kill(0);
+    await etcd.kill(0);
     const failed = await tilewright('ingest', scene, ...again);
     assert.match(
       failed.stderr,

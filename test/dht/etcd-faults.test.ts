@@ -107,7 +107,7 @@ withThree('commits go on when the leader is killed, and members stay members', a
   await commitsGoOn(setting, async () => {
     await sleep(500);
     const leader = await etcd.leader();
-    etcd.kill(leader);
+    await etcd.kill(leader);
     await sleep(3000);
     etcd.launch(leader);
     await sleep(500);
@@ -122,7 +122,7 @@ withThree('commits go on when all servers are held up for two seconds', async (s
   const { etcd } = setting;
   await commitsGoOn(setting, async () => {
     await sleep(500);
-    for (const server of etcd.members) etcd.pause(server);
+    await Promise.all(etcd.members.map((server) => etcd.pause(server)));
     await sleep(2000);
     for (const server of etcd.members) etcd.resume(server);
     await sleep(500);
@@ -144,8 +144,8 @@ withThree(
       claims.push(await claim(store, `later/${i}`, `n${i}`));
     }
     const entryOf = (i: number) => ({ segment: `later/${i}`, slots: '' });
-    etcd.pause(0);
-    etcd.kill(1);
+    await etcd.pause(0);
+    await etcd.kill(1);
 
     for (const store of stores) {
       const placement = await readPlacement(store, { serializable: true });
@@ -183,8 +183,7 @@ withThree(
     const held = await claim(store, 'c/s', 'n');
     const other = await claim(store, 'c/other', 'n');
     assert.equal(await log.commit(other, { segment: 'a', slots: '' }), 1);
-    for (const server of etcd.members) etcd.kill(server);
-    await sleep(200);
+    await Promise.all(etcd.members.map((server) => etcd.kill(server)));
     await assert.rejects(log.commit(held, { segment: 'b', slots: '' }, undefined, 1000), (error) =>
       coordinationUnavailable.is(error),
     );
@@ -220,7 +219,7 @@ withThree(
     );
     let { current } = await swapPlacement(writer, 0, 'one');
     await eventually('the first', () => texts.includes('one'));
-    etcd.pause(0);
+    await etcd.pause(0);
     for (const text of ['two', 'three']) ({ current } = await swapPlacement(writer, current!.revision, text));
     await etcd.ask(1, 'kv/compaction', { revision: `${current!.revision}` });
     await eventually('what was missed', () => texts.at(-1) === 'three');

@@ -51,7 +51,7 @@ test('takes a user and password from the URL, also after etcd was started again'
   await assert.rejects(as('root:wrong@').read([{ key: 'a' }]), { code: coordinationRefused.code });
   await assert.rejects(as('').read([{ key: 'a' }]), { code: coordinationRefused.code });
 
-  etcd.kill(0);
+  await etcd.kill(0);
   await assert.rejects(store.read([{ key: 'a' }], { patience: 500 }), { code: coordinationUnavailable.code });
   etcd.launch(0);
   const { gets } = await store.read([{ key: 'a' }], { patience: 15_000 });

@@ -1,6 +1,6 @@
 /** Real etcd servers on free ports of this machine. Tests that need them are skipped where etcd is not installed. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ export class EtcdCluster {
     const folder = await mkdtemp(join(tmpdir(), 'tilewright-etcd-'));
     const cluster = new EtcdCluster(folder, await freePorts(2 * size), options, host);
     const killAll = () => {
-      for (const member of cluster.members) cluster.kill(member);
+      for (const server of cluster.processes) server.kill('SIGKILL');
     };
     process.once('exit', killAll);
     t.after(async () => {
@@ -79,13 +79,18 @@ export class EtcdCluster {
     );
   }
 
-  kill(member: number): void {
-    this.processes[member]?.kill('SIGKILL');
+  /** Returns once the process is gone: while it waits for the disk it lives on, and still answers. */
+  async kill(member: number): Promise<void> {
+    const server = this.processes[member];
+    server?.kill('SIGKILL');
+    await ended(server);
   }
 
-  /** The process hangs: it answers nothing, but its connections stay. */
-  pause(member: number): void {
-    this.processes[member]?.kill('SIGSTOP');
+  /** The process hangs: it answers nothing, but its connections stay. Returns once all of its threads are stopped. */
+  async pause(member: number): Promise<void> {
+    const server = this.processes[member];
+    server?.kill('SIGSTOP');
+    while (!hasEnded(server) && !(await isStopped(server!.pid!))) await sleep(5);
   }
 
   resume(member: number): void {
@@ -136,8 +141,17 @@ export class EtcdCluster {
 const hasEnded = (process: ChildProcess | undefined) =>
   process === undefined || process.exitCode !== null || process.signalCode !== null;
 
-async function ended(process: ChildProcess): Promise<void> {
-  if (!hasEnded(process)) await new Promise((resolve) => process.once('exit', resolve));
+async function ended(process: ChildProcess | undefined): Promise<void> {
+  if (!hasEnded(process)) await new Promise((resolve) => process!.once('exit', resolve));
+}
+
+/** Whether all threads of a process are stopped (proc(5), `status`). */
+async function isStopped(pid: number): Promise<boolean> {
+  const threads = await readdir(`/proc/${pid}/task`);
+  const states = await Promise.all(
+    threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/status`, 'utf8').catch(() => 'State:\tX')),
+  );
+  return states.every((status) => /^State:\t[TX]/m.test(status));
 }
 
 async function freePorts(count: number): Promise<number[]> {

@@ -7,7 +7,7 @@ export const etcdLeader: Fault = {
   async begin({ etcd, settings }) {
     const leader = await etcd.leader();
     settings.history.note(`etcd server ${leader} is killed`);
-    etcd.kill(leader);
+    await etcd.kill(leader);
     return () => etcd.allUp();
   },
 };
