@@ -45,19 +45,18 @@ export function weightsOf(topology: Uint8Array, weights: Uint8Array): WeightValu
   const { weightsManifest } = JSON.parse(Buffer.from(topology).toString()) as {
     weightsManifest: io.WeightsManifestConfig;
   };
+  const specs = weightsManifest.flatMap((group) => group.weights);
+  const counts = specs.map(({ shape }) => shape.reduce((product, side) => product * side, 1));
+  const bytes = 4 * counts.reduce((sum, count) => sum + count, 0);
+  if (weights.byteLength !== bytes)
+    throw new RangeError(`${WEIGHTS} has ${weights.byteLength} bytes, and its list names ${bytes}`);
   const { buffer } = Uint8Array.from(weights);
   let from = 0;
-  return weightsManifest
-    .flatMap((group) => group.weights)
-    .map(({ shape }) => {
-      const values = new Float32Array(
-        buffer,
-        4 * from,
-        shape.reduce((product, side) => product * side, 1),
-      );
-      from += values.length;
-      return { shape, values };
-    });
+  return specs.map(({ shape }, i) => {
+    const values = new Float32Array(buffer, 4 * from, counts[i]);
+    from += values.length;
+    return { shape, values };
+  });
 }
 
 /** The model of such files. Dispose it when done. */

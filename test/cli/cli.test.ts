@@ -48,6 +48,7 @@ test('wrong usage is exit code 2 and says what is wrong', async () => {
     ['train', 'weather'],
     ['train', 'ndvi', 'weather'],
     ['train', 'ndvi', 'ndvi'],
+    ['train', 'ndvi', 'ndmi', '--mode', 'distributed'],
     ['search', '--no-such'],
     ['delete', 'job', 'x'],
     ['delete', 'scene', 'without-collection'],

@@ -77,6 +77,7 @@ test('a job trains several models of each place, each as in a job of its own', {
   assert.equal(code, 0, stderr);
   const [head, ...rows] = stdout.trim().split('\n');
   assert.match(head!, /^place +model +MSE .* seconds$/);
+  assert.match(stderr, /by their ids, "tilewright predict ndvi" and "tilewright predict ndmi" apply them$/m);
   for (const [i, { geocode, model }] of together.models.entries())
     assert.match(rows[i]!, new RegExp(`^${geocode} +${model} `));
   assert.match(rows.at(-2)!, /^no model for .*\(ndmi\): \d+ usable patches/);

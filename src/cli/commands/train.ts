@@ -111,6 +111,10 @@ export function trainCommand(): Command {
       command.error(
         'error: --transfer is for places that the server trains: leave out --here and --manifests',
       );
+    if (flags.mode === 'distributed' && (flags.transfer ?? 'none') !== 'none')
+      command.error('error: --mode distributed starts fresh: leave out --transfer');
+    if (flags.mode === 'distributed' && asked.length > 1)
+      command.error('error: --mode distributed trains one model: name one');
     if ((flags.transfer ?? 'none') === 'none' && (flags.curriculum || flags.fineTuning !== undefined))
       command.error('error: --curriculum and --fine-tuning go with --transfer similar, probe or random');
     if (listed && server === undefined)
@@ -144,9 +148,10 @@ export function trainCommand(): Command {
         if (error.message.endsWith('no tile fits the filter') && noFit(flags)) note(noFit(flags));
         process.exitCode = 1;
       } else if (results.failed.length > 0) process.exitCode = 3;
-      if (results.models.length > 0)
+      const trained = [...new Set(results.models.map(({ model }) => `"tilewright predict ${model}"`))];
+      if (trained.length > 0)
         note(
-          `"tilewright models" lists the models by their ids, "tilewright predict ${results.models[0]!.model}" applies them`,
+          `"tilewright models" lists the models by their ids, ${trained.join(' and ')} ${trained.length > 1 ? 'apply' : 'applies'} them`,
         );
     } finally {
       line.end();

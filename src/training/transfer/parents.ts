@@ -81,7 +81,13 @@ export function parentFinder(
       return others[Math.floor(randomStream(seed + hash(geocode)).next() * others.length)]?.geocode;
     };
     const parents = await CHOICES[policy].choose(nearest, own.cluster, drawOther);
-    return parents.length > 0 ? { parents } : { none: CHOICES[policy].none };
+    if (parents.length > 0) return { parents };
+    const isAlone =
+      policy === 'similar' &&
+      !(await textures.places(collection)).some(
+        (place) => place.cluster === own.cluster && place.geocode !== geocode,
+      );
+    return { none: isAlone ? 'no other place is in its cluster' : CHOICES[policy].none };
   };
 }
 

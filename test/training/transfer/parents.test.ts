@@ -178,4 +178,7 @@ test('each policy finds what a scan of all places finds', async (t) => {
   assert.match(await none(parentFinder(index, [], 'similar', 1)), /no other place of its cluster/);
   assert.match(await none(parentFinder(index, [], 'random', 1)), /no place of another cluster/);
   assert.match(await none(parentFinder(index, [], 'probe', 1)), /no other place/);
+  await storage.putClustering({ ...clustering, collection: 'd' });
+  const alone = await none(parentFinder(index, [], 'similar', 1), apart.geocode, 'd');
+  assert.equal(alone, 'no other place is in its cluster');
 });

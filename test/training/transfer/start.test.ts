@@ -240,6 +240,11 @@ describe('a start from another model', () => {
     writeFileSync(damaged.weights.path, files['weights.bin'].subarray(4));
     const parents = [
       await parentIn(t, await saveModel(tf, others), 'others'),
+      await parentIn(
+        t,
+        { ...files, 'weights.bin': Buffer.concat([files['weights.bin'], Buffer.alloc(8)]) },
+        'longer',
+      ),
       await parentIn(t, { ...files, 'weights.bin': new Uint8Array(weights.buffer) }, 'no number'),
       await parentIn(t, { ...files, 'model.json': Buffer.from('{"a":') }, 'no json'),
       await parentIn(t, { ...files, 'model.json': Buffer.from('{"weightsManifest": 3}') }, 'no manifest'),
@@ -254,13 +259,17 @@ describe('a start from another model', () => {
       assert.equal(start!.parent, undefined);
       assert.deepEqual(
         start!.refused!.map(({ id }) => id),
-        ['others', 'no number', 'no json', 'no manifest', 'damaged', 'absurd'],
+        ['others', 'longer', 'no number', 'no json', 'no manifest', 'damaged', 'absurd'],
       );
       const reasons = start!.refused!.map(({ reason }) => reason);
       assert.equal(reasons[0], 'its layers are others');
-      assert.equal(reasons[1], 'a weight of it is no number');
-      assert.match(reasons[4]!, /bytes/);
-      assert.equal(reasons[5], 'what it says of this place is no number');
+      assert.match(
+        reasons[1]!,
+        /^its files are those of no model: weights.bin has \d+ bytes, and its list names \d+$/,
+      );
+      assert.equal(reasons[2], 'a weight of it is no number');
+      assert.match(reasons[5]!, /bytes/);
+      assert.equal(reasons[6], 'what it says of this place is no number');
     }
     // The next that fits is taken.
     const good = await parentIn(t, files, 'good');

@@ -252,6 +252,7 @@ test('what has no meaning is refused', async (t) => {
     ['--curriculum'],
     ['--fine-tuning', 'head', '--transfer', 'none'],
     ['--transfer', 'probe', '--mode', 'contained', '--here'],
+    ['--transfer', 'probe', '--mode', 'distributed'],
   ]) {
     const { code, stderr } = await tilewright('train', 'ndvi', ...flags, '--data', data);
     assert.equal(code, 2, stderr);
