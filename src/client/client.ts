@@ -363,8 +363,9 @@ export class Client {
     return this.ask('POST', '/cluster/rebalance', { dryRun });
   }
 
-  async models(): Promise<{ id: string }[]> {
-    return (await this.ask<{ models: { id: string }[] }>('GET', '/models')).models;
+  /** `damaged`: ids of those whose record is. */
+  models(): Promise<{ models: { id: string }[]; damaged?: string[] }> {
+    return this.ask('GET', '/models');
   }
 
   /** A version of a model with its card; `latest` and `best` are versions. Throws TW_STORAGE_NO_MODEL, TW_STORAGE_NO_MODEL_VERSION. */
@@ -382,7 +383,7 @@ export class Client {
     return this.save(`${versionPath(id, version)}/${file}`, path);
   }
 
-  /** The number of versions that went: all, or the one that is named. */
+  /** The number of versions that went: all, or the one that is named; 0 where the record of the model was damaged. */
   deleteModel(id: string, version?: string): Promise<number> {
     const path = version === undefined ? modelPath(id) : versionPath(id, version);
     return this.delete(path, 'tilewright-deleted-versions');

@@ -72,9 +72,13 @@ export async function deleteModel(claims: Claims, id: string, version?: string):
   let deleted = 0;
   try {
     await claim.commit(async () => {
-      const model = await claims.catalogue.models.get(id);
-      if (!model) throw noModel(id);
-      const versions = versionsOf(model);
+      const [scanned] = await claims.catalogue.models.scanMany([id]);
+      if (!scanned) throw noModel(id);
+      // A damaged record names no version, so that it goes as a whole only. Its files stay, and `verify` lists them.
+      if (!scanned.record && version === undefined)
+        return { edits: [{ table: 'models', key: id, record: null }] };
+      if (!scanned.record) throw scanned.error;
+      const versions = versionsOf(scanned.record);
       const kept = version === undefined ? [] : versions.filter((one) => one.version !== version);
       deleted = versions.length - kept.length;
       if (deleted === 0) throw noModelVersion(id, version!);

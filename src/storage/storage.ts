@@ -313,11 +313,7 @@ export class Storage {
     return this.catalogue.models.get(id);
   }
 
-  models(): AsyncGenerator<ModelRecord> {
-    return this.catalogue.models.values();
-  }
-
-  /** Like `models`, but goes on after a damaged record. */
+  /** All of them; goes on after a damaged record. */
   scanModels(): AsyncGenerator<Scanned<ModelRecord>> {
     return this.catalogue.models.scan();
   }
@@ -337,7 +333,7 @@ export class Storage {
 
   /**
    * All versions of a model, or the one that is named: of what is left, the newest is the latest then. The number of versions that
-   * went. Throws TW_STORAGE_NO_MODEL, TW_STORAGE_NO_MODEL_VERSION.
+   * went, 0 where the record of the model is damaged. Throws TW_STORAGE_NO_MODEL, TW_STORAGE_NO_MODEL_VERSION.
    */
   deleteModel(id: string, version?: string): Promise<number> {
     return deleteModel(this.claims, id, version);

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { Storage, toArray } from '../../src/storage/index.js';
 import { exportOnnx } from '../../src/training/index.js';
 import { tilewright } from '../support/command.js';
+import { damageRecords } from '../support/damage.js';
 import { putModel } from '../support/models.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
@@ -94,4 +95,36 @@ test('models shows, exports and deletes versions', async (t) => {
   assert.match((await tilewright('models', id, ...data)).stderr, /\[TW_STORAGE_NO_MODEL\]/);
   assert.equal((await tilewright('verify', ...data)).code, 0);
   assert.match((await tilewright('--version')).stdout, /^\d+\.\d+\.\d+\n$/);
+});
+
+test('a model whose record is damaged is named, and can be deleted as a whole', async (t) => {
+  const folder = await tempFolder(t);
+  const data = ['--data', join(folder, 'data')];
+  const scene = await writeTestScene(join(folder, 'scene.tif'));
+  await tilewright('ingest', scene, '--datetime', '2024-06-01T10:00:00Z', ...SCENE_FLAGS, ...data);
+  const storage = await Storage.open(join(folder, 'data'));
+  const tiles = await toArray(storage.catalogue.tiles.values());
+  const sound = await putModel(storage, tiles);
+  const { id } = await putModel(storage, tiles, { geocode: 'u0' });
+  await storage.close();
+  await damageRecords(join(folder, 'data'), `!models!${id}`);
+
+  const listed = await tilewright('models', ...data);
+  assert.match(listed.stdout, new RegExp(`^${sound.id} [^]*\n1 model\n$`, 'm'));
+  assert.match(listed.stderr, new RegExp(`record of ${id} is damaged: "tilewright delete model ${id}"`));
+  const { models, damaged } = JSON.parse((await tilewright('models', '--format', 'json', ...data)).stdout);
+  assert.deepEqual([models.map((model: { id: string }) => model.id), damaged], [[sound.id], [id]]);
+  const one = await tilewright('delete', 'model', id, '--version', sound.version, ...data);
+  assert.match(one.stderr, /TW_STORAGE_CORRUPT/);
+  const deleted = await tilewright('delete', 'model', id, ...data);
+  assert.match(deleted.stdout, /its record was damaged/);
+  const left = JSON.parse((await tilewright('models', '--format', 'json', ...data)).stdout);
+  assert.deepEqual([left.models.length, left.damaged], [1, undefined]);
+  const verified = await tilewright('verify', ...data);
+  assert.equal(verified.code, 0, verified.stdout + verified.stderr);
+
+  const again = await Storage.open(join(folder, 'data'));
+  await putModel(again, tiles, { geocode: 'u0' });
+  assert.equal((await again.getModel(id))?.id, id);
+  await again.close();
 });

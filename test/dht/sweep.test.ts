@@ -55,7 +55,7 @@ async function assertWhole(
       await objects.get(path, { crc32 });
       files.add(path);
     }
-  for await (const model of storage.models())
+  for await (const model of storage.catalogue.models.values())
     for (const version of versionsOf(model))
       for (const { name, crc32 } of version.files) {
         const path = `models/${model.model}/${model.collection}/${model.grid}/${model.geocode}/${version.version}/${name}`;
@@ -199,7 +199,7 @@ test('versions of a model are on all nodes, whoever made or deleted them, and in
   for (let i = 0; i < 7; i++) await putModel(i % 2 ? a! : b!, 1);
   const versions = async (node: RunningMember) => {
     await node.cluster.replica.catchUp();
-    const { value } = await node.storage.models().next();
+    const { value } = await node.storage.catalogue.models.values().next();
     return value ? versionsOf(value) : [];
   };
   const made = await versions(a!);

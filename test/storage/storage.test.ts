@@ -259,7 +259,7 @@ test('a model is stored with its files, version by version, and verified', async
   });
   const second = await storage.putModel(modelOf('ndvi'), { 'weights.bin': Buffer.alloc(6000, 2) });
   assert.deepEqual(await storage.getModel('ndvi_sentinel-2-l2a_g9q8yy'), second);
-  assert.deepEqual(await collect(storage.models()), [second]);
+  assert.deepEqual(await collect(storage.scanModels()), [{ key: second.id, record: second }]);
   assert.deepEqual(versionsOf(second).slice(1), versionsOf(first));
   assert.deepEqual(await readFile(storage.modelPath(second, 'weights.bin')), Buffer.alloc(6000, 2));
   assert.deepEqual(await readFile(storage.modelPath(first, 'weights.bin')), Buffer.alloc(5000, 1));

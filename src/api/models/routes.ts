@@ -73,8 +73,11 @@ export async function modelRoutes(
     { schema: { ...describe('All models'), response: { 200: answers('Models', 'All of them') } } },
     async (request) => {
       const { model: urlOf } = urls(baseUrl(request));
+      const scanned = await toArray(storage.scanModels());
+      const models = scanned.flatMap(({ record }) => record ?? []);
+      const damaged = scanned.flatMap(({ key, error }) => (error ? key : []));
       return {
-        models: (await toArray(storage.models())).map((model) => ({
+        models: models.map((model) => ({
           ...listed(versionsOf(model)[0]!),
           ...standing(model),
           links: [
@@ -82,6 +85,7 @@ export async function modelRoutes(
             { rel: 'item', type: GEOJSON, href: `${urlOf(model.id)}/item` },
           ],
         })),
+        ...(damaged.length > 0 && { damaged }),
       };
     },
   );

@@ -56,6 +56,8 @@ export const storeSchemas = {
   Scene: object({ ...scene, geocodes: listOf(text) }),
   Models: object({
     models: listOf(object({ ...listedModel, ...standing, versions: count, ...links })),
+    /** Ids. */
+    'damaged?': listOf(text),
   }),
   ModelVersions: object({ ...standing, versions: listOf(object(listedModel)) }),
   Model: object({

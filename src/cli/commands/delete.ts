@@ -41,7 +41,10 @@ meanwhile. A model goes with all its versions; without its latest version the on
       if (kind === 'model') {
         const versions = await target.client.deleteModel(id, version);
         if (flags.format === 'json') printJson({ deleted: kind, id, versions });
-        else print(`deleted model ${id}: ${count(versions, 'version')}`);
+        else
+          print(
+            `deleted model ${id}: ${versions > 0 ? count(versions, 'version') : 'its record was damaged, and its files stay as leftovers'}`,
+          );
         return;
       }
       const tiles = await remove(target.client, kind, id);

@@ -5,7 +5,7 @@ import type { Client, ModelDocument } from '../../client/index.js';
 import type { Metrics, ModelCard } from '../../training/index.js';
 import { cannotWrite } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options.js';
-import { count, duration, imageMeasures, mse, print, printJson, table } from '../output.js';
+import { count, duration, imageMeasures, mse, note, print, printJson, table } from '../output.js';
 import { openTarget } from '../target.js';
 
 interface ModelFlags extends TargetOptions {
@@ -34,8 +34,9 @@ export function modelsCommand(): Command {
 }
 
 async function listModels(client: Client, { format }: ModelFlags): Promise<void> {
-  const models = (await client.models()) as ListedModel[];
-  if (format === 'json') return printJson({ models });
+  const listed = await client.models();
+  if (format === 'json') return printJson(listed);
+  const models = listed.models as ListedModel[];
   const rows = models.map(({ id, geocode, createdAt, metrics, baseline, versions }) => [
     id,
     geocode,
@@ -49,6 +50,8 @@ async function listModels(client: Client, { format }: ModelFlags): Promise<void>
   const titles = ['model', 'place', 'trained', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'versions'];
   if (rows.length > 0) for (const line of table([titles, ...rows])) print(line);
   print(count(models.length, 'model'));
+  for (const id of listed.damaged ?? [])
+    note(`warning: the record of ${id} is damaged: "tilewright delete model ${id}", and train it again`);
 }
 
 async function showModel(client: Client, id: string, { format, version }: ModelFlags): Promise<void> {
