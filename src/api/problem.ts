@@ -23,11 +23,17 @@ function problemOf(error: unknown, bodyLimit: number): TilewrightError {
   return new TilewrightError(badRequest.code, statusCode, badRequest(reasonOf(error)).message);
 }
 
-/** Fastify says that a member is one too many, and not which. */
+/** Fastify says that a member is one too many, and not which; and that a word is not allowed, and not which are. */
 function reasonOf(error: unknown): string {
-  const { validation, validationContext } = error as Partial<FastifyError>;
-  const unknown = validation?.[0].params.additionalProperty;
-  if (unknown === undefined) return messageOf(error);
+  const { validation = [], validationContext } = error as Partial<FastifyError>;
+  const unknown = validation[0]?.params.additionalProperty;
+  if (unknown === undefined) {
+    const allowed = validation.flatMap(({ params }) => (params.allowedValues ? [params.allowedValues] : []));
+    return allowed.reduce<string>(
+      (text, values) => text.replace('one of the allowed values', `one of ${[values].flat().join(', ')}`),
+      messageOf(error),
+    );
+  }
   const where = validationContext === 'querystring' ? 'the query' : `the ${validationContext}`;
   return `${where} has the unknown parameter ${JSON.stringify(unknown)}`;
 }

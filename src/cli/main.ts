@@ -3,7 +3,7 @@
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { version } from '../version.js';
-import { applyConfigFile } from './options.js';
+import { applyConfigFile, applyEnvironment } from './options.js';
 
 /** Loaded by name, so that a command does not wait for the code of the others. */
 const COMMANDS: Record<string, () => Promise<Command>> = {
@@ -43,6 +43,7 @@ async function buildProgram(argv: string[]): Promise<Command> {
   const named = Object.hasOwn(COMMANDS, argv[0]) ? [COMMANDS[argv[0]]] : asked;
   for (const make of named) {
     const command = (await make()).copyInheritedSettings(program);
+    command.hook('preAction', (_, action) => applyEnvironment(action));
     program.addCommand(command.hook('preAction', (_, action) => applyConfigFile(action, allCommands)));
   }
   return program;

@@ -217,6 +217,25 @@ export function filterOf(options: FilterOptions): FilterParams {
   return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
 }
 
+const ON_OFF = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+  ['', false],
+]);
+
+/** Takes what the environment says of flags that are on or off: commander takes any word for on. */
+export function applyEnvironment(command: Command): void {
+  for (const option of command.options) {
+    const name = option.attributeName();
+    if (!option.isBoolean() || command.getOptionValueSource(name) !== 'env') continue;
+    const value = process.env[option.envVar!]!;
+    if (!ON_OFF.has(value)) command.error(`error: ${option.envVar} is "${value}": write true or false`);
+    command.setOptionValueWithSource(name, ON_OFF.get(value), 'env');
+  }
+}
+
 /**
  * Takes keys of the config file for flags that neither the command line nor the environment gives. A key that none of `all`
  * commands knows is a mistake and is refused.

@@ -1,7 +1,7 @@
 /** The versions that a model's record holds. */
 import type { ModelRecord, ModelVersionRecord, TrainedVersion } from './records.js';
 
-/** Newest versions of a model that are kept; the best one is kept beside them. */
+/** Newest versions of a model that are kept; others may stay beside them. */
 const KEPT = 5;
 
 /** All versions of a model, the latest first. */
@@ -36,8 +36,11 @@ export function versionNamed(model: ModelRecord, name: string): ModelVersionReco
   return name === 'best' ? bestVersion(versions) : versions.find(({ version }) => version === name);
 }
 
-/** Those of some versions, the latest first, that stay. */
+/**
+ * Those of some versions, the latest first, that stay: the newest, the best, and the best of those before the latest, from which the job
+ * that made the latest may start other places.
+ */
 export function keptVersions<T extends Pick<TrainedVersion, 'score'>>(versions: T[]): T[] {
-  const best = bestVersion(versions);
-  return versions.filter((version, i) => i < KEPT || version === best);
+  const best = [versions, versions.slice(1)].filter(({ length }) => length > 0).map(bestVersion);
+  return versions.filter((version, i) => i < KEPT || best.includes(version));
 }

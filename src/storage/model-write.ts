@@ -46,8 +46,9 @@ export async function writeModel(
     try {
       await claim.store([folder]);
       await claim.commit(async () => {
-        const known = await catalogue.models.get(latest.id);
-        const versions = [latest, ...(known ? versionsOf(known) : [])];
+        const [known] = await catalogue.models.scanMany([latest.id]);
+        // A damaged record names no version: it is replaced.
+        const versions = [latest, ...(known?.record ? versionsOf(known.record) : [])];
         const kept = keptVersions(versions);
         record = recordOf(kept);
         return change(latest.id, versions, kept);
@@ -74,7 +75,7 @@ export async function deleteModel(claims: Claims, id: string, version?: string):
     await claim.commit(async () => {
       const [scanned] = await claims.catalogue.models.scanMany([id]);
       if (!scanned) throw noModel(id);
-      // A damaged record names no version, so that it goes as a whole only. Its files stay, and `verify` lists them.
+      // A damaged one goes as a whole only. Its files stay, and `verify` lists them.
       if (!scanned.record && version === undefined)
         return { edits: [{ table: 'models', key: id, record: null }] };
       if (!scanned.record) throw scanned.error;

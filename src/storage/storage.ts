@@ -313,6 +313,12 @@ export class Storage {
     return this.catalogue.models.get(id);
   }
 
+  /** Like `getModel`, with the error of a damaged record in its place. */
+  async scanModel(id: string): Promise<Scanned<ModelRecord> | undefined> {
+    const [scanned] = await this.catalogue.models.scanMany([id]);
+    return scanned;
+  }
+
   /** All of them; goes on after a damaged record. */
   scanModels(): AsyncGenerator<Scanned<ModelRecord>> {
     return this.catalogue.models.scan();
@@ -324,7 +330,7 @@ export class Storage {
   }
 
   /**
-   * Stores the files of a version of a model, which becomes its latest; the five newest and the best of its versions stay. `model.version`
+   * Stores the files of a version of a model, which becomes its latest; `keptVersions` says which others stay. `model.version`
    * is a new one (`newVersion`). Durable and whole when it resolves; absent if it never does.
    */
   putModel(model: NewModel, files: Record<string, Uint8Array>): Promise<ModelRecord> {

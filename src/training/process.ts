@@ -24,6 +24,9 @@ const MODES: Record<
   (context: TrainContext, inputs: TrainInputs, job: JobContext) => Promise<TrainPart>
 > = { partitioned: trainPartitioned, distributed: trainDistributed, contained: trainPartitioned };
 
+/** Places that a retry names; a filter has room for more. */
+const MOST_NAMED = 5000;
+
 const OUTPUTS = {
   engine: { title: 'Engine that trained', schema: { type: 'string' } },
   mode: { title: 'How the work was shared out', schema: { type: 'string' } },
@@ -112,7 +115,7 @@ export function trainProcess(context: TrainContext): Process {
     resumable: true,
     merge: (parts) => mergeResults(parts as TrainPart[]),
     conclude: (results, context) => conclude(results as TrainResults, context),
-    retryInputs: async (inputs, results) => ((results as TrainResults).failed?.length > 0 ? inputs : null),
+    retryInputs: async (inputs, results) => failedInputs(inputs as TrainInputs, results as TrainResults),
     goesTogether: (inputs) => {
       const { mode, curriculum = false } = inputs as TrainInputs;
       return mode === 'distributed' || curriculum;
@@ -123,6 +126,18 @@ export function trainProcess(context: TrainContext): Process {
       return MODES[inputs.mode ?? 'partitioned'](context, inputs, job);
     },
   };
+}
+
+/** The inputs of a run over the places that failed in another one; null where none did. */
+function failedInputs(inputs: TrainInputs, { failed }: Partial<TrainResults>): TrainInputs | null {
+  if (!failed?.length) return null;
+  const geocodes = [...new Set(failed.map(({ geocode }) => geocode))];
+  const { filter, ...rest } = inputs;
+  // One model for all places needs them all; and a comparison that is there already has no room for another.
+  if (rest.mode === 'distributed' || filter?.query !== undefined || geocodes.length > MOST_NAMED)
+    return inputs;
+  // The first places of the clusters have their models now.
+  return { ...rest, curriculum: false, filter: { ...filter, query: { geocode: { in: geocodes } } } };
 }
 
 /** Throws TW_TRAIN_NOTHING. */

@@ -36,14 +36,14 @@ function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
   };
 }
 
-/** What a job had stored of a place before it was cut off. */
+/** What a job had stored of a place before it was cut off; where the record is damaged since, nothing. */
 export async function storedBy(
   storage: Storage,
   job: string,
   model: string,
   { collection, grid, geocode }: Pick<Place, 'collection' | 'grid' | 'geocode'>,
 ): Promise<StoredModel | undefined> {
-  const known = await storage.getModel(modelId(model, collection, grid, geocode));
+  const known = (await storage.scanModel(modelId(model, collection, grid, geocode)))?.record;
   const done = known && versionsOf(known).find(({ card }) => (card as CardSummary).job === job);
   if (!done) return undefined;
   return storedModel(done, done.card as CardSummary);

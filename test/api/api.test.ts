@@ -69,7 +69,7 @@ async function items(query: string): Promise<{ id: string; properties: Record<st
   return answer.json().features;
 }
 
-test('a parameter that no route knows is named', async () => {
+test('a parameter that no route knows is named, and the words that one takes are', async () => {
   const unknown = async (answer: ReturnType<typeof get>) => {
     const { statusCode, body } = await answer;
     assert.equal(statusCode, 400);
@@ -82,6 +82,12 @@ test('a parameter that no route knows is named', async () => {
     /the body has the unknown parameter "maxClouds"/,
   );
   assert.match(await unknown(post('/search', { maxCloud: 'much' })), /maxCloud must be number/);
+  const train = (inputs: object) => unknown(post('/processes/train/execution', { inputs }));
+  assert.match(
+    await train({ model: 'ndvi', transfer: 'nearest' }),
+    /body\/inputs\/transfer must be equal to one of none, random, similar, probe$/,
+  );
+  assert.match(await train({ model: 'weather' }), /model must be equal to one of ndvi, ndmi, cloud-removal/);
 });
 
 test('the landing page links to what there is, and every link answers', async () => {

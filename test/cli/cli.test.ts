@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { tilewright } from '../support/command.js';
+import { finished, start, tilewright } from '../support/command.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -92,6 +92,28 @@ test('flags come from the command line, else the environment, else the config fi
   const { code, stderr } = await tilewright('search', '--config', config);
   assert.equal(code, 2);
   assert.match(stderr, /unknown key "daat"/);
+});
+
+test('a flag that is on or off is what the environment says, in words that are known', async (t) => {
+  const folder = await tempFolder(t);
+  const config = join(folder, 'config.json');
+  await writeFile(config, JSON.stringify({ curriculum: true }));
+  const train = async (value: string, ...args: string[]) => {
+    const data = ['--data', join(folder, 'none'), '--config', config];
+    const env = { TILEWRIGHT_CURRICULUM: value };
+    return finished(start(['train', 'ndvi', ...args, ...data], env));
+  };
+  for (const on of ['true', '1']) {
+    const { code, stderr } = await train(on);
+    assert.deepEqual([code, /--curriculum and --fine-tuning go with --transfer/.test(stderr)], [2, true]);
+  }
+  for (const off of ['false', '0', '']) assert.match((await train(off)).stderr, /TW_CLI_NO_DATA/);
+  assert.match((await train('false', '--curriculum')).stderr, /--curriculum and --fine-tuning go with/);
+  const { code, stderr } = await train('maybe');
+  assert.deepEqual(
+    [code, stderr.split('\n')[0]],
+    [2, 'error: TILEWRIGHT_CURRICULUM is "maybe": write true or false'],
+  );
 });
 
 test('a server is not opened beyond loopback without a token', async (t) => {

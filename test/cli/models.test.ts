@@ -111,7 +111,10 @@ test('a model whose record is damaged is named, and can be deleted as a whole', 
 
   const listed = await tilewright('models', ...data);
   assert.match(listed.stdout, new RegExp(`^${sound.id} [^]*\n1 model\n$`, 'm'));
-  assert.match(listed.stderr, new RegExp(`record of ${id} is damaged: "tilewright delete model ${id}"`));
+  assert.match(
+    listed.stderr,
+    new RegExp(`record of ${id} is damaged: train it again, or "tilewright delete model ${id}"`),
+  );
   const { models, damaged } = JSON.parse((await tilewright('models', '--format', 'json', ...data)).stdout);
   assert.deepEqual([models.map((model: { id: string }) => model.id), damaged], [[sound.id], [id]]);
   const one = await tilewright('delete', 'model', id, '--version', sound.version, ...data);

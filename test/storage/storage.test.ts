@@ -279,7 +279,7 @@ test('a model is stored with its files, version by version, and verified', async
   }
 });
 
-test('of a model the five newest versions stay, and the best on the data of the latest', async (t) => {
+test('of a model the five newest versions stay, the best on the data of the latest, and the best before it', async (t) => {
   const storage = await openStorage(t, 0);
   const put = (error: number, data: string) =>
     storage.putModel({ ...modelOf('ndvi'), score: { error, data } }, { 'weights.bin': Buffer.from([error]) });
@@ -289,7 +289,8 @@ test('of a model the five newest versions stay, and the best on the data of the 
   assert.deepEqual(errorsOf(model), [6, 5, 9, 8, 7, 2], 'that on other data does not compare');
   assert.equal(bestVersion(versionsOf(model)).score?.error, 2);
   model = await put(2, 'spring');
-  assert.deepEqual(errorsOf(model), [2, 6, 5, 9, 8], 'of two that are as good the newer one is the best');
+  assert.deepEqual(errorsOf(model), [2, 6, 5, 9, 8, 2]);
+  assert.equal(bestVersion(versionsOf(model)).version, model.version, 'of two as good ones the newer');
   await storage.sweep();
   assert.deepEqual(
     (await versionFolders(storage, 'models')).sort(),
@@ -298,6 +299,7 @@ test('of a model the five newest versions stay, and the best on the data of the 
       .sort(),
   );
   model = await put(3, 'summer');
+  assert.deepEqual(errorsOf(model), [3, 2, 6, 5, 9]);
   assert.equal(bestVersion(versionsOf(model)).score?.error, 3);
   assert.deepEqual(await faultsOf(storage), []);
 });

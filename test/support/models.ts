@@ -17,13 +17,22 @@ export interface ModelChange {
   parent?: string;
   /** Default: the place of the tiles. */
   geocode?: string;
+  mode?: ModelCard['mode'];
 }
 
 /** Adds a version to the model of a tile's place; versions of one model were validated on the same data. */
 export async function putModel(
   storage: Storage,
   tiles: TileRecord[],
-  { model = 'ndvi', seed = 1, mse = 0.01, mean = mse, parent, geocode = tiles[0]!.geocode }: ModelChange = {},
+  {
+    model = 'ndvi',
+    seed = 1,
+    mse = 0.01,
+    mean = mse,
+    parent,
+    geocode = tiles[0]!.geocode,
+    mode = 'partitioned',
+  }: ModelChange = {},
 ): Promise<ModelRecord> {
   const { tf } = await loadEngine('wasm');
   const { collection, grid } = tiles[0]!;
@@ -31,7 +40,7 @@ export async function putModel(
   const metrics = { mse, r2: 1 - mse };
   const card: ModelCard = {
     ...place,
-    mode: 'partitioned',
+    mode,
     job: 'job',
     filter: null,
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),

@@ -11,7 +11,14 @@ export async function runProcess<R extends object>(
   const url = `/processes/${id}/execution`;
   const answer = await node.server.inject({ method: 'POST', url, headers, payload: { inputs } });
   assert.equal(answer.statusCode, 201, answer.body);
-  const { jobID } = answer.json();
+  return resultsOf(node, answer.json().jobID);
+}
+
+/** The results of a job, as soon as it has ended. */
+export async function resultsOf<R extends object>(
+  node: TilewrightNode,
+  jobID: string,
+): Promise<R & { failed?: unknown }> {
   for (;;) {
     const job = (await node.server.inject(`/jobs/${jobID}`)).json();
     if (job.status === 'successful') {

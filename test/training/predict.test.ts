@@ -7,8 +7,9 @@ import { describe, it } from 'node:test';
 import { PAIR_DATES, writeSentinelLikeSeries } from '../../data-samples/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { readRaster } from '../../src/raster/index.js';
-import type { TileRecord } from '../../src/storage/index.js';
+import { type TileRecord, versionsOf } from '../../src/storage/index.js';
 import type { PredictResults, TrainResults } from '../../src/training/index.js';
+import { damageRecords } from '../support/damage.js';
 import { hasGdal } from '../support/gdal.js';
 import { putModel } from '../support/models.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -207,6 +208,26 @@ describe('predict', { timeout: 180_000 }, () => {
     }
     await writeFile(weights, whole);
     assert.equal((await predict(node, inputs)).tiles, 1);
+  });
+
+  it('goes on without a model whose record is damaged, which can be trained again', async (t) => {
+    const before = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
+    const tiles = (await tilesOf(before)).filter(({ coverage }) => coverage > 60).slice(0, 2);
+    const [lost] = [await putModel(before.storage, [tiles[0]!]), await putModel(before.storage, [tiles[1]!])];
+    const { dir } = before.storage;
+    await before.close();
+    await damageRecords(dir, `!models!${lost.id}`);
+    const node = await testNode(t, dir);
+    const made = await predict(node, { model: 'ndvi' });
+    const reason = 'the records of their models are damaged; "tilewright models" names these';
+    assert.deepEqual([made.tiles, made.skipped[reason]], [1, 1]);
+    const filter = { geocode: tiles[0]!.geocode };
+    const { models } = await train(node, { model: 'ndvi', epochs: 1, filter });
+    assert.deepEqual(
+      models.map(({ id }) => id),
+      [lost.id],
+    );
+    assert.equal(versionsOf((await node.storage.getModel(lost.id))!).length, 1);
   });
 
   it('says what it cannot do', async (t) => {

@@ -51,7 +51,7 @@ async function listModels(client: Client, { format }: ModelFlags): Promise<void>
   if (rows.length > 0) for (const line of table([titles, ...rows])) print(line);
   print(count(models.length, 'model'));
   for (const id of listed.damaged ?? [])
-    note(`warning: the record of ${id} is damaged: "tilewright delete model ${id}", and train it again`);
+    note(`warning: the record of ${id} is damaged: train it again, or "tilewright delete model ${id}"`);
 }
 
 async function showModel(client: Client, id: string, { format, version }: ModelFlags): Promise<void> {

@@ -10,7 +10,7 @@ export function similarCommand(): Command {
   const command = new Command('similar')
     .description('list the places that look most like one; "tilewright texture" computes what they look like')
     .argument('<tile>', 'id of a tile of the place; or, with --collection, its geocode')
-    .addOption(flag('-k, --limit <n>', 'so many places (default: 10)', positiveInteger))
+    .addOption(flag('-k, --limit <n>', 'so many places, 1000 at most (default: 10)', positiveInteger))
     .addOption(flag('--collection <id>', 'of the place, which is named by its geocode then'));
   return withTarget(command).action(async (name: string, flags: SimilarFlags) => {
     const { collection, limit } = flags;

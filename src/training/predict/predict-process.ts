@@ -176,7 +176,12 @@ async function* planPredictions(
       if (isFor(by, tile)) yield await planOne(storage, chosen(by)!, tile);
       continue;
     }
-    const model = await storage.getModel(modelId(by, collection, grid, geocode));
+    const scanned = await storage.scanModel(modelId(by, collection, grid, geocode));
+    if (scanned?.error) {
+      yield { skipped: 'the records of their models are damaged; "tilewright models" names these' };
+      continue;
+    }
+    const model = scanned?.record;
     const made = model && chosen(model);
     if (made) yield await planOne(storage, made, tile);
     else yield { skipped: `their places have no ${model ? 'such version of their ' : ''}model ${by}` };

@@ -1,7 +1,7 @@
 /** Which models of other places a place may start from. */
 import type { JobContext } from '../../jobs/index.js';
 import type { Storage } from '../../storage/index.js';
-import { type ModelVersionRecord, recordOf, versionNamed, versionsOf } from '../../storage/index.js';
+import { bestVersion, type ModelVersionRecord, versionsOf } from '../../storage/index.js';
 import type { CardSummary } from '../card.js';
 import type { Place } from '../places.js';
 import { randomStream } from '../random.js';
@@ -25,7 +25,7 @@ const MOST_TRIED = 4;
 const PROBED_NEAREST = 4;
 const MOST_PROBED = 8;
 
-/** The best version of each model of some kinds that is better than the mean of its training, but those of the job itself. */
+/** The best version for its place alone of each model of some kinds, where it is better than the mean of its training; none of the job itself. */
 export async function modelsToStartFrom(
   storage: Pick<Storage, 'scanModels'>,
   kinds: string[],
@@ -38,17 +38,20 @@ export async function modelsToStartFrom(
       continue;
     }
     if (!kinds.includes(record.model)) continue;
-    const versions = versionsOf(record).filter(({ card }) => (card as CardSummary).job !== except);
-    const best = versions.length > 0 ? versionNamed(recordOf(versions), 'best') : undefined;
+    const versions = versionsOf(record).filter(({ card }) => {
+      const { job, mode } = card as CardSummary;
+      return job !== except && mode !== 'distributed';
+    });
+    const best = versions.length > 0 ? bestVersion(versions) : undefined;
     if (best && canBeParent(best)) found.push(best);
   }
   return found;
 }
 
-/** One for all places is for no place, and one that is worse than the mean has learned nothing. */
+/** One that is worse than the mean has learned nothing. */
 export function canBeParent({ card }: ModelVersionRecord): boolean {
-  const { mode, metrics, baseline } = card as CardSummary;
-  return mode !== 'distributed' && metrics.validation.mse < baseline.mean.mse;
+  const { metrics, baseline } = card as CardSummary;
+  return metrics.validation.mse < baseline.mean.mse;
 }
 
 /** Finds parents among some models of one kind. The same for the same models, textures and seed. */

@@ -1,8 +1,8 @@
 /** Where the training of a place starts: fresh, or with the weights of a model of another place. */
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { messageOf } from '../../errors.js';
-import { type ModelFilePlace, modelDamaged, readModelFile } from '../../storage/index.js';
+import { messageOf, TilewrightError } from '../../errors.js';
+import { type ModelFilePlace, readModelFile } from '../../storage/index.js';
 import type { Tf } from '../engine/tf.js';
 import { halves, type PatchSet, somePatches } from '../patches.js';
 import { meanSquaredError } from '../predict-patches.js';
@@ -47,8 +47,7 @@ const NO_WEIGHTS = [SyntaxError, RangeError, TypeError];
  * Puts the weights of a parent into a fresh model, and adapts it to the training patches: the averages of its normalisations, then its
  * output layers. Where parents are compared, each and the fresh one are adapted to a half of some patches, and the errors are those
  * on the other half, as what comes from elsewhere is to say something of ground that was not seen. A parent whose files are damaged,
- * whose layers are others, or that says no numbers of this place is refused, which leaves the model as it was. Throws where a file
- * cannot be read now.
+ * that cannot be read, whose layers are others, or that says no numbers of this place is refused, which leaves the model as it was.
  */
 export async function startFrom(
   tf: Tf,
@@ -118,8 +117,8 @@ async function valuesOf(
       return { reason: 'a weight of it is no number' };
     return { values };
   } catch (error) {
-    if (modelDamaged.is(error)) return { reason: messageOf(error) };
-    // What weightsOf says of bytes that are none; all else passes, and another try may have the model.
+    if (error instanceof TilewrightError) return { reason: error.message };
+    // What weightsOf says of bytes that are none.
     if (!NO_WEIGHTS.some((kind) => error instanceof kind)) throw error;
     return { reason: `its files are those of no model: ${messageOf(error)}` };
   }

@@ -96,6 +96,8 @@ test('each policy finds what a scan of all places finds', async (t) => {
   // The best version counts, not the latest.
   const best = (await put(textures[3]!.geocode, { mse: 0.001, mean: 0.015 })).version;
   await put(textures[3]!.geocode, { mse: 0.014, mean: 0.015 });
+  // One for several places is not of this place alone, whatever its error.
+  await put(textures[3]!.geocode, { mse: 0.0001, mean: 0.015, mode: 'distributed' });
 
   const warnings: string[] = [];
   const log = (_: string, text: string) => warnings.push(text);

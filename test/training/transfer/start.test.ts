@@ -441,12 +441,18 @@ describe('a start from another model', () => {
     assert.deepEqual({ files, start }, { files: whole.files, start: whole.start });
   });
 
-  it('does not start fresh where the files of its parent cannot be read now', async (t) => {
-    const parent = await parentIn(t, experienced);
-    rmSync(parent.weights.path);
-    mkdirSync(parent.weights.path);
-    const start = { parents: [parent], probe: false };
-    await assert.rejects(trained(ndvi, datasetOf(ndvi, 2), { start }), /EISDIR/);
+  it('passes over a parent whose files cannot be read', async (t) => {
+    const [unread, good] = [await parentIn(t, experienced, 'unread'), await parentIn(t, experienced, 'good')];
+    rmSync(unread.weights.path);
+    mkdirSync(unread.weights.path);
+    const from = { parents: [unread, good], probe: false };
+    const { start } = await trained(ndvi, datasetOf(ndvi, 2), { start: from });
+    assert.equal(start!.parent!.id, 'good');
+    assert.deepEqual(
+      start!.refused!.map(({ id }) => id),
+      ['unread'],
+    );
+    assert.match(start!.refused![0]!.reason, /EISDIR/);
   });
 });
 
