@@ -132,12 +132,13 @@ export function trainProcess(context: TrainContext): Process {
 function failedInputs(inputs: TrainInputs, { failed }: Partial<TrainResults>): TrainInputs | null {
   if (!failed?.length) return null;
   const geocodes = [...new Set(failed.map(({ geocode }) => geocode))];
-  const { filter, ...rest } = inputs;
-  // One model for all places needs them all; and a comparison that is there already has no room for another.
-  if (rest.mode === 'distributed' || filter?.query !== undefined || geocodes.length > MOST_NAMED)
-    return inputs;
+  const query = (inputs.filter?.query ?? {}) as { geocode?: object };
+  // One model for all places needs them all. Of a query that is text, or compares geocodes by more than a list, all is tried again.
+  const isOther = typeof query !== 'object' || Object.keys(query.geocode ?? {}).some((name) => name !== 'in');
+  if (inputs.mode === 'distributed' || isOther || geocodes.length > MOST_NAMED) return inputs;
+  const filter = { ...inputs.filter, query: { ...query, geocode: { in: geocodes } } };
   // The first places of the clusters have their models now.
-  return { ...rest, curriculum: false, filter: { ...filter, query: { geocode: { in: geocodes } } } };
+  return { ...inputs, curriculum: false, filter };
 }
 
 /** Throws TW_TRAIN_NOTHING. */

@@ -66,9 +66,19 @@ test('a retry keeps what else was asked for', async () => {
   // The first places have their models now.
   assert.deepEqual(await retryInputs!({ ...inputs, curriculum: true }, { failed }), narrowed);
   assert.equal(await retryInputs!(inputs, { failed: [] }), null);
+  // Of a retry, again.
+  const source = { source: { eq: 'raw' } };
+  assert.deepEqual(
+    await retryInputs!(
+      { ...narrowed, filter: { query: { ...source, geocode: { in: ['u1', 'u2', 'u3'] } } } },
+      { failed },
+    ),
+    { ...narrowed, filter: { query: { ...source, geocode: { in: ['u2', 'u3'] } } } },
+  );
   for (const whole of [
     { ...inputs, mode: 'distributed' },
     { ...inputs, filter: { query: { geocode: { startsWith: 'u' } } } },
+    { ...inputs, filter: { query: '{"source": {"eq": "raw"}}' } },
   ])
     assert.equal(await retryInputs!(whole, { failed }), whole);
 });
