@@ -217,13 +217,12 @@ export function filterOf(options: FilterOptions): FilterParams {
   return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
 }
 
-const ON_OFF = new Map([
-  ['true', true],
-  ['1', true],
-  ['false', false],
-  ['0', false],
-  ['', false],
-]);
+/** Of a flag that is on or off, where it is a variable or a key. */
+function onOff(value: string): boolean {
+  if (['true', '1'].includes(value)) return true;
+  if (['false', '0', ''].includes(value)) return false;
+  throw new InvalidArgumentError('It must be true or false.');
+}
 
 /** Takes what the environment says of flags that are on or off: commander takes any word for on. */
 export function applyEnvironment(command: Command): void {
@@ -231,8 +230,11 @@ export function applyEnvironment(command: Command): void {
     const name = option.attributeName();
     if (!option.isBoolean() || command.getOptionValueSource(name) !== 'env') continue;
     const value = process.env[option.envVar!]!;
-    if (!ON_OFF.has(value)) command.error(`error: ${option.envVar} is "${value}": write true or false`);
-    command.setOptionValueWithSource(name, ON_OFF.get(value), 'env');
+    try {
+      command.setOptionValueWithSource(name, onOff(value), 'env');
+    } catch (error) {
+      command.error(`error: ${option.envVar} is "${value}". ${messageOf(error)}`);
+    }
   }
 }
 
@@ -258,8 +260,8 @@ export async function applyConfigFile(command: Command, all: () => Promise<Comma
     const source = command.getOptionValueSource(name);
     if (source !== undefined && source !== 'default') continue;
     try {
-      const parsed =
-        option.parseArg && typeof value !== 'object' ? option.parseArg(String(value), undefined) : value;
+      const parse = option.isBoolean() ? onOff : option.parseArg;
+      const parsed = parse && typeof value !== 'object' ? parse(String(value), undefined) : value;
       command.setOptionValueWithSource(name, parsed, 'config');
     } catch (error) {
       command.error(

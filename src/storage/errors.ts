@@ -3,9 +3,9 @@ import { defineError, TilewrightError } from '../errors.js';
 export const storageCorrupt = defineError(
   'TW_STORAGE_CORRUPT',
   500,
-  'A stored record or file is not what was written: its checksum does not fit. Ingest the scene again; `tilewright verify` lists everything that is damaged.',
+  'A stored record or file is not what was written: its checksum does not fit. Ingest the scene again, or train the model again; `tilewright verify` lists everything that is damaged.',
   (what: string, where: string) =>
-    `${what} in ${where} is damaged: its bytes are not those that were written. Run "tilewright verify", then ingest again what it names.`,
+    `${what} in ${where} is damaged: its bytes are not those that were written. Run "tilewright verify", then ingest or train again what it names.`,
 );
 
 export const storageDamaged = defineError(

@@ -109,10 +109,12 @@ test('a flag that is on or off is what the environment says, in words that are k
   }
   for (const off of ['false', '0', '']) assert.match((await train(off)).stderr, /TW_CLI_NO_DATA/);
   assert.match((await train('false', '--curriculum')).stderr, /--curriculum and --fine-tuning go with/);
+  await writeFile(config, JSON.stringify({ recurse: 'no' }));
+  assert.match((await train('0')).stderr, /"recurse": "no"\. It must be true or false/);
   const { code, stderr } = await train('maybe');
   assert.deepEqual(
     [code, stderr.split('\n')[0]],
-    [2, 'error: TILEWRIGHT_CURRICULUM is "maybe": write true or false'],
+    [2, 'error: TILEWRIGHT_CURRICULUM is "maybe". It must be true or false.'],
   );
 });
 

@@ -11,12 +11,17 @@ import { putModel } from '../support/models.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
-test('models shows, exports and deletes versions', async (t) => {
+async function folderWithScene(t: Parameters<typeof tempFolder>[0]) {
   const folder = await tempFolder(t);
   const data = ['--data', join(folder, 'data')];
   const scene = await writeTestScene(join(folder, 'scene.tif'));
   await tilewright('ingest', scene, '--datetime', '2024-06-01T10:00:00Z', ...SCENE_FLAGS, ...data);
   const storage = await Storage.open(join(folder, 'data'));
+  return { folder, data, storage };
+}
+
+test('models shows, exports and deletes versions', async (t) => {
+  const { folder, data, storage } = await folderWithScene(t);
   const [tile] = await toArray(storage.catalogue.tiles.values());
   const best = await putModel(storage, [tile!], { seed: 1, mse: 0.0123 });
   const latest = await putModel(storage, [tile!], { seed: 2, mse: 0.0456, parent: 'ndvi_test_g9' });
@@ -98,11 +103,7 @@ test('models shows, exports and deletes versions', async (t) => {
 });
 
 test('a model whose record is damaged is named, and can be deleted as a whole', async (t) => {
-  const folder = await tempFolder(t);
-  const data = ['--data', join(folder, 'data')];
-  const scene = await writeTestScene(join(folder, 'scene.tif'));
-  await tilewright('ingest', scene, '--datetime', '2024-06-01T10:00:00Z', ...SCENE_FLAGS, ...data);
-  const storage = await Storage.open(join(folder, 'data'));
+  const { folder, data, storage } = await folderWithScene(t);
   const tiles = await toArray(storage.catalogue.tiles.values());
   const sound = await putModel(storage, tiles);
   const { id } = await putModel(storage, tiles, { geocode: 'u0' });

@@ -145,9 +145,9 @@ async function ended(process: ChildProcess | undefined): Promise<void> {
   if (!hasEnded(process)) await new Promise((resolve) => process!.once('exit', resolve));
 }
 
-/** Whether all threads of a process are stopped (proc(5), `status`). */
+/** Whether all threads of a process are stopped (proc(5), `status`), as far as that can be seen. */
 async function isStopped(pid: number): Promise<boolean> {
-  const threads = await readdir(`/proc/${pid}/task`);
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
   const states = await Promise.all(
     threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/status`, 'utf8').catch(() => 'State:\tX')),
   );

@@ -85,12 +85,9 @@ export function parentFinder(
     };
     const parents = await CHOICES[policy].choose(nearest, own.cluster, drawOther);
     if (parents.length > 0) return { parents };
-    const isAlone =
-      policy === 'similar' &&
-      !(await textures.places(collection)).some(
-        (place) => place.cluster === own.cluster && place.geocode !== geocode,
-      );
-    return { none: isAlone ? 'no other place is in its cluster' : CHOICES[policy].none };
+    if (policy !== 'similar') return { none: CHOICES[policy].none };
+    const mates = await textures.nearest(collection, geocode, 1, ({ cluster }) => cluster === own.cluster);
+    return { none: mates?.similar.length ? CHOICES.similar.none : 'no other place is in its cluster' };
   };
 }
 
