@@ -85,23 +85,29 @@ export interface CheckpointContext {
 }
 
 /**
- * Brings the checkpoint up to the end of the log; returns the number of its last commit. Another node may do the same at the
- * same time: one of them wins, and what the other has written is swept.
+ * Brings the checkpoint up to the commit that is the last one now, and returns the number of the last commit that it holds. Commits that
+ * arrive in the meantime wait for the next checkpoint, so this ends however fast they come. Another node may do the same at
+ * the same time: one of them wins, and the objects of the other are garbage.
  */
 export async function writeCheckpoint(context: CheckpointContext): Promise<number> {
   const { log } = context;
+  const { head } = await log.extent();
   for (;;) {
     const current = await log.readCheckpoint();
-    const next = await advance(context, current);
-    if (next === undefined) return current?.seq ?? 0;
-    await log.moveCheckpoint(current, next);
+    if ((current?.seq ?? 0) >= head) return current?.seq ?? 0;
+    const next = await advance(context, current, head);
+    if (next) await log.moveCheckpoint(current, next);
   }
 }
 
-/** A checkpoint that holds more than `current`; undefined where the log has nothing more. */
+/**
+ * A checkpoint that holds more than `current`, up to commit `head` at most; undefined if another node has moved the checkpoint so far that the
+ * log no longer has the commits after `current`.
+ */
 async function advance(
   { log, objects, prefixLengths }: CheckpointContext,
   current: StoredCheckpoint | undefined,
+  head: number,
 ): Promise<{ seq: number; manifest: string } | undefined> {
   const manifest = await readManifest(objects, current);
   const changes = new Map<number, Commit[]>();
@@ -109,11 +115,14 @@ async function advance(
   let size = 0;
   for await (const entry of entriesSince(log, seq)) {
     const commit = await readSegment(objects, segmentName(entry.segment), () => true);
-    for (const [part, itsShare] of byPart(commit, prefixLengths))
-      changes.set(part, [...(changes.get(part) ?? []), itsShare]);
+    for (const [part, itsShare] of byPart(commit, prefixLengths)) {
+      const known = changes.get(part);
+      if (known) known.push(itsShare);
+      else changes.set(part, [itsShare]);
+    }
     seq = entry.seq;
     size += commit.removed!.length + commit.added!.length;
-    if (size >= MOST_CHANGES) break;
+    if (seq === head || size >= MOST_CHANGES) break;
   }
   if (seq === (current?.seq ?? 0)) return undefined;
   for (const [part, commits] of changes) {

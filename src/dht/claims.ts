@@ -17,6 +17,8 @@ interface ClaimDocument {
   first?: number;
   done?: number;
   fence?: number;
+  /** The segment that was committed. */
+  segment?: string;
 }
 
 /** A claim as others see it. */
@@ -29,6 +31,8 @@ export interface ClaimState {
   first: number;
   /** Number of its commit; undefined while it is worked on. */
   done: number | undefined;
+  /** The segment of its commit. */
+  segment: string | undefined;
 }
 
 /**
@@ -54,6 +58,11 @@ export class Claim {
     return this.lease.lost;
   }
 
+  /** Whether its one commit is made. */
+  get isCommitted(): boolean {
+    return this.finished;
+  }
+
   /** Gives the claim back, if it was not committed. */
   async release(): Promise<void> {
     if (!this.finished) await this.lease.end();
@@ -69,9 +78,9 @@ export class Claim {
 /** The key of a claim, for the transaction that commits it. */
 export const claimKeyOf = (name: string) => PREFIX + name;
 
-/** The value of a claim's key after commit `done`. */
-export function doneValue({ holder, fence }: Claim, done: number): string {
-  return JSON.stringify({ holder, fence, done } satisfies ClaimDocument);
+/** The value of a claim's key after commit `done` of `segment`. */
+export function doneValue({ holder, fence }: Claim, done: number, segment: string): string {
+  return JSON.stringify({ holder, fence, done, segment } satisfies ClaimDocument);
 }
 
 /**
@@ -108,6 +117,21 @@ export async function claim(
 export async function listClaims(store: CoordinationStore, prefix: string): Promise<ClaimState[]> {
   const { gets } = await store.read([withPrefix(claimKeyOf(prefix))]);
   return gets[0]!.kvs.map(claimStateOf);
+}
+
+/** The claim on all of a collection. */
+export const wholeCollection = (collection: string) => `collection/${collection}`;
+
+/** Throws what `busy` returns if a claim `name` is held, or, if `name` ends with a slash, one whose name begins with it. */
+export async function requireNoClaim(
+  store: CoordinationStore,
+  name: string,
+  busy: (other: ClaimState) => Error,
+): Promise<void> {
+  const isMeant = (other: ClaimState) => name.endsWith('/') || other.name === name;
+  const claims = await listClaims(store, name);
+  const other = claims.find((one) => one.done === undefined && isMeant(one));
+  if (other) throw busy(other);
 }
 
 /**
@@ -149,6 +173,7 @@ export const isHolder = (id: string) => (holder: string) => holder.split(' ', 1)
 
 /** What a claim's key says. TW_DHT_DOCUMENT_DAMAGED. */
 export function claimStateOf(kv: PutValue): ClaimState {
-  const { holder, done, fence = kv.modRevision, first = fence } = documentOf<ClaimDocument>(kv, ['holder']);
-  return { name: kv.key.slice(PREFIX.length), holder, fence, first, done };
+  const found = documentOf<ClaimDocument>(kv, ['holder']);
+  const { holder, done, segment, fence = kv.modRevision, first = fence } = found;
+  return { name: kv.key.slice(PREFIX.length), holder, fence, first, done, segment };
 }

@@ -102,7 +102,7 @@ export class Cluster {
    */
   static async join(options: ClusterOptions): Promise<Cluster> {
     const { storage, objects, coordination, member, onFailure } = options;
-    const log = new CommitLog(coordination);
+    const log = new CommitLog(coordination, options.checkpointAfter);
     const known = await storage.replica();
     if (!known && !(await isEmpty(storage))) throw singleFolder(storage.dir);
     const { id, prefixLengths } = await identityOf(objects, coordination, log, options.words);

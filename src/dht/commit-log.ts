@@ -51,10 +51,13 @@ export interface StoredCheckpoint extends Checkpoint {
   revision: number;
 }
 
-/** What there is after a commit: the next entries, or the checkpoint that the reader loads since they are gone. */
+/** What there is after a commit: the next entries, or the checkpoint to load if they are deleted. */
 export type LogPage =
   | { kind: 'entries'; head: number; entries: CommittedEntry[]; more: boolean }
   | { kind: 'checkpoint'; head: number; checkpoint: StoredCheckpoint };
+
+/** A collection whose key has this revision when an entry is appended; 0: it has no key. */
+export type ComparedCollection = Pick<CollectionKey, 'id' | 'revision'>;
 
 /** The last number of the log, and the revision of the key that holds it. */
 interface Head {
@@ -71,14 +74,16 @@ const ENTRIES_END = 'log/:';
 const MOST_BYTES = 4096;
 const PAGE = 200;
 const PATIENCE = 30_000;
+/** A checkpoint is written after so many commits, and so many entries before it are kept. */
+export const CHECKPOINT_COMMITS = 1000;
 /** How long a head that was seen shows that the store answers, ms. */
 const FRESH = 1000;
 
 /**
  * The order of all commits of a cluster.
  *
- * Invariants: entries are numbered from 1 without a gap; those up to the checkpoint are deleted; `log/head` holds the last number. An
- * entry, the head and the mark on its claim are written by one transaction, which compares head, claim and collection. The
+ * Invariants: entries are numbered from 1 without a gap; those from `keptEntries` before the checkpoint on are there, so that a reader a
+ * few commits behind reads these and not the whole checkpoint; `log/head` holds the last number. An entry, the head and the mark on its claim are written by one transaction, which compares head, claim and collection. The
  * claim's key changes with it, so a claim commits once, however often the transaction is tried.
  */
 export class CommitLog {
@@ -88,18 +93,21 @@ export class CommitLog {
   /** The newest head that was read or written here, and when. */
   private seen: (Head & { at: number }) | undefined;
 
-  constructor(private readonly store: CoordinationStore) {}
+  constructor(
+    private readonly store: CoordinationStore,
+    private readonly keptEntries = CHECKPOINT_COMMITS,
+  ) {}
 
   /**
    * Appends an entry and returns its number. `collection` is compared as it was read before the work. Errors after which nothing is
    * committed: TW_DHT_CLAIM_LOST, TW_DHT_COLLECTION_CHANGED, TW_DHT_COORDINATION_UNAVAILABLE, TW_DHT_ENTRY_TOO_LARGE. After
-   * TW_DHT_OUTCOME_UNKNOWN the commit may be made still; calling again with the same claim tells, and commits where it was
-   * not made.
+   * TW_DHT_OUTCOME_UNKNOWN the commit may be made later; a call with the same claim and entry returns its number, and commits if
+   * it was not made. A claim that has committed another entry is lost.
    */
   commit(
     claim: Claim,
     entry: LogEntry,
-    collection?: Pick<CollectionKey, 'id' | 'revision'>,
+    collection?: ComparedCollection,
     patience = PATIENCE,
   ): Promise<number> {
     const deadline = performance.now() + patience;
@@ -174,7 +182,7 @@ export class CommitLog {
     const { kvs, more } = gets[1]!;
     const entries = kvs.map(decodeEntry);
     if (head > seq && entries[0]?.seq !== seq + 1) {
-      // Entries go when a checkpoint holds them, with the transaction that moves it.
+      // The transaction that moves the checkpoint deletes entries.
       const checkpoint = await this.readCheckpoint();
       if (checkpoint && checkpoint.seq > seq) return { kind: 'checkpoint', head, checkpoint };
     }
@@ -190,7 +198,7 @@ export class CommitLog {
     return kv && decodeCheckpoint(kv);
   }
 
-  /** The number of the last commit, and of the last one that the checkpoint holds: the log has those between. */
+  /** The number of the last commit, and of the last one that the checkpoint holds. */
   async extent(patience = PATIENCE): Promise<{ head: number; checkpoint: number }> {
     const { gets } = await this.store.read([{ key: HEAD }, { key: CHECKPOINT }], { patience });
     const checkpoint = only(gets[1]!);
@@ -201,8 +209,8 @@ export class CommitLog {
   }
 
   /**
-   * Replaces the checkpoint `expected` (undefined: there is none) and deletes the entries that the new one holds. False where another
-   * has moved it.
+   * Replaces the checkpoint `expected` (undefined: there is none), and deletes the entries that lie more than `keptEntries` before the
+   * new one. False if another node has moved it.
    */
   async moveCheckpoint(expected: StoredCheckpoint | undefined, next: Checkpoint): Promise<boolean> {
     const { seq, manifest } = next;
@@ -214,7 +222,7 @@ export class CommitLog {
           compare: [{ key: CHECKPOINT, modRevision: expected?.revision ?? 0 }],
           success: [
             { op: 'put', key: CHECKPOINT, value },
-            { op: 'delete', key: entryKeyOf(0), end: entryKeyOf(seq + 1) },
+            { op: 'delete', key: entryKeyOf(0), end: entryKeyOf(Math.max(0, seq - this.keptEntries) + 1) },
           ],
           failure: [{ op: 'get', key: CHECKPOINT }],
         },
@@ -223,6 +231,13 @@ export class CommitLog {
     );
     // One that is there already was put by an attempt whose answer was lost.
     return succeeded || only(gets[0]!)?.value === value;
+  }
+
+  /** Deletes the entries up to commit `seq`, which the checkpoint holds. Readers that are further behind load the checkpoint. */
+  async trim(seq: number): Promise<void> {
+    await this.store.transact({
+      success: [{ op: 'delete', key: entryKeyOf(0), end: entryKeyOf(seq + 1) }],
+    });
   }
 
   /** Calls `read` at first and after commits, one call after another: see `follow`. */
@@ -263,7 +278,7 @@ export class CommitLog {
 interface Commit {
   claim: Claim;
   entry: LogEntry;
-  collection: Pick<CollectionKey, 'id' | 'revision'> | undefined;
+  collection: ComparedCollection | undefined;
 }
 
 function transactionOf({ claim, entry, collection }: Commit, head: Head): Transaction {
@@ -279,7 +294,7 @@ function transactionOf({ claim, entry, collection }: Commit, head: Head): Transa
     success: [
       { op: 'put', key: HEAD, value: `${seq}` },
       { op: 'put', key: entryKeyOf(seq), value: entryValue(claim, entry, seq) },
-      { op: 'put', key: claimKey, value: doneValue(claim, seq) },
+      { op: 'put', key: claimKey, value: doneValue(claim, seq, entry.segment) },
     ],
     failure: [
       { op: 'get', key: claimKey },
@@ -295,7 +310,7 @@ function transactionOf({ claim, entry, collection }: Commit, head: Head): Transa
  * moved. TW_DHT_CLAIM_LOST, TW_DHT_COLLECTION_CHANGED.
  */
 function doneBefore(
-  { claim, collection }: Commit,
+  { claim, entry: { segment }, collection }: Commit,
   head: Head,
   gets: RangeResult[],
   uncertain: boolean,
@@ -303,15 +318,17 @@ function doneBefore(
   const [claimKv, entryKv, checkpointKv, collectionKv] = gets.map(only);
   const state = claimKv && claimStateOf(claimKv);
   if (state?.fence === claim.fence) {
-    if (state.done !== undefined) return state.done;
-    if (collection && collectionKv?.modRevision !== collection.revision)
+    // Marks of earlier versions do not name the segment.
+    if (state.done !== undefined && (state.segment ?? segment) === segment) return state.done;
+    if (state.done !== undefined) throw claimLost(claim.name);
+    if (collection && (collectionKv?.modRevision ?? 0) !== collection.revision)
       throw collectionChanged(collection.id);
     return undefined;
   }
-  // The mark of a commit may have been replaced by the next claim; its entry is there until the checkpoint.
+  // The mark of a commit may have been replaced by the next claim; its entry is there for a while longer.
   const entry = entryKv && decodeEntry(entryKv);
-  if (entry?.fence === claim.fence) return entry.seq;
-  const isGone = checkpointKv !== undefined && decodeCheckpoint(checkpointKv).seq > head.seq;
+  if (entry?.fence === claim.fence && entry.segment === segment) return entry.seq;
+  const isGone = !entry && checkpointKv !== undefined && decodeCheckpoint(checkpointKv).seq > head.seq;
   if (uncertain && isGone)
     throw outcomeUnknown(`the commit of ${claim.name}`, 'the commit log', 'its entry is gone');
   throw claimLost(claim.name);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TilewrightError } from '../errors.js';
 import { fitPixelSizes } from '../geocode/index.js';
 import {
+  byCollection,
   type Claim,
   type CollectionRecord,
   type ModelRecord,
@@ -278,10 +279,11 @@ class MoveIn {
           for (const tile of fresh)
             if (await this.orFailed(`tile ${tile.id}`, () => this.sendTiles([tile], version)))
               sent.add(tile.id);
-          await claim.commit(async () => {
-            const arrived = fresh.filter(({ id }) => sent.has(id) && !this.view.index.has(id));
-            return { added: arrived.map((tile) => ({ ...tile, version })) };
-          });
+          for (const own of byCollection(fresh.filter(({ id }) => sent.has(id))).values())
+            await claim.commit(async () => {
+              const arrived = own.filter(({ id }) => !this.view.index.has(id));
+              return { added: arrived.map((tile) => ({ ...tile, version })) };
+            });
           tiles.moved += sent.size;
         });
     }

@@ -253,15 +253,17 @@ export class Replica {
     const { objects, storage } = this.options;
     const manifest = await readManifest(objects, checkpoint);
     const state = await readParts(objects, manifest, (slot) => this.held.has(slot));
-    const { added = [], edits = [] } = state.commit();
-    const kept = new Set(added.map(({ id, version }) => `${id} ${version}`));
-    const removed = (await this.tilesOf(this.held)).filter(
-      ({ id, version }) => !kept.has(`${id} ${version}`),
-    );
-    const known = new Set(edits.map(({ table, key }) => `${table}/${key}`));
+    const { added: wanted = [], edits = [] } = state.commit();
+    // A version of a tile never changes: those that are here already need not be written.
+    const nameOf = ({ id, version }: TileVersion) => `${id} ${version}`;
+    const known = await this.tilesOf(this.held);
+    const [here, kept] = [new Set(known.map(nameOf)), new Set(wanted.map(nameOf))];
+    const removed = known.filter((tile) => !kept.has(nameOf(tile)));
+    const added = wanted.filter((tile) => !here.has(nameOf(tile)));
+    const edited = new Set(edits.map(({ table, key }) => `${table}/${key}`));
     for (const table of EDITED_TABLES)
       for await (const key of storage.catalogue[table].keys())
-        if (!known.has(`${table}/${key}`)) edits.push({ table, key, record: null });
+        if (!edited.has(`${table}/${key}`)) edits.push({ table, key, record: null });
     await this.replicate(checkpoint.seq, { removed, added, edits });
   }
 

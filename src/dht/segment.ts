@@ -130,7 +130,8 @@ export async function readSegment(
       if (body.length !== part.bytes || crc32(body) !== part.crc32)
         throw segmentDamaged(name, `its part of slot ${part.slot} has another checksum`);
       const change: SlotChange = inflateJson(body);
-      commit.removed.push(...change.removed);
+      // Not by spreading: a slot may hold a million tiles, and arguments lie on the stack.
+      for (const tile of change.removed) commit.removed.push(tile);
       for (const tile of tilesOf(change.added)) commit.added.push(tile);
     }
   }

@@ -2,7 +2,8 @@
  * Removes objects of the shared store that nothing needs any more. What is needed:
  *
  * - all that the state of the cluster at any moment since `base` names, where `base` is the newest checkpoint that is older than a day. So
- *   whoever reads by a state of less than a day ago finds its files, its parts and its segments;
+ *   whoever reads by a state of less than a day ago finds its files, its parts and its segments. If a store was copied without its times, no
+ *   checkpoint is old: then `base` is the oldest state from which all later commits are still in the store;
  * - what a claim that is held writes. Names of tiles and segments begin with the claim's fence, and a claim is made before its first
  *   object: what was listed, and has neither a claim nor a record when these are read after it, can never get one.
  *
@@ -104,7 +105,7 @@ class Sweep {
   /** Number of the last commit of `manifest`, which holds all before it. */
   private seq = 0;
   private manifest!: Manifest;
-  /** Number of the last commit of `base`; 0 where no checkpoint is old enough. */
+  /** Number of the last commit of `base`; 0 if that is the empty store. */
   private base = 0;
   /** The last commit that was looked at. */
   private last = 0;
@@ -125,15 +126,20 @@ class Sweep {
     this.seq = checkpoint?.seq ?? 0;
     this.manifest = await readManifest(objects, checkpoint);
     const manifests = await this.list(MANIFESTS);
-    for (const { name, modified } of manifests) {
-      const seq = seqOf(name);
-      if (seq <= this.seq && modified <= this.now - keep) this.base = Math.max(this.base, seq);
-    }
+    const copies = await listCopies(objects);
+    const old = manifests
+      .filter(({ modified }) => modified <= this.now - keep)
+      .map(({ name }) => seqOf(name));
+    this.base =
+      old.filter((seq) => seq <= this.seq).sort((a, b) => b - a)[0] ??
+      oldestState(manifests, copies, this.seq);
     await this.readRecent();
 
+    // Nobody may follow the log through entries whose segments are about to go.
+    await log.trim(this.base);
     await this.remove(manifests.filter(({ name }) => seqOf(name) < this.base));
-    const copies = (await listCopies(objects)).filter((seq) => seq <= this.base);
-    await this.remove(copies.map((seq) => ({ name: logCopy(seq), bytes: 0 })));
+    const covered = copies.filter((seq) => seq <= this.base);
+    await this.remove(covered.map((seq) => ({ name: logCopy(seq), bytes: 0 })));
     await this.removeParts();
     await this.removeUnneeded(SEGMENTS, async (names, { fences }) => {
       const ids = names.map((name) => name.slice(SEGMENTS.length));
@@ -295,6 +301,16 @@ class Sweep {
     this.report.removed += objects.length;
     for (const { bytes } of objects) this.report.bytes += bytes;
   }
+}
+
+/** The first checkpoint, or 0 for the empty store, from which the store has a copy of every entry up to commit `last`. */
+function oldestState(manifests: ObjectInfo[], copies: number[], last: number): number {
+  const known = new Set(copies);
+  let first = last;
+  while (first > 0 && known.has(first)) first--;
+  if (first === 0) return 0;
+  const later = manifests.map(({ name }) => seqOf(name)).filter((seq) => seq >= first && seq <= last);
+  return Math.min(last, ...later);
 }
 
 /** Of the versions that a model has after an edit. */

@@ -1,13 +1,13 @@
 /** What one node at a time does for all: checkpoints of the log, and the sweep of the shared store. */
 import { writeCheckpoint } from './checkpoint.js';
 import { claim, forgetDoneClaims } from './claims.js';
+import { CHECKPOINT_COMMITS } from './commit-log.js';
 import { claimed } from './errors.js';
 import { Repeated } from './repeated.js';
 import type { Replica } from './replica.js';
 import { type SweepContext, type SweepReport, sweepStore } from './sweep.js';
 
 /** A checkpoint is due after so many commits, or after so long where there are any, ms; it is looked for so often. */
-const CHECKPOINT_COMMITS = 1000;
 const CHECKPOINT_TIME = 10 * 60_000;
 const CHECKPOINT_LOOK = 10_000;
 /** Where a checkpoint is wanted after another number of commits. */

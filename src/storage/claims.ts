@@ -11,6 +11,8 @@ export interface Claim {
   readonly version: string;
   /** Whether what is written under it here is all that there is of it, so that it must outlast a power cut. */
   readonly isOnlyCopy: boolean;
+  /** Whether a commit under it has failed that may be made all the same: then its files stay until the next open. */
+  readonly isUncertain: boolean;
   /** Makes published version folders durable for all who may read them. */
   store(folders: string[]): Promise<void>;
   /**
@@ -80,6 +82,7 @@ export class LocalClaims implements Claims {
     return {
       version: newVersion(),
       isOnlyCopy: true,
+      isUncertain: false,
       // They lie where all readers look.
       store: async () => {},
       commit: (build, also) => commits.inTurn(async () => commits.apply(await build(), also)),

@@ -26,7 +26,10 @@ export const EDITED_TABLES = [
   'clusterings',
 ] as const satisfies RecordEdit['table'][];
 
-/** All of it becomes visible together, or nothing. Plain JSON, so that it can be sent to other nodes. */
+/**
+ * All of it becomes visible together, or nothing. Tiles are added to one collection, and the record of one collection changes, since
+ * the commit of a cluster compares one collection's key. Plain JSON, so that it can be sent to other nodes.
+ */
 export interface Commit {
   /** Tiles that go; one of the same id may come. */
   removed?: TileVersion[];
@@ -36,9 +39,25 @@ export interface Commit {
   formerModels?: ModelVersion[];
 }
 
-/** Folders of the versions that no record names any more when the commit is done. */
-export function supersededFolders({ removed = [], formerModels = [] }: Commit): string[] {
-  return [...removed.map(tileFolder), ...formerModels.map(modelFolder)];
+/**
+ * Folders of the versions that no record names any more when the commit is done. A commit that is repeated after an unknown outcome
+ * replaces tiles by themselves: their folders stay.
+ */
+export function supersededFolders({ removed = [], added = [], formerModels = [] }: Commit): string[] {
+  const kept = new Set(added.map(tileFolder));
+  const folders = removed.map(tileFolder).filter((folder) => !kept.has(folder));
+  return [...folders, ...formerModels.map(modelFolder)];
+}
+
+/** Tiles by their collections. */
+export function byCollection(tiles: TileRecord[]): Map<string, TileRecord[]> {
+  const groups = new Map<string, TileRecord[]>();
+  for (const tile of tiles) {
+    const group = groups.get(tile.collection);
+    if (group) group.push(tile);
+    else groups.set(tile.collection, [tile]);
+  }
+  return groups;
 }
 
 /** The collection of a change of a texture or of clusters. */

@@ -1,7 +1,7 @@
 /** Writing tiles that are made from others: each is whole or absent, and those that are committed stay. */
 import type { Catalogue } from './catalogue.js';
 import type { Claim } from './claims.js';
-import type { Commit, RecordEdit } from './commit.js';
+import { byCollection, type Commit } from './commit.js';
 import type { DiskReserve } from './disk-reserve.js';
 import { derivedWriteMisuse, noCollection } from './errors.js';
 import { type TileVersion, tileFolder } from './layout.js';
@@ -54,8 +54,8 @@ export class DerivedWrite {
   }
 
   /**
-   * Publishes staged tiles and makes them visible in one synced batch, each in place of its former version. Throws
-   * TW_STORAGE_DISK_LOW, TW_STORAGE_NO_COLLECTION.
+   * Publishes staged tiles and makes them visible, each in place of its former version: all tiles of a collection in one synced
+   * batch. Throws TW_STORAGE_DISK_LOW, TW_STORAGE_NO_COLLECTION.
    */
   async commit(tiles: TileRecord[]): Promise<void> {
     if (tiles.length === 0) return;
@@ -66,32 +66,29 @@ export class DerivedWrite {
     await this.reserve.check();
     await publishVersions(this.dir, folders, this.claim.isOnlyCopy);
     await this.claim.store(folders);
-    const done = folders.map((folder) => this.catalogue.pending.delete(folder));
-    await this.claim.commit(() => this.replacement(tiles), done);
-    for (const { id } of tiles) {
-      this.folders.delete(id);
-      this.staged.delete(id);
+    for (const [collection, own] of byCollection(tiles)) {
+      const done = own.map(({ id }) => this.catalogue.pending.delete(this.folderOf(id)));
+      await this.claim.commit(() => this.replacement(collection, own), done);
+      for (const { id } of own) {
+        this.folders.delete(id);
+        this.staged.delete(id);
+      }
     }
   }
 
-  private async replacement(added: TileRecord[]): Promise<Commit> {
+  private async replacement(collection: string, added: TileRecord[]): Promise<Commit> {
     const { collections, tiles } = this.catalogue;
     const former = await tiles.getMany(added.map(({ id }) => id));
     const removed = former.filter((tile) => !!tile);
-    const edits: RecordEdit[] = [];
-    for (const collection of new Set(added.map((tile) => tile.collection))) {
-      if (!(await collections.has(collection))) throw noCollection(collection);
-      const own = removed.filter((tile) => tile.collection === collection);
-      edits.push(...(await texturesOf(this.catalogue, collection, own)));
-    }
-    return { removed, added, edits };
+    if (!(await collections.has(collection))) throw noCollection(collection);
+    return { removed, added, edits: await texturesOf(this.catalogue, collection, removed) };
   }
 
   /** Removes what is planned or staged and was not committed. Who writes into staging folders must have stopped before. */
   async close(): Promise<void> {
     try {
-      // After a failed batch only the next open can tell what is committed: its files must stay until then.
-      if (this.catalogue.failed || this.folders.size === 0) return;
+      // Then only the next open can tell what is committed: its files must stay until then.
+      if (this.catalogue.failed || this.claim.isUncertain || this.folders.size === 0) return;
       await removeVersions(
         this.dir,
         [...this.staged].map((id) => this.folderOf(id)),

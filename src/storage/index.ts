@@ -1,7 +1,7 @@
 export { Catalogue, type Change, sceneKey } from './catalogue.js';
 export type { Claim, Claims, CountedClaims } from './claims.js';
 export { ColumnIndex } from './column-index.js';
-export { type Commit, EDITED_TABLES, type RecordEdit, supersededFolders } from './commit.js';
+export { byCollection, type Commit, EDITED_TABLES, type RecordEdit, supersededFolders } from './commit.js';
 export { DataFolder, readLock } from './data-folder.js';
 export { DerivedWrite } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';

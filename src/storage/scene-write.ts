@@ -132,8 +132,8 @@ export class SceneWrite {
     if (this.ended) return;
     this.ended = true;
     try {
-      // After a failed batch only the next open can tell whether the scene is committed: its files must stay until then.
-      if (this.catalogue.failed) return;
+      // Then only the next open can tell whether the scene is committed: its files must stay until then.
+      if (this.catalogue.failed || this.claim.isUncertain) return;
       await this.removeFiles(this.staged);
       await this.catalogue.write(this.pendingDeletes());
     } finally {
@@ -148,8 +148,7 @@ export class SceneWrite {
     const edits: RecordEdit[] = [{ table: 'scenes', key: sceneKey(collection.id, scene.id), record: scene }];
     if (!existing) edits.push({ table: 'collections', key: collection.id, record: collection });
     const removed = await tilesOfScene(catalogue, collection, scene.id);
-    edits.push(...(await texturesOf(catalogue, collection.id, removed)));
-    return { removed, added, edits };
+    return { removed, added, edits: edits.concat(await texturesOf(catalogue, collection.id, removed)) };
   }
 
   private removeFiles(geocodes: Iterable<string>): Promise<void> {

@@ -18,7 +18,14 @@ export function claimContract(open: OpenStore): void {
         assert.match(one.reason.message, new RegExp(`c/s is busy: ${first!.holder} works`));
       }
     assert.deepEqual(await listClaims(node(), 'c/'), [
-      { name: 'c/s', holder: first!.holder, fence: first!.fence, first: first!.fence, done: undefined },
+      {
+        name: 'c/s',
+        holder: first!.holder,
+        fence: first!.fence,
+        first: first!.fence,
+        done: undefined,
+        segment: undefined,
+      },
     ]);
     await first!.release();
     assert.deepEqual(await listClaims(node(), 'c/'), []);
@@ -37,7 +44,7 @@ export function claimContract(open: OpenStore): void {
       assert.ok(held.fence > last);
       assert.equal(await log.commit(held, { segment: `s${seq}`, slots: '' }), seq);
       assert.deepEqual(await listClaims(store, 'c/'), [
-        { name: 'c/s', holder: 'n1', fence: held.fence, first: held.fence, done: seq },
+        { name: 'c/s', holder: 'n1', fence: held.fence, first: held.fence, done: seq, segment: `s${seq}` },
       ]);
       await held.release();
       assert.equal((await listClaims(store, 'c/')).length, 1, 'a done claim is not released');

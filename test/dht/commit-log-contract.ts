@@ -68,6 +68,7 @@ export function commitLogContract(open: OpenStore): void {
     const held = await claim(store, 'c/s', 'n1');
     assert.equal(await log.commit(held, entry('a'), collection), 1);
     assert.equal(await log.commit(held, entry('a'), collection), 1, 'a claim commits once');
+    await assert.rejects(log.commit(held, entry('b'), collection), { code: claimLost.code });
 
     const second = await claim(store, 'c/s', 'n1');
     await changeCollection(store, collection, { grid: 'geohash', precision: 4, groups: ['10m'] });
@@ -89,10 +90,10 @@ export function commitLogContract(open: OpenStore): void {
     );
   });
 
-  test('the checkpoint takes the entries that it holds; readers behind it are sent there', async (t) => {
+  test('the log keeps some entries behind its checkpoint; readers further behind load the checkpoint', async (t) => {
     const node = await open(t);
     const store = node();
-    const log = new CommitLog(store);
+    const log = new CommitLog(store, 2);
     assert.equal(await log.readCheckpoint(), undefined);
     await commitMany(store, log, 6);
     const moves = await Promise.all(
@@ -101,13 +102,18 @@ export function commitLogContract(open: OpenStore): void {
     assert.deepEqual(moves.toSorted(), [false, true]);
     const checkpoint = (await log.readCheckpoint())!;
     assert.equal(checkpoint.seq, 4);
-    for (const seq of [0, 3])
+    for (const seq of [0, 1])
       assert.deepEqual(await log.readSince(seq), { kind: 'checkpoint', head: 6, checkpoint });
-    for (const seq of [4, 5, 6]) assert.equal((await entriesSince(log, seq)).length, 6 - seq);
+    for (const seq of [2, 4, 5, 6]) assert.equal((await entriesSince(log, seq)).length, 6 - seq);
     assert.equal(await log.moveCheckpoint(checkpoint, { seq: 4, manifest: 'm3' }), false);
     assert.equal(await log.moveCheckpoint(checkpoint, { seq: 6, manifest: 'm3' }), true);
     assert.equal(await log.moveCheckpoint(checkpoint, { seq: 6, manifest: 'm4' }), false);
     assert.equal((await log.readCheckpoint())!.manifest, 'm3');
+    assert.equal((await log.readSince(3)).kind, 'checkpoint');
+    assert.equal((await entriesSince(log, 4)).length, 2);
+    await log.trim(5);
+    assert.equal((await log.readSince(4)).kind, 'checkpoint');
+    assert.equal((await entriesSince(log, 5)).length, 1);
     await commitMany(node(), new CommitLog(node()), 1);
     assert.equal((await entriesSince(log, 6))[0]!.seq, 7);
   });

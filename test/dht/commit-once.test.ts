@@ -117,7 +117,7 @@ test('a commit whose answer was lost is found, though its claim was replaced mea
   const commit = () => log.commit(held, { segment: 'a', slots: '' }, undefined, 0);
   await assert.rejects(commit(), { code: outcomeUnknown.code });
   const next = await claim(store, 'c/s', 'n2');
-  const other = new CommitLog(store);
+  const other = new CommitLog(store, 0);
   assert.equal(await other.commit(next, { segment: 'b', slots: '' }), 2);
   assert.equal(await commit(), 1);
 

@@ -144,7 +144,7 @@ test('a node that was away catches up from the log, and from a checkpoint where 
   await write('s3', 4);
   await a.storage.deleteScene(COLLECTION.id, 's2');
   scenes.delete('s2');
-  const log = new CommitLog(cluster.coordination);
+  const log = new CommitLog(cluster.coordination, 0);
   const seq = await writeCheckpoint({ log, objects: cluster.objects, prefixLengths });
   assert.equal(seq, a.replica.applied);
   await write('s4', 5);

@@ -7,6 +7,7 @@ import type { TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
 import type {
   CollectionRecord,
+  DerivedWrite,
   SceneRecord,
   SceneWrite,
   Storage,
@@ -110,11 +111,12 @@ export function derivedIds(n: number): string[] {
   return cellsOf(n).map((geocode) => `${COLLECTION.id}_scene-0_g${geocode}_filled-${n % 3}`);
 }
 
-/** Writes batch `n`, which scene-0 must have been written for; the last cell in a commit of its own. */
+/** Writes batch `n`, which scene-0 must have been written for; the last cell in a commit of its own, made by `commit`. */
 export async function writeDerived(
   storage: Storage,
   n: number,
   before: (step: string) => void = () => {},
+  commit = (write: DerivedWrite, tiles: TileRecord[]) => write.commit(tiles),
 ): Promise<void> {
   const cells = cellsOf(n);
   const ids = derivedIds(n);
@@ -134,9 +136,9 @@ export async function writeDerived(
     });
   }
   before('commit');
-  await write.commit(records.slice(0, -1));
+  await commit(write, records.slice(0, -1));
   before('commit');
-  await write.commit(records.slice(-1));
+  await commit(write, records.slice(-1));
   before('close');
   await write.close();
 }
