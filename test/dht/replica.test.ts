@@ -7,7 +7,7 @@ import { ClusterClaims } from '../../src/dht/cluster-claims.js';
 import { CommitLog } from '../../src/dht/commit-log.js';
 import { Replica } from '../../src/dht/replica.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../src/dht/slots.js';
-import { Storage, type TileRecord } from '../../src/storage/index.js';
+import { type Commit, Storage, type TileRecord } from '../../src/storage/index.js';
 import { bytesOf, COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
 import { type SharedPlace, sharedPlace } from './shared-place.js';
 
@@ -17,9 +17,18 @@ interface Node {
   close(): Promise<void>;
 }
 
-async function startNode({ folder, objects, coordination, stops }: SharedPlace, id: string): Promise<Node> {
+async function startNode(
+  { folder, objects, coordination, stops }: SharedPlace,
+  id: string,
+  onReplicate: (commit: Commit) => void = () => {},
+): Promise<Node> {
   const dir = join(folder, id);
   const storage = await Storage.open(dir, { reserve: 0 });
+  const replicate = storage.replicate.bind(storage);
+  storage.replicate = (state, commit, applied) => {
+    onReplicate(commit);
+    return replicate(state, commit, applied);
+  };
   const log = new CommitLog(coordination);
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => failures.push(error);
@@ -150,4 +159,60 @@ test('a node that was away catches up from the log, and from a checkpoint where 
   await write('s4', 5);
   b = await startNode(cluster, 'b');
   await assertHolds(cluster, [a, b], scenes);
+});
+
+test('a node one commit behind a checkpoint reads that commit alone; one far behind writes what has changed', async (t) => {
+  const cluster = await sharedPlace(t);
+  const a = await startNode(cluster, 'a');
+  let b = await startNode(cluster, 'b');
+  await b.replica.take(everySlot);
+  const scenes = new Map<string, number>();
+  const write = async (scene: string, n: number) => {
+    await writeScene(a.storage, scene, n);
+    scenes.set(scene, n);
+  };
+  for (let n = 1; n <= 20; n++) await write(`s${n}`, n);
+  await b.replica.catchUp();
+  for (const [keptEntries, n] of [
+    [5, 21],
+    [0, 22],
+  ] as const) {
+    await b.close();
+    await write(`late-${n}`, n);
+    const log = new CommitLog(cluster.coordination, keptEntries);
+    await writeCheckpoint({ log, objects: cluster.objects, prefixLengths });
+    let tiles = 0;
+    b = await startNode(cluster, 'b', ({ added = [], removed = [] }) => {
+      tiles += added.length + removed.length;
+    });
+    await assertHolds(cluster, [b], scenes);
+    assert.equal(tiles, cellsOf(n).length, `${keptEntries} entries are kept`);
+  }
+});
+
+test('a checkpoint ends though commits keep coming, and is written once', async (t) => {
+  const cluster = await sharedPlace(t);
+  const a = await startNode(cluster, 'a');
+  await writeScene(a.storage, 's0', 1);
+  let commits = 0;
+  const isAnother = (name: string) => name.startsWith('catalogue/parts/') && commits < 20;
+  const { objects } = cluster;
+  const put: typeof objects.put = async (name, ...rest) => {
+    if (isAnother(name)) await writeScene(a.storage, `s${++commits}`, 1);
+    return objects.put(name, ...rest);
+  };
+  const busy = new Proxy(objects, {
+    get(target, key) {
+      if (key === 'put') return put;
+      const value = Reflect.get(target, key) as unknown;
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const log = new CommitLog(cluster.coordination);
+  const seq = await writeCheckpoint({ log, objects: busy, prefixLengths });
+  assert.equal(seq, 1);
+  const manifests: string[] = [];
+  for await (const { name } of objects.list('catalogue/manifests/')) manifests.push(name);
+  assert.equal(manifests.length, 1);
+  assert.ok(commits > 0);
 });

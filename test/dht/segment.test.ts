@@ -102,3 +102,15 @@ test('a segment that is cut off or has a flipped byte is refused', async () => {
       segmentDamaged.is(error),
     );
 });
+
+test('a slot of 150,000 removed tiles is read: its list does not go through the stack', async () => {
+  const removed = Array.from({ length: 150_000 }, (_, i) => ({
+    id: `c_s_g9q8y${i}`,
+    grid: 'geohash' as const,
+    geocode: '9q8yyyyy',
+    version: 'v',
+  }));
+  const { bytes } = encodeSegment({ removed }, DEFAULT_PREFIX_LENGTHS);
+  const commit = await readSegment(storeOf(bytes), 'a', () => true);
+  assert.equal(commit.removed!.length, removed.length);
+});

@@ -1,7 +1,9 @@
 /** A sweep at any moment removes nothing that is or becomes visible, and in the end nothing is left that nothing needs. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { readManifest, writeCheckpoint } from '../../src/dht/checkpoint.js';
 import { CommitLog } from '../../src/dht/commit-log.js';
@@ -242,6 +244,30 @@ test('a sweep is refused where the log is behind the store, or the store is of a
     'also where the copies are gone',
   );
   assert.equal(await sweepStore({ ...context, every: 60_000 }), undefined, 'not again so soon');
+});
+
+test('a store that was copied without its times is swept, and a node that was away comes back', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await startMember(where, 'a');
+  const b = await startMember(where, 'b');
+  for (let n = 1; n <= 5; n++) await writeScene(a.storage, `scene-${n}`, n);
+  await b.cluster.replica.catchUp();
+  await b.stop();
+  // Entries are swept whose segments a node that is behind would read.
+  await writeScene(a.storage, 'scene-1', 6);
+  await sweepOf(a);
+  const behind = await startMember(where, 'b');
+  await assertWhole(where, behind);
+  assert.deepEqual(behind.failures, []);
+
+  for (let n = 7; n <= 9; n++) await writeScene(a.storage, `scene-${n % 3}`, n);
+  const folder = fileURLToPath(where.objects.url);
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) await utimes(join(entry.parentPath, entry.name), new Date(), new Date());
+  const report = await a.cluster.sweep({ keep: 86_400_000, every: -60_000 });
+  assert.ok(report!.listed > 0);
+  await assertWhole(where, a);
+  await assertTidy(where, a);
 });
 
 test('in a bucket as in a folder', { skip: noS3Server }, async (t) => {
