@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TilewrightError } from '../errors.js';
 import { compareAndSet } from './coordination/compare-and-set.js';
 import { documentOf } from './coordination/documents.js';
 import { follow } from './coordination/follow.js';
@@ -10,7 +11,7 @@ import {
   type Watch,
   withPrefix,
 } from './coordination/store.js';
-import { coordinationUnavailable, leaseGone, nodeIdTaken, outcomeUnknown } from './errors.js';
+import { nodeIdTaken } from './errors.js';
 
 /** A running node, as it tells the others. */
 export interface Member {
@@ -28,7 +29,7 @@ export interface MembershipEvents {
   /** The others take the node for dead; it tries to come back by itself. */
   lost(): void;
   back(): void;
-  /** It cannot come back: TW_DHT_NODE_ID_TAKEN, or the store refuses it. */
+  /** It cannot come back: TW_DHT_NODE_ID_TAKEN. Any other error: it keeps trying, and reports each error code once. */
   failed(error: unknown): void;
 }
 
@@ -39,8 +40,8 @@ const TTL = 3;
 /** How long a node waits for the end of the lease that it had before it was started again, ms. */
 const OWN_LEASE_WAIT = 4000;
 const OWN_LEASE_POLL = 200;
-/** After these a node that was cut off tries again to come back; a lease may end before its first use. */
-const TRANSIENT = [coordinationUnavailable, outcomeUnknown, leaseGone];
+/** Wait after a failed attempt to come back. */
+const RETRY_DELAY_MS = 500;
 
 /**
  * A node among the members.
@@ -84,14 +85,18 @@ export class Membership {
 
   private async comeBack(): Promise<void> {
     this.events.lost();
+    const told = new Set<unknown>();
     while (!this.hasLeft) {
       try {
         this.lease = await register(this.store, this.member);
         break;
       } catch (error) {
-        if (TRANSIENT.some((kind) => kind.is(error))) continue;
-        this.events.failed(error);
-        return;
+        const kind = error instanceof TilewrightError ? error.code : error;
+        if (!told.has(kind)) this.events.failed(error);
+        told.add(kind);
+        // Only another process with this id is there to stay. Whatever else is wrong with the store may pass.
+        if (nodeIdTaken.is(error)) return;
+        await sleep(RETRY_DELAY_MS, undefined, { ref: false });
       }
     }
     if (this.hasLeft) return this.lease.end();
@@ -101,7 +106,7 @@ export class Membership {
 }
 
 async function register(store: CoordinationStore, { id, ...told }: Member): Promise<KeptLease> {
-  const deadline = performance.now() + OWN_LEASE_WAIT;
+  let deadline = Infinity;
   const lease = await KeptLease.grant(store, TTL);
   try {
     for (;;) {
@@ -109,7 +114,9 @@ async function register(store: CoordinationStore, { id, ...told }: Member): Prom
       const value = JSON.stringify(told);
       const { set, current } = await compareAndSet(store, { key, value, revision: 0, lease: lease.id });
       if (set) return lease;
-      if (performance.now() > deadline) throw nodeIdTaken(id, decode(current!).url);
+      // The time in which etcd did not answer does not count.
+      deadline = Math.min(deadline, performance.now() + OWN_LEASE_WAIT);
+      if (performance.now() >= deadline) throw nodeIdTaken(id, decode(current!).url);
       await sleep(OWN_LEASE_POLL);
     }
   } catch (error) {

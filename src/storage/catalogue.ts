@@ -2,6 +2,7 @@
 import { Level } from 'level';
 import { TilewrightError } from '../errors.js';
 import { asStorageError, onDisk } from './errors.js';
+import { type LevelChange, LevelWriter } from './level-writer.js';
 import { decodeRecord, encodeRecord } from './record-codec.js';
 import type {
   ClusteringRecord,
@@ -18,7 +19,7 @@ import type {
 import { type TileLayout, TileLayouts } from './tile-layouts.js';
 
 /** One put or delete, to be handed to `Catalogue.write` together with others. */
-export type Change = { type: 'put'; key: string; value: Buffer } | { type: 'del'; key: string };
+export type Change = LevelChange<Buffer>;
 
 /** Which keys of a table: those that begin with `prefix`, between `after` and `before`, in their order or reversed. */
 export interface KeyRange {
@@ -169,9 +170,8 @@ export class Table<T> {
  * | replica | `state`: what the folder holds of a cluster (`ReplicaRecord`) |
  * | commits | number of a commit that has changed tiles, 12 digits; those that the index's snapshot holds are dropped |
  *
- * Invariants: a synced `write` is on disk as a whole when its promise resolves. After a failed `write` nobody knows whether its
- * log record is on disk (and what LevelDB appends behind a torn one is lost), so the catalogue takes no further write;
- * the next open tells.
+ * Invariants: a synced `write` is on disk as a whole when its promise resolves. After a failed `write` the catalogue accepts no
+ * other (see `LevelWriter`), and only the next open shows whether the failed one was made.
  */
 export class Catalogue {
   readonly collections: Table<CollectionRecord>;
@@ -189,12 +189,13 @@ export class Catalogue {
   readonly replica: Table<ReplicaRecord>;
   readonly commits: Table<CommitRecord>;
   readonly tileLayouts = new TileLayouts();
-  private failure: unknown;
+  private readonly writer: LevelWriter<Buffer>;
 
   private constructor(
     readonly dir: string,
-    private readonly db: Level<string, Buffer>,
+    db: Level<string, Buffer>,
   ) {
+    this.writer = new LevelWriter(db);
     const table = <T>(name: string) => new Table<T>(name, db);
     this.collections = table('collections');
     this.scenes = table('scenes');
@@ -236,30 +237,19 @@ export class Catalogue {
    * may take back is there once more elsewhere.
    */
   async write(changes: Change[], sync = true): Promise<void> {
-    if (this.failure !== undefined) throw this.failure;
     const layouts = this.tileLayouts.takeUnwritten();
-    try {
-      // A chained batch takes half the time of one that is given a list.
-      const batch = this.db.batch();
-      const add = (change: Change) =>
-        change.type === 'put' ? batch.put(change.key, change.value) : batch.del(change.key);
-      for (const [key, layout] of layouts) add(this.layouts.set(key, layout));
-      for (const change of changes) add(change);
-      await batch.write({ sync });
-      this.tileLayouts.written(layouts);
-    } catch (error) {
-      this.failure = asStorageError(error, this.dir);
-      throw this.failure;
-    }
+    const puts = layouts.map(([key, layout]) => this.layouts.set(key, layout));
+    await this.writer.write([...puts, ...changes], sync);
+    this.tileLayouts.written(layouts);
   }
 
   /** Whether a write has failed, so that only the next open can tell what is on disk. */
   get failed(): boolean {
-    return this.failure !== undefined;
+    return this.writer.hasFailed;
   }
 
-  async close(): Promise<void> {
-    await onDisk(this.dir, () => this.db.close());
+  close(): Promise<void> {
+    return this.writer.close();
   }
 }
 

@@ -35,7 +35,7 @@ export const storageLocked = defineError(
 export const storageFull = defineError(
   'TW_STORAGE_FULL',
   507,
-  'The disk of the data folder is full. Free space; after a failed write to the catalogue also start the node again.',
+  'The disk of the data folder is full. Free space. If the message says that no writes are accepted until the node is started again, also start it again: nothing acknowledged is lost.',
   (dir: string) =>
     `no space is left on the disk of ${dir}; what was acknowledged is safe; free space, then start again`,
 );
@@ -61,7 +61,7 @@ export const storageReadOnly = defineError(
 export const storageIo = defineError(
   'TW_STORAGE_IO',
   500,
-  'The operating system reported an error of the data folder; the message names it. After a failed write to the catalogue start the node again.',
+  'The operating system reported an error of the data folder; the message names it. If the message says that no writes are accepted until the node is started again, start it again: nothing acknowledged is lost.',
   (dir: string, detail: string) => `an operation on ${dir} failed: ${detail}`,
 );
 
@@ -279,6 +279,14 @@ export function asStorageError(error: unknown, dir: string): unknown {
   if (last && chain.some((e) => /^(E[A-Z0-9]+|LEVEL_.*)$/.test(e.code)))
     return storageIo.because(error, dir, last.message);
   return error;
+}
+
+/** The error of a write that is refused because an earlier write, which failed with `failure`, may have torn the log. */
+export function writesStopped(failure: unknown, dir: string): unknown {
+  if (!(failure instanceof TilewrightError)) return failure;
+  const { code, status, message } = failure;
+  const text = `${dir} accepts no writes until the node is started again, because an earlier write failed: ${message}`;
+  return new TilewrightError(code, status, text, { cause: failure });
 }
 
 /** Runs `work` and throws its errors as `asStorageError` puts them. */

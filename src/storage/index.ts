@@ -25,6 +25,7 @@ export { inLanes } from './in-lanes.js';
 export type { IndexPage, IndexQuery, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from './layout.js';
+export { LevelWriter } from './level-writer.js';
 export { type ModelFilePlace, readModelFile } from './model-files.js';
 export { bestVersion, recordOf, versionNamed, versionsOf } from './model-versions.js';
 export type { NewModel } from './model-write.js';

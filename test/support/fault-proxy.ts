@@ -6,6 +6,8 @@ import type { TestContext } from 'node:test';
 export interface Faults {
   /** The status to answer with in place of the server's answer; undefined lets a request through. */
   answer?(request: IncomingMessage): number | undefined;
+  /** Whether the server handles the request, but its answer is lost: the connection is cut instead. */
+  lose?(request: IncomingMessage): boolean;
   /** Told of bytes that passed: `up` to the server, `down` from it; true cuts the connection behind them. */
   passed?(direction: 'up' | 'down', bytes: number, request: IncomingMessage): boolean | undefined;
 }
@@ -33,6 +35,10 @@ export class FaultProxy {
       };
       const { method, url, headers } = incoming;
       const outgoing = request(upstream + url, { method, headers, agent: false }, (answer) => {
+        if (faults.lose?.(incoming)) {
+          answer.resume().once('end', () => response.destroy());
+          return;
+        }
         response.writeHead(answer.statusCode ?? 502, answer.headers);
         answer.on('data', (chunk: Buffer) => {
           response.write(chunk);

@@ -2,7 +2,10 @@
  * Requests to the JSON gateway of etcd's servers (grpc-gateway: every call of the v3 API is a POST; 64-bit numbers are strings,
  * bytes are base64, default values are left out).
  */
-import { messageOf } from '../../errors.js';
+import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { json, text } from 'node:stream/consumers';
+import { messageOf, TilewrightError } from '../../errors.js';
 import {
   badEtcdUrl,
   coordinationFull,
@@ -19,16 +22,15 @@ const EXHAUSTED = 8;
 const UNAUTHENTICATED = 16;
 /** Invalid argument, out of range, failed precondition, permission denied, unimplemented: no use in trying again. */
 const REFUSALS = [3, 7, 9, 11, 12];
+/** etcd's messages that call for a new token; the official client authenticates again on the same ones. */
+const TOKEN_ERRORS = [
+  'etcdserver: invalid auth token',
+  'etcdserver: revision of auth store is old',
+  'etcdserver: user name is empty',
+];
 
 /** Node's codes of connections that were never made, so that nothing was sent. */
-const NOT_SENT = [
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-];
+const NOT_SENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 
 /** How long one attempt may take, ms: also the last one gets time enough to tell a server that is dead from one that is slow. */
 const ATTEMPT_TIMEOUT = 1000;
@@ -40,6 +42,10 @@ export interface Call {
   what: string;
   path: string;
   body: object;
+}
+
+/** A call with one answer. */
+interface Question extends Call {
   /** Whether it may be sent again after an attempt whose outcome is unknown. */
   repeatable: boolean;
   patience?: number | undefined;
@@ -52,6 +58,11 @@ class GatewayError extends Error {
     message: string,
   ) {
     super(message);
+  }
+
+  /** Whether etcd refuses the token of the request. It has done nothing then. */
+  get isAboutToken(): boolean {
+    return this.code === UNAUTHENTICATED || TOKEN_ERRORS.includes(this.message);
   }
 }
 
@@ -86,18 +97,19 @@ export class EtcdClient {
   }
 
   /** One call, with time-outs of a second, at one server after another until its patience ends. */
-  async post<T>({ what, path, body, repeatable, patience = PATIENCE }: Call): Promise<T> {
+  async post<T>({ repeatable, patience = PATIENCE, ...call }: Question): Promise<T> {
+    const { what } = call;
     const deadline = performance.now() + patience;
     for (let tries = 0; ; tries++) {
       const server = this.current;
       const left = Math.ceil(deadline - performance.now());
       const timeout = Math.min(this.attempt, Math.max(left, SHORTEST_ATTEMPT));
       try {
-        const response = await this.fetch(server, path, body, AbortSignal.timeout(timeout));
-        return (await response.json()) as T;
+        return (await json(await this.request(server, call, AbortSignal.timeout(timeout)))) as T;
       } catch (error) {
-        this.throwRefusal(error, what);
-        this.avoid(server);
+        // etcd has refused it.
+        if (error instanceof TilewrightError) throw error;
+        this.avoid(server, error);
         if (!repeatable && !wasNotMade(error))
           throw outcomeUnknown.because(error, what, this.where, detailOf(error));
         if (performance.now() >= deadline)
@@ -112,58 +124,99 @@ export class EtcdClient {
     return this.current;
   }
 
-  /** The next server from now on, if another call has not moved on already. */
-  avoid(server: number): void {
+  /** Sends later requests to the next server, unless another call has done so already or `error` only calls for a new token. */
+  avoid(server: number, error: unknown): void {
+    if (this.needsToken(error)) return;
     if (this.current === server) this.current = (server + 1) % this.servers.length;
   }
 
-  /** Lines of a call whose answer does not end. An error where it breaks, or `signal` is aborted. */
-  async *stream<T>(server: number, path: string, body: object, signal: AbortSignal): AsyncGenerator<T> {
-    const response = await this.fetch(server, path, body, signal);
+  /** The next request authenticates again. */
+  dropToken(): void {
+    this.token = undefined;
+  }
+
+  /**
+   * Lines of a call whose answer does not end, however long the server is silent. Throws if the connection breaks or `signal` is aborted;
+   * TW_DHT_COORDINATION_REFUSED if etcd refuses the call.
+   */
+  async *stream<T>(server: number, call: Call, signal: AbortSignal): AsyncGenerator<T> {
     const decoder = new TextDecoder();
-    let text = '';
-    for await (const chunk of response.body ?? []) {
-      text += decoder.decode(chunk, { stream: true });
-      const lines = text.split('\n');
-      text = lines.pop() ?? '';
+    let rest = '';
+    for await (const chunk of await this.request(server, call, signal)) {
+      rest += decoder.decode(chunk as Buffer, { stream: true });
+      const lines = rest.split('\n');
+      rest = lines.pop() ?? '';
       for (const line of lines) yield JSON.parse(line) as T;
     }
   }
 
-  private async fetch(server: number, path: string, body: object, signal: AbortSignal): Promise<Response> {
+  private async request(server: number, call: Call, signal: AbortSignal): Promise<IncomingMessage> {
     if (this.user && this.token === undefined)
-      this.token = await this.authenticate(server, this.user, signal);
-    return this.send(server, path, body, signal);
+      this.token = await this.authenticate(server, call.what, this.user, signal);
+    return this.send(server, call, signal);
   }
 
-  private async authenticate(server: number, user: object, signal: AbortSignal): Promise<string> {
-    const response = await this.send(server, 'auth/authenticate', user, signal);
-    return ((await response.json()) as { token: string }).token;
+  private async authenticate(
+    server: number,
+    what: string,
+    body: object,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const response = await this.send(server, { what, path: 'auth/authenticate', body }, signal);
+    return ((await json(response)) as { token: string }).token;
   }
 
-  private async send(server: number, path: string, body: object, signal: AbortSignal): Promise<Response> {
-    const token = this.token;
-    const response = await fetch(`${this.servers[server]}/v3/${path}`, {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: token === undefined ? {} : { authorization: token },
-      signal,
-    });
-    if (response.ok) return response;
-    const error = gatewayError(response.status, await response.text());
-    // Tokens end after some minutes, and when a server starts again.
-    if (error.code === UNAUTHENTICATED && this.token === token) this.token = undefined;
+  private async send(
+    server: number,
+    { what, path, body }: Call,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
+    const { token } = this;
+    const response = await postJson(`${this.servers[server]}/v3/${path}`, body, token, signal);
+    const { statusCode = 0 } = response;
+    if (statusCode >= 200 && statusCode < 300) return response;
+    const error = gatewayError(statusCode, await text(response));
+    if (!this.needsToken(error)) throw this.refusal(error, what) ?? error;
+    // Tokens end after some minutes, when a server starts again, and (JWT) when any user or role changes.
+    if (this.token === token) this.token = undefined;
     throw error;
   }
 
-  private throwRefusal(error: unknown, what: string): void {
-    if (!(error instanceof GatewayError)) return;
-    if (error.code === NOT_FOUND && error.message.includes('lease')) throw leaseGone.because(error, what);
-    if (error.code === EXHAUSTED && error.message.includes('space exceeded'))
-      throw coordinationFull.because(error, this.where);
-    if (REFUSALS.includes(error.code) || (error.code === UNAUTHENTICATED && this.user === undefined))
-      throw coordinationRefused.because(error, what, this.where, error.message);
+  /** Whether the same call will do with a new token: etcd has refused the old one and done nothing. */
+  private needsToken(error: unknown): boolean {
+    return this.user !== undefined && error instanceof GatewayError && error.isAboutToken;
   }
+
+  /** The error for the caller, if it is no use to try again. */
+  private refusal(error: GatewayError, what: string): TilewrightError | undefined {
+    if (error.code === NOT_FOUND && error.message.includes('lease')) return leaseGone.because(error, what);
+    if (error.code === EXHAUSTED && error.message.includes('space exceeded'))
+      return coordinationFull.because(error, this.where);
+    if (REFUSALS.includes(error.code) || error.isAboutToken)
+      return coordinationRefused.because(error, what, this.where, error.message);
+    return undefined;
+  }
+}
+
+/** With node:http, because `fetch` ends an answer that is silent for five minutes, as those of quiet watches are. */
+function postJson(
+  url: string,
+  body: object,
+  token: string | undefined,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const request = url.startsWith('https:') ? requestHttps : requestHttp;
+  const content = Buffer.from(JSON.stringify(body));
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': content.length,
+    ...(token !== undefined && { authorization: token }),
+  };
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: 'POST', headers, signal }, resolve);
+    // An error after the answer has begun also ends the answer, whose reader gets it.
+    sent.on('error', reject).end(content);
+  });
 }
 
 function parseUrl(text: string): URL {
@@ -172,10 +225,21 @@ function parseUrl(text: string): URL {
   return url;
 }
 
-/** What is no JSON of the gateway is of something between: a proxy, or another server on that port. */
+interface ErrorAnswer {
+  code?: number;
+  message?: string;
+}
+
+/** An answer that is not JSON of the gateway comes from something in between: a proxy, or another server on that port. */
 function gatewayError(status: number, text: string): GatewayError {
   try {
-    const { code, message } = JSON.parse(text) as { code?: number; message?: string };
+    const answer = JSON.parse(text) as ErrorAnswer & {
+      error?: string | { grpc_code?: number; message?: string };
+    };
+    // Calls with a stream of answers wrap the error.
+    const { error } = answer;
+    const { code, message }: ErrorAnswer =
+      typeof error === 'object' ? { ...error, code: error.grpc_code } : answer;
     return new GatewayError(code ?? 0, message ?? text);
   } catch {
     const refused = status === 404 ? 12 : 0;
@@ -185,10 +249,13 @@ function gatewayError(status: number, text: string): GatewayError {
 
 /** Whether a change was surely not made by an attempt that failed so. */
 function wasNotMade(error: unknown): boolean {
-  if (error instanceof GatewayError) return error.code === UNAUTHENTICATED;
-  const code = error instanceof Error && (error.cause as NodeJS.ErrnoException | undefined)?.code;
+  if (error instanceof GatewayError) return error.isAboutToken;
+  const code = error instanceof Error && (error as NodeJS.ErrnoException).code;
   return typeof code === 'string' && NOT_SENT.includes(code);
 }
 
-const detailOf = (error: unknown): string =>
-  messageOf(error instanceof Error && error.cause ? error.cause : error);
+/** What is behind an error of node:http. One that stands for several addresses of a host has no message of its own. */
+function detailOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ');
+  return messageOf(error instanceof Error && error.cause ? error.cause : error);
+}

@@ -1,4 +1,4 @@
-import { leaseGone } from '../errors.js';
+import { coordinationUnavailable, leaseGone } from '../errors.js';
 import { type EtcdLimits, etcdWarnings } from './etcd-check.js';
 import { EtcdClient } from './etcd-client.js';
 import { EtcdWatch } from './etcd-watch.js';
@@ -79,7 +79,10 @@ export class EtcdStore implements CoordinationStore {
     const body = { ID: lease };
     const call = { what: `lease ${lease}`, path: 'lease/keepalive', body, repeatable: true, patience };
     const { result } = await this.client.post<{ result?: { TTL?: string } }>(call);
-    return Number(result?.TTL ?? 0) > 0;
+    // Only etcd's own word says that a lease is gone.
+    if (result === undefined)
+      throw coordinationUnavailable(call.what, this.client.where, 'the answer has no result');
+    return Number(result.TTL ?? 0) > 0;
   }
 
   async revokeLease(lease: string, { patience }: Waiting = {}): Promise<void> {
@@ -97,8 +100,8 @@ export class EtcdStore implements CoordinationStore {
     }
   }
 
-  watch(range: KeyRange, wake: (wake: Wake) => void): Watch {
-    const watch = new EtcdWatch(this.client, this.encodeRange(range), wake);
+  watch(range: KeyRange, wake: (wake: Wake) => void, failed?: (error: unknown) => void): Watch {
+    const watch = new EtcdWatch(this.client, this.encodeRange(range), wake, failed);
     this.watches.add(watch);
     return {
       close: () => {

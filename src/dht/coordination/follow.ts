@@ -4,8 +4,8 @@ const RETRY_DELAY = 500;
 
 /**
  * Calls `read` at first and whenever something in the range has changed: never twice at a time, and once more where something has
- * changed meanwhile. It is told of the newest change, or of the start where something may have been missed. Where it fails, `failed` is told,
- * and it is called again after half a second.
+ * changed meanwhile. It is told of the newest change, or of the start where something may have been missed. If it fails, `failed` gets the error,
+ * and it is called again after half a second. `failed` also gets the error of a watch that the store refuses.
  */
 export function follow(
   store: CoordinationStore,
@@ -37,7 +37,7 @@ export function follow(
     running = false;
   };
 
-  const watch = store.watch(range, run);
+  const watch = store.watch(range, run, failed);
   return {
     close() {
       closed = true;

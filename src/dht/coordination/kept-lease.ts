@@ -1,12 +1,18 @@
 import { setMaxListeners } from 'node:events';
-import { coordinationUnavailable, leaseGone } from '../errors.js';
+import { TilewrightError } from '../../errors.js';
+import { leaseGone } from '../errors.js';
+import { backOff } from './settle.js';
 import type { CoordinationStore } from './store.js';
 
 /**
- * A lease that is kept alive three times in its life span.
+ * A lease that is renewed every third of its lifetime. A failed renewal is repeated at once, with back-off, until the store answers. So the
+ * lease survives every outage that is shorter than two thirds of its lifetime, and one of nearly the whole lifetime if the outage
+ * begins just after a renewal.
  *
- * Invariant: `lost` is aborted only after the store has said that the lease is gone. While the store is away nobody else can take
- * what the lease holds, and etcd gives every lease its whole time anew when it has a leader again.
+ * Invariant: `lost` is aborted only if the store says that the lease does not exist. No other error means that it has ended. A holder
+ * that is cut off may thus hold on for longer than the lease lasts; a commit is safe because its transaction compares the
+ * claim. The local clock does not end a lease: an outage of etcd itself, however long, ends none, because a new leader
+ * gives every lease its full lifetime again.
  */
 export class KeptLease {
   private readonly controller = new AbortController();
@@ -40,13 +46,13 @@ export class KeptLease {
     return this.told;
   }
 
-  /** Keeps it alive no longer, and ends it. Where the store is away, it ends by itself. */
+  /** Stops renewing the lease and ends it. If the store fails to do that, the lease expires by itself. */
   async end(): Promise<void> {
     this.stop();
     try {
       await this.store.revokeLease(this.id, { patience: this.interval });
     } catch (error) {
-      if (!coordinationUnavailable.is(error)) throw error;
+      if (!(error instanceof TilewrightError)) throw error;
     }
   }
 
@@ -61,13 +67,18 @@ export class KeptLease {
   }
 
   private async beat(): Promise<void> {
-    try {
-      if (await this.store.keepAlive(this.id, { patience: this.interval })) this.told = Date.now();
-      else this.lose(leaseGone(`lease ${this.id}`));
-    } catch (error) {
-      if (!coordinationUnavailable.is(error)) this.lose(error);
+    for (let tries = 0; !this.ended; tries++) {
+      try {
+        if (!(await this.store.keepAlive(this.id, { patience: this.interval })))
+          return this.lose(leaseGone(`lease ${this.id}`));
+        this.told = Date.now();
+        if (!this.ended) this.schedule();
+        return;
+      } catch (error) {
+        if (leaseGone.is(error)) return this.lose(error);
+      }
+      await backOff(tries);
     }
-    if (!this.ended) this.schedule();
   }
 
   private lose(reason: unknown): void {

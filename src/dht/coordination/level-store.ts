@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Level } from 'level';
-import { asStorageError } from '../../storage/index.js';
+import { asStorageError, LevelWriter } from '../../storage/index.js';
 import { coordinationRefused, leaseGone } from '../errors.js';
 import type {
   Compare,
@@ -25,17 +25,22 @@ const FIRST_REVISION = 1;
  * The coordination store of a single process, in a folder of its own. It holds LevelDB's lock of that folder.
  *
  * Invariants: transactions and reads go one after another; each transaction is one synced batch with its revision, so a kill
- * leaves all of it or nothing. A lease belongs to this process: those of an earlier one have ended when the store is opened.
+ * leaves all of it or nothing. After a transaction whose write has failed, only the next open shows whether it was made, and until then
+ * no other is accepted (see `LevelWriter`); reads go on. A lease belongs to this process: those of an earlier one have ended when the store is opened.
  */
 export class LevelStore implements CoordinationStore {
   private last: Promise<unknown> = Promise.resolve();
   private readonly leases = new Map<string, Lease>();
   private readonly watches = new Set<{ range: KeyRange; wake: (wake: Wake) => void }>();
 
+  private readonly writer: LevelWriter<string>;
+
   private constructor(
     private readonly db: Level<string, string>,
     private revision: number,
-  ) {}
+  ) {
+    this.writer = new LevelWriter(db);
+  }
 
   /** Makes the folder where there is none. TW_STORAGE_LOCKED where another process holds it. */
   static async open(folder: string): Promise<LevelStore> {
@@ -46,6 +51,7 @@ export class LevelStore implements CoordinationStore {
       await store.endLeasesOfEarlierProcess();
       return store;
     } catch (error) {
+      await db.close();
       throw asStorageError(error, folder);
     }
   }
@@ -101,7 +107,7 @@ export class LevelStore implements CoordinationStore {
     this.watches.clear();
     for (const { timer } of this.leases.values()) clearTimeout(timer);
     this.leases.clear();
-    await this.oneByOne(() => this.db.close());
+    await this.oneByOne(() => this.writer.close());
   }
 
   private async holds(compares: Compare[]): Promise<boolean> {
@@ -136,9 +142,7 @@ export class LevelStore implements CoordinationStore {
         ? { type: 'del' as const, key: KEYS + key }
         : { type: 'put' as const, key: KEYS + key, value: JSON.stringify(kv) },
     );
-    await this.db.batch([...batch, { type: 'put', key: REVISION, value: `${changes.revision}` }], {
-      sync: true,
-    });
+    await this.writer.write([...batch, { type: 'put', key: REVISION, value: `${changes.revision}` }]);
     this.revision = changes.revision;
     for (const [key, kv] of changes.records) this.leases.get(kv?.lease ?? '')?.keys.add(key);
     for (const { range, wake } of [...this.watches])

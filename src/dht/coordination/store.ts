@@ -76,7 +76,8 @@ export interface Wake {
 
 /**
  * Errors of all: TW_DHT_COORDINATION_UNAVAILABLE where the store did not answer in time and nothing was written;
- * TW_DHT_COORDINATION_REFUSED, TW_DHT_COORDINATION_FULL.
+ * TW_DHT_COORDINATION_REFUSED, TW_DHT_COORDINATION_FULL. In addition, a store in a folder throws TW_STORAGE_FULL or TW_STORAGE_IO if its
+ * disk fails: whether that change was made shows only after a restart, and until then the store accepts no changes.
  */
 export interface CoordinationStore {
   /**
@@ -94,9 +95,10 @@ export interface CoordinationStore {
   revokeLease(lease: string, waiting?: Waiting): Promise<void>;
   /**
    * Calls `wake` when the watch has begun, and after changes in the range. It tells only that there may be something new:
-   * a woken reader reads again. A watch that breaks is begun anew by itself.
+   * a woken reader reads again. A watch that breaks begins again by itself. `failed` gets TW_DHT_COORDINATION_REFUSED if the store
+   * keeps refusing the watch: once, and again only after the watch has begun in the meantime.
    */
-  watch(range: KeyRange, wake: (wake: Wake) => void): Watch;
+  watch(range: KeyRange, wake: (wake: Wake) => void, failed?: (error: unknown) => void): Watch;
   /** Ends its watches and timers. Leases end by themselves. */
   close(): Promise<void>;
 }
