@@ -23,9 +23,13 @@ const PATTERNS = {
   grid: /^(geohash|quadtile)$/,
 } as const;
 
-/** The name itself where it fits the pattern of its kind. Throws TW_STORAGE_BAD_NAME. */
+/** JSON Schema of a version, and of the id of a job or of a run of one. */
+export const VERSION_SCHEMA = { type: 'string', pattern: PATTERNS.version.source } as const;
+
+/** Returns the name if it fits the pattern of its kind. Throws TW_STORAGE_BAD_NAME. */
 export function checkedName(kind: keyof typeof PATTERNS, name: string): string {
-  if (!PATTERNS[kind].test(name)) throw storageBadName(kind, name);
+  // A name from a message or a document may be anything, and `test` would convert it to text.
+  if (typeof name !== 'string' || !PATTERNS[kind].test(name)) throw storageBadName(kind, String(name));
   return name;
 }
 

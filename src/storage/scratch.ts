@@ -1,6 +1,6 @@
 /** Folders below `<data>/scratch` for files on their way. None outlives the process, but those of work that goes on. */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { Catalogue } from './catalogue.js';
 import { fsyncFolders } from './durable.js';
 import { onDisk } from './errors.js';
@@ -20,7 +20,7 @@ export async function makeScratch(dir: string, name: string): Promise<string> {
 
 /** A folder in which a job keeps what it may go on from; it stays for as long as the job can go on. Returns its absolute path. */
 export async function makeJobScratch(dir: string, job: string): Promise<string> {
-  const folder = resolve(dir, SCRATCH, checkedName('file name', job));
+  const folder = scratchPath(dir, job);
   await onDisk(dir, () => mkdir(folder, { recursive: true }));
   return folder;
 }
@@ -40,14 +40,21 @@ export function scratchFile(dir: string): string {
   return join(dir, SCRATCH, newVersion());
 }
 
-/** Makes the names in a scratch folder durable, and its own. Its files have been synced. */
-export function syncScratch(dir: string, name: string): Promise<void> {
-  return onDisk(dir, () => fsyncFolders([join(dir, SCRATCH, name), join(dir, SCRATCH), dir]));
+/** Makes the name of a scratch folder and the names in it durable. Its files have been synced. Throws TW_STORAGE_BAD_NAME. */
+export async function syncScratch(dir: string, name: string): Promise<void> {
+  const folder = scratchPath(dir, name);
+  await onDisk(dir, () => fsyncFolders([folder, join(dir, SCRATCH), dir]));
 }
 
-export function removeScratch(dir: string, name: string): Promise<void> {
-  const folder = join(dir, SCRATCH, basename(name));
-  return onDisk(dir, () => rm(folder, { recursive: true, force: true }));
+/** Removes a scratch folder, given by its name or by the path that was returned when it was made. Throws TW_STORAGE_BAD_NAME. */
+export async function removeScratch(dir: string, folder: string): Promise<void> {
+  const isPath = dirname(folder) === resolve(dir, SCRATCH);
+  const path = scratchPath(dir, isPath ? basename(folder) : folder);
+  await onDisk(dir, () => rm(path, { recursive: true, force: true }));
+}
+
+function scratchPath(dir: string, name: string): string {
+  return resolve(dir, SCRATCH, checkedName('file name', name));
 }
 
 /** Removes what a dead process has left, but for what its jobs need to go on, and what is kept for a while. Called at open, when nobody uses it. */
