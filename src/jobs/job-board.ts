@@ -12,6 +12,8 @@ export interface JobBoard {
   isOurs(job: JobRecord): Promise<boolean>;
   /** Tells that a job is retried by another. */
   retried(job: string, by: string): Promise<void>;
+  /** This process does not run the job any more. */
+  forget(job: string): void;
   /** Does the work of a job, with others. */
   work(process: Process, inputs: unknown, context: JobContext): Promise<unknown>;
 }

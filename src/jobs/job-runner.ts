@@ -327,5 +327,6 @@ export class Jobs implements JobsView {
   private forget(id: string): void {
     this.live.delete(id);
     this.ends.delete(id);
+    this.board?.forget(id);
   }
 }

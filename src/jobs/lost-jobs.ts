@@ -82,7 +82,6 @@ export class LostJobs {
   private async pickUp(stored: StoredJob): Promise<void> {
     const { jobs, board } = this.options;
     const { id } = stored.document.job;
-    if (jobs.isLive(id)) board.accepting.delete(id);
     if (jobs.isLive(id) || board.accepting.has(id)) return;
     const own = await jobs.find(id);
     if (own && hasEnded(own)) await board.publishLate(own, stored);

@@ -5,7 +5,7 @@ export { type Commit, EDITED_TABLES, type RecordEdit, supersededFolders } from '
 export { DataFolder, readLock } from './data-folder.js';
 export { DerivedWrite } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';
-export { writeSynced } from './durable.js';
+export { makeFolderDurably, writeSynced } from './durable.js';
 export {
   asStorageError,
   collectionBusy,
