@@ -24,6 +24,7 @@ export interface ClusterBoardOptions {
   /** Id of this node. */
   home: string;
   work: JobBoard['work'];
+  isWorkedOn: JobBoard['isWorkedOn'];
   /** Its progress shows that a job is another node's by now. */
   onTakenOver: (job: string) => void;
   /** Is told of what goes wrong in the background; all of it is tried again. */
@@ -116,6 +117,10 @@ export class ClusterBoard implements JobBoard {
 
   get work(): JobBoard['work'] {
     return this.options.work;
+  }
+
+  get isWorkedOn(): JobBoard['isWorkedOn'] {
+    return this.options.isWorkedOn;
   }
 
   /** Makes this node the home of a job, whose record is then this; false where its document has changed. */

@@ -28,7 +28,15 @@ export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from '
 export { type ModelFilePlace, readModelFile } from './model-files.js';
 export { bestVersion, recordOf, versionNamed, versionsOf } from './model-versions.js';
 export type { NewModel } from './model-write.js';
-export { derivedTileId, modelId, newVersion, tileId, VERSION_SCHEMA, WORLD } from './names.js';
+export {
+  derivedTileId,
+  firstVersionAt,
+  modelId,
+  newVersion,
+  tileId,
+  VERSION_SCHEMA,
+  WORLD,
+} from './names.js';
 export type {
   Cancellable,
   Content,

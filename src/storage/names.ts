@@ -33,6 +33,9 @@ export function checkedName(kind: keyof typeof PATTERNS, name: string): string {
   return name;
 }
 
+/** Whether a name is that of a version, a job, or a run of one. */
+export const isVersion = (name: string) => PATTERNS.version.test(name);
+
 /** Whether an object of a tile store may have this name. */
 export const isObjectName = (name: string) => PATTERNS['object name'].test(name);
 
@@ -75,5 +78,10 @@ export function newVersion(): string {
   const random = randomInt(36 ** 6)
     .toString(36)
     .padStart(6, '0');
-  return lastTime.toString(36).padStart(9, '0') + random;
+  return firstVersionAt(lastTime) + random;
+}
+
+/** Sorts before all versions that are made at `time` (ms since 1970) or later, and after all earlier ones. */
+export function firstVersionAt(time: number): string {
+  return time.toString(36).padStart(9, '0');
 }

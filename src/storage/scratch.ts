@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type { Catalogue } from './catalogue.js';
 import { fsyncFolders } from './durable.js';
 import { onDisk } from './errors.js';
-import { checkedName, newVersion } from './names.js';
+import { checkedName, isVersion, newVersion } from './names.js';
 
 const SCRATCH = 'scratch';
 const KEPT_PREFIX = 'kept-';
@@ -72,6 +72,35 @@ export async function sweepScratch(dir: string, catalogue: Catalogue): Promise<v
       await rm(path, { recursive: true, force: true });
     }
   });
+}
+
+/**
+ * While the process runs: removes what was last changed before the time `before` and is kept for work that may go on, unless it is
+ * named by a job of `isKept`. Other folders belong to work that is under way and removes them itself.
+ */
+export async function sweepOldScratch(
+  dir: string,
+  before: number,
+  isKept: (job: string) => Promise<boolean>,
+): Promise<void> {
+  await onDisk(dir, async () => {
+    for (const name of await readdir(join(dir, SCRATCH))) {
+      if (!name.startsWith(KEPT_PREFIX) && !isVersion(name)) continue;
+      const path = join(dir, SCRATCH, name);
+      if ((await changedAt(path)) < before && !(await isKept(name)))
+        await rm(path, { recursive: true, force: true });
+    }
+  });
+}
+
+/** The time of the last change, ms since 1970; Infinity if the work has removed or renamed it in the meantime. */
+async function changedAt(path: string): Promise<number> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Infinity;
+    throw error;
+  }
 }
 
 async function isYoung(path: string): Promise<boolean> {

@@ -6,7 +6,7 @@ import { ClusterBoard } from '../../src/jobs/cluster-board.js';
 import { Jobs } from '../../src/jobs/index.js';
 import { JobDocuments } from '../../src/jobs/job-documents.js';
 import { JobObjects } from '../../src/jobs/job-objects.js';
-import { Storage } from '../../src/storage/index.js';
+import { Storage, toArray } from '../../src/storage/index.js';
 import { sharedPlace } from '../dht/shared-place.js';
 import { process, startWork } from './process.js';
 
@@ -18,6 +18,7 @@ async function open(t: TestContext) {
   const board = new ClusterBoard({
     ...{ catalogue: storage.catalogue, documents, objects: new JobObjects(objects), home: 'a' },
     work: ({ run }, inputs, context) => run(inputs, context),
+    isWorkedOn: () => false,
     onTakenOver: (job) => jobs.drop(job),
     onFailure: (error) => failures.push(error),
   });
@@ -28,7 +29,7 @@ async function open(t: TestContext) {
     await storage.close();
     assert.deepEqual(failures, []);
   });
-  return { jobs, board, documents };
+  return { jobs, board, documents, objects };
 }
 
 test('nothing is kept of a job that has ended, nor of a request that is repeated', async (t) => {
@@ -53,4 +54,15 @@ test('nothing is kept of a job that another node has taken over', async (t) => {
   await assert.rejects(jobs.wait(job.id), { code: 'TW_JOB_TAKEN_OVER' });
   assert.deepEqual([...board.accepting], []);
   assert.equal(await jobs.find(job.id), undefined);
+});
+
+test('a job that is refused leaves nothing in the object store', async (t) => {
+  const { jobs, objects } = await open(t);
+  const work = process(async () => 'done');
+  const { job } = await jobs.startNew(work, {}, { request: { key: 'once', digest: 'a' } });
+  await jobs.wait(job.id);
+  const other = { request: { key: 'once', digest: 'b' } };
+  await assert.rejects(jobs.startNew(work, {}, other), { code: 'TW_JOB_KEY_REUSED' });
+  const names = (await toArray(objects.list('jobs/'))).map(({ name }) => name.split('/')[1]);
+  assert.deepEqual([...new Set(names)], [job.id]);
 });
