@@ -121,7 +121,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       ...(config.cluster?.grace !== undefined && { grace: config.cluster.grace }),
       onFailure: journal.failure,
     }));
-  const jobs = together ?? (await Jobs.open(storage, processes, { resume }));
+  const jobs = together ?? (await Jobs.open(storage, processes, { resume, onFailure: journal.failure }));
   const { id } = storage.folder.node;
   const ownerSecret = storage.folder.lock.secret;
   const server = await buildServer(
@@ -189,8 +189,8 @@ async function stoppedText({ catalogue }: Storage, slots: number): Promise<strin
 }
 
 /**
- * What a node says of its cluster: lines of its log, where it is to have one. Until the log is there they wait, and what goes wrong is a
- * warning of the process.
+ * What a node reports of its cluster and of work in the background: lines of its log, if it has one. Until the log is open the lines wait,
+ * and an error is a warning of the process.
  */
 class Journal {
   private log: Pick<FastifyInstance['log'], 'info' | 'warn'> | undefined;
@@ -205,8 +205,8 @@ class Journal {
 
   /** Of what goes wrong in the background, and is tried again. */
   readonly failure = (error: unknown): void => {
-    if (this.log) this.log.warn({ err: error }, 'cluster');
-    else process.emitWarning(`cluster: ${messageOf(error)}`);
+    if (this.log) this.log.warn({ err: error }, 'work in the background failed');
+    else process.emitWarning(`work in the background failed: ${messageOf(error)}`);
   };
 
   open(log: Pick<FastifyInstance['log'], 'info' | 'warn'>): void {

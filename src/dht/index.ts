@@ -20,6 +20,7 @@ export {
   unfixCollection,
 } from './collection-keys.js';
 export { CommitLog, type CommittedEntry } from './commit-log.js';
+export { limitConnectTime } from './connect-timeout.js';
 export { compareAndSet } from './coordination/compare-and-set.js';
 export { documentOf } from './coordination/documents.js';
 export { EtcdStore } from './coordination/etcd-store.js';

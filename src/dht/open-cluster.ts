@@ -1,7 +1,7 @@
 /** Opens what a node of a cluster needs, from its configuration. */
 import { join } from 'node:path';
 import { messageOf } from '../errors.js';
-import { type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
+import { makeFolderDurably, type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
 import { Cluster } from './cluster.js';
 import { ClusterOwners } from './cluster-owners.js';
 import { EtcdStore } from './coordination/etcd-store.js';
@@ -66,9 +66,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
   } = config;
   const objects = await openObjectStore(store);
   const isAlone = etcd.length === 0;
-  const coordination = isAlone
-    ? await LevelStore.open(join(storage.dir, 'coordination'))
-    : new EtcdStore(etcd, name);
+  const coordination = isAlone ? await openOwnStore(storage.dir) : new EtcdStore(etcd, name);
   const { id } = storage.folder.node;
   const member = { id, url, zone, weight, software, format: FORMAT };
   const owners = isAlone ? ALONE : (config.owners ?? OWNERS);
@@ -108,6 +106,13 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     await closeRest();
     throw error;
   }
+}
+
+/** The coordination store of a node that is alone. LevelDB does not make the name of its folder durable. */
+async function openOwnStore(dir: string): Promise<LevelStore> {
+  const folder = join(dir, 'coordination');
+  await makeFolderDurably(folder);
+  return LevelStore.open(folder);
 }
 
 const etcdWords = (name: string) => `an etcd with --cluster-name ${name}`;

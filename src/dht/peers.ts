@@ -1,6 +1,7 @@
 /** Requests to other nodes of the cluster. */
 import { Agent, request } from 'node:http';
 import { crc32 } from 'node:zlib';
+import { limitConnectTime } from './connect-timeout.js';
 import { peerFailed } from './errors.js';
 import { sign } from './signature.js';
 
@@ -9,7 +10,8 @@ export const CHECKSUM = 'tilewright-crc32';
 /** Media type of messages between nodes. */
 export const MESSAGE_TYPE = 'application/vnd.tilewright.node+json';
 
-const CONNECT_TIMEOUT = 300;
+const CONNECT_TIMEOUT_MS = 300;
+/** Per node; further questions wait for a free socket. */
 const MOST_SOCKETS = 64;
 /** An answer that is longer is none of ours. */
 const MOST_BYTES = 2 ** 28;
@@ -26,14 +28,16 @@ export class Peers {
   constructor(private readonly secret: string) {}
 
   /**
-   * What another node answers to a message. Throws TW_DHT_PEER where it does not answer within `patience` ms, answers an error, or what
-   * arrives is not what it has sent.
+   * Sends a message to another node and returns the answer. Throws TW_DHT_PEER if the node cannot be reached, does not answer within
+   * `patience` ms (including the wait for a free socket), answers with an error, or if the answer is damaged.
    */
   ask<T>({ id, url }: Peer, path: string, message: unknown, patience: number): Promise<T> {
     const { body, headers } = this.sealed(path, message);
     return new Promise((resolve, reject) => {
+      let hasFailed = false;
       const fail = (detail: string, status?: number) => {
-        clearTimeout(connecting);
+        if (hasFailed) return;
+        hasFailed = true;
         clearTimeout(answering);
         sent.destroy();
         this.failed.set(id, (this.failed.get(id) ?? 0) + 1);
@@ -54,15 +58,16 @@ export class Peers {
           const { statusCode = 0 } = answer;
           if (statusCode !== 200) fail(`${statusCode} ${whole.toString('utf8', 0, 500)}`, statusCode);
           else if (answer.headers[CHECKSUM] !== String(crc32(whole))) fail('its answer is damaged');
-          else resolve(JSON.parse(whole.toString()) as T);
+          else
+            try {
+              resolve(JSON.parse(whole.toString()) as T);
+            } catch {
+              fail('its answer is not JSON');
+            }
         });
       });
-      const connecting = setTimeout(() => fail('it cannot be reached'), CONNECT_TIMEOUT);
       const answering = setTimeout(() => fail(`no answer within ${patience} ms`), patience);
-      sent.on('socket', (socket) => {
-        if (!socket.connecting) clearTimeout(connecting);
-        else socket.once('connect', () => clearTimeout(connecting));
-      });
+      limitConnectTime(sent, CONNECT_TIMEOUT_MS);
       sent.on('error', (error) => fail(error.message));
       sent.end(body);
     });

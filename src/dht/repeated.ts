@@ -4,13 +4,14 @@ export class Repeated {
   private running: Promise<void> | undefined;
   private isClosed = false;
 
-  /** `interval` ms lie between the end of one time and the next. What a time throws is told, and the next one comes. */
+  /** Waits `interval` ms between runs, and `first` ms before the first. An error is reported to `onFailure` and does not stop later runs. */
   constructor(
     private readonly work: () => Promise<unknown>,
     private readonly interval: number,
     private readonly onFailure: (error: unknown) => void,
+    first = interval,
   ) {
-    this.later();
+    this.later(first);
   }
 
   /** Waits for a time that has begun. */
@@ -20,11 +21,11 @@ export class Repeated {
     await this.running;
   }
 
-  private later(): void {
+  private later(wait = this.interval): void {
     if (this.isClosed) return;
     this.timer = setTimeout(() => {
       this.running = this.once();
-    }, this.interval).unref();
+    }, wait).unref();
   }
 
   private async once(): Promise<void> {

@@ -19,38 +19,40 @@ const LOOK = 1000;
 const FAREWELL = 2000;
 
 export class SignOfLife {
+  /** Objects of this node that may be in the store. */
   private last: string[] = [];
-  private readonly repeated: Repeated;
+  private repeated: Repeated | undefined;
 
   private constructor(
     private readonly objects: ObjectStore,
     private readonly node: string,
-    onFailure: (error: unknown) => void,
-  ) {
-    this.repeated = new Repeated(() => this.show(), EVERY, onFailure);
-  }
+  ) {}
 
-  /** Also removes what an earlier process of the node has left. */
+  /** Resolves after the first heartbeat; if that fails, no other follows. Removes what an earlier process of the node has left. */
   static async start(
     objects: ObjectStore,
     node: string,
     onFailure: (error: unknown) => void,
   ): Promise<SignOfLife> {
-    const sign = new SignOfLife(objects, node, onFailure);
-    for (const name of await signs(objects, node)) sign.last.push(name);
+    const sign = new SignOfLife(objects, node);
+    sign.last = await signs(objects, node);
     await sign.show();
+    sign.repeated = new Repeated(() => sign.show(), EVERY, onFailure);
     return sign;
   }
 
   private async show(): Promise<void> {
     const name = `${FOLDER}${this.node}/${randomUUID()}`;
+    const former = this.last;
+    // Named before it is written: if a step fails, the next heartbeat removes it.
+    this.last = [...former, name];
     await this.objects.put(name, Buffer.alloc(0));
-    await this.objects.delete(this.last);
+    await this.objects.delete(former);
     this.last = [name];
   }
 
   async close(): Promise<void> {
-    await this.repeated.close();
+    await this.repeated?.close();
     await this.objects.delete(this.last, { signal: AbortSignal.timeout(FAREWELL) });
   }
 }

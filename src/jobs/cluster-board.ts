@@ -24,6 +24,7 @@ export interface ClusterBoardOptions {
   /** Id of this node. */
   home: string;
   work: JobBoard['work'];
+  isWorkedOn: JobBoard['isWorkedOn'];
   /** Its progress shows that a job is another node's by now. */
   onTakenOver: (job: string) => void;
   /** Is told of what goes wrong in the background; all of it is tried again. */
@@ -35,7 +36,7 @@ export interface ClusterBoardOptions {
  * knows; a state is told here after the document says so. `revisions` has the jobs of this home that have not ended.
  */
 export class ClusterBoard implements JobBoard {
-  /** Jobs whose document is there and that are not run yet. */
+  /** Jobs whose document may be there and that are not admitted by `Jobs` yet: others must not pick them up. */
   readonly accepting = new Set<string>();
   private readonly revisions = new Map<string, number>();
   private readonly toldAt = new Map<string, number>();
@@ -59,11 +60,13 @@ export class ClusterBoard implements JobBoard {
         this.revisions.set(id, added.revision);
         return undefined;
       }
+      this.accepting.delete(id);
       await objects.removeAsked(id);
       return added.known;
     } catch (error) {
       this.accepting.delete(id);
       if (outcomeUnknown.is(error)) throw perhapsAccepted.because(error, id, reasonOf(error));
+      await objects.removeAsked(id).catch(this.options.onFailure);
       if (coordinationUnavailable.is(error))
         throw coordinationUnavailable.because(error, `job ${id} was not accepted`, 'etcd', reasonOf(error));
       throw error;
@@ -106,8 +109,18 @@ export class ClusterBoard implements JobBoard {
     }));
   }
 
+  forget(job: string): void {
+    this.accepting.delete(job);
+    this.revisions.delete(job);
+    this.toldAt.delete(job);
+  }
+
   get work(): JobBoard['work'] {
     return this.options.work;
+  }
+
+  get isWorkedOn(): JobBoard['isWorkedOn'] {
+    return this.options.isWorkedOn;
   }
 
   /** Makes this node the home of a job, whose record is then this; false where its document has changed. */

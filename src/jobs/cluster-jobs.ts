@@ -12,6 +12,7 @@ import type { JobFile, JobsView } from './jobs-view.js';
 import type { JobListener } from './live-job.js';
 import { LostJobs } from './lost-jobs.js';
 import type { Process } from './process.js';
+import { hasExpired } from './retention.js';
 import { Shares } from './share.js';
 import type { RequestKey } from './started-requests.js';
 
@@ -46,6 +47,7 @@ export class ClusterJobs implements JobsView {
       ...{ documents: this.documents, objects: this.objects, catalogue: storage.catalogue },
       home: cluster.self,
       work: (process, inputs, context) => distribute(shared, process, inputs, context),
+      isWorkedOn: (job) => this.shares.isWorkedOn(job),
       onTakenOver: (job) => this.jobs.drop(job),
       onFailure,
     });
@@ -55,7 +57,7 @@ export class ClusterJobs implements JobsView {
     const opened = new ClusterJobs(options);
     const { storage, processes, resume = false, grace, onFailure } = options;
     const { board, documents, objects } = opened;
-    opened.jobs = await Jobs.open(storage, processes, { resume, board });
+    opened.jobs = await Jobs.open(storage, processes, { resume, board, onFailure });
     if (resume) {
       const { cluster } = options.cluster;
       const { jobs } = opened;
@@ -87,10 +89,9 @@ export class ClusterJobs implements JobsView {
   }
 
   async get(id: string): Promise<JobRecord> {
-    const own = await this.jobs.find(id);
-    if (own) return own;
+    if (await this.jobs.find(id)) return this.jobs.get(id);
     const stored = await this.documents.get(id);
-    if (!stored) throw jobNotFound(id);
+    if (!stored || hasExpired(stored.document.job)) throw jobNotFound(id);
     const { folder, job } = stored.document;
     if (folder === undefined) return recordOf(stored.document);
     return { ...(await this.objects.record(folder)), ...(job.retriedBy && { retriedBy: job.retriedBy }) };
@@ -100,7 +101,7 @@ export class ClusterJobs implements JobsView {
     const found: JobRecord[] = [];
     for await (const { document } of this.documents.all()) {
       const job = recordOf(document);
-      if ((before === undefined || job.id < before) && wanted(job)) found.push(job);
+      if ((before === undefined || job.id < before) && !hasExpired(job) && wanted(job)) found.push(job);
     }
     // One that has ended between two reads is there twice.
     const newest = new Map(found.sort((a, b) => (a.id < b.id ? 1 : -1)).map((job) => [job.id, job]));

@@ -3,8 +3,8 @@ import { defineError, type TilewrightError } from '../errors.js';
 export const jobNotFound = defineError(
   'TW_JOB_NOT_FOUND',
   404,
-  'There is no job of this id. `GET /jobs` lists those that exist.',
-  (id: string) => `there is no job ${JSON.stringify(id)}`,
+  'There is no job of this id, or it ended more than a week ago. `GET /jobs` lists those that exist.',
+  (id: string) => `there is no job ${JSON.stringify(id)}, or it ended more than a week ago`,
 );
 
 export const perhapsAccepted = defineError(

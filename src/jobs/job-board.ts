@@ -12,6 +12,10 @@ export interface JobBoard {
   isOurs(job: JobRecord): Promise<boolean>;
   /** Tells that a job is retried by another. */
   retried(job: string, by: string): Promise<void>;
+  /** Whether this node works on a part of the job, which another node may lead. */
+  isWorkedOn(job: string): boolean;
+  /** This process does not run the job any more. */
+  forget(job: string): void;
   /** Does the work of a job, with others. */
   work(process: Process, inputs: unknown, context: JobContext): Promise<unknown>;
 }

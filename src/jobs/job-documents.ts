@@ -89,29 +89,34 @@ export class JobDocuments {
     }
     const { digest } = request;
     const mark = JSON.stringify({ job: document.job.id, digest, since: Date.now() } satisfies RequestMark);
-    const before = only((await this.store.read([{ key: known }])).gets[0]!);
-    const earlier = before && requestedJob(before, request);
-    if (earlier !== undefined) return { known: earlier };
-    const { gets } = await settle(PATIENCE, (patience) =>
-      this.store.transact(
-        {
-          compare: [{ key: known, modRevision: before?.modRevision ?? 0 }],
-          success: [
-            { op: 'put', key: known, value: mark },
-            { op: 'put', key, value },
-            { op: 'get', key: known },
-            { op: 'get', key },
-          ],
-          failure: [
-            { op: 'get', key: known },
-            { op: 'get', key },
-          ],
-        },
-        { patience },
-      ),
-    );
-    const job = requestedJob(only(gets[0]!)!, request)!;
-    return job === document.job.id ? { revision: only(gets[1]!)!.modRevision } : { known: job };
+    for (;;) {
+      const before = only((await this.store.read([{ key: known }])).gets[0]!);
+      const earlier = before && requestedJob(before, request);
+      if (earlier !== undefined) return { known: earlier };
+      const { gets } = await settle(PATIENCE, (patience) =>
+        this.store.transact(
+          {
+            compare: [{ key: known, modRevision: before?.modRevision ?? 0 }],
+            success: [
+              { op: 'put', key: known, value: mark },
+              { op: 'put', key, value },
+              { op: 'get', key: known },
+              { op: 'get', key },
+            ],
+            failure: [
+              { op: 'get', key: known },
+              { op: 'get', key },
+            ],
+          },
+          { patience },
+        ),
+      );
+      const after = only(gets[0]!);
+      const job = after && requestedJob(after, request);
+      if (job === document.job.id) return { revision: only(gets[1]!)!.modRevision };
+      if (job !== undefined) return { known: job };
+      // An expired key was deleted in the meantime: try again without it.
+    }
   }
 
   /** The job that a request has started. Throws TW_JOB_KEY_REUSED. */

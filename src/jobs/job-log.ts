@@ -33,7 +33,7 @@ export async function readLog(
 /** What removes the log of a job from disk. */
 export async function logRemoval({ logs }: Catalogue, job: string): Promise<Change[]> {
   const changes: Change[] = [];
-  for await (const { key } of logs.scan({ prefix: prefixOf(job) })) changes.push(logs.delete(key));
+  for await (const key of logs.keys({ prefix: prefixOf(job) })) changes.push(logs.delete(key));
   return changes;
 }
 

@@ -1,6 +1,8 @@
 /** Runs jobs, a few at a time, and keeps their records and logs. */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { Repeated } from '../dht/index.js';
+import { messageOf } from '../errors.js';
 import { type JobRecord, newVersion, type Storage } from '../storage/index.js';
 import {
   jobDismissed,
@@ -13,16 +15,20 @@ import {
   nothingFailed,
   uploadGone,
 } from './errors.js';
+import { collectGarbage, GC_INTERVAL_MS } from './garbage.js';
 import type { JobBoard } from './job-board.js';
 import { JobLog, type LogLine, readLog } from './job-log.js';
 import { forgetJob, hasEnded, leftJobs, listJobs, stateLine, WAITING } from './job-store.js';
 import type { JobFile, JobsView } from './jobs-view.js';
 import { type JobListener, LiveJob } from './live-job.js';
 import type { Process } from './process.js';
+import { hasExpired } from './retention.js';
 import { Slots } from './slots.js';
 import { type RequestKey, StartedRequests } from './started-requests.js';
 
 const WAITING_LIMIT = 100;
+
+const warn = (error: unknown) => process.emitWarning(`jobs: ${messageOf(error)}`);
 
 export interface JobsOptions {
   /** Jobs that run at once. */
@@ -34,6 +40,8 @@ export interface JobsOptions {
   resume?: boolean;
   /** Where the node is one of many. */
   board?: JobBoard;
+  /** Is told of what goes wrong in the background; all of it is tried again. */
+  onFailure?: (error: unknown) => void;
 }
 
 export interface StartOptions {
@@ -60,6 +68,7 @@ export class Jobs implements JobsView {
   private readonly unwritten = new Map<string, JobRecord>();
   private readonly slots: Slots;
   private readonly catalogue: Storage['catalogue'];
+  private readonly collecting: Repeated;
   private closed = false;
   private stopped = false;
 
@@ -69,20 +78,23 @@ export class Jobs implements JobsView {
     private readonly resume: boolean,
     concurrency: number,
     private readonly board: JobBoard | undefined,
+    onFailure: (error: unknown) => void,
   ) {
     this.slots = new Slots(concurrency);
     this.catalogue = storage.catalogue;
+    // The first time at once: a command ends long before the interval is over.
+    this.collecting = new Repeated(() => this.collectGarbage(), GC_INTERVAL_MS, onFailure, 0);
   }
 
   /** `processes` are all that there are: jobs of others cannot be taken up. */
   static async open(
     storage: Storage,
     processes: Process[],
-    { concurrency = 1, resume = false, board }: JobsOptions = {},
+    { concurrency = 1, resume = false, board, onFailure = warn }: JobsOptions = {},
   ): Promise<Jobs> {
     const left = await leftJobs(storage, processes, board);
     const requests = await StartedRequests.open(storage.catalogue);
-    const jobs = new Jobs(storage, requests, resume, concurrency, board);
+    const jobs = new Jobs(storage, requests, resume, concurrency, board, onFailure);
     const slots = resume ? jobs.slots : new Slots(0);
     for (const { record, process, log } of left)
       jobs.admit(new LiveJob(storage, process, log, record, Promise.resolve(), board), slots);
@@ -163,7 +175,7 @@ export class Jobs implements JobsView {
     return this.live.has(id);
   }
 
-  /** The record of a job that is this node's. */
+  /** The record of a job that is this node's, even if it has expired. */
   async find(id: string): Promise<JobRecord | undefined> {
     return this.live.get(id)?.told ?? this.unwritten.get(id) ?? (await this.catalogue.jobs.get(id));
   }
@@ -231,11 +243,21 @@ export class Jobs implements JobsView {
     return this.start(process, inputs, { given: given === inputs ? undefined : given, retryOf: job });
   }
 
-  /** Throws TW_JOB_NOT_FOUND. */
+  /** Throws TW_JOB_NOT_FOUND, also for a job that has expired. */
   async get(id: string): Promise<JobRecord> {
     const job = await this.find(id);
-    if (!job) throw jobNotFound(id);
+    if (!job || hasExpired(job)) throw jobNotFound(id);
     return job;
+  }
+
+  /**
+   * Removes what has expired by `now` (ms since 1970): jobs with their logs and results, idempotency keys, and files that work could have
+   * gone on from.
+   */
+  collectGarbage(now = Date.now()): Promise<void> {
+    const { storage, requests, live, board } = this;
+    const isWorkedOn = (job: string) => live.has(job) || (board?.isWorkedOn(job) ?? false);
+    return collectGarbage({ storage, requests, isWorkedOn, isStopping: () => this.closed }, now);
   }
 
   /** Newest first; the next page begins before the last id of this one. */
@@ -243,9 +265,9 @@ export class Jobs implements JobsView {
     return listJobs(this.catalogue, limit, before, wanted);
   }
 
-  /** Lines of a job's log that are on disk, from after the line `after` on. Throws TW_JOB_NOT_FOUND. */
+  /** Lines of a job's log that are on disk, from after the line `after` on, even if the job expires meanwhile. Throws TW_JOB_NOT_FOUND. */
   async log(id: string, { after = 0, limit = 1000 } = {}): Promise<LogLine[]> {
-    await this.get(id);
+    if (!(await this.find(id))) throw jobNotFound(id);
     return readLog(this.catalogue, id, after, limit);
   }
 
@@ -277,6 +299,7 @@ export class Jobs implements JobsView {
   /** Starts no further job, and stops all that have not ended: they wait for the next process, or have failed with TW_JOB_INTERRUPTED. */
   async close(): Promise<void> {
     this.closed = true;
+    await this.collecting.close();
     const live = [...this.live.values()];
     for (const job of live) job.abort.abort(jobInterrupted(job.id));
     const ends = await Promise.allSettled(this.ends.values());
@@ -327,5 +350,6 @@ export class Jobs implements JobsView {
   private forget(id: string): void {
     this.live.delete(id);
     this.ends.delete(id);
+    this.board?.forget(id);
   }
 }

@@ -5,6 +5,7 @@ import { jobCrashes, jobFailed, jobInterrupted } from './errors.js';
 import type { JobBoard } from './job-board.js';
 import { JobLog, logRemoval } from './job-log.js';
 import type { Process } from './process.js';
+import { hasExpired } from './retention.js';
 
 const ENDED: ReadonlySet<JobStatus> = new Set(['successful', 'failed', 'dismissed']);
 /** A job during whose runs the process has died so often in a row is taken for the reason. */
@@ -37,7 +38,7 @@ export function stateLine({ status, error, updated }: JobRecord, remark?: string
   return { time: updated, level, text: remark ? `${text}: ${remark}` : text, status };
 }
 
-/** Newest first, from before the job `before` on. Damaged records are passed over; `verify` names them. */
+/** Newest first, from before the job `before` on. Leaves out expired jobs, and damaged records, which `verify` names. */
 export async function listJobs(
   { jobs }: Catalogue,
   limit: number,
@@ -46,7 +47,7 @@ export async function listJobs(
 ): Promise<JobRecord[]> {
   const found: JobRecord[] = [];
   for await (const { record } of jobs.scan({ before, reverse: true })) {
-    if (record && wanted(record)) found.push(record);
+    if (record && !hasExpired(record) && wanted(record)) found.push(record);
     if (found.length === limit) break;
   }
   return found;
@@ -91,7 +92,7 @@ export async function leftJobs(
   return left;
 }
 
-/** Removes what is here of a job that is another node's by now. */
+/** Removes the record and the log that are here of a job. */
 export async function forgetJob(catalogue: Catalogue, id: string): Promise<void> {
   await catalogue.write([catalogue.jobs.delete(id), ...(await logRemoval(catalogue, id))]);
 }

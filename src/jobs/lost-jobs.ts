@@ -2,11 +2,13 @@
 import { Absences, type Cluster, Repeated } from '../dht/index.js';
 import type { JobRecord } from '../storage/index.js';
 import type { ClusterBoard } from './cluster-board.js';
+import { GC_INTERVAL_MS } from './garbage.js';
 import type { JobDocuments, StoredJob } from './job-documents.js';
 import type { Asked, JobObjects } from './job-objects.js';
 import type { Jobs } from './job-runner.js';
 import { afterDeath, hasEnded } from './job-store.js';
 import type { Process } from './process.js';
+import { isRemovable } from './retention.js';
 
 /** How long a node is away before others go on with its jobs, ms. */
 const GRACE = 30_000;
@@ -14,9 +16,6 @@ const GRACE = 30_000;
 const LOOK_INTERVAL = 5000;
 /** Nodes act one after another, so that mostly one does, ms. */
 const TURN = 1000;
-/** What is known of a job that has ended is kept as long as its files, ms; it is looked for so often. */
-const KEPT = 7 * 86_400_000;
-const SWEEP_INTERVAL = 3_600_000;
 
 export interface LostJobsOptions {
   jobs: Jobs;
@@ -75,14 +74,13 @@ export class LostJobs {
         board.accepting.delete(job.id);
       }
     }
-    if (rank === 0 && performance.now() - this.sweptAt > SWEEP_INTERVAL) await this.sweep();
+    if (rank === 0 && performance.now() - this.sweptAt > GC_INTERVAL_MS) await this.sweep();
   }
 
   /** Goes on with a job of this home that it does not run. */
   private async pickUp(stored: StoredJob): Promise<void> {
     const { jobs, board } = this.options;
     const { id } = stored.document.job;
-    if (jobs.isLive(id)) board.accepting.delete(id);
     if (jobs.isLive(id) || board.accepting.has(id)) return;
     const own = await jobs.find(id);
     if (own && hasEnded(own)) await board.publishLate(own, stored);
@@ -114,14 +112,14 @@ export class LostJobs {
     board.accepting.delete(job.id);
   }
 
-  /** Forgets jobs that have ended long ago. */
+  /** Removes from etcd and the shared store the jobs that each node removes from its own catalogue. */
   private async sweep(): Promise<void> {
     const { documents, objects } = this.options;
     this.sweptAt = performance.now();
     await documents.forgetRequests();
     for await (const { document, live } of documents.all()) {
-      const { id, finished = Infinity } = document.job;
-      if (live || finished > Date.now() - KEPT) continue;
+      const { id } = document.job;
+      if (live || !isRemovable(document.job)) continue;
       await objects.remove(id);
       await documents.forget(id);
     }

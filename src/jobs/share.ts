@@ -79,7 +79,7 @@ export interface ShareOptions {
 /** The shares that this node works on, one after another. */
 export class Shares {
   private readonly turns = new Slots(1);
-  private readonly running = new Map<string, AbortController>();
+  private readonly running = new Map<string, { job: string; stop: AbortController }>();
   private readonly meetings = new Meetings();
 
   constructor(private readonly options: ShareOptions) {}
@@ -87,8 +87,13 @@ export class Shares {
   /** Ends a run whose job was cancelled. One that is not known, false, has ended or is still to come. */
   cancel(run: string, job: string): boolean {
     const running = this.running.get(run);
-    running?.abort(jobDismissed(job));
+    running?.stop.abort(jobDismissed(job));
     return running !== undefined;
+  }
+
+  /** Whether this node works on a share of the job, or is about to. */
+  isWorkedOn(job: string): boolean {
+    return [...this.running.values()].some((running) => running.job === job);
   }
 
   /** What all runs of a job have said to each other. */
@@ -98,7 +103,7 @@ export class Shares {
 
   /** Ends all of them, because the node stops. */
   close(): void {
-    for (const stopped of this.running.values()) stopped.abort(jobInterrupted('of another node'));
+    for (const { stop } of this.running.values()) stop.abort(jobInterrupted('of another node'));
   }
 
   /**
@@ -110,10 +115,10 @@ export class Shares {
     tell: (line: ShareLine) => void,
     stopped: AbortSignal,
   ): Promise<ShareResult> {
-    const { run } = request;
-    const cancelled = new AbortController();
-    this.running.set(run, cancelled);
-    const signal = AbortSignal.any([cancelled.signal, stopped]);
+    const { run, job } = request;
+    const stop = new AbortController();
+    this.running.set(run, { job, stop });
+    const signal = AbortSignal.any([stop.signal, stopped]);
     try {
       return await this.turns.run(signal, () => this.work(request, tell, signal));
     } finally {

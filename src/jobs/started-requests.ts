@@ -38,13 +38,18 @@ export class StartedRequests {
     return record.job;
   }
 
-  /** Changes that keep the key together with its job, and forget those that are too old or too many. */
+  /** Changes that keep the key together with its job, and forget those that `expire` does. */
   add({ key, digest }: RequestKey, job: string, now = Date.now()): Change[] {
     const name = nameOf(key);
     const record = { job, digest, since: now };
     this.known.delete(name);
     this.known.set(name, record);
-    const changes: Change[] = [this.catalogue.requests.set(name, record)];
+    return [this.catalogue.requests.set(name, record), ...this.expire(now)];
+  }
+
+  /** Forgets keys that are too old or too many, and returns the changes that remove them from disk. */
+  expire(now = Date.now()): Change[] {
+    const changes: Change[] = [];
     for (const [old, { since }] of this.known) {
       if (since > now - KEPT && this.known.size <= MOST_KEYS) break;
       this.known.delete(old);

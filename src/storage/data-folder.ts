@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Catalogue } from './catalogue.js';
-import { syncFile, writeFileDurably } from './durable.js';
+import { makeFolderDurably, syncFile, writeFileDurably } from './durable.js';
 import {
   dataFolderIsStore,
   noCatalogue,
@@ -68,7 +68,7 @@ export class DataFolder {
    */
   static async open(dir: string): Promise<DataFolder> {
     await onDisk(dir, async () => {
-      await mkdir(dir, { recursive: true });
+      await makeFolderDurably(dir);
       await readIdentity(dir);
       if ((await readOptional(join(dir, 'cluster.json'), ['ENOENT'])) !== undefined)
         throw dataFolderIsStore(dir);

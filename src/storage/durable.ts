@@ -1,6 +1,6 @@
 /** Writing files so that they are there after a power cut: bytes, then name, then the folder that holds the name. */
 import { mkdir, open, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { inLanes } from './in-lanes.js';
 
 /** Makes the bytes of a file durable, or the names in a folder. */
@@ -10,6 +10,17 @@ export async function syncFile(path: string): Promise<void> {
     await handle.sync();
   } finally {
     await handle.close();
+  }
+}
+
+/** Makes a folder, and those above it that are missing. If it was missing, its path is durable when this resolves. */
+export async function makeFolderDurably(path: string): Promise<void> {
+  const folder = resolve(path);
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; ; made = dirname(made)) {
+    await syncFile(dirname(made));
+    if (made === first) return;
   }
 }
 

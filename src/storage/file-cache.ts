@@ -63,6 +63,11 @@ export class FileCache {
     private readonly grace = GRACE,
   ) {}
 
+  /** Folders that are named here: those with files, and those that somebody is about to fetch into. */
+  get size(): number {
+    return this.own.size + this.spare.size;
+  }
+
   get figures(): CacheFigures {
     const { bytes, limit, hits, misses } = this;
     return { bytes, limit: limit === Infinity ? undefined : limit, hits, misses, evicted: this.evicted };
@@ -125,6 +130,8 @@ export class FileCache {
       if (isHeld) entry.holders--;
       isHeld = false;
       if (isToBeRead) entry.until = performance.now() + this.grace;
+      // No file was fetched, so that there is nothing to keep or to evict.
+      if (entry.holders === 0 && entry.files.size === 0) this.drop(folder, entry);
     };
   }
 
@@ -209,6 +216,11 @@ export class FileCache {
     this.spare.delete(folder);
     (isOwn ? this.own : this.spare).set(folder, entry);
     return entry;
+  }
+
+  /** Removes the entry of a folder, unless another one has taken its place. */
+  private drop(folder: string, entry: Entry): void {
+    for (const entries of [this.own, this.spare]) if (entries.get(folder) === entry) entries.delete(folder);
   }
 
   private note(entry: Entry, name: string, file: CachedFile): void {

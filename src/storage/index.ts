@@ -5,7 +5,7 @@ export { byCollection, type Commit, EDITED_TABLES, type RecordEdit, supersededFo
 export { DataFolder, readLock } from './data-folder.js';
 export { DerivedWrite } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';
-export { writeSynced } from './durable.js';
+export { makeFolderDurably, writeSynced } from './durable.js';
 export {
   asStorageError,
   collectionBusy,
@@ -29,7 +29,15 @@ export { LevelWriter } from './level-writer.js';
 export { type ModelFilePlace, readModelFile } from './model-files.js';
 export { bestVersion, recordOf, versionNamed, versionsOf } from './model-versions.js';
 export type { NewModel } from './model-write.js';
-export { derivedTileId, modelId, newVersion, tileId, WORLD } from './names.js';
+export {
+  derivedTileId,
+  firstVersionAt,
+  modelId,
+  newVersion,
+  tileId,
+  VERSION_SCHEMA,
+  WORLD,
+} from './names.js';
 export type {
   Cancellable,
   Content,

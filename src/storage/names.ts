@@ -23,11 +23,18 @@ const PATTERNS = {
   grid: /^(geohash|quadtile)$/,
 } as const;
 
-/** The name itself where it fits the pattern of its kind. Throws TW_STORAGE_BAD_NAME. */
+/** JSON Schema of a version, and of the id of a job or of a run of one. */
+export const VERSION_SCHEMA = { type: 'string', pattern: PATTERNS.version.source } as const;
+
+/** Returns the name if it fits the pattern of its kind. Throws TW_STORAGE_BAD_NAME. */
 export function checkedName(kind: keyof typeof PATTERNS, name: string): string {
-  if (!PATTERNS[kind].test(name)) throw storageBadName(kind, name);
+  // A name from a message or a document may be anything, and `test` would convert it to text.
+  if (typeof name !== 'string' || !PATTERNS[kind].test(name)) throw storageBadName(kind, String(name));
   return name;
 }
+
+/** Whether a name is that of a version, a job, or a run of one. */
+export const isVersion = (name: string) => PATTERNS.version.test(name);
 
 /** Whether an object of a tile store may have this name. */
 export const isObjectName = (name: string) => PATTERNS['object name'].test(name);
@@ -71,5 +78,10 @@ export function newVersion(): string {
   const random = randomInt(36 ** 6)
     .toString(36)
     .padStart(6, '0');
-  return lastTime.toString(36).padStart(9, '0') + random;
+  return firstVersionAt(lastTime) + random;
+}
+
+/** Sorts before all versions that are made at `time` (ms since 1970) or later, and after all earlier ones. */
+export function firstVersionAt(time: number): string {
+  return time.toString(36).padStart(9, '0');
 }

@@ -1,12 +1,10 @@
-/** Folders below `<data>/results` for files that jobs answer with. They are kept for a while after their job. */
+/** Folders below `<data>/results` for files that jobs answer with. `src/jobs/retention.ts` says how long they are kept. */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onDisk } from './errors.js';
 import { checkedName } from './names.js';
 
 const RESULTS = 'results';
-/** How long they are kept, ms. */
-const KEPT = 7 * 86_400_000;
 
 /** Absolute path of the folder of a job. Throws TW_STORAGE_BAD_NAME. */
 export function resultsPath(dir: string, job: string): string {
@@ -24,13 +22,18 @@ export async function makeResults(dir: string, job: string): Promise<string> {
   return folder;
 }
 
-/** Removes what was made longer ago. Called at open. */
-export function sweepResults(dir: string): Promise<void> {
+/** Removes the folders that were last changed before the time `before`, except those that are named by a job of `isKept`. */
+export function sweepResults(
+  dir: string,
+  before: number,
+  isKept: (job: string) => Promise<boolean>,
+): Promise<void> {
   return onDisk(dir, async () => {
     await mkdir(join(dir, RESULTS), { recursive: true });
     for (const name of await readdir(join(dir, RESULTS))) {
       const folder = join(dir, RESULTS, name);
-      if (Date.now() - (await stat(folder)).mtimeMs > KEPT) await rm(folder, { recursive: true });
+      const { mtimeMs } = await stat(folder);
+      if (mtimeMs < before && !(await isKept(name))) await rm(folder, { recursive: true });
     }
   });
 }

@@ -1,10 +1,10 @@
 /** Folders below `<data>/scratch` for files on their way. None outlives the process, but those of work that goes on. */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { Catalogue } from './catalogue.js';
 import { fsyncFolders } from './durable.js';
 import { onDisk } from './errors.js';
-import { checkedName, newVersion } from './names.js';
+import { checkedName, isVersion, newVersion } from './names.js';
 
 const SCRATCH = 'scratch';
 const KEPT_PREFIX = 'kept-';
@@ -20,7 +20,7 @@ export async function makeScratch(dir: string, name: string): Promise<string> {
 
 /** A folder in which a job keeps what it may go on from; it stays for as long as the job can go on. Returns its absolute path. */
 export async function makeJobScratch(dir: string, job: string): Promise<string> {
-  const folder = resolve(dir, SCRATCH, checkedName('file name', job));
+  const folder = scratchPath(dir, job);
   await onDisk(dir, () => mkdir(folder, { recursive: true }));
   return folder;
 }
@@ -40,14 +40,21 @@ export function scratchFile(dir: string): string {
   return join(dir, SCRATCH, newVersion());
 }
 
-/** Makes the names in a scratch folder durable, and its own. Its files have been synced. */
-export function syncScratch(dir: string, name: string): Promise<void> {
-  return onDisk(dir, () => fsyncFolders([join(dir, SCRATCH, name), join(dir, SCRATCH), dir]));
+/** Makes the name of a scratch folder and the names in it durable. Its files have been synced. Throws TW_STORAGE_BAD_NAME. */
+export async function syncScratch(dir: string, name: string): Promise<void> {
+  const folder = scratchPath(dir, name);
+  await onDisk(dir, () => fsyncFolders([folder, join(dir, SCRATCH), dir]));
 }
 
-export function removeScratch(dir: string, name: string): Promise<void> {
-  const folder = join(dir, SCRATCH, basename(name));
-  return onDisk(dir, () => rm(folder, { recursive: true, force: true }));
+/** Removes a scratch folder, given by its name or by the path that was returned when it was made. Throws TW_STORAGE_BAD_NAME. */
+export async function removeScratch(dir: string, folder: string): Promise<void> {
+  const isPath = dirname(folder) === resolve(dir, SCRATCH);
+  const path = scratchPath(dir, isPath ? basename(folder) : folder);
+  await onDisk(dir, () => rm(path, { recursive: true, force: true }));
+}
+
+function scratchPath(dir: string, name: string): string {
+  return resolve(dir, SCRATCH, checkedName('file name', name));
 }
 
 /** Removes what a dead process has left, but for what its jobs need to go on, and what is kept for a while. Called at open, when nobody uses it. */
@@ -65,6 +72,35 @@ export async function sweepScratch(dir: string, catalogue: Catalogue): Promise<v
       await rm(path, { recursive: true, force: true });
     }
   });
+}
+
+/**
+ * While the process runs: removes what was last changed before the time `before` and is kept for work that may go on, unless it is
+ * named by a job of `isKept`. Other folders belong to work that is under way and removes them itself.
+ */
+export async function sweepOldScratch(
+  dir: string,
+  before: number,
+  isKept: (job: string) => Promise<boolean>,
+): Promise<void> {
+  await onDisk(dir, async () => {
+    for (const name of await readdir(join(dir, SCRATCH))) {
+      if (!name.startsWith(KEPT_PREFIX) && !isVersion(name)) continue;
+      const path = join(dir, SCRATCH, name);
+      if ((await changedAt(path)) < before && !(await isKept(name)))
+        await rm(path, { recursive: true, force: true });
+    }
+  });
+}
+
+/** The time of the last change, ms since 1970; Infinity if the work has removed or renamed it in the meantime. */
+async function changedAt(path: string): Promise<number> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Infinity;
+    throw error;
+  }
 }
 
 async function isYoung(path: string): Promise<boolean> {

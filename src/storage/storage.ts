@@ -45,6 +45,7 @@ import {
   makeKeptScratch,
   makeScratch,
   removeScratch,
+  sweepOldScratch,
   sweepScratch,
   syncScratch,
 } from './scratch.js';
@@ -112,7 +113,6 @@ export class Storage {
     const storage = new Storage(await DataFolder.open(dir), options);
     try {
       await sweepScratch(dir, storage.catalogue);
-      await sweepResults(dir);
       await storage.sweeper.start();
       await storage.durableIndex.open();
       storage.index.startAt((await storage.replica())?.applied ?? 0);
@@ -484,7 +484,7 @@ export class Storage {
 
   /**
    * The folder in which work of this name keeps what it may go on from, whichever job does it. The caller removes it when the work is done;
-   * what is left of others goes at an open a week after its last change.
+   * what is left of others is removed a week after its last change, or later.
    */
   keptScratch(name: string): Promise<string> {
     return makeKeptScratch(this.dir, name);
@@ -499,7 +499,16 @@ export class Storage {
     return removeScratch(this.dir, name);
   }
 
-  /** Makes the folder for the files that a job answers with, and returns its absolute path. They are kept for a week. */
+  /**
+   * Removes results of jobs, and files that work could have gone on from, if they were last changed before the time `before` (ms since
+   * 1970) and their job is not one of `isKept`.
+   */
+  async removeLeftovers(before: number, isKept: (job: string) => Promise<boolean>): Promise<void> {
+    await sweepResults(this.dir, before, isKept);
+    await sweepOldScratch(this.dir, before, isKept);
+  }
+
+  /** Makes the folder for the files that a job answers with, and returns its absolute path. */
   resultsFolder(job: string): Promise<string> {
     return makeResults(this.dir, job);
   }

@@ -127,3 +127,12 @@ test('where nobody has a commit, or a slot, the answer says which slots it lacks
   await b.cluster.replica.take(slots);
   assert.deepEqual(await askAll(a), { tiles, seq });
 });
+
+test('many questions at once are all answered in full', async (t) => {
+  const place = await sharedPlace(t);
+  const [a] = await twoNodes(place);
+  for (let n = 1; n <= 3; n++) await writeScene(a.storage, `s${n}`, n);
+  const expected = await askAll(a);
+  const answers = await Promise.all(Array.from({ length: 500 }, () => askAll(a)));
+  for (const answer of answers) assert.deepEqual(answer, expected);
+});

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { LevelStore } from '../../src/dht/index.js';
+import type { Transaction } from '../../src/dht/coordination/store.js';
+import { type CoordinationStore, LevelStore } from '../../src/dht/index.js';
 import { type JobDocument, JobDocuments, recordOf } from '../../src/jobs/job-documents.js';
+import { KEPT, nameOf } from '../../src/jobs/started-requests.js';
 import { toArray } from '../../src/storage/index.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -69,4 +71,29 @@ test('a job is changed by the node that knows its last state, and by no other', 
   );
   await documents.forget('j1');
   assert.equal(await documents.get('j1'), undefined);
+});
+
+test('a key that expires and is removed by another node while it is used again starts one job', async (t) => {
+  const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
+  t.after(() => store.close());
+  const key = `jobs/requests/${nameOf('once')}`;
+  const value = JSON.stringify({ job: 'j0', digest: 'a', since: Date.now() - KEPT });
+  await store.transact({ success: [{ op: 'put', key, value }] });
+  const cleaner = new JobDocuments(store);
+  // Removes expired keys between the read and the transaction of the other node.
+  const interrupted: CoordinationStore = Object.create(store, {
+    transact: {
+      value: async (transaction: Transaction) => {
+        if (transaction.compare) await cleaner.forgetRequests();
+        return store.transact(transaction);
+      },
+    },
+  });
+  const documents = new JobDocuments(interrupted);
+  const request = { key: 'once', digest: 'a' };
+  const added = await documents.add(documentOf('j1', 'n1'), request);
+  assert.ok('revision' in added);
+  assert.equal((await documents.get('j1'))?.revision, added.revision);
+  assert.deepEqual(await documents.add(documentOf('j2', 'n1'), request), { known: 'j1' });
+  assert.equal(await documents.get('j2'), undefined);
 });

@@ -9,7 +9,7 @@ import { DataFolder } from '../../src/storage/data-folder.js';
 import { DiskReserve } from '../../src/storage/disk-reserve.js';
 import { FetchedFiles, type StoredGroup } from '../../src/storage/fetched-files.js';
 import { FileCache } from '../../src/storage/file-cache.js';
-import { type ObjectStore, openObjectStore, tileFile } from '../../src/storage/index.js';
+import { type ObjectStore, openObjectStore, tileFile, tileFolder } from '../../src/storage/index.js';
 import { bytesOf } from './object-store/contract.js';
 import { tempFolder } from './sample-scenes.js';
 
@@ -80,4 +80,30 @@ test('many readers have a file that was fetched ahead, and none of them waits fo
   assert.equal(cache.hits, 20);
   assert.equal(crc32(await readFile(local(first))), first.crc32);
   for (const release of releases) release();
+});
+
+test('after fetches that failed nothing is left of their folder in the cache', async (t) => {
+  let isAway = true;
+  const { files, cache, groups } = await place(t, (store) =>
+    Object.assign(Object.create(store), {
+      async copyTo(...args: Parameters<ObjectStore['copyTo']>) {
+        if (isAway) throw new Error('the store is away');
+        return store.copyTo(...args);
+      },
+    }),
+  );
+  await assert.rejects(files.hold(TILE, groups), /away/);
+  await assert.rejects(files.warm(TILE, groups), /away/);
+  const other = cache.hold(tileFolder(TILE));
+  await assert.rejects(files.hold(TILE, groups), /away/);
+  assert.equal(cache.size, 1, 'somebody else holds it');
+  other();
+  assert.equal(cache.size, 0);
+  isAway = false;
+  (await files.hold(TILE, groups))();
+  assert.equal(cache.size, 1);
+  assert.equal(
+    cache.figures.bytes,
+    groups.reduce((sum, { bytes }) => sum + bytes, 0),
+  );
 });

@@ -19,6 +19,18 @@ import { workRoutes } from './work-routes.js';
 /** They hold filters, which are small. */
 const MESSAGE_LIMIT = 4 * 2 ** 20;
 
+/** Nodes of other versions may send more. */
+const questionSchema = {
+  type: 'object',
+  required: ['kind', 'slots', 'seq', 'wait'],
+  properties: {
+    kind: { type: 'string' },
+    slots: { type: 'string' },
+    seq: { type: 'integer', minimum: 0 },
+    wait: { type: 'number', minimum: 0 },
+  },
+};
+
 export async function messageRoutes(
   server: FastifyInstance,
   { cluster, owners, secret, shares }: ClusterService,
@@ -30,14 +42,20 @@ export async function messageRoutes(
     async ({ method, url: path, headers }: FastifyRequest, body: Buffer) => {
       verifySignature(secret, { method, path, body }, headers.authorization);
       if (headers[CHECKSUM] !== String(crc32(body))) throw badRequest('the message is damaged');
-      return JSON.parse(body.toString()) as unknown;
+      try {
+        return JSON.parse(body.toString()) as unknown;
+      } catch (error) {
+        throw badRequest.because(error, 'the message is not JSON');
+      }
     },
   );
   const internal = { config: { internal: true }, schema: { hide: true } };
   // A node that starts asks whether its messages are taken.
   server.post(GREETING_PATH, internal, async (_request, reply) => sendToNode(reply, {}));
-  server.post<{ Body: OwnerRequest }>(OWNERS_PATH, internal, async ({ body }, reply) =>
-    sendToNode(reply, await owners.reply(body)),
+  server.post<{ Body: OwnerRequest }>(
+    OWNERS_PATH,
+    { ...internal, schema: { hide: true, body: questionSchema } },
+    async ({ body }, reply) => sendToNode(reply, await owners.reply(body)),
   );
   server.post(SURVEY_PATH, internal, async (_request, reply) =>
     sendToNode(reply, holdingOf(cluster.replica)),

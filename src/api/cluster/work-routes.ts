@@ -12,15 +12,34 @@ import {
   WORDS_PATH,
   WORK_PATH,
 } from '../../jobs/index.js';
+import { VERSION_SCHEMA } from '../../storage/index.js';
 import { sendToNode } from './reply.js';
 
 /** So often a share tells that it lives, ms. */
 const BEAT = 1000;
 
-export async function workRoutes(server: FastifyInstance, { shares }: { shares: Shares }): Promise<void> {
-  const internal = { config: { internal: true }, schema: { hide: true } };
+/** The ids of jobs and runs become names of folders. Nodes of other versions may send more members. */
+const messageSchema = (required: string[]) => ({
+  type: 'object',
+  required,
+  properties: {
+    job: VERSION_SCHEMA,
+    run: VERSION_SCHEMA,
+    process: { type: 'string' },
+    slots: { type: 'string' },
+    since: { type: 'integer', minimum: 0 },
+    words: { type: 'array' },
+  },
+});
 
-  server.post<{ Body: ShareRequest }>(WORK_PATH, internal, async (request, reply) => {
+export async function workRoutes(server: FastifyInstance, { shares }: { shares: Shares }): Promise<void> {
+  const message = (...required: string[]) => ({
+    config: { internal: true },
+    schema: { hide: true, body: messageSchema(required) },
+  });
+
+  const share = message('job', 'run', 'process', 'slots', 'since');
+  server.post<{ Body: ShareRequest }>(WORK_PATH, share, async (request, reply) => {
     const { body } = request;
     const { job, process } = body;
     const stopped = new AbortController();
@@ -50,11 +69,13 @@ export async function workRoutes(server: FastifyInstance, { shares }: { shares: 
     return reply.type(LINES_TYPE).send(lines);
   });
 
-  server.post<{ Body: { run: string; job: string } }>(CANCEL_PATH, internal, async ({ body }, reply) => {
+  const cancel = message('job', 'run');
+  server.post<{ Body: { run: string; job: string } }>(CANCEL_PATH, cancel, async ({ body }, reply) => {
     return sendToNode(reply, { known: shares.cancel(body.run, body.job) });
   });
 
-  server.post<{ Body: { run: string; words: unknown[] } }>(WORDS_PATH, internal, async ({ body }, reply) => {
+  const words = message('run', 'words');
+  server.post<{ Body: { run: string; words: unknown[] } }>(WORDS_PATH, words, async ({ body }, reply) => {
     shares.hear(body.run, body.words);
     return sendToNode(reply, {});
   });

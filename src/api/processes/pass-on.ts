@@ -1,7 +1,7 @@
 /** Requests for a job that another node leads: that one answers, through this one. */
 import { type IncomingMessage, request as open } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Peer, sign } from '../../dht/index.js';
+import { limitConnectTime, type Peer, sign } from '../../dht/index.js';
 import { homeAway } from '../../jobs/index.js';
 import { DOOR } from '../access.js';
 import { baseUrl, requestUrl } from '../base-url.js';
@@ -17,7 +17,7 @@ const ANSWERED = [
   'retry-after',
   'x-accel-buffering',
 ];
-const CONNECT_TIMEOUT = 1000;
+const CONNECT_TIMEOUT_MS = 1000;
 
 interface PassOn {
   /** Where the job has ended it is to be asked of the node that had it, too, if that runs. */
@@ -71,15 +71,11 @@ function ask(
   }
   return new Promise((resolve, reject) => {
     const sent = open(new URL(path, url), { method, agent: false, headers });
-    const connecting = setTimeout(() => sent.destroy(new Error('it cannot be reached')), CONNECT_TIMEOUT);
+    limitConnectTime(sent, CONNECT_TIMEOUT_MS);
     reply.raw.once('close', () => sent.destroy());
-    sent.once('socket', (socket) => socket.once('connect', () => clearTimeout(connecting)));
     sent.once('response', resolve);
     // After the answer has begun, its reader sees what goes wrong.
-    sent.on('error', (error) => {
-      clearTimeout(connecting);
-      reject(homeAway.because(error, job, id));
-    });
+    sent.on('error', (error) => reject(homeAway.because(error, job, id)));
     sent.end();
   });
 }

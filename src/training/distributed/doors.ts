@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { urlToHttpOptions } from 'node:url';
 import { sign, verifySignature } from '../../dht/index.js';
 import { leftRing } from '../errors.js';
 
@@ -63,7 +64,8 @@ export class Doors {
   reach({ node, url }: { node: string; url: string }, door: string): Promise<Duplex> {
     const path = PATH + door;
     const authorization = sign(this.secret, { method: 'CONNECT', path, body: NO_BODY });
-    const { hostname, port } = new URL(url);
+    // Removes the brackets of an IPv6 address, which `request` does not accept in a host.
+    const { hostname, port } = urlToHttpOptions(new URL(url));
     return new Promise((resolve, reject) => {
       const asked = request({
         ...{ method: 'CONNECT', host: hostname, port, path, headers: { authorization }, agent: false },

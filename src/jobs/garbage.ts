@@ -1,0 +1,31 @@
+/** Removes what jobs have left on this node once it is old enough. */
+import { firstVersionAt, type Storage } from '../storage/index.js';
+import { forgetJob } from './job-store.js';
+import { isRemovable, REMOVAL_DELAY_MS, RETENTION_MS } from './retention.js';
+import type { StartedRequests } from './started-requests.js';
+
+export const GC_INTERVAL_MS = 3_600_000;
+
+export interface Garbage {
+  storage: Storage;
+  requests: StartedRequests;
+  /** Whether this node works on a job at the moment, possibly for another node. */
+  isWorkedOn(job: string): boolean;
+  /** Ends the collection early; the next one does the rest. */
+  isStopping(): boolean;
+}
+
+/** Removes from this node what is removable at the time `now`, ms since 1970. */
+export async function collectGarbage(garbage: Garbage, now: number): Promise<void> {
+  const { storage, requests, isWorkedOn, isStopping } = garbage;
+  const { catalogue } = storage;
+  const before = now - REMOVAL_DELAY_MS - RETENTION_MS;
+  // Ids sort by time: jobs that were accepted later cannot have ended early enough, so that few records are read.
+  for await (const { key, record } of catalogue.jobs.scan({ before: firstVersionAt(before) })) {
+    if (isStopping()) return;
+    if (record && isRemovable(record, now)) await forgetJob(catalogue, key);
+  }
+  const changes = requests.expire(now);
+  if (changes.length > 0) await catalogue.write(changes);
+  await storage.removeLeftovers(before, async (job) => isWorkedOn(job) || catalogue.jobs.has(job));
+}

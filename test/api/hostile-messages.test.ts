@@ -1,0 +1,85 @@
+/** Messages that are signed by the secret of the cluster, but are not what a node sends. */
+import assert from 'node:assert/strict';
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { crc32 } from 'node:zlib';
+import { CHECKSUM, MESSAGE_TYPE, OWNERS_PATH, sign } from '../../src/dht/index.js';
+import { CANCEL_PATH, WORDS_PATH, WORK_PATH } from '../../src/jobs/index.js';
+import { openNode } from '../../src/node.js';
+import { HOSTILE_NAMES } from '../support/hostile-names.js';
+import { tempFolder } from '../support/temp.js';
+
+const SECRET = 'the secret of the test';
+const ID = '000000000aaaaaa';
+
+async function serve(t: TestContext, folder: string) {
+  const store = join(folder, 'store');
+  await mkdir(store);
+  const cluster = { store: pathToFileURL(store).href, etcd: [], name: 'default', zone: 'a', weight: 1 };
+  const node = await openNode({
+    ...{ data: join(folder, 'data'), memory: 512e6, cores: 1, reserve: 0 },
+    cluster: { ...cluster, advertise: 'http://127.0.0.1:1', secret: SECRET },
+  });
+  t.after(() => node.close());
+  return node.listen('127.0.0.1', 0);
+}
+
+async function send(url: string, path: string, text: string) {
+  const body = Buffer.from(text);
+  const answer = await fetch(url + path, {
+    method: 'POST',
+    headers: {
+      'content-type': MESSAGE_TYPE,
+      [CHECKSUM]: String(crc32(body)),
+      authorization: sign(SECRET, { method: 'POST', path, body }),
+    },
+    body,
+  });
+  return { status: answer.status, text: await answer.text() };
+}
+
+test('a message with a hostile name or of another shape is refused, and touches nothing', async (t) => {
+  const folder = await tempFolder(t);
+  const url = await serve(t, folder);
+  const share = { job: ID, run: ID, process: 'tensor', inputs: {}, slots: '1', since: 0 };
+  const question = { kind: 'tile', question: 'x', slots: '', seq: 0, wait: 0 };
+  const messages: [path: string, message: unknown][] = [];
+  for (const name of [...HOSTILE_NAMES, undefined, null, 7, {}, [ID]])
+    messages.push(
+      [WORK_PATH, { ...share, job: name }],
+      [WORK_PATH, { ...share, run: name }],
+      [CANCEL_PATH, { job: name, run: ID }],
+      [CANCEL_PATH, { job: ID, run: name }],
+      [WORDS_PATH, { run: name, words: [] }],
+    );
+  messages.push(
+    ...[null, 7, [], {}].flatMap((message) =>
+      [WORK_PATH, CANCEL_PATH, WORDS_PATH, OWNERS_PATH].map((path): [string, unknown] => [path, message]),
+    ),
+    [WORK_PATH, { ...share, slots: 7 }],
+    [WORK_PATH, { ...share, since: 'x' }],
+    [WORDS_PATH, { run: ID, words: 'x' }],
+    [OWNERS_PATH, { ...question, slots: 'x' }],
+    [OWNERS_PATH, { ...question, slots: '70000' }],
+    [OWNERS_PATH, { ...question, slots: null }],
+    [OWNERS_PATH, { ...question, wait: -1 }],
+  );
+  const files = async () =>
+    (await readdir(folder, { recursive: true })).filter(
+      (name) => !/catalogue\/|coordination\/|running\//.test(name),
+    );
+  const before = await files();
+  for (const [path, message] of messages) {
+    const { status, text } = await send(url, path, JSON.stringify(message));
+    const detail = `${path} ${JSON.stringify(message).slice(0, 200)}: ${status} ${text}`;
+    assert.ok(status >= 400 && status < 500, detail);
+    assert.match((JSON.parse(text) as { code: string }).code, /^TW_/, detail);
+  }
+  const { status, text } = await send(url, WORK_PATH, '{');
+  assert.equal(status, 400, text);
+  assert.deepEqual((await files()).sort(), before.sort());
+  const known = await send(url, CANCEL_PATH, JSON.stringify({ job: ID, run: ID }));
+  assert.deepEqual(known, { status: 200, text: '{"known":false}' });
+});

@@ -1,0 +1,68 @@
+/** What a node remembers of the jobs that it tells the others of. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { ClusterBoard } from '../../src/jobs/cluster-board.js';
+import { Jobs } from '../../src/jobs/index.js';
+import { JobDocuments } from '../../src/jobs/job-documents.js';
+import { JobObjects } from '../../src/jobs/job-objects.js';
+import { Storage, toArray } from '../../src/storage/index.js';
+import { sharedPlace } from '../dht/shared-place.js';
+import { process, startWork } from './process.js';
+
+async function open(t: TestContext) {
+  const { folder, coordination, objects, stops } = await sharedPlace(t);
+  const storage = await Storage.open(join(folder, 'a'), { reserve: 0 });
+  const documents = new JobDocuments(coordination);
+  const failures: unknown[] = [];
+  const board = new ClusterBoard({
+    ...{ catalogue: storage.catalogue, documents, objects: new JobObjects(objects), home: 'a' },
+    work: ({ run }, inputs, context) => run(inputs, context),
+    isWorkedOn: () => false,
+    onTakenOver: (job) => jobs.drop(job),
+    onFailure: (error) => failures.push(error),
+  });
+  const jobs = await Jobs.open(storage, [], { board });
+  stops.push(async () => {
+    board.close();
+    await jobs.close();
+    await storage.close();
+    assert.deepEqual(failures, []);
+  });
+  return { jobs, board, documents, objects };
+}
+
+test('nothing is kept of a job that has ended, nor of a request that is repeated', async (t) => {
+  const { jobs, board } = await open(t);
+  const request = { key: 'once', digest: 'a' };
+  const work = process(async () => 'done');
+  const { job } = await jobs.startNew(work, {}, { request });
+  assert.equal((await jobs.wait(job.id)).status, 'successful');
+  const again = await jobs.startNew(work, {}, { request });
+  assert.deepEqual([again.repeated, again.job.id], [true, job.id]);
+  assert.deepEqual([...board.accepting], []);
+});
+
+test('nothing is kept of a job that another node has taken over', async (t) => {
+  const { jobs, board, documents } = await open(t);
+  const job = await startWork(jobs, {}, async ({ signal, progress }) => {
+    const { document, revision } = (await documents.get(job.id))!;
+    await documents.change({ ...document, home: 'b' }, revision);
+    progress({ done: 1 });
+    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  });
+  await assert.rejects(jobs.wait(job.id), { code: 'TW_JOB_TAKEN_OVER' });
+  assert.deepEqual([...board.accepting], []);
+  assert.equal(await jobs.find(job.id), undefined);
+});
+
+test('a job that is refused leaves nothing in the object store', async (t) => {
+  const { jobs, objects } = await open(t);
+  const work = process(async () => 'done');
+  const { job } = await jobs.startNew(work, {}, { request: { key: 'once', digest: 'a' } });
+  await jobs.wait(job.id);
+  const other = { request: { key: 'once', digest: 'b' } };
+  await assert.rejects(jobs.startNew(work, {}, other), { code: 'TW_JOB_KEY_REUSED' });
+  const names = (await toArray(objects.list('jobs/'))).map(({ name }) => name.split('/')[1]);
+  assert.deepEqual([...new Set(names)], [job.id]);
+});

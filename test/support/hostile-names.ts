@@ -1,0 +1,21 @@
+/** Names that must not become part of a path: they leave the folder, name it as a whole, or cannot be file names. */
+export const HOSTILE_NAMES = [
+  '..',
+  '',
+  '.',
+  '/',
+  'a/../..',
+  '../../etc/passwd',
+  'a\\..',
+  '..\\..',
+  '/etc',
+  '/tmp/../etc',
+  'a\0b',
+  '\0',
+  'a\n',
+  '.hidden',
+  '-rf',
+  'a b',
+  '%2e%2e',
+  'x'.repeat(5000),
+];
