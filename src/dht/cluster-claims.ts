@@ -33,6 +33,7 @@ import { collectionChanged, commitNotNoted, otherWriter, outcomeUnknown } from '
 import { Histogram } from './histogram.js';
 import { LogCopies } from './log-copies.js';
 import type { Replica } from './replica.js';
+import { nextFence } from './restorations.js';
 import { encodeSegment } from './segment.js';
 import { SlotSet } from './slot-set.js';
 import type { PrefixLengths } from './slots.js';
@@ -63,7 +64,8 @@ const COMMIT_TIMES = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const LANES = 16;
 
 /**
- * Invariants: a claim's version begins with its fence, so that versions of later claims are later ones; a commit is appended to the
+ * Invariants: a claim's version begins with a number that grows from claim to claim, also across restorations of etcd, and that the claim's
+ * key names while it is held (its fence, or `first`); a commit is appended to the
  * log only by a claim that is still held, and after its files and its segment are in the store; `build` reads a catalogue that holds every commit
  * that was acknowledged before.
  */
@@ -125,8 +127,9 @@ export class ClusterClaims implements CountedClaims {
 
   private async take(name: string): Promise<Claim> {
     const { coordination, holder } = this.options;
-    let held = await takeClaim(coordination, name, holder);
-    const first = held.fence;
+    const begin = await nextFence(coordination);
+    let held = await takeClaim(coordination, name, holder, { first: begin });
+    const first = begin ?? held.fence;
     this.heldCount++;
     let isReleased = false;
     let isUsed = false;
@@ -292,7 +295,7 @@ const wholeCollection = (collection: string) => `collection/${collection}`;
 const isEmpty = ({ removed = [], added = [], edits = [] }: Commit) =>
   removed.length + added.length + edits.length === 0;
 
-/** Fences grow, and a later one never looks smaller. */
-function versionOf(fence: number): string {
-  return `${fence.toString(36).padStart(11, '0')}${randomUUID().replaceAll('-', '').slice(0, 6)}`;
+/** In 11 digits, so that versions sort as the numbers do. */
+function versionOf(first: number): string {
+  return `${first.toString(36).padStart(11, '0')}${randomUUID().replaceAll('-', '').slice(0, 6)}`;
 }

@@ -231,7 +231,7 @@ class MoveIn {
           await claim.commit(async () => {
             // Another node has taken it in meanwhile, before this claim: that one stays.
             if (await this.view.catalogue.scenes.has(key)) return {};
-            const added = own.map((tile) => ({ ...tile, version }));
+            const added = own.map((tile) => movedAs(tile, version));
             return { added, edits: [{ table: 'scenes', key, record: { ...scene, version } }] };
           });
         },
@@ -280,7 +280,7 @@ class MoveIn {
               sent.add(tile.id);
           await claim.commit(async () => {
             const arrived = fresh.filter(({ id }) => sent.has(id) && !this.view.index.has(id));
-            return { added: arrived.map((tile) => ({ ...tile, version })) };
+            return { added: arrived.map((tile) => movedAs(tile, version)) };
           });
           tiles.moved += sent.size;
         });
@@ -358,4 +358,9 @@ class MoveIn {
     this.done += tiles;
     this.options.onProgress?.({ done: this.done, total: this.total, bytes: this.files.bytes });
   }
+}
+
+/** A tile under a version of the cluster. It keeps the one that it was made as, which tiles made from it refer to. */
+function movedAs(tile: TileRecord, version: string): TileRecord {
+  return { ...tile, version, madeAs: tile.madeAs ?? tile.version };
 }

@@ -54,11 +54,12 @@ export class DerivedWrite {
   }
 
   /**
-   * Publishes staged tiles and makes them visible in one synced batch, each in place of its former version. Throws
-   * TW_STORAGE_DISK_LOW, TW_STORAGE_NO_COLLECTION.
+   * Publishes staged tiles and makes them visible in one synced batch, each in place of its former version; tiles with ids in
+   * `obsolete` are removed in the same batch. Returns how many of these there were. Throws TW_STORAGE_DISK_LOW,
+   * TW_STORAGE_NO_COLLECTION.
    */
-  async commit(tiles: TileRecord[]): Promise<void> {
-    if (tiles.length === 0) return;
+  async commit(tiles: TileRecord[], obsolete: string[] = []): Promise<number> {
+    if (tiles.length + obsolete.length === 0) return 0;
     for (const { id, version } of tiles)
       if (!this.staged.has(id) || version !== this.version)
         throw derivedWriteMisuse(id, 'it is committed unstaged or twice');
@@ -67,19 +68,28 @@ export class DerivedWrite {
     await publishVersions(this.dir, folders, this.claim.isOnlyCopy);
     await this.claim.store(folders);
     const done = folders.map((folder) => this.catalogue.pending.delete(folder));
-    await this.claim.commit(() => this.replacement(tiles), done);
+    let removed = 0;
+    await this.claim.commit(async () => {
+      const commit = await this.replacement(tiles, obsolete);
+      removed = commit.removed.filter(({ id }) => obsolete.includes(id)).length;
+      return commit;
+    }, done);
     for (const { id } of tiles) {
       this.folders.delete(id);
       this.staged.delete(id);
     }
+    return removed;
   }
 
-  private async replacement(added: TileRecord[]): Promise<Commit> {
+  private async replacement(
+    added: TileRecord[],
+    obsolete: string[],
+  ): Promise<Commit & { removed: TileRecord[] }> {
     const { collections, tiles } = this.catalogue;
-    const former = await tiles.getMany(added.map(({ id }) => id));
+    const former = await tiles.getMany([...added.map(({ id }) => id), ...obsolete]);
     const removed = former.filter((tile) => !!tile);
     const edits: RecordEdit[] = [];
-    for (const collection of new Set(added.map((tile) => tile.collection))) {
+    for (const collection of new Set([...added, ...removed].map((tile) => tile.collection))) {
       if (!(await collections.has(collection))) throw noCollection(collection);
       const own = removed.filter((tile) => tile.collection === collection);
       edits.push(...(await texturesOf(this.catalogue, collection, own)));

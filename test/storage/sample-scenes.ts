@@ -131,6 +131,7 @@ export async function writeDerived(
       ...tileRecord(like as unknown as SceneWrite, n, geocode),
       source: 'filled',
       derivedFrom: [`${n}`],
+      inputsDigest: `${n}`,
     });
   }
   before('commit');
