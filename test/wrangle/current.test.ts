@@ -116,29 +116,26 @@ class Place {
 }
 
 type Step =
-  | { kind: 'deliver'; scene: number; seed: number; isSlow: boolean }
+  | { kind: 'deliver'; scene: number; seed: number }
+  /** Delivers a scene twice; tiles are derived from the first delivery while the second one is on its way. */
+  | { kind: 'derive meanwhile'; scene: number; seeds: [number, number] }
   | { kind: 'delete'; scene: number }
   | { kind: 'delete derived'; nth: number }
   | { kind: 'restore' };
 
 const scene = fc.integer({ min: 0, max: 2 });
-const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      kind: fc.constant('deliver' as const),
-      scene,
-      seed: fc.integer({ min: 0, max: 3 }),
-      isSlow: fc.boolean(),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), scene }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ kind: fc.constant('delete derived' as const), nth: fc.nat({ max: 50 }) }),
-  },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('restore' as const) }) },
-);
+const seed = fc.integer({ min: 0, max: 3 });
+const stepOf = <K extends Step['kind'], R extends object>(
+  kind: K,
+  rest: { [F in keyof R]: fc.Arbitrary<R[F]> },
+) => fc.record({ kind: fc.constant(kind), ...rest });
+const step = fc.oneof(
+  { weight: 3, arbitrary: stepOf('deliver', { scene, seed }) },
+  { weight: 3, arbitrary: stepOf('derive meanwhile', { scene, seeds: fc.tuple(seed, seed) }) },
+  { weight: 1, arbitrary: stepOf('delete', { scene }) },
+  { weight: 1, arbitrary: stepOf('delete derived', { nth: fc.nat({ max: 50 }) }) },
+  { weight: 2, arbitrary: stepOf('restore', {}) },
+) as fc.Arbitrary<Step>;
 
 test('after any deliveries, deletions and restorations a run leaves nothing that it would make otherwise', async (t) => {
   const workers = openWorkers(t);
@@ -182,9 +179,14 @@ test('after any deliveries, deletions and restorations a run leaves nothing that
 
   const take = async (one: Step) => {
     if (one.kind === 'deliver') {
-      const slow = async () => void (await derive(place.storage));
-      await storeScene(place.storage, delivery(one.scene, one.seed), one.isSlow ? slow : undefined);
+      await storeScene(place.storage, delivery(one.scene, one.seed));
       there.set(one.scene, one.seed);
+    } else if (one.kind === 'derive meanwhile') {
+      const [first, second] = one.seeds;
+      await storeScene(place.storage, delivery(one.scene, first));
+      const meanwhile = async () => void (await derive(place.storage));
+      await storeScene(place.storage, delivery(one.scene, second), meanwhile);
+      there.set(one.scene, second);
     } else if (one.kind === 'delete') {
       if (there.delete(one.scene)) await place.storage.deleteScene('test', `s${one.scene}`);
     } else if (one.kind === 'delete derived') {
