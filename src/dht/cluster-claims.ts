@@ -64,9 +64,9 @@ const COMMIT_TIMES = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const LANES = 16;
 
 /**
- * Invariants: a claim's version begins with a number that grows from claim to claim, also across restorations of etcd, and that the claim's
- * key names while it is held (its fence, or `first`); a commit is appended to the
- * log only by a claim that is still held, and after its files and its segment are in the store; `build` reads a catalogue that holds every commit
+ * Invariants: a claim's version begins with its fence or its `first`, which the claim's key contains while the claim is held and
+ * which grows from claim to claim, even across restorations of etcd; a commit is appended to the log only by a claim that is
+ * still held, and after its files and its segment are in the store; `build` reads a catalogue that holds every commit
  * that was acknowledged before.
  */
 export class ClusterClaims implements CountedClaims {

@@ -54,11 +54,11 @@ export class DerivedWrite {
   }
 
   /**
-   * Publishes staged tiles and makes them visible in one synced batch, each in place of its former version; tiles with ids in
-   * `obsolete` are removed in the same batch. Returns how many of these there were. Throws TW_STORAGE_DISK_LOW,
+   * Publishes staged tiles and makes them visible in one synced batch, each in place of its former version. The same batch
+   * removes the tiles in `obsolete` that still have the version given there; returns how many. Throws TW_STORAGE_DISK_LOW,
    * TW_STORAGE_NO_COLLECTION.
    */
-  async commit(tiles: TileRecord[], obsolete: string[] = []): Promise<number> {
+  async commit(tiles: TileRecord[], obsolete: Pick<TileRecord, 'id' | 'version'>[] = []): Promise<number> {
     if (tiles.length + obsolete.length === 0) return 0;
     for (const { id, version } of tiles)
       if (!this.staged.has(id) || version !== this.version)
@@ -70,9 +70,9 @@ export class DerivedWrite {
     const done = folders.map((folder) => this.catalogue.pending.delete(folder));
     let removed = 0;
     await this.claim.commit(async () => {
-      const commit = await this.replacement(tiles, obsolete);
-      removed = commit.removed.filter(({ id }) => obsolete.includes(id)).length;
-      return commit;
+      const gone = await this.presentOf(obsolete);
+      removed = gone.length;
+      return this.replacement(tiles, gone);
     }, done);
     for (const { id } of tiles) {
       this.folders.delete(id);
@@ -81,13 +81,16 @@ export class DerivedWrite {
     return removed;
   }
 
-  private async replacement(
-    added: TileRecord[],
-    obsolete: string[],
-  ): Promise<Commit & { removed: TileRecord[] }> {
+  /** Those that nobody has replaced or deleted in the meantime. */
+  private async presentOf(tiles: Pick<TileRecord, 'id' | 'version'>[]): Promise<TileRecord[]> {
+    const found = await this.catalogue.tiles.getMany(tiles.map(({ id }) => id));
+    return found.filter((tile, i) => tile?.version === tiles[i]!.version).filter((tile) => !!tile);
+  }
+
+  private async replacement(added: TileRecord[], gone: TileRecord[]): Promise<Commit> {
     const { collections, tiles } = this.catalogue;
-    const former = await tiles.getMany([...added.map(({ id }) => id), ...obsolete]);
-    const removed = former.filter((tile) => !!tile);
+    const former = await tiles.getMany(added.map(({ id }) => id));
+    const removed = [...former.filter((tile) => !!tile), ...gone];
     const edits: RecordEdit[] = [];
     for (const collection of new Set([...added, ...removed].map((tile) => tile.collection))) {
       if (!(await collections.has(collection))) throw noCollection(collection);

@@ -138,11 +138,11 @@ export function derive<T>(
   return new DeriveRun(context, job, nothing).run(planned);
 }
 
-/** A tile to make, and whether there is a former one. */
+/** A tile to make, and the one that it replaces. */
 interface Due<T> {
   id: string;
   derivation: Derivation<T>;
-  hasFormer: boolean;
+  former: TileRecord | undefined;
 }
 
 /** One run. Invariant: what is in `ready` is staged in `write`, whole and synced, and not committed. */
@@ -158,8 +158,8 @@ class DeriveRun<T> {
     seconds: 0,
   };
   private ready: TileRecord[] = [];
-  /** Ids of former tiles to remove with the next commit. */
-  private obsolete: string[] = [];
+  /** Former tiles to remove with the next commit. */
+  private obsolete: Pick<TileRecord, 'id' | 'version'>[] = [];
   private committedAt = performance.now();
   private committing: Promise<void> = Promise.resolve();
 
@@ -182,7 +182,7 @@ class DeriveRun<T> {
       const id = idOf(one);
       const former = await this.context.finder.get(id);
       if (former && isCurrent(former, one)) this.keep();
-      else batch.push({ id, derivation: one, hasFormer: former !== undefined });
+      else batch.push({ id, derivation: one, former });
       if (batch.length < BATCH) continue;
       await this.make(batch);
       batch = [];
@@ -213,7 +213,7 @@ class DeriveRun<T> {
     }
   }
 
-  private async makeOne(write: DerivedWrite, { id, derivation, hasFormer }: Due<T>): Promise<void> {
+  private async makeOne(write: DerivedWrite, { id, derivation, former }: Due<T>): Promise<void> {
     const { storage, workers } = this.context;
     const { facts, inputs } = derivation;
     const files = inputs.map((tile) => filesOf(storage, tile));
@@ -236,7 +236,7 @@ class DeriveRun<T> {
     }
     if (!made) {
       // The former tile was made of other versions of the inputs.
-      if (hasFormer) this.obsolete.push(id);
+      if (former) this.obsolete.push({ id, version: former.version });
       return this.skip(this.nothing);
     }
     const folder = await write.stagingFolder(id);

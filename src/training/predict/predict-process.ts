@@ -64,10 +64,6 @@ export interface WorseModel {
 const OUTPUTS = {
   tiles: { title: 'Tiles made', schema: { type: 'integer' } },
   unchanged: { title: 'Tiles that were there already', schema: { type: 'integer' } },
-  removed: {
-    title: 'Former tiles whose inputs no longer hold a pixel that can be read; absent if there were none',
-    schema: { type: 'integer' },
-  },
   skipped: {
     title: 'Tiles of which none was made, by the reason',
     schema: { type: 'object', additionalProperties: { type: 'integer' } },
