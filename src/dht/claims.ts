@@ -13,7 +13,7 @@ const PAGE = 50;
 /** What the key of a claim holds: who works, and after the commit its number. */
 interface ClaimDocument {
   holder: string;
-  /** Where the holder goes on after a commit: the fence that its versions begin with. */
+  /** The number that the holder's versions begin with, if it is not the fence: see `nextFence`, and commits after the first one. */
   first?: number;
   done?: number;
   fence?: number;
@@ -27,7 +27,7 @@ export interface ClaimState {
   holder: string;
   /** Of the claim; also after its commit. */
   fence: number;
-  /** What the versions of its holder begin with: the fence, or that of its first claim. */
+  /** What the versions of its holder begin with. */
   first: number;
   /** Number of its commit; undefined while it is worked on. */
   done: number | undefined;
@@ -85,7 +85,7 @@ export function doneValue({ holder, fence }: Claim, done: number, segment: strin
 
 /**
  * TW_DHT_CLAIMED while another holds it. `holder` says who works, for the message that others get; `ttl` is how many seconds a dead
- * holder blocks the name; `first` is the fence of the claim that the holder had before.
+ * holder blocks the name; `first` is what the holder's versions begin with, if that is not the fence of this claim.
  */
 export async function claim(
   store: CoordinationStore,

@@ -15,6 +15,7 @@ import { requireNoClaim, claim as takeClaim, wholeCollection } from './claims.js
 import { readCollection, unfixCollection } from './collection-keys.js';
 import { Committer, type CommitterOptions } from './committer.js';
 import type { Histogram } from './histogram.js';
+import { nextFence } from './restorations.js';
 import type { PrefixLengths } from './slots.js';
 
 export interface ClusterClaimsOptions extends CommitterOptions {
@@ -22,12 +23,17 @@ export interface ClusterClaimsOptions extends CommitterOptions {
   storage: Pick<Storage, 'dir' | 'catalogue' | 'keepInCache'>;
   /** Names this node in the messages that other claimants get. */
   holder: string;
+  /** The number of the restoration that the coordination store's keys are of; 0 if there was none. */
+  epoch?: number | undefined;
 }
 
 /** Files on their way to the store at once. */
 const LANES = 16;
 
-/** Invariant: a claim's version begins with the fence of its first claim, so versions of later claims are later ones. */
+/**
+ * Invariant: a claim's version begins with its fence or its `first`, which the claim's key contains while the claim is held and
+ * which grows from claim to claim, even across restorations of etcd.
+ */
 export class ClusterClaims implements CountedClaims {
   heldCount = 0;
   private readonly committer: Committer;
@@ -88,10 +94,11 @@ export class ClusterClaims implements CountedClaims {
 
   /** `collection` is the one that the commits under this claim change, if that is known. */
   private async take(name: string, collection?: string): Promise<Claim> {
-    const { coordination, holder, storage } = this.options;
+    const { coordination, holder, storage, epoch = 0 } = this.options;
     const { committer } = this;
-    let held = await takeClaim(coordination, name, holder);
-    const first = held.fence;
+    const begin = epoch > 0 ? await nextFence(coordination, epoch) : undefined;
+    let held = await takeClaim(coordination, name, holder, { first: begin });
+    const first = begin ?? held.fence;
     this.heldCount++;
     let isReleased = false;
     let isUncertain = false;
@@ -150,7 +157,7 @@ export class ClusterClaims implements CountedClaims {
   }
 }
 
-/** Fences grow, and a later one never looks smaller. */
-function versionOf(fence: number): string {
-  return `${fence.toString(36).padStart(11, '0')}${randomUUID().replaceAll('-', '').slice(0, 6)}`;
+/** In 11 digits, so that versions sort as the numbers do. */
+function versionOf(first: number): string {
+  return `${first.toString(36).padStart(11, '0')}${randomUUID().replaceAll('-', '').slice(0, 6)}`;
 }

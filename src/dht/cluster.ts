@@ -109,7 +109,7 @@ export class Cluster {
     if (known && known.cluster !== id) throw otherFolder(storage.dir, known.cluster, id);
     await requireWholeLog(log, objects);
     requireFormat(member, await listMembers(coordination));
-    const restored = await readRestored(coordination);
+    const { id: restored, epoch } = (await readRestored(coordination)) ?? {};
     const replica = await Replica.open({
       ...{ storage, objects, log, cluster: id, prefixLengths, onFailure },
       ...(restored !== undefined && { restored }),
@@ -129,7 +129,7 @@ export class Cluster {
       await endClaimsOf(coordination, isHolder(member.id));
       const holder = holderOf(member);
       const shared = { coordination, log, objects, replica, prefixLengths };
-      cluster.claims = new ClusterClaims({ storage, holder, ...shared });
+      cluster.claims = new ClusterClaims({ storage, holder, ...shared, epoch });
       storage.enterCluster(cluster.claims, objects, onFailure);
       await replica.catchUp();
       await cluster.shared.changeByBytes((placement, bytes) =>
@@ -260,7 +260,7 @@ export class Cluster {
 
   /** After it was cut off from etcd. */
   private async comeBack(): Promise<void> {
-    if ((await readRestored(this.options.coordination)) !== this.restored) {
+    if ((await readRestored(this.options.coordination))?.id !== this.restored) {
       await this.membership.leave();
       throw logRestored(this.self);
     }

@@ -25,6 +25,7 @@ import { CommitLog } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
 import { claimed, moveInCells, moveInFile, moveInNode } from './errors.js';
 import { Replica } from './replica.js';
+import { readRestored } from './restorations.js';
 import { cellDifference, isSameModel, isSameScene, isSameTile } from './same-records.js';
 import { SentFiles } from './sent-files.js';
 import { slotOfCell } from './slots.js';
@@ -103,7 +104,8 @@ export async function moveIn(options: MoveInOptions): Promise<MovedIn> {
       // Files come from the folder, which is no cache; what the cluster has is in the view.
       const source = { dir: storage.dir, catalogue: view.catalogue, keepInCache: async () => {} };
       const shared = { coordination, log, objects, replica, prefixLengths };
-      const claims = new ClusterClaims({ storage: source, holder, ...shared });
+      const { epoch } = (await readRestored(coordination)) ?? {};
+      const claims = new ClusterClaims({ storage: source, holder, ...shared, epoch });
       return await new MoveIn(options, id, view, replica, claims).run();
     } finally {
       await replica.close();
@@ -232,7 +234,7 @@ class MoveIn {
           await claim.commit(async () => {
             // Another node has taken it in meanwhile, before this claim: that one stays.
             if (await this.view.catalogue.scenes.has(key)) return {};
-            const added = own.map((tile) => ({ ...tile, version }));
+            const added = own.map((tile) => movedAs(tile, version));
             return { added, edits: [{ table: 'scenes', key, record: { ...scene, version } }] };
           });
         },
@@ -282,7 +284,7 @@ class MoveIn {
           for (const own of byCollection(fresh.filter(({ id }) => sent.has(id))).values())
             await claim.commit(async () => {
               const arrived = own.filter(({ id }) => !this.view.index.has(id));
-              return { added: arrived.map((tile) => ({ ...tile, version })) };
+              return { added: arrived.map((tile) => movedAs(tile, version)) };
             });
           tiles.moved += sent.size;
         });
@@ -360,4 +362,9 @@ class MoveIn {
     this.done += tiles;
     this.options.onProgress?.({ done: this.done, total: this.total, bytes: this.files.bytes });
   }
+}
+
+/** A tile under a version of the cluster. It keeps the one that it was made as, which tiles made from it refer to. */
+function movedAs(tile: TileRecord, version: string): TileRecord {
+  return { ...tile, version, madeAs: tile.madeAs ?? tile.version };
 }

@@ -76,7 +76,7 @@ async function requireCoordination(
 ): Promise<void> {
   const newest = await newestRestoration(objects);
   const known = await readClusterId(coordination);
-  const isLeft = newest !== undefined && (await readRestored(coordination)) !== newest.id;
+  const isLeft = newest !== undefined && (await readRestored(coordination))?.id !== newest.id;
   if (known !== id || isLeft) throw otherCoordination(objects.url, id, newest?.coordination ?? first, known);
   await enterCluster(coordination, { id, format: FORMAT, prefixLengths: { ...prefixLengths } });
 }

@@ -4,8 +4,9 @@
  * - all that the state of the cluster at any moment since `base` names, where `base` is the newest checkpoint that is older than a day. So
  *   whoever reads by a state of less than a day ago finds its files, its parts and its segments. If a store was copied without its times, no
  *   checkpoint is old: then `base` is the oldest state from which all later commits are still in the store;
- * - what a claim that is held writes. Names of tiles and segments begin with the claim's fence, and a claim is made before its first
- *   object: what was listed, and has neither a claim nor a record when these are read after it, can never get one.
+ * - what a claim that is held writes. Names of segments begin with the claim's fence, versions of tiles with its fence or
+ *   `first`, and a claim is made before its first object: what was listed, and has neither a claim nor a
+ *   record when these are read after it, can never get one.
  *
  * Times are those of the store alone: when it wrote the manifest of `base`, beside when it wrote an object just now.
  */

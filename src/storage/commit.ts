@@ -50,8 +50,8 @@ export function supersededFolders({ removed = [], added = [], formerModels = [] 
 }
 
 /** Tiles by their collections. */
-export function byCollection(tiles: TileRecord[]): Map<string, TileRecord[]> {
-  const groups = new Map<string, TileRecord[]>();
+export function byCollection<T extends { collection: string }>(tiles: T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
   for (const tile of tiles) {
     const group = groups.get(tile.collection);
     if (group) group.push(tile);

@@ -9,6 +9,9 @@ import type { TileRecord } from './records.js';
 import { texturesOf } from './texture-write.js';
 import { publishVersions, removeVersions, stageVersion } from './version-folder.js';
 
+/** A tile to remove, if it still has this version. */
+export type ObsoleteTile = Pick<TileRecord, 'id' | 'version' | 'collection'>;
+
 /**
  * Invariants, at every moment and after a kill at any moment: a version folder that this write has made is named by
  * `pending` from before it exists until the batch that puts its tile's record in place of the former one; a commit names
@@ -55,10 +58,11 @@ export class DerivedWrite {
 
   /**
    * Publishes staged tiles and makes them visible, each in place of its former version: all tiles of a collection in one synced
-   * batch. Throws TW_STORAGE_DISK_LOW, TW_STORAGE_NO_COLLECTION.
+   * batch. The same batches remove the tiles in `obsolete` that still have the version given there; returns how many. Throws
+   * TW_STORAGE_DISK_LOW, TW_STORAGE_NO_COLLECTION.
    */
-  async commit(tiles: TileRecord[]): Promise<void> {
-    if (tiles.length === 0) return;
+  async commit(tiles: TileRecord[], obsolete: ObsoleteTile[] = []): Promise<number> {
+    if (tiles.length + obsolete.length === 0) return 0;
     for (const { id, version } of tiles)
       if (!this.staged.has(id) || version !== this.version)
         throw derivedWriteMisuse(id, 'it is committed unstaged or twice');
@@ -66,20 +70,35 @@ export class DerivedWrite {
     await this.reserve.check();
     await publishVersions(this.dir, folders, this.claim.isOnlyCopy);
     await this.claim.store(folders);
-    for (const [collection, own] of byCollection(tiles)) {
+    let removed = 0;
+    const [made, old] = [byCollection(tiles), byCollection(obsolete)];
+    for (const collection of new Set([...made.keys(), ...old.keys()])) {
+      const own = made.get(collection) ?? [];
       const done = own.map(({ id }) => this.catalogue.pending.delete(this.folderOf(id)));
-      await this.claim.commit(() => this.replacement(collection, own), done);
+      let gone: TileRecord[] = [];
+      await this.claim.commit(async () => {
+        gone = await this.presentOf(old.get(collection) ?? []);
+        return this.replacement(collection, own, gone);
+      }, done);
+      removed += gone.length;
       for (const { id } of own) {
         this.folders.delete(id);
         this.staged.delete(id);
       }
     }
+    return removed;
   }
 
-  private async replacement(collection: string, added: TileRecord[]): Promise<Commit> {
+  /** Those that nobody has replaced or deleted in the meantime. */
+  private async presentOf(tiles: ObsoleteTile[]): Promise<TileRecord[]> {
+    const found = await this.catalogue.tiles.getMany(tiles.map(({ id }) => id));
+    return found.filter((tile, i) => tile?.version === tiles[i]!.version).filter((tile) => !!tile);
+  }
+
+  private async replacement(collection: string, added: TileRecord[], gone: TileRecord[]): Promise<Commit> {
     const { collections, tiles } = this.catalogue;
     const former = await tiles.getMany(added.map(({ id }) => id));
-    const removed = former.filter((tile) => !!tile);
+    const removed = [...former.filter((tile) => !!tile), ...gone];
     if (!(await collections.has(collection))) throw noCollection(collection);
     return { removed, added, edits: await texturesOf(this.catalogue, collection, removed) };
   }

@@ -3,7 +3,7 @@ export type { Claim, Claims, CountedClaims } from './claims.js';
 export { ColumnIndex } from './column-index.js';
 export { byCollection, type Commit, EDITED_TABLES, type RecordEdit, supersededFolders } from './commit.js';
 export { DataFolder, readLock } from './data-folder.js';
-export { DerivedWrite } from './derived-write.js';
+export { DerivedWrite, type ObsoleteTile } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';
 export { makeFolderDurably, writeSynced } from './durable.js';
 export {

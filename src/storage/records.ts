@@ -81,6 +81,14 @@ export interface TileRecord {
   /** Outline of the valid pixels in grid coordinates, closed ring. */
   footprint: [x: number, y: number][];
   derivedFrom: string[];
+  /**
+   * Of a tile made from others: digest of the ids and versions of all inputs that it was offered, also of those that gave no pixel.
+   * Whoever makes such tiles defines it (`digestOfInputs` in `src/wrangle`). Raw tiles have none, and neither do tiles that
+   * older versions of the program made.
+   */
+  inputsDigest?: string;
+  /** The version under which the tile was made, if `node join` has copied it to a cluster and given it another one. */
+  madeAs?: string;
   /** The trained model that made it. Of tiles without one, and of those that older versions of the program made, absent. */
   model?: { id: string; version: string };
   createdAt: number;

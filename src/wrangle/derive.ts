@@ -11,6 +11,7 @@ import {
   type HeldTile,
   holdTiles,
   inLanes,
+  type ObsoleteTile,
   type Storage,
   type TileRecord,
   writeSynced,
@@ -38,8 +39,10 @@ export type WrangleContext = DeriveContext<FillTask | CutTask> & { workers: Wran
 export interface WrangleResults {
   /** Tiles made. */
   tiles: number;
-  /** Tiles that were there already, made of the same inputs. */
+  /** Tiles that were there already, made of the same versions of the same inputs. */
   unchanged: number;
+  /** Former tiles whose inputs now hold nothing that a tile could be made of, if there were any. */
+  removed?: number;
   /** Inputs that made no tile, by the reason. */
   skipped: Record<string, number>;
   /** The first of those that failed. */
@@ -86,9 +89,11 @@ function mergeResults(parts: WrangleResults[]): WrangleResults {
     for (const [reason, count] of Object.entries(part.skipped))
       skipped[reason] = (skipped[reason] ?? 0) + count;
   const fetched = sum(({ bytesFetched = 0 }) => bytesFetched);
+  const removed = sum(({ removed = 0 }) => removed);
   return {
     tiles: sum(({ tiles }) => tiles),
     unchanged: sum(({ unchanged }) => unchanged),
+    ...(removed > 0 && { removed }),
     skipped,
     failed: parts.flatMap(({ failed }) => failed).slice(0, LISTED_FAILURES),
     failures: sum(({ failures }) => failures),
@@ -120,8 +125,9 @@ const LISTED_FAILURES = 1000;
 const NAMED_REASONS = 3;
 
 /**
- * Makes all tiles that `planned` gives, each once. A tile that is newer than all its inputs, and by the same version of a model, is left as it is. One that fails is named and
- * the others go on; it ends at once where the data folder cannot be written.
+ * Makes all tiles that `planned` yields, each once. A tile that was made of the same versions of the same inputs, and by the same
+ * version of a model, stays as it is. A former tile is removed if its inputs no longer hold anything to make it of. A tile that fails is
+ * reported and the others continue; the run ends at once if the data folder cannot be written.
  */
 export function derive<T>(
   context: DeriveContext<T>,
@@ -131,6 +137,13 @@ export function derive<T>(
   nothing: string,
 ): Promise<WrangleResults> {
   return new DeriveRun(context, job, nothing).run(planned);
+}
+
+/** A tile to make, and the one that it replaces. */
+interface Due<T> {
+  id: string;
+  derivation: Derivation<T>;
+  former: TileRecord | undefined;
 }
 
 /** One run. Invariant: what is in `ready` is staged in `write`, whole and synced, and not committed. */
@@ -146,6 +159,8 @@ class DeriveRun<T> {
     seconds: 0,
   };
   private ready: TileRecord[] = [];
+  /** Former tiles to remove with the next commit. */
+  private obsolete: ObsoleteTile[] = [];
   private committedAt = performance.now();
   private committing: Promise<void> = Promise.resolve();
 
@@ -157,7 +172,7 @@ class DeriveRun<T> {
 
   async run(planned: AsyncIterable<Planned<T>>): Promise<WrangleResults> {
     this.job.partial(() => this.results);
-    let batch: { id: string; derivation: Derivation<T> }[] = [];
+    let batch: Due<T>[] = [];
     for await (const one of planned) {
       this.job.signal.throwIfAborted();
       this.counts.total++;
@@ -166,8 +181,9 @@ class DeriveRun<T> {
         continue;
       }
       const id = idOf(one);
-      if (await this.isCurrent(id, one)) this.keep();
-      else batch.push({ id, derivation: one });
+      const former = await this.context.finder.get(id);
+      if (former && isCurrent(former, one)) this.keep();
+      else batch.push({ id, derivation: one, former });
       if (batch.length < BATCH) continue;
       await this.make(batch);
       batch = [];
@@ -177,26 +193,16 @@ class DeriveRun<T> {
     return this.results;
   }
 
-  /** Made of the inputs as they are, whose versions sort by the time that they were made at, and by the same version of a model. */
-  private async isCurrent(id: string, { inputs, facts }: Derivation<T>): Promise<boolean> {
-    const made = await this.context.finder.get(id);
-    return (
-      made !== undefined &&
-      made.model?.version === facts.model?.version &&
-      inputs.every(({ version }) => version < made.version)
-    );
-  }
-
-  private async make(batch: { id: string; derivation: Derivation<T> }[]): Promise<void> {
+  private async make(batch: Due<T>[]): Promise<void> {
     if (batch.length === 0) return;
     const { storage, workers } = this.context;
     const write = await storage.beginDerived();
     try {
       await write.plan(batch.map(({ id, derivation }) => ({ ...derivation.facts, id })));
       try {
-        await inLanes(batch, 2 + workers.threads, async ({ id, derivation }) => {
+        await inLanes(batch, 2 + workers.threads, async (due) => {
           this.job.signal.throwIfAborted();
-          await this.makeOne(write, id, derivation);
+          await this.makeOne(write, due);
           if (performance.now() - this.committedAt > COMMIT_INTERVAL) await this.commit(write);
         });
       } finally {
@@ -208,7 +214,7 @@ class DeriveRun<T> {
     }
   }
 
-  private async makeOne(write: DerivedWrite, id: string, derivation: Derivation<T>): Promise<void> {
+  private async makeOne(write: DerivedWrite, { id, derivation, former }: Due<T>): Promise<void> {
     const { storage, workers } = this.context;
     const { facts, inputs } = derivation;
     const files = inputs.map((tile) => filesOf(storage, tile));
@@ -229,7 +235,11 @@ class DeriveRun<T> {
     } finally {
       held?.release();
     }
-    if (!made) return this.skip(this.nothing);
+    if (!made) {
+      // The former tile was made of other versions of the inputs.
+      if (former) this.obsolete.push(former);
+      return this.skip(this.nothing);
+    }
     const folder = await write.stagingFolder(id);
     for (const { record, bytes } of made.files) {
       const path = join(folder, `${record.name}.tif`);
@@ -247,17 +257,23 @@ class DeriveRun<T> {
       groups: made.files.map(({ record }) => record),
       footprint,
       derivedFrom: used.map((input) => inputs[input].id),
+      inputsDigest: digestOfInputs(inputs),
       createdAt: Date.now(),
     });
   }
 
-  /** One after another, each with all that is ready. */
+  /**
+   * One after another, each with all that is ready. An input may have been replaced since the plan. The tile is committed all the
+   * same: it is what its record says, and the next run makes it again. To refuse it would lose the work, and still leave open
+   * that the input is replaced a moment after the commit.
+   */
   private commit(write: DerivedWrite): Promise<void> {
     this.committedAt = performance.now();
     const done = this.committing.then(async () => {
       const tiles = this.ready.splice(0);
-      await write.commit(tiles);
+      const removed = await write.commit(tiles, this.obsolete.splice(0));
       this.results.tiles += tiles.length;
+      if (removed > 0) this.results.removed = (this.results.removed ?? 0) + removed;
       this.counts.done += tiles.length;
       this.tell();
     });
@@ -302,6 +318,27 @@ class DeriveRun<T> {
 function idOf({ facts, inputs, parameters }: Pick<Derivation, 'facts' | 'inputs' | 'parameters'>): string {
   const text = JSON.stringify([parameters, inputs.map(({ id }) => id).sort()]);
   return derivedTileId(facts, createHash('sha256').update(text).digest('hex').slice(0, 10));
+}
+
+/** Whether a tile is what this derivation would make. */
+function isCurrent({ model, inputsDigest }: TileRecord, { inputs, facts }: Derivation<unknown>): boolean {
+  return model?.version === facts.model?.version && inputsDigest === digestOfInputs(inputs);
+}
+
+/**
+ * What a tile is made of: the first 16 hex digits of SHA-256 over the JSON array of `[id, version]` of all inputs, in the order
+ * in which the task gets them, which shapes the tile too.
+ *
+ * Versions are compared for equality only. Their order says nothing about freshness: it is the order in which writers took their
+ * claims, and a tile may be made of a former input after the claim on the next one. The files of a version never change and
+ * the task opens them by paths that contain the version, so these are the versions that were read. The digest replaces a
+ * list because a filled tile has dozens of inputs and a store millions of records. 64 bits suffice: a digest is compared only with that
+ * of the same tile's current inputs. A tile moved into a cluster counts by the version that it was made as, so that what was
+ * made of it before stays current.
+ */
+function digestOfInputs(inputs: TileRecord[]): string {
+  const text = JSON.stringify(inputs.map(({ id, version, madeAs = version }) => [id, madeAs]));
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
 export function filesOf(storage: Storage, tile: TileRecord): TileFiles {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { CommitLog, EtcdStore, type MovedIn } from '../../src/dht/index.js';
 import { newVersion, Storage } from '../../src/storage/index.js';
+import type { WrangleResults } from '../../src/wrangle/index.js';
 import { start, tilewright } from '../support/command.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { writeTestScene } from '../support/scenes.js';
@@ -129,6 +130,11 @@ test('a folder is moved into a cluster, whole and once, also after a kill', { sk
       assert.deepEqual(Buffer.from(await weights.arrayBuffer()), Buffer.alloc(300, 7 - i));
     }
   }
+
+  // Its inputs have other versions now, but it is made of the same tiles.
+  const to = ['--precision', '7', '--datetime', '2024-06-01', '--server', servers[0]!.url];
+  const split = await json<WrangleResults>('split', '--collection', 'made-up', ...to);
+  assert.deepEqual([split.tiles, split.unchanged], [0, derived]);
 
   // Other cells under the same name.
   const other = join(folder, 'other');

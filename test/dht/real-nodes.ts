@@ -12,7 +12,8 @@ import { atEnd } from '../support/at-end.js';
 import { start, tilewright } from '../support/command.js';
 import type { EtcdCluster } from '../support/etcd.js';
 
-const SECRET = 'what all nodes know';
+/** That all nodes share. */
+export const SECRET = 'what all nodes know';
 const PATIENCE = 60_000;
 
 export interface Server {

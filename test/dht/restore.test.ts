@@ -9,14 +9,14 @@ import { LevelStore } from '../../src/dht/coordination/level-store.js';
 import { listCopies, logCopy } from '../../src/dht/log-copies.js';
 import { restoreCoordination } from '../../src/dht/restore.js';
 import { SLOTS } from '../../src/dht/slots.js';
-import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
+import { COLLECTION, cellsOf, factsOf, stageTile, tileRecord, writeScene } from '../storage/sample-scenes.js';
 import { tilewright } from '../support/command.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { startMember, until } from './members.js';
 import { type SharedPlace, sharedPlace } from './shared-place.js';
 
-async function emptied(where: SharedPlace): Promise<SharedPlace> {
-  const coordination = await LevelStore.open(join(where.folder, 'coordination-2'));
+async function emptied(where: SharedPlace, name = 'coordination-2'): Promise<SharedPlace> {
+  const coordination = await LevelStore.open(join(where.folder, name));
   where.stops.push(() => coordination.close());
   return { ...where, coordination };
 }
@@ -203,4 +203,37 @@ test('two clusters that write to one store are told, and go no further', async (
   await assert.rejects(writeScene(nodes[1]!.storage, 's3', 3), { code: 'TW_DHT_OTHER_WRITER' });
   await assert.rejects(writeScene(nodes[1]!.storage, 's4', 4), { code: 'TW_DHT_OTHER_WRITER' });
   await writeScene(nodes[0]!.storage, 's5', 5);
+});
+
+test('versions grow across restorations, and the sweep keeps what is being written under them', async (t) => {
+  let where = await sharedPlace(t);
+  const versions: string[] = [];
+  for (let restorations = 0; restorations < 3; restorations++) {
+    if (restorations > 0) {
+      // The new store gives the same revisions again.
+      where = await emptied(where, `coordination-${1 + restorations}`);
+      await restoreCoordination(where.coordination, where.objects);
+    }
+    const a = await startMember(where, 'a');
+    for (let n = 1; n <= 3; n++) versions.push((await writeScene(a.storage, 's', n)).version);
+    const cells = cellsOf(4);
+    const write = await a.storage.beginScene(COLLECTION, 's', cells);
+    for (const cell of cells) await stageTile(write, 4, cell);
+    await write.publish(cells);
+    await a.cluster.sweep({ keep: 0, every: 0 });
+    const scene = await write.commit(
+      factsOf(4),
+      cells.map((cell) => tileRecord(write, 4, cell)),
+    );
+    versions.push(scene.version);
+    await until('all is loaded', () => a.cluster.replica.slots.length === SLOTS);
+    for (const tile of await a.storage.getTiles(a.storage.index.query({}).ids))
+      for (const { name, crc32 } of tile.groups)
+        await where.objects.get(
+          `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}/${tile.version}/${name}.tif`,
+          { crc32 },
+        );
+    await a.stop();
+  }
+  assert.deepEqual(versions, [...new Set(versions)].sort());
 });

@@ -75,3 +75,23 @@ test('a write out of order is refused and leaves nothing', async (t) => {
   const report = await verify(storage);
   assert.deepEqual([report.problemCount, report.orphanCount], [0, 0]);
 });
+
+test('an obsolete tile is removed unless another version has replaced it', async (t) => {
+  const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
+  t.after(() => storage.close());
+  await writeScene(storage, 'scene-0', 1);
+  await writeDerived(storage, 1);
+  const [id] = derivedIds(1);
+  const old = await storage.getTile(id!);
+  await writeDerived(storage, 1);
+  const current = await storage.getTile(id!);
+  assert.notEqual(current!.version, old!.version);
+  const write = await storage.beginDerived();
+  assert.equal(await write.commit([], [old!]), 0);
+  assert.deepEqual(await storage.getTile(id!), current);
+  assert.equal(await write.commit([], [current!]), 1);
+  assert.equal(await storage.getTile(id!), undefined);
+  await write.close();
+  await storage.sweep();
+  assert.equal((await verify(storage)).problemCount, 0);
+});

@@ -116,7 +116,8 @@ export async function writeDerived(
   storage: Storage,
   n: number,
   before: (step: string) => void = () => {},
-  commit = (write: DerivedWrite, tiles: TileRecord[]) => write.commit(tiles),
+  commit: (write: DerivedWrite, tiles: TileRecord[]) => Promise<unknown> = (write, tiles) =>
+    write.commit(tiles),
 ): Promise<void> {
   const cells = cellsOf(n);
   const ids = derivedIds(n);
@@ -133,6 +134,7 @@ export async function writeDerived(
       ...tileRecord(like as unknown as SceneWrite, n, geocode),
       source: 'filled',
       derivedFrom: [`${n}`],
+      inputsDigest: `${n}`,
     });
   }
   before('commit');

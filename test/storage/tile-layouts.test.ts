@@ -41,7 +41,9 @@ test('any tile record comes back as JSON would have it, also from layouts that w
   fc.assert(
     fc.property(fc.array(groupLists, { minLength: 1, maxLength: 4 }), (lists) => {
       const before = new TileLayouts();
-      const tiles = lists.map((groups, i) => record(`t${i}`, groups));
+      const tiles = lists.map((groups, i) =>
+        record(`t${i}`, groups, i % 2 ? { inputsDigest: `${i}`, madeAs: '0v' } : {}),
+      );
       const bytes = tiles.map((tile) => encodeRecord(tile.id, before.pack(tile)));
       const after = new TileLayouts();
       for (const [digest, layout] of before.takeUnwritten())

@@ -43,9 +43,11 @@ const percent = (pixels: ArrayLike<number>, hole: number | null) => {
   return (100 * valid) / pixels.length;
 };
 
+/** Delivers a scene; `beforeCommit` runs when its files are stored and its commit is still to come. */
 export async function storeScene(
   storage: Storage,
   { id, day, days = 0, tiles }: GivenScene,
+  beforeCommit: () => Promise<void> = async () => {},
 ): Promise<TileRecord[]> {
   const [{ collection = 'test', grid = 'geohash', geocode: first }] = tiles;
   const precision = first.length;
@@ -91,6 +93,7 @@ export async function storeScene(
     });
   }
   await write.publish(tiles.map(({ geocode }) => geocode));
+  await beforeCommit();
   await write.commit({ fingerprint: id, warnings: [], ...facts }, records);
   return records;
 }

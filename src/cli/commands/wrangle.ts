@@ -26,12 +26,12 @@ export async function runWrangle<Results extends WrangleResults = WrangleResults
     if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
     else printResults(results);
     if (results.tiles > 0) note(hint);
-    const { tiles, unchanged, skipped, failures } = results;
+    const { tiles, unchanged, removed = 0, skipped, failures } = results;
     if (error) {
       note(`error: ${error.message} [${error.code}]`);
       process.exitCode = 1;
     } else if (failures > 0) process.exitCode = 3;
-    else if (tiles + unchanged === 0) note(`nothing to do: ${reasonOf(skipped, flags)}`);
+    else if (tiles + unchanged + removed === 0) note(`nothing to do: ${reasonOf(skipped, flags)}`);
     return results;
   } finally {
     line.end();
@@ -45,11 +45,13 @@ function reasonOf(skipped: WrangleResults['skipped'], flags: FilterOptions): str
   return reasons.length > 0 ? reasons.join('; ') : `no tile fits the filter. ${noFit(flags)}`.trimEnd();
 }
 
-function printResults({ tiles, unchanged, skipped, failed, failures, seconds }: WrangleResults): void {
+function printResults(results: WrangleResults): void {
+  const { tiles, unchanged, removed = 0, skipped, failed, failures, seconds } = results;
   for (const { tile, code, message } of failed) note(`failed ${tile}: ${message} [${code}]`);
   // Where that is all there is, it is said why there is nothing to do.
-  for (const [reason, number] of tiles + unchanged + failures > 0 ? Object.entries(skipped) : [])
+  for (const [reason, number] of tiles + unchanged + removed + failures > 0 ? Object.entries(skipped) : [])
     print(`${count(number, 'tile')} skipped: ${reason}`);
+  const removing = removed > 0 ? `, ${removed} removed` : '';
   const failing = failures > 0 ? `, ${failures} failed` : '';
-  print(`${count(tiles, 'tile')} made, ${unchanged} unchanged${failing}, ${duration(seconds)}`);
+  print(`${count(tiles, 'tile')} made, ${unchanged} unchanged${removing}${failing}, ${duration(seconds)}`);
 }
