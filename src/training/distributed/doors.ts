@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { urlToHttpOptions } from 'node:url';
 import { sign, verifySignature } from '../../dht/index.js';
 import { leftRing } from '../errors.js';
 
@@ -63,11 +64,10 @@ export class Doors {
   reach({ node, url }: { node: string; url: string }, door: string): Promise<Duplex> {
     const path = PATH + door;
     const authorization = sign(this.secret, { method: 'CONNECT', path, body: NO_BODY });
-    const { hostname, port } = new URL(url);
     return new Promise((resolve, reject) => {
       const asked = request({
-        ...{ method: 'CONNECT', host: hostname, port, path, headers: { authorization }, agent: false },
-        timeout: CONNECT_TIMEOUT,
+        ...urlToHttpOptions(new URL(url)),
+        ...{ method: 'CONNECT', path, headers: { authorization }, agent: false, timeout: CONNECT_TIMEOUT },
       });
       const fail = (detail: string) => {
         asked.destroy();
@@ -95,8 +95,13 @@ function prepare(socket: Socket): void {
   socket.setKeepAlive(true, KEEP_ALIVE);
 }
 
-/** Passes on what comes at either end, until one is closed. */
-export function join(a: Duplex, b: Duplex): void {
+/** Passes on what comes at either end, until one is closed. If one is closed already or missing, the other is closed. */
+export function join(a: Duplex, b: Duplex | undefined): void {
+  if (!b || a.destroyed || b.destroyed) {
+    a.destroy();
+    b?.destroy();
+    return;
+  }
   for (const [from, to] of [
     [a, b],
     [b, a],
