@@ -111,7 +111,7 @@ export class EngineProcess<H extends Handlers> {
 
   /**
    * Resolves to the handler's result. Rejects with the TilewrightError that the child sent, with ProcessEnded, with the signal's reason,
-   * or with a DataCloneError if `input` cannot be sent.
+   * or with the error of `send` if `input` cannot be serialized.
    */
   request<Name extends keyof H & string>(
     name: Name,
