@@ -41,7 +41,7 @@ async function staysDead(child: EngineProcess<TestHandlers>, how: RegExp): Promi
 }
 
 // One that hangs fails by the time limit.
-describe('a request to a child process', { timeout: 60_000, skip: !HAS_PROC && 'needs /proc' }, () => {
+describe('a request to a child process', { timeout: 200_000, skip: !HAS_PROC && 'needs /proc' }, () => {
   test('settles by the answer, the error and the progress of the child', async (t) => {
     const child = testProcess(t);
     const pixels = Uint16Array.of(1, 2, 3);
@@ -182,7 +182,7 @@ describe('a request to a child process', { timeout: 60_000, skip: !HAS_PROC && '
 
 test('a child ends when its parent is killed, and its error output is that of the parent', {
   skip: !HAS_PROC && 'needs /proc',
-  timeout: 60_000,
+  timeout: 200_000,
 }, async (t) => {
   const folder = await tempFolder(t);
   const parent = join(folder, 'parent.mjs');

@@ -61,7 +61,7 @@ async function withExitingChildren<T>(work: () => Promise<T>): Promise<T> {
 }
 
 // What never settles, or a child that stays, fails by the time limit.
-describe('child processes that end', { timeout: 180_000, skip: !HAS_PROC && 'needs /proc' }, () => {
+describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'needs /proc' }, () => {
   const cleanUp: (() => Promise<void>)[] = [];
   before(async () => {
     folder = await tempFolder({ after: (work) => cleanUp.push(work as () => Promise<void>) });

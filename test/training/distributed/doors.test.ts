@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { describe, type TestContext, test } from 'node:test';
+import { after, describe, type TestContext, test } from 'node:test';
 import { Doors, join } from '../../../src/training/distributed/doors.js';
 import { socketPair } from './rings.js';
 
@@ -40,9 +40,19 @@ for (const host of ['127.0.0.1', '::1'])
     });
   });
 
-describe('a connection that is joined to another', { timeout: 20_000 }, () => {
+describe('a connection that is joined to another', { timeout: 60_000 }, () => {
+  const open: Socket[] = [];
+  const pair = async () => {
+    const both = await socketPair();
+    open.push(...both);
+    return both;
+  };
+  after(() => {
+    for (const socket of open) socket.destroy();
+  });
+
   test('passes on what comes, and ends with the other', async () => {
-    const [[a, nearA], [b, nearB]] = [await socketPair(), await socketPair()];
+    const [[a, nearA], [b, nearB]] = [await pair(), await pair()];
     join(nearA, nearB);
     a.write('hello');
     assert.equal(String(await once(b, 'data')), 'hello');
@@ -52,7 +62,7 @@ describe('a connection that is joined to another', { timeout: 20_000 }, () => {
 
   test('ends if the other was closed before', async () => {
     for (const order of ['first', 'second'] as const) {
-      const [[a], [b, nearB]] = [await socketPair(), await socketPair()];
+      const [[a], [b, nearB]] = [await pair(), await pair()];
       await once(a.destroy(), 'close');
       if (order === 'first') join(a, nearB);
       else join(nearB, a);
@@ -61,7 +71,7 @@ describe('a connection that is joined to another', { timeout: 20_000 }, () => {
   });
 
   test('ends if there is no other', async () => {
-    const [a, nearA] = await socketPair();
+    const [a, nearA] = await pair();
     join(nearA, undefined);
     await once(a.resume(), 'close');
   });
