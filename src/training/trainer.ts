@@ -1,13 +1,12 @@
 /** Trains many places at once, each in a child process of its own. */
-import type { ChildProcess } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { TilewrightError } from '../errors.js';
-import { forkWithEngine } from './engine/fork.js';
 import type { EngineName } from './engine/load-engine.js';
 import { usableCores } from './engine/usable-cores.js';
 import { overLimit, workerEnded } from './errors.js';
 import type { EpochLoss } from './metrics.js';
-import type { FromWorker, PlaceOutcome, PlaceTask, ToWorker } from './worker-messages.js';
+import type { EpochProgress, PlaceOutcome, PlaceTask, TrainingHandlers } from './worker-messages.js';
+import { EngineProcess, ProcessEnded } from './workers/engine-process.js';
 
 export type PlaceResult = { id: string } & PlaceOutcome;
 
@@ -16,7 +15,8 @@ export interface PlaceProgress extends EpochLoss {
   id: string;
 }
 
-type EpochNews = Extract<FromWorker, { epoch: EpochLoss }>;
+/** How often a place is trained until its process does not end. */
+const ATTEMPTS = 2;
 
 export interface TrainerOptions {
   /** As `selectEngine` found it. */
@@ -91,7 +91,7 @@ export async function* trainPlaces(
     worker.place = task.place;
     // A child with a limit has one task.
     const keep = limit === undefined && waiting.some((other) => sharesPlace(task, other));
-    const told = ({ epoch, memory: now }: EpochNews) => {
+    const told = ({ epoch, memory: now }: EpochProgress) => {
       taken = limit ?? Math.max(taken ?? 0, now);
       startMore();
       onEpoch?.({ id: task.id, ...epoch });
@@ -157,13 +157,13 @@ class Answers<T> {
 }
 
 /**
- * A child process and what takes its place when it crashes.
- * Invariants: at most one task at a time; `child` is alive or undefined; after `end` none is started; with a limit, a child has one task.
+ * A child process, and its replacement when it ends.
+ * Invariants: at most one task at a time; after `end` no process is started; with a limit, a process has one task.
  */
 class TrainingWorker {
   /** Of its last task, whose files the child may still have in memory. */
   place: string | undefined;
-  private child: ChildProcess | undefined;
+  private process: EngineProcess<TrainingHandlers> | undefined;
   private ended = false;
 
   constructor(
@@ -172,56 +172,40 @@ class TrainingWorker {
     private readonly core?: number,
   ) {}
 
-  /** Never rejects. */
-  async train(task: PlaceTask, keep: boolean, onEpoch: (news: EpochNews) => void): Promise<PlaceOutcome> {
-    const first = await this.attempt(task, keep, onEpoch);
-    if (!('crashed' in first)) return first;
-    const second = await this.attempt(task, keep, onEpoch);
-    if (!('crashed' in second)) return second;
-    const { code, message } = this.limit
-      ? overLimit(this.limit, second.crashed)
-      : workerEnded(task.id, second.crashed);
+  /** Tries a task again if its process ends. Rejects only with what `onEpoch` throws. */
+  async train(
+    task: PlaceTask,
+    keep: boolean,
+    onEpoch: (progress: EpochProgress) => void,
+  ): Promise<PlaceOutcome> {
+    let how = '';
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++)
+      try {
+        return await this.attempt(task, keep, onEpoch);
+      } catch (error) {
+        if (error instanceof TilewrightError) return { error: { code: error.code, message: error.message } };
+        if (!(error instanceof ProcessEnded)) throw error;
+        how = error.message;
+      }
+    const { code, message } = this.limit ? overLimit(this.limit, how) : workerEnded(task.id, how);
     return { error: { code, message } };
   }
 
   end(): void {
     this.ended = true;
-    this.child?.kill('SIGKILL');
+    this.process?.close();
   }
 
-  private attempt(
-    task: PlaceTask,
-    keep: boolean,
-    onEpoch: (news: EpochNews) => void,
-  ): Promise<PlaceOutcome | { crashed: string }> {
-    if (this.ended) return Promise.resolve({ crashed: 'training was stopped' });
-    const limit = this.limit;
-    this.child ??= forkWithEngine(new URL('./worker.js', import.meta.url), this.engine, {
-      limit,
-      core: this.core,
-    });
-    const child = this.child;
-    return new Promise((resolve) => {
-      const finish = (outcome: PlaceOutcome | { crashed: string }) => {
-        child.off('message', onMessage).off('error', onError).off('exit', onExit);
-        if ('crashed' in outcome || limit !== undefined) {
-          this.child = undefined;
-          child.kill('SIGKILL');
-        }
-        resolve(outcome);
-      };
-      const onMessage = (message: FromWorker) => {
-        if ('epoch' in message) onEpoch(message);
-        else finish(message.outcome);
-      };
-      const onError = (error: Error) => finish({ crashed: error.message });
-      const onExit = (code: number | null, signal: string | null) =>
-        finish({ crashed: signal ?? `exit code ${code}` });
-      child.on('message', onMessage).on('error', onError).on('exit', onExit);
-      const message: ToWorker = { task, limit, keep };
-      child.send(message, (error) => {
-        if (error !== null) finish({ crashed: error.message });
-      });
-    });
+  private async attempt(task: PlaceTask, keep: boolean, onProgress: (progress: EpochProgress) => void) {
+    if (this.ended) throw new ProcessEnded('training was stopped');
+    const { limit } = this;
+    const options = { limit, core: this.core };
+    if (!this.process?.alive)
+      this.process = new EngineProcess(new URL('./worker.js', import.meta.url), this.engine, options);
+    try {
+      return await this.process.request('train', { task, limit, keep }, { onProgress });
+    } finally {
+      if (limit !== undefined) this.process.close();
+    }
   }
 }

@@ -1,4 +1,4 @@
-/** What the trainer and its child processes say to each other, and the types of a place's task and outcome. */
+/** The requests that a training process answers, and the types of a place's task and outcome. */
 
 import type { Baselines } from './baselines.js';
 import type { EpochLoss, Metrics, Predictions, Spread } from './metrics.js';
@@ -7,6 +7,7 @@ import type { DatePair, PlaceDate } from './place-dates.js';
 import type { FineTuning } from './transfer/fine-tune.js';
 import type { Start, StartTask } from './transfer/start.js';
 import type { ModelFiles } from './weights.js';
+import type { Handler } from './workers/serve-requests.js';
 
 /** One model to train. */
 export interface PlaceTask {
@@ -57,15 +58,20 @@ export interface PlaceError {
 
 export type PlaceOutcome = { trained: TrainedPlace } | { skipped: string } | { error: PlaceError };
 
-/**
- * To a child: one task at a time, and the bytes that it may take, where there is a limit. What it reads it keeps where `keep` says that
- * another task of the place waits. It ends when its channel closes.
- */
-export interface ToWorker {
+export interface TrainRequest {
   task: PlaceTask;
+  /** Memory that the process may use, in bytes. */
   limit?: number;
+  /** The process keeps the decoded bands, because another task for the same place is queued. */
   keep: boolean;
 }
 
-/** `memory` is the most that the child has taken so far, bytes. */
-export type FromWorker = { epoch: EpochLoss; memory: number } | { outcome: PlaceOutcome };
+export interface EpochProgress {
+  epoch: EpochLoss;
+  /** The largest resident set of the process so far, in bytes. */
+  memory: number;
+}
+
+export type TrainingHandlers = {
+  train: Handler<TrainRequest, Exclude<PlaceOutcome, { error: PlaceError }>, EpochProgress>;
+};

@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import { messageOf, TilewrightError } from '../errors.js';
 import { type EngineName, loadEngine } from './engine/load-engine.js';
-import type { Tf } from './engine/tf.js';
 import { overLimit, trainingFailed } from './errors.js';
 import { imagesOf } from './images.js';
 import { modelNamed } from './models/index.js';
@@ -10,27 +9,26 @@ import { cutPatches } from './patches.js';
 import { type ReadOutcome, type ReadRasters, readPlace } from './read-place.js';
 import { trainModel } from './train-model.js';
 import { saveModel } from './weights.js';
-import type { FromWorker, PlaceOutcome, PlaceTask, ToWorker } from './worker-messages.js';
+import type { PlaceTask, TrainingHandlers } from './worker-messages.js';
+import { serveRequests } from './workers/serve-requests.js';
 
 const [engine] = process.argv.slice(2);
 
 /** What was read of one place, for the next model of it. */
 let kept: { place?: string; rasters: ReadRasters } | undefined;
 
-process.on('message', async (message: ToWorker) => {
-  await say({ outcome: await outcomeOf(message) });
-});
-process.on('disconnect', () => process.exit());
-
-async function outcomeOf({ task, limit, keep }: ToWorker): Promise<PlaceOutcome> {
-  try {
-    const { tf } = await loadEngine(engine as EngineName);
-    return await train(tf, task, keep);
-  } catch (error) {
-    const known = knownError(error, limit);
-    return { error: { code: known.code, message: known.message } };
-  }
-}
+serveRequests<TrainingHandlers>(
+  {
+    async train(request, report) {
+      try {
+        return await train(request, report);
+      } catch (error) {
+        throw knownError(error, request.limit);
+      }
+    },
+  },
+  trainingFailed,
+);
 
 /** How V8, the engines and the system say that there is no more memory; WebAssembly goes on with the address 0 and meets its bounds. */
 const NO_MEMORY =
@@ -42,7 +40,8 @@ function knownError(error: unknown, limit?: number): TilewrightError {
   return error instanceof TilewrightError ? error : trainingFailed.because(error, message);
 }
 
-async function train(tf: Tf, task: PlaceTask, keep: boolean): Promise<PlaceOutcome> {
+const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
+  const { tf } = await loadEngine(engine as EngineName);
   const started = performance.now();
   const { model: name, pairs, seed, epochs, start, fineTuning, checkpoint } = task;
   const spec = modelNamed(name);
@@ -53,7 +52,7 @@ async function train(tf: Tf, task: PlaceTask, keep: boolean): Promise<PlaceOutco
   const { dataset } = patches;
   const { model, ...result } = await trainModel(tf, spec, dataset, {
     ...{ seed, epochs, start, fineTuning },
-    onEpoch: (epoch) => say({ epoch, memory: 1024 * process.resourceUsage().maxRSS }),
+    onEpoch: (epoch) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS }),
     checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, engine) },
   });
   const files = await saveModel(tf, model);
@@ -69,7 +68,7 @@ async function train(tf: Tf, task: PlaceTask, keep: boolean): Promise<PlaceOutco
       seconds: (performance.now() - started) / 1000,
     },
   };
-}
+};
 
 async function read({ place, dates }: PlaceTask, keep: boolean): Promise<ReadOutcome> {
   if (kept?.place !== place) kept = undefined;
@@ -86,11 +85,4 @@ function fingerprint({ checkpoint: _, ...task }: PlaceTask, engine: string): str
   return createHash('sha256')
     .update(JSON.stringify([engine, task]))
     .digest('hex');
-}
-
-/** Resolves when the message is out, so that a busy child does not hold its news back until it is done. */
-function say(message: FromWorker): Promise<void> {
-  return new Promise((resolve) => {
-    process.send?.(message, () => resolve());
-  });
 }

@@ -2,12 +2,19 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { finished, start, tilewright } from '../support/command.js';
+import { freePort } from '../support/s3.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
+
+const hasAddress = (wanted: string) =>
+  Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === wanted));
 
 test('commands go through the server that holds the folder, and it stops cleanly', async (t) => {
   const folder = await tempFolder(t);
@@ -86,6 +93,26 @@ test('--upload sends files to a server that cannot see them, and names those tha
   assert.equal(found.numberMatched, results.tiles);
   const here = await tilewright('ingest', scene, ...flags);
   assert.match(here.stderr, /\[TW_API_OUTSIDE_FOLDER\]/, 'without --upload the path is one of the server');
+});
+
+test('a node that listens on an IPv6 address tells others a URL with brackets', {
+  skip: !hasAddress('::1') && 'this machine has no IPv6',
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const store = join(folder, 'store');
+  await mkdir(store);
+  const port = await freePort();
+  const place = ['--data', join(folder, 'data'), '--host', '::1', '--port', `${port}`];
+  const server = start(['serve', ...place, '--store', pathToFileURL(store).href, '--format', 'json']);
+  t.after(() => server.kill('SIGKILL'));
+  server.stderr?.resume();
+  const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
+  const { url } = JSON.parse(first);
+  const { nodes } = (await (await fetch(`${url}/cluster/nodes`)).json()) as { nodes: { url: string }[] };
+  assert.deepEqual(
+    nodes.map((node) => node.url),
+    [`http://[::1]:${port}`],
+  );
 });
 
 test('two commands on one folder: the second says who holds it', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -13,6 +13,7 @@ import {
   type PlaceTask,
   trainPlaces,
 } from '../../src/training/index.js';
+import { children, childrenGone } from './children.js';
 import { field } from './fields.js';
 import { writeDate } from './places.js';
 
@@ -39,26 +40,6 @@ async function resultsOf(
     results.set(result.id, result);
   }
   return results;
-}
-
-/** Ids of the children that this process has. */
-function children(): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-        return status.includes(`PPid:\t${process.pid}\n`) && !status.includes('State:\tZ');
-      } catch {
-        return false; // It ended while we looked.
-      }
-    })
-    .map(Number);
-}
-
-/** Killed processes take a moment to go; a child that stays hangs the test. */
-async function childrenGone(): Promise<void> {
-  while (children().length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
 const hasProc = process.platform === 'linux';

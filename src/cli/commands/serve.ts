@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isIPv6 } from 'node:net';
 import { Command } from 'commander';
 import type { NodeConfig } from '../../node.js';
 import { interruptSignal } from '../interrupt.js';
@@ -70,7 +71,7 @@ function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
     command.error(
       `error: --host ${host} needs --advertise, such as http://192.0.2.7:${port}: the address at which other nodes reach this machine`,
     );
-  const advertise = flags.advertise ?? `http://${host}:${port}`;
+  const advertise = flags.advertise ?? `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
   const secret = flags.secret ?? randomBytes(32).toString('hex');
   return {
     ...{ store, etcd: servers, name, advertise, zone, weight, secret, grace },

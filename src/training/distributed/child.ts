@@ -1,6 +1,6 @@
 /** The process of a node in a distributed training: reads the node's places, then trains with the others. Started by member-process.ts. */
 import { Socket } from 'node:net';
-import { messageOf, sentError, TilewrightError } from '../../errors.js';
+import { messageOf, TilewrightError } from '../../errors.js';
 import { type EngineName, loadEngine } from '../engine/load-engine.js';
 import { trainingFailed } from '../errors.js';
 import { imagesOf } from '../images.js';
@@ -8,17 +8,10 @@ import { modelNamed } from '../models/index.js';
 import { cutPatches } from '../patches.js';
 import { readPlace } from '../read-place.js';
 import { saveModel } from '../weights.js';
+import { serveRequests } from '../workers/serve-requests.js';
 import { allGather, alone } from './all-reduce.js';
 import { RingLinks } from './links.js';
-import {
-  type FromMember,
-  type MemberData,
-  type MemberTask,
-  type MemberTraining,
-  NEXT,
-  PREVIOUS,
-  type ToMember,
-} from './messages.js';
+import { type MemberData, type MemberHandlers, type MemberTask, NEXT, PREVIOUS } from './messages.js';
 import { type PlacePatches, trainTogether } from './train-together.js';
 
 const [engine] = process.argv.slice(2);
@@ -27,18 +20,6 @@ let bytesRead = 0;
 const places: PlacePatches[] = [];
 /** None in a ring of one. */
 let links: RingLinks | undefined;
-
-process.on('message', async (message: ToMember) => {
-  try {
-    if ('read' in message) await say({ data: await read(message.read) });
-    else if ('train' in message) await train(message.train);
-    else await leave();
-  } catch (error) {
-    links?.fail(known(error));
-    await say({ error: sentError(known(error)) });
-  }
-});
-process.on('disconnect', () => process.exit());
 
 async function read(task: MemberTask): Promise<MemberData> {
   const spec = modelNamed(task.model);
@@ -65,35 +46,41 @@ async function read(task: MemberTask): Promise<MemberData> {
   return { usable, patches, skipped, failed };
 }
 
-async function train({ index, members, seed, epochs, checkpoint }: MemberTraining): Promise<void> {
+const train: MemberHandlers['train'] = async ({ index, members, seed, epochs, checkpoint }, report) => {
   const { tf } = await loadEngine(engine as EngineName);
   const stream = (fd: number) => new Socket({ fd, readable: true, writable: true });
   if (members.length > 1) links = new RingLinks({ index, members }, stream(PREVIOUS), stream(NEXT));
   const spec = modelNamed(model);
   const { model: made, trained } = await trainTogether(tf, spec, places, bytesRead, links ?? alone, {
     ...{ seed, epochs, checkpoint },
-    onBegin: (begins) => say({ begins }),
-    onEpoch: (epoch) => say({ epoch }),
+    onBegin: (begins) => report({ begins }),
+    onEpoch: (epoch) => report({ epoch }),
   });
   const files = index === 0 ? { files: await saveModel(tf, made) } : {};
   made.dispose();
-  await say({ trained: { ...trained, ...files } });
-}
+  return { ...trained, ...files };
+};
 
 async function leave(): Promise<void> {
   // Nobody goes, and gives up its checkpoints, before the first member has stored the model.
   await allGather(links ?? alone, null);
   await links?.leave();
-  await say({ left: true });
 }
 
 function known(error: unknown): TilewrightError {
   return error instanceof TilewrightError ? error : trainingFailed.because(error, messageOf(error));
 }
 
-/** Resolves when the message is out, so that a busy process does not hold its news back until it is done. */
-function say(message: FromMember): Promise<void> {
-  return new Promise((resolve) => {
-    process.send?.(message, () => resolve());
-  });
+/** If the handler fails, the other members are told why. */
+function orFail<Args extends unknown[], Result>(handler: (...args: Args) => Promise<Result>) {
+  return async (...args: Args): Promise<Result> => {
+    try {
+      return await handler(...args);
+    } catch (error) {
+      links?.fail(known(error));
+      throw error;
+    }
+  };
 }
+
+serveRequests<MemberHandlers>({ read, train: orFail(train), leave: orFail(leave) }, trainingFailed);

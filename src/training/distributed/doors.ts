@@ -64,12 +64,10 @@ export class Doors {
   reach({ node, url }: { node: string; url: string }, door: string): Promise<Duplex> {
     const path = PATH + door;
     const authorization = sign(this.secret, { method: 'CONNECT', path, body: NO_BODY });
-    // Removes the brackets of an IPv6 address, which `request` does not accept in a host.
-    const { hostname, port } = urlToHttpOptions(new URL(url));
     return new Promise((resolve, reject) => {
       const asked = request({
-        ...{ method: 'CONNECT', host: hostname, port, path, headers: { authorization }, agent: false },
-        timeout: CONNECT_TIMEOUT,
+        ...urlToHttpOptions(new URL(url)),
+        ...{ method: 'CONNECT', path, headers: { authorization }, agent: false, timeout: CONNECT_TIMEOUT },
       });
       const fail = (detail: string) => {
         asked.destroy();
@@ -97,8 +95,13 @@ function prepare(socket: Socket): void {
   socket.setKeepAlive(true, KEEP_ALIVE);
 }
 
-/** Passes on what comes at either end, until one is closed. */
-export function join(a: Duplex, b: Duplex): void {
+/** Passes on what comes at either end, until one is closed. If one is closed already or missing, the other is closed. */
+export function join(a: Duplex, b: Duplex | undefined): void {
+  if (!b || a.destroyed || b.destroyed) {
+    a.destroy();
+    b?.destroy();
+    return;
+  }
   for (const [from, to] of [
     [a, b],
     [b, a],

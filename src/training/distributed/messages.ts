@@ -1,11 +1,11 @@
-/** What a node and its process in a distributed training say to each other, and what becomes of the training. */
-import type { SentError } from '../../errors.js';
+/** The requests that the process of a node in a distributed training answers, and the result of the training. */
 import type { Baselines } from '../baselines.js';
 import type { CardContext } from '../card.js';
 import type { EpochLoss, Metrics, Spread } from '../metrics.js';
 import type { PatchDataset } from '../patches.js';
 import type { ModelFiles } from '../weights.js';
 import type { PlaceError, PlaceTask } from '../worker-messages.js';
+import type { Handler } from '../workers/serve-requests.js';
 import type { Beginning, KeptTraining } from './checkpoints.js';
 import type { RingPlace } from './links.js';
 
@@ -77,13 +77,9 @@ export interface Traffic {
 export const PREVIOUS = 4;
 export const NEXT = 5;
 
-/** To be left when the model is stored; who leaves waits for the others to do so. */
-export type ToMember = { read: MemberTask } | { train: MemberTraining } | { leave: true };
-
-export type FromMember =
-  | { data: MemberData }
-  | { begins: Beginning }
-  | { epoch: EpochLoss }
-  | { trained: TrainedTogether }
-  | { left: true }
-  | { error: SentError };
+export type MemberHandlers = {
+  read: Handler<MemberTask, MemberData>;
+  train: Handler<MemberTraining, TrainedTogether, { begins: Beginning } | { epoch: EpochLoss }>;
+  /** Sent when the model is stored. Resolves when the other members leave as well. */
+  leave: Handler<undefined, void>;
+};

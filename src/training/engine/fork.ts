@@ -1,4 +1,4 @@
-/** Starts the processes in which an engine runs. */
+/** Starts the processes in which an engine runs; `EngineProcess` speaks with them. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { EngineName } from './load-engine.js';
@@ -21,7 +21,7 @@ export interface ForkOptions {
 /** Sets its own limit, then becomes the program. A core dump would be as large as the limit. */
 const LIMITED = 'ulimit -c 0; ulimit -d "$0" && exec "$@"';
 
-/** Runs `script` with the engine's name as its argument. It should end when its channel closes. */
+/** Runs `script`, which calls `serveRequests`, with the engine's name as its argument. The caller reads stderr. */
 export function forkWithEngine(
   script: URL,
   engine: EngineName,
@@ -37,7 +37,7 @@ export function forkWithEngine(
         ...[process.execPath, '--v8-pool-size=0'],
       ],
     }),
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc', ...new Array<'pipe'>(streams).fill('pipe')],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc', ...new Array<'pipe'>(streams).fill('pipe')],
     env: {
       ...process.env,
       // Spinning OpenMP threads take the cores from the other children; the library reads this once, at its start.

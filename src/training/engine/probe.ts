@@ -3,16 +3,21 @@
  * prints takes only this process along.
  */
 import { messageOf } from '../../errors.js';
-import { engineUnavailable } from '../errors.js';
+import { engineUnavailable, trainingFailed } from '../errors.js';
+import { type Handler, serveRequests } from '../workers/serve-requests.js';
 import { type EngineName, loadEngine } from './load-engine.js';
 import { gradientSelfTest } from './self-test.js';
 
-/** What the child sends before it ends. */
-export type ProbeAnswer = { works: true; version: string } | { works: false; reason: string };
+/** `reason` says in one line why the engine does not work. */
+export type ProbeResult = { works: true; version: string } | { works: false; reason: string };
 
-async function probe(name: EngineName, packagesFrom: string | undefined): Promise<ProbeAnswer> {
+export type ProbeHandlers = {
+  probe: Handler<{ engine: EngineName; packagesFrom: string | undefined }, ProbeResult>;
+};
+
+const probe: ProbeHandlers['probe'] = async ({ engine, packagesFrom }) => {
   try {
-    const { tf, version } = await loadEngine(name, packagesFrom);
+    const { tf, version } = await loadEngine(engine, packagesFrom);
     const { passed, error, where } = await gradientSelfTest(tf);
     if (passed) return { works: true, version };
     return {
@@ -24,8 +29,6 @@ async function probe(name: EngineName, packagesFrom: string | undefined): Promis
     const reason = engineUnavailable.is(error) && error.cause !== undefined ? error.cause : error;
     return { works: false, reason: messageOf(reason).split('\n', 1)[0] };
   }
-}
+};
 
-const [name, packagesFrom] = process.argv.slice(2);
-const answer = await probe(name as EngineName, packagesFrom);
-process.send?.(answer, () => process.exit(0));
+serveRequests<ProbeHandlers>({ probe }, trainingFailed);

@@ -1,9 +1,8 @@
 /** Decides which engine trains: the first of tfjs-node-gpu, tfjs-node, WASM on oneDNN, WASM that works on this machine. */
-import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { engineUnavailable, noEngine } from '../errors.js';
+import { EngineProcess, ProcessEnded } from '../workers/engine-process.js';
 import { ENGINE_NAMES, type EngineName } from './load-engine.js';
-import type { ProbeAnswer } from './probe.js';
+import type { ProbeHandlers, ProbeResult } from './probe.js';
 
 export interface SelectedEngine {
   name: EngineName;
@@ -59,32 +58,21 @@ function engineNamed(name: string): EngineName {
   throw engineUnavailable(name, reason);
 }
 
-function probe(name: EngineName, { packagesFrom, timeout = 60_000 }: EngineChoice): Promise<ProbeAnswer> {
-  const script = fileURLToPath(new URL('./probe.js', import.meta.url));
-  const child = fork(script, [name, ...(packagesFrom === undefined ? [] : [packagesFrom])], {
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    env: { ...process.env, TF_CPP_MIN_LOG_LEVEL: '2' },
-    timeout,
-    killSignal: 'SIGKILL',
+async function probe(
+  name: EngineName,
+  { packagesFrom, timeout = 60_000 }: EngineChoice,
+): Promise<ProbeResult> {
+  const child = new EngineProcess<ProbeHandlers>(new URL('./probe.js', import.meta.url), name, {
+    quiet: true,
   });
-  return new Promise((resolve) => {
-    let answer: ProbeAnswer | undefined;
-    let stderr = '';
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      stderr = (stderr + text).slice(-2000);
-    });
-    child.on('message', (message) => {
-      answer = message as ProbeAnswer;
-    });
-    child.on('error', (error) => {
-      answer ??= { works: false, reason: error.message };
-    });
-    child.on('close', (code, signal) => {
-      const ended =
-        signal === 'SIGKILL'
-          ? `it did not answer within ${timeout / 1000} s`
-          : `it ended with ${signal ?? `code ${code}`}: ${stderr.trim().split('\n').at(-1)}`;
-      resolve(answer ?? { works: false, reason: ended });
-    });
-  });
+  const signal = AbortSignal.timeout(timeout);
+  try {
+    return await child.request('probe', { engine: name, packagesFrom }, { signal });
+  } catch (error) {
+    if (signal.aborted) return { works: false, reason: `it did not answer within ${timeout / 1000} s` };
+    if (error instanceof ProcessEnded) return { works: false, reason: `it ended with ${error.message}` };
+    throw error;
+  } finally {
+    child.close();
+  }
 }

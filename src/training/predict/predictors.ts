@@ -1,94 +1,48 @@
 /** Child processes that apply models to tiles, several at once. */
-import type { ChildProcess } from 'node:child_process';
-import { receivedError, type SentError } from '../../errors.js';
+import { Slots } from '../../jobs/index.js';
 import type { MadeTile, TileMaker } from '../../wrangle/index.js';
-import { forkWithEngine } from '../engine/fork.js';
 import type { EngineName } from '../engine/load-engine.js';
 import { predictionFailed } from '../errors.js';
+import { EngineProcess, ProcessEnded } from '../workers/engine-process.js';
+import type { Handler } from '../workers/serve-requests.js';
 import type { PredictTask } from './predict-tile.js';
 
-export type PredictAnswer = { made: MadeTile | null } | { error: SentError };
+export type PredictionHandlers = { predict: Handler<PredictTask, MadeTile | null> };
 
-/**
- * Invariant: a child is in `idle`, or busy with one task, or gone; there are never more than `threads`. Close it when done.
- */
+/** Invariants: at most `threads` processes are alive, each busy with at most one task; a dead one gets no task. Close it when done. */
 export class Predictors implements TileMaker<PredictTask> {
-  private readonly children = new Set<ChildProcess>();
-  private readonly idle: ChildProcess[] = [];
-  private readonly waiting: ((child: ChildProcess) => void)[] = [];
+  private children: EngineProcess<PredictionHandlers>[] = [];
+  private readonly slots: Slots;
 
   constructor(
     private readonly engine: EngineName,
     readonly threads: number,
-  ) {}
+  ) {
+    this.slots = new Slots(threads);
+  }
 
-  /** A child that dies fails its tile alone. Throws TW_TRAIN_PREDICT, and what the child says. */
+  /** A child that dies fails its tile alone. Throws TW_TRAIN_PREDICT, the signal's reason, and what the child throws. */
   async make(task: PredictTask, signal: AbortSignal): Promise<MadeTile | null> {
-    const child = await this.take();
     try {
-      signal.throwIfAborted();
-      const answer = await ask(child, task, signal);
-      if ('error' in answer) throw receivedError(answer.error);
-      return answer.made;
-    } finally {
-      this.release(child);
+      return await this.slots.run(signal, () => this.idleChild().request('predict', task, { signal }));
+    } catch (error) {
+      if (!(error instanceof ProcessEnded)) throw error;
+      const reason = `its process ended with ${error.message}, most often for want of memory`;
+      throw predictionFailed.because(error, reason);
     }
   }
 
+  /** Call it when no task runs or waits. */
   close(): void {
-    for (const child of this.children) child.kill('SIGKILL');
+    for (const child of this.children) child.close();
   }
 
-  private take(): Promise<ChildProcess> | ChildProcess {
-    const child = this.idle.pop();
-    if (child) return child;
-    if (this.children.size < this.threads) return this.start();
-    return new Promise((resolve) => this.waiting.push(resolve));
-  }
-
-  private start(): ChildProcess {
-    const child = forkWithEngine(new URL('./worker.js', import.meta.url), this.engine);
-    this.children.add(child);
+  private idleChild(): EngineProcess<PredictionHandlers> {
+    this.children = this.children.filter(({ alive }) => alive);
+    const idle = this.children.find(({ busy }) => !busy);
+    if (idle) return idle;
+    const child = new EngineProcess<PredictionHandlers>(new URL('./worker.js', import.meta.url), this.engine);
+    this.children.push(child);
     return child;
   }
-
-  private release(child: ChildProcess): void {
-    let next: ChildProcess | undefined = child;
-    if (!child.connected) {
-      this.children.delete(child);
-      next = this.waiting.length > 0 ? this.start() : undefined;
-    }
-    if (!next) return;
-    const waiting = this.waiting.shift();
-    if (waiting) waiting(next);
-    else this.idle.push(next);
-  }
-}
-
-function ask(child: ChildProcess, task: PredictTask, signal: AbortSignal): Promise<PredictAnswer> {
-  return new Promise((resolve, reject) => {
-    const end = () => {
-      child.off('message', onMessage).off('error', onError).off('exit', onExit);
-      signal.removeEventListener('abort', onAbort);
-    };
-    const onMessage = (answer: PredictAnswer) => {
-      end();
-      resolve(answer);
-    };
-    const fail = (error: Error) => {
-      end();
-      child.kill('SIGKILL');
-      child.disconnect?.();
-      reject(error);
-    };
-    const onError = (error: Error) => fail(predictionFailed.because(error, error.message));
-    const onExit = (code: number | null, ended: string | null) =>
-      fail(
-        predictionFailed(`its process ended with ${ended ?? `code ${code}`}, most often for want of memory`),
-      );
-    const onAbort = () => fail(signal.reason);
-    child.on('message', onMessage).on('error', onError).on('exit', onExit);
-    signal.addEventListener('abort', onAbort);
-    child.send(task, (error) => error && onError(error));
-  });
 }

@@ -1,36 +1,28 @@
 /** The child process that applies models: one engine, one tile after another. Started by predictors.ts. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { messageOf, sentError, TilewrightError } from '../../errors.js';
 import { readModelFile } from '../../storage/index.js';
 import { type EngineName, loadEngine } from '../engine/load-engine.js';
 import type { Tf } from '../engine/tf.js';
 import { predictionFailed } from '../errors.js';
 import { modelNamed } from '../models/index.js';
 import { loadModel } from '../weights.js';
+import { serveRequests } from '../workers/serve-requests.js';
 import { type PredictTask, predictTile } from './predict-tile.js';
-import type { PredictAnswer } from './predictors.js';
+import type { PredictionHandlers } from './predictors.js';
 
 const [engine] = process.argv.slice(2);
 /** Tiles of one place come one after another. */
 let last: { topology: string; model: LayersModel } | undefined;
 
-process.on('message', async (task: PredictTask) => {
-  const answer: PredictAnswer = await answerTo(task);
-  process.send?.(answer);
-});
-process.on('disconnect', () => process.exit());
-
-async function answerTo(task: PredictTask): Promise<PredictAnswer> {
-  try {
-    const { tf } = await loadEngine(engine as EngineName);
-    const made = await predictTile(tf, await modelOf(tf, task.model), modelNamed(task.model.name), task);
-    return { made };
-  } catch (error) {
-    const known =
-      error instanceof TilewrightError ? error : predictionFailed.because(error, messageOf(error));
-    return { error: sentError(known) };
-  }
-}
+serveRequests<PredictionHandlers>(
+  {
+    async predict(task) {
+      const { tf } = await loadEngine(engine as EngineName);
+      return predictTile(tf, await modelOf(tf, task.model), modelNamed(task.model.name), task);
+    },
+  },
+  predictionFailed,
+);
 
 async function modelOf(tf: Tf, { topology, weights }: PredictTask['model']): Promise<LayersModel> {
   if (last?.topology === topology.path) return last.model;

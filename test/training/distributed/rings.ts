@@ -21,7 +21,8 @@ export async function ringOf(size: number): Promise<TestRing> {
   return { rings: links, links, sockets };
 }
 
-async function socketPair(): Promise<[Socket, Socket]> {
+/** Both ends of a connection. */
+export async function socketPair(): Promise<[Socket, Socket]> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const client = connect((server.address() as { port: number }).port, '127.0.0.1');

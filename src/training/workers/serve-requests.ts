@@ -1,0 +1,43 @@
+/** The child's half of the request/response protocol with `EngineProcess`. */
+import { type ErrorMaker, messageOf, type SentError, sentError, TilewrightError } from '../../errors.js';
+
+/** Answers one kind of request. `report` sends progress; it resolves when the message has left the process. */
+export type Handler<Input, Result, Progress = never> = (
+  input: Input,
+  report: (progress: Progress) => Promise<void>,
+) => Promise<Result>;
+
+/** The requests that a child answers, by name. Inputs, results and progress must be structured-cloneable. */
+export type Handlers = Record<string, Handler<never, unknown, unknown>>;
+
+export interface Request {
+  name: string;
+  input: unknown;
+}
+
+/** Any number of `progress`, then one of the others. */
+export type Reply = { progress: unknown } | { result: unknown } | { error: SentError };
+
+/**
+ * Answers the parent's requests until the channel closes, which ends the process. An error that is not a TilewrightError is sent as
+ * `failure`.
+ */
+export function serveRequests<H extends Handlers>(handlers: H, failure: ErrorMaker<[reason: string]>): void {
+  process.on('message', async ({ name, input }: Request) => {
+    try {
+      await send({ result: await handlers[name](input as never, (progress) => send({ progress })) });
+    } catch (error) {
+      const known = error instanceof TilewrightError ? error : failure.because(error, messageOf(error));
+      await send({ error: sentError(known) });
+    }
+  });
+  process.on('disconnect', () => process.exit());
+}
+
+/** Resolves when the message is out, so that a busy child does not delay its messages until it is done. */
+function send(reply: Reply): Promise<void> {
+  return new Promise((resolve) => {
+    // If the parent is gone, the channel closes, and that ends this process.
+    process.send!(reply, () => resolve());
+  });
+}
