@@ -10,8 +10,11 @@ import {
   noFalseAbsence,
   nothingLost,
   noWayBack,
+  type ReplicaContent,
   rightBytes,
   type SeenPlacement,
+  sameReplicas,
+  soundCopies,
   soundLog,
   type Violation,
   wholePlacement,
@@ -164,7 +167,7 @@ test('a tile that was just shown is not said to be gone, unless its scene has ch
 
 test('numbers of the log', () => {
   const entry = (seq: number, rest: Partial<LoggedCommit> = {}): LoggedCommit => ({
-    ...{ seq, claim: `c${seq}`, fence: seq, segment: `g${seq}` },
+    ...{ seq, claim: `c${seq}`, fence: seq, segment: `g${seq}`, slots: '7' },
     ...rest,
   });
   assert.deepEqual(soundLog(2, 4, [entry(3), entry(4)]), []);
@@ -173,6 +176,30 @@ test('numbers of the log', () => {
   assert.equal(soundLog(2, 4, [entry(3), entry(4), entry(5)]).length, 1);
   assert.equal(soundLog(2, 4, [entry(3, { claim: 'c4', fence: 4 }), entry(4)]).length, 1);
   assert.equal(soundLog(2, 4, [entry(3, { segment: 'g4' }), entry(4)]).length, 1);
+});
+
+test('a copy of a log entry that is missing, or names another segment than etcd', () => {
+  const entry = { seq: 3, segment: 'g3', slots: '7', claim: 'c3', fence: 3 };
+  const text = JSON.stringify(entry);
+  assert.deepEqual(soundCopies([entry], new Map([[3, text]])), []);
+  assert.deepEqual(rules(soundCopies([entry], new Map())), ['sound log']);
+  assert.deepEqual(rules(soundCopies([{ ...entry, segment: 'g4' }], new Map([[3, text]]))), ['sound log']);
+});
+
+test('a replica that is behind, or holds other records than the log gives', () => {
+  const replica = (rest: Partial<ReplicaContent> = {}): ReplicaContent => ({
+    ...{ node: 'a', applied: 7, expected: new Map([['tiles/t', 'v1']]), held: new Map([['tiles/t', 'v1']]) },
+    ...rest,
+  });
+  assert.deepEqual(sameReplicas(7, [replica(), replica({ node: 'b' })]), []);
+  const held = (...entries: [string, string][]) => replica({ held: new Map(entries) });
+  for (const bad of [
+    replica({ applied: 6 }),
+    held(),
+    held(['tiles/t', 'v0']),
+    held(['tiles/t', 'v1'], ['tiles/u', 'v1']),
+  ])
+    assert.deepEqual(rules(sameReplicas(7, [replica(), bad])), ['same replicas']);
 });
 
 test('a placement in which slots lack owners, or have ones that do not run', () => {

@@ -195,6 +195,7 @@ export interface LoggedCommit {
   claim: string;
   fence: number;
   segment: string;
+  slots: string;
 }
 
 /** The log after a checkpoint: its numbers have no gap up to its head, none is twice, and no claim has committed twice. */
@@ -211,6 +212,54 @@ export function soundLog(checkpoint: number, head: number, entries: LoggedCommit
   for (const segment of twiceIn(entries.map(({ segment }) => segment)))
     faults.push(`segment ${segment} is named twice`);
   return faults.map((detail) => ({ rule: 'sound log', detail, events: [] }));
+}
+
+/** Every entry of the log has a copy in the store that says the same. `copies` has their text by number. */
+export function soundCopies(entries: LoggedCommit[], copies: Map<number, string>): Violation[] {
+  return entries.flatMap((entry) => {
+    const { seq, segment } = entry;
+    const copy = copies.get(seq);
+    const wanted = JSON.stringify(copyOf(entry));
+    let detail: string;
+    if (copy === undefined) detail = `commit ${seq} (segment ${segment}) has no copy in the store`;
+    else if (copy !== wanted) detail = `commit ${seq} is ${wanted} in etcd, but ${copy} in the store`;
+    else return [];
+    return [{ rule: 'sound log', detail, events: [] }];
+  });
+}
+
+const copyOf = ({ seq, segment, slots, claim, fence }: LoggedCommit) => ({
+  seq,
+  segment,
+  slots,
+  claim,
+  fence,
+});
+
+/** The records in the data folder of a node, and those that the log gives for its slots: text by table and key. */
+export interface ReplicaContent {
+  node: string;
+  /** The last commit that the folder holds. */
+  applied: number;
+  expected: Map<string, string>;
+  held: Map<string, string>;
+}
+
+/** When nobody writes any more, the folder of every node holds exactly what the log says of its slots. */
+export function sameReplicas(head: number, replicas: ReplicaContent[]): Violation[] {
+  return replicas.flatMap(({ node, applied, expected, held }) => {
+    const faults: string[] = [];
+    if (applied !== head) faults.push(`has applied commit ${applied} of ${head}`);
+    const missing = [...expected.keys()].filter((key) => !held.has(key));
+    const extra = [...held.keys()].filter((key) => !expected.has(key));
+    const other = [...expected].filter(([key, text]) => held.has(key) && held.get(key) !== text);
+    if (missing.length > 0) faults.push(`lacks ${missing.length} records: ${missing.slice(0, 3).join(', ')}`);
+    if (extra.length > 0)
+      faults.push(`has ${extra.length} records too many: ${extra.slice(0, 3).join(', ')}`);
+    for (const [key, text] of other.slice(0, 3))
+      faults.push(`holds ${key} as ${held.get(key)?.slice(0, 200)} instead of ${text.slice(0, 200)}`);
+    return faults.map((fault) => ({ rule: 'same replicas', detail: `${node} ${fault}`, events: [] }));
+  });
 }
 
 export interface SeenPlacement {

@@ -6,13 +6,14 @@ import { check, type Violation } from './checkers.js';
 import { Cleanups } from './cleanups.js';
 import { until } from './client.js';
 import { TestCluster, type TestNode } from './cluster.js';
+import { faultsOfCommits } from './committed.js';
 import type { Deliveries } from './deliveries.js';
 import { History } from './history.js';
 import { lookAtAll } from './look-at-all.js';
 import { type NetworkKind, openNetwork } from './network/open.js';
 import type { Pair } from './pairs.js';
 import { Random } from './random.js';
-import { faultsOfLog, faultsOfPlacement, untilSettled } from './settled.js';
+import { faultsOfPlacement, untilSettled } from './settled.js';
 import { Upkeep } from './upkeep.js';
 import { readAll, type Setting, Workload } from './workload.js';
 
@@ -94,7 +95,7 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
     violations.push(...(await lookAtAll(setting)));
     violations.push(
       ...(await faultsOfPlacement(cluster)),
-      ...(await faultsOfLog(cluster)),
+      ...(await faultsOfCommits(cluster)),
       ...check(history, healed, sizeOf),
     );
   } catch (error) {
