@@ -12,6 +12,7 @@ import { ask, TOKEN, until } from './client.js';
 import { Deliveries } from './deliveries.js';
 import { faults } from './faults/index.js';
 import type { Event } from './history.js';
+import { Layers } from './layers.js';
 import { bestNetwork, type NetworkKind } from './network/open.js';
 import { allPairs, namedPairs, type Pair, pairOf } from './pairs.js';
 import { Random } from './random.js';
@@ -74,7 +75,7 @@ async function run(): Promise<void> {
   try {
     console.log(`seed ${seed}, network of ${network}, ${together} pairs at a time`);
     const scenes = join(work, 'scenes');
-    const deliveries = await makeDeliveries(work, scenes);
+    const { deliveries, layers } = await makeDeliveries(work, scenes);
     const queue = pairsToRun(seed);
     const runOn = async () => {
       for (const next of queue) {
@@ -84,6 +85,7 @@ async function run(): Promise<void> {
           ...next,
           folder,
           deliveries,
+          layers,
           scenes,
           network,
         });
@@ -132,7 +134,10 @@ function* pairsToRun(seed: number): Generator<{ pair: Pair; seed: number }> {
 }
 
 /** Has one node that is alone ingest all that writers will deliver. */
-async function makeDeliveries(work: string, scenes: string): Promise<Deliveries> {
+async function makeDeliveries(
+  work: string,
+  scenes: string,
+): Promise<{ deliveries: Deliveries; layers: Layers }> {
   const cleanups = new Cleanups();
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -144,7 +149,8 @@ async function makeDeliveries(work: string, scenes: string): Promise<Deliveries>
   cleanups.after(() => server.stop('SIGKILL'));
   try {
     await until('a node that is alone answers', 60_000, async () => (await ask(url, '/health')).ok);
-    return await Deliveries.make(scenes, url);
+    const deliveries = await Deliveries.make(scenes, url);
+    return { deliveries, layers: await Layers.make(join(scenes, 'layers'), url) };
   } finally {
     await cleanups.run();
   }
@@ -174,6 +180,6 @@ function short(event: Event): string {
     case 'read':
       return `${event.invoked} to ${event.ended} ms: read by ${event.node}: ${event.returned} of ${event.matched} tiles, ${JSON.stringify(event.scenes).slice(0, 400)}`;
     default:
-      return JSON.stringify(event);
+      return JSON.stringify(event).slice(0, 500);
   }
 }
