@@ -94,9 +94,7 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
 
     const healing = history.now();
     history.note('all is healed');
-    await untilSettled(cluster, limit);
-    await until('all jobs have ended', limit, async () => workload.isQuiet);
-    await until('all nodes answer alike', limit, () => answerAlike(setting));
+    await untilQuiet(setting, workload, limit);
     healSeconds = (history.now() - healing) / 1000;
     const healed = history.now();
     violations.push(...(await lookAtAll(setting, trains)));
@@ -122,7 +120,7 @@ function targets({ nodes }: TestCluster, random: Random): [target: TestNode, cha
 }
 
 /** A fault that does not kill a process does not end it. */
-function keepRunning(nodes: TestNode[]): Violation[] {
+export function keepRunning(nodes: TestNode[]): Violation[] {
   return nodes
     .filter(({ server }) => server.ends > 0)
     .map(({ name, server }) => ({
@@ -130,6 +128,13 @@ function keepRunning(nodes: TestNode[]): Violation[] {
       detail: `${name} has ended by itself ${server.ends} times; its log says why`,
       events: [],
     }));
+}
+
+/** All slots have their owners, all jobs have ended, and all nodes answer in full and alike. */
+export async function untilQuiet(setting: Setting, workload: Workload, limit: number): Promise<void> {
+  await untilSettled(setting.cluster, limit);
+  await until('all jobs have ended', limit, async () => workload.isQuiet);
+  await until('all nodes answer alike', limit, () => answerAlike(setting));
 }
 
 /** Whether all nodes answer in full, and the same. */

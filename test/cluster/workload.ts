@@ -51,6 +51,16 @@ export class Workload {
     private readonly trains = false,
   ) {}
 
+  /** Takes over scenes as an earlier workload has left them: the last state of each begins the history. */
+  resume(states: ReadonlyMap<string, SceneState>): void {
+    const { history } = this.setting;
+    for (const [scene, to] of states) {
+      if (to === 'absent') continue;
+      history.add({ kind: 'write', scene, to, node: '', invoked: -2, ended: -1, outcome: 'done' });
+      this.there.add(scene);
+    }
+  }
+
   /** Writes the first delivery of some scenes. */
   async seed(): Promise<void> {
     const { scenes } = this.setting.deliveries;

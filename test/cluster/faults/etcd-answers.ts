@@ -5,11 +5,17 @@ import type { Random } from '../random.js';
 import type { Fault } from './fault.js';
 
 /** Shares of the answers that are lost: of commits, of other writes, and of everything else, such as a lease that is kept. */
-const COMMITS = 0.3;
+const COMMITS = 0.5;
 const WRITES = 0.05;
 const OTHERS = 0.01;
 /** Lengths of the outage after the first lost answer of a commit, ms; a commit is tried for 30 s. */
 const OUTAGES = [0, 0, 2000, 34_000, 65_000];
+
+/** Most that each operation on a node's disk takes longer, ms: a derivation that lasts longer than 5 s commits in several steps. */
+const SLOW = 100;
+
+/** How long the fault lasts at most until the answer of a commit is lost, ms. */
+const FIRST_LIMIT = 20_000;
 
 export const etcdAnswers: Fault = {
   name: 'etcd-answers',
@@ -18,12 +24,17 @@ export const etcdAnswers: Fault = {
   async begin(cluster, target, random) {
     const nodes = random.chance(0.5) ? [...cluster.nodes] : [target];
     const outage = new Outage(cluster, random.pick(OUTAGES));
-    for (const node of nodes)
+    const delay = random.between(0, SLOW);
+    for (const node of nodes) {
+      node.server.disturb({ disk: { under: node.data, delay } });
       for (const proxy of proxiesOf(cluster, node)) {
         const own = random.fork(proxy.url);
         proxy.lose = (call) => isLost(call, own) && outage.begins(node, call);
       }
+    }
     return async () => {
+      await Promise.race([outage.first, sleep(FIRST_LIMIT, undefined, { ref: false })]);
+      for (const { server } of nodes) server.disturb({});
       for (const proxy of cluster.proxies.values()) for (const one of proxy) one.lose = undefined;
       await outage.over;
     };
@@ -43,17 +54,26 @@ function isLost(call: EtcdCall, random: Random): boolean {
 /** At the first lost answer of a commit, etcd goes away for the node that asked. */
 class Outage {
   over: Promise<void> | undefined;
+  /** The answer of a commit was lost. */
+  readonly first: Promise<void>;
+  private seen = () => {};
 
   constructor(
     private readonly cluster: TestCluster,
     private readonly length: number,
-  ) {}
+  ) {
+    this.first = new Promise((resolve) => {
+      this.seen = resolve;
+    });
+  }
 
   /** Always true: the answer is lost. */
   begins(node: TestNode, call: EtcdCall): true {
     const { history } = this.cluster.settings;
-    if (isCommit(call)) history.note(`the answer of etcd to a commit of ${node.name} is lost`);
-    if (this.over || this.length === 0 || !isCommit(call)) return true;
+    if (!isCommit(call)) return true;
+    history.note(`the answer of etcd to a commit of ${node.name} is lost`);
+    this.seen();
+    if (this.over || this.length === 0) return true;
     history.note(`etcd is away for ${node.name} for ${this.length} ms`);
     const proxies = proxiesOf(this.cluster, node);
     for (const proxy of proxies) proxy.setAway(true);

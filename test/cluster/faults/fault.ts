@@ -18,6 +18,8 @@ export interface Fault {
   storeLatency?: number;
   /** It takes nothing away, so that every answer must be whole as long as no node comes or goes. */
   isHarmless?: boolean;
+  /** Why it cannot be made on this machine; undefined if it can. */
+  impossible?(): string | undefined;
   /** Begins it at a node, and returns what ends it. */
   begin(cluster: TestCluster, target: TestNode, random: Random): Promise<() => Promise<void>>;
 }
