@@ -22,7 +22,7 @@ export async function burst(
   const search = async () => {
     try {
       const { partial } = await askJson<{ partial?: boolean }>(url, '/search', {
-        ...{ method: 'POST', body, patience: PATIENCE * slowness },
+        ...{ method: 'POST', body, patience: Math.ceil(PATIENCE * slowness) },
       });
       if (partial) sent.partial++;
     } catch (error) {

@@ -166,7 +166,11 @@ export async function outcomeOf(url: string, job: string): Promise<Outcome | und
   return { outcome: isUnknown(why) ? 'unknown' : 'refused', why };
 }
 
-export const isUnknown = (why: string) => UNKNOWN.some((code) => why.includes(code));
+/** A job that fails as a whole names the reason of its only input in words, without its code. */
+const UNKNOWN_WORDS = 'it is not known whether';
+
+export const isUnknown = (why: string) =>
+  UNKNOWN.some((code) => why.includes(code)) || why.includes(UNKNOWN_WORDS);
 
 /** Deletes a scene. */
 export async function deleteScene(url: string, scene: string): Promise<Outcome> {

@@ -4,15 +4,16 @@ import type { EtcdCall, EtcdProxy } from '../network/etcd-proxy.js';
 import type { Random } from '../random.js';
 import type { Fault } from './fault.js';
 
-/** Shares of the answers that are lost: of commits, of other writes, and of everything else, such as a lease that is kept. */
-const COMMITS = 0.5;
+/** Shares of the answers that are lost: of commits of derivations and of scenes, of other writes, and of everything else, such as a lease that is kept. */
+const DERIVATIONS = 0.9;
+const SCENES = 0.3;
 const WRITES = 0.05;
 const OTHERS = 0.01;
 /** Lengths of the outage after the first lost answer of a commit, ms; a commit is tried for 30 s. */
 const OUTAGES = [0, 0, 2000, 34_000, 65_000];
 
-/** Most that each operation on a node's disk takes longer, ms: a derivation that lasts longer than 5 s commits in several steps. */
-const SLOW = 100;
+/** How much longer each operation on a node's disk takes, ms: a derivation that lasts longer than 5 s commits in several steps. */
+const SLOW = { least: 50, most: 250 };
 
 /** How long the fault lasts at most until the answer of a commit is lost, ms. */
 const FIRST_LIMIT = 20_000;
@@ -24,7 +25,7 @@ export const etcdAnswers: Fault = {
   async begin(cluster, target, random) {
     const nodes = random.chance(0.5) ? [...cluster.nodes] : [target];
     const outage = new Outage(cluster, random.pick(OUTAGES));
-    const delay = random.between(0, SLOW);
+    const delay = random.between(SLOW.least, SLOW.most);
     for (const node of nodes) {
       node.server.disturb({ disk: { under: node.data, delay } });
       for (const proxy of proxiesOf(cluster, node)) {
@@ -46,9 +47,13 @@ const proxiesOf = (cluster: TestCluster, { place }: TestNode): EtcdProxy[] =>
 
 const isCommit = ({ puts }: EtcdCall) => puts.some((key) => key.endsWith('/log/head'));
 
+/** What derives tiles commits again and again under one claim. */
+const isDerivation = ({ puts }: EtcdCall) => puts.some((key) => key.includes('/shared/'));
+
 function isLost(call: EtcdCall, random: Random): boolean {
   if (call.path.endsWith('/watch')) return false;
-  return random.chance(isCommit(call) ? COMMITS : call.puts.length > 0 ? WRITES : OTHERS);
+  if (isCommit(call)) return random.chance(isDerivation(call) ? DERIVATIONS : SCENES);
+  return random.chance(call.puts.length > 0 ? WRITES : OTHERS);
 }
 
 /** At the first lost answer of a commit, etcd goes away for the node that asked. */
