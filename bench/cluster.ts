@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TileRecord } from '../src/storage/index.js';
 import { type BenchOptions, type BenchResult, isInstalled } from './bench.js';
+import { measureCheckpoint } from './cluster/checkpoint.js';
 import { measureCommits } from './cluster/commits.js';
 import { measureFiles } from './cluster/files.js';
 import { measureIngests, type Side } from './cluster/ingests.js';
+import { measureLoad } from './cluster/load.js';
 import { measureDeath, measureEmptyDisk } from './cluster/losses.js';
+import { inAlternation } from './cluster/rounds.js';
 import { measureSearches } from './cluster/searches.js';
 import {
   ask,
@@ -31,9 +34,14 @@ const OWNERS = 2;
 /** Of which each of four nodes holds half. */
 const ROWS = 200_000;
 const BATCH = 5000;
+/** Tiles of a checkpoint that is measured. */
+const CHECKPOINT_ROWS = 100_000;
 
 /** Each has a place of its own: another etcd, store and folders. */
 type Part = (place: Place, options: BenchOptions) => Promise<BenchResult[]>;
+
+/** Makes the places that it needs. */
+type Whole = (options: BenchOptions) => Promise<BenchResult[]>;
 
 export async function benchCluster({ log, ...rest }: BenchOptions): Promise<BenchResult[]> {
   const begun = performance.now();
@@ -55,6 +63,8 @@ export async function benchCluster({ log, ...rest }: BenchOptions): Promise<Benc
       await rm(folder, { recursive: true, force: true });
     }
   }
+  for (const [name, part] of Object.entries(WHOLES))
+    if (!only || only.includes(name)) results.push(...(await part(options)));
   return results;
 }
 
@@ -132,7 +142,22 @@ async function reads(place: Place, { short, rows, log }: BenchOptions): Promise<
   }
 }
 
+/** Of figures that are compared with another checkout. */
+const ROUNDS = 3;
+
+const load: Whole = async ({ short, log }) => {
+  const rounds = short ? 1 : ROUNDS;
+  const of = (nodes: string[]) => inAlternation(rounds, log, (place) => measureLoad(place, { nodes, short }));
+  return [...(await of([NAMES[0]!])), ...(await of(NAMES))];
+};
+
+const checkpoint: Whole = ({ short, rows, log }) =>
+  inAlternation(short ? 1 : ROUNDS - 1, log, (place) =>
+    measureCheckpoint(place, { short, rows: rows ?? (short ? 20_000 : CHECKPOINT_ROWS) }),
+  );
+
 const PARTS: Record<string, Part> = { files, commits, ingest, reads };
+const WHOLES: Record<string, Whole> = { load, checkpoint };
 
 const seconds = (since: number) => `${((performance.now() - since) / 1e3).toFixed(0)} s:`;
 

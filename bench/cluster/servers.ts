@@ -9,7 +9,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Place as Spot } from '../../test/cluster/network/network.js';
 import { endsWithUs, freePort, until } from '../peer-process.js';
 
-const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+/** The program of this checkout. */
+export const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 const SECRET = 'of the benchmark';
 /** Of nodes beyond loopback. */
 export const TOKEN = 'of-the-benchmark';
@@ -63,6 +64,8 @@ export interface Place {
   /** Data folders and the store go here. */
   folder: string;
   etcd: Etcd;
+  /** The program that nodes run; this checkout's if not said. */
+  program?: string;
 }
 
 /** The store of tile files of a cluster; its folder is made. */
@@ -75,7 +78,7 @@ export function storeOf({ folder }: Pick<Place, 'folder'>): string {
 /** A node of a cluster, which may not answer yet; on loopback, or at a spot of another network. */
 export async function startNode(place: Place, name: string, cores: number, spot?: Spot): Promise<Server> {
   const cluster = ['--etcd', place.etcd.urls.join(), '--store', storeOf(place), '--secret', SECRET];
-  return startServer(place.folder, name, cores, [...cluster, '--zone', name], spot);
+  return startServer(place.folder, name, cores, [...cluster, '--zone', name], spot, place.program);
 }
 
 /** A node that is alone with its folder, or also with a store. */
@@ -88,11 +91,12 @@ async function startServer(
   cores: number,
   more: string[],
   spot?: Spot,
+  program = COMMAND,
 ): Promise<Server> {
   const { host, port, wrapper } = spot ?? { host: '127.0.0.1', port: await freePort(), wrapper: [] };
   const data = ['--data', join(folder, name), '--port', `${port}`, '--reserve', '0', '--cores', `${cores}`];
   const access = spot ? ['--host', host, '--token', TOKEN, '--rate-limit', '0'] : [];
-  const args = [...profile(name), COMMAND, 'serve', ...data, '--allow-folder', '/', ...access, ...more];
+  const args = [...profile(name), program, 'serve', ...data, '--allow-folder', '/', ...access, ...more];
   const command = [...wrapper, process.execPath, ...args];
   const child = endsWithUs(spawn(command[0]!, command.slice(1), { stdio: 'ignore' }));
   return { url: `http://${host}:${port}`, child, ...(spot && { token: TOKEN }) };
@@ -147,14 +151,22 @@ export async function ask<T>(server: Asked, path: string, message?: unknown): Pr
 
 type Asked = Pick<Server, 'url' | 'token'>;
 
-export function askBytes({ url, token }: Asked, path: string, message?: unknown): Promise<Buffer> {
+export const askBytes = (server: Asked, path: string, message?: unknown): Promise<Buffer> =>
+  send(server, message === undefined ? 'GET' : 'POST', path, message);
+
+/** A request of any method. */
+export function send(
+  { url, token }: Asked,
+  method: string,
+  path: string,
+  message?: unknown,
+): Promise<Buffer> {
   const body = message === undefined ? undefined : JSON.stringify(message);
   const headers = {
     ...(token && { authorization: `Bearer ${token}` }),
     ...(body && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
   };
   return new Promise((resolve, reject) => {
-    const method = body === undefined ? 'GET' : 'POST';
     const sent = request(url + path, { method, agent, headers }, (answer) => {
       const chunks: Buffer[] = [];
       answer.on('data', (chunk: Buffer) => chunks.push(chunk));

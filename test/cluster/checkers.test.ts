@@ -6,25 +6,34 @@ import {
   exactAnswers,
   exactCounts,
   exactResults,
+  freshDerivations,
+  fullBursts,
   type LoggedCommit,
   noFalseAbsence,
   nothingLost,
   noWayBack,
+  type ReplicaContent,
   rightBytes,
   type SeenPlacement,
+  sameReplicas,
+  soundCopies,
   soundLog,
+  upkeepFinishes,
   type Violation,
   wholePlacement,
   wholeScenes,
 } from './checkers.js';
 import {
+  type Burst,
   type Count,
+  type Derived,
   type Event,
   History,
   type JobEnd,
   type Read,
   type Seen,
   type TileRead,
+  type UpkeepRun,
   type Write,
 } from './history.js';
 import { type FoundTile, observe } from './observe.js';
@@ -164,7 +173,7 @@ test('a tile that was just shown is not said to be gone, unless its scene has ch
 
 test('numbers of the log', () => {
   const entry = (seq: number, rest: Partial<LoggedCommit> = {}): LoggedCommit => ({
-    ...{ seq, claim: `c${seq}`, fence: seq, segment: `g${seq}` },
+    ...{ seq, claim: `c${seq}`, fence: seq, segment: `g${seq}`, slots: '7' },
     ...rest,
   });
   assert.deepEqual(soundLog(2, 4, [entry(3), entry(4)]), []);
@@ -173,6 +182,69 @@ test('numbers of the log', () => {
   assert.equal(soundLog(2, 4, [entry(3), entry(4), entry(5)]).length, 1);
   assert.equal(soundLog(2, 4, [entry(3, { claim: 'c4', fence: 4 }), entry(4)]).length, 1);
   assert.equal(soundLog(2, 4, [entry(3, { segment: 'g4' }), entry(4)]).length, 1);
+});
+
+test('derived tiles of a former delivery, too few or too many of them, and a delivery that nobody wrote', () => {
+  const derived = (delivery: number, files: Record<string, number>): Derived => ({
+    ...{ kind: 'derived', node: 'a', invoked: 50, ended: 51 },
+    scenes: { s: { delivery, files } },
+  });
+  const filesOf = (_: string, delivery: number) => new Map([['t/mask', 100 + delivery]]);
+  const writes = [write(0, 0), write(1, 10)];
+  const broken = (...all: Derived[]) => rules(freshDerivations(writes, all, filesOf));
+  assert.deepEqual(broken(derived(1, { 't/mask': 101 })), []);
+  assert.deepEqual(broken(derived(1, { 't/mask': 100 })), ['fresh derivations']);
+  assert.deepEqual(broken(derived(1, {})), ['fresh derivations']);
+  assert.deepEqual(broken(derived(1, { 't/mask': 101, 'u/mask': 1 })), ['fresh derivations']);
+  assert.deepEqual(broken(derived(0, { 't/mask': 100 })), ['fresh derivations']);
+});
+
+test('a search among many that is answered in part or not at all, though all nodes are healthy', () => {
+  const burst = (rest: Partial<Burst> = {}): Burst => ({
+    ...{ kind: 'burst', node: 'a', invoked: 0, ended: 1, isHealthy: true, searches: 500 },
+    ...{ partial: 0, failed: 0 },
+    ...rest,
+  });
+  assert.deepEqual(fullBursts([burst(), burst({ isHealthy: false, partial: 3, failed: 1 })]), []);
+  assert.deepEqual(rules(fullBursts([burst({ partial: 1 })])), ['full bursts']);
+  assert.deepEqual(rules(fullBursts([burst({ failed: 1 })])), ['full bursts']);
+});
+
+test('a checkpoint that runs after the commits without an end, and a sweep that never comes', () => {
+  const run = (work: UpkeepRun['work'], rest: Partial<UpkeepRun> = {}): UpkeepRun => ({
+    ...{ kind: 'upkeep', work, invoked: 0, ended: 1, outcome: 'done', commits: 5, manifests: 1 },
+    ...rest,
+  });
+  assert.deepEqual(upkeepFinishes([]), []);
+  assert.deepEqual(upkeepFinishes([run('checkpoint'), run('sweep')]), []);
+  assert.deepEqual(upkeepFinishes([run('checkpoint', { outcome: 'failed' })]), []);
+  assert.deepEqual(rules(upkeepFinishes([run('checkpoint')])), ['upkeep finishes']);
+  const endless = run('checkpoint', { outcome: 'failed', manifests: 21, commits: 300 });
+  assert.deepEqual(rules(upkeepFinishes([endless])), ['upkeep finishes']);
+});
+
+test('a copy of a log entry that is missing, or names another segment than etcd', () => {
+  const entry = { seq: 3, segment: 'g3', slots: '7', claim: 'c3', fence: 3 };
+  const text = JSON.stringify(entry);
+  assert.deepEqual(soundCopies([entry], new Map([[3, text]])), []);
+  assert.deepEqual(rules(soundCopies([entry], new Map())), ['sound log']);
+  assert.deepEqual(rules(soundCopies([{ ...entry, segment: 'g4' }], new Map([[3, text]]))), ['sound log']);
+});
+
+test('a replica that is behind, or holds other records than the log gives', () => {
+  const replica = (rest: Partial<ReplicaContent> = {}): ReplicaContent => ({
+    ...{ node: 'a', applied: 7, expected: new Map([['tiles/t', 'v1']]), held: new Map([['tiles/t', 'v1']]) },
+    ...rest,
+  });
+  assert.deepEqual(sameReplicas(7, [replica(), replica({ node: 'b' })]), []);
+  const held = (...entries: [string, string][]) => replica({ held: new Map(entries) });
+  for (const bad of [
+    replica({ applied: 6 }),
+    held(),
+    held(['tiles/t', 'v0']),
+    held(['tiles/t', 'v1'], ['tiles/u', 'v1']),
+  ])
+    assert.deepEqual(rules(sameReplicas(7, [replica(), bad])), ['same replicas']);
 });
 
 test('a placement in which slots lack owners, or have ones that do not run', () => {
@@ -202,6 +274,7 @@ test('a history as a whole is divided at its healing', () => {
     for (const event of events) made.add(event);
     return made;
   };
+  const truth = { sizeOf: () => 3, filesOf: () => new Map<string, number>() };
   const events = [
     write(0, 0),
     read(0, 5, { partial: true, returned: 2 }),
@@ -209,11 +282,8 @@ test('a history as a whole is divided at its healing', () => {
     read(0, 60),
     tile('right', 61),
   ];
-  assert.deepEqual(
-    check(history(...events), 50, () => 3),
-    [],
-  );
-  assert.deepEqual(rules(check(history(...events), 5, () => 3)).sort(), ['healed', 'right bytes']);
+  assert.deepEqual(check(history(...events), 50, truth), []);
+  assert.deepEqual(rules(check(history(...events), 5, truth)).sort(), ['healed', 'right bytes']);
 });
 
 test('what an answer shows of scenes', () => {

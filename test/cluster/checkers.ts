@@ -1,5 +1,18 @@
 /** The rules that a history must keep. They are pure: what they say of a history hangs on nothing else. */
-import type { Count, Event, History, JobEnd, Read, SceneState, Seen, TileRead, Write } from './history.js';
+import type {
+  Burst,
+  Count,
+  Derived,
+  Event,
+  History,
+  JobEnd,
+  Read,
+  SceneState,
+  Seen,
+  TileRead,
+  UpkeepRun,
+  Write,
+} from './history.js';
 
 export interface Violation {
   rule: string;
@@ -190,11 +203,81 @@ export function rightBytes(during: TileRead[], last: TileRead[]): Violation[] {
   return [...of(during, ['wrong', 'failed']), ...of(last, ['wrong', 'failed', 'gone', 'away'])];
 }
 
+/**
+ * After the last derivation the derived tiles are those of the deliveries that the scenes have, and these are the deliveries that
+ * were acknowledged last. `filesOf` gives the checksums of the files that are right.
+ */
+export function freshDerivations(
+  writes: Write[],
+  all: Derived[],
+  filesOf: (scene: string, delivery: number) => ReadonlyMap<string, number>,
+): Violation[] {
+  const made = byScene(writes);
+  return all.flatMap((derived) =>
+    Object.entries(derived.scenes).flatMap(([scene, { delivery, files }]) => {
+      const faults: string[] = [];
+      const of = (made.get(scene) ?? []).filter(({ outcome }) => outcome !== 'refused');
+      const allowed = finalStates(of);
+      if (!allowed.includes(delivery))
+        faults.push(`is ${nameOf(delivery)}, but should be ${allowed.map(nameOf).join(' or ')}`);
+      const right = typeof delivery === 'number' ? filesOf(scene, delivery) : new Map<string, number>();
+      const missing = [...right.keys()].filter((file) => !(file in files));
+      const extra = Object.keys(files).filter((file) => !right.has(file));
+      const stale = [...right].filter(([file, sum]) => file in files && files[file] !== sum);
+      if (missing.length > 0) faults.push(`lacks ${missing.length} derived files, like ${missing[0]}`);
+      if (extra.length > 0) faults.push(`has ${extra.length} derived files too many, like ${extra[0]}`);
+      if (stale.length > 0)
+        faults.push(
+          `has ${stale.length} of ${right.size} derived files of another delivery than ${delivery}, like ${stale[0]![0]}`,
+        );
+      return faults.map((fault) => ({
+        rule: 'fresh derivations',
+        detail: `${scene} at ${derived.node} ${fault}`,
+        events: [...of, derived],
+      }));
+    }),
+  );
+}
+
+/** While all nodes are healthy, every one of many searches at a moment is answered in full. */
+export function fullBursts(bursts: Burst[]): Violation[] {
+  return bursts
+    .filter(({ isHealthy, partial, failed }) => isHealthy && partial + failed > 0)
+    .map((burst) => ({
+      rule: 'full bursts',
+      detail: `of ${burst.searches} searches at once ${burst.node} answered ${burst.partial} in part and ${burst.failed} not at all: ${burst.why}`,
+      events: [burst],
+    }));
+}
+
+/** Checkpoints that one run may write: one, and another one for each node that was faster. */
+const MOST_MANIFESTS = 3;
+
+/**
+ * A checkpoint and a sweep finish however many commits come meanwhile: a run writes a few checkpoints at most. If none was kept from
+ * finishing by a fault, both have finished at least once.
+ */
+export function upkeepFinishes(runs: UpkeepRun[]): Violation[] {
+  const violations = runs
+    .filter(({ manifests }) => manifests > MOST_MANIFESTS)
+    .map((run): Violation => {
+      const { work, manifests, commits, invoked, ended } = run;
+      const detail = `a ${work} wrote ${manifests} checkpoints in ${Math.round(ended - invoked)} ms, while ${commits} commits came`;
+      return { rule: 'upkeep finishes', detail, events: [run] };
+    });
+  if (runs.length === 0 || runs.some(({ outcome }) => outcome === 'failed')) return violations;
+  for (const wanted of ['checkpoint', 'sweep'] as const)
+    if (!runs.some(({ work }) => work === wanted))
+      violations.push({ rule: 'upkeep finishes', detail: `no ${wanted} has finished`, events: runs });
+  return violations;
+}
+
 export interface LoggedCommit {
   seq: number;
   claim: string;
   fence: number;
   segment: string;
+  slots: string;
 }
 
 /** The log after a checkpoint: its numbers have no gap up to its head, none is twice, and no claim has committed twice. */
@@ -211,6 +294,54 @@ export function soundLog(checkpoint: number, head: number, entries: LoggedCommit
   for (const segment of twiceIn(entries.map(({ segment }) => segment)))
     faults.push(`segment ${segment} is named twice`);
   return faults.map((detail) => ({ rule: 'sound log', detail, events: [] }));
+}
+
+/** Every entry of the log has a copy in the store that says the same. `copies` has their text by number. */
+export function soundCopies(entries: LoggedCommit[], copies: Map<number, string>): Violation[] {
+  return entries.flatMap((entry) => {
+    const { seq, segment } = entry;
+    const copy = copies.get(seq);
+    const wanted = JSON.stringify(copyOf(entry));
+    let detail: string;
+    if (copy === undefined) detail = `commit ${seq} (segment ${segment}) has no copy in the store`;
+    else if (copy !== wanted) detail = `commit ${seq} is ${wanted} in etcd, but ${copy} in the store`;
+    else return [];
+    return [{ rule: 'sound log', detail, events: [] }];
+  });
+}
+
+const copyOf = ({ seq, segment, slots, claim, fence }: LoggedCommit) => ({
+  seq,
+  segment,
+  slots,
+  claim,
+  fence,
+});
+
+/** The records in the data folder of a node, and those that the log gives for its slots: text by table and key. */
+export interface ReplicaContent {
+  node: string;
+  /** The last commit that the folder holds. */
+  applied: number;
+  expected: Map<string, string>;
+  held: Map<string, string>;
+}
+
+/** When nobody writes any more, the folder of every node holds exactly what the log says of its slots. */
+export function sameReplicas(head: number, replicas: ReplicaContent[]): Violation[] {
+  return replicas.flatMap(({ node, applied, expected, held }) => {
+    const faults: string[] = [];
+    if (applied !== head) faults.push(`has applied commit ${applied} of ${head}`);
+    const missing = [...expected.keys()].filter((key) => !held.has(key));
+    const extra = [...held.keys()].filter((key) => !expected.has(key));
+    const other = [...expected].filter(([key, text]) => held.has(key) && held.get(key) !== text);
+    if (missing.length > 0) faults.push(`lacks ${missing.length} records: ${missing.slice(0, 3).join(', ')}`);
+    if (extra.length > 0)
+      faults.push(`has ${extra.length} records too many: ${extra.slice(0, 3).join(', ')}`);
+    for (const [key, text] of other.slice(0, 3))
+      faults.push(`holds ${key} as ${held.get(key)?.slice(0, 200)} instead of ${text.slice(0, 200)}`);
+    return faults.map((fault) => ({ rule: 'same replicas', detail: `${node} ${fault}`, events: [] }));
+  });
 }
 
 export interface SeenPlacement {
@@ -247,12 +378,16 @@ export function wholePlacement(placements: SeenPlacement[], running: string[]): 
   return [...faults].map((detail) => ({ rule: 'whole placement', detail, events: [] }));
 }
 
-/** All rules of what was seen; `healed` is the time from which on the cluster was to be whole, `sizeOf` how many tiles a delivery has. */
-export function check(
-  history: Pick<History, 'of'>,
-  healed: number,
-  sizeOf: (scene: string, delivery: number) => number,
-): Violation[] {
+/** What is right, by one node that is alone. */
+export interface Truth {
+  /** How many tiles a delivery has. */
+  sizeOf(scene: string, delivery: number): number;
+  /** Checksums of the files of the tiles that are derived from a delivery. */
+  filesOf(scene: string, delivery: number): ReadonlyMap<string, number>;
+}
+
+/** All rules of what was seen; `healed` is the time from which on the cluster was to be whole. */
+export function check(history: Pick<History, 'of'>, healed: number, truth: Truth): Violation[] {
   const writes = history.of('write');
   const reads = history.of('read');
   const tiles = history.of('tile');
@@ -263,8 +398,11 @@ export function check(
     ...exactResults(history.of('job')),
     ...noWayBack(writes, reads),
     ...nothingLost(writes, reads.filter(isLast)),
-    ...exactCounts(history.of('count'), reads.filter(isLast), sizeOf),
+    ...exactCounts(history.of('count'), reads.filter(isLast), truth.sizeOf),
     ...noFalseAbsence(writes, tiles),
+    ...freshDerivations(writes, history.of('derived'), truth.filesOf),
+    ...fullBursts(history.of('burst')),
+    ...upkeepFinishes(history.of('upkeep')),
     ...rightBytes(
       tiles.filter((tile) => !isLast(tile)),
       tiles.filter(isLast),

@@ -71,11 +71,23 @@ const FIELDS = {
   exclude: ['assets', 'links'],
 };
 
-/** All tiles that a node finds, `limit` a page. */
-export async function findAll(url: string, limit = 10_000, patience = 15_000): Promise<Found> {
+interface Wanted {
+  /** Items a page. */
+  limit?: number;
+  /** ms. */
+  patience?: number;
+  collection?: string;
+  source?: string;
+}
+
+/** All tiles that a node finds in a collection. */
+export async function findAll(
+  url: string,
+  { limit = 10_000, patience = 15_000, collection = COLLECTION, source = 'raw' }: Wanted = {},
+): Promise<Found> {
   const found: Found = { matched: 0, partial: false, tiles: [] };
   for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
-    const body = { collections: [COLLECTION], limit, fields: FIELDS, ...(token && { token }) };
+    const body = { collections: [collection], source, limit, fields: FIELDS, ...(token && { token }) };
     const page = await askJson<Answer>(url, '/search', { method: 'POST', body, patience });
     found.matched = page.numberMatched;
     found.partial ||= page.partial === true;
@@ -100,25 +112,31 @@ interface Job {
   results?: { failed?: { code?: string; message?: string; error?: unknown }[] };
 }
 
+export interface SceneToIngest {
+  id: string;
+  path: string;
+  delivery: number;
+  collection?: string;
+  /** What models need to know: the scale of the pixels' values, and the band that tells clouds. */
+  extras?: { scale: number; maskBand: number };
+}
+
 /** Starts a job that ingests one scene; asked again with the same `key`, a node answers the same job. */
-export async function startIngest(
-  url: string,
-  scene: { id: string; path: string; delivery: number },
-  key: string,
-): Promise<string> {
-  const { id, path: href, delivery } = scene;
-  const body = { href, id, collection: COLLECTION, precision: 4, datetime: dateOf(delivery) };
+export async function startIngest(url: string, scene: SceneToIngest, key: string): Promise<string> {
+  const { id, path: href, delivery, collection = COLLECTION, extras = {} } = scene;
+  const body = { href, id, collection, precision: 4, datetime: dateOf(delivery), ...extras };
   const headers = { 'idempotency-key': key };
   const { jobID } = await askJson<Job>(url, '/ingest', { method: 'POST', body, headers, patience: 5000 });
   return jobID;
 }
 
-/** Starts a job that stacks one band of all tiles; its result names each of them. */
-export async function startStack(url: string, key: string): Promise<string> {
-  const body = { inputs: { bands: ['red'], filter: { collections: [COLLECTION] } } };
+/** Starts a job of a process; asked again with the same `key`, a node answers the same job. */
+export async function startJob(url: string, process: string, inputs: object, key: string): Promise<string> {
   const headers = { 'idempotency-key': key };
-  const path = '/processes/tensor/execution';
-  const { jobID } = await askJson<Job>(url, path, { method: 'POST', body, headers, patience: 5000 });
+  const path = `/processes/${process}/execution`;
+  const { jobID } = await askJson<Job>(url, path, {
+    ...{ method: 'POST', body: { inputs }, headers, patience: 5000 },
+  });
   return jobID;
 }
 
@@ -148,7 +166,11 @@ export async function outcomeOf(url: string, job: string): Promise<Outcome | und
   return { outcome: isUnknown(why) ? 'unknown' : 'refused', why };
 }
 
-export const isUnknown = (why: string) => UNKNOWN.some((code) => why.includes(code));
+/** A job that fails as a whole names the reason of its only input in words, without its code. */
+const UNKNOWN_WORDS = 'it is not known whether';
+
+export const isUnknown = (why: string) =>
+  UNKNOWN.some((code) => why.includes(code)) || why.includes(UNKNOWN_WORDS);
 
 /** Deletes a scene. */
 export async function deleteScene(url: string, scene: string): Promise<Outcome> {

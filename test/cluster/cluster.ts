@@ -1,11 +1,14 @@
 /** A cluster of real processes: nodes, etcd, and a folder as tile store that each node sees by a mount of its own. */
+import { execFile } from 'node:child_process';
 import { mkdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { EtcdCluster } from '../support/etcd.js';
 import type { Cleanups } from './cleanups.js';
 import { askJson, TOKEN, until } from './client.js';
 import type { History } from './history.js';
+import { EtcdProxy } from './network/etcd-proxy.js';
 import type { Network, Place } from './network/network.js';
 import { Server } from './server.js';
 
@@ -28,7 +31,12 @@ export interface ClusterSettings {
   history: History;
   nodes: number;
   etcdServers: number;
+  /** See `Fault`. */
+  proxiesEtcd: boolean;
+  diskMegabytes: number | undefined;
 }
+
+const run = promisify(execFile);
 
 /** How long slots take to move at most, ms. */
 export const MOVE_LIMIT = 90_000;
@@ -41,7 +49,12 @@ export class TestCluster {
   readonly nodes: TestNode[] = [];
   /** How much longer than on an idle machine things take here; at least 1. What must happen in time has so much more of it. */
   slowness = 1;
+  /** No node comes, goes, or is disturbed. */
+  isSteady = false;
+  /** Proxies between a node and etcd, by the name of the node's place. */
+  readonly proxies = new Map<string, EtcdProxy[]>();
   private made = 0;
+  private turn: Promise<unknown> = Promise.resolve();
 
   private constructor(
     readonly settings: ClusterSettings,
@@ -70,13 +83,35 @@ export class TestCluster {
   async addNode(): Promise<TestNode> {
     const { network } = this.settings;
     const name = `n${++this.made}`;
-    const place = await network.addNode(name, this.etcd.urls);
+    const place = await network.addNode(name, await this.etcdFor(name));
     return this.launch(name, place);
+  }
+
+  /** Addresses of etcd for a node: its own proxies, if there are some. */
+  private async etcdFor(name: string): Promise<string[]> {
+    const { proxiesEtcd, network } = this.settings;
+    const { urls } = this.etcd;
+    if (!proxiesEtcd) return urls;
+    const proxies = await Promise.all(urls.map((url) => EtcdProxy.start(url, network.etcdHost)));
+    this.proxies.set(name, proxies);
+    this.cleanups.after(() => {
+      for (const proxy of proxies) proxy.close();
+    });
+    return proxies.map(({ url }) => url);
+  }
+
+  /** Works that change the store or etcd beside the nodes run one after another. */
+  alone<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.turn.then(work);
+    // The caller has the error; the next one only waits for the end.
+    this.turn = done.catch(() => undefined);
+    return done;
   }
 
   /** The machine of a node that does not run starts with an empty disk: it is another node. */
   async startEmpty(node: TestNode): Promise<TestNode> {
     this.forget(node);
+    await this.unmount(node.data);
     await rm(node.data, { recursive: true });
     return this.launch(`${node.name}'`, node.place);
   }
@@ -92,6 +127,7 @@ export class TestCluster {
     const data = join(folder, 'data', name);
     const mount = join(folder, `mount-${name}`);
     await mkdir(data, { recursive: true });
+    await this.mount(data);
     await symlink(this.store, mount);
     const where = [
       '--data',
@@ -129,6 +165,20 @@ export class TestCluster {
     server.start();
     history.note(`${name} is started`);
     return node;
+  }
+
+  /** Gives a data folder a small disk of its own, if the fault asks for it. */
+  private async mount(data: string): Promise<void> {
+    const { diskMegabytes } = this.settings;
+    if (diskMegabytes === undefined) return;
+    await run('mount', ['-t', 'tmpfs', '-o', `size=${diskMegabytes}m`, 'tmpfs', data]);
+    this.cleanups.after(() => this.unmount(data));
+  }
+
+  private async unmount(data: string): Promise<void> {
+    if (this.settings.diskMegabytes === undefined) return;
+    // A second time there is nothing mounted any more.
+    await run('umount', ['-l', data]).catch(() => undefined);
   }
 
   /** Id of a node, as it writes it into its folder when it starts. */

@@ -79,6 +79,56 @@ export interface JobEnd {
   why?: string;
 }
 
+/** A job that derives tiles, trains or predicts has ended. */
+export interface Work {
+  kind: 'work';
+  process: string;
+  node: string;
+  invoked: number;
+  ended: number;
+  outcome: 'done' | 'refused' | 'unknown';
+  why?: string;
+}
+
+/** What a node shows of scenes and of the tiles derived from them, after the last derivation. */
+export interface Derived {
+  kind: 'derived';
+  node: string;
+  invoked: number;
+  ended: number;
+  scenes: Record<string, { delivery: SceneState; files: Record<string, number> }>;
+}
+
+/** Many searches sent to one node at the same moment. */
+export interface Burst {
+  kind: 'burst';
+  node: string;
+  invoked: number;
+  ended: number;
+  /** All nodes run, are connected, and own what they owned before. */
+  isHealthy: boolean;
+  searches: number;
+  partial: number;
+  /** Searches without an answer. */
+  failed: number;
+  why?: string;
+}
+
+/** One checkpoint or sweep that the harness has run. */
+export interface UpkeepRun {
+  kind: 'upkeep';
+  work: 'checkpoint' | 'sweep';
+  invoked: number;
+  ended: number;
+  /** `failed`: a fault has kept it from finishing. */
+  outcome: 'done' | 'failed';
+  /** Commits while it ran. */
+  commits: number;
+  /** Checkpoints that it has written. */
+  manifests: number;
+  why?: string;
+}
+
 /** A request of a reader that was not answered. */
 export interface Unanswered {
   kind: 'unanswered';
@@ -95,7 +145,18 @@ export interface Note {
   text: string;
 }
 
-export type Event = Write | Read | TileRead | Count | JobEnd | Unanswered | Note;
+export type Event =
+  | Write
+  | Read
+  | TileRead
+  | Count
+  | JobEnd
+  | Work
+  | Derived
+  | Burst
+  | UpkeepRun
+  | Unanswered
+  | Note;
 
 export class History {
   readonly events: Event[] = [];

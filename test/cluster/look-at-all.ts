@@ -3,11 +3,14 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { inLanes } from '../../src/storage/index.js';
+import { burst } from './burst.js';
 import type { Violation } from './checkers.js';
-import { askJson, COLLECTION } from './client.js';
+import { askJson, COLLECTION, findAll } from './client.js';
 import type { TestNode } from './cluster.js';
+import type { Derived } from './history.js';
+import { runJob, stackAll } from './jobs.js';
+import { LAYERS, PREDICT, SPLIT, sumsOf, TRAIN } from './layers.js';
 import type { FoundTile } from './observe.js';
-import { stackAll } from './stack-all.js';
 import { readAll, readTile, type Setting } from './workload.js';
 
 /** So many items a page, so that a walk has several. */
@@ -17,8 +20,8 @@ const JOB_LIMIT = 60_000;
 /** Files that are fetched at once. */
 const LANES = 8;
 
-/** Reads it into the history, twice; what is wrong in the store is answered. */
-export async function lookAtAll(setting: Setting): Promise<Violation[]> {
+/** Reads it into the history, twice; returns what is wrong in the store. `trains`: a training and a prediction must succeed, too. */
+export async function lookAtAll(setting: Setting, trains = false): Promise<Violation[]> {
   const { cluster, deliveries } = setting;
   const violations: Violation[] = [];
   for (const [i, node] of cluster.nodes.entries()) {
@@ -33,6 +36,9 @@ export async function lookAtAll(setting: Setting): Promise<Violation[]> {
     if (i === 0)
       for (const tile of found?.tiles ?? []) violations.push(...(await faultsInStore(setting, tile)));
   }
+  await burst(cluster, cluster.nodes.at(-1)!, true);
+  violations.push(...(await deriveAll(setting)));
+  if (trains) violations.push(...(await trainAndPredict(setting)));
   const limit = AbortSignal.timeout(Math.ceil(JOB_LIMIT * cluster.slowness));
   const job = await stackAll(setting, cluster.nodes.at(-1)!, limit);
   const found = await readAll(setting, cluster.nodes[0]!);
@@ -46,9 +52,45 @@ export async function lookAtAll(setting: Setting): Promise<Violation[]> {
   return violations;
 }
 
+/** One more derivation, and what each node then shows of the derived tiles. */
+async function deriveAll(setting: Setting): Promise<Violation[]> {
+  const { cluster, history, layers } = setting;
+  const limit = AbortSignal.timeout(Math.ceil(JOB_LIMIT * cluster.slowness));
+  const ended = await runJob(setting, cluster.nodes[0]!, SPLIT, limit);
+  if (ended?.outcome !== 'done')
+    return [{ rule: 'fresh derivations', detail: `the last derivation failed: ${ended?.why}`, events: [] }];
+  for (const { name, url } of cluster.nodes) {
+    const invoked = history.now();
+    const of = async (source: string) => (await findAll(url, { collection: LAYERS, source })).tiles;
+    const raw = await of('raw');
+    const split = await of('split');
+    const scenes: Derived['scenes'] = {};
+    for (const scene of layers.scenes) {
+      const files = await sumsOf(
+        url,
+        split.filter((tile) => tile.scene === scene),
+      );
+      const delivery = raw.find((tile) => tile.scene === scene)?.delivery ?? 'absent';
+      scenes[scene] = { delivery, files: Object.fromEntries(files) };
+    }
+    history.add<Derived>({ kind: 'derived', node: name, invoked, ended: history.now(), scenes });
+  }
+  return [];
+}
+
+async function trainAndPredict(setting: Setting): Promise<Violation[]> {
+  const limit = AbortSignal.timeout(Math.ceil(2 * JOB_LIMIT * setting.cluster.slowness));
+  for (const job of [TRAIN, PREDICT]) {
+    const ended = await runJob(setting, setting.cluster.nodes[0]!, job, limit);
+    if (ended?.outcome !== 'done')
+      return [{ rule: 'healed', detail: `the last job of ${job.process} failed: ${ended?.why}`, events: [] }];
+  }
+  return [];
+}
+
 async function count({ history }: Setting, { name, url }: TestNode): Promise<void> {
   const invoked = history.now();
-  const total = '/aggregate?aggregations=total_count';
+  const total = `/aggregate?aggregations=total_count&collections=${COLLECTION}`;
   const { aggregations } = await askJson<{ aggregations: { value: number }[] }>(url, total);
   const list = `/collections/${COLLECTION}/scenes?limit=1000`;
   const { scenes } = await askJson<{ scenes: { id: string; tiles: number }[] }>(url, list);

@@ -12,12 +12,14 @@ import { ask, TOKEN, until } from './client.js';
 import { Deliveries } from './deliveries.js';
 import { faults } from './faults/index.js';
 import type { Event } from './history.js';
+import { Layers } from './layers.js';
 import { bestNetwork, type NetworkKind } from './network/open.js';
 import { allPairs, namedPairs, type Pair, pairOf } from './pairs.js';
 import { Random } from './random.js';
 import { runPair } from './run-pair.js';
 import { scenarios } from './scenarios/index.js';
 import { Server } from './server.js';
+import { soak } from './soak.js';
 
 /** Violations of one pair that are printed, and events of each. */
 const MOST_VIOLATIONS = 5;
@@ -27,6 +29,9 @@ const { values: flags } = parseArgs({
   options: {
     seed: { type: 'string' },
     hours: { type: 'string' },
+    pairs: { type: 'string' },
+    'first-seed': { type: 'string' },
+    soak: { type: 'string' },
     only: { type: 'string' },
     keep: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
@@ -49,7 +54,8 @@ if (flags.list) list();
 else if (noEtcd) {
   console.log(`nothing can run: ${noEtcd}`);
   console.log(`0 passed, 0 failed, ${namedPairs.length} skipped`);
-} else await run();
+} else if (flags.soak !== undefined) await runSoak(Number(flags.soak));
+else await run();
 
 function list(): void {
   for (const [title, all] of [
@@ -62,42 +68,62 @@ function list(): void {
   console.log(`pairs of every run:\n  ${namedPairs.map(({ name }) => name).join('\n  ')}`);
 }
 
-async function run(): Promise<void> {
-  const seed = flags.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(flags.seed);
-  const network = (flags.network ?? bestNetwork()) as NetworkKind;
-  const together = Number(flags.together);
-  const logs = join(process.cwd(), flags.logs);
+interface Prepared {
+  work: string;
+  scenes: string;
+  deliveries: Deliveries;
+  layers: Layers;
+  network: NetworkKind;
+}
+
+/** Makes a folder and what all runs share, and removes the folder afterwards. */
+async function withPrepared(does: (prepared: Prepared) => Promise<void>): Promise<void> {
   const work = await mkdtemp(join(tmpdir(), 'tilewright-faults-'));
   const clear = () => rmSync(work, { recursive: true, force: true });
   process.once('exit', clear);
-  const counts = { passed: 0, failed: 0 };
   try {
-    console.log(`seed ${seed}, network of ${network}, ${together} pairs at a time`);
     const scenes = join(work, 'scenes');
-    const deliveries = await makeDeliveries(work, scenes);
-    const queue = pairsToRun(seed);
+    const network = (flags.network ?? bestNetwork()) as NetworkKind;
+    await does({ work, scenes, network, ...(await makeDeliveries(work, scenes)) });
+  } finally {
+    clear();
+  }
+}
+
+const randomSeed = () => Math.floor(Math.random() * 2 ** 31);
+
+async function run(): Promise<void> {
+  const together = Number(flags.together);
+  const logs = join(process.cwd(), flags.logs);
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  const began = performance.now();
+  const seeds: number[] = [];
+  await withPrepared(async ({ work, ...prepared }) => {
+    console.log(`network of ${prepared.network}, ${together} pairs at a time`);
+    const queue = pairsToRun();
     const runOn = async () => {
-      for (const next of queue) {
-        const folder = join(work, `${next.pair.name}-${next.seed}`);
+      for (const { pair, seed } of queue) {
+        seeds.push(seed);
+        const impossible = pair.fault.impossible?.();
+        if (impossible) {
+          console.log(`skip ${pair.name.padEnd(26)} seed ${seed}: ${impossible}`);
+          counts.skipped++;
+          continue;
+        }
+        const folder = join(work, `${pair.name}-${seed}`);
         const began = performance.now();
-        const { violations, history, summary } = await runPair({
-          ...next,
-          folder,
-          deliveries,
-          scenes,
-          network,
-        });
+        const { violations, history, summary } = await runPair({ ...prepared, pair, seed, folder });
         const seconds = ((performance.now() - began) / 1000).toFixed(0);
         const isRight = violations.length === 0;
         console.log(
-          `${isRight ? 'ok  ' : 'FAIL'} ${next.pair.name.padEnd(26)} ${seconds.padStart(4)} s  ${summary}`,
+          `${isRight ? 'ok  ' : 'FAIL'} ${pair.name.padEnd(26)} seed ${`${seed}`.padEnd(10)} ${seconds.padStart(4)} s  ${summary}`,
         );
         counts[isRight ? 'passed' : 'failed']++;
         if (!isRight || flags.keep) {
-          const kept = join(logs, `${next.pair.name}-${next.seed}`);
+          const kept = join(logs, `${pair.name}-${seed}`);
           await keep(folder, kept);
           await history.save(join(kept, 'history.jsonl'));
-          console.log(`     replay: npm run test:cluster -- --only ${next.pair.name} --seed ${next.seed}`);
+          console.log(`     replay: npm run test:cluster -- --only ${pair.name} --seed ${seed}`);
           console.log(`     logs and history: ${kept}`);
           await explain(violations, join(kept, 'violations.json'));
         }
@@ -105,34 +131,64 @@ async function run(): Promise<void> {
       }
     };
     await Promise.all(Array.from({ length: together }, runOn));
-  } finally {
-    clear();
-  }
-  console.log(`${counts.passed} passed, ${counts.failed} failed`);
-  if (counts.failed > 0) process.exitCode = 1;
+  });
+  const minutes = ((performance.now() - began) / 60_000).toFixed(1);
+  const range = seeds.length > 0 ? `${Math.min(...seeds)} to ${Math.max(...seeds)}` : 'none';
+  console.log(`seeds ${range}; ${minutes} minutes`);
+  const { passed, failed, skipped } = counts;
+  console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+  if (failed > 0) process.exitCode = 1;
+}
+
+async function runSoak(hours: number): Promise<void> {
+  const seed = flags.seed === undefined ? randomSeed() : Number(flags.seed);
+  await withPrepared(async ({ work, ...prepared }) => {
+    console.log(`seed ${seed}, network of ${prepared.network}, ${hours} hours`);
+    const { violations, flatness } = await soak({
+      ...prepared,
+      ...{ hours, seed, folder: join(work, 'soak'), log: (line) => console.log(line) },
+      kept: join(process.cwd(), flags.logs, `soak-${seed}`),
+    });
+    for (const { name, median, growth, allowed, isFlat } of flatness) {
+      const [is, by, most] = [median, growth, allowed].map((value) => value.toFixed(1));
+      console.log(
+        `${isFlat ? 'flat ' : 'GROWS'} ${name.padEnd(18)} median ${is}, growth ${by} of ${most} allowed`,
+      );
+    }
+    const growing = flatness.filter(({ isFlat }) => !isFlat).length;
+    console.log(`${violations.length} violations, ${growing} of ${flatness.length} measures grow`);
+    if (violations.length + growing > 0) process.exitCode = 1;
+  });
 }
 
 /** The pairs of this run, one after another, for whoever asks next. */
-function* pairsToRun(seed: number): Generator<{ pair: Pair; seed: number }> {
-  const { only, hours } = flags;
+function* pairsToRun(): Generator<{ pair: Pair; seed: number }> {
+  const { only, hours, pairs } = flags;
   const wanted = only?.split(',').map((name) => {
     const pair = pairOf(name);
     if (!pair)
       throw new Error(`there is no pair ${name}; --list names scenarios and faults, as in join+kill`);
     return pair;
   });
-  if (hours === undefined) {
+  if (hours === undefined && pairs === undefined) {
+    const seed = flags.seed === undefined ? randomSeed() : Number(flags.seed);
     for (const pair of wanted ?? namedPairs) yield { pair, seed };
     return;
   }
-  const random = new Random(seed);
-  const end = performance.now() + Number(hours) * 3_600_000;
-  while (performance.now() < end)
-    yield { pair: random.pick(wanted ?? allPairs), seed: random.below(2 ** 31) };
+  // The seed of a pair chooses the pair as well: a list of seeds is a list of pairs.
+  const first = flags['first-seed'] === undefined ? randomSeed() : Number(flags['first-seed']);
+  const end = performance.now() + Number(hours ?? Infinity) * 3_600_000;
+  for (let n = 0; n < Number(pairs ?? Infinity) && performance.now() < end; n++) {
+    const seed = first + n;
+    yield { pair: new Random(seed).pick(wanted ?? allPairs), seed };
+  }
 }
 
 /** Has one node that is alone ingest all that writers will deliver. */
-async function makeDeliveries(work: string, scenes: string): Promise<Deliveries> {
+async function makeDeliveries(
+  work: string,
+  scenes: string,
+): Promise<{ deliveries: Deliveries; layers: Layers }> {
   const cleanups = new Cleanups();
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -144,7 +200,8 @@ async function makeDeliveries(work: string, scenes: string): Promise<Deliveries>
   cleanups.after(() => server.stop('SIGKILL'));
   try {
     await until('a node that is alone answers', 60_000, async () => (await ask(url, '/health')).ok);
-    return await Deliveries.make(scenes, url);
+    const deliveries = await Deliveries.make(scenes, url);
+    return { deliveries, layers: await Layers.make(join(scenes, 'layers'), url) };
   } finally {
     await cleanups.run();
   }
@@ -174,6 +231,6 @@ function short(event: Event): string {
     case 'read':
       return `${event.invoked} to ${event.ended} ms: read by ${event.node}: ${event.returned} of ${event.matched} tiles, ${JSON.stringify(event.scenes).slice(0, 400)}`;
     default:
-      return JSON.stringify(event);
+      return JSON.stringify(event).slice(0, 500);
   }
 }

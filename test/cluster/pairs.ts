@@ -19,7 +19,7 @@ export const allPairs: Pair[] = scenarios.flatMap((scenario) =>
   faults.map((fault) => ({ name: `${scenario.name}+${fault.name}`, scenario, fault })),
 );
 
-/** Those of every run: each scenario and each fault is among them. */
+/** Those of every run: each scenario is among them, and most faults. The others come by chance (`--hours`, `--pairs`). */
 export const namedPairs: Pair[] = [
   'leave+kill',
   'replace-down+etcd-leader',
@@ -33,4 +33,8 @@ export const namedPairs: Pair[] = [
   'join+slow-disk',
   'restart+placement',
   'steady+etcd-leader',
+  'steady+restore',
+  'join+etcd-answers',
+  'steady+kill-children',
+  'steady+checkpoints',
 ].map((name) => pairOf(name)!);

@@ -8,17 +8,25 @@ import { syncBuiltinESMExports } from 'node:module';
 import net from 'node:net';
 import { isMainThread } from 'node:worker_threads';
 import { type Disturbance, SOURCE } from './disturbance.js';
+import { Random } from './random.js';
 
 let disturbance: Disturbance = {};
+/** Chooses the answers that are lost. */
+let random = new Random(0);
+/** Until then a store whose answer was lost is away, by `performance.now()`. */
+let awayUntil = 0;
 /** Ends the waits of a disk that hangs. */
 let wake: (() => void) | undefined;
 let changed = new Promise<void>((resolve) => {
   wake = resolve;
 });
 
-if (isMainThread) {
+// Child processes of the server inherit this module, but have channels of their own.
+if (isMainThread && process.argv.includes('serve')) {
   process.on('message', (message) => {
     disturbance = message as Disturbance;
+    random = new Random(disturbance.answers?.seed ?? 0);
+    awayUntil = 0;
     wake?.();
     changed = new Promise((resolve) => {
       wake = resolve;
@@ -42,8 +50,26 @@ function disturbClock(): void {
   });
 }
 
-/** Waits as the disk below a path does. */
+/** How much more often an answer is lost if its path contains `more`. */
+const MORE = 8;
+
+const failed = (path: string) => Object.assign(new Error(`EIO: i/o error, '${path}'`), { code: 'EIO' });
+
+/** Throws if the answer of a change that was made is to be lost. */
+function answer(paths: unknown[]): void {
+  const { answers } = disturbance;
+  const path = paths.findLast((one) => typeof one === 'string');
+  if (!answers || typeof path !== 'string' || !path.startsWith(answers.under)) return;
+  if (!random.chance(answers.share * (path.includes(answers.more) ? MORE : 1))) return;
+  awayUntil = performance.now() + answers.outage;
+  throw failed(path);
+}
+
+/** Waits as the disk below a path does; throws while it is away. */
 async function wait(path: unknown): Promise<void> {
+  const { answers } = disturbance;
+  const isAway = performance.now() < awayUntil;
+  if (answers && isAway && typeof path === 'string' && path.startsWith(answers.under)) throw failed(path);
   for (;;) {
     const { disk } = disturbance;
     if (!disk || typeof path !== 'string' || !path.startsWith(disk.under)) return;
@@ -52,9 +78,23 @@ async function wait(path: unknown): Promise<void> {
   }
 }
 
+/** Functions that change what is on the disk. */
+const CHANGES = new Set([
+  'link',
+  'mkdir',
+  'rename',
+  'rm',
+  'rmdir',
+  'unlink',
+  'writeFile',
+  'sync',
+  'datasync',
+]);
+
 async function disturbDisk(): Promise<void> {
   const names = [
     'access',
+    'link',
     'mkdir',
     'readdir',
     'readFile',
@@ -70,7 +110,9 @@ async function disturbDisk(): Promise<void> {
     const real = all[name]!;
     all[name] = async (...args) => {
       await wait(args[0]);
-      return real.apply(fsPromises, args);
+      const result = await real.apply(fsPromises, args);
+      if (CHANGES.has(name)) answer(args);
+      return result;
     };
   }
   const paths = new WeakMap<FileHandle, unknown>();
@@ -88,13 +130,18 @@ async function disturbDisk(): Promise<void> {
     const real = handles[name]!;
     handles[name] = async function (this: FileHandle, ...args) {
       await wait(paths.get(this));
-      return real.apply(this, args);
+      const result = await real.apply(this, args);
+      if (CHANGES.has(name)) answer([paths.get(this)]);
+      return result;
     };
   }
   // Streams open their files by this one.
   const callbacks = fs as unknown as { open: (...args: unknown[]) => void };
   const open = callbacks.open;
-  callbacks.open = (...args) => void wait(args[0]).then(() => open.apply(fs, args));
+  callbacks.open = (...args) => {
+    const done = args.at(-1) as (error: Error) => void;
+    wait(args[0]).then(() => open.apply(fs, args), done);
+  };
   syncBuiltinESMExports();
 }
 

@@ -2,17 +2,19 @@
 import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../src/errors.js';
-import { check, type Violation } from './checkers.js';
+import { check, type Truth, type Violation } from './checkers.js';
 import { Cleanups } from './cleanups.js';
 import { until } from './client.js';
 import { TestCluster, type TestNode } from './cluster.js';
+import { faultsOfCommits } from './committed.js';
 import type { Deliveries } from './deliveries.js';
 import { History } from './history.js';
+import type { Layers } from './layers.js';
 import { lookAtAll } from './look-at-all.js';
 import { type NetworkKind, openNetwork } from './network/open.js';
 import type { Pair } from './pairs.js';
 import { Random } from './random.js';
-import { faultsOfLog, faultsOfPlacement, untilSettled } from './settled.js';
+import { faultsOfPlacement, untilSettled } from './settled.js';
 import { Upkeep } from './upkeep.js';
 import { readAll, type Setting, Workload } from './workload.js';
 
@@ -29,6 +31,7 @@ export interface PairSettings {
   /** For logs and data; what is in it is removed where all is well. */
   folder: string;
   deliveries: Deliveries;
+  layers: Layers;
   scenes: string;
   network: NetworkKind;
 }
@@ -41,31 +44,36 @@ export interface PairResult {
 }
 
 export async function runPair(settings: PairSettings): Promise<PairResult> {
-  const { pair, folder, deliveries, scenes } = settings;
+  const { pair, folder, deliveries, layers, scenes } = settings;
   const { scenario, fault } = pair;
   const random = new Random(settings.seed).fork(pair.name);
   const history = new History();
   const cleanups = new Cleanups();
   const violations: Violation[] = [];
-  const sizeOf = (scene: string, delivery: number) => deliveries.tilesOf(scene, delivery).size;
+  const truth: Truth = {
+    sizeOf: (scene, delivery) => deliveries.tilesOf(scene, delivery).size,
+    filesOf: (scene, delivery) => layers.splitOf(scene, delivery),
+  };
   let healSeconds = Number.NaN;
   await mkdir(folder, { recursive: true });
   try {
     const network = await openNetwork(settings.network);
     cleanups.after(() => network.close());
-    const { etcdServers = 1 } = fault;
+    const { etcdServers = 1, proxiesEtcd = false, diskMegabytes, trains, storeLatency } = fault;
     const cluster = await TestCluster.start(
-      { folder, scenes, network, history, nodes: NODES, etcdServers },
+      { folder, scenes, network, history, nodes: NODES, etcdServers, proxiesEtcd, diskMegabytes },
       cleanups,
     );
     await untilSettled(cluster, START_LIMIT);
     cluster.slowness = Math.max(1, history.now() / USUAL_START);
     const limit = HEAL_LIMIT * cluster.slowness;
-    const setting = { cluster, deliveries, history };
-    const workload = new Workload(setting, random.fork('workload'));
+    cluster.isSteady = scenario.name === 'steady' && fault.isHarmless === true;
+    const setting = { cluster, deliveries, layers, history };
+    const workload = new Workload(setting, random.fork('workload'), trains);
     cleanups.after(() => workload.abandon());
     await workload.seed();
-    const upkeep = random.chance(0.5) ? new Upkeep(cluster, random.fork('upkeep')) : undefined;
+    const hasUpkeep = random.chance(0.5) || storeLatency !== undefined;
+    const upkeep = hasUpkeep ? new Upkeep(cluster, random.fork('upkeep'), storeLatency) : undefined;
     cleanups.after(() => upkeep?.stop());
     workload.start();
     await sleep(random.between(500, 2000));
@@ -86,20 +94,19 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
 
     const healing = history.now();
     history.note('all is healed');
-    await untilSettled(cluster, limit);
-    await until('all jobs have ended', limit, async () => workload.isQuiet);
-    await until('all nodes answer alike', limit, () => answerAlike(setting));
+    await untilQuiet(setting, workload, limit);
     healSeconds = (history.now() - healing) / 1000;
     const healed = history.now();
-    violations.push(...(await lookAtAll(setting)));
+    violations.push(...(await lookAtAll(setting, trains)));
     violations.push(
       ...(await faultsOfPlacement(cluster)),
-      ...(await faultsOfLog(cluster)),
-      ...check(history, healed, sizeOf),
+      ...keepRunning(cluster.nodes),
+      ...(await faultsOfCommits(cluster)),
+      ...check(history, healed, truth),
     );
   } catch (error) {
     violations.push({ rule: 'heals', detail: messageOf(error), events: [] });
-    violations.push(...check(history, Infinity, sizeOf));
+    violations.push(...check(history, Infinity, truth));
   } finally {
     await cleanups.run();
   }
@@ -110,6 +117,24 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
 function targets({ nodes }: TestCluster, random: Random): [target: TestNode, changing: TestNode] {
   const target = random.pick(nodes);
   return [target, random.pick(nodes.filter((node) => node !== target))];
+}
+
+/** A fault that does not kill a process does not end it. */
+export function keepRunning(nodes: TestNode[]): Violation[] {
+  return nodes
+    .filter(({ server }) => server.ends > 0)
+    .map(({ name, server }) => ({
+      rule: 'keeps running',
+      detail: `${name} has ended by itself ${server.ends} times; its log says why`,
+      events: [],
+    }));
+}
+
+/** All slots have their owners, all jobs have ended, and all nodes answer in full and alike. */
+export async function untilQuiet(setting: Setting, workload: Workload, limit: number): Promise<void> {
+  await untilSettled(setting.cluster, limit);
+  await until('all jobs have ended', limit, async () => workload.isQuiet);
+  await until('all nodes answer alike', limit, () => answerAlike(setting));
 }
 
 /** Whether all nodes answer in full, and the same. */
@@ -127,10 +152,15 @@ function summaryOf(history: History, healSeconds: number): string {
   const unanswered = history.of('unanswered').length;
   const jobs = history.of('job').map(({ outcome }) => outcome);
   const done = jobs.filter((outcome) => outcome === 'done').length;
+  const work = history.of('work');
+  const worked = work.filter(({ outcome }) => outcome === 'done').length;
+  const upkeep = history.of('upkeep').filter(({ outcome }) => outcome === 'done').length;
   return [
     `writes ${of('done')} done, ${of('refused')} refused, ${of('unknown')} unknown`,
     `reads ${reads.length - partial} whole, ${partial} partial, ${unanswered} unanswered`,
     `jobs ${done} done, ${jobs.length - done} failed`,
+    `derivations ${worked} done, ${work.length - worked} failed`,
+    ...(upkeep > 0 ? [`upkeep ${upkeep}`] : []),
     `healed in ${healSeconds.toFixed(1)} s`,
   ].join('; ');
 }

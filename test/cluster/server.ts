@@ -35,6 +35,11 @@ export class Server {
     return this.child !== undefined;
   }
 
+  /** Of its process; undefined while there is none. */
+  get pid(): number | undefined {
+    return this.child?.pid;
+  }
+
   start(): void {
     this.wanted = true;
     const { args, env, wrapper, log } = this.options;

@@ -1,15 +1,5 @@
 /** When a cluster is whole again. */
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { CommitLog, EtcdStore } from '../../src/dht/index.js';
-import { openObjectStore } from '../../src/storage/index.js';
-import {
-  type LoggedCommit,
-  type SeenPlacement,
-  soundLog,
-  type Violation,
-  wholePlacement,
-} from './checkers.js';
+import { type SeenPlacement, type Violation, wholePlacement } from './checkers.js';
 import { askJson, until } from './client.js';
 import { MOVE_LIMIT, type TestCluster, type TestNode } from './cluster.js';
 
@@ -52,35 +42,4 @@ export async function untilOwner(cluster: TestCluster, node: TestNode): Promise<
     const { slots } = await placementOf(node);
     return slots.some((owners) => owners.some((owner) => owner.node === id));
   });
-}
-
-/** The commit log as etcd has it, and whether the objects that it names are in the store. */
-export async function faultsOfLog({ etcd, etcdName, store }: TestCluster): Promise<Violation[]> {
-  const coordination = new EtcdStore(etcd.urls, etcdName);
-  const objects = await openObjectStore(pathToFileURL(store).href);
-  try {
-    const log = new CommitLog(coordination);
-    const checkpoint = (await log.readCheckpoint())?.seq ?? 0;
-    const entries: LoggedCommit[] = [];
-    let head = checkpoint;
-    for (let isMore = true; isMore; ) {
-      const page = await log.readSince(entries.at(-1)?.seq ?? checkpoint);
-      head = page.head;
-      if (page.kind !== 'entries') throw new Error('the log was cut while it was read');
-      entries.push(...page.entries);
-      isMore = page.more;
-    }
-    const violations = soundLog(checkpoint, head, entries);
-    for (const { seq, segment } of entries)
-      if (!(await objects.head(join('catalogue/segments', segment))))
-        violations.push({
-          rule: 'sound log',
-          detail: `the segment of commit ${seq} is not in the store`,
-          events: [],
-        });
-    return violations;
-  } finally {
-    objects.close();
-    await coordination.close();
-  }
 }

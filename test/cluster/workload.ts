@@ -6,10 +6,11 @@ import { messageOf } from '../../src/errors.js';
 import { ask, deleteScene, findAll, type Outcome, outcomeOf, RequestFailed, startIngest } from './client.js';
 import type { TestCluster, TestNode } from './cluster.js';
 import { DELIVERIES, type Deliveries } from './deliveries.js';
-import type { History, Read, SceneState, TileRead, Write } from './history.js';
+import type { History, Read, SceneState, TileRead, Work, Write } from './history.js';
+import { Forgotten, runJob, stackAll } from './jobs.js';
+import { type Layers, PREDICT, SPLIT, TRAIN } from './layers.js';
 import { type FoundTile, observe } from './observe.js';
 import type { Random } from './random.js';
-import { stackAll } from './stack-all.js';
 
 const WRITERS = 3;
 const READERS = 3;
@@ -20,10 +21,13 @@ const JOB_PAUSE = 2000;
 /** How long a writer waits for one change before it goes on with other scenes, ms. */
 const PATIENCE = 10_000;
 const DELETES = 0.2;
+/** Between two deliveries of scenes from which tiles are derived, and between two derivations, ms. */
+const LAYER_PAUSE = 600;
 
 export interface Setting {
   cluster: TestCluster;
   deliveries: Deliveries;
+  layers: Layers;
   history: History;
 }
 
@@ -43,7 +47,19 @@ export class Workload {
   constructor(
     private readonly setting: Setting,
     private readonly random: Random,
+    /** Whether models are trained and applied as well. */
+    private readonly trains = false,
   ) {}
+
+  /** Takes over scenes as an earlier workload has left them: the last state of each begins the history. */
+  resume(states: ReadonlyMap<string, SceneState>): void {
+    const { history } = this.setting;
+    for (const [scene, to] of states) {
+      if (to === 'absent') continue;
+      history.add({ kind: 'write', scene, to, node: '', invoked: -2, ended: -1, outcome: 'done' });
+      this.there.add(scene);
+    }
+  }
 
   /** Writes the first delivery of some scenes. */
   async seed(): Promise<void> {
@@ -52,6 +68,9 @@ export class Workload {
     // The first one makes the collection.
     for (const [i, scene] of scenes.slice(0, scenes.length / 2).entries())
       await this.write(scene, 0, nodes[i % nodes.length]!, 60_000);
+    for (const scene of this.setting.layers.scenes) await this.write(scene, 0, nodes[0]!, 60_000);
+    // So that predictions have a model from the start.
+    if (this.trains) await runJob(this.setting, nodes[0]!, TRAIN, this.stopping.signal);
   }
 
   start(): void {
@@ -64,7 +83,12 @@ export class Workload {
         ),
       );
     for (let r = 0; r < READERS; r++) this.loops.push(this.readOn(this.random.fork(`reader ${r}`)));
-    this.loops.push(this.stackOn(this.random.fork('jobs')));
+    this.loops.push(
+      this.stackOn(this.random.fork('jobs')),
+      this.layerOn(this.random.fork('layers')),
+      this.workOn(this.random.fork('split'), [SPLIT]),
+    );
+    if (this.trains) this.loops.push(this.workOn(this.random.fork('train'), [PREDICT, PREDICT, TRAIN]));
   }
 
   /** Ends the loops. Changes whose outcome is not known yet are still asked after. */
@@ -124,16 +148,20 @@ export class Workload {
    * good, the others know.
    */
   private async ingest(write: Write, delivery: number, node: TestNode): Promise<void> {
-    const { scene } = write;
-    const { cluster } = this.setting;
-    const path = this.setting.deliveries.pathOf(scene, delivery);
+    const { scene: id } = write;
+    const { cluster, deliveries, layers } = this.setting;
+    const scene = layers.scenes.includes(id)
+      ? layers.sceneOf(id, delivery)
+      : { id, delivery, path: deliveries.pathOf(id, delivery) };
     const key = randomUUID();
+    const forgotten = new Forgotten();
     let job: string | undefined;
     for (let tries = 0; !this.isAbandoned; tries++, await sleep(100)) {
       const { nodes } = cluster;
-      const { url } = nodes.includes(node) ? node : nodes[tries % nodes.length]!;
+      const isAsked = nodes.includes(node) && !forgotten.suspects;
+      const { url } = isAsked ? node : nodes[tries % nodes.length]!;
       try {
-        job ??= await startIngest(url, { id: scene, path, delivery }, key);
+        job ??= await startIngest(url, scene, key);
         const ended = await outcomeOf(url, job);
         if (ended) return this.end(write, ended);
       } catch (error) {
@@ -141,6 +169,8 @@ export class Workload {
         write.why = error.message;
         const isRefused = job === undefined && error.status !== undefined && error.status < 500;
         if (isRefused) return this.end(write, { outcome: 'refused', why: error.message });
+        if (job !== undefined && forgotten.see(error, nodes.length))
+          return this.end(write, { outcome: 'unknown', why: error.message });
       }
     }
   }
@@ -175,6 +205,36 @@ export class Workload {
     }
   }
 
+  /** Corrected deliveries of the scenes from which tiles are derived. */
+  private async layerOn(random: Random): Promise<void> {
+    const { cluster, layers } = this.setting;
+    while (!this.stopping.signal.aborted) {
+      const free = layers.scenes.filter((scene) => !this.busy.has(scene));
+      if (free.length > 0)
+        await this.write(random.pick(free), random.below(DELIVERIES), random.pick(cluster.nodes), PATIENCE);
+      await this.rest(random.between(LAYER_PAUSE / 2, 2 * LAYER_PAUSE));
+    }
+  }
+
+  /** Runs some jobs in turn. */
+  private async workOn(random: Random, jobs: { process: string; inputs: object }[]): Promise<void> {
+    const { cluster, history } = this.setting;
+    const { signal } = this.stopping;
+    for (let n = 0; !signal.aborted; n++) {
+      const node = random.pick(cluster.nodes);
+      const invoked = history.now();
+      const job = jobs[n % jobs.length]!;
+      const ended = await runJob(this.setting, node, job, signal);
+      if (ended)
+        history.add<Work>({
+          ...{ kind: 'work', process: job.process, node: node.name, invoked, ended: history.now() },
+          outcome: ended.outcome,
+          ...(ended.why !== undefined && { why: ended.why }),
+        });
+      await this.rest(random.between(LAYER_PAUSE / 2, LAYER_PAUSE));
+    }
+  }
+
   private rest(ms: number): Promise<void> {
     // It is rejected at the end, which the loops see.
     return sleep(ms, undefined, { signal: this.stopping.signal }).catch(() => undefined);
@@ -185,7 +245,7 @@ export class Workload {
 export async function readAll({ deliveries, history }: Setting, node: TestNode, limit?: number) {
   const invoked = history.now();
   try {
-    const found = await findAll(node.url, limit);
+    const found = await findAll(node.url, limit === undefined ? {} : { limit });
     const ids = found.tiles.map(({ id }) => id);
     const read: Read = {
       ...{ kind: 'read', node: node.name, invoked, ended: history.now() },

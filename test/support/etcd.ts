@@ -119,6 +119,14 @@ export class EtcdCluster {
         await sleep(50);
   }
 
+  /** All servers start again with nothing, at the same addresses. */
+  async loseAll(): Promise<void> {
+    await Promise.all(this.members.map((member) => this.kill(member)));
+    for (const member of this.members)
+      await rm(join(this.folder, `${member}`), { recursive: true, force: true });
+    await this.allUp();
+  }
+
   /** One call of a server's JSON gateway; undefined where it has no good answer within a second. */
   async ask<T>(member: number, path: string, body: object): Promise<T | undefined> {
     try {

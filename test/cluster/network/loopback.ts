@@ -11,12 +11,14 @@ export class LoopbackNetwork implements Network {
   private readonly names = new Map<string, string>();
   private readonly cuts = new Set<string>();
   private readonly proxies: TcpProxy[] = [];
-  private etcd: string[] | undefined;
+  /** Proxies in front of etcd, by the address that they hide. */
+  private readonly etcd = new Map<string, Promise<string>>();
 
   async addNode(name: string, etcd: string[]): Promise<Place> {
     const source = `127.0.1.${this.names.size + 1}`;
     this.names.set(source, name);
-    this.etcd ??= await Promise.all(etcd.map((url) => this.front(new URL(url), ETCD)));
+    for (const url of etcd) if (!this.etcd.has(url)) this.etcd.set(url, this.front(new URL(url), ETCD));
+    const fronts = await Promise.all(etcd.map((url) => this.etcd.get(url)!));
     const port = await freePort();
     const advertised = await this.front({ hostname: '127.0.0.1', port: `${port}` }, name);
     return {
@@ -24,7 +26,7 @@ export class LoopbackNetwork implements Network {
       host: '127.0.0.1',
       port,
       advertised,
-      etcd: this.etcd,
+      etcd: fronts,
       wrapper: [],
       env: { [SOURCE]: source },
     };

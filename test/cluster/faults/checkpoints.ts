@@ -1,0 +1,12 @@
+import type { Fault } from './fault.js';
+
+/** Latency of the store for whoever writes checkpoints, ms: commits come faster than one is written. */
+const LATENCY = 40;
+
+export const checkpoints: Fault = {
+  name: 'checkpoints',
+  what: 'checkpoints and sweeps of a slow store run all the time, while writers commit steadily',
+  isHarmless: true,
+  storeLatency: LATENCY,
+  begin: async () => async () => undefined,
+};

@@ -1,0 +1,51 @@
+/** Whether what a server uses stays the same over hours. */
+
+export interface Series {
+  name: string;
+  /** Growth that is no growth, as a share of the median and in the series' unit: the larger of the two. */
+  tolerance: { share: number; absolute: number };
+  /** Undefined if it cannot be told at a time. */
+  values: (number | undefined)[];
+}
+
+export interface Flatness {
+  name: string;
+  median: number;
+  /** By the robust slope, over the last two thirds of the time. */
+  growth: number;
+  allowed: number;
+  isFlat: boolean;
+}
+
+/** The first third is not judged: caches fill, and code is compiled. `seconds` are the times of the values. */
+export function judge(seconds: number[], { name, tolerance, values }: Series): Flatness {
+  const first = Math.floor(values.length / 3);
+  const points = values.flatMap((value, i) =>
+    i < first || value === undefined ? [] : [{ at: seconds[i]!, value }],
+  );
+  const middle = median(points.map(({ value }) => value));
+  const span = points.length > 0 ? points.at(-1)!.at - points[0]!.at : 0;
+  const growth = slope(points) * span;
+  const allowed = Math.max(tolerance.absolute, tolerance.share * middle);
+  return { name, median: middle, growth, allowed, isFlat: growth <= allowed };
+}
+
+/** The median of the slopes between all pairs of points (Theil and Sen): outliers do not move it. 0 for fewer than two points. */
+function slope(points: { at: number; value: number }[]): number {
+  // Of a long run every so many points are enough.
+  const step = Math.ceil(points.length / MOST_POINTS);
+  const some = points.filter((_, i) => i % step === 0);
+  const slopes: number[] = [];
+  for (const [i, a] of some.entries())
+    for (const b of some.slice(i + 1)) slopes.push((b.value - a.value) / (b.at - a.at));
+  return slopes.length === 0 ? 0 : median(slopes);
+}
+
+const MOST_POINTS = 400;
+
+function median(values: number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted.length === 0
+    ? Number.NaN
+    : (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.floor(sorted.length / 2)]!) / 2;
+}

@@ -1,0 +1,89 @@
+/** Jobs of clients, followed to their end through whichever node answers. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { COLLECTION, type Outcome, outcomeOf, RequestFailed, stackedTiles, startJob } from './client.js';
+import type { TestNode } from './cluster.js';
+import type { JobEnd } from './history.js';
+import type { Setting } from './workload.js';
+
+/** After so many rounds in which every node answers 404, a job is taken for forgotten: a rebuilt etcd lists no jobs. */
+const FORGOTTEN_AFTER = 5;
+
+/** Whether a job is forgotten, by the answers of the nodes asked for it. */
+export class Forgotten {
+  private inRow = 0;
+
+  /** The last answer was 404: other nodes should be asked. */
+  get suspects(): boolean {
+    return this.inRow > 0;
+  }
+
+  /** Call with each failed answer; true as soon as all of `nodes` nodes have answered 404 for some rounds. */
+  see({ status }: RequestFailed, nodes: number): boolean {
+    this.inRow = status === 404 ? this.inRow + 1 : 0;
+    return this.inRow >= FORGOTTEN_AFTER * nodes;
+  }
+}
+
+/** A job that has ended; `url` is the node that said so. */
+export interface EndedJob extends Outcome {
+  id?: string;
+  url: string;
+}
+
+/**
+ * Starts a job and waits for its end. If the node is gone for good, asks the others. Undefined if the end is not known before the
+ * signal aborts.
+ */
+export async function runJob(
+  { cluster }: Setting,
+  node: TestNode,
+  { process, inputs }: { process: string; inputs: object },
+  signal?: AbortSignal,
+): Promise<EndedJob | undefined> {
+  const key = randomUUID();
+  const forgotten = new Forgotten();
+  let id: string | undefined;
+  for (let tries = 0; !signal?.aborted; tries++, await sleep(100)) {
+    const { nodes } = cluster;
+    const asked = nodes.includes(node) && !forgotten.suspects ? node : nodes[tries % nodes.length]!;
+    const { url } = asked;
+    try {
+      id ??= await startJob(url, process, inputs, key);
+      const ended = await outcomeOf(url, id);
+      if (ended) return { ...ended, id, url };
+    } catch (error) {
+      if (!(error instanceof RequestFailed)) throw error;
+      const { status, message: why } = error;
+      if (id === undefined && status !== undefined && status < 500) return { outcome: 'refused', why, url };
+      if (id !== undefined && forgotten.see(error, nodes.length)) return { outcome: 'unknown', why, url };
+    }
+  }
+  return undefined;
+}
+
+/** Stacks one band of all tiles, and records the tiles that the result names. */
+export async function stackAll(
+  setting: Setting,
+  node: TestNode,
+  signal?: AbortSignal,
+): Promise<JobEnd | undefined> {
+  const { history } = setting;
+  const invoked = history.now();
+  const inputs = { bands: ['red'], filter: { collections: [COLLECTION] } };
+  const ended = await runJob(setting, node, { process: 'tensor', inputs }, signal);
+  if (!ended) return undefined;
+  const isDone = ended.outcome === 'done';
+  // The node that answered may be killed before its result is read.
+  const tiles = isDone
+    ? await stackedTiles(ended.url, ended.id!).catch((error: unknown) => error as Error)
+    : [];
+  if (tiles instanceof Error && !(tiles instanceof RequestFailed)) throw tiles;
+  const why = tiles instanceof Error ? tiles.message : ended.why;
+  return history.add<JobEnd>({
+    ...{ kind: 'job', node: node.name, invoked, ended: history.now() },
+    outcome: isDone && Array.isArray(tiles) ? 'done' : 'failed',
+    tiles: Array.isArray(tiles) ? tiles : [],
+    ...(why !== undefined && { why }),
+  });
+}

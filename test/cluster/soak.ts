@@ -1,0 +1,218 @@
+/**
+ * A cluster that works for hours: writers, readers, derivations, a training and a prediction now and then, checkpoints and sweeps. The
+ * number of scenes is bounded, so what a node uses must be bounded, too.
+ */
+import { mkdir, stat, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../src/errors.js';
+import { check, type Truth, type Violation } from './checkers.js';
+import { Cleanups } from './cleanups.js';
+import { TestCluster } from './cluster.js';
+import { faultsOfCommits } from './committed.js';
+import { svgOf } from './curves.js';
+import type { Deliveries } from './deliveries.js';
+import { type Flatness, judge, type Series } from './flatness.js';
+import { History, type SceneState } from './history.js';
+import type { Layers } from './layers.js';
+import { lookAtAll } from './look-at-all.js';
+import { type NetworkKind, openNetwork } from './network/open.js';
+import { Random } from './random.js';
+import { keepRunning, untilQuiet } from './run-pair.js';
+import { faultsOfPlacement, untilSettled } from './settled.js';
+import { Upkeep } from './upkeep.js';
+import { type Sample, sample } from './usage.js';
+import { Workload } from './workload.js';
+
+const NODES = 3;
+/** Between two samples, ms. */
+const SAMPLE = 30_000;
+/** Clients pause so often, so that all rules can be checked, ms. */
+const WINDOW = 300_000;
+const LIMIT = 300_000;
+/** The log of a server is emptied when it is larger, bytes. */
+const MOST_LOG = 50e6;
+
+/**
+ * Growth over the judged time that is none, by the end of the column's name. What is kept for a week, of jobs, is written down and not
+ * judged; so is the database of etcd, which keeps its history.
+ */
+const TOLERANCES: Record<string, Series['tolerance']> = {
+  'RSS MB': { share: 0.1, absolute: 20 },
+  descriptors: { share: 0.1, absolute: 10 },
+  threads: { share: 0.1, absolute: 3 },
+  files: { share: 0.1, absolute: 50 },
+  'files MB': { share: 0.1, absolute: 20 },
+  'etcd keys': { share: 0.1, absolute: 20 },
+  'store objects': { share: 0.1, absolute: 100 },
+};
+
+export interface SoakSettings {
+  hours: number;
+  seed: number;
+  /** Where data goes; `kept` is for the samples, the curves, and what was broken. */
+  folder: string;
+  kept: string;
+  deliveries: Deliveries;
+  layers: Layers;
+  scenes: string;
+  network: NetworkKind;
+  log: (line: string) => void;
+}
+
+export interface SoakResult {
+  violations: Violation[];
+  flatness: Flatness[];
+}
+
+export async function soak(settings: SoakSettings): Promise<SoakResult> {
+  const { folder, kept, scenes, seed, log } = settings;
+  const cleanups = new Cleanups();
+  const violations: Violation[] = [];
+  const samples = new Samples();
+  await mkdir(kept, { recursive: true });
+  try {
+    const network = await openNetwork(settings.network);
+    cleanups.after(() => network.close());
+    const cluster = await TestCluster.start(
+      {
+        ...{ folder, scenes, network, history: new History(), nodes: NODES, etcdServers: 1 },
+        ...{ proxiesEtcd: false, diskMegabytes: undefined },
+      },
+      cleanups,
+    );
+    await untilSettled(cluster, LIMIT);
+    cluster.isSteady = true;
+    const stopSampling = samples.start(cluster, kept);
+    cleanups.after(stopSampling);
+    await work(cluster, settings, new Random(seed), violations);
+    await stopSampling();
+    violations.push(...(await faultsOfPlacement(cluster)), ...(await faultsOfCommits(cluster)));
+  } catch (error) {
+    violations.push({ rule: 'heals', detail: messageOf(error), events: [] });
+  } finally {
+    await cleanups.run();
+  }
+  await samples.save(kept);
+  await writeFile(join(kept, 'violations.json'), JSON.stringify(violations, null, 1));
+  log(`samples, curves and what was broken: ${kept}`);
+  return { violations, flatness: samples.judge() };
+}
+
+/** Clients work for one window after another; at the end of each all rules are checked. */
+async function work(
+  cluster: TestCluster,
+  { hours, deliveries, layers, log }: SoakSettings,
+  random: Random,
+  violations: Violation[],
+): Promise<void> {
+  const truth: Truth = {
+    sizeOf: (scene, delivery) => deliveries.tilesOf(scene, delivery).size,
+    filesOf: (scene, delivery) => layers.splitOf(scene, delivery),
+  };
+  const end = performance.now() + hours * 3_600_000;
+  const window = Math.min(WINDOW, (hours * 3_600_000) / 2);
+  let states: ReadonlyMap<string, SceneState> | undefined;
+  for (let n = 1; performance.now() < end; n++) {
+    // The history of hours would not be bounded.
+    const history = new History();
+    cluster.settings.history = history;
+    const setting = { cluster, deliveries, layers, history };
+    const workload = new Workload(setting, random.fork(`window ${n}`));
+    if (states) workload.resume(states);
+    else await workload.seed();
+    const upkeep = new Upkeep(cluster, random.fork(`upkeep ${n}`));
+    workload.start();
+    await sleep(Math.max(0, Math.min(window, end - performance.now())));
+    await workload.stop();
+    await upkeep.stop();
+    await untilQuiet(setting, workload, LIMIT);
+    const healed = history.now();
+    const found = [...(await lookAtAll(setting, true)), ...check(history, healed, truth)];
+    found.push(...keepRunning(cluster.nodes));
+    for (const { rule, detail } of found) log(`     broken: ${rule}: ${detail.slice(0, 400)}`);
+    violations.push(...found);
+    const writes = history.of('write').length;
+    const runs = history.of('upkeep').length;
+    log(
+      `window ${n}: ${writes} writes, ${history.of('read').length} searches, ${history.of('work').length} derivations, ${runs} checkpoints and sweeps; ${found.length} violations`,
+    );
+    states = statesOf(history);
+    for (const { name } of cluster.nodes) await shorten(join(cluster.settings.folder, `${name}.log`));
+  }
+}
+
+/** Of every scene, as the last answers show it. */
+function statesOf(history: History): Map<string, SceneState> {
+  const states = new Map<string, SceneState>();
+  for (const [scene, seen] of Object.entries(history.of('read').at(-1)!.scenes))
+    if (typeof seen !== 'object') states.set(scene, seen);
+  for (const [scene, { delivery }] of Object.entries(history.of('derived').at(-1)?.scenes ?? {}))
+    states.set(scene, delivery);
+  return states;
+}
+
+async function shorten(path: string): Promise<void> {
+  if ((await stat(path)).size > MOST_LOG) await truncate(path);
+}
+
+/** What was used, sample by sample. */
+class Samples {
+  private readonly seconds: number[] = [];
+  private readonly all: Sample[] = [];
+
+  /** Takes samples until the returned function is called. */
+  start(cluster: TestCluster, kept: string): () => Promise<void> {
+    const stopping = new AbortController();
+    const { signal } = stopping;
+    const begun = performance.now();
+    const loop = (async () => {
+      while (!signal.aborted) {
+        this.seconds.push(Math.round((performance.now() - begun) / 1000));
+        this.all.push(await sample(cluster));
+        // A run that is cut off leaves what it has.
+        await this.save(kept);
+        // The signal ends the wait, which the loop sees.
+        await sleep(SAMPLE, undefined, { signal }).catch(() => undefined);
+      }
+    })();
+    return async () => {
+      stopping.abort();
+      await loop;
+    };
+  }
+
+  judge(): Flatness[] {
+    return this.columns().flatMap((name) => {
+      const tolerance = TOLERANCES[kindOf(name)];
+      return tolerance ? [judge(this.seconds, { name, tolerance, values: this.valuesOf(name) })] : [];
+    });
+  }
+
+  async save(folder: string): Promise<void> {
+    const columns = this.columns();
+    const rows = this.all.map((values, i) =>
+      [this.seconds[i], ...columns.map((name) => values[name]?.toFixed(1) ?? '')].join(),
+    );
+    await writeFile(join(folder, 'samples.csv'), `${[['seconds', ...columns].join(), ...rows].join('\n')}\n`);
+    const kinds = [...new Set(columns.map(kindOf))];
+    const panels = kinds.map((title) => ({
+      title,
+      curves: columns
+        .filter((name) => kindOf(name) === title)
+        .map((name) => ({ name, values: this.valuesOf(name) })),
+    }));
+    await writeFile(join(folder, 'curves.svg'), svgOf(this.seconds, panels));
+  }
+
+  private columns(): string[] {
+    return [...new Set(this.all.flatMap((values) => Object.keys(values)))];
+  }
+
+  private valuesOf(name: string): (number | undefined)[] {
+    return this.all.map((values) => values[name]);
+  }
+}
+
+/** The name of a column without that of its node. */
+const kindOf = (column: string) => column.replace(/^n\d+'* /, '');
