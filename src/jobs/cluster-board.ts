@@ -1,6 +1,6 @@
 /** Tells all nodes of the jobs that this one leads: by their documents, and objects beside them. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { coordinationUnavailable, outcomeUnknown } from '../dht/index.js';
+import { coordinationFull, coordinationUnavailable, outcomeUnknown } from '../dht/index.js';
 import { messageOf, TilewrightError } from '../errors.js';
 import type { Catalogue, JobRecord } from '../storage/index.js';
 import { jobInterrupted, jobTakenOver, perhapsAccepted } from './errors.js';
@@ -187,10 +187,11 @@ function reasonOf(error: unknown): string {
   return error instanceof Error && error.cause ? reasonOf(error.cause) : messageOf(error);
 }
 
-/** Whether a store did not answer. */
+/** Whether a store did not answer, or takes nothing until its operator has made room. */
 function isUnavailable(error: unknown): boolean {
   return (
     coordinationUnavailable.is(error) ||
+    coordinationFull.is(error) ||
     outcomeUnknown.is(error) ||
     (error instanceof TilewrightError && error.status === 503 && !jobInterrupted.is(error))
   );

@@ -14,7 +14,7 @@ import type { EtcdCluster } from '../support/etcd.js';
 
 /** That all nodes share. */
 export const SECRET = 'what all nodes know';
-const PATIENCE = 60_000;
+const PATIENCE = 150_000;
 
 export interface Server {
   url: string;

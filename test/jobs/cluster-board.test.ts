@@ -2,18 +2,33 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { coordinationFull } from '../../src/dht/index.js';
 import { ClusterBoard } from '../../src/jobs/cluster-board.js';
 import { Jobs } from '../../src/jobs/index.js';
 import { JobDocuments } from '../../src/jobs/job-documents.js';
 import { JobObjects } from '../../src/jobs/job-objects.js';
 import { Storage, toArray } from '../../src/storage/index.js';
 import { sharedPlace } from '../dht/shared-place.js';
+import { eventually } from '../support/eventually.js';
 import { process, startWork } from './process.js';
 
 async function open(t: TestContext) {
   const { folder, coordination, objects, stops } = await sharedPlace(t);
   const storage = await Storage.open(join(folder, 'a'), { reserve: 0 });
-  const documents = new JobDocuments(coordination);
+  const disk = { isFull: false };
+  const full = new Proxy(coordination, {
+    get(target, key) {
+      const value = Reflect.get(target, key) as unknown;
+      if (typeof value !== 'function') return value;
+      if (key !== 'transact') return value.bind(target);
+      return async (...args: Parameters<typeof coordination.transact>) => {
+        const isWrite = args[0].success.some(({ op }) => op !== 'get');
+        if (disk.isFull && isWrite) throw coordinationFull('the test');
+        return target.transact(...args);
+      };
+    },
+  });
+  const documents = new JobDocuments(full);
   const failures: unknown[] = [];
   const board = new ClusterBoard({
     ...{ catalogue: storage.catalogue, documents, objects: new JobObjects(objects), home: 'a' },
@@ -27,10 +42,22 @@ async function open(t: TestContext) {
     board.close();
     await jobs.close();
     await storage.close();
-    assert.deepEqual(failures, []);
+    for (const error of failures) assert.ok(coordinationFull.is(error));
   });
-  return { jobs, board, documents, objects };
+  return { jobs, board, documents, objects, disk, failures };
 }
+
+test('the end of a job is published once a full etcd has room again', async (t) => {
+  const { jobs, documents, disk, failures } = await open(t);
+  const job = await startWork(jobs, {}, async () => {
+    disk.isFull = true;
+    return 'done';
+  });
+  await eventually('a refusal', () => failures.length > 0);
+  disk.isFull = false;
+  assert.equal((await jobs.wait(job.id)).status, 'successful');
+  await eventually('the end', async () => (await documents.get(job.id))?.live === false);
+});
 
 test('nothing is kept of a job that has ended, nor of a request that is repeated', async (t) => {
   const { jobs, board } = await open(t);
