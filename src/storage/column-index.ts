@@ -202,12 +202,17 @@ export class ColumnIndex {
     const former = this.formerById?.get(id);
     // A tile of a later commit may have the same id.
     if (former && !former.rows.removed[former.row]) return former;
-    const row = this.tail.find(id, []);
-    if (row !== undefined) return { rows: this.tail, row };
-    const parts = partsOf(id);
+    const inTail = this.tail.findById(id);
+    if (inTail !== undefined) return { rows: this.tail, row: inTail };
     for (const rows of this.runs) {
-      const row = rows.find(id, parts);
+      const row = rows.findById(id);
       if (row !== undefined) return { rows, row };
+    }
+    for (let parts = partsOf(id); parts; parts = partsOf(id, parts.names.length)) {
+      for (const rows of this.runs) {
+        const row = rows.findInCell(parts);
+        if (row !== undefined) return { rows, row };
+      }
     }
     return undefined;
   }

@@ -7,36 +7,27 @@ export interface IdParts {
   grid: number;
   key: number;
   precision: number;
-  /** Both names may contain underscores, so each underscore may separate them. */
-  names: { collection: string; scene: string }[];
+  /** `<collection>_<scene>`. Both may contain underscores, so any of them may separate the two. */
+  names: string;
   /** Empty, or begins with an underscore. */
   suffix: string;
 }
 
-/** All ways to read an id. Names may contain words that look like cells, so each word is tried as the cell, the last one first. */
-export function partsOf(id: string): IdParts[] {
-  const found: IdParts[] = [];
-  for (let end = id.length; end > 0; ) {
-    const at = id.lastIndexOf('_', end - 1);
-    if (at < 0) break;
+/**
+ * The way to read an id in which its cell ends before `end` and as late as possible; undefined if there is none. Names may
+ * contain words that look like cells: to get the next way, pass the length of the former `names` as `end`.
+ */
+export function partsOf(id: string, end = id.length): IdParts | undefined {
+  for (let to = end; to > 0; ) {
+    const at = id.lastIndexOf('_', to - 1);
+    if (at < 0) return undefined;
     const grid = grids.findIndex(({ letter }) => letter === id[at + 1]);
-    const geocode = grid < 0 ? '' : id.slice(at + 2, end);
-    if (grid >= 0 && grids[grid].accepts(geocode))
-      found.push({
-        grid,
-        key: grids[grid].key(geocode).key,
-        precision: geocode.length,
-        names: splits(id.slice(0, at)),
-        suffix: id.slice(end),
-      });
-    end = at;
+    const geocode = grid < 0 ? '' : id.slice(at + 2, to);
+    if (grid >= 0 && grids[grid].accepts(geocode)) {
+      const { key } = grids[grid].key(geocode);
+      return { grid, key, precision: geocode.length, names: id.slice(0, at), suffix: id.slice(to) };
+    }
+    to = at;
   }
-  return found;
-}
-
-function splits(text: string): IdParts['names'] {
-  const found: IdParts['names'] = [];
-  for (let at = text.indexOf('_'); at >= 0; at = text.indexOf('_', at + 1))
-    found.push({ collection: text.slice(0, at), scene: text.slice(at + 1) });
-  return found;
+  return undefined;
 }

@@ -138,11 +138,11 @@ class Copies {
   }
 
   flush(): void {
-    const { from, to } = this;
+    const { to } = this;
     const pending = this.pending.subarray(0, this.count);
     const places = this.places.subarray(0, this.count);
     this.count = 0;
-    for (const name of columnNames) copyValues(from.columns[name], pending, to.columns[name], places);
+    for (const name of columnNames) copyValues(this.from.columns[name], pending, to.columns[name], places);
     const { collection, platform, source, scene, suffix } = to.columns;
     for (let i = 0; i < places.length; i++) {
       const row = places[i];
@@ -150,7 +150,7 @@ class Copies {
       platform[row] = this.platform.of(platform[row]);
       source[row] = this.source.of(source[row]);
       scene[row] = this.scene.of(scene[row]);
-      suffix[row] = to.texts.copy(from.texts, suffix[row]);
+      suffix[row] = to.texts.copy(this.from.texts, suffix[row]);
     }
   }
 }

@@ -2,7 +2,7 @@
 import { grids } from '../geocode/index.js';
 import { CellDirectory } from './cell-directory.js';
 import { allocate, type Columns, Dictionary, resize } from './columns.js';
-import { type IdParts, partsOf } from './id-parts.js';
+import type { IdParts } from './id-parts.js';
 import { gridCode } from './key-range.js';
 import { tileId } from './names.js';
 import type { TileRecord } from './records.js';
@@ -73,11 +73,13 @@ export class Rows {
     this.sources = new Dictionary(2 ** 8, sources);
     this.scenes = new Dictionary(2 ** 32 - 1, scenes);
     this.texts = TextHeap.of(image.texts);
-    for (let row = 0; row < this.used; row++) {
-      if (this.removed[row] !== PRESENT) {
-        this.removed[row] = GONE;
+    const { removed, rows, sorted, columns } = image;
+    const { suffix } = columns;
+    for (let row = 0; row < rows; row++) {
+      if (removed[row] !== PRESENT) {
+        removed[row] = GONE;
         this.gone++;
-      } else if (!this.isFoundByCell(row)) this.byId.set(this.idOf(row), row);
+      } else if (row >= sorted || suffix[row] !== 0) this.register(row);
     }
     this.hasGaps = this.gone > 0;
   }
@@ -106,7 +108,7 @@ export class Rows {
       rows: used,
       sorted: this.cells.rows,
       columns: this.columns,
-      removed: this.removed.slice(0, used),
+      removed: this.removed.slice(),
       newest: this.newest,
       texts: this.texts.contents,
       names: {
@@ -120,7 +122,7 @@ export class Rows {
 
   // Changes
 
-  /** Adds the row of a tile; `find` finds it after `register`. Throws TW_GEOCODE_INVALID and adds nothing if the grid has no such geocode. */
+  /** Adds the row of a tile, which `findById` finds after `register`. Throws TW_GEOCODE_INVALID and adds nothing if the grid has no such geocode. */
   append(record: TileRecord): number {
     const grid = gridCode.get(record.grid)!;
     const { key } = grids[grid].key(record.geocode);
@@ -143,7 +145,7 @@ export class Rows {
     return row;
   }
 
-  /** Lets `find` find a row by its id, if its cell does not lead to it. */
+  /** Lets `findById` find a row, if its cell does not lead to it. */
   register(row: number, id?: string): void {
     if (!this.isFoundByCell(row)) this.byId.set(id ?? this.idOf(row), row);
   }
@@ -230,26 +232,23 @@ export class Rows {
     return row < this.cells.rows && !this.texts.beginsWith(this.columns.suffix[row], 0);
   }
 
-  /** The present row of an id. `parts` is `partsOf(id)`. */
-  find(id: string, parts: IdParts[] = partsOf(id)): number | undefined {
-    const row = this.byId.get(id);
+  /** The present row of an id, if its cell does not lead to it. */
+  findById(id: string): number | undefined {
+    const row = this.byId.size > 0 ? this.byId.get(id) : undefined;
     // During a read as of an earlier commit `byId` may lead to a later row.
-    if (row !== undefined && this.removed[row] === PRESENT) return row;
-    for (const one of parts) {
-      const found = this.findInCell(one);
-      if (found !== undefined) return found;
-    }
-    return undefined;
+    return row !== undefined && this.removed[row] === PRESENT ? row : undefined;
   }
 
-  private findInCell({ grid, key, precision, names, suffix }: IdParts): number | undefined {
+  /** The present row of an id, if its cell leads to it. */
+  findInCell({ grid, key, precision, names, suffix }: IdParts): number | undefined {
     const [from, to] = this.cells.rowsOf(grid, key, precision);
     if (from === to) return undefined;
     const { columns, removed } = this;
-    for (const name of names) {
-      const collection = this.collections.codeOf(name.collection);
-      const scene = this.scenes.codeOf(name.scene);
-      if (collection === undefined || scene === undefined) continue;
+    for (let at = names.indexOf('_'); at >= 0; at = names.indexOf('_', at + 1)) {
+      const collection = this.collections.codeOf(names.slice(0, at));
+      if (collection === undefined) continue;
+      const scene = this.scenes.codeOf(names.slice(at + 1));
+      if (scene === undefined) continue;
       for (let row = from; row < to; row++) {
         if (columns.scene[row] !== scene || columns.collection[row] !== collection || removed[row]) continue;
         if (this.texts.get(columns.suffix[row]) === suffix) return row;

@@ -24,12 +24,11 @@ export function visitSelected(
     for (const run of runs) visitRun(run, disjoint, time);
     return;
   }
-  const byRows = new Map(runs.map((run) => [run.rows, run]));
   for (const id of new Set(ids)) {
     const found = find(id);
     if (!found) continue;
     const { rows, row } = found;
-    const { test, visit } = byRows.get(rows)!;
+    const { test, visit } = runs.find((run) => run.rows === rows)!;
     if (isInBounds(rows, row, disjoint, time) && (!test || test(row))) visit(row);
   }
 }

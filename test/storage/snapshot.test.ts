@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { Level } from 'level';
 import { ColumnIndex, Storage, type TileRecord, verify } from '../../src/storage/index.js';
@@ -319,3 +320,46 @@ async function inCatalogue(dir: string, work: (db: Level<string, Buffer>) => Pro
   await work(db);
   await db.close();
 }
+
+/** A snapshot as version 0.1 wrote it in format 2, gzipped: all rows, sorted and not, and the removed ones, in one file. */
+const FORMAT_2 = [
+  'H4sIAAAAAAACA6VUvY4TMRD23fGnqygoKKhcb+H/tdNcdOgKJAoKJIooxbLrRBHJbrA3l5yi6HgJeiRqCt7gGiQeh0dgnOxdvGiB',
+  'g/PK81njb8bez2O/fvP8xSFC6MsRQt++fny1xt6+X9gyt7iXJrjOxriHVzjBRTbLxrbAvcEwwbYsJllZWu9h9uUZTLtqCWOdYF+5',
+  'OtBkgueZq8E5WOMym0G+LXggv72oAXuUiATnLucMxtIoqglTbJPc8MduUuzpek9WRqVaMM4j8jt7seeqKLNKudGcUx2R587mEz+p',
+  'yq70XGmtU51SEUX4Gv6mewEujWQpTVVEB4VuT86dzYJonQHMMCk4bW0mn1aLiM5ZpGMqiFCMtejVuXVwep0RRikupaARf0fqIgtG',
+  'KEmV4a3s06nN65aYVO3VNCmcVypaMfNpVo8qN/tNhAGZmDIy1r9auNzeuhp8bsvu/2WEE0kpUXE9+MVoNFl18jkhnEstSVyZzs5A',
+  '087i5KCPVlKwWNHSLq2PyoeR6ICp4NwoFm+/tqvad2UXlIOSksLuhxu4t+tI/nDXcIbhfl7LGzzlYjoFT3DvNNzSXLbEw83xAHsC',
+  'y3gaDAuGByOCkcGoYPDwGO3b1br4fPq/eL9pqNV+nDSD/g4eNfi4wScNPm3wWf/u8VeGnZ2f3gEvEfpwssN+f4efGgz9++mf+7+2',
+  'A/iu7a8zCIU3HJ5wdA96EPcB9Id/yXh4E32wjTtqfO0VYKYqip/Dgf/UKAYAAA==',
+].join('');
+
+test('a snapshot of the former format is read, and replaced by the next one', async (t) => {
+  const folder = await tempFolder(t);
+  await writeFile(join(folder, NAME), gunzipSync(Buffer.from(FORMAT_2, 'base64')));
+  const make = (i: number) =>
+    tile({ scene: `s${i}`, start: i, end: i, cloudCover: i % 2 ? i : null, platform: i % 3 ? 'p' : null });
+  const records = [tile({ id: 'odd', start: 7, end: 7 }), ...[5, 4, 3, 1, 0].map(make)];
+  const snapshots = new SnapshotFolder(folder);
+  const found = await snapshots.read(NAME);
+  assert.ok('images' in found);
+  assert.deepEqual([found.stamp, found.files], [stamp, [NAME]]);
+  const index = new ColumnIndex();
+  index.restore(found.images);
+  const assertSame = (restored: ColumnIndex) => {
+    assert.deepEqual(
+      restored.query({}).ids,
+      records.map(({ id }) => id),
+    );
+    for (const record of records) assert.ok(restored.agrees(record), record.id);
+  };
+  assertSame(index);
+  index.merge();
+  assertSame(index);
+  await snapshots.write(index.images(), { ...stamp, sequence: 8 });
+  assert.equal((await readdir(folder)).length, 2);
+  const next = await snapshots.read('000000000008.snap');
+  assert.ok('images' in next);
+  const again = new ColumnIndex();
+  again.restore(next.images);
+  assertSame(again);
+});
