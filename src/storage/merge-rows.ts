@@ -1,5 +1,5 @@
 /** Merging runs into one, in steps of a few milliseconds between which the runs are read and their rows marked. */
-import { type Columns, columnNames, type Dictionary } from './columns.js';
+import { allocateInSteps, type Columns, columnNames, type Dictionary } from './columns.js';
 import { compareCells, compareNewest, FORMER, GONE, type Mark, type RowRef, Rows } from './rows.js';
 import { readInOrder, SortedList, sortRows } from './sorted-lists.js';
 
@@ -25,8 +25,12 @@ export function* mergeRows(runs: readonly Rows[], step = STEP): Generator<void, 
   for (const run of runs) run.marked = [];
   const needed = sum(runs, ({ used, gone }) => used - gone);
   const mostCells = sum(runs, ({ cells, unsorted }) => cells.size + unsorted);
-  const rows = Rows.empty(needed, Math.min(needed, mostCells));
-  const copies = new Map(runs.map((run) => [run, new Copies(run, rows, step)]));
+  const rows = Rows.empty(yield* allocateInSteps(needed), Math.min(needed, mostCells));
+  const copies = new Map<Rows, Copies>();
+  for (const run of runs) {
+    copies.set(run, new Copies(run, rows, step));
+    yield;
+  }
 
   const byCell: SortedList[] = [];
   const byTime: SortedList[] = [];
@@ -56,6 +60,7 @@ export function* mergeRows(runs: readonly Rows[], step = STEP): Generator<void, 
   }
 
   rows.newest = new Uint32Array(rows.used);
+  yield;
   rows.rank = new Uint32Array(rows.used);
   let place = 0;
   yield* readInOrder(byTime, compareNewest, step, (run, row) => {

@@ -84,11 +84,11 @@ export class Rows {
     this.hasGaps = this.gone > 0;
   }
 
-  /** No rows, with room for `capacity` of them in `mostCells` cells. */
-  static empty(capacity = ROOM, mostCells?: number): Rows {
+  /** No rows, with room in these columns and for `mostCells` cells. */
+  static empty(columns = allocate(ROOM), mostCells?: number): Rows {
     const names = { collections: [], platforms: [], sources: [], scenes: [] };
-    const image = { ...emptyImage(0, 0, 0, names), columns: allocate(capacity) };
-    return new Rows({ ...image, removed: new Uint8Array(capacity) }, mostCells);
+    const removed = new Uint8Array(columns.grid.length);
+    return new Rows({ ...emptyImage(0, 0, 0, names), columns, removed }, mostCells);
   }
 
   /** Number of present rows. */
