@@ -158,17 +158,26 @@ export class ColumnIndex {
    * Calls `visitorOf` for each run that has rows, and the visitor that it returns for every selected row of this run, in no
    * particular order. Neither the visitors nor `where` change the index.
    */
-  forEach({ where, ...bounds }: Selection, visitorOf: (rows: Rows) => RowVisit): void {
+  forEach(selection: Selection, visitorOf: (rows: Rows) => RowVisit): void {
+    const { where } = selection;
     const runs = this.filledRuns().map((rows) => ({ rows, test: where?.(rows), visit: visitorOf(rows) }));
-    visitSelected(runs, bounds, (id) => this.find(id));
+    visitSelected(runs, selection, (id) => this.find(id));
   }
 
   /** The page of a query, and the number of tiles that match it. */
-  query({ order = NEWEST_FIRST, limit = Infinity, places = false, ...query }: IndexQuery): IndexPage {
-    const { count = true, where, ranges, ids } = query;
+  query(query: IndexQuery): IndexPage {
+    const {
+      order = NEWEST_FIRST,
+      limit = Infinity,
+      places = false,
+      count = true,
+      where,
+      ranges,
+      ids,
+    } = query;
     const canWalk = !ranges && !ids && isNewestFirst(order) && limit > 0 && (!where || !count);
     const { parts, matched } = canWalk ? this.walk(query, limit + 1) : this.scan(query, order, limit);
-    return { matched, ...firstPage(parts, order, limit, places) };
+    return firstPage(parts, matched, order, limit, places);
   }
 
   /** The first newest rows of each run, without reading the others. */
@@ -183,10 +192,11 @@ export class ColumnIndex {
   }
 
   /** The first rows of each run, of all that are selected. */
-  private scan({ after, ...which }: IndexQuery, order: RowOrder, limit: number) {
+  private scan(query: IndexQuery, order: RowOrder, limit: number) {
+    const { after } = query;
     let matched = 0;
     const parts: { rows: Rows; first: FirstRows }[] = [];
-    this.forEach(which, (rows) => {
+    this.forEach(query, (rows) => {
       const follows = after && rowsAfter(rows, order, after);
       const first = new FirstRows(limit > 0 ? limit + 1 : 0, rowComparison(rows, order));
       parts.push({ rows, first });

@@ -21,7 +21,8 @@ export function partsOf(id: string, end = id.length): IdParts | undefined {
   for (let to = end; to > 0; ) {
     const at = id.lastIndexOf('_', to - 1);
     if (at < 0) return undefined;
-    const grid = grids.findIndex(({ letter }) => letter === id[at + 1]);
+    const first = id[at + 1];
+    const grid = grids.findIndex(({ letter }) => letter === first);
     const geocode = grid < 0 ? '' : id.slice(at + 2, to);
     if (grid >= 0 && grids[grid].accepts(geocode)) {
       const { key } = grids[grid].key(geocode);

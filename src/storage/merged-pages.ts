@@ -12,23 +12,26 @@ export interface Found {
 /** The first `limit` rows of all runs; if there are more, `next` is the place of the last one. */
 export function firstPage(
   parts: readonly Found[],
+  matched: number,
   order: RowOrder,
   limit: number,
   withPlaces: boolean,
-): Omit<IndexPage, 'matched'> {
-  const filled = parts.filter(({ found }) => found.length > 0);
-  const hasMore = filled.reduce((sum, { found }) => sum + found.length, 0) > limit;
-  const [one] = filled;
+): IndexPage {
+  const filled = parts.length === 1 ? parts : parts.filter(({ found }) => found.length > 0);
   // Ids cost less than places.
-  if (one && filled.length === 1 && !withPlaces) {
-    const { rows, found } = one;
-    const shown = found.slice(0, limit);
-    const ids = shown.map((row) => rows.idOf(row));
-    return { ids, ...(hasMore && { next: positionOf(rows, order, shown.at(-1)!) }) };
-  }
+  if (filled.length === 1 && !withPlaces) return onlyIds(filled[0], matched, order, limit);
   const places = firstPlaces(filled, order, limit);
-  const ids = places.map(({ id }) => id);
-  return { ids, ...(withPlaces && { places }), ...(hasMore && { next: places.at(-1) }) };
+  const page: IndexPage = { ids: places.map(({ id }) => id), matched };
+  if (withPlaces) page.places = places;
+  if (filled.reduce((sum, { found }) => sum + found.length, 0) > limit) page.next = places.at(-1);
+  return page;
+}
+
+function onlyIds({ rows, found }: Found, matched: number, order: RowOrder, limit: number): IndexPage {
+  const shown = found.slice(0, limit);
+  const page: IndexPage = { ids: shown.map((row) => rows.idOf(row)), matched };
+  if (found.length > limit) page.next = positionOf(rows, order, shown.at(-1)!);
+  return page;
 }
 
 function firstPlaces(parts: readonly Found[], order: RowOrder, limit: number): Position[] {

@@ -13,10 +13,10 @@ interface Visited {
   visit: RowVisit;
 }
 
-/** Visits the rows of some runs that are present, within the bounds, and pass the test of their run. */
+/** Visits the rows of some runs that are present, within the bounds of a selection, and pass the test of their run. */
 export function visitSelected(
   runs: readonly Visited[],
-  { ranges, ids, time }: Omit<Selection, 'where'>,
+  { ranges, ids, time }: Selection,
   find: (id: string) => RowRef | undefined,
 ): void {
   const disjoint = ranges && mergeRanges(ranges);
@@ -28,7 +28,7 @@ export function visitSelected(
     const found = find(id);
     if (!found) continue;
     const { rows, row } = found;
-    const { test, visit } = runs.find((run) => run.rows === rows)!;
+    const { test, visit } = runs.length === 1 ? runs[0] : runs.find((run) => run.rows === rows)!;
     if (isInBounds(rows, row, disjoint, time) && (!test || test(row))) visit(row);
   }
 }
