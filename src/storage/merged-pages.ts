@@ -17,7 +17,7 @@ export function firstPage(
   limit: number,
   withPlaces: boolean,
 ): IndexPage {
-  const filled = parts.length === 1 ? parts : parts.filter(({ found }) => found.length > 0);
+  const filled = parts.filter(({ found }) => found.length > 0);
   // Ids cost less than places.
   if (filled.length === 1 && !withPlaces) return onlyIds(filled[0], matched, order, limit);
   const places = firstPlaces(filled, order, limit);
