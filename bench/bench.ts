@@ -7,7 +7,7 @@ export interface BenchOptions {
   short: boolean;
   /** Threads of ours. One is fair to peers that use one, and to cores that share their units. */
   threads: number;
-  /** Tiles of the benchmark of searches; a million where undefined. */
+  /** Number of tiles of the benchmarks of searches and of the index; a million if undefined. */
   rows?: number;
   /** Takes lines for people. */
   log: (line: string) => void;

@@ -1,11 +1,14 @@
-/** `query`: a million tiles in the column index, in this process, then over HTTP. Times: less is better. */
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+/**
+ * `query`: a million tiles in the column index, in this process, then over HTTP. With `--rows N` only the index, with about N
+ * tiles. Times: less is better.
+ */
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { ColumnIndex, type IndexQuery } from '../src/storage/index.js';
-import { readSnapshot, writeSnapshot } from '../src/storage/snapshot.js';
+import { ColumnIndex, type IndexQuery, type RunTest } from '../src/storage/index.js';
+import { SnapshotFolder } from '../src/storage/snapshot.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from './bench.js';
 import { benchSearch } from './search.js';
 import { DAY, FIRST_DAY, MONTH, records, regionKey, type Tiles } from './tile-rows.js';
@@ -23,7 +26,8 @@ const SETS: Tiles[] = [
 ];
 
 export async function benchQuery(options: BenchOptions): Promise<BenchResult[]> {
-  const { short, log } = options;
+  const { short, log, rows } = options;
+  if (rows !== undefined) return benchIndex(setOf(rows));
   const results: BenchResult[] = [];
   for (const tiles of SETS) {
     log(`${tiles.name} ...`);
@@ -31,6 +35,12 @@ export async function benchQuery(options: BenchOptions): Promise<BenchResult[]> 
     results.push(...(await benchIndex(set)));
   }
   return [...results, ...(await benchSearch(options))];
+}
+
+function setOf(rows: number): Tiles {
+  const [cellsOfRegion, dates] = [80, 50];
+  const regions = Math.ceil(rows / (cellsOfRegion * dates));
+  return { name: `${rows / 1e6} million tiles`, regions, cellsOfRegion, dates, daysBetween: 10 };
 }
 
 async function benchIndex(tiles: Tiles): Promise<BenchResult[]> {
@@ -44,13 +54,25 @@ async function benchIndex(tiles: Tiles): Promise<BenchResult[]> {
     return index;
   });
   report('made from records', 'CPU s', made.cpuSeconds);
-  const index = await throughSnapshot(made.value, report);
+  const folder = await mkdtemp(join(tmpdir(), 'tilewright-bench-'));
+  try {
+    await benchLoaded(await throughSnapshot(folder, made.value, report), tiles, report);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+  return results;
+}
 
-  const places = regionQueries(index, tiles);
+type Report = (what: string, unit: string, value: number) => void;
+
+/** Queries and changes. */
+async function benchLoaded({ index, snapshots }: Loaded, tiles: Tiles, report: Report) {
+  const places = regionQueries(tiles);
   const page = spread(places, (query) => index.query(query));
   const found = places.map((query) => index.query(query).matched);
   report('geohash 3, month, cloud, coverage: p50', 'ms', page.p50);
   report('geohash 3, month, cloud, coverage: p95', 'ms', page.p95);
+  report('geohash 3, month, cloud, coverage: p99', 'ms', page.p99);
   report('geohash 3, month, cloud, coverage: tiles found, median', 'tiles', median(found));
   const newest = spread(repeat(200, {}), () => index.query({ limit: 100 }));
   report('newest 100 of all: p50', 'ms', newest.p50);
@@ -71,57 +93,61 @@ async function benchIndex(tiles: Tiles): Promise<BenchResult[]> {
   const { busy, longest } = await whileTurning(() => index.tidy());
   report('merge of a tail of 17,000', 'CPU ms', busy);
   report('merge of a tail of 17,000: most between two turns', 'CPU ms', longest);
-  return results;
+  const next = await spend(() => snapshots.write(index.images(), { ...STAMP, sequence: 2 }));
+  report('snapshot after the merge', 'CPU ms', 1e3 * next.cpuSeconds);
 }
 
-type Report = (what: string, unit: string, value: number) => void;
+interface Loaded {
+  index: ColumnIndex;
+  snapshots: SnapshotFolder;
+}
 
-/** The same index from its file. */
-async function throughSnapshot(made: ColumnIndex, report: Report): Promise<ColumnIndex> {
-  const folder = await mkdtemp(join(tmpdir(), 'tilewright-bench-'));
-  try {
-    const path = join(folder, '1.snap');
-    const { busy, longest } = await whileTurning(() => writeSnapshot(path, made.image(), STAMP));
-    report('snapshot written', 'CPU ms', busy);
-    report('snapshot written: most between two turns', 'CPU ms', longest);
-    report('snapshot', 'bytes a tile', (await stat(path)).size / made.size);
-    const before = memory();
-    const index = await loadSnapshot(path);
-    report('memory', 'bytes a tile', (memory() - before) / index.size);
-    const loads: number[] = [];
-    for (let round = 0; round < 5; round++) loads.push((await spend(() => loadSnapshot(path))).cpuSeconds);
-    report('loaded from snapshot', 'CPU ms', 1e3 * median(loads));
-    return index;
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+/** The same index, loaded from its snapshot. */
+async function throughSnapshot(folder: string, made: ColumnIndex, report: Report): Promise<Loaded> {
+  const { busy, longest } = await whileTurning(() => new SnapshotFolder(folder).write(made.images(), STAMP));
+  report('snapshot written', 'CPU ms', busy);
+  report('snapshot written: most between two turns', 'CPU ms', longest);
+  const sizes = (await readdir(folder)).map(async (name) => (await stat(join(folder, name))).size);
+  report('snapshot', 'bytes a tile', (await Promise.all(sizes)).reduce((a, b) => a + b) / made.size);
+  const before = memory();
+  const loaded = await loadSnapshot(folder);
+  report('memory', 'bytes a tile', (memory() - before) / made.size);
+  const loads: number[] = [];
+  for (let round = 0; round < 5; round++) loads.push((await spend(() => loadSnapshot(folder))).cpuSeconds);
+  report('loaded from snapshot', 'CPU ms', 1e3 * median(loads));
+  return loaded;
 }
 
 const STAMP = { sequence: 1, tag: '', damaged: [] };
 
-async function loadSnapshot(path: string): Promise<ColumnIndex> {
-  const found = await readSnapshot(path);
+async function loadSnapshot(folder: string): Promise<Loaded> {
+  const snapshots = new SnapshotFolder(folder);
+  const found = await snapshots.read((await snapshots.newest())!);
   if ('unusable' in found) throw new Error(`the snapshot ${found.unusable}`);
   const index = new ColumnIndex();
-  index.restore(found.image);
-  return index;
+  index.restore(found.images);
+  return { index, snapshots };
 }
 
 /** Each region in two months, in a mixed order. */
-function regionQueries(index: ColumnIndex, { regions, dates, daysBetween }: Tiles): IndexQuery[] {
+function regionQueries({ regions, dates, daysBetween }: Tiles): IndexQuery[] {
   const months = Math.max(1, Math.floor((dates * daysBetween * DAY) / MONTH) - 1);
   return Array.from({ length: Math.max(2 * regions, 500) }, (_, i) => {
     const region = (i * 101) % regions;
     const start = FIRST_DAY + ((i * 7) % months) * MONTH;
-    const { cloud, coverage } = index.columns;
     return {
-      where: (row) => cloud[row] <= 20 && coverage[row] >= 90,
+      where: isClear,
       ranges: [{ grid: 'geohash', from: regionKey(region), to: regionKey(region) + 32 ** 6 }],
       time: { start, end: start + MONTH },
       limit: 100,
     };
   });
 }
+
+const isClear: RunTest =
+  ({ columns: { cloud, coverage } }) =>
+  (row) =>
+    cloud[row] <= 20 && coverage[row] >= 90;
 
 /** The month of each day since 1970, counted from January 1970. */
 const monthOfDay = Int32Array.from({ length: 36_525 }, (_, day) => {
@@ -131,11 +157,10 @@ const monthOfDay = Int32Array.from({ length: 36_525 }, (_, day) => {
 
 /** Tiles by collection, by month and by tenth of cloud cover, in one pass. */
 function aggregate(index: ColumnIndex): number[][] {
-  const { collection, start, cloud } = index.columns;
-  const byCollection: number[] = new Array(index.collections.names.length).fill(0);
+  const byCollection: number[] = new Array(16).fill(0);
   const byMonth: number[] = new Array(1200).fill(0);
   const byCloud: number[] = new Array(11).fill(0);
-  index.forEach({}, (row) => {
+  index.forEach({}, ({ columns: { collection, start, cloud } }) => (row) => {
     byCollection[collection[row]]++;
     byMonth[monthOfDay[Math.floor(start[row] / DAY)]]++;
     byCloud[cloud[row] >= 0 ? Math.min(9, Math.floor(cloud[row] / 10)) : 10]++;
@@ -148,7 +173,7 @@ function spread<T>(
   inputs: T[],
   work: (input: T) => unknown,
   warm = inputs.length,
-): { p50: number; p95: number } {
+): { p50: number; p95: number; p99: number } {
   for (let i = 0; i < warm; i++) work(inputs[i]);
   const times = inputs.map((input) => {
     const begun = performance.now();
@@ -156,7 +181,8 @@ function spread<T>(
     return performance.now() - begun;
   });
   times.sort((a, b) => a - b);
-  return { p50: median(times), p95: times[Math.floor(times.length * 0.95)] };
+  const at = (share: number) => times[Math.floor(times.length * share)];
+  return { p50: median(times), p95: at(0.95), p99: at(0.99) };
 }
 
 /** The median CPU time of works that take milliseconds: a loaded machine changes it less than the wall clock. */

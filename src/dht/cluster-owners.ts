@@ -8,7 +8,7 @@ import type { Answering, Answers, Asking, Bounds, Owners, Share } from './owners
 import type { Peers } from './peers.js';
 import { routeTo } from './routing.js';
 import { SlotSet } from './slot-set.js';
-import { slotsOfRows } from './slots-of-cells.js';
+import { inSlots } from './slots-of-cells.js';
 
 /** What an owner is asked. */
 export interface OwnerRequest {
@@ -78,8 +78,7 @@ export class ClusterOwners implements Owners {
     for (const slot of wanted) if (!replica.holds(slot)) throw notHeld(slot);
     const { index }: { index: ColumnIndex } = this.storage;
     const isAll = wanted.size === replica.size;
-    const slotOfRow = isAll ? undefined : slotsOfRows(index, prefixLengths);
-    const only = slotOfRow && ((row: number) => wanted.has(slotOfRow(row)));
+    const only = isAll ? undefined : inSlots(wanted, prefixLengths);
     const share: Share = { only, key: slots, seq };
     try {
       return { answer: await index.asOf(seq, () => answer(question, share)) };

@@ -9,6 +9,7 @@ import {
   type ModelRecord,
   newVersion,
   type ObjectStore,
+  type Rows,
   recordOf,
   type SceneRecord,
   Storage,
@@ -249,9 +250,12 @@ class MoveIn {
     const { storage } = this.options;
     const { tiles, kept, dryRun } = this.report;
     const { index } = storage;
-    const raw = index.sources.codeOf('raw');
     const ids: string[] = [];
-    index.forEach({ where: (row) => index.columns.source[row] !== raw }, (row) => ids.push(index.idOf(row)));
+    const isDerived = ({ columns: { source }, sources }: Rows) => {
+      const raw = sources.codeOf('raw');
+      return (row: number) => source[row] !== raw;
+    };
+    index.forEach({ where: isDerived }, (rows) => (row) => ids.push(rows.idOf(row)));
     for (let at = 0; at < ids.length; at += BATCH) {
       const own = await storage.getTiles(ids.slice(at, at + BATCH));
       // Of these slots the view gets the tiles, to tell what is there.

@@ -1,13 +1,13 @@
 /** Questions about tiles, to those who have them: a node that is alone asks itself, one of a cluster the owners of the slots. */
-import type { Selection } from '../storage/index.js';
+import type { RunTest, Selection } from '../storage/index.js';
 
 /** Where the tiles of a question lie; everywhere where nothing is given. */
 export type Bounds = Pick<Selection, 'ranges' | 'ids'>;
 
 /** Which tiles of a node are asked for. */
 export interface Share {
-  /** Whether a row of the index is of one of them; undefined where all are. Good until the index changes. */
-  only: ((row: number) => boolean) | undefined;
+  /** Tests whether rows of the index are of these tiles; undefined if all are. */
+  only: RunTest | undefined;
   /** Equal for equal shares. */
   key: string;
   /** The commit as of which to answer; undefined where a node is alone. */

@@ -16,7 +16,7 @@ import type { Folded } from './fold.js';
 import { readSegment } from './segment.js';
 import { SlotSet } from './slot-set.js';
 import type { PrefixLengths } from './slots.js';
-import { bytesOfSlots, slotsOfCells, slotsOfRows } from './slots-of-cells.js';
+import { bytesOfSlots, inSlots, slotsOfCells } from './slots-of-cells.js';
 
 export interface ReplicaOptions {
   storage: Storage;
@@ -272,10 +272,7 @@ export class Replica {
     const { storage, prefixLengths } = this.options;
     const ids: string[] = [];
     const { index } = storage;
-    const slotOfRow = slotsOfRows(index, prefixLengths);
-    index.forEach({}, (row) => {
-      if (slots.has(slotOfRow(row))) ids.push(index.idOf(row));
-    });
+    index.forEach({ where: inSlots(slots, prefixLengths) }, (rows) => (row) => ids.push(rows.idOf(row)));
     return storage.getTiles(ids);
   }
 }

@@ -1,5 +1,6 @@
 import { type GridName, grids } from '../geocode/index.js';
-import type { ColumnIndex } from '../storage/index.js';
+import type { ColumnIndex, Rows, RunTest } from '../storage/index.js';
+import type { SlotSet } from './slot-set.js';
 import { type PrefixLengths, SLOTS, slotOf } from './slots.js';
 
 /** Places of which the slots are known; more than any region has. */
@@ -22,39 +23,53 @@ export function slotsOfCells(
   };
 }
 
-/** The same of rows of an index, until it changes. It works with the keys of cells, and makes no text of them but once a place. */
-export function slotsOfRows(index: ColumnIndex, prefixLengths: PrefixLengths): (row: number) => number {
+/** The slots of the rows of an index, by run. Computes with the keys of cells, and the geocode of a place only once. */
+export function slotsOfRows(prefixLengths: PrefixLengths): (rows: Rows) => (row: number) => number {
   const slotOfCell = slotsOfCells(prefixLengths);
-  const { grid, key, precision } = index.columns;
   const lengths = grids.map(({ name }) => prefixLengths[name]);
   /** How far apart the keys of places are. */
   const spans = grids.map((one, i) => one.key(one.geocode(0, lengths[i]!)).span);
   const known = grids.map(() => new Map<number, number>());
-  let lastGrid = -1;
-  let lastPlace = -1;
-  let slot = -1;
-  return (row) => {
-    const g = grid[row]!;
-    // A cell that is coarser than a place is one by itself: its own key would be that of a place in it.
-    if (precision[row]! < lengths[g]!) return slotOfCell(index.cellOf(row));
-    const place = Math.floor(key[row]! / spans[g]!);
-    if (place === lastPlace && g === lastGrid) return slot;
-    const found = known[g]!.get(place) ?? slotOfCell(index.cellOf(row));
-    if (known[g]!.size < MOST_KNOWN) known[g]!.set(place, found);
-    lastGrid = g;
-    lastPlace = place;
-    slot = found;
-    return found;
+  return (rows) => {
+    const { grid, key, precision } = rows.columns;
+    let lastGrid = -1;
+    let lastPlace = -1;
+    let slot = -1;
+    return (row) => {
+      const g = grid[row]!;
+      // A cell that is coarser than a place is one by itself: its own key would be that of a place in it.
+      if (precision[row]! < lengths[g]!) return slotOfCell(rows.cellOf(row));
+      const place = Math.floor(key[row]! / spans[g]!);
+      if (place === lastPlace && g === lastGrid) return slot;
+      const found = known[g]!.get(place) ?? slotOfCell(rows.cellOf(row));
+      if (known[g]!.size < MOST_KNOWN) known[g]!.set(place, found);
+      lastGrid = g;
+      lastPlace = place;
+      slot = found;
+      return found;
+    };
+  };
+}
+
+/** A test of the rows of an index: whether they are in some slots. */
+export function inSlots(wanted: SlotSet, prefixLengths: PrefixLengths): RunTest {
+  const slots = slotsOfRows(prefixLengths);
+  return (rows) => {
+    const slotOfRow = slots(rows);
+    return (row) => wanted.has(slotOfRow(row));
   };
 }
 
 /** The bytes of the tiles in an index, by slot. */
 export function bytesOfSlots(index: ColumnIndex, prefixLengths: PrefixLengths): Float64Array {
   const sums = new Float64Array(SLOTS);
-  const slotOfRow = slotsOfRows(index, prefixLengths);
-  const { bytes } = index.columns;
-  index.forEach({}, (row) => {
-    sums[slotOfRow(row)]! += bytes[row]!;
+  const slots = slotsOfRows(prefixLengths);
+  index.forEach({}, (rows) => {
+    const slotOfRow = slots(rows);
+    const { bytes } = rows.columns;
+    return (row) => {
+      sums[slotOfRow(row)]! += bytes[row]!;
+    };
   });
   return sums;
 }

@@ -1,7 +1,7 @@
 /** What the tiles of a collection are: `summaries` and `item_assets` of its STAC document. */
 import type { OwnerShare } from '../dht/index.js';
 import type { GridName } from '../geocode/index.js';
-import type { ColumnIndex, TileRecord } from '../storage/index.js';
+import type { ColumnIndex, Rows, TileRecord } from '../storage/index.js';
 import { onceAChange } from './once-a-change.js';
 import type { StacCollection } from './stac-collection.js';
 import type { GroupAsset, StacAsset, StacItem } from './stac-item.js';
@@ -48,38 +48,54 @@ const nothing = (): Range => ({ minimum: Infinity, maximum: -Infinity });
 export const collectionContents = onceAChange(findContents);
 
 function findContents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<string, CollectionContent> {
-  const { collection, platform, source, cloud, coverage, grid, key, precision, start } = index.columns;
+  const parts: RunContents[] = [];
+  index.forEach({ where: only }, (rows) => {
+    const part = contentsOf(rows);
+    parts.push(part);
+    return part.add;
+  });
+  return mergeContents(parts.flatMap(({ contents }) => contents()));
+}
+
+/** Contents of the rows of one run. */
+interface RunContents {
+  add(row: number): void;
+  /** One for each collection, platform and source. */
+  contents(): ReadonlyMap<string, CollectionContent>[];
+}
+
+function contentsOf(rows: Rows): RunContents {
+  const { collection, platform, source, cloud, coverage, grid, key, start } = rows.columns;
   const isBefore = (a: number, b: number) => {
-    const difference =
-      grid[a] - grid[b] || key[a] - key[b] || precision[a] - precision[b] || start[a] - start[b];
-    return difference < 0 || (difference === 0 && index.idOf(a) < index.idOf(b));
+    const difference = rows.compareCells(a, b);
+    return difference < 0 || (difference === 0 && rows.idOf(a) < rows.idOf(b));
   };
   const kinds = new Map<number, Kind>();
   let last = -1;
   let kind: Kind | undefined;
-  index.forEach({ where: only }, (row) => {
+  const add = (row: number) => {
     const code = (collection[row]! * 2 ** 16 + platform[row]!) * 2 ** 8 + source[row]!;
     if (code !== last) {
       kind = kinds.get(code) ?? { row, cloud: nothing(), coverage: nothing() };
       kinds.set(code, kind);
       last = code;
     }
-    // Sorted rows come in this order; only those added lately may come before.
+    // Sorted rows come in this order, others do not.
     const mayBeBefore = key[row] <= key[kind!.row] || grid[row] < grid[kind!.row];
     if (mayBeBefore && isBefore(row, kind!.row)) kind!.row = row;
     // An unknown cloud cover is NaN, which is neither below nor above.
     widen(kind!.cloud, cloud[row]!);
     widen(kind!.coverage, coverage[row]!);
-  });
-  return mergeContents(
+  };
+  const contents = () =>
     Array.from(kinds.values(), (one) => {
       const { row } = one;
       const sample: Sample = {
-        platform: index.platforms.names[platform[row]!]!,
-        source: index.sources.names[source[row]!]!,
-        ...index.cellOf(row),
+        platform: rows.platforms.names[platform[row]!]!,
+        source: rows.sources.names[source[row]!]!,
+        ...rows.cellOf(row),
         start: start[row]!,
-        id: index.idOf(row),
+        id: rows.idOf(row),
       };
       const content: CollectionContent = {
         platforms: sample.platform === null ? [] : [sample.platform],
@@ -88,9 +104,9 @@ function findContents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<str
         coverage: outward(one.coverage),
         samples: [sample],
       };
-      return new Map([[index.collections.names[collection[row]!]!, content]]);
-    }),
-  );
+      return new Map([[rows.collections.names[collection[row]!]!, content]]);
+    });
+  return { add, contents };
 }
 
 /** What several contents of collections are together. */

@@ -1,6 +1,6 @@
 import type { OwnerShare } from '../dht/index.js';
 import { type Bbox, cellBbox, grids } from '../geocode/index.js';
-import type { ColumnIndex } from '../storage/index.js';
+import type { ColumnIndex, Rows } from '../storage/index.js';
 import { onceAChange } from './once-a-change.js';
 
 /** Times in milliseconds since 1970. */
@@ -14,11 +14,27 @@ export interface Extent {
 export const collectionExtents = onceAChange(findExtents);
 
 function findExtents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<string, Extent> {
-  const { collection, grid, key, precision, start, end } = index.columns;
+  const parts: RunExtents[] = [];
+  index.forEach({ where: only }, (rows) => {
+    const part = extentsOf(rows);
+    parts.push(part);
+    return part.add;
+  });
+  return mergeExtents(parts.map(({ extents }) => extents()));
+}
+
+/** Extents of the rows of one run. */
+interface RunExtents {
+  add(row: number): void;
+  extents(): ReadonlyMap<string, Extent>;
+}
+
+function extentsOf({ columns, collections }: Rows): RunExtents {
+  const { collection, grid, key, precision, start, end } = columns;
   const extents = new Map<number, Extent>();
   // Rows come cell by cell, and mostly collection by collection: what the row before was of need not be looked at again.
   let last = { extent: undefined as Extent | undefined, collection: -1, grid: -1, key: -1, precision: -1 };
-  index.forEach({ where: only }, (row) => {
+  const add = (row: number) => {
     const code = collection[row];
     const extent = code === last.collection ? last.extent! : extentOf(extents, code);
     if (start[row] < extent.start) extent.start = start[row];
@@ -31,8 +47,11 @@ function findExtents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<stri
     if (isSame) return;
     last = { extent, collection: code, grid: grid[row], key: key[row], precision: precision[row] };
     widen(extent.bbox, cellBbox(grids[last.grid], grids[last.grid].geocode(last.key, last.precision)));
-  });
-  return new Map(Array.from(extents, ([code, extent]) => [index.collections.names[code]!, extent]));
+  };
+  return {
+    add,
+    extents: () => new Map(Array.from(extents, ([code, extent]) => [collections.names[code]!, extent])),
+  };
 }
 
 /** What several extents of collections hold together. */

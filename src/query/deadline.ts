@@ -1,5 +1,5 @@
 import { tooSlow } from './errors.js';
-import type { Plan, RowTest } from './filter/plan.js';
+import type { Plan } from './filter/plan.js';
 
 /** What one search may take, ms: nothing else is answered meanwhile. */
 const LIMIT = 5_000;
@@ -12,9 +12,12 @@ export function withDeadline(plan: Plan, limit = LIMIT): Plan {
   if (!test) return plan;
   const end = performance.now() + limit;
   let rows = 0;
-  const timed: RowTest = (row) => {
-    if ((++rows & (ROWS - 1)) === 0 && performance.now() > end) throw tooSlow(limit / 1000);
-    return test(row);
+  const timed: Plan['test'] = (run) => {
+    const testRow = test(run);
+    return (row) => {
+      if ((++rows & (ROWS - 1)) === 0 && performance.now() > end) throw tooSlow(limit / 1000);
+      return testRow(row);
+    };
   };
   return { ...plan, test: timed };
 }

@@ -62,10 +62,7 @@ export class TileFinder {
   readonly extents: () => Promise<Extents>;
   readonly contents: () => Promise<Contents>;
 
-  constructor(
-    private readonly storage: Storage,
-    owners: Owners,
-  ) {
+  constructor(storage: Storage, owners: Owners) {
     this.search = owners.define('search', async ({ limit, ...search }, { only, seq }) => {
       // JSON has no infinity.
       const found = findPlaces(storage.index, { ...search, limit: limit ?? Infinity }, only);
@@ -139,7 +136,7 @@ export class TileFinder {
 
   /** Where the tiles lie that a filter can pick. */
   boundsOf(filter: Filter) {
-    const { ranges, ids } = compileFilter(this.storage.index, filter);
+    const { ranges, ids } = compileFilter(filter);
     return { ...(ranges && { ranges }), ...(ids && { ids }) };
   }
 }

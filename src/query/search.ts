@@ -1,5 +1,11 @@
 /** Searches over the column index: what a scan over all records would give. */
-import { type ColumnIndex, comparePlaces, type Position, type RowOrder } from '../storage/index.js';
+import {
+  type ColumnIndex,
+  comparePlaces,
+  type Position,
+  type RowOrder,
+  type RunTest,
+} from '../storage/index.js';
 import { withDeadline } from './deadline.js';
 import { compileFilter } from './filter/compile.js';
 import type { Filter } from './filter/filter.js';
@@ -50,13 +56,13 @@ export function searchOf(
   return { filter, order, limit, after };
 }
 
-/** What one index finds, among the rows that are `only` wanted. Throws TW_QUERY_TOO_SLOW. */
+/** What one index finds, among the rows that pass `only`. Throws TW_QUERY_TOO_SLOW. */
 export function findPlaces(
   index: ColumnIndex,
   { filter, order, limit, after }: Search,
-  only?: (row: number) => boolean,
+  only?: RunTest,
 ): FoundPlaces {
-  const { test, ranges, ids, time, isTime } = withDeadline(compileFilter(index, filter));
+  const { test, ranges, ids, time, isTime } = withDeadline(compileFilter(filter));
   const where = bothOf(isTime ? undefined : test, only);
   const page = index.query({ where, ranges, ids, time, order, after, limit, places: true });
   return { places: page.places!, matched: page.matched, more: page.next !== undefined };

@@ -8,6 +8,9 @@ export interface TimeBound {
   end: number;
 }
 
+/** Cells for which a directory has room by default. */
+const ROOM = 1_024;
+
 /** Is told of the rows from one to before another. */
 type VisitRun = (from: number, to: number) => void;
 
@@ -20,12 +23,19 @@ export class CellDirectory {
   rows = 0;
   /** No tile lasts longer, ms. */
   longestOfAll = 0;
-  private cells = 0;
-  private first = new Uint32Array(1024);
-  private longest = new Float64Array(1024);
+  /** Number of cells. */
+  size = 0;
+  private first: Uint32Array;
+  private longest: Float64Array;
 
-  /** `columns` may be replaced by a copy that has the same rows. */
-  constructor(public columns: Columns) {}
+  /** `columns` may be replaced by a copy that has the same rows. More cells than `capacity` cost a copy of the directory. */
+  constructor(
+    public columns: Columns,
+    capacity = ROOM,
+  ) {
+    this.first = new Uint32Array(capacity);
+    this.longest = new Float64Array(capacity);
+  }
 
   /** Takes in the rows that follow those it has, up to before `to`. */
   extend(to: number): void {
@@ -40,7 +50,7 @@ export class CellDirectory {
       if (isNew) this.begin(row);
       // A tile that ends before it begins makes all of its cell be looked at.
       const length = end[row] < start[row] ? Infinity : end[row] - start[row];
-      if (length > this.longest[this.cells - 1]) this.longest[this.cells - 1] = length;
+      if (length > this.longest[this.size - 1]) this.longest[this.size - 1] = length;
       if (length > this.longestOfAll) this.longestOfAll = length;
     }
     this.rows = to;
@@ -50,7 +60,7 @@ export class CellDirectory {
   rowsOf(grid: number, key: number, precision: number): [from: number, to: number] {
     const { columns } = this;
     let cell = this.firstAt(grid, key);
-    for (; cell < this.cells; cell++) {
+    for (; cell < this.size; cell++) {
       const row = this.first[cell];
       if (columns.grid[row] !== grid || columns.key[row] !== key) break;
       if (columns.precision[row] === precision) return [row, this.end(cell)];
@@ -70,7 +80,7 @@ export class CellDirectory {
 
   /** The same without ranges. */
   visitAll(time: TimeBound | undefined, visit: VisitRun): void {
-    if (time) this.visitTime(0, this.cells, time, visit);
+    if (time) this.visitTime(0, this.size, time, visit);
     else visit(0, this.rows);
   }
 
@@ -115,7 +125,7 @@ export class CellDirectory {
   private firstAt(grid: number, key: number): number {
     const { columns, first } = this;
     let low = 0;
-    let high = this.cells;
+    let high = this.size;
     while (low < high) {
       const middle = (low + high) >>> 1;
       const row = first[middle];
@@ -127,7 +137,7 @@ export class CellDirectory {
   }
 
   private begins(cell: number): number {
-    return cell < this.cells ? this.first[cell] : this.rows;
+    return cell < this.size ? this.first[cell] : this.rows;
   }
 
   private end(cell: number): number {
@@ -135,13 +145,13 @@ export class CellDirectory {
   }
 
   private begin(row: number): void {
-    if (this.cells === this.first.length) {
+    if (this.size === this.first.length) {
       const [first, longest] = [this.first, this.longest];
-      this.first = new Uint32Array(2 * this.cells);
+      this.first = new Uint32Array(2 * this.size + ROOM);
       this.first.set(first);
-      this.longest = new Float64Array(2 * this.cells);
+      this.longest = new Float64Array(2 * this.size + ROOM);
       this.longest.set(longest);
     }
-    this.first[this.cells++] = row;
+    this.first[this.size++] = row;
   }
 }

@@ -1,140 +1,100 @@
 /** The columns of all tiles that searches read, in memory. */
 import { setImmediate } from 'node:timers/promises';
-import { type GridName, grids } from '../geocode/index.js';
-import type { TimeBound } from './cell-directory.js';
-import type { Columns, Dictionary } from './columns.js';
 import { FirstRows } from './first-rows.js';
+import { partsOf } from './id-parts.js';
 import type { IndexPage, IndexQuery, Selection } from './index-query.js';
-import { isWithin, mergeRanges } from './key-range.js';
+import { DEFAULT_LIMITS, isMostlyGone, isTailDue, type MergeLimits, withShorter } from './merge-policy.js';
 import { type Merged, mergeRows } from './merge-rows.js';
+import { type Found, firstPage } from './merged-pages.js';
 import { countOfTime, firstNewest } from './newest-first.js';
 import type { TileRecord } from './records.js';
 import { RowJournal, undo } from './row-journal.js';
-import {
-  isNewestFirst,
-  type Position,
-  placeComparison,
-  positionOf,
-  type RowOrder,
-  rowComparison,
-} from './row-order.js';
-import { Rows, SharedNames } from './rows.js';
+import { isNewestFirst, type Position, placeComparison, type RowOrder, rowComparison } from './row-order.js';
+import { type RowRef, Rows } from './rows.js';
 import type { RowsImage } from './rows-image.js';
+import { type RowVisit, visitSelected } from './select-rows.js';
 
 const NEWEST_FIRST: RowOrder = [];
-/** A tail is worth a merge where it is longer than an eighth of the sorted rows, within these limits. */
-const SHORTEST_TAIL = 4_096;
-const LONGEST_TAIL = 16_384;
-/** A longer tail is merged at once where it is more than what is sorted. */
-const OVERDUE = 65_536;
+/** A longer tail is merged at once if it is also longer than all other runs together. */
+const OVERDUE_ROWS = 65_536;
+
+interface Merge {
+  sources: Rows[];
+  steps: Generator<void, Merged>;
+}
 
 /**
- * All tiles as columns: most of them sorted by cell and time, the latest ones in a tail behind them.
+ * All tiles as runs of columns. New tiles go to the tail, a run that is not sorted. Merges turn the tail and shorter runs into
+ * longer ones, so that there are few (`merge-policy.ts`).
  *
- * Invariants: each present tile has one row that is not marked as removed. `rowsById` has the rows that are not found by
- * their cell: those of the tail and those with an odd id. Queries do not wait and see one state of the index; a row number
- * is good until the index changes or a merge ends, which is in a later turn of the event loop.
+ * Invariants: each present tile has one present row, in any of the runs. Rows are added to `tail` only, so the sources of a merge
+ * do not grow. Queries are synchronous and see one state of the index; a row number is valid until the index changes or a
+ * merge ends, which happens in a later turn of the event loop.
  */
 export class ColumnIndex {
-  private names = new SharedNames();
-  private rows = Rows.empty(this.names, 0);
-  private rowsById = new Map<string, number>();
+  /** All runs but the tail. */
+  private runs: Rows[] = [];
+  private tail = Rows.empty();
   private present = 0;
   private changed = 0;
-  private merging: Generator<void, Merged> | undefined;
+  private merging: Merge | undefined;
   private readonly journal = new RowJournal();
-  /** During `asOf`: rows that only the earlier commit has, of tiles that are not found by their cell. */
-  private formerById: Map<string, number> | undefined;
+  /** During `asOf`: restored rows that are not found by their cell. */
+  private formerById: Map<string, RowRef> | undefined;
+
+  constructor(private readonly limits: MergeLimits = DEFAULT_LIMITS) {}
 
   /** Number of tiles. */
   get size(): number {
     return this.present;
   }
 
-  /** Goes up with every change of what it holds: what was found out at the same number still holds. */
+  /** Increases with every change of the content: a result computed at the same number is still valid. */
   get changes(): number {
     return this.changed;
   }
 
-  get columns(): Columns {
-    return this.rows.columns;
-  }
-
-  get collections(): Dictionary {
-    return this.names.collections;
-  }
-
-  get platforms(): Dictionary {
-    return this.names.platforms;
-  }
-
-  get sources(): Dictionary {
-    return this.names.sources;
-  }
-
-  get scenes(): Dictionary {
-    return this.rows.scenes;
-  }
-
-  idOf(row: number): string {
-    return this.rows.idOf(row);
-  }
-
-  cellOf(row: number): { grid: GridName; geocode: string } {
-    return { grid: grids[this.rows.columns.grid[row]].name, geocode: this.rows.geocodeOf(row) };
-  }
-
   has(id: string): boolean {
-    return this.rowOf(id) !== undefined;
+    return this.find(id) !== undefined;
   }
 
-  /** Whether it says of a tile what its record says. */
+  /** Whether the index has the same values of a tile as its record. */
   agrees(record: TileRecord): boolean {
-    const row = this.rowOf(record.id);
-    return row !== undefined && this.rows.agrees(row, record);
+    const found = this.find(record.id);
+    return found?.rows.agrees(found.row, record) ?? false;
   }
 
   /** Replaces everything. */
   load(records: Iterable<TileRecord>): void {
-    this.rows = Rows.empty(this.names, 0);
-    this.rowsById = new Map();
-    this.present = 0;
-    this.changed++;
-    this.merging = undefined;
-    this.journal.clear();
+    this.replace([]);
     for (const record of records) this.append(record);
     this.merge();
   }
 
-  /** Replaces everything by what an index was when it gave this image; the image's arrays become its own. */
-  restore(image: RowsImage): void {
-    this.names = new SharedNames(image.names);
-    this.rows = new Rows(this.names, image);
-    this.rowsById = new Map();
-    this.present = 0;
-    this.changed++;
-    this.merging = undefined;
-    this.journal.clear();
-    const { removed, used } = this.rows;
-    for (let row = 0; row < used; row++) {
-      if (removed[row]) continue;
-      this.present++;
-      if (!this.rows.isFoundByCell(row)) this.rowsById.set(this.idOf(row), row);
-    }
+  /** Replaces everything by the content of an index when it made these images, whose arrays become its own. */
+  restore(images: readonly RowsImage[]): void {
+    const runs = images.map((image) => new Rows(image));
+    // What was the tail remains it, so that restarts do not leave many short runs.
+    const tail = runs.findLast(({ cells }) => cells.rows === 0);
+    this.replace(
+      runs.filter((run) => run !== tail),
+      tail,
+    );
   }
 
-  /** All that it holds now, for `restore`. It stays as it is when the index changes. */
-  image(): RowsImage {
-    return this.rows.image();
+  /** The present content, for `restore`: an image of each run that has rows. They do not change with the index. */
+  images(): RowsImage[] {
+    return this.filledRuns().map((run) => run.image());
   }
 
-  /** Adds tiles; a tile of a known id takes the place of the former one. */
+  /** Adds tiles; a tile with a known id replaces the former one. */
   add(records: Iterable<TileRecord>): void {
     for (const record of records) this.append(record);
-    if (this.unsorted > Math.max(OVERDUE, this.rows.cells.rows)) this.merge();
+    const sorted = this.runs.reduce((sum, { used }) => sum + used, 0);
+    if (this.tail.used > Math.max(OVERDUE_ROWS, sorted)) this.merge();
   }
 
-  /** Removes tiles by their ids; unknown ids are passed over. */
+  /** Removes tiles by their ids; unknown ids are ignored. */
   remove(ids: Iterable<string>): void {
     for (const id of ids) this.drop(id);
   }
@@ -142,8 +102,8 @@ export class ColumnIndex {
   // As of a commit
 
   /**
-   * Takes in commit `seq` of a cluster. What it changes is remembered for a while; where it does not follow the last one, only what
-   * comes after it.
+   * Applies commit `seq` of a cluster. Its changes are kept for a while. If it does not follow the last commit, earlier changes are
+   * forgotten.
    */
   commit(seq: number, removed: Iterable<string>, added: Iterable<TileRecord>, now = performance.now()): void {
     this.journal.begin(seq, { size: this.size, changes: this.changes }, now);
@@ -155,12 +115,12 @@ export class ColumnIndex {
     }
   }
 
-  /** It is as of commit `seq`, and what was before is not known. */
+  /** Declares the index to be as of commit `seq`; it cannot be read as of earlier ones. */
   startAt(seq: number): void {
     this.journal.restart(seq);
   }
 
-  /** The earliest commit as of which it can be read. */
+  /** The earliest commit as of which the index can be read. */
   get oldest(): number {
     return this.journal.oldest;
   }
@@ -171,14 +131,14 @@ export class ColumnIndex {
   }
 
   /**
-   * What `work` gives while the index is as it was after commit `seq`; `work` does not wait and changes nothing. Later commits are
-   * undone for it, which takes as long as they have rows. Throws TW_STORAGE_TOO_OLD.
+   * Runs `work`, which is synchronous and changes nothing, on the index as it was after commit `seq`, and returns its result. The time
+   * to undo later commits grows with the number of their rows. Throws TW_STORAGE_TOO_OLD.
    */
   asOf<T>(seq: number, work: () => T): T {
     const later = this.journal.after(seq);
     if (later.length === 0) return work();
     const { present, changed } = this;
-    const { formerById, redo } = undo(this.rows, later);
+    const { formerById, redo } = undo(later);
     this.formerById = formerById;
     this.present = later[0].size;
     this.changed = later[0].changes;
@@ -194,149 +154,167 @@ export class ColumnIndex {
 
   // Queries
 
-  /** Calls `visit` for every row that is selected, in no promised order. Neither it nor `where` changes the index. */
-  forEach({ where, ranges, ids, time }: Selection, visit: (row: number) => void): void {
-    const { columns, removed, hasGaps, cells, used } = this.rows;
-    const { grid, key, start, end } = columns;
-    const disjoint = ranges && mergeRanges(ranges);
-    const isThere = (row: number) =>
-      (!disjoint || isWithin(disjoint, grid[row], key[row])) &&
-      (!time || (start[row] <= time.end && end[row] >= time.start));
-    const visitRun = (from: number, to: number) => {
-      for (let row = from; row < to; row++)
-        if (!(hasGaps && removed[row]) && (where === undefined || where(row))) visit(row);
-    };
-    if (ids) {
-      for (const id of new Set(ids)) {
-        const row = this.rowOf(id);
-        if (row !== undefined && isThere(row)) visitRun(row, row + 1);
-      }
-      return;
-    }
-    if (disjoint) cells.visit(disjoint, time, visitRun);
-    else cells.visitAll(time, visitRun);
-    for (let row = cells.rows; row < used; row++) if (isThere(row)) visitRun(row, row + 1);
+  /**
+   * Calls `visitorOf` for each run that has rows, and the visitor that it returns for every selected row of this run, in no
+   * particular order. Neither the visitors nor `where` change the index.
+   */
+  forEach(selection: Selection, visitorOf: (rows: Rows) => RowVisit): void {
+    const { where } = selection;
+    const runs = this.filledRuns().map((rows) => ({ rows, test: where?.(rows), visit: visitorOf(rows) }));
+    visitSelected(runs, selection, (id) => this.find(id));
   }
 
-  /** The page of a query, and how many tiles match it in all. */
+  /** The page of a query, and the number of tiles that match it. */
   query(query: IndexQuery): IndexPage {
-    const { order = NEWEST_FIRST, after, limit = Infinity, count = true, places = false, ...which } = query;
-    const follows = after && this.rowsAfter(order, after);
-    const canWalk = !which.ranges && !which.ids && isNewestFirst(order) && limit > 0;
-    if (canWalk && (!which.where || !count)) {
-      const rows = firstNewest(this.rows, which, limit + 1, follows);
-      return this.page(order, rows, limit, places, count ? this.countOf(which.time) : rows.length);
-    }
-    const first = new FirstRows(limit > 0 ? limit + 1 : 0, rowComparison(this.rows, order));
-    let matched = 0;
-    this.forEach(which, (row) => {
-      matched++;
-      if (follows === undefined || follows(row)) first.offer(row);
+    const {
+      order = NEWEST_FIRST,
+      limit = Infinity,
+      places = false,
+      count = true,
+      where,
+      ranges,
+      ids,
+    } = query;
+    const canWalk = !ranges && !ids && isNewestFirst(order) && limit > 0 && (!where || !count);
+    const { parts, matched } = canWalk ? this.walk(query, limit + 1) : this.scan(query, order, limit);
+    return firstPage(parts, matched, order, limit, places);
+  }
+
+  /** The first newest rows of each run, without reading the others. */
+  private walk({ where, time, after, count = true }: IndexQuery, most: number) {
+    const parts = this.filledRuns().map((rows): Found => {
+      const follows = after && rowsAfter(rows, NEWEST_FIRST, after);
+      return { rows, found: firstNewest(rows, where?.(rows), time, most, follows) };
     });
-    return this.page(order, first.rows(), limit, places, matched);
+    if (!count) return { parts, matched: parts.reduce((sum, { found }) => sum + found.length, 0) };
+    if (!time) return { parts, matched: this.size };
+    return { parts, matched: parts.reduce((sum, { rows }) => sum + countOfTime(rows, time), 0) };
   }
 
-  /** The page of the first rows, of which one more than the limit tells that others follow. */
-  private page(
-    order: RowOrder,
-    rows: number[],
-    limit: number,
-    withPlaces: boolean,
-    matched: number,
-  ): IndexPage {
-    const shown = rows.slice(0, limit);
-    const places = withPlaces ? shown.map((row) => positionOf(this.rows, order, row)) : undefined;
-    const ids = places ? places.map(({ id }) => id) : shown.map((row) => this.idOf(row));
-    const page: IndexPage = { ids, matched, ...(places && { places }) };
-    if (rows.length > limit) page.next = places?.at(-1) ?? positionOf(this.rows, order, shown.at(-1)!);
-    return page;
+  /** The first rows of each run, of all that are selected. */
+  private scan(query: IndexQuery, order: RowOrder, limit: number) {
+    const { after } = query;
+    let matched = 0;
+    const parts: { rows: Rows; first: FirstRows }[] = [];
+    this.forEach(query, (rows) => {
+      const follows = after && rowsAfter(rows, order, after);
+      const first = new FirstRows(limit > 0 ? limit + 1 : 0, rowComparison(rows, order));
+      parts.push({ rows, first });
+      return (row) => {
+        matched++;
+        if (follows === undefined || follows(row)) first.offer(row);
+      };
+    });
+    return { parts: parts.map(({ rows, first }): Found => ({ rows, found: first.rows() })), matched };
   }
 
-  /** How many tiles are of a time. */
-  private countOf(time: TimeBound | undefined): number {
-    return time ? countOfTime(this.rows, time) : this.size;
+  private find(id: string): RowRef | undefined {
+    const former = this.formerById?.get(id);
+    // A tile of a later commit may have the same id.
+    if (former && !former.rows.removed[former.row]) return former;
+    const inTail = this.tail.findById(id);
+    if (inTail !== undefined) return { rows: this.tail, row: inTail };
+    for (const rows of this.runs) {
+      const row = rows.findById(id);
+      if (row !== undefined) return { rows, row };
+    }
+    for (let parts = partsOf(id); parts; parts = partsOf(id, parts.names.length)) {
+      for (const rows of this.runs) {
+        const row = rows.findInCell(parts);
+        if (row !== undefined) return { rows, row };
+      }
+    }
+    return undefined;
   }
 
-  private rowsAfter(order: RowOrder, after: Position): (row: number) => boolean {
-    const compare = placeComparison(this.rows, order);
-    return (row) => compare(row, after) > 0;
+  private filledRuns(): Rows[] {
+    return this.tail.used > 0 ? [...this.runs, this.tail] : this.runs;
   }
 
-  private rowOf(id: string): number | undefined {
-    const row = this.formerById?.get(id) ?? this.rowsById.get(id);
-    // Only `asOf` finds one here that is not of its commit.
-    return row === undefined || this.rows.removed[row] ? this.rows.find(id) : row;
+  // Changes
+
+  private replace(runs: Rows[], tail = Rows.empty()): void {
+    this.journal.clear();
+    this.merging = undefined;
+    this.runs = runs;
+    this.tail = tail;
+    this.present = this.filledRuns().reduce((sum, { present }) => sum + present, 0);
+    this.changed++;
   }
 
   private append(record: TileRecord): void {
-    const row = this.rows.append(record);
+    const { tail } = this;
+    const row = tail.append(record);
     this.drop(record.id);
-    this.rowsById.set(record.id, row);
-    this.journal.add(row);
+    tail.register(row, record.id);
+    this.journal.add({ rows: tail, row });
     this.present++;
     this.changed++;
   }
 
   private drop(id: string): void {
-    const row = this.rowOf(id);
-    if (row === undefined) return;
-    this.rows.remove(row);
-    this.rowsById.delete(id);
-    this.journal.remove(row);
+    const found = this.find(id);
+    if (!found) return;
+    this.journal.remove(found);
     this.present--;
     this.changed++;
   }
 
   // Merging
 
-  /** Rows of the tail. */
-  private get unsorted(): number {
-    return this.rows.used - this.rows.cells.rows;
-  }
-
-  private get longestTail(): number {
-    return Math.min(Math.max(this.rows.cells.rows / 8, SHORTEST_TAIL), LONGEST_TAIL);
-  }
-
-  /** Whether queries would gain from a merge: the tail is long, or most rows are of tiles that have gone. */
+  /** Whether queries would gain from a merge: the tail is long, or most rows of a run are gone. */
   get isUntidy(): boolean {
-    const needed = this.size + this.journal.removed.size;
-    return this.unsorted > this.longestTail || this.rows.used > 2 * needed + SHORTEST_TAIL;
+    const runs = this.filledRuns();
+    return isTailDue(runs, this.limits) || runs.some((run) => isMostlyGone(run, this.limits));
   }
 
-  /** Sorts what was added at once. */
+  /** Sorts the tail at once. */
   merge(): void {
-    while (this.unsorted > 0) {
-      const merging = this.merging ?? mergeRows(this.rows, this.journal.removed);
-      let step = merging.next();
-      while (!step.done) step = merging.next();
-      this.take(step.value);
-    }
+    if (this.merging) this.finish(this.merging);
+    while (this.filledRuns().some(({ unsorted }) => unsorted > 0)) this.finish(this.begin());
   }
 
-  /** Sorts what was added, where that is much, in steps between which others get their turn. */
+  /** Merges runs, if the index is untidy, in steps between which the event loop turns. */
   async tidy(): Promise<void> {
     while (!this.merging && this.isUntidy) {
-      const merging = mergeRows(this.rows, this.journal.removed);
+      const merging = this.begin();
       this.merging = merging;
-      // It is another one's where `merge` has ended this one.
+      // `merge` may end this merge and others.
       while (this.merging === merging) {
-        const step = merging.next();
-        if (step.done) this.take(step.value);
+        const step = merging.steps.next();
+        if (step.done) this.end(merging, step.value);
         await setImmediate();
       }
     }
   }
 
-  private take({ rows, moved }: Merged): void {
-    const rowsById = new Map<string, number>();
-    for (const [id, row] of this.rowsById) {
-      const to = moved(row)!;
-      if (to >= rows.cells.rows || rows.isOdd(to)) rowsById.set(id, to);
+  private begin(): Merge {
+    const runs = this.filledRuns();
+    const isDue = isTailDue(runs, this.limits);
+    const mostlyGone = runs.find((run) => isMostlyGone(run, this.limits));
+    const sources = mostlyGone && !isDue ? [mostlyGone] : withShorter(runs);
+    if (sources.includes(this.tail)) {
+      this.runs = runs;
+      this.tail = Rows.empty();
     }
+    return { sources, steps: mergeRows(sources, this.limits.step) };
+  }
+
+  private finish(merging: Merge): void {
+    let step = merging.steps.next();
+    while (!step.done) step = merging.steps.next();
+    this.end(merging, step.value);
+  }
+
+  private end({ sources }: Merge, { rows, moved }: Merged): void {
     this.journal.move(moved);
-    this.rows = rows;
-    this.rowsById = rowsById;
+    this.runs = this.runs.filter((run) => !sources.includes(run));
+    if (rows.used > 0) this.runs.push(rows);
     this.merging = undefined;
   }
+}
+
+function rowsAfter(rows: Rows, order: RowOrder, after: Position): (row: number) => boolean {
+  const compare = placeComparison(rows, order);
+  return (row) => compare(row, after) > 0;
 }

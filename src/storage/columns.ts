@@ -76,6 +76,20 @@ export function allocate(rows: number): Columns {
 
 export const columnNames = Object.keys(allocate(0)) as (keyof Columns)[];
 
+/**
+ * The same, with a yield after each column. A large array often makes V8 collect garbage, so allocating all of them in one turn of
+ * the event loop would block it for long.
+ */
+export function* allocateInSteps(rows: number): Generator<void, Columns> {
+  const columns = allocate(0);
+  for (const name of columnNames) {
+    const Kind = columns[name].constructor as new (length: number) => Columns[typeof name];
+    Object.assign(columns, { [name]: new Kind(rows) });
+    yield;
+  }
+  return columns;
+}
+
 /** The same rows with room for more. */
 export function resize(old: Columns, rows: number): Columns {
   const columns = allocate(rows);

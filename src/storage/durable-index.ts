@@ -1,6 +1,6 @@
 /** The column index and what makes it quick to load: a snapshot, and a log of the commits since. */
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TilewrightError } from '../errors.js';
 import type { Catalogue, Change, CommitRecord, Scanned } from './catalogue.js';
@@ -8,15 +8,13 @@ import { ColumnIndex } from './column-index.js';
 import type { DiskReserve } from './disk-reserve.js';
 import { onDisk } from './errors.js';
 import type { TileRecord } from './records.js';
-import { readSnapshot, writeSnapshot } from './snapshot.js';
+import { type Snapshot, SnapshotFolder } from './snapshot.js';
 
 const FOLDER = 'columns';
 const CHUNK = 5_000;
 /** A snapshot is due when so many tiles have changed since the last one, or so many commits have come. */
 const MOST_TILES = 20_000;
 const MOST_COMMITS = 1_000;
-/** Of one tile, about. */
-const SNAPSHOT_BYTES = 64;
 
 /** How the index was loaded at open. */
 export interface IndexLoad {
@@ -48,6 +46,7 @@ export class DurableIndex {
   private stored = 0;
   private changed = 0;
   private upkeep: Promise<void> | undefined;
+  private readonly snapshots: SnapshotFolder;
 
   constructor(
     private readonly dir: string,
@@ -55,7 +54,9 @@ export class DurableIndex {
     private readonly reserve: DiskReserve,
     /** A snapshot is due when so many tiles have changed. */
     private readonly mostTiles = MOST_TILES,
-  ) {}
+  ) {
+    this.snapshots = new SnapshotFolder(join(dir, FOLDER));
+  }
 
   /** Loads the index. Nothing else is called before. */
   async open(): Promise<void> {
@@ -115,44 +116,45 @@ export class DurableIndex {
 
   // At open
 
-  /** Whether the index is loaded now. Removes the files that it has not used. */
+  /** Loads the index from the newest snapshot, or returns false. Removes all files that are not part of a usable snapshot. */
   private async loadSnapshot(log: Scanned<CommitRecord>[]): Promise<boolean> {
-    const files = await onDisk(this.dir, () => readdir(join(this.dir, FOLDER)));
-    const newest = files
-      .filter((name) => name.endsWith('.snap'))
-      .sort()
-      .at(-1);
-    const reason = newest && (await this.loadFile(newest, log));
-    const isLoaded = newest !== undefined && reason === undefined;
+    const newest = await onDisk(this.dir, () => this.snapshots.newest());
+    const snapshot = newest && (await this.loadFile(newest, log));
+    const reason = snapshot && 'unusable' in snapshot ? snapshot.unusable : undefined;
+    const files = snapshot && 'files' in snapshot ? snapshot.files : [];
+    const isLoaded = files.length > 0;
     this.load = { from: isLoaded ? 'snapshot' : 'catalogue', reason };
     if (reason)
       process.emitWarning(`the index is read from the catalogue, for ${newest} of ${this.dir} ${reason}`);
-    await this.removeFiles(isLoaded ? newest : undefined);
+    await onDisk(this.dir, () => this.snapshots.keepOnly(files));
     return isLoaded;
   }
 
-  /** Loads the index from a snapshot. Why it cannot; undefined where it has. */
-  private async loadFile(name: string, log: Scanned<CommitRecord>[]): Promise<string | undefined> {
-    const snapshot = await readSnapshot(join(this.dir, FOLDER, name));
-    if ('unusable' in snapshot) return snapshot.unusable;
+  /** Loads the index from a snapshot, or says why it cannot. */
+  private async loadFile(
+    name: string,
+    log: Scanned<CommitRecord>[],
+  ): Promise<Snapshot | { unusable: string }> {
+    const snapshot = await this.snapshots.read(name);
+    if ('unusable' in snapshot) return snapshot;
     const { sequence, tag, damaged } = snapshot.stamp;
     const at = log.findIndex(({ key }) => key === keyOf(sequence));
-    if (at < 0) return 'is of a commit that the catalogue does not know';
+    if (at < 0) return { unusable: 'is of a commit that the catalogue does not know' };
     const since = log.slice(at);
     const doubtful = new Set(damaged);
     for (const [i, { key, record, error }] of since.entries()) {
-      if (error) return `cannot be brought up to date: ${error.message}`;
+      if (error) return { unusable: `cannot be brought up to date: ${error.message}` };
       if (key !== keyOf(sequence + i))
-        return `cannot be brought up to date: commit ${sequence + i} is missing in the log`;
-      if (i === 0 && record.tag !== tag) return 'is of another history of the catalogue';
+        return { unusable: `cannot be brought up to date: commit ${sequence + i} is missing in the log` };
+      if (i === 0 && record.tag !== tag) return { unusable: 'is of another history of the catalogue' };
       if (i > 0) for (const id of record.tiles) doubtful.add(id);
     }
-    this.index.restore(snapshot.image);
+    this.index.restore(snapshot.images);
     await this.lookUp([...doubtful]);
     this.stored = sequence;
     this.changed = doubtful.size;
     this.head = { sequence: sequence + since.length - 1, tag: since.at(-1)!.record!.tag };
-    return undefined;
+    return snapshot;
   }
 
   /** Makes the index say of some tiles what the catalogue says. */
@@ -222,28 +224,18 @@ export class DurableIndex {
 
   /** Writes a snapshot of what the index is now, then removes what it makes superfluous. */
   private async save(): Promise<void> {
-    await this.reserve.require(SNAPSHOT_BYTES * this.index.size);
     const { sequence, tag } = this.head!;
     const { changed } = this;
-    const image = this.index.image();
-    const name = `${keyOf(sequence)}.snap`;
+    const images = this.index.images();
     const stamp = { sequence, tag, damaged: [...this.damaged.keys()] };
-    await onDisk(this.dir, () => writeSnapshot(join(this.dir, FOLDER, name), image, stamp));
+    await this.reserve.require(this.snapshots.bytesToWrite(images));
+    await onDisk(this.dir, () => this.snapshots.write(images, stamp));
     this.stored = sequence;
     this.changed -= changed;
     const { commits } = this.catalogue;
     const covered: Change[] = [];
     for await (const key of commits.keys({ before: keyOf(sequence) })) covered.push(commits.delete(key));
     await this.catalogue.write(covered);
-    await this.removeFiles(name);
-  }
-
-  private async removeFiles(except: string | undefined): Promise<void> {
-    const folder = join(this.dir, FOLDER);
-    await onDisk(this.dir, async () => {
-      for (const name of await readdir(folder))
-        if (name !== except) await rm(join(folder, name), { force: true });
-    });
   }
 
   private record({ sequence, tag }: { sequence: number; tag: string }, tiles: string[]): Change {

@@ -1,12 +1,18 @@
-/** What the column index is asked, and what it answers. */
+/** Queries of the column index and their answers. */
 import type { TimeBound } from './cell-directory.js';
 import type { KeyRange } from './key-range.js';
 import type { Position, RowOrder } from './row-order.js';
+import type { Rows } from './rows.js';
 
-/** Which tiles; every condition that is given must be fulfilled. */
+export type RowTest = (row: number) => boolean;
+
+/** Makes a test of the rows of one run. It is good until the index changes. */
+export type RunTest = (rows: Rows) => RowTest;
+
+/** Selects tiles that meet every given condition. */
 export interface Selection {
-  /** Whether a row matches, from `columns`; called only for rows that are present and fulfil the other conditions. */
-  where?(row: number): boolean;
+  /** Called once for each run that has rows. The test is called only for rows that are present and meet the other conditions. */
+  where?: RunTest;
   /** Only rows in these ranges, which may overlap. */
   ranges?: readonly KeyRange[];
   /** Only these tiles. */
@@ -16,25 +22,25 @@ export interface Selection {
 }
 
 export interface IndexQuery extends Selection {
-  /** Newest first where it is not given. */
+  /** Newest first by default. */
   order?: RowOrder;
   /** The page begins after this place. */
   after?: Position;
-  /** The most ids of a page; all where undefined. */
+  /** Maximum number of ids of a page; all if undefined. */
   limit?: number;
-  /** False where `matched` is not needed, which saves time on newest-first pages with `where` and without ranges and ids. */
+  /** False if `matched` is not needed, which saves time on newest-first pages with `where` and without ranges and ids. */
   count?: boolean;
-  /** Whether the place of each tile is wanted. */
+  /** Whether to return the place of each tile. */
   places?: boolean;
 }
 
 export interface IndexPage {
   /** Tile ids in their order. */
   ids: string[];
-  /** How many tiles match, before and after this page too; with `count` false it may be any number below. */
+  /** How many tiles match, including those before and after this page; with `count` false it may be any smaller number. */
   matched: number;
-  /** The place of the last id where more match after it. */
+  /** The place of the last id, if more tiles match after it. */
   next?: Position;
-  /** The places of the ids, where they were asked for. */
+  /** The places of the ids, if the query asks for them. */
   places?: Position[];
 }

@@ -22,7 +22,7 @@ export {
 } from './errors.js';
 export { type HeldTile, holdTiles } from './hold-tile.js';
 export { inLanes } from './in-lanes.js';
-export type { IndexPage, IndexQuery, Selection } from './index-query.js';
+export type { IndexPage, IndexQuery, RowTest, RunTest, Selection } from './index-query.js';
 export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
 export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from './layout.js';
 export { LevelWriter } from './level-writer.js';
@@ -50,6 +50,7 @@ export { openObjectStore, requireApart } from './object-store/open.js';
 export * from './records.js';
 export { relativePaths } from './relative-paths.js';
 export { comparePlaces, type Position, type RowOrder, type SortColumn, type SortValue } from './row-order.js';
+export type { Rows } from './rows.js';
 export { requireSameCells } from './scene-tiles.js';
 export { SceneWrite } from './scene-write.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';

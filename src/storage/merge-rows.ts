@@ -1,152 +1,189 @@
-/** Merging the tail into the sorted rows, in steps of a few milliseconds between which the rows are used and changed. */
-import { type Columns, columnNames } from './columns.js';
-import { Rows } from './rows.js';
+/** Merging runs into one, in steps of a few milliseconds between which the runs are read and their rows marked. */
+import { allocateInSteps, type Columns, columnNames, type Dictionary } from './columns.js';
+import { compareCells, compareNewest, FORMER, GONE, type Mark, type RowRef, Rows } from './rows.js';
+import { readInOrder, SortedList, sortRows } from './sorted-lists.js';
 
 /** Rows of one step. */
-const STEP = 8_192;
-/** In place of a row or a code: there is none. */
+const STEP = 4_096;
+/** In place of a code: there is none. */
 const NONE = 2 ** 32 - 1;
 
 type Column = Columns[keyof Columns];
-type Compare = (a: number, b: number) => number;
 
 export interface Merged {
   rows: Rows;
-  /** The new row of an old one; undefined where it has been left out. */
-  moved: (row: number) => number | undefined;
+  /** The row that a row of one of the runs has become; rows of other runs stay. */
+  moved: (ref: RowRef) => RowRef;
 }
 
 /**
- * New rows with the tiles of `old`: those that `old` has when the merge begins are sorted, those that are added meanwhile
- * are the tail; what is removed meanwhile has its mark. The result is good in the turn in which it is given. Rows that were
- * removed before, but for those in `kept`, and texts and scene names that nobody uses, are left out.
+ * Merges runs into a sorted one without the rows that are gone, texts and names that nobody uses. No rows may be added to
+ * the runs from the first step on. Marks that are set during the merge are carried over in the last step, so the result is
+ * valid in the turn of the event loop in which it is returned.
  */
-export function* mergeRows(old: Rows, kept: ReadonlySet<number>): Generator<void, Merged> {
-  const begun = old.used;
-  const sorted = yield* numbers(0, old.cells.rows);
-  const tail = yield* numbers(sorted.length, begun);
-  const byCell: Compare = (a, b) => old.compareCells(a, b);
-  const byTime: Compare = (a, b) => old.compareNewest(a, b);
-  const cellOrder = yield* mergeSorted(sorted, yield* sort(tail, byCell), byCell);
-  const timeOrder = yield* mergeSorted(old.newest, yield* sort(tail, byTime), byTime);
-
-  // The new row of each old one.
-  const target = new Uint32Array(begun).fill(NONE);
-  let count = 0;
-  const rows = Rows.empty(old.names, begun);
-  const copies = new Copies(old, rows);
-  yield* inSteps(begun, (from, to) => {
-    const wanted = cellOrder.subarray(from, to).filter((row) => old.removed[row] === 0 || kept.has(row));
-    for (let i = 0; i < wanted.length; i++) target[wanted[i]] = count++;
-    copies.add(wanted);
-    rows.cells.extend(count);
-  });
-  const newest = new Uint32Array(count);
-  const rank = new Uint32Array(count);
-  let place = 0;
-  yield* inSteps(begun, (from, to) => {
-    for (let i = from; i < to; i++) {
-      const row = target[timeOrder[i]];
-      if (row === NONE) continue;
-      rank[row] = place;
-      newest[place++] = row;
-    }
-  });
-  rows.newest = newest;
-  rows.rank = rank;
-
-  copies.add(Uint32Array.from({ length: old.used - begun }, (_, i) => begun + i));
-  const moved = (row: number) => {
-    const to = row < begun ? target[row] : count + row - begun;
-    return to === NONE ? undefined : to;
-  };
-  for (const row of old.removals) {
-    const to = moved(row);
-    if (to !== undefined) rows.remove(to);
+export function* mergeRows(runs: readonly Rows[], step = STEP): Generator<void, Merged> {
+  for (const run of runs) run.marked = [];
+  const needed = sum(runs, ({ used, gone }) => used - gone);
+  const mostCells = sum(runs, ({ cells, unsorted }) => cells.size + unsorted);
+  const rows = Rows.empty(yield* allocateInSteps(needed), Math.min(needed, mostCells));
+  const copies = new Map<Rows, Copies>();
+  for (const run of runs) {
+    copies.set(run, new Copies(run, rows, step));
+    yield;
   }
+
+  const byCell: SortedList[] = [];
+  const byTime: SortedList[] = [];
+  for (const run of runs) {
+    byCell.push(new SortedList(run, yield* numbers(0, run.cells.rows, step)));
+    byTime.push(new SortedList(run, run.newest));
+    const unsorted = yield* numbers(run.cells.rows, run.used, step);
+    if (unsorted.length === 0) continue;
+    byCell.push(new SortedList(run, yield* sortRows(unsorted, (a, b) => run.compareCells(a, b), step)));
+    byTime.push(new SortedList(run, yield* sortRows(unsorted, (a, b) => run.compareNewest(a, b), step)));
+  }
+
+  const former: number[] = [];
+  const copyRow = (run: Rows, row: number) => {
+    const mark = run.removed[row];
+    if (mark === GONE) return;
+    const target = copies.get(run)!.add(row);
+    if (mark === FORMER) former.push(target);
+  };
+  let done = 0;
+  for (const _ of readInOrder(byCell, compareCells, step, copyRow)) {
+    for (const copy of copies.values()) copy.flush();
+    rows.cells.extend(rows.used);
+    for (const target of former.splice(0)) rows.mark(target, FORMER);
+    for (; done < rows.used; done++) if (!rows.removed[done]) rows.register(done);
+    yield;
+  }
+
+  rows.newest = new Uint32Array(rows.used);
+  yield;
+  rows.rank = new Uint32Array(rows.used);
+  let place = 0;
+  yield* readInOrder(byTime, compareNewest, step, (run, row) => {
+    const target = copies.get(run)!.target(row);
+    if (target === undefined) return;
+    rows.rank[target] = place;
+    rows.newest[place++] = target;
+  });
+
+  for (const [run, copy] of copies) {
+    for (const row of run.marked!) {
+      const target = copy.target(row);
+      const mark = run.removed[row];
+      if (target !== undefined && rows.removed[target] !== mark) rows.mark(target, mark as Mark);
+    }
+    run.marked = undefined;
+  }
+  const moved = (ref: RowRef) => {
+    const row = copies.get(ref.rows)?.target(ref.row);
+    return row === undefined ? ref : { rows, row };
+  };
   return { rows, moved };
 }
 
-/** Calls `work` for the numbers below `count`, some at a time. */
-function* inSteps(count: number, work: (from: number, to: number) => void): Generator<void> {
-  for (let from = 0; from < count; from += STEP) {
-    work(from, Math.min(from + STEP, count));
-    yield;
-  }
+function sum(runs: readonly Rows[], count: (run: Rows) => number): number {
+  return runs.reduce((total, run) => total + count(run), 0);
 }
 
-function* numbers(first: number, end: number): Generator<void, Uint32Array> {
+function* numbers(first: number, end: number, step: number): Generator<void, Uint32Array> {
   const all = new Uint32Array(end - first);
-  yield* inSteps(all.length, (from, to) => {
-    for (let i = from; i < to; i++) all[i] = first + i;
-  });
-  return all;
-}
-
-function* sort(rows: Uint32Array, compare: Compare): Generator<void, Uint32Array> {
-  if (rows.length <= STEP) {
-    const sorted = rows.toSorted(compare);
-    yield;
-    return sorted;
+  for (let i = 0; i < all.length; i++) {
+    all[i] = first + i;
+    if (i % step === step - 1) yield;
   }
-  const half = rows.length >> 1;
-  const list = yield* sort(rows.subarray(0, half), compare);
-  return yield* mergeSorted(list, yield* sort(rows.subarray(half), compare), compare);
-}
-
-/** The rows of two sorted lists in one. */
-function* mergeSorted(list: Uint32Array, other: Uint32Array, compare: Compare): Generator<void, Uint32Array> {
-  const all = new Uint32Array(list.length + other.length);
-  let i = 0;
-  let j = 0;
-  yield* inSteps(all.length, (from, to) => {
-    for (let at = from; at < to; at++) {
-      const takeOther = i === list.length || (j < other.length && compare(other[j], list[i]) < 0);
-      all[at] = takeOther ? other[j++] : list[i++];
-    }
-  });
   return all;
 }
 
-/** Adds copies of some rows of `from` to the end of `to`, with the texts and scene names that they use. */
+/**
+ * Copies rows of one run to another one.
+ * Invariants: `targets[row]` is the number of the copy of a row plus 1, or 0 if it has none. `flush` has written all copies but
+ * those of the rows in `pending`.
+ */
 class Copies {
-  /** By the codes of `from`. */
-  private readonly scenes: Uint32Array;
+  private readonly targets: Uint32Array;
+  private readonly pending: Uint32Array;
+  private readonly places: Uint32Array;
+  private count = 0;
+  private readonly collection: Codes;
+  private readonly platform: Codes;
+  private readonly source: Codes;
+  private readonly scene: Codes;
 
+  /** At most `step` rows are added before a `flush`. */
   constructor(
     private readonly from: Rows,
     private readonly to: Rows,
+    step: number,
   ) {
-    this.scenes = new Uint32Array(from.scenes.names.length).fill(NONE);
+    this.targets = new Uint32Array(from.used);
+    this.pending = new Uint32Array(step);
+    this.places = new Uint32Array(step);
+    this.collection = new Codes(from.collections, to.collections);
+    this.platform = new Codes(from.platforms, to.platforms);
+    this.source = new Codes(from.sources, to.sources);
+    this.scene = new Codes(from.scenes, to.scenes);
   }
 
-  add(source: Uint32Array): void {
-    const { from, to } = this;
-    const first = to.reserve(source.length);
-    for (const name of columnNames) gather(from.columns[name], source, to.columns[name], first);
-    const { scene, suffix } = to.columns;
-    for (let row = first; row < to.used; row++) {
-      scene[row] = this.scene(scene[row]);
-      suffix[row] = to.texts.copy(from.texts, suffix[row]);
+  /** The copy of a row. */
+  target(row: number): number | undefined {
+    const target = this.targets[row];
+    return target === 0 ? undefined : target - 1;
+  }
+
+  add(row: number): number {
+    const target = this.to.reserve(1);
+    this.targets[row] = target + 1;
+    this.pending[this.count] = row;
+    this.places[this.count++] = target;
+    return target;
+  }
+
+  flush(): void {
+    const { to } = this;
+    const pending = this.pending.subarray(0, this.count);
+    const places = this.places.subarray(0, this.count);
+    this.count = 0;
+    for (const name of columnNames) copyValues(this.from.columns[name], pending, to.columns[name], places);
+    const { collection, platform, source, scene, suffix } = to.columns;
+    for (let i = 0; i < places.length; i++) {
+      const row = places[i];
+      collection[row] = this.collection.of(collection[row]);
+      platform[row] = this.platform.of(platform[row]);
+      source[row] = this.source.of(source[row]);
+      scene[row] = this.scene.of(scene[row]);
+      suffix[row] = to.texts.copy(this.from.texts, suffix[row]);
     }
   }
+}
 
-  private scene(code: number): number {
-    const known = this.scenes[code] ?? NONE;
-    if (known !== NONE) return known;
-    const added = this.to.scenes.add(this.from.scenes.names[code]);
-    if (code < this.scenes.length) this.scenes[code] = added;
-    return added;
+/** The codes of one dictionary in another one, to which names are added when they are first used. */
+class Codes {
+  private readonly known: Uint32Array;
+
+  constructor(
+    private readonly from: Dictionary,
+    private readonly to: Dictionary,
+  ) {
+    this.known = new Uint32Array(from.names.length).fill(NONE);
+  }
+
+  of(code: number): number {
+    if (this.known[code] === NONE) this.known[code] = this.to.add(this.from.names[code]);
+    return this.known[code];
   }
 }
 
-/** `to[first + i] = from[source[i]]`, of two columns of one type. */
-function gather(from: Column, source: Uint32Array, to: Column, first: number): void {
+/** `to[places[i]] = from[rows[i]]`, in two columns of one type. */
+function copyValues(from: Column, rows: Uint32Array, to: Column, places: Uint32Array): void {
   const [read, write] = [ofFourKinds(from), ofFourKinds(to)];
-  for (let i = 0; i < source.length; i++) write[first + i] = read[source[i]];
+  for (let i = 0; i < rows.length; i++) write[places[i]] = read[rows[i]];
 }
 
-/** V8 makes fast code for four kinds of arrays in one place, not for five. */
+/** V8 generates fast code for at most four kinds of arrays in one place. */
 function ofFourKinds(column: Column): Column {
   return column instanceof Float32Array
     ? new Uint32Array(column.buffer, column.byteOffset, column.length)

@@ -1,10 +1,10 @@
 /** Rows in the order newest first, which is kept for the sorted ones: pages and counts of a time that look at few others. */
 import type { TimeBound } from './cell-directory.js';
 import { FirstRows } from './first-rows.js';
-import type { Selection } from './index-query.js';
+import type { RowTest } from './index-query.js';
 import type { Rows } from './rows.js';
 
-/** How many rows are of a time. */
+/** How many rows of a run are of a time. */
 export function countOfTime(rows: Rows, time: TimeBound): number {
   const { columns, removed, hasGaps, cells, used, newest } = rows;
   const { start, end } = columns;
@@ -14,11 +14,11 @@ export function countOfTime(rows: Rows, time: TimeBound): number {
     const first = firstWhere(newest.length, (i) => start[newest[i]] <= time.end);
     const last = firstWhere(newest.length, (i) => start[newest[i]] < time.start);
     count = Math.max(0, last - first);
-    if (hasGaps) for (let i = first; i < last; i++) count -= removed[newest[i]];
+    if (hasGaps) for (let i = first; i < last; i++) if (removed[newest[i]]) count--;
   } else {
     cells.visitAll(time, (from, to) => {
       count += to - from;
-      if (hasGaps) for (let row = from; row < to; row++) count -= removed[row];
+      if (hasGaps) for (let row = from; row < to; row++) if (removed[row]) count--;
     });
   }
   for (let row = cells.rows; row < used; row++)
@@ -26,10 +26,11 @@ export function countOfTime(rows: Rows, time: TimeBound): number {
   return count;
 }
 
-/** The first selected rows of those that follow a place in this order, without a look at the others. */
+/** The first selected rows of a run, of those that follow a place in this order, without a look at the others. */
 export function firstNewest(
   rows: Rows,
-  { where, time }: Pick<Selection, 'where' | 'time'>,
+  where: RowTest | undefined,
+  time: TimeBound | undefined,
   limit: number,
   follows: (row: number) => boolean = () => true,
 ): number[] {

@@ -1,14 +1,14 @@
-/** Which rows the latest commits of a replica have added and removed, so that its index can be read as of an earlier one. */
+/** The rows that the latest commits of a replica have added and removed, so that its index can be read as of an earlier commit. */
 import { tooOld } from './errors.js';
-import type { Rows } from './rows.js';
+import { FORMER, GONE, type RowRef } from './rows.js';
 
-/** How long a commit is remembered at least, ms, unless too much changes meanwhile. */
-const KEPT = 60_000;
-/** Rows that are remembered at most; and of these those of tiles that have gone, whose records are kept with them. */
+/** Minimum time for which a commit is kept, unless too many rows change in the meantime. */
+const KEPT_MS = 60_000;
+/** Maximum number of rows that are kept, and of removed ones among them: the records of their tiles are kept, too. */
 const MOST_ROWS = 100_000;
 const MOST_REMOVED = 20_000;
 
-/** What an index was before a commit. */
+/** The index before a commit. */
 interface Before {
   size: number;
   changes: number;
@@ -16,26 +16,25 @@ interface Before {
 
 export interface RowChange extends Before {
   seq: number;
-  /** When it came, ms. */
+  /** Time of the commit, ms. */
   at: number;
-  added: number[];
-  removed: number[];
+  added: RowRef[];
+  removed: RowRef[];
 }
 
 /**
  * Invariants: outside of a commit `list` holds the changes of consecutive commits, of which `newest` is the last one, and these are
- * all changes of the index since the first of them; whatever else changes the index clears it. `removed` holds the rows that they
- * have removed.
+ * all changes of the index since the first of them; any other change of the index clears the list. The rows that they have
+ * removed have the mark `FORMER`, and no other rows have it.
  */
 export class RowJournal {
-  /** Rows of tiles that have gone and that a read as of an earlier commit may want. */
-  readonly removed = new Set<number>();
   private list: RowChange[] = [];
   private open: RowChange | undefined;
   private newest = 0;
   private rows = 0;
+  private removed = 0;
 
-  /** The earliest commit as of which can be read. */
+  /** The earliest commit as of which the index can be read. */
   get oldest(): number {
     return this.newest - this.list.length;
   }
@@ -45,7 +44,7 @@ export class RowJournal {
     return seq === this.newest + 1;
   }
 
-  /** A commit begins; what is added and removed until `end` is of it. One that does not follow the last one is not remembered. */
+  /** Begins a commit: rows that are added and removed until `end` belong to it. A commit that does not follow the last one is not kept. */
   begin(seq: number, before: Before, at: number): void {
     if (this.isNext(seq)) {
       this.open = { ...before, seq, at, added: [], removed: [] };
@@ -55,44 +54,40 @@ export class RowJournal {
   }
 
   end(): void {
-    const { list, removed } = this;
+    const { list } = this;
     const last = this.open;
     if (!last) return;
     this.open = undefined;
     this.rows += last.added.length + last.removed.length;
+    this.removed += last.removed.length;
     const isDue = ({ at }: RowChange) =>
-      at < last.at - KEPT || this.rows > MOST_ROWS || removed.size > MOST_REMOVED;
+      at < last.at - KEPT_MS || this.rows > MOST_ROWS || this.removed > MOST_REMOVED;
     let due = 0;
-    for (; due < list.length && isDue(list[due]); due++) {
-      this.rows -= list[due].added.length + list[due].removed.length;
-      for (const row of list[due].removed) removed.delete(row);
-    }
+    for (; due < list.length && isDue(list[due]); due++) this.forget(list[due]);
     list.splice(0, due);
   }
 
-  add(row: number): void {
-    if (this.open) this.open.added.push(row);
+  add(ref: RowRef): void {
+    if (this.open) this.open.added.push(ref);
     else this.clear();
   }
 
-  remove(row: number): void {
-    if (this.open) {
-      this.open.removed.push(row);
-      this.removed.add(row);
-    } else this.clear();
+  /** Marks the row of a tile that goes. */
+  remove(ref: RowRef): void {
+    if (this.open) this.open.removed.push(ref);
+    else this.clear();
+    ref.rows.mark(ref.row, this.open ? FORMER : GONE);
   }
 
-  /** The index is as of commit `seq`, and nothing is known of what was before. */
+  /** The index is as of commit `seq`, and nothing is known of earlier ones. */
   restart(seq: number): void {
     this.clear();
     this.newest = seq;
   }
 
   clear(): void {
-    if (this.list.length === 0) return;
+    for (const change of this.list) this.forget(change);
     this.list = [];
-    this.rows = 0;
-    this.removed.clear();
   }
 
   /** The changes after a commit, in their order. Throws TW_STORAGE_TOO_OLD. */
@@ -101,35 +96,43 @@ export class RowJournal {
     return seq >= this.newest ? [] : this.list.slice(seq - this.newest);
   }
 
-  /** The rows have got other places. */
-  move(moved: (row: number) => number | undefined): void {
-    this.removed.clear();
+  /** Follows rows that a merge has moved. `moved` returns the row itself if it was not moved. */
+  move(moved: (ref: RowRef) => RowRef): void {
     for (const change of this.list) {
-      change.added = change.added.map((row) => moved(row)!);
-      change.removed = change.removed.map((row) => moved(row)!);
-      for (const row of change.removed) this.removed.add(row);
+      change.added = change.added.map(moved);
+      change.removed = change.removed.map(moved);
     }
+  }
+
+  private forget({ added, removed }: RowChange): void {
+    this.rows -= added.length + removed.length;
+    this.removed -= removed.length;
+    for (const { rows, row } of removed) rows.mark(row, GONE);
   }
 }
 
-/** Marks rows as they were before some changes, until `redo`. Of the rows that come back, `formerById` has those that are not found by their cell. */
-export function undo(rows: Rows, changes: readonly RowChange[]) {
-  const { removed: marks, hasGaps } = rows;
-  const formerById = new Map<string, number>();
+/**
+ * Marks rows as they were before some changes, until `redo`. `formerById` has those of the restored rows that are not found by
+ * their cell.
+ */
+export function undo(changes: readonly RowChange[]) {
+  const formerById = new Map<string, RowRef>();
   for (const { added, removed } of changes.toReversed()) {
-    for (const row of removed.toReversed()) {
-      marks[row] = 0;
-      if (!rows.isFoundByCell(row)) formerById.set(rows.idOf(row), row);
+    for (const ref of removed.toReversed()) {
+      const { rows, row } = ref;
+      rows.removed[row] = 0;
+      if (!rows.isFoundByCell(row)) formerById.set(rows.idOf(row), ref);
     }
-    for (const row of added) marks[row] = 1;
+    for (const { rows, row } of added) {
+      rows.removed[row] = GONE;
+      rows.hasGaps = true;
+    }
   }
-  rows.hasGaps = true;
   const redo = () => {
     for (const { added, removed } of changes) {
-      for (const row of added) marks[row] = 0;
-      for (const row of removed) marks[row] = 1;
+      for (const { rows, row } of added) rows.removed[row] = 0;
+      for (const { rows, row } of removed) rows.removed[row] = FORMER;
     }
-    rows.hasGaps = hasGaps;
   };
   return { formerById, redo };
 }

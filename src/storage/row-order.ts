@@ -67,7 +67,7 @@ export function rowComparison(rows: Rows, order: RowOrder): Compare<number> {
 /** Compares a row with a place. */
 export function placeComparison(rows: Rows, order: RowOrder): Compare<Position> {
   const columns = isNewestFirst(order) ? [] : order;
-  const { collections } = rows.names;
+  const { collections } = rows;
   return (row, place) => {
     for (let i = 0; i < columns.length; i++) {
       const { column, descending } = columns[i];
@@ -97,7 +97,7 @@ export function positionOf(rows: Rows, order: RowOrder, row: number): Position {
   const { start, collection } = rows.columns;
   const place: Position = {
     start: start[row],
-    collection: rows.names.collections.names[collection[row]]!,
+    collection: rows.collections.names[collection[row]]!,
     id: rows.idOf(row),
   };
   if (!isNewestFirst(order)) place.keys = order.map(({ column }) => sortValue(rows, column, row));
@@ -106,14 +106,14 @@ export function positionOf(rows: Rows, order: RowOrder, row: number): Position {
 
 /** What a tile has in a column; null where it has nothing. */
 function sortValue(rows: Rows, column: SortColumn, row: number): SortValue {
-  const { columns, names } = rows;
+  const { columns } = rows;
   switch (column) {
     case 'collection':
-      return names.collections.names[columns.collection[row]];
+      return rows.collections.names[columns.collection[row]];
     case 'platform':
-      return names.platforms.names[columns.platform[row]];
+      return rows.platforms.names[columns.platform[row]];
     case 'source':
-      return names.sources.names[columns.source[row]];
+      return rows.sources.names[columns.source[row]];
     case 'geocode':
       return rows.geocodeOf(row);
     case 'id':

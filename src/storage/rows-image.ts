@@ -1,7 +1,7 @@
-/** Rows as plain arrays, for a snapshot. */
+/** The rows of one run as plain arrays, for a snapshot. */
 import { allocate, type Columns } from './columns.js';
 
-/** What the dictionaries hold, by code. */
+/** The names of each dictionary, by code. */
 export interface RowsNames {
   collections: (string | null)[];
   platforms: (string | null)[];
@@ -9,29 +9,29 @@ export interface RowsNames {
   scenes: (string | null)[];
 }
 
-/** All of some rows at one moment. The arrays of rows may be longer than there are rows, so that more can be added. */
+/**
+ * The rows of a run at one moment. Its arrays may be longer than `rows`. All but `removed` stay equal as long as the run has
+ * the same `columns` and the same number of rows.
+ */
 export interface RowsImage {
   rows: number;
-  /** So many of the rows are sorted, and `newest` has as many. */
+  /** The first rows, so many, are sorted, and `newest` has as many entries. */
   sorted: number;
   columns: Columns;
+  /** Not 0 if the tile has gone. */
   removed: Uint8Array;
   newest: Uint32Array;
   texts: Uint8Array;
   names: RowsNames;
 }
 
-/** Rows with which an index begins, and the most that are kept free: there is room before all columns must be copied. */
-const [LEAST_ROOM, MOST_ROOM] = [1_024, 65_536];
-
-/** An image to be filled. */
+/** An image to be filled. `texts` is a size in bytes. */
 export function emptyImage(rows: number, sorted: number, texts: number, names: RowsNames): RowsImage {
-  const capacity = rows + Math.min(LEAST_ROOM + rows, MOST_ROOM);
   return {
     rows,
     sorted,
-    columns: allocate(capacity),
-    removed: new Uint8Array(capacity),
+    columns: allocate(rows),
+    removed: new Uint8Array(rows),
     newest: new Uint32Array(sorted),
     texts: new Uint8Array(texts),
     names,

@@ -71,7 +71,7 @@ test('every tile that a filter picks is in a covered slot', () => {
       (all, filter) => {
         const index = new ColumnIndex();
         index.load(all);
-        const slots = new Set(coveredSlots(compileFilter(index, filter), DEFAULT_PREFIX_LENGTHS));
+        const slots = new Set(coveredSlots(compileFilter(filter), DEFAULT_PREFIX_LENGTHS));
         const found = new Set(searchTiles(index, filter).ids);
         for (const { id, grid, geocode } of all)
           if (found.has(id)) assert.ok(slots.has(slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid])), id);
@@ -124,7 +124,7 @@ test('a geohash-5 cell needs its own slot alone, the first one below others thei
 });
 
 test('a point is in one cell of each precision, and in the slots of these alone', () => {
-  const { ranges } = compileFilter(new ColumnIndex(), {
+  const { ranges } = compileFilter({
     op: 's_intersects',
     shape: { bbox: [-122.41, 37.77, -122.41, 37.77] },
   });

@@ -33,14 +33,16 @@ test('the slot of a row is that of its cell, whatever the order and precision', 
       }));
       index.add(records as TileRecord[]);
       if (isSorted) index.merge();
-      const slotOfRow = slotsOfRows(index, DEFAULT_PREFIX_LENGTHS);
-      for (const order of [1, -1]) {
-        const rows = Array.from(all, (_, i) => i).sort((a, b) => order * (a - b));
-        for (const row of rows) {
-          const { grid, geocode } = index.cellOf(row);
+      const slots = slotsOfRows(DEFAULT_PREFIX_LENGTHS);
+      index.forEach({}, (rows) => {
+        const slotOfRow = slots(rows);
+        const check = (row: number) => {
+          const { grid, geocode } = rows.cellOf(row);
           assert.equal(slotOfRow(row), slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid]), geocode);
-        }
-      }
+        };
+        for (let row = rows.used - 1; row >= 0; row--) check(row);
+        return check;
+      });
     }),
     { seed: 42 },
   );

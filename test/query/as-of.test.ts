@@ -152,7 +152,7 @@ test('what changes otherwise than by the next commit leaves no earlier one', () 
     () => index.commit(5, [], [tile({ scene: 'three' })]),
     () => index.commit(9, [two.id], []),
     () => index.load([two]),
-    () => index.restore(index.image()),
+    () => index.restore(index.images()),
   ];
   for (const change of changes) {
     begin();

@@ -14,7 +14,7 @@ function answers(index: ColumnIndex) {
 /** What an index that has never been asked says of the same tiles. */
 function anew(index: ColumnIndex) {
   const copy = new ColumnIndex();
-  copy.restore(index.image());
+  copy.restore(index.images());
   return answers(copy);
 }
 

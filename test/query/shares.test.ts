@@ -17,7 +17,7 @@ import {
   mergeExtents,
 } from '../../src/query/index.js';
 import { findPlaces, mergePlaces } from '../../src/query/search.js';
-import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
+import { ColumnIndex, type Rows, type RunTest, type TileRecord } from '../../src/storage/index.js';
 import { tiles } from './tiles.js';
 import { wideFilters } from './trees.js';
 
@@ -37,7 +37,7 @@ interface Split {
   whole: ColumnIndex;
   parts: {
     index: ColumnIndex;
-    share: { only: ((row: number) => boolean) | undefined; key: string; seq: undefined };
+    share: { only: RunTest | undefined; key: string; seq: undefined };
   }[];
 }
 
@@ -56,7 +56,7 @@ const splits = fc
         share: {
           seq: undefined,
           key: `${owner}`,
-          only: (row: number) => ownerOf.get(index.idOf(row)) === owner,
+          only: (rows: Rows) => (row: number) => ownerOf.get(rows.idOf(row)) === owner,
         },
       };
     });

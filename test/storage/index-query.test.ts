@@ -69,10 +69,14 @@ function isIn({ grid, from, to }: KeyRange, record: TileRecord): boolean {
   return record.grid === grid && key >= from && key < to;
 }
 
-function queryOf(index: ColumnIndex, records: TileRecord[], question: Question): IndexQuery {
+function queryOf(records: TileRecord[], question: Question): IndexQuery {
   const { minCoverage, prefixes, ids, time, order } = question;
   const query: IndexQuery = { time, order };
-  if (minCoverage !== undefined) query.where = (row) => index.columns.coverage[row] >= minCoverage;
+  if (minCoverage !== undefined)
+    query.where =
+      ({ columns }) =>
+      (row) =>
+        columns.coverage[row] >= minCoverage;
   if (prefixes) query.ranges = prefixes.flatMap(rangesOf);
   if (ids) query.ids = ids.map((pick) => records[pick]?.id ?? 'unknown');
   return query;
@@ -143,10 +147,10 @@ test('any query gives what a scan gives, as one page and in pages', () => {
         const index = indexOf(records, tail);
         for (const question of some) {
           const expected = scan(records, question);
-          const query = queryOf(index, records, question);
+          const query = queryOf(records, question);
           assert.deepEqual(index.query(query), { ids: expected, matched: expected.length });
           const seen: string[] = [];
-          index.forEach(query, (row) => seen.push(index.idOf(row)));
+          index.forEach(query, (rows) => (row) => seen.push(rows.idOf(row)));
           assert.deepEqual(seen.sort(), expected.toSorted());
           const walked: string[] = [];
           for (let after: IndexQuery['after']; ; ) {
@@ -198,12 +202,12 @@ test('every id leads to its row, and the row to its id', () => {
       for (const round of ['with a tail', 'sorted']) {
         assert.equal(index.size, expected.size, round);
         for (const [id, record] of expected) {
-          const rows: number[] = [];
-          index.forEach({ ids: [id] }, (row) => rows.push(row));
-          assert.deepEqual(
-            rows.map((row) => [index.idOf(row), index.columns.start[row]]),
-            [[id, record.start]],
+          const found: [string, number][] = [];
+          index.forEach(
+            { ids: [id] },
+            (rows) => (row) => found.push([rows.idOf(row), rows.columns.start[row]!]),
           );
+          assert.deepEqual(found, [[id, record.start]]);
         }
         for (const id of others) assert.equal(index.has(id), expected.has(id));
         const sorted = [...expected.values()].sort(newestFirst).map((record) => record.id);

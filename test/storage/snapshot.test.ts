@@ -1,19 +1,21 @@
 /** The index comes back from its snapshot as the catalogue is now, or from the catalogue; never otherwise. */
 import assert from 'node:assert/strict';
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { Level } from 'level';
 import { ColumnIndex, Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import { encodeRecord } from '../../src/storage/record-codec.js';
-import { readSnapshot, writeSnapshot } from '../../src/storage/snapshot.js';
+import { SnapshotFolder } from '../../src/storage/snapshot.js';
 import { tile, tiles } from '../query/tiles.js';
 import { faultsOf } from '../support/faults.js';
 import { assertIndexed } from './index-oracle.js';
 import { COLLECTION, cellsOf, tempFolder, writeScene } from './sample-scenes.js';
 
 const stamp = { sequence: 7, tag: 'x', damaged: [] };
+const NAME = '000000000007.snap';
 
 /** Opens the folder, checks the index, and closes without a new snapshot. */
 async function reopened(dir: string): Promise<Storage['indexLoad']> {
@@ -55,14 +57,18 @@ async function folderWithLog(t: TestContext): Promise<string> {
   return dir;
 }
 
-async function snapshotOf(dir: string): Promise<string> {
+/** The file of this kind in a folder with a single run. */
+async function fileOf(dir: string, kind: '.snap' | '.rows'): Promise<string> {
   const names = await readdir(join(dir, 'columns'));
-  assert.equal(names.length, 1, names.join());
-  return join(dir, 'columns', names[0]!);
+  assert.equal(names.length, 2, names.join());
+  return join(dir, 'columns', names.find((name) => name.endsWith(kind))!);
 }
 
-test('any index comes back from its file as it was when the image was made', async (t) => {
-  const path = join(await tempFolder(t), 'x.snap');
+const snapshotOf = (dir: string) => fileOf(dir, '.snap');
+const rowsOf = (dir: string) => fileOf(dir, '.rows');
+
+test('any index comes back from its files as it was when the images were made', async (t) => {
+  const folder = await tempFolder(t);
   const all = fc.uniqueArray(tiles, { maxLength: 60, selector: (record) => record.id });
   await fc.assert(
     fc.asyncProperty(all, fc.nat(60), fc.array(fc.nat(60)), all, async (records, tail, gone, later) => {
@@ -80,16 +86,16 @@ test('any index comes back from its file as it was when the image was made', asy
         present.delete(id);
       }
       const expected = index.query({});
-      const image = index.image();
-      // What comes after the image is not in it.
+      const images = index.images();
+      // Later changes are not in the images.
       index.add(later.map((record) => ({ ...record, start: 1 })));
       index.remove(records.slice(0, 5).map((record) => record.id));
-      await writeSnapshot(path, image, stamp);
-      const found = await readSnapshot(path);
-      assert.ok('image' in found);
+      await new SnapshotFolder(folder).write(images, stamp);
+      const found = await new SnapshotFolder(folder).read(NAME);
+      assert.ok('images' in found);
       assert.deepEqual(found.stamp, stamp);
       const restored = new ColumnIndex();
-      restored.restore(found.image);
+      restored.restore(found.images);
       assert.deepEqual(restored.query({}), expected);
       for (const record of present.values()) assert.ok(restored.agrees(record));
       // It can be changed as any other.
@@ -104,30 +110,77 @@ test('any index comes back from its file as it was when the image was made', asy
 });
 
 test('no snapshot with a flipped byte or of another length is used', async (t) => {
-  const path = join(await tempFolder(t), 'x.snap');
+  const folder = await tempFolder(t);
+  const snapshots = new SnapshotFolder(folder);
   const index = new ColumnIndex();
   index.load(Array.from({ length: 5 }, (_, i) => tile({ scene: `s${i}`, start: i })));
   index.add([tile({ id: 'odd' })]);
-  await writeSnapshot(path, index.image(), stamp);
-  const sound = await readFile(path);
-  let harmless = 0;
-  for (let at = 0; at < sound.length; at += 1 + (at % 5)) {
-    const bytes = Buffer.from(sound);
-    bytes[at]! ^= 1 << (at % 8);
-    await writeFile(path, bytes);
-    const found = await readSnapshot(path);
-    if ('unusable' in found) continue;
-    harmless++;
+  await snapshots.write(index.images(), stamp);
+  const names = await readdir(folder);
+  assert.equal(names.length, 3);
+  for (const name of names) {
+    const path = join(folder, name);
+    const sound = await readFile(path);
+    let harmless = 0;
+    for (let at = 0; at < sound.length; at += 1 + (at % 5)) {
+      const bytes = Buffer.from(sound);
+      bytes[at]! ^= 1 << (at % 8);
+      await writeFile(path, bytes);
+      const found = await snapshots.read(NAME);
+      if ('unusable' in found) continue;
+      harmless++;
+      const restored = new ColumnIndex();
+      restored.restore(found.images);
+      assert.deepEqual(restored.query({}), index.query({}), `byte ${at}`);
+    }
+    assert.ok(harmless < sound.length / 4, `${harmless} of ${sound.length} bytes are only there to fill up`);
+    for (const length of [0, 3, 15, 16, 100, sound.length >> 1, sound.length - 8]) {
+      await writeFile(path, sound.subarray(0, length));
+      assert.ok('unusable' in (await snapshots.read(NAME)), `${length} bytes`);
+    }
+    await rm(path);
+    assert.ok('unusable' in (await snapshots.read(NAME)));
+    await writeFile(path, sound);
+  }
+});
+
+test('a run that has not changed is not written again', async (t) => {
+  const folder = await tempFolder(t);
+  const index = new ColumnIndex({ longestTail: 4, step: 4 });
+  const tilesOf = (round: number, count: number) =>
+    Array.from({ length: count }, (_, i) => tile({ scene: `r${round}-${i}`, start: i }));
+  index.load(tilesOf(0, 100));
+  await new SnapshotFolder(folder).write(index.images(), { ...stamp, sequence: 1 });
+  const [first] = (await readdir(folder)).filter((name) => name.endsWith('.rows'));
+
+  const snapshots = new SnapshotFolder(folder);
+  const found = await snapshots.read('000000000001.snap');
+  assert.ok('images' in found);
+  index.restore(found.images);
+  index.add(tilesOf(1, 6));
+  await index.tidy();
+  index.remove([tilesOf(0, 1)[0]!.id]);
+  index.add(tilesOf(2, 2));
+  const images = index.images();
+  assert.deepEqual(
+    images.map(({ rows }) => rows),
+    [100, 6, 2],
+  );
+  assert.ok(snapshots.bytesToWrite(images) < 1000);
+  const { ino } = await stat(join(folder, first!));
+  for (const sequence of [2, 3]) {
+    await snapshots.write(index.images(), { ...stamp, sequence });
+    const names = await readdir(folder);
+    assert.equal(names.length, 4, names.join());
+    assert.equal((await stat(join(folder, first!))).ino, ino);
+    const last = await new SnapshotFolder(folder).read(`00000000000${sequence}.snap`);
+    assert.ok('images' in last);
     const restored = new ColumnIndex();
-    restored.restore(found.image);
-    assert.deepEqual(restored.query({}), index.query({}), `byte ${at}`);
+    restored.restore(last.images);
+    assert.deepEqual(restored.query({}), index.query({}));
+    // The tail is another run of the same columns now.
+    index.add(tilesOf(3, 1));
   }
-  assert.ok(harmless < sound.length / 4, `${harmless} of ${sound.length} bytes are only there to fill up`);
-  for (const length of [0, 3, 15, 16, 100, sound.length >> 1, sound.length - 8]) {
-    await writeFile(path, sound.subarray(0, length));
-    assert.ok('unusable' in (await readSnapshot(path)), `${length} bytes`);
-  }
-  assert.ok('unusable' in (await readSnapshot(`${path}.none`)));
 });
 
 test('a start takes the snapshot and what was committed since', async (t) => {
@@ -160,13 +213,13 @@ test('snapshots are written while scenes come, and take their part of the log wi
 
 test('what does not fit the catalogue is not used, and the index is read anew', async (t) => {
   const cases: [reason: RegExp, harm: (dir: string) => Promise<void>][] = [
-    [/damaged/, async (dir) => flip(await snapshotOf(dir), (length) => length - 100)],
+    [/damaged/, async (dir) => flip(await rowsOf(dir), (length) => length - 100)],
+    [/cannot be read/, async (dir) => rm(await rowsOf(dir))],
     [/no snapshot/, async (dir) => flip(await snapshotOf(dir), () => 1)],
-    [/format 0/, async (dir) => flip(await snapshotOf(dir), () => 4, 2)],
+    [/format 1/, async (dir) => flip(await snapshotOf(dir), () => 4, 2)],
     [
       /cut off/,
-      async (dir) =>
-        writeFile(await snapshotOf(dir), (await readFile(await snapshotOf(dir))).subarray(0, 999)),
+      async (dir) => writeFile(await rowsOf(dir), (await readFile(await rowsOf(dir))).subarray(0, 999)),
     ],
     [/commit 4 is missing/, (dir) => inCatalogue(dir, (db) => db.del('!commits!000000000004'))],
     [
@@ -204,14 +257,12 @@ test('the snapshot of a later state is not used with a catalogue that was restor
   const storage = await Storage.open(dir);
   for (let n = 0; n < 4; n++) await writeScene(storage, 'a', n);
   await storage.close();
-  const later = await snapshotOf(dir);
   // The same number of commits, but others.
   const restored = await Storage.open(copy);
   for (let n = 10; n < 14; n++) await writeScene(restored, 'z', n);
   await closeAsKilled(restored);
   await rm(join(copy, 'columns'), { recursive: true });
-  await mkdir(join(copy, 'columns'));
-  await cp(later, join(copy, 'columns', later.split('/').at(-1)!));
+  await cp(join(dir, 'columns'), join(copy, 'columns'), { recursive: true });
   const load = await reopened(copy);
   assert.equal(load.from, 'catalogue');
   assert.match(load.reason!, /another history/);
@@ -269,3 +320,46 @@ async function inCatalogue(dir: string, work: (db: Level<string, Buffer>) => Pro
   await work(db);
   await db.close();
 }
+
+/** A snapshot as version 0.1 wrote it in format 2, gzipped: all rows, sorted and not, and the removed ones, in one file. */
+const FORMAT_2 = [
+  'H4sIAAAAAAACA6VUvY4TMRD23fGnqygoKKhcb+H/tdNcdOgKJAoKJIooxbLrRBHJbrA3l5yi6HgJeiRqCt7gGiQeh0dgnOxdvGiB',
+  'g/PK81njb8bez2O/fvP8xSFC6MsRQt++fny1xt6+X9gyt7iXJrjOxriHVzjBRTbLxrbAvcEwwbYsJllZWu9h9uUZTLtqCWOdYF+5',
+  'OtBkgueZq8E5WOMym0G+LXggv72oAXuUiATnLucMxtIoqglTbJPc8MduUuzpek9WRqVaMM4j8jt7seeqKLNKudGcUx2R587mEz+p',
+  'yq70XGmtU51SEUX4Gv6mewEujWQpTVVEB4VuT86dzYJonQHMMCk4bW0mn1aLiM5ZpGMqiFCMtejVuXVwep0RRikupaARf0fqIgtG',
+  'KEmV4a3s06nN65aYVO3VNCmcVypaMfNpVo8qN/tNhAGZmDIy1r9auNzeuhp8bsvu/2WEE0kpUXE9+MVoNFl18jkhnEstSVyZzs5A',
+  '087i5KCPVlKwWNHSLq2PyoeR6ICp4NwoFm+/tqvad2UXlIOSksLuhxu4t+tI/nDXcIbhfl7LGzzlYjoFT3DvNNzSXLbEw83xAHsC',
+  'y3gaDAuGByOCkcGoYPDwGO3b1br4fPq/eL9pqNV+nDSD/g4eNfi4wScNPm3wWf/u8VeGnZ2f3gEvEfpwssN+f4efGgz9++mf+7+2',
+  'A/iu7a8zCIU3HJ5wdA96EPcB9Id/yXh4E32wjTtqfO0VYKYqip/Dgf/UKAYAAA==',
+].join('');
+
+test('a snapshot of the former format is read, and replaced by the next one', async (t) => {
+  const folder = await tempFolder(t);
+  await writeFile(join(folder, NAME), gunzipSync(Buffer.from(FORMAT_2, 'base64')));
+  const make = (i: number) =>
+    tile({ scene: `s${i}`, start: i, end: i, cloudCover: i % 2 ? i : null, platform: i % 3 ? 'p' : null });
+  const records = [tile({ id: 'odd', start: 7, end: 7 }), ...[5, 4, 3, 1, 0].map(make)];
+  const snapshots = new SnapshotFolder(folder);
+  const found = await snapshots.read(NAME);
+  assert.ok('images' in found);
+  assert.deepEqual([found.stamp, found.files], [stamp, [NAME]]);
+  const index = new ColumnIndex();
+  index.restore(found.images);
+  const assertSame = (restored: ColumnIndex) => {
+    assert.deepEqual(
+      restored.query({}).ids,
+      records.map(({ id }) => id),
+    );
+    for (const record of records) assert.ok(restored.agrees(record), record.id);
+  };
+  assertSame(index);
+  index.merge();
+  assertSame(index);
+  await snapshots.write(index.images(), { ...stamp, sequence: 8 });
+  assert.equal((await readdir(folder)).length, 2);
+  const next = await snapshots.read('000000000008.snap');
+  assert.ok('images' in next);
+  const again = new ColumnIndex();
+  again.restore(next.images);
+  assertSame(again);
+});

@@ -1,6 +1,6 @@
 /** Counts over the tiles that a filter picks: the aggregation extension of STAC APIs, 0.3. */
 import { geohash } from '../../geocode/index.js';
-import type { ColumnIndex } from '../../storage/index.js';
+import type { ColumnIndex, Rows, RunTest } from '../../storage/index.js';
 import { withDeadline } from '../deadline.js';
 import { badAggregation } from '../errors.js';
 import { compileFilter } from '../filter/compile.js';
@@ -82,35 +82,54 @@ export function aggregate(index: ColumnIndex, filter: Filter, params: Aggregatio
   return aggregationsOf(countTiles(index, filter, params), params);
 }
 
-/** Counts for the wanted aggregations, among the rows that are `only` wanted. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_SLOW. */
+/** Counts for the wanted aggregations, among the rows that pass `only`. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_SLOW. */
 export function countTiles(
   index: ColumnIndex,
   filter: Filter,
   params: AggregationParams,
-  only?: (row: number) => boolean,
+  only?: RunTest,
 ): Tally {
+  const names = namesOf(params.aggregations);
+  const { test, ...bounds } = withDeadline(compileFilter(filter));
+  const tallies: RunTally[] = [];
+  index.forEach({ where: bothOf(test, only), ...bounds }, (rows) => {
+    const tally = runTally(rows, names, params);
+    tallies.push(tally);
+    return tally.add;
+  });
+  return mergeTallies(tallies.map(({ tally }) => tally()));
+}
+
+/** Counts the rows of one run. */
+interface RunTally {
+  add(row: number): void;
+  tally(): Tally;
+}
+
+function runTally(rows: Rows, names: string[], params: AggregationParams): RunTally {
   const counters = new Map<string, Counter>();
-  for (const name of namesOf(params.aggregations)) {
-    const counter = counterOf(index, name, params);
+  for (const name of names) {
+    const counter = counterOf(rows, name, params);
     if (counter) counters.set(name, counter);
   }
-  const { start, end } = index.columns;
+  const { start, end } = rows.columns;
   const adders = [...counters.values()].map((counter) => counter.add);
   let total = 0;
   let first = Infinity;
   let last = -Infinity;
-  const { test, ...bounds } = withDeadline(compileFilter(index, filter));
-  index.forEach({ where: bothOf(test, only), ...bounds }, (row) => {
-    total++;
-    if (start[row] < first) first = start[row];
-    if (end[row] > last) last = end[row];
-    for (let i = 0; i < adders.length; i++) adders[i]!(row);
-  });
   return {
-    total,
-    first: total > 0 ? first : null,
-    last: total > 0 ? last : null,
-    counts: Object.fromEntries(Array.from(counters, ([name, counter]) => [name, counter.counts()])),
+    add: (row) => {
+      total++;
+      if (start[row] < first) first = start[row];
+      if (end[row] > last) last = end[row];
+      for (let i = 0; i < adders.length; i++) adders[i]!(row);
+    },
+    tally: () => ({
+      total,
+      first: total > 0 ? first : null,
+      last: total > 0 ? last : null,
+      counts: Object.fromEntries(Array.from(counters, ([name, counter]) => [name, counter.counts()])),
+    }),
   };
 }
 
@@ -160,8 +179,8 @@ function namesOf(given: string | string[] = []): string[] {
 }
 
 /** Undefined for those that are one value. */
-function counterOf(index: ColumnIndex, name: string, params: AggregationParams): Counter | undefined {
-  const { columns, collections, platforms } = index;
+function counterOf(rows: Rows, name: string, params: AggregationParams): Counter | undefined {
+  const { columns, collections, platforms } = rows;
   switch (name) {
     case 'collection_frequency':
       return nameCounter(columns.collection, collections.names);
@@ -174,7 +193,7 @@ function counterOf(index: ColumnIndex, name: string, params: AggregationParams):
     case 'pixel_coverage_frequency':
       return percentCounter(columns.coverage);
     case 'grid_geohash_frequency':
-      return cellCounter(index, 'geohash', precisionOf(params.grid_geohash_frequency_precision));
+      return cellCounter(rows, 'geohash', precisionOf(params.grid_geohash_frequency_precision));
   }
   return undefined;
 }

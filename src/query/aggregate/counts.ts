@@ -1,6 +1,6 @@
 /** Counters that rows are shown to one by one, and the buckets that come of their counts. */
 import { type Grid, type GridName, gridByName, grids } from '../../geocode/index.js';
-import type { ColumnIndex } from '../../storage/index.js';
+import type { Rows } from '../../storage/index.js';
 
 export interface Bucket {
   key: string;
@@ -147,7 +147,7 @@ function startOf(day: number, interval: TimeInterval): string {
 }
 
 /** By the cells of one precision that hold the tiles' cells. Tiles of larger cells, or of another grid, overflow. */
-export function cellCounter({ columns }: ColumnIndex, name: GridName, precision: number): Counter {
+export function cellCounter({ columns }: Rows, name: GridName, precision: number): Counter {
   const code = grids.findIndex((grid) => grid.name === name);
   const span = spanOf(grids[code]!, precision);
   const found = new Map<number, number>();

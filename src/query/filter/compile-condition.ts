@@ -1,6 +1,6 @@
 /** Conditions made into tests of rows, with the bounds that they give. */
 import { type Bbox, cellBbox, type Grid, grids } from '../../geocode/index.js';
-import { type ColumnIndex, mergeRanges } from '../../storage/index.js';
+import { mergeRanges, type Rows, type RowTest, type RunTest } from '../../storage/index.js';
 import { type Cover, coverShape, keyOf, keysBelow } from '../geometry/cover-shape.js';
 import { Outline } from '../geometry/outline.js';
 import { spatialRelations } from '../geometry/spatial.js';
@@ -16,23 +16,23 @@ import type {
   Temporal,
 } from './filter.js';
 import { likeMatcher, likePrefix } from './like.js';
-import { never, type Plan, type RowTest } from './plan.js';
+import { never, type Plan } from './plan.js';
 import type { NumberProperty, TextProperty, TimeProperty } from './properties.js';
 import { hullOf, type Period, temporalRelations } from './temporal.js';
 
 /** The rows for which a condition is true, or, `negated`, false. */
-export function compileCondition(index: ColumnIndex, condition: Condition, negated: boolean): Plan {
-  if ('shape' in condition) return spatial(index, condition, negated);
+export function compileCondition(condition: Condition, negated: boolean): Plan {
+  if ('shape' in condition) return spatial(condition, negated);
   switch (condition.op) {
     case 'isNull':
-      return isNull(index, condition, negated);
+      return isNull(condition, negated);
     case 'in':
-      return membership(index, condition, negated);
+      return membership(condition, negated);
     case 'like':
-      return like(index, condition, negated);
+      return like(condition, negated);
   }
-  if ('value' in condition) return comparison(index, condition);
-  return isTemporal(condition) ? temporal(index, condition, negated) : timeComparison(index, condition);
+  if ('value' in condition) return comparison(condition);
+  return isTemporal(condition) ? temporal(condition, negated) : timeComparison(condition);
 }
 
 const isTemporal = (condition: { op: string }): condition is Temporal => condition.op.startsWith('t_');
@@ -50,27 +50,30 @@ const textComparisons: Record<ComparisonOp, (text: string, value: string) => boo
 
 type ValueComparison = Extract<Comparison, { value: unknown }>;
 
-function comparison(index: ColumnIndex, { op, property, value }: ValueComparison): Plan {
-  if (typeof value === 'number') return numberComparison(index, property as NumberProperty, op, value);
+function comparison({ op, property, value }: ValueComparison): Plan {
+  if (typeof value === 'number') return numberComparison(property as NumberProperty, op, value);
   const name = property as TextProperty;
-  if (op === '=') return texts(index, name, [value], false);
+  if (op === '=') return texts(name, [value], false);
   const compare = textComparisons[op];
-  return { test: textTest(index, name, (text) => compare(text, value)) };
+  return { test: textTest(name, (text) => compare(text, value)) };
 }
 
-function membership(index: ColumnIndex, { property, values }: Membership, negated: boolean): Plan {
+function membership({ property, values }: Membership, negated: boolean): Plan {
   if (property !== 'eo:cloud_cover' && property !== 'pixel_coverage')
-    return texts(index, property, values as string[], negated);
-  const column = numberColumn(index, property);
+    return texts(property, values as string[], negated);
   const wanted = new Set((values as number[]).map(Math.fround));
-  return { test: (row) => !Number.isNaN(column[row]) && wanted.has(column[row]) !== negated };
+  const test: RunTest = (rows) => {
+    const column = numberColumn(rows, property);
+    return (row) => !Number.isNaN(column[row]) && wanted.has(column[row]) !== negated;
+  };
+  return { test };
 }
 
 /** One of some texts, or, `negated`, none of them. */
-function texts(index: ColumnIndex, property: TextProperty, values: string[], negated: boolean): Plan {
+function texts(property: TextProperty, values: string[], negated: boolean): Plan {
   const wanted = new Set(values);
-  if (property === 'geocode' && !negated && wanted.size === 1) return cellsOf(index, values[0]!, 'itself');
-  const test = textTest(index, property, (text) => wanted.has(text) !== negated);
+  if (property === 'geocode' && !negated && wanted.size === 1) return cellsOf(values[0]!, 'itself');
+  const test = textTest(property, (text) => wanted.has(text) !== negated);
   if (negated) return { test };
   if (property === 'id') return { test, ids: wanted };
   const geocodes =
@@ -81,31 +84,30 @@ function texts(index: ColumnIndex, property: TextProperty, values: string[], neg
   return { test, ranges };
 }
 
-function like(index: ColumnIndex, { property, pattern }: Like, negated: boolean): Plan {
+function like({ property, pattern }: Like, negated: boolean): Plan {
   const { prefix, isAll } = likePrefix(pattern);
-  if (property === 'geocode' && isAll && prefix !== '' && !negated) return cellsOf(index, prefix, 'below');
+  if (property === 'geocode' && isAll && prefix !== '' && !negated) return cellsOf(prefix, 'below');
   const matches = likeMatcher(pattern);
-  return { test: textTest(index, property, (text) => matches(text) !== negated) };
+  return { test: textTest(property, (text) => matches(text) !== negated) };
 }
 
 /** A text of a row is known and passes. */
-function textTest(index: ColumnIndex, property: TextProperty, passes: (text: string) => boolean): RowTest {
-  const { columns } = index;
+function textTest(property: TextProperty, passes: (text: string) => boolean): RunTest {
   switch (property) {
     case 'id':
-      return (row) => passes(index.idOf(row));
+      return (rows) => (row) => passes(rows.idOf(row));
     case 'geocode':
-      return cellTest(index, (_, geocode) => passes(geocode));
+      return cellTest((_, geocode) => passes(geocode));
     case 'grid:code':
-      return cellTest(index, (grid, geocode) => passes(gridCode(grid, geocode)));
+      return cellTest((grid, geocode) => passes(gridCode(grid, geocode)));
     case 'collection':
-      return nameTest(columns.collection, index.collections.names, passes);
+      return ({ columns, collections }) => nameTest(columns.collection, collections.names, passes);
     case 'platform':
-      return nameTest(columns.platform, index.platforms.names, passes);
+      return ({ columns, platforms }) => nameTest(columns.platform, platforms.names, passes);
     case 'source':
-      return nameTest(columns.source, index.sources.names, passes);
+      return ({ columns, sources }) => nameTest(columns.source, sources.names, passes);
     case 'scene':
-      return nameTest(columns.scene, index.scenes.names, passes);
+      return ({ columns, scenes }) => nameTest(columns.scene, scenes.names, passes);
   }
 }
 
@@ -139,41 +141,35 @@ const gridCode = (grid: Grid, geocode: string) => `${grid.name.toUpperCase()}-${
 const geocodeIn = (code: string) => code.slice(code.indexOf('-') + 1);
 
 /** The cell of a geocode in every grid that has it, or with those below. */
-function cellsOf(index: ColumnIndex, geocode: string, which: 'itself' | 'below'): Plan {
-  const { grid, key, precision } = index.columns;
+function cellsOf(geocode: string, which: 'itself' | 'below'): Plan {
   const { length } = geocode;
   const found = grids.flatMap((one, code) => {
     if (!one.accepts(geocode)) return [];
     const range = which === 'below' ? keysBelow(one, geocode) : keyOf(one, geocode);
     return [{ code, range }];
   });
-  const tests = found.map(
-    ({ code, range: { from, to } }): RowTest =>
-      (row) =>
-        key[row] >= from &&
-        key[row] < to &&
-        grid[row] === code &&
-        (which === 'below' ? precision[row] >= length : precision[row] === length),
-  );
-  const [first, second] = tests;
-  if (!first) return never;
-  return {
-    test: second ? (row) => first(row) || second(row) : first,
-    ranges: found.map(({ range }) => range),
+  if (found.length === 0) return never;
+  const test: RunTest = ({ columns: { grid, key, precision } }) => {
+    const [first, second] = found.map(
+      ({ code, range: { from, to } }): RowTest =>
+        (row) =>
+          key[row] >= from &&
+          key[row] < to &&
+          grid[row] === code &&
+          (which === 'below' ? precision[row] >= length : precision[row] === length),
+    );
+    return second ? (row) => first!(row) || second(row) : first!;
   };
+  return { test, ranges: found.map(({ range }) => range) };
 }
 
 const WORLD: Bbox = [-180, -90, 180, 90];
 
-function spatial(index: ColumnIndex, { op, shape }: Spatial, negated: boolean): Plan {
+function spatial({ op, shape }: Spatial, negated: boolean): Plan {
   const outline = new Outline(shape);
   const relation = spatialRelations[op];
   const test = (inside: Cover['inside']) =>
-    cellTest(
-      index,
-      (grid, geocode) => relation(cellBbox(grid, geocode), outline) !== negated,
-      mergeRanges(inside),
-    );
+    cellTest((grid, geocode) => relation(cellBbox(grid, geocode), outline) !== negated, mergeRanges(inside));
   if (negated || op === 's_disjoint') return { test: test([]) };
   if (op === 's_intersects' && outline.covers(WORLD)) return {};
   const { inside, edge } = coverShape(outline);
@@ -184,46 +180,44 @@ function spatial(index: ColumnIndex, { op, shape }: Spatial, negated: boolean): 
 // Numbers
 
 /** Percentages are kept as float32, so bounds are compared as such. NaN stands for the unknown. */
-function numberColumn({ columns }: ColumnIndex, property: NumberProperty): Float32Array {
+function numberColumn({ columns }: Rows, property: NumberProperty): Float32Array {
   return property === 'eo:cloud_cover' ? columns.cloud : columns.coverage;
 }
 
-function numberComparison(
-  index: ColumnIndex,
-  property: NumberProperty,
-  op: ComparisonOp,
-  value: number,
-): Plan {
-  const column = numberColumn(index, property);
+function numberComparison(property: NumberProperty, op: ComparisonOp, value: number): Plan {
   const bound = Math.fround(value);
-  const tests: Record<ComparisonOp, RowTest> = {
-    '=': (row) => column[row] === bound,
-    '<>': (row) => column[row] < bound || column[row] > bound,
-    '<': (row) => column[row] < bound,
-    '<=': (row) => column[row] <= bound,
-    '>': (row) => column[row] > bound,
-    '>=': (row) => column[row] >= bound,
+  const test: RunTest = (rows) => {
+    const column = numberColumn(rows, property);
+    const tests: Record<ComparisonOp, RowTest> = {
+      '=': (row) => column[row] === bound,
+      '<>': (row) => column[row] < bound || column[row] > bound,
+      '<': (row) => column[row] < bound,
+      '<=': (row) => column[row] <= bound,
+      '>': (row) => column[row] > bound,
+      '>=': (row) => column[row] >= bound,
+    };
+    return tests[op];
   };
-  return { test: tests[op] };
+  return { test };
 }
 
 // Times
 
 /** Whether a period is written into the Item as such. */
-function hasPeriod({ columns: { start, end } }: ColumnIndex): RowTest {
+function hasPeriod({ columns: { start, end } }: Rows): RowTest {
   return (row) => start[row] !== end[row];
 }
 
 /** First and last column of a property, and where it is known. `datetime` is the whole time. */
-function timeColumns(index: ColumnIndex, property: TimeProperty) {
-  const { start, end, created } = index.columns;
+function timeColumns(rows: Rows, property: TimeProperty) {
+  const { start, end, created } = rows.columns;
   switch (property) {
     case 'datetime':
       return { first: start, last: end };
     case 'start_datetime':
-      return { first: start, last: start, known: hasPeriod(index) };
+      return { first: start, last: start, known: hasPeriod(rows) };
     case 'end_datetime':
-      return { first: end, last: end, known: hasPeriod(index) };
+      return { first: end, last: end, known: hasPeriod(rows) };
     case 'created':
       return { first: created, last: created };
   }
@@ -233,32 +227,39 @@ function withKnown(test: RowTest, known: RowTest | undefined): RowTest {
   return known ? (row) => known(row) && test(row) : test;
 }
 
-function temporal(index: ColumnIndex, { op, property, period }: Temporal, negated: boolean): Plan {
-  const { first, last, known } = timeColumns(index, property);
+function temporal({ op, property, period }: Temporal, negated: boolean): Plan {
   const start = period[0] ?? -Infinity;
   const end = period[1] ?? Infinity;
   const relation = temporalRelations[op];
-  const test: RowTest =
-    op === 't_intersects'
-      ? (row) => (first[row] <= end && last[row] >= start) !== negated
-      : (row) => relation(first[row], last[row], start, end) !== negated;
+  const test: RunTest = (rows) => {
+    const { first, last, known } = timeColumns(rows, property);
+    return withKnown(
+      op === 't_intersects'
+        ? (row) => (first[row] <= end && last[row] >= start) !== negated
+        : (row) => relation(first[row], last[row], start, end) !== negated,
+      known,
+    );
+  };
   const hull = negated || property === 'created' ? undefined : hullOf(op, [start, end]);
   const isTime = op === 't_intersects' && property === 'datetime' && !negated;
-  return { test: withKnown(test, known), time: hull && rangeOf(hull), isTime };
+  return { test, time: hull && rangeOf(hull), isTime };
 }
 
 type TimeComparison = Extract<Comparison, { period: unknown }>;
 
-function timeComparison(index: ColumnIndex, { op, property, period }: TimeComparison): Plan {
-  const { first: column, known } = timeColumns(index, property);
+function timeComparison({ op, property, period }: TimeComparison): Plan {
   const [start, end] = period;
-  const tests: Record<ComparisonOp, RowTest> = {
-    '=': (row) => column[row] >= start && column[row] <= end,
-    '<>': (row) => column[row] < start || column[row] > end,
-    '<': (row) => column[row] < start,
-    '<=': (row) => column[row] <= end,
-    '>': (row) => column[row] > end,
-    '>=': (row) => column[row] >= start,
+  const test: RunTest = (rows) => {
+    const { first: column, known } = timeColumns(rows, property);
+    const tests: Record<ComparisonOp, RowTest> = {
+      '=': (row) => column[row] >= start && column[row] <= end,
+      '<>': (row) => column[row] < start || column[row] > end,
+      '<': (row) => column[row] < start,
+      '<=': (row) => column[row] <= end,
+      '>': (row) => column[row] > end,
+      '>=': (row) => column[row] >= start,
+    };
+    return withKnown(tests[op], known);
   };
   const hulls: Record<ComparisonOp, Period> = {
     '=': [start, end],
@@ -269,25 +270,41 @@ function timeComparison(index: ColumnIndex, { op, property, period }: TimeCompar
     '>=': [start, Infinity],
   };
   const time = property === 'created' ? undefined : rangeOf(hulls[op]);
-  return { test: withKnown(tests[op], known), time };
+  return { test, time };
 }
 
 const rangeOf = ([start, end]: Period) => ({ start, end });
 
 // Null
 
-function isNull(index: ColumnIndex, { property }: IsNull, negated: boolean): Plan {
-  const test = nullTest(index, property);
+function isNull({ property }: IsNull, negated: boolean): Plan {
+  const test = nullTest(property);
   if (!test) return negated ? {} : never;
-  return { test: (row) => test(row) !== negated };
+  return {
+    test: (rows) => {
+      const isNullIn = test(rows);
+      return (row) => isNullIn(row) !== negated;
+    },
+  };
 }
 
 /** Undefined for properties that every Item has. */
-function nullTest(index: ColumnIndex, property: IsNull['property']): RowTest | undefined {
-  const { cloud, platform } = index.columns;
-  if (property === 'eo:cloud_cover') return (row) => Number.isNaN(cloud[row]);
-  if (property === 'platform') return (row) => index.platforms.names[platform[row]] === null;
-  if (property !== 'start_datetime' && property !== 'end_datetime') return undefined;
-  const known = hasPeriod(index);
-  return (row) => !known(row);
+function nullTest(property: IsNull['property']): RunTest | undefined {
+  switch (property) {
+    case 'eo:cloud_cover':
+      return ({ columns: { cloud } }) =>
+        (row) =>
+          Number.isNaN(cloud[row]);
+    case 'platform':
+      return ({ columns: { platform }, platforms }) =>
+        (row) =>
+          platforms.names[platform[row]] === null;
+    case 'start_datetime':
+    case 'end_datetime':
+      return (rows) => {
+        const known = hasPeriod(rows);
+        return (row) => !known(row);
+      };
+  }
+  return undefined;
 }

@@ -1,13 +1,11 @@
 /** What the index needs to know of a filter. */
 import { type GridName, grids } from '../../geocode/index.js';
-import type { KeyRange } from '../../storage/index.js';
-
-export type RowTest = (row: number) => boolean;
+import type { KeyRange, RowTest, RunTest } from '../../storage/index.js';
 
 /** The bounds only tell where to look; the test decides. */
 export interface Plan {
-  /** Undefined where every row fits. */
-  test?: RowTest;
+  /** Undefined if every row fits. */
+  test?: RunTest;
   /** Keys that can fit; all where undefined. */
   ranges?: KeyRange[];
   /** Tiles that can fit; all where undefined. */
@@ -20,7 +18,7 @@ export interface Plan {
 
 /** Nothing fits. */
 export const never: Plan = {
-  test: () => false,
+  test: () => () => false,
   ranges: [],
   ids: new Set(),
   time: { start: Infinity, end: -Infinity },
@@ -56,25 +54,43 @@ export function disjunction(plans: Plan[]): Plan {
 }
 
 /** Two are joined without a loop, because most are. */
-function everyTest(tests: RowTest[]): RowTest | undefined {
-  const [p, q, ...rest] = tests;
+function everyTest(all: RunTest[]): RunTest | undefined {
+  const [p, q, ...rest] = all;
   if (!p || !q) return p;
   if (rest.length === 0) return bothOf(p, q);
-  return (row) => {
-    for (let i = 0; i < tests.length; i++) if (!tests[i]!(row)) return false;
-    return true;
+  return (rows) => {
+    const tests = all.map((test) => test(rows));
+    return (row) => {
+      for (let i = 0; i < tests.length; i++) if (!tests[i]!(row)) return false;
+      return true;
+    };
   };
 }
 
 /** What fits both of two tests, of which each may be absent. */
-export function bothOf(p: RowTest | undefined, q: RowTest | undefined): RowTest | undefined {
-  return p && q ? (row) => p(row) && q(row) : (p ?? q);
+export function bothOf(p: RunTest | undefined, q: RunTest | undefined): RunTest | undefined {
+  if (!p || !q) return p ?? q;
+  return (rows) => {
+    const [one, other] = [p(rows), q(rows)];
+    return (row) => one(row) && other(row);
+  };
 }
 
-function someTest(tests: RowTest[]): RowTest | undefined {
-  const [p, q, ...rest] = tests;
+function someTest(all: RunTest[]): RunTest | undefined {
+  const [p, q, ...rest] = all;
   if (!p || !q) return p;
-  if (rest.length === 0) return (row) => p(row) || q(row);
+  return (rows) => {
+    const tests = all.map((test) => test(rows));
+    return rest.length === 0 ? eitherOf(tests[0]!, tests[1]!) : anyOf(tests);
+  };
+}
+
+const eitherOf =
+  (p: RowTest, q: RowTest): RowTest =>
+  (row) =>
+    p(row) || q(row);
+
+function anyOf(tests: RowTest[]): RowTest {
   return (row) => {
     for (let i = 0; i < tests.length; i++) if (tests[i]!(row)) return true;
     return false;

@@ -1,0 +1,50 @@
+/** Which runs of an index are merged, and when. */
+
+/** Sizes in rows. */
+export interface MergeLimits {
+  /** More unsorted rows than this are merged. */
+  longestTail: number;
+  /** Rows that a merge handles between two turns of the event loop. */
+  step: number;
+}
+
+export const DEFAULT_LIMITS: MergeLimits = { longestTail: 4_096, step: 4_096 };
+
+/** After a merge each run is at least so many times as long as all shorter ones together. */
+const RATIO = 3;
+
+/** A run, as far as this matters here. */
+interface Run {
+  used: number;
+  unsorted: number;
+  /** Rows that a merge leaves out. */
+  gone: number;
+}
+
+const needed = ({ used, gone }: Run) => used - gone;
+
+/** Whether a run is mostly rows that a merge would leave out. */
+export function isMostlyGone(run: Run, { longestTail }: MergeLimits): boolean {
+  return run.gone > needed(run) + longestTail;
+}
+
+export function isTailDue(runs: readonly Run[], { longestTail }: MergeLimits): boolean {
+  return runs.reduce((sum, { unsorted }) => sum + unsorted, 0) > longestTail;
+}
+
+/**
+ * The runs to merge with those that have unsorted rows: the shorter ones, up to the first that is `RATIO` times as long as all
+ * that are merged. A merge costs as much as its runs have rows, and puts each row into a run that is longer by a constant
+ * factor on average. So the cost of a row, over all merges, and the number of runs grow with the logarithm of the number of rows.
+ */
+export function withShorter<R extends Run>(runs: readonly R[]): R[] {
+  const chosen = runs.filter(({ unsorted }) => unsorted > 0);
+  let rows = chosen.reduce((sum, run) => sum + needed(run), 0);
+  const sorted = runs.filter(({ unsorted }) => unsorted === 0);
+  for (const run of sorted.sort((a, b) => needed(a) - needed(b))) {
+    if (needed(run) >= RATIO * rows) break;
+    chosen.push(run);
+    rows += needed(run);
+  }
+  return chosen;
+}
