@@ -4,6 +4,7 @@ import { mkdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { inLanes } from '../../src/storage/index.js';
 import { EtcdCluster } from '../support/etcd.js';
 import type { Cleanups } from './cleanups.js';
 import { askJson, TOKEN, until } from './client.js';
@@ -33,10 +34,24 @@ export interface ClusterSettings {
   etcdServers: number;
   /** See `Fault`. */
   proxiesEtcd: boolean;
+  agesEtcd: boolean;
   diskMegabytes: number | undefined;
 }
 
 const run = promisify(execFile);
+
+/** Changes that etcd has seen before the cluster, and how many are made at once. */
+const FORMER_CHANGES = 3000;
+const LANES = 50;
+
+/** Raises the revision of etcd by changes of a key of somebody else. */
+async function age(etcd: EtcdCluster): Promise<void> {
+  const key = Buffer.from('/somebody-else').toString('base64');
+  const changes = Array.from({ length: FORMER_CHANGES }, (_, n) => n);
+  await inLanes(changes, LANES, (n) =>
+    etcd.ask(0, 'kv/put', { key, value: Buffer.from(`${n}`).toString('base64') }),
+  );
+}
 
 /** How long slots take to move at most, ms. */
 export const MOVE_LIMIT = 90_000;
@@ -66,6 +81,7 @@ export class TestCluster {
     const { folder, network, nodes, etcdServers } = settings;
     await mkdir(join(folder, 'store'), { recursive: true });
     const etcd = await EtcdCluster.start(cleanups, etcdServers, [], network.etcdHost);
+    if (settings.agesEtcd) await age(etcd);
     const cluster = new TestCluster(settings, etcd, cleanups);
     for (let i = 0; i < nodes; i++) await cluster.addNode();
     return cluster;

@@ -35,8 +35,8 @@ export class Layers {
       await mkdir(join(folder, `${delivery}`), { recursive: true });
       for (const [s, scene] of SCENES.entries()) {
         const path = made.pathOf(scene, delivery);
-        // Within one cell, which has room for the patches that a model needs.
-        const place = { x: 486_000 + 1000 * s, y: 5_333_000 };
+        // Each within one cell, which has room for the patches that a model needs; the cells are in different slots.
+        const place = { x: 486_000 + 26_000 * s, y: 5_333_000 };
         const size = { pixel: 100, width: 180, height: 160 };
         await writeTestScene(path, { seed: 50 + s + 10 * delivery, ...size, ...place });
         const key = `${scene}-${delivery}`;

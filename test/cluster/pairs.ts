@@ -34,7 +34,7 @@ export const namedPairs: Pair[] = [
   'restart+placement',
   'steady+etcd-leader',
   'steady+restore',
-  'join+etcd-answers',
+  'steady+etcd-answers',
   'steady+kill-children',
   'steady+checkpoints',
 ].map((name) => pairOf(name)!);

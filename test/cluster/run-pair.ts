@@ -59,9 +59,16 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
   try {
     const network = await openNetwork(settings.network);
     cleanups.after(() => network.close());
-    const { etcdServers = 1, proxiesEtcd = false, diskMegabytes, trains, storeLatency } = fault;
+    const {
+      etcdServers = 1,
+      proxiesEtcd = false,
+      agesEtcd = false,
+      diskMegabytes,
+      trains,
+      storeLatency,
+    } = fault;
     const cluster = await TestCluster.start(
-      { folder, scenes, network, history, nodes: NODES, etcdServers, proxiesEtcd, diskMegabytes },
+      { folder, scenes, network, history, nodes: NODES, etcdServers, proxiesEtcd, agesEtcd, diskMegabytes },
       cleanups,
     );
     await untilSettled(cluster, START_LIMIT);
@@ -96,6 +103,13 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
     history.note('all is healed');
     await untilQuiet(setting, workload, limit);
     healSeconds = (history.now() - healing) / 1000;
+    for (const write of await workload.writeThroughAll(limit))
+      violations.push({
+        rule: 'heals',
+        detail: `${write.node} takes no write: ${write.why}`,
+        events: [write],
+      });
+    await untilQuiet(setting, workload, limit);
     const healed = history.now();
     violations.push(...(await lookAtAll(setting, trains)));
     violations.push(

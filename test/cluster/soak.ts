@@ -77,7 +77,7 @@ export async function soak(settings: SoakSettings): Promise<SoakResult> {
     const cluster = await TestCluster.start(
       {
         ...{ folder, scenes, network, history: new History(), nodes: NODES, etcdServers: 1 },
-        ...{ proxiesEtcd: false, diskMegabytes: undefined },
+        ...{ proxiesEtcd: false, agesEtcd: false, diskMegabytes: undefined },
       },
       cleanups,
     );

@@ -69,7 +69,8 @@ export class Workload {
     for (const [i, scene] of scenes.slice(0, scenes.length / 2).entries())
       await this.write(scene, 0, nodes[i % nodes.length]!, 60_000);
     for (const scene of this.setting.layers.scenes) await this.write(scene, 0, nodes[0]!, 60_000);
-    // So that predictions have a model from the start.
+    // So that there are derived tiles to be made again, and a model for predictions.
+    await runJob(this.setting, nodes[0]!, SPLIT, this.stopping.signal);
     if (this.trains) await runJob(this.setting, nodes[0]!, TRAIN, this.stopping.signal);
   }
 
@@ -103,6 +104,16 @@ export class Workload {
     await this.stop();
   }
 
+  /** After the end one more delivery through each node, first of the scenes from which tiles are derived. The writes that were not done. */
+  async writeThroughAll(patience: number): Promise<Write[]> {
+    const { cluster, deliveries, layers } = this.setting;
+    const free = [...layers.scenes, ...deliveries.scenes].filter((scene) => !this.busy.has(scene));
+    const writes: Write[] = [];
+    for (const [i, node] of cluster.nodes.entries())
+      writes.push(await this.write(free[i % free.length]!, this.random.below(DELIVERIES), node, patience));
+    return writes.filter(({ outcome }) => outcome !== 'done');
+  }
+
   /** Whether nothing is asked after any more. */
   get isQuiet(): boolean {
     return this.open.size === 0;
@@ -123,7 +134,7 @@ export class Workload {
   }
 
   /** One change. Resolves when its outcome is known, or later than `patience` ms; then it is still waited for. */
-  private async write(scene: string, to: SceneState, node: TestNode, patience: number): Promise<void> {
+  private async write(scene: string, to: SceneState, node: TestNode, patience: number): Promise<Write> {
     const { history } = this.setting;
     const write: Write = {
       ...{ kind: 'write', scene, to, node: node.name, invoked: history.now() },
@@ -137,6 +148,7 @@ export class Workload {
     });
     this.open.add(work);
     await Promise.race([work, sleep(patience, undefined, { ref: false })]);
+    return write;
   }
 
   private async delete(write: Write, node: TestNode): Promise<void> {

@@ -13,10 +13,10 @@ const OTHERS = 0.01;
 const OUTAGES = [0, 0, 2000, 34_000, 65_000];
 
 /** How much longer each operation on a node's disk takes, ms: a derivation that lasts longer than 5 s commits in several steps. */
-const SLOW = { least: 50, most: 250 };
+const SLOW = { least: 20, most: 100 };
 
 /** How long the fault lasts at most until the answer of a commit is lost, ms. */
-const FIRST_LIMIT = 20_000;
+const FIRST_LIMIT = 45_000;
 
 export const etcdAnswers: Fault = {
   name: 'etcd-answers',
@@ -24,7 +24,7 @@ export const etcdAnswers: Fault = {
   proxiesEtcd: true,
   async begin(cluster, target, random) {
     const nodes = random.chance(0.5) ? [...cluster.nodes] : [target];
-    const outage = new Outage(cluster, random.pick(OUTAGES));
+    const outage = new Outage(cluster, random.pick(OUTAGES), random.chance(0.5) ? isDerivation : isCommit);
     const delay = random.between(SLOW.least, SLOW.most);
     for (const node of nodes) {
       node.server.disturb({ disk: { under: node.data, delay } });
@@ -56,16 +56,17 @@ function isLost(call: EtcdCall, random: Random): boolean {
   return random.chance(call.puts.length > 0 ? WRITES : OTHERS);
 }
 
-/** At the first lost answer of a commit, etcd goes away for the node that asked. */
+/** At the first lost answer of a commit that `starts` it, etcd goes away for the node that asked. */
 class Outage {
   over: Promise<void> | undefined;
-  /** The answer of a commit was lost. */
+  /** The answer of such a commit was lost. */
   readonly first: Promise<void>;
   private seen = () => {};
 
   constructor(
     private readonly cluster: TestCluster,
     private readonly length: number,
+    private readonly starts: (call: EtcdCall) => boolean,
   ) {
     this.first = new Promise((resolve) => {
       this.seen = resolve;
@@ -75,8 +76,8 @@ class Outage {
   /** Always true: the answer is lost. */
   begins(node: TestNode, call: EtcdCall): true {
     const { history } = this.cluster.settings;
-    if (!isCommit(call)) return true;
-    history.note(`the answer of etcd to a commit of ${node.name} is lost`);
+    if (isCommit(call)) history.note(`the answer of etcd to a commit of ${node.name} is lost: ${call.puts}`);
+    if (!isCommit(call) || !this.starts(call)) return true;
     this.seen();
     if (this.over || this.length === 0) return true;
     history.note(`etcd is away for ${node.name} for ${this.length} ms`);

@@ -10,6 +10,8 @@ export interface Fault {
   etcdServers?: number;
   /** A proxy stands between each node and each etcd server. */
   proxiesEtcd?: boolean;
+  /** etcd has been in use before, so that its revisions are far from those of an empty one. */
+  agesEtcd?: boolean;
   /** The data folder of each node is on a disk of its own of this size, a tmpfs; it takes the right to mount one. */
   diskMegabytes?: number;
   /** Clients train models and predict as well. */

@@ -5,6 +5,7 @@ import type { Fault } from './fault.js';
 export const restore: Fault = {
   name: 'restore',
   what: 'etcd has lost everything: all nodes are stopped, it is rebuilt from the store, and they are started again',
+  agesEtcd: true,
   async begin(cluster) {
     const { etcd, etcdName, nodes, settings, store } = cluster;
     await cluster.alone(async () => {
