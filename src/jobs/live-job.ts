@@ -62,7 +62,10 @@ export class LiveJob {
     await this.write({ status: 'successful', finished: Date.now(), results: this.relative(results) });
   }
 
-  /** Ends the job as cancelled or failed, with what it has made so far. `told` says so also where it cannot be written. */
+  /**
+   * Ends the job as cancelled or failed, with what it has made so far. If this node cannot write the end, `told` and the other nodes have it
+   * all the same, so that the next start of a node of a cluster does not run the job again.
+   */
   async end(reason: unknown): Promise<void> {
     const status = jobDismissed.is(reason) ? 'dismissed' : 'failed';
     const { error, results } =
@@ -75,6 +78,7 @@ export class LiveJob {
       await write(this.partial).catch(() => this.write({ ...end, results: undefined }));
     } catch (failure) {
       this.told = { ...this.next, ...end, results: undefined };
+      await this.board?.publish(this.told, true);
       throw failure;
     }
   }

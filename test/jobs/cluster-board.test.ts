@@ -7,6 +7,7 @@ import { ClusterBoard } from '../../src/jobs/cluster-board.js';
 import { Jobs } from '../../src/jobs/index.js';
 import { JobDocuments } from '../../src/jobs/job-documents.js';
 import { JobObjects } from '../../src/jobs/job-objects.js';
+import { storageFull } from '../../src/storage/errors.js';
 import { Storage, toArray } from '../../src/storage/index.js';
 import { sharedPlace } from '../dht/shared-place.js';
 import { eventually } from '../support/eventually.js';
@@ -42,9 +43,9 @@ async function open(t: TestContext) {
     board.close();
     await jobs.close();
     await storage.close();
-    for (const error of failures) assert.ok(coordinationFull.is(error));
+    for (const error of failures) assert.ok(coordinationFull.is(error) || storageFull.is(error));
   });
-  return { jobs, board, documents, objects, disk, failures };
+  return { jobs, board, documents, objects, disk, failures, storage };
 }
 
 test('the end of a job is published once a full etcd has room again', async (t) => {
@@ -57,6 +58,22 @@ test('the end of a job is published once a full etcd has room again', async (t) 
   disk.isFull = false;
   assert.equal((await jobs.wait(job.id)).status, 'successful');
   await eventually('the end', async () => (await documents.get(job.id))?.live === false);
+});
+
+test('other nodes know the end of a job that this node could not write', async (t) => {
+  const { jobs, board, documents, storage } = await open(t);
+  const { catalogue } = storage;
+  const write = catalogue.write.bind(catalogue);
+  const job = await startWork(jobs, {}, async () => {
+    catalogue.write = async () => {
+      throw storageFull(storage.dir);
+    };
+    throw storageFull(storage.dir);
+  });
+  await eventually('the end', async () => (await documents.get(job.id))?.live === false);
+  assert.equal((await documents.get(job.id))?.document.job.status, 'failed');
+  catalogue.write = write;
+  assert.equal(await board.isOurs(job), false, 'the next start does not run it again');
 });
 
 test('nothing is kept of a job that has ended, nor of a request that is repeated', async (t) => {
