@@ -184,6 +184,8 @@ withThree(
     const other = await claim(store, 'c/other', 'n');
     assert.equal(await log.commit(other, { segment: 'a', slots: '' }), 1);
     await Promise.all(etcd.members.map((server) => etcd.kill(server)));
+    // A request on a connection from before may have been sent.
+    await assert.rejects(store.read([{ key: 'a' }], { patience: 1000 }));
     await assert.rejects(log.commit(held, { segment: 'b', slots: '' }, undefined, 1000), (error) =>
       coordinationUnavailable.is(error),
     );

@@ -156,11 +156,13 @@ test('no flipped byte in a table file of LevelDB comes back as a sound record', 
       }
       if ((await verify(storage)).problemCount > 0) found++;
     } catch (error) {
-      assert.equal((error as { code?: string }).code, 'TW_STORAGE_CORRUPT');
+      // LevelDB may meet the damage by itself, when it compacts.
+      assert.match((error as { code?: string }).code!, /^TW_STORAGE_(CORRUPT|DAMAGED)$/);
       found++;
     } finally {
       await storage?.close();
     }
+    await rm(join(dir, 'damaged'), { force: true });
     await writeFile(file, original);
   }
   assert.ok(found > 0, 'some of the flipped bytes hit a record');
