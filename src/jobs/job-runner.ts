@@ -257,7 +257,9 @@ export class Jobs implements JobsView {
   collectGarbage(now = Date.now()): Promise<void> {
     const { storage, requests, live, board } = this;
     const isWorkedOn = (job: string) => live.has(job) || (board?.isWorkedOn(job) ?? false);
-    return collectGarbage({ storage, requests, isWorkedOn, isStopping: () => this.closed }, now);
+    const hasPublishedEnd = async (job: string) => (await board?.hasPublishedEnd(job)) ?? true;
+    const isStopping = () => this.closed;
+    return collectGarbage({ storage, requests, isWorkedOn, hasPublishedEnd, isStopping }, now);
   }
 
   /** Newest first; the next page begins before the last id of this one. */
