@@ -1,4 +1,4 @@
-/** Removes what jobs have left on this node once it is old enough. */
+/** Removes records, logs, results and scratch files of old jobs from this node. */
 import { firstVersionAt, type Storage } from '../storage/index.js';
 import { forgetJob } from './job-store.js';
 import { isRemovable, REMOVAL_DELAY_MS, RETENTION_MS } from './retention.js';
@@ -17,7 +17,7 @@ export interface Garbage {
   isStopping(): boolean;
 }
 
-/** Removes from this node what is removable at the time `now`, ms since 1970. */
+/** Removes everything from this node that is old enough at the time `now`, ms since 1970. */
 export async function collectGarbage(garbage: Garbage, now: number): Promise<void> {
   const { storage, requests, isWorkedOn, hasPublishedEnd, isStopping } = garbage;
   const { catalogue } = storage;

@@ -40,7 +40,7 @@ export interface JobsOptions {
   resume?: boolean;
   /** Where the node is one of many. */
   board?: JobBoard;
-  /** Is told of what goes wrong in the background; all of it is tried again. */
+  /** Called with each error of background work. The work is tried again. */
   onFailure?: (error: unknown) => void;
 }
 

@@ -27,8 +27,8 @@ export const EDITED_TABLES = [
 ] as const satisfies RecordEdit['table'][];
 
 /**
- * All of it becomes visible together, or nothing. Whatever it puts, except models, is of one collection, because the commit of a
- * cluster compares one collection's key. Plain JSON, so that it can be sent to other nodes.
+ * All of it becomes visible together, or nothing. All records that it puts, except models, belong to one collection, because the
+ * commit of a cluster compares one collection's key. Plain JSON, so that it can be sent to other nodes.
  */
 export interface Commit {
   /** Tiles that go; one of the same id may come. */
