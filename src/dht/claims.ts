@@ -27,7 +27,7 @@ export interface ClaimState {
   holder: string;
   /** Of the claim; also after its commit. */
   fence: number;
-  /** What the versions of its holder begin with. */
+  /** The number with which the versions of its holder begin. */
   first: number;
   /** Number of its commit; undefined while it is worked on. */
   done: number | undefined;
@@ -85,7 +85,7 @@ export function doneValue({ holder, fence }: Claim, done: number, segment: strin
 
 /**
  * TW_DHT_CLAIMED while another holds it. `holder` says who works, for the message that others get; `ttl` is how many seconds a dead
- * holder blocks the name; `first` is what the holder's versions begin with, if that is not the fence of this claim.
+ * holder blocks the name; `first` is the number with which the holder's versions begin, if it is not the fence of this claim.
  */
 export async function claim(
   store: CoordinationStore,

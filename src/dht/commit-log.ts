@@ -82,9 +82,12 @@ const FRESH = 1000;
 /**
  * The order of all commits of a cluster.
  *
- * Invariants: entries are numbered from 1 without a gap; those from `keptEntries` before the checkpoint on are there, so that a reader a
- * few commits behind reads these and not the whole checkpoint; `log/head` holds the last number. An entry, the head and the mark on its claim are written by one transaction, which compares head, claim and collection. The
- * claim's key changes with it, so a claim commits once, however often the transaction is tried.
+ * Invariants:
+ * - entries are numbered from 1 without a gap, and `log/head` contains the last number;
+ * - up to `keptEntries` entries before the checkpoint stay in the log, so that a reader a few commits behind reads them instead of the
+ *   whole checkpoint;
+ * - one transaction writes an entry, the head and the mark on the claim; it compares head, claim and collection. It changes the claim's
+ *   key, so a claim commits once, however often the transaction is tried.
  */
 export class CommitLog {
   /** The heads that commits of unknown outcome were tried with. Tried with the same head again, they are settled. */
@@ -318,8 +321,7 @@ function doneBefore(
   const [claimKv, entryKv, checkpointKv, collectionKv] = gets.map(only);
   const state = claimKv && claimStateOf(claimKv);
   if (state?.fence === claim.fence) {
-    // Marks of earlier versions do not name the segment.
-    if (state.done !== undefined && (state.segment ?? segment) === segment) return state.done;
+    if (state.done !== undefined && state.segment === segment) return state.done;
     if (state.done !== undefined) throw claimLost(claim.name);
     if (collection && (collectionKv?.modRevision ?? 0) !== collection.revision)
       throw collectionChanged(collection.id);

@@ -235,9 +235,17 @@ export class Committer {
   }
 }
 
-/** The collection whose key a commit compares: it changes the record of one collection, or adds tiles to one. */
+/**
+ * The collection whose key a commit compares: the one that it creates, changes or deletes, or of which it puts tiles or other records,
+ * which must not outlive the collection. Models do.
+ */
 function collectionOf({ added = [], edits = [] }: Commit): string | undefined {
-  return edits.find(isCollectionEdit)?.key ?? added[0]?.collection;
+  const changed = edits.find(isCollectionEdit);
+  if (changed) return changed.key;
+  if (added.length > 0) return added[0].collection;
+  for (const { table, record } of edits)
+    if (table !== 'models' && table !== 'collections' && record) return record.collection;
+  return undefined;
 }
 
 const isCollectionEdit = (edit: RecordEdit): edit is CollectionEdit => edit.table === 'collections';

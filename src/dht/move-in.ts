@@ -278,21 +278,23 @@ class MoveIn {
       if (dryRun) {
         this.advance(fresh.length);
         tiles.moved += fresh.length;
-      } else
-        await this.under(this.claims.shared(), async (claim) => {
-          const { version } = claim;
-          const sent = new Set<string>();
-          for (const tile of fresh)
-            if (await this.orFailed(`tile ${tile.id}`, () => this.sendTiles([tile], version)))
-              sent.add(tile.id);
-          for (const own of byCollection(fresh.filter(({ id }) => sent.has(id))).values())
-            await claim.commit(async () => {
-              const arrived = own.filter(({ id }) => !this.view.index.has(id));
-              return { added: arrived.map((tile) => movedAs(tile, version)) };
-            });
-          tiles.moved += sent.size;
-        });
+      } else for (const own of byCollection(fresh).values()) await this.moveDerivedOf(own);
     }
+  }
+
+  /** Tiles of one collection. A claim protects their files from a sweep until its one commit. */
+  private async moveDerivedOf(own: TileRecord[]): Promise<void> {
+    await this.under(this.claims.shared(), async (claim) => {
+      const { version } = claim;
+      const sent: TileRecord[] = [];
+      for (const tile of own)
+        if (await this.orFailed(`tile ${tile.id}`, () => this.sendTiles([tile], version))) sent.push(tile);
+      await claim.commit(async () => {
+        const arrived = sent.filter(({ id }) => !this.view.index.has(id));
+        return { added: arrived.map((tile) => movedAs(tile, version)) };
+      });
+      this.report.tiles.moved += sent.length;
+    });
   }
 
   private async moveModel(own: ModelRecord): Promise<void> {

@@ -6,6 +6,7 @@ import {
   type RecordEdit,
   type ReplicaRecord,
   type Storage,
+  storeNotFound,
   type TileVersion,
 } from '../storage/index.js';
 import { entriesSince, partOf, readManifest, readParts, segmentName } from './checkpoint.js';
@@ -129,8 +130,7 @@ export class Replica {
           await this.load(page.checkpoint);
           continue;
         }
-        for (const entry of page.entries) await this.apply(entry);
-        if (!page.more) return;
+        if ((await this.applyAll(page.entries)) && !page.more) return;
       }
     });
   }
@@ -193,6 +193,23 @@ export class Replica {
     // The caller has the error in `result`; the next in turn only waits for the end.
     this.turn = result.catch(() => undefined);
     return result;
+  }
+
+  /**
+   * False if it has loaded a checkpoint instead, because the segment of an entry is gone: a sweep may overtake a reader of the log, and
+   * older versions of the program leave entries in the log whose segments they remove.
+   */
+  private async applyAll(entries: CommittedEntry[]): Promise<boolean> {
+    for (const entry of entries)
+      try {
+        await this.apply(entry);
+      } catch (error) {
+        const checkpoint = storeNotFound.is(error) ? await this.options.log.readCheckpoint() : undefined;
+        if (!checkpoint || checkpoint.seq < entry.seq) throw error;
+        await this.load(checkpoint);
+        return false;
+      }
+    return true;
   }
 
   private async apply({ seq, segment, slots }: CommittedEntry): Promise<void> {

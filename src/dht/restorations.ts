@@ -25,7 +25,7 @@ export interface Restoration {
   coordination?: string;
 }
 
-/** What the coordination store says of the restoration that its keys are of. */
+/** The record in the coordination store of the restoration that wrote its keys. */
 interface RestoredDocument {
   id: string;
   /** The number of the restoration among all of the tile store. Older versions of the program wrote none. */

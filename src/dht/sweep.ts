@@ -2,7 +2,7 @@
  * Removes objects of the shared store that nothing needs any more. What is needed:
  *
  * - all that the state of the cluster at any moment since `base` names, where `base` is the newest checkpoint that is older than a day. So
- *   whoever reads by a state of less than a day ago finds its files, its parts and its segments. If a store was copied without its times, no
+ *   a reader of a state of less than a day ago finds its files, its parts and its segments. If a store was copied without its times, no
  *   checkpoint is old: then `base` is the oldest state from which all later commits are still in the store;
  * - what a claim that is held writes. Names of segments begin with the claim's fence, versions of tiles with its fence or
  *   `first`, and a claim is made before its first object: what was listed, and has neither a claim nor a

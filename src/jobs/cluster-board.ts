@@ -109,6 +109,11 @@ export class ClusterBoard implements JobBoard {
     }));
   }
 
+  async hasPublishedEnd(job: string): Promise<boolean> {
+    const stored = await this.options.documents.get(job);
+    return !stored?.live || stored.document.home !== this.options.home;
+  }
+
   forget(job: string): void {
     this.accepting.delete(job);
     this.revisions.delete(job);

@@ -12,6 +12,8 @@ export interface JobBoard {
   isOurs(job: JobRecord): Promise<boolean>;
   /** Tells that a job is retried by another. */
   retried(job: string, by: string): Promise<void>;
+  /** Whether the end of a job that this node has led is published, so that no node runs the job again. */
+  hasPublishedEnd(job: string): Promise<boolean>;
   /** Whether this node works on a part of the job, which another node may lead. */
   isWorkedOn(job: string): boolean;
   /** This process does not run the job any more. */

@@ -40,7 +40,7 @@ export interface JobsOptions {
   resume?: boolean;
   /** Where the node is one of many. */
   board?: JobBoard;
-  /** Is told of what goes wrong in the background; all of it is tried again. */
+  /** Called with each error of background work. The work is tried again. */
   onFailure?: (error: unknown) => void;
 }
 
@@ -257,7 +257,9 @@ export class Jobs implements JobsView {
   collectGarbage(now = Date.now()): Promise<void> {
     const { storage, requests, live, board } = this;
     const isWorkedOn = (job: string) => live.has(job) || (board?.isWorkedOn(job) ?? false);
-    return collectGarbage({ storage, requests, isWorkedOn, isStopping: () => this.closed }, now);
+    const hasPublishedEnd = async (job: string) => (await board?.hasPublishedEnd(job)) ?? true;
+    const isStopping = () => this.closed;
+    return collectGarbage({ storage, requests, isWorkedOn, hasPublishedEnd, isStopping }, now);
   }
 
   /** Newest first; the next page begins before the last id of this one. */

@@ -1,4 +1,4 @@
-/** How long what a job leaves is kept, on a single node and in a cluster alike. */
+/** How long jobs, their logs and their results are kept, on a single node and in a cluster alike. */
 import type { JobRecord } from '../storage/index.js';
 
 /** A finished job can be asked for during this time, ms. After it all nodes answer that there is no such job. */
@@ -13,7 +13,7 @@ export function hasExpired({ finished }: Finished, now = Date.now()): boolean {
   return finished !== undefined && finished <= now - RETENTION_MS;
 }
 
-/** Whether what is left of a job can be removed. */
+/** Whether the record, the log and the results of a job can be removed. */
 export function isRemovable(job: Finished, now = Date.now()): boolean {
   return hasExpired(job, now - REMOVAL_DELAY_MS);
 }

@@ -27,8 +27,8 @@ export const EDITED_TABLES = [
 ] as const satisfies RecordEdit['table'][];
 
 /**
- * All of it becomes visible together, or nothing. Tiles are added to one collection, and the record of one collection changes, since
- * the commit of a cluster compares one collection's key. Plain JSON, so that it can be sent to other nodes.
+ * All of it becomes visible together, or nothing. All records that it puts, except models, belong to one collection, because the
+ * commit of a cluster compares one collection's key. Plain JSON, so that it can be sent to other nodes.
  */
 export interface Commit {
   /** Tiles that go; one of the same id may come. */
@@ -49,13 +49,13 @@ export function supersededFolders({ removed = [], added = [], formerModels = [] 
   return [...folders, ...formerModels.map(modelFolder)];
 }
 
-/** Tiles by their collections. */
-export function byCollection<T extends { collection: string }>(tiles: T[]): Map<string, T[]> {
+/** Tiles or other records by their collections. */
+export function byCollection<T extends { collection: string }>(records: T[]): Map<string, T[]> {
   const groups = new Map<string, T[]>();
-  for (const tile of tiles) {
-    const group = groups.get(tile.collection);
-    if (group) group.push(tile);
-    else groups.set(tile.collection, [tile]);
+  for (const record of records) {
+    const group = groups.get(record.collection);
+    if (group) group.push(record);
+    else groups.set(record.collection, [record]);
   }
   return groups;
 }

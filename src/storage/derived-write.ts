@@ -66,15 +66,16 @@ export class DerivedWrite {
     for (const { id, version } of tiles)
       if (!this.staged.has(id) || version !== this.version)
         throw derivedWriteMisuse(id, 'it is committed unstaged or twice');
-    const folders = tiles.map(({ id }) => this.folderOf(id));
     await this.reserve.check();
-    await publishVersions(this.dir, folders, this.claim.isOnlyCopy);
-    await this.claim.store(folders);
     let removed = 0;
     const [made, old] = [byCollection(tiles), byCollection(obsolete)];
     for (const collection of new Set([...made.keys(), ...old.keys()])) {
       const own = made.get(collection) ?? [];
-      const done = own.map(({ id }) => this.catalogue.pending.delete(this.folderOf(id)));
+      const folders = own.map(({ id }) => this.folderOf(id));
+      await publishVersions(this.dir, folders, this.claim.isOnlyCopy);
+      // Only now: between two commits no claim is held, and a sweep would remove the files.
+      await this.claim.store(folders);
+      const done = folders.map((folder) => this.catalogue.pending.delete(folder));
       let gone: TileRecord[] = [];
       await this.claim.commit(async () => {
         gone = await this.presentOf(old.get(collection) ?? []);

@@ -18,6 +18,7 @@ export {
   storageLocked,
   storeCorrupt,
   storeExists,
+  storeNotFound,
   tooOld,
 } from './errors.js';
 export { type HeldTile, holdTiles } from './hold-tile.js';

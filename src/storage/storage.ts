@@ -372,7 +372,7 @@ export class Storage {
     return scanned?.record;
   }
 
-  /** In place of those that these places had, all or none. Durable when it resolves. */
+  /** Replaces the textures of these places, all or none of each collection. Durable when it resolves. */
   putTextures(textures: TextureRecord[]): Promise<void> {
     return writeTextures(this.claims, textures);
   }

@@ -1,7 +1,7 @@
 /** Storing what places look like, and the clusters of those that look alike. */
 import type { Catalogue } from './catalogue.js';
 import type { Claims } from './claims.js';
-import type { RecordEdit } from './commit.js';
+import { byCollection, type RecordEdit } from './commit.js';
 import type { ClusteringRecord, TextureRecord, TileRecord } from './records.js';
 
 export const textureKey = ({ collection, geocode }: Pick<TextureRecord, 'collection' | 'geocode'>) =>
@@ -26,31 +26,25 @@ export async function texturesOf(
 }
 
 /** See `Storage.putTextures`. */
-export function writeTextures(claims: Claims, textures: TextureRecord[]): Promise<void> {
-  return write(
-    claims,
-    textures.map((record) => ({ table: 'textures', key: textureKey(record), record })),
-  );
+export async function writeTextures(claims: Claims, textures: TextureRecord[]): Promise<void> {
+  for (const [collection, own] of byCollection(textures))
+    await write(
+      claims,
+      collection,
+      own.map((record) => ({ table: 'textures', key: textureKey(record), record })),
+    );
 }
 
 /** See `Storage.putClustering`. */
 export function writeClustering(claims: Claims, record: ClusteringRecord): Promise<void> {
-  return write(claims, [{ table: 'clusterings', key: record.collection, record }]);
+  return write(claims, record.collection, [{ table: 'clusterings', key: record.collection, record }]);
 }
 
-type LookEdit = Extract<RecordEdit, { table: 'textures' | 'clusterings' }>;
-
-/** What is of a collection that was deleted meanwhile is left out. */
-async function write(claims: Claims, edits: LookEdit[]): Promise<void> {
-  if (edits.length === 0) return;
+/** Writes nothing if the collection has been deleted in the meantime. */
+async function write(claims: Claims, collection: string, edits: RecordEdit[]): Promise<void> {
   const claim = await claims.shared();
   try {
-    await claim.commit(async () => {
-      const ids = [...new Set(edits.map(({ record }) => record!.collection))];
-      const known = await claims.catalogue.collections.getMany(ids);
-      const present = new Set(ids.filter((_, i) => known[i]));
-      return { edits: edits.filter(({ record }) => present.has(record!.collection)) };
-    });
+    await claim.commit(async () => ((await claims.catalogue.collections.has(collection)) ? { edits } : {}));
   } finally {
     await claim.release();
   }

@@ -326,7 +326,7 @@ function isCurrent({ model, inputsDigest }: TileRecord, { inputs, facts }: Deriv
 }
 
 /**
- * What a tile is made of: the first 16 hex digits of SHA-256 over the JSON array of `[id, version]` of all inputs, in the order
+ * Identifies the inputs of a tile: the first 16 hex digits of SHA-256 over the JSON array of `[id, version]` of all inputs, in the order
  * in which the task gets them, which shapes the tile too.
  *
  * Versions are compared for equality only. Their order says nothing about freshness: it is the order in which writers took their

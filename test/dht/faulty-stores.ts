@@ -72,6 +72,20 @@ export function faultyObjects(inner: ObjectStore, faults: Faults): ObjectStore {
   });
 }
 
+/** The same store, but `hook` runs before each call of one of its methods, with the arguments of the call. */
+export function hooked<T extends object, K extends keyof T>(
+  inner: T,
+  method: K,
+  hook: (...args: T[K] extends (...args: infer A) => unknown ? A : never) => Promise<void>,
+): T {
+  const call = Reflect.get(inner, method) as (...args: unknown[]) => unknown;
+  const own = async (...args: never) => {
+    await hook(...args);
+    return call.apply(inner, args);
+  };
+  return wrapped(inner, { [method]: own } as unknown as Partial<T>);
+}
+
 function wrapped<T extends object>(inner: T, methods: Partial<T>): T {
   return new Proxy(inner, {
     get(target, key) {

@@ -190,6 +190,32 @@ test('a node one commit behind a checkpoint reads that commit alone; one far beh
   }
 });
 
+test('a node that is behind starts although an older version of the program has swept segments that the log still names', async (t) => {
+  const cluster = await sharedPlace(t);
+  const { objects, coordination } = cluster;
+  const a = await startNode(cluster, 'a');
+  let b = await startNode(cluster, 'b');
+  await b.replica.take(everySlot);
+  const scenes = new Map<string, number>();
+  const write = async (scene: string, n: number) => {
+    await writeScene(a.storage, scene, n);
+    scenes.set(scene, n);
+  };
+  await write('s1', 1);
+  await b.replica.catchUp();
+  await b.close();
+  await write('s1', 2);
+  await write('s2', 3);
+  await writeCheckpoint({ log: new CommitLog(coordination), objects, prefixLengths });
+  // Older versions do not trim the log before they sweep.
+  const segments: string[] = [];
+  for await (const { name } of objects.list('catalogue/segments/')) segments.push(name);
+  await objects.delete(segments);
+  await write('s3', 4);
+  b = await startNode(cluster, 'b');
+  await assertHolds(cluster, [b], scenes);
+});
+
 test('a checkpoint ends though commits keep coming, and is written once', async (t) => {
   const cluster = await sharedPlace(t);
   const a = await startNode(cluster, 'a');

@@ -7,18 +7,32 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { readManifest, writeCheckpoint } from '../../src/dht/checkpoint.js';
 import { CommitLog } from '../../src/dht/commit-log.js';
+import { moveIn } from '../../src/dht/move-in.js';
 import { SLOTS } from '../../src/dht/slots.js';
 import { sweepStore } from '../../src/dht/sweep.js';
-import { newVersion, type ObjectStore, openObjectStore, versionsOf } from '../../src/storage/index.js';
+import {
+  type DerivedWrite,
+  newVersion,
+  type ObjectStore,
+  openObjectStore,
+  Storage,
+  type TileRecord,
+  versionsOf,
+  writeSynced,
+} from '../../src/storage/index.js';
 import {
   bytesOf,
   COLLECTION,
   cellsOf,
+  factsOf,
+  GROUPS,
   stageTile,
+  tileRecord,
   writeDerived,
   writeScene,
 } from '../storage/sample-scenes.js';
 import { BUCKET, CREDENTIALS, environment, noS3Server, S3Server } from '../support/s3.js';
+import { hooked } from './faulty-stores.js';
 import { type RunningMember, startMember, until } from './members.js';
 import { type SharedPlace, sharedPlace } from './shared-place.js';
 
@@ -26,21 +40,6 @@ async function names(objects: ObjectStore, prefix = ''): Promise<string[]> {
   const found: string[] = [];
   for await (const { name } of objects.list(prefix)) found.push(name);
   return found;
-}
-
-/** The same store, but that something happens before each object is written. */
-function withHook(objects: ObjectStore, before: (name: string) => Promise<void>): ObjectStore {
-  return new Proxy(objects, {
-    get(target, key) {
-      if (key === 'put')
-        return async (...args: Parameters<ObjectStore['put']>) => {
-          await before(args[0]);
-          return target.put(...args);
-        };
-      const value = Reflect.get(target, key) as unknown;
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
 }
 
 /** Every file of every tile that a node has is in the store, as it was written. */
@@ -96,7 +95,7 @@ test('whatever is written, replaced, deleted and given up, with sweeps between a
       let countdown = -1;
       let sweeping = false;
       let sweeper: RunningMember | undefined;
-      const objects = withHook(where.objects, async () => {
+      const objects = hooked(where.objects, 'put', async () => {
         if (sweeping || countdown-- !== 0) return;
         sweeping = true;
         await sweepOf(sweeper!);
@@ -167,6 +166,65 @@ async function assertTidy(where: SharedPlace, node: RunningMember): Promise<void
   assert.deepEqual(await names(objects, 'catalogue/segments/'), []);
   assert.equal((await names(objects, 'catalogue/sweeps/')).length, 1);
 }
+
+/** A write of derived tiles of two collections, ready to be committed. */
+async function derivedOfTwo(storage: Storage): Promise<{ write: DerivedWrite; tiles: TileRecord[] }> {
+  const [geocode] = cellsOf(1) as [string];
+  const tiles: TileRecord[] = [];
+  const write = await storage.beginDerived();
+  for (const id of ['one', 'two']) {
+    const scene = await storage.beginScene({ ...COLLECTION, id }, 's', [geocode]);
+    await stageTile(scene, 1, geocode);
+    await scene.publish([geocode]);
+    await scene.commit(factsOf(1), [tileRecord(scene, 1, geocode)]);
+    const tile = { id: `${id}_s_g${geocode}_filled`, grid: COLLECTION.grid, geocode };
+    await write.plan([tile]);
+    const folder = await write.stagingFolder(tile.id);
+    for (const group of GROUPS) await writeSynced(join(folder, `${group}.tif`), bytesOf(1, geocode, group));
+    tiles.push({ ...tileRecord(scene, 1, geocode), id: tile.id, version: write.version, source: 'filled' });
+  }
+  return { write, tiles };
+}
+
+test('a sweep between the commits of one write keeps the files of the next commit', async (t) => {
+  const where = await sharedPlace(t);
+  let isDue = false;
+  // A write that has committed takes another claim for its next commit.
+  const coordination = hooked(where.coordination, 'grantLease', async () => {
+    if (!isDue) return;
+    isDue = false;
+    await sweepOf(b);
+  });
+  const a = await startMember({ ...where, coordination }, 'a');
+  const b = await startMember(where, 'b');
+  const { write, tiles } = await derivedOfTwo(a.storage);
+  isDue = true;
+  await write.commit(tiles);
+  await write.close();
+  assert.ok(!isDue);
+  const files = await assertWhole(where, a);
+  assert.equal(files.size, 4 * GROUPS.length);
+});
+
+test('a folder is moved in while the store is swept before each claim', async (t) => {
+  const where = await sharedPlace(t);
+  const single = await Storage.open(join(where.folder, 'single'), { reserve: 0 });
+  where.stops.push(() => single.close());
+  const { write, tiles } = await derivedOfTwo(single);
+  await write.commit(tiles);
+  await write.close();
+  const a = await startMember(where, 'a');
+  let sweeps = 0;
+  const coordination = hooked(where.coordination, 'grantLease', async () => {
+    sweeps++;
+    await sweepOf(a);
+  });
+  const { tiles: moved } = await moveIn({ ...where, storage: single, coordination });
+  assert.deepEqual(moved, { moved: 4, present: 0 });
+  assert.ok(sweeps > 4);
+  const files = await assertWhole(where, a);
+  assert.equal(files.size, 4 * GROUPS.length);
+});
 
 test('several nodes write and sweep at the same time', async (t) => {
   const where = await sharedPlace(t);

@@ -128,3 +128,32 @@ test('nodes agree on which jobs there are, and keep nothing of those that have e
     return `${await toArray(jobs.keys())}` === `${kept}` && `${lines}` === `${kept}`;
   });
 });
+
+test('an old job whose end was not published before the node stopped is published, not run again', {
+  skip: noEtcd,
+}, async (t) => {
+  const folder = await tempFolder(t);
+  await mkdir(join(folder, 'store'));
+  const etcd = await EtcdCluster.start({ after: (work) => atEnd(t, work) });
+  const start = nodesOf(t, folder, etcd);
+  const port = await freePort();
+  const first = await start('a', port);
+  const coordination = new EtcdStore(etcd.urls, 'default');
+  atEnd(t, () => coordination.close());
+  const documents = new JobDocuments(coordination);
+  const job = jobOf(Date.now() - 9 * DAY);
+  const store = await openObjectStore(pathToFileURL(join(folder, 'store')).href);
+  atEnd(t, async () => store.close());
+  await new JobObjects(store).putAsked(job.id, job);
+  const { catalogue } = first.node.storage;
+  // As it is if etcd was away when the job ended.
+  await catalogue.write([catalogue.jobs.set(job.id, job)]);
+  const { finished: _, ...running } = summaryOf(job);
+  const home = first.node.id;
+  await first.stop();
+  await documents.add({ home, job: { ...running, status: 'running' } });
+
+  const { node } = await start('a', port);
+  await until('its end is published', async () => !(await documents.get(job.id))?.live);
+  assert.deepEqual(await node.storage.catalogue.jobs.get(job.id), job);
+});

@@ -106,7 +106,9 @@ test('nothing is removed of a job that has not ended, or that this node works on
   await putOld(await storage.keptScratch('young'), daysAgo(1));
   const requests = await StartedRequests.open(storage.catalogue);
   const isWorkedOn = (job: string) => job === foreign;
-  await collectGarbage({ storage, requests, isWorkedOn, isStopping: () => false }, Date.now());
+  const hasPublishedEnd = async () => true;
+  const isStopping = () => false;
+  await collectGarbage({ storage, requests, isWorkedOn, hasPublishedEnd, isStopping }, Date.now());
   assert.deepEqual(await left(storage), { jobs: [id], logs: [id], results: [foreign, id].sort() });
   assert.deepEqual(
     (await readdir(join(storage.dir, 'scratch'))).sort(),

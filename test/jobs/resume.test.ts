@@ -90,6 +90,7 @@ test('a job that is accepted while the node begins to stop is not run by it', as
     publish: async () => undefined,
     isOurs: async () => true,
     retried: async () => undefined,
+    hasPublishedEnd: async () => true,
     isWorkedOn: () => false,
     forget: () => undefined,
     work: (process, inputs, context) => process.run(inputs, context),

@@ -24,7 +24,7 @@ export const COLLECTION: Omit<CollectionRecord, 'createdAt'> = {
 };
 
 const CELLS = ['9q8yy', '9q8yz', '9q8yv', '9q9p1', 'c2b2n', 'c2b2p', 'drt2z', 'u4pru'];
-const GROUPS = ['10m', 'mask'];
+export const GROUPS = ['10m', 'mask'];
 
 export async function tempFolder(t: TestContext): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'tilewright-storage-'));

@@ -254,7 +254,7 @@ function wasNotMade(error: unknown): boolean {
   return typeof code === 'string' && NOT_SENT.includes(code);
 }
 
-/** What is behind an error of node:http. One that stands for several addresses of a host has no message of its own. */
+/** The message of an error of node:http. An error for several addresses of a host has no message of its own. */
 function detailOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ');
   return messageOf(error instanceof Error && error.cause ? error.cause : error);

@@ -4,7 +4,7 @@ const RETRY_DELAY = 500;
 
 /**
  * Calls `read` at first and whenever something in the range has changed: never twice at a time, and once more where something has
- * changed meanwhile. It is told of the newest change, or of the start where something may have been missed. If it fails, `failed` gets the error,
+ * changed meanwhile. Its argument is the newest change, or the start if a change may have been missed. If it fails, `failed` gets the error,
  * and it is called again after half a second. `failed` also gets the error of a watch that the store refuses.
  */
 export function follow(

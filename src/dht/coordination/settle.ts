@@ -28,7 +28,7 @@ export async function settle<T>(
   }
 }
 
-/** What the caller gets if an attempt fails with `error` after one whose outcome is unknown. */
+/** The error for the caller if an attempt fails with `error` after one whose outcome is unknown. */
 function refusedAfter(uncertain: TilewrightError | undefined, error: unknown): unknown {
   // Nothing that was put under a lease outlives it.
   if (uncertain === undefined || leaseGone.is(error)) return error;

@@ -95,7 +95,7 @@ function prepare(socket: Socket): void {
   socket.setKeepAlive(true, KEEP_ALIVE);
 }
 
-/** Passes on what comes at either end, until one is closed. If one is closed already or missing, the other is closed. */
+/** Copies data between two streams, in both directions, until one is closed. If one is closed already or missing, closes the other. */
 export function join(a: Duplex, b: Duplex | undefined): void {
   if (!b || a.destroyed || b.destroyed) {
     a.destroy();
