@@ -149,9 +149,11 @@ export class ClusterBoard implements JobBoard {
 
   /** Waits for the stores as long as it takes, or until the node stops: then the next process tells it. */
   private async publishState(job: JobRecord): Promise<void> {
+    // The same for all attempts, so that a failed one leaves nothing.
+    const folder = this.options.objects.endFolder(job.id);
     for (;;) {
       try {
-        if (hasEnded(job)) await this.publishEnd(job);
+        if (hasEnded(job)) await this.publishEnd(job, folder);
         else await this.publishOnce(job);
         return;
       } catch (error) {
@@ -173,10 +175,10 @@ export class ClusterBoard implements JobBoard {
     }
   }
 
-  private async publishEnd(job: JobRecord): Promise<void> {
+  private async publishEnd(job: JobRecord, folder: string): Promise<void> {
     const { id } = job;
     const { catalogue, documents, objects } = this.options;
-    const folder = await objects.putEnd(job, await readLog(catalogue, id, 0, MOST_LINES));
+    await objects.putEnd(folder, job, await readLog(catalogue, id, 0, MOST_LINES));
     while (!(await documents.end({ ...this.documentOf(job), folder }, this.revisions.get(id)!))) {
       const stored = await documents.get(id);
       if (!stored?.live || stored.document.home !== this.options.home) throw jobTakenOver(id);

@@ -24,13 +24,15 @@ export class JobObjects {
     await this.objects.delete([askedName(id)]);
   }
 
-  /** Of a job that has ended; gives the folder in which they are. */
-  async putEnd(job: JobRecord, lines: LogLine[]): Promise<string> {
-    const folder = `${folderOf(job.id)}${newVersion()}`;
+  /** A new folder for the record and the log of a job that has ended. */
+  endFolder(id: string): string {
+    return `${folderOf(id)}${newVersion()}`;
+  }
+
+  async putEnd(folder: string, job: JobRecord, lines: LogLine[]): Promise<void> {
     const log = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
     await this.objects.put(`${folder}/record.json`, Buffer.from(JSON.stringify(job)));
     await this.objects.put(`${folder}/log.ndjson`, Buffer.from(log));
-    return folder;
   }
 
   async record(folder: string): Promise<JobRecord> {

@@ -89,7 +89,8 @@ test('nodes agree on which jobs there are, and keep nothing of those that have e
       catalogue.jobs.set(job.id, job),
       catalogue.logs.set(`${job.id}/0000000001`, line),
     ]);
-    const end = await objects.putEnd(job, [{ seq: 1, ...line }]);
+    const end = objects.endFolder(job.id);
+    await objects.putEnd(end, job, [{ seq: 1, ...line }]);
     const added = await documents.add({ home, job: summaryOf(job) });
     assert.ok('revision' in added);
     assert.ok(
