@@ -77,17 +77,27 @@ export class DerivedWrite {
       await this.claim.store(folders);
       const done = folders.map((folder) => this.catalogue.pending.delete(folder));
       let gone: TileRecord[] = [];
-      await this.claim.commit(async () => {
-        gone = await this.presentOf(old.get(collection) ?? []);
-        return this.replacement(collection, own, gone);
-      }, done);
+      await this.claim
+        .commit(async () => {
+          gone = await this.presentOf(old.get(collection) ?? []);
+          return this.replacement(collection, own, gone);
+        }, done)
+        .catch((error) => {
+          // Only the next open can tell whether they are committed: until then their files and pending records stay.
+          if (this.claim.isUncertain) this.forget(own);
+          throw error;
+        });
       removed += gone.length;
-      for (const { id } of own) {
-        this.folders.delete(id);
-        this.staged.delete(id);
-      }
+      this.forget(own);
     }
     return removed;
+  }
+
+  private forget(tiles: TileRecord[]): void {
+    for (const { id } of tiles) {
+      this.folders.delete(id);
+      this.staged.delete(id);
+    }
   }
 
   /** Those that nobody has replaced or deleted in the meantime. */
@@ -108,7 +118,7 @@ export class DerivedWrite {
   async close(): Promise<void> {
     try {
       // Then only the next open can tell what is committed: its files must stay until then.
-      if (this.catalogue.failed || this.claim.isUncertain || this.folders.size === 0) return;
+      if (this.catalogue.failed || this.folders.size === 0) return;
       await removeVersions(
         this.dir,
         [...this.staged].map((id) => this.folderOf(id)),
