@@ -142,6 +142,17 @@ describe('a request to a child process', { timeout: 200_000, skip: !HAS_PROC && 
     await staysDead(child, /^SIGKILL$/);
   });
 
+  test('is not answered by the late reply to one that was given up', async (t) => {
+    const child = testProcess(t);
+    const onProgress = () => {
+      // By then the child has answered.
+      blockFor(300);
+      throw new Error('the callback is broken');
+    };
+    await assert.rejects(child.request('count', 3, { onProgress }));
+    await assert.rejects(child.request('echo', 1), endedWith(/^SIGKILL$/));
+  });
+
   test('fails if the system starts no process', async (t) => {
     const { execPath } = process;
     process.execPath = '/absent/node';

@@ -59,6 +59,8 @@ export class EngineProcess<H extends Handlers> {
   /** The end of the error output since the last request was sent. */
   private stderr = '';
   private isDead = false;
+  /** Whether a request was given up whose replies may still arrive. They must not answer a later one. */
+  private hasAbandoned = false;
   /** Set when nothing more can come from the child. */
   private ended: ProcessEnded | undefined;
 
@@ -157,6 +159,7 @@ export class EngineProcess<H extends Handlers> {
   }
 
   private receive(reply: Reply): void {
+    if (this.hasAbandoned) return;
     if ('result' in reply) this.take()?.resolve(reply.result as never);
     else if ('error' in reply) this.take()?.reject(receivedError(reply.error));
     else
@@ -169,6 +172,7 @@ export class EngineProcess<H extends Handlers> {
 
   /** The child goes on with a request that is no longer wanted: only its end stops it. */
   private abandon(reason: unknown): void {
+    this.hasAbandoned = true;
     this.close();
     this.take()?.reject(reason);
   }
