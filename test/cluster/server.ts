@@ -1,6 +1,6 @@
 /** One server process, as a service manager keeps it: started again when it ends by itself. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { MAIN } from '../support/command.js';
 import type { Disturbance } from './disturbance.js';
 
@@ -26,7 +26,7 @@ export class Server {
   private wanted = false;
   private again: NodeJS.Timeout | undefined;
   private disturbance: Disturbance = {};
-  /** How often it has ended by itself. */
+  /** How often it has ended by itself while it served. A start that is refused, say without a store, is tried again. */
   ends = 0;
 
   constructor(private readonly options: ServerOptions) {}
@@ -53,6 +53,7 @@ export class Server {
       ...args,
     ];
     const output = openSync(log, 'a');
+    const { size } = fstatSync(output);
     const child = spawn(command[0]!, command.slice(1), {
       stdio: ['ignore', output, output, 'ipc'],
       env: { ...process.env, ...env },
@@ -65,7 +66,7 @@ export class Server {
       children.delete(child);
       if (this.child === child) this.child = undefined;
       if (!this.wanted) return;
-      this.ends++;
+      if (readFileSync(log).subarray(size).includes('tilewright serves')) this.ends++;
       this.again = setTimeout(() => this.start(), AGAIN);
     });
     this.child = child;
