@@ -142,7 +142,7 @@ async function reads(place: Place, { short, rows, log }: BenchOptions): Promise<
   }
 }
 
-/** Of figures that are compared with another checkout. */
+/** `load` is measured so often, `checkpoint` once less. */
 const ROUNDS = 3;
 
 const load: Whole = async ({ short, log }) => {

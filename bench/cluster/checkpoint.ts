@@ -55,7 +55,7 @@ export async function measureCheckpoint(
     await until(async () => (await checkpointManifests(place)).length > manifests, LONGEST);
     const seconds = (performance.now() - start) / 1e3;
     const during = searching.take();
-    // What commits and searches cost when the checkpoint is done.
+    // The same searches and commits after the checkpoint.
     await sleep(short ? LOOK / 5 : LOOK);
     const after = searching.take();
     steady.abort();

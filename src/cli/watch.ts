@@ -34,7 +34,7 @@ export async function* settledInputs(folders: string[], signal: AbortSignal): As
     }
     for (const path of seen.keys()) if (!children.includes(path)) seen.delete(path);
     yield settled;
-    // The signal ends the pause, and then the loop.
+    // It rejects only if the signal is aborted, and the loop checks the signal.
     await sleep(INTERVAL, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -41,7 +41,7 @@ export async function sendFile(
   });
   const patience = setTimeout(() => request.emit('continue'), PATIENCE);
   request.once('continue', () => {
-    // What goes wrong here reaches `answered` too; and where the server answers first, its answer says more.
+    // An error here destroys the request, so `answered` rejects too, unless the server has answered: then its answer says more.
     pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), request).catch(() => undefined);
   });
   request.flushHeaders();

@@ -58,7 +58,7 @@ export class Claim {
     return this.lease.lost;
   }
 
-  /** Whether its one commit is made. */
+  /** True after the claim's only commit. */
   get isCommitted(): boolean {
     return this.finished;
   }

@@ -1,4 +1,5 @@
 import { messageOf } from '../errors.js';
+import { SerialQueue } from '../serial-queue.js';
 import { type Claim, claimKeyOf, claimStateOf, doneValue } from './claims.js';
 import { type CollectionKey, collectionKeyOf } from './collection-keys.js';
 import { documentOf } from './coordination/documents.js';
@@ -51,7 +52,7 @@ export interface StoredCheckpoint extends Checkpoint {
   revision: number;
 }
 
-/** What there is after a commit: the next entries, or the checkpoint to load if they are deleted. */
+/** The answer to `readSince`: the next entries, or the checkpoint to load if these entries are deleted. */
 export type LogPage =
   | { kind: 'entries'; head: number; entries: CommittedEntry[]; more: boolean }
   | { kind: 'checkpoint'; head: number; checkpoint: StoredCheckpoint };
@@ -92,7 +93,8 @@ const FRESH = 1000;
 export class CommitLog {
   /** The heads that commits of unknown outcome were tried with. Tried with the same head again, they are settled. */
   private readonly uncertain = new WeakMap<Claim, Head>();
-  private last: Promise<unknown> = Promise.resolve();
+  /** One after another: commits of one node would only refuse each other. */
+  private readonly queue = new SerialQueue();
   /** The newest head that was read or written here, and when. */
   private seen: (Head & { at: number }) | undefined;
 
@@ -114,11 +116,7 @@ export class CommitLog {
     patience = PATIENCE,
   ): Promise<number> {
     const deadline = performance.now() + patience;
-    // One after another: those of one node would only refuse each other.
-    const run = this.last.then(() => this.commitUntil(deadline, { claim, entry, collection }));
-    // The caller has the error in `run`; the next one only waits for the end.
-    this.last = run.catch(() => undefined);
-    return run;
+    return this.queue.run(() => this.commitUntil(deadline, { claim, entry, collection }));
   }
 
   private async commitUntil(deadline: number, commit: Commit): Promise<number> {

@@ -97,7 +97,7 @@ export class Committer {
     this.unsettled.delete(held);
   }
 
-  /** Whether the last commit under `held` has an unknown outcome. */
+  /** True if the outcome of the last commit under `held` is unknown. */
   isUnsettled(held: Claim): boolean {
     return this.unsettled.has(held);
   }
@@ -159,7 +159,7 @@ export class Committer {
       throw error;
     }
     const committed: CommittedEntry = { seq, ...entry, claim: held.name, fence: held.fence };
-    // The reader of the log meets the same error and reports it.
+    // The watch of the log reads the entry again, meets the same error and reports it.
     replica.applyOwn(committed).catch(() => undefined);
     await Promise.all([this.copy(committed), this.applied(committed)]);
     this.commitTimes.observe((performance.now() - begun) / 1e3);

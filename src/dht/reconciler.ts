@@ -92,7 +92,7 @@ export class Reconciler {
       } catch (error) {
         if (signal.aborted) return;
         onFailure(error);
-        // It only rejects at the end, which the loop sees.
+        // It rejects only if the signal is aborted, and the loop checks the signal.
         await sleep(CHANGE_INTERVAL, undefined, { signal }).catch(() => undefined);
         this.again = true;
       }

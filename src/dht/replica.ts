@@ -1,4 +1,5 @@
 /** Keeps what a node holds of a cluster up with the commit log. */
+import { SerialQueue } from '../serial-queue.js';
 import {
   type Commit,
   EDITED_TABLES,
@@ -47,7 +48,7 @@ const MOST_OWN = 64;
  * rebuilt. The index can be read as of earlier commits of the last while, but not from before it got other slots or a checkpoint.
  */
 export class Replica {
-  private turn: Promise<unknown> = Promise.resolve();
+  private readonly turns = new SerialQueue();
   private waiters: Waiter[] = [];
   private watch: Watch | undefined;
   private readonly own = new Map<string, Commit>();
@@ -116,13 +117,12 @@ export class Replica {
 
   async close(): Promise<void> {
     this.watch?.close();
-    // Whoever asked for the turn has its error.
-    await this.turn.catch(() => undefined);
+    await this.turns.idle();
   }
 
   /** Applies all that the log has. After a wake that tells of nothing new it is not read. */
   catchUp(wake?: Wake): Promise<void> {
-    return this.inTurn(async () => {
+    return this.turns.run(async () => {
       if (wake && this.options.log.isKnown(wake, this.seq)) return;
       for (;;) {
         const page = await this.options.log.readSince(this.seq);
@@ -162,14 +162,14 @@ export class Replica {
 
   /** Applies a commit that this node has just made, where it is the next one: it need not be read from the log. */
   applyOwn(entry: CommittedEntry): Promise<void> {
-    return this.inTurn(async () => {
+    return this.turns.run(async () => {
       if (entry.seq === this.seq + 1) await this.apply(entry);
     });
   }
 
   /** Loads the tiles of more slots. */
   take(slots: Iterable<number>): Promise<void> {
-    return this.inTurn(async () => {
+    return this.turns.run(async () => {
       const wanted = new SlotSet([...slots].filter((slot) => !this.held.has(slot)));
       if (wanted.size === 0) return;
       const state = await this.stateOf(wanted);
@@ -180,19 +180,12 @@ export class Replica {
 
   /** Drops the tiles of slots. */
   drop(slots: Iterable<number>): Promise<void> {
-    return this.inTurn(async () => {
+    return this.turns.run(async () => {
       const gone = new SlotSet([...slots].filter((slot) => this.held.has(slot)));
       if (gone.size === 0) return;
       const left = new SlotSet([...this.held].filter((slot) => !gone.has(slot)));
       await this.replicate(this.seq, { removed: await this.tilesOf(gone) }, left);
     });
-  }
-
-  private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.turn.then(work);
-    // The caller has the error in `result`; the next in turn only waits for the end.
-    this.turn = result.catch(() => undefined);
-    return result;
   }
 
   /**

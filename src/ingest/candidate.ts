@@ -46,7 +46,10 @@ function once<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Whether a raster is what `test` asks for. One that cannot be opened is not: as a plain raster it is refused with its own reason. */
+/**
+ * True if the header of the candidate passes `test`. A raster that cannot be opened passes none, and the reader of plain rasters, which
+ * comes last, then reports why.
+ */
 export async function isRaster(
   { header }: Candidate,
   test: (header: RasterHeader) => boolean,

@@ -3,7 +3,7 @@ import { defineError, type TilewrightError } from '../errors.js';
 export const jobNotFound = defineError(
   'TW_JOB_NOT_FOUND',
   404,
-  'There is no job of this id, or it ended more than a week ago. `GET /jobs` lists those that exist.',
+  'No job has this id, or the job ended more than a week ago. `GET /jobs` lists the jobs.',
   (id: string) => `there is no job ${JSON.stringify(id)}, or it ended more than a week ago`,
 );
 

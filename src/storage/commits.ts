@@ -1,4 +1,5 @@
 /** The one way in which tiles enter and leave the catalogue, the index and the disk. */
+import { SerialQueue } from '../serial-queue.js';
 import type { Catalogue, Change } from './catalogue.js';
 import { type Commit, collectionOfLook, type RecordEdit, supersededFolders } from './commit.js';
 import type { DurableIndex } from './durable-index.js';
@@ -16,7 +17,7 @@ export class Commits {
   readonly former = new FormerTiles();
   /** How often textures of a collection, or their clusters, have changed since the folder was opened. */
   readonly textureChanges = new Map<string, number>();
-  private turn: Promise<unknown> = Promise.resolve();
+  private readonly turns = new SerialQueue();
 
   constructor(
     readonly catalogue: Catalogue,
@@ -28,10 +29,7 @@ export class Commits {
 
   /** Runs `work` when all that was handed in before has ended. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.turn.then(work);
-    // The caller has the error in `result`; the next in turn only waits for the end.
-    this.turn = result.catch(() => undefined);
-    return result;
+    return this.turns.run(work);
   }
 
   /** One batch, in which `also` changes as well. Files that nothing names any more are left to the sweeper. */

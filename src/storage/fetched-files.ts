@@ -123,6 +123,7 @@ export class FetchedFiles {
   async bringModel(model: ModelVersion, file: StoredGroup): Promise<void> {
     const name = modelFile(model, file.name);
     const path = join(this.dir, name);
+    // Whatever keeps it from being read: the download replaces the file, or reports why it cannot.
     const info = await stat(path).catch(() => undefined);
     if (info?.size === file.bytes && (await onDisk(this.dir, () => sumOfFile(path))) === file.crc32) return;
     await this.once(name, () => this.download(name, file, `model ${model.model} of ${model.geocode}`));

@@ -1,6 +1,8 @@
 /** Which files of tiles lie in the data folder of a node whose tiles are in a shared store, and which of them go when room is needed. */
+
 import { readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { SerialQueue } from '../serial-queue.js';
 import type { Catalogue } from './catalogue.js';
 import { onDisk } from './errors.js';
 import { VERSION_DEPTH } from './version-folder.js';
@@ -51,7 +53,7 @@ export class FileCache {
   private readonly own = new Map<string, Entry>();
   private readonly spare = new Map<string, Entry>();
   private readonly going = new Map<string, Promise<void>>();
-  private turn: Promise<unknown> = Promise.resolve();
+  private readonly turns = new SerialQueue();
   private isClosed = false;
 
   constructor(
@@ -173,15 +175,12 @@ export class FileCache {
   /** Removes what was not used for longest, at least so many bytes if there are. */
   shrink(bytes: number): Promise<void> {
     const goal = this.bytes - bytes;
-    const run = this.turn.then(() => this.shrinkTo(goal));
-    // The caller has the error in `run`; the next one only waits for the end.
-    this.turn = run.catch(() => undefined);
-    return run;
+    return this.turns.run(() => this.shrinkTo(goal));
   }
 
   async close(): Promise<void> {
     this.isClosed = true;
-    await this.turn;
+    await this.turns.idle();
   }
 
   private async shrinkTo(goal: number): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Level } from 'level';
+import { SerialQueue } from '../serial-queue.js';
 import { asStorageError, onDisk, writesStopped } from './errors.js';
 
 /** One put or delete. */
@@ -13,7 +14,7 @@ export type LevelChange<V> = { type: 'put'; key: string; value: V } | { type: 'd
  * failed batch was made.
  */
 export class LevelWriter<V> {
-  private last: Promise<unknown> = Promise.resolve();
+  private readonly batches = new SerialQueue();
   private failure: unknown;
 
   constructor(private readonly db: Level<string, V>) {}
@@ -28,15 +29,12 @@ export class LevelWriter<V> {
    * TW_STORAGE_READ_ONLY or TW_STORAGE_IO for the batch that fails, and the same code for every later one.
    */
   write(changes: readonly LevelChange<V>[], sync = true): Promise<void> {
-    const written = this.last.then(() => this.writeNow(changes, sync));
-    // The caller gets the error from `written`; the next batch only waits.
-    this.last = written.catch(() => undefined);
-    return written;
+    return this.batches.run(() => this.writeNow(changes, sync));
   }
 
   /** Closes the database after the writes that were handed in before. */
   async close(): Promise<void> {
-    await this.last;
+    await this.batches.idle();
     await onDisk(this.db.location, () => this.db.close());
   }
 

@@ -1,4 +1,5 @@
 /** Removes the files that no record names: of writes that a dead process left behind, and of replaced versions. */
+import { SerialQueue } from '../serial-queue.js';
 import type { Change, Table } from './catalogue.js';
 import type { DataFolder } from './data-folder.js';
 import { removeVersions } from './version-folder.js';
@@ -12,7 +13,7 @@ const CHUNK = 500;
 export class Sweeper {
   failure: unknown;
   private timer: NodeJS.Timeout | undefined;
-  private current: Promise<void> = Promise.resolve();
+  private readonly sweeps = new SerialQueue();
 
   constructor(
     private readonly folder: DataFolder,
@@ -30,12 +31,9 @@ export class Sweeper {
 
   /** Removes the superseded versions that are due; sets a timer where some are left. */
   sweep(): Promise<void> {
-    const run = this.current.then(async () => {
+    return this.sweeps.run(async () => {
       if (await this.removeOf(this.folder.catalogue.superseded, Date.now() - this.delay)) this.schedule();
     });
-    // The caller has the error in `run`; the next sweep only waits for the end.
-    this.current = run.catch(() => undefined);
-    return run;
   }
 
   /** Sees to it that a sweep comes after the delay. It does not keep the process alive. */
@@ -56,7 +54,7 @@ export class Sweeper {
   }
 
   async stop(): Promise<void> {
-    await this.current;
+    await this.sweeps.idle();
     clearTimeout(this.timer);
   }
 

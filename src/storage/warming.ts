@@ -78,7 +78,7 @@ export class Warming {
       } catch (error) {
         if (signal.aborted) return;
         this.options.onFailure(error);
-        // It only rejects at the end, which the loop sees.
+        // It rejects only if the signal is aborted, and the loop checks the signal.
         await sleep(PAUSE, undefined, { signal }).catch(() => undefined);
       }
   }

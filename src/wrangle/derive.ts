@@ -1,9 +1,11 @@
 /** Makes tiles of tiles as a job: skips what is there, writes in batches, keeps what is done when it is stopped. */
+
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { messageOf, TilewrightError } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import type { TileFinder } from '../query/index.js';
+import { SerialQueue } from '../serial-queue.js';
 import {
   asStorageError,
   type DerivedWrite,
@@ -162,7 +164,7 @@ class DeriveRun<T> {
   /** Former tiles to remove with the next commit. */
   private obsolete: ObsoleteTile[] = [];
   private committedAt = performance.now();
-  private committing: Promise<void> = Promise.resolve();
+  private readonly commits = new SerialQueue();
 
   constructor(
     private readonly context: DeriveContext<T>,
@@ -269,7 +271,7 @@ class DeriveRun<T> {
    */
   private commit(write: DerivedWrite): Promise<void> {
     this.committedAt = performance.now();
-    const done = this.committing.then(async () => {
+    return this.commits.run(async () => {
       const tiles = this.ready.splice(0);
       const removed = await write.commit(tiles, this.obsolete.splice(0));
       this.results.tiles += tiles.length;
@@ -277,9 +279,6 @@ class DeriveRun<T> {
       this.counts.done += tiles.length;
       this.tell();
     });
-    // Who asked has the error; the next only waits for the end.
-    this.committing = done.catch(() => undefined);
-    return done;
   }
 
   private fetched(bytes: number): void {

@@ -70,7 +70,7 @@ async function clusterMetrics({ cluster, peers }: ClusterService): Promise<Metri
   for (const owners of placement.slots)
     for (const { node, state } of owners) if (node === self) states[state]!++;
   const bytes = replica.bytesBySlot().reduce((sum, one) => sum + one, 0);
-  // `coordination_up` tells of the error.
+  // `coordination_up` is 0 if this fails.
   const log = await cluster.log.extent(LOG_PATIENCE).catch(() => undefined);
   return [
     gauge('ready', '1 where all slots that this node answers for are loaded.', Number(isReady)),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Level } from 'level';
+import { SerialQueue } from '../../serial-queue.js';
 import { asStorageError, LevelWriter } from '../../storage/index.js';
 import { coordinationRefused, leaseGone } from '../errors.js';
 import type {
@@ -29,7 +30,7 @@ const FIRST_REVISION = 1;
  * no other is accepted (see `LevelWriter`); reads go on. A lease belongs to this process: those of an earlier one have ended when the store is opened.
  */
 export class LevelStore implements CoordinationStore {
-  private last: Promise<unknown> = Promise.resolve();
+  private readonly queue = new SerialQueue();
   private readonly leases = new Map<string, Lease>();
   private readonly watches = new Set<{ range: KeyRange; wake: (wake: Wake) => void }>();
 
@@ -184,12 +185,9 @@ export class LevelStore implements CoordinationStore {
   }
 
   private oneByOne<T>(work: () => Promise<T>): Promise<T> {
-    const run = this.last.then(work).catch((error: unknown) => {
+    return this.queue.run(work).catch((error: unknown) => {
       throw asStorageError(error, this.db.location);
     });
-    // The caller has the error in `run`; the next one only waits for the end.
-    this.last = run.catch(() => undefined);
-    return run;
   }
 }
 
