@@ -123,15 +123,7 @@ export class Replica {
   /** Applies all that the log has. After a wake that tells of nothing new it is not read. */
   catchUp(wake?: Wake): Promise<void> {
     return this.turns.run(async () => {
-      if (wake && this.options.log.isKnown(wake, this.seq)) return;
-      for (;;) {
-        const page = await this.options.log.readSince(this.seq);
-        if (page.kind === 'checkpoint') {
-          await this.load(page.checkpoint);
-          continue;
-        }
-        if ((await this.applyAll(page.entries)) && !page.more) return;
-      }
+      if (!wake || !this.options.log.isKnown(wake, this.seq)) await this.readLog();
     });
   }
 
@@ -188,6 +180,15 @@ export class Replica {
     });
   }
 
+  /** Applies all that the log has, within a turn. */
+  private async readLog(): Promise<void> {
+    for (;;) {
+      const page = await this.options.log.readSince(this.seq);
+      if (page.kind === 'checkpoint') await this.load(page.checkpoint);
+      else if ((await this.applyAll(page.entries)) && !page.more) return;
+    }
+  }
+
   /**
    * False if it has loaded a checkpoint instead, because the segment of an entry is gone: a sweep may overtake a reader of the log, and
    * older versions of the program leave entries in the log whose segments they remove.
@@ -240,8 +241,8 @@ export class Replica {
     const wants = (slot: number) => wanted.has(slot);
     for (;;) {
       const checkpoint = await log.readCheckpoint();
-      // The log does not go back to where this node is: first it gets there.
-      if (checkpoint && checkpoint.seq > this.seq) await this.load(checkpoint);
+      // The state is that of the checkpoint or later, and so must be the rest of the folder.
+      if (checkpoint && checkpoint.seq > this.seq) await this.readLog();
       const manifest = await readManifest(objects, checkpoint);
       const parts = new Set([...wanted].map(partOf));
       const state = await readParts(objects, manifest, wants, parts);

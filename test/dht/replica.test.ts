@@ -51,6 +51,16 @@ async function startNode(
   return { storage, replica, close };
 }
 
+/** Writes scenes through a node, and remembers the delivery of each. */
+function writerOf({ storage }: Node) {
+  const scenes = new Map<string, number>();
+  const write = async (scene: string, n: number) => {
+    await writeScene(storage, scene, n);
+    scenes.set(scene, n);
+  };
+  return { scenes, write };
+}
+
 const slotOfTile = ({ grid, geocode }: Pick<TileRecord, 'grid' | 'geocode'>) =>
   slotOf(grid, geocode, prefixLengths[grid]);
 const everySlot = Array.from({ length: SLOTS }, (_, slot) => slot);
@@ -134,11 +144,7 @@ test('a node that was away catches up from the log, and from a checkpoint where 
   const cluster = await sharedPlace(t);
   const a = await startNode(cluster, 'a');
   await a.replica.take(everySlot);
-  const scenes = new Map<string, number>();
-  const write = async (scene: string, n: number) => {
-    await writeScene(a.storage, scene, n);
-    scenes.set(scene, n);
-  };
+  const { scenes, write } = writerOf(a);
   await write('s1', 1);
   let b = await startNode(cluster, 'b');
   await b.replica.take(everySlot);
@@ -166,11 +172,7 @@ test('a node one commit behind a checkpoint reads that commit alone; one far beh
   const a = await startNode(cluster, 'a');
   let b = await startNode(cluster, 'b');
   await b.replica.take(everySlot);
-  const scenes = new Map<string, number>();
-  const write = async (scene: string, n: number) => {
-    await writeScene(a.storage, scene, n);
-    scenes.set(scene, n);
-  };
+  const { scenes, write } = writerOf(a);
   for (let n = 1; n <= 20; n++) await write(`s${n}`, n);
   await b.replica.catchUp();
   for (const [keptEntries, n] of [
@@ -196,11 +198,7 @@ test('a node that is behind starts although an older version of the program has 
   const a = await startNode(cluster, 'a');
   let b = await startNode(cluster, 'b');
   await b.replica.take(everySlot);
-  const scenes = new Map<string, number>();
-  const write = async (scene: string, n: number) => {
-    await writeScene(a.storage, scene, n);
-    scenes.set(scene, n);
-  };
+  const { scenes, write } = writerOf(a);
   await write('s1', 1);
   await b.replica.catchUp();
   await b.close();
@@ -213,6 +211,27 @@ test('a node that is behind starts although an older version of the program has 
   await objects.delete(segments);
   await write('s3', 4);
   b = await startNode(cluster, 'b');
+  await assertHolds(cluster, [b], scenes);
+});
+
+test('a node that takes slots while it is a little behind a checkpoint applies the commits that it lacks', async (t) => {
+  const cluster = await sharedPlace(t);
+  const a = await startNode(cluster, 'a');
+  let edits = 0;
+  const b = await startNode(cluster, 'b', (commit) => {
+    edits += commit.edits?.length ?? 0;
+  });
+  const { scenes, write } = writerOf(a);
+  for (let n = 1; n <= 20; n++) await write(`s${n}`, n);
+  await b.replica.catchUp();
+  // It does not hear of commits any more.
+  await b.replica.close();
+  edits = 0;
+  await write('late', 21);
+  const log = new CommitLog(cluster.coordination);
+  await writeCheckpoint({ log, objects: cluster.objects, prefixLengths });
+  await b.replica.take(everySlot);
+  assert.equal(edits, 1, 'of the commit that it lacked');
   await assertHolds(cluster, [b], scenes);
 });
 
