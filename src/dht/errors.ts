@@ -49,9 +49,9 @@ export const outcomeUnknown = defineError(
 export const commitNotNoted = defineError(
   'TW_DHT_NOT_NOTED',
   500,
-  'The change was committed, but this node could not write to its own folder afterwards. Look at the disk of the node, and restart it; the change is there.',
+  'The change was committed, but this node could not apply it to its own folder. Do not repeat the change. Look at the disk of the node and at the tile store; the node applies the change once they work, at the latest after a restart.',
   (what: string, dir: string, detail: string) =>
-    `${what} was committed, but ${dir} could not be written afterwards (${detail}); look at the disk and restart the node`,
+    `${what} was committed, but could not be applied to ${dir} (${detail}); look at the disk of the node and at the tile store`,
 );
 
 export const coordinationRefused = defineError(

@@ -1,18 +1,19 @@
 /** Real stores whose answers can be lost. */
 import type { CoordinationStore } from '../../src/dht/coordination/store.js';
-import { coordinationUnavailable, outcomeUnknown } from '../../src/dht/index.js';
+import { coordinationFull, coordinationUnavailable, outcomeUnknown } from '../../src/dht/index.js';
 import { storeUnavailable } from '../../src/storage/errors.js';
 import type { ObjectStore } from '../../src/storage/index.js';
 
 /**
  * What happens to a request that changes something:
  * - `lost`: it is carried out, and its answer is lost;
- * - `failed`: it does not reach the store.
+ * - `failed`: it does not reach the store;
+ * - `full`: etcd refuses it for want of room.
  *
  * `outage`: so many later requests, of any kind, fail as well.
  */
 export interface Fault {
-  kind: 'lost' | 'failed';
+  kind: 'lost' | 'failed' | 'full';
   outage: number;
 }
 
@@ -36,6 +37,7 @@ export function faultyCoordination(inner: CoordinationStore, faults: Faults): Co
       if (!fault) return inner.transact(...args);
       outage = fault.outage;
       if (fault.kind === 'failed') throw away();
+      if (fault.kind === 'full') throw coordinationFull('the test');
       await inner.transact(...args);
       throw outcomeUnknown('a request', 'the test', 'its answer was lost');
     },

@@ -9,6 +9,7 @@ import { JobDocuments } from '../../src/jobs/job-documents.js';
 import { JobObjects } from '../../src/jobs/job-objects.js';
 import { storageFull } from '../../src/storage/errors.js';
 import { Storage, toArray } from '../../src/storage/index.js';
+import { faultyCoordination } from '../dht/faulty-stores.js';
 import { sharedPlace } from '../dht/shared-place.js';
 import { eventually } from '../support/eventually.js';
 import { process, startWork } from './process.js';
@@ -17,18 +18,9 @@ async function open(t: TestContext) {
   const { folder, coordination, objects, stops } = await sharedPlace(t);
   const storage = await Storage.open(join(folder, 'a'), { reserve: 0 });
   const disk = { isFull: false };
-  const full = new Proxy(coordination, {
-    get(target, key) {
-      const value = Reflect.get(target, key) as unknown;
-      if (typeof value !== 'function') return value;
-      if (key !== 'transact') return value.bind(target);
-      return async (...args: Parameters<typeof coordination.transact>) => {
-        const isWrite = args[0].success.some(({ op }) => op !== 'get');
-        if (disk.isFull && isWrite) throw coordinationFull('the test');
-        return target.transact(...args);
-      };
-    },
-  });
+  const full = faultyCoordination(coordination, () =>
+    disk.isFull ? { kind: 'full', outage: 0 } : undefined,
+  );
   const documents = new JobDocuments(full);
   const failures: unknown[] = [];
   const board = new ClusterBoard({

@@ -22,6 +22,15 @@ interface Node {
   stop(): Promise<void>;
 }
 
+/** A folder with an empty store, etcd, and what starts nodes over both. */
+async function emptyCluster(t: TestContext) {
+  const folder = await tempFolder(t);
+  await mkdir(join(folder, 'store'));
+  const etcd = await EtcdCluster.start({ after: (work) => atEnd(t, work) });
+  const start = nodesOf(t, folder, etcd);
+  return { folder, etcd, start };
+}
+
 function nodesOf(t: TestContext, folder: string, etcd: EtcdCluster) {
   const store = pathToFileURL(join(folder, 'store')).href;
   return async (name: string, port: number): Promise<Node> => {
@@ -62,10 +71,7 @@ function jobOf(finished: number): JobRecord {
 test('nodes agree on which jobs there are, and keep nothing of those that have expired', {
   skip: noEtcd,
 }, async (t) => {
-  const folder = await tempFolder(t);
-  await mkdir(join(folder, 'store'));
-  const etcd = await EtcdCluster.start({ after: (work) => atEnd(t, work) });
-  const start = nodesOf(t, folder, etcd);
+  const { folder, etcd, start } = await emptyCluster(t);
   const ports = [await freePort(), await freePort()] as const;
   const first = await Promise.all([start('a', ports[0]), start('b', ports[1])]);
 
@@ -133,10 +139,7 @@ test('nodes agree on which jobs there are, and keep nothing of those that have e
 test('an old job whose end was not published before the node stopped is published, not run again', {
   skip: noEtcd,
 }, async (t) => {
-  const folder = await tempFolder(t);
-  await mkdir(join(folder, 'store'));
-  const etcd = await EtcdCluster.start({ after: (work) => atEnd(t, work) });
-  const start = nodesOf(t, folder, etcd);
+  const { folder, etcd, start } = await emptyCluster(t);
   const port = await freePort();
   const first = await start('a', port);
   const coordination = new EtcdStore(etcd.urls, 'default');
