@@ -255,6 +255,7 @@ export class FileCache {
     const files = new Map<string, CachedFile>();
     let used = 0;
     for (const { name } of await this.list(folder)) {
+      // It may be removed just now. A file that cannot be looked at for another reason is not counted; its reader reports why.
       const info = await stat(join(this.dir, folder, name)).catch(() => undefined);
       if (!info?.isFile()) continue;
       // A fetch of an older version that was cut off.

@@ -90,6 +90,7 @@ export class StoredFiles {
 
   private async removeDamaged({ path, bytes, crc32 }: StoredFile): Promise<void> {
     const local = join(this.dir, path);
+    // A local copy is optional: without one there is nothing to remove.
     const info = await stat(local).catch(() => undefined);
     if (!info || (info.size === bytes && (await sumOfFile(local)) === crc32)) return;
     await rm(local, { force: true });
