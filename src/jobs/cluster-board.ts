@@ -73,6 +73,15 @@ export class ClusterBoard implements JobBoard {
     }
   }
 
+  async withdraw(job: string, reason: unknown, request?: RequestKey): Promise<void> {
+    const { documents, objects, onFailure } = this.options;
+    const isWithdrawn = await documents.withdraw(job, this.revisions.get(job)!, request).catch((error) => {
+      throw perhapsAccepted.because(error, job, reasonOf(error));
+    });
+    if (!isWithdrawn) throw perhapsAccepted.because(reason, job, reasonOf(reason));
+    await objects.removeAsked(job).catch(onFailure);
+  }
+
   async publish(job: JobRecord, isNewState: boolean): Promise<void> {
     if (!this.revisions.has(job.id)) return;
     if (isNewState) return this.publishState(job);

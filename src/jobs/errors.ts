@@ -10,9 +10,9 @@ export const jobNotFound = defineError(
 export const perhapsAccepted = defineError(
   'TW_JOB_PERHAPS_ACCEPTED',
   503,
-  'etcd did not answer in time, so it is not known whether the job was accepted. Look at `tilewright jobs` once etcd is back, before the request is made again.',
+  'etcd did not answer in time when the job was accepted, or when a job that could not be written was withdrawn, so it is not known whether the job runs. Look at `tilewright jobs` once etcd answers, before the request is made again.',
   (id: string, detail: string) =>
-    `etcd did not answer in time (${detail}): job ${id} was perhaps accepted; see "tilewright jobs" once etcd is back`,
+    `it is not known whether job ${id} was accepted (${detail}); see "tilewright jobs" once etcd answers, before the request is made again`,
 );
 
 export const jobLimit = defineError(

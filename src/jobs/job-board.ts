@@ -6,6 +6,11 @@ import type { RequestKey } from './started-requests.js';
 export interface JobBoard {
   /** Tells of a new job; or gives the one that the same request has started meanwhile, and then tells of none. Throws TW_JOB_KEY_REUSED. */
   accept(job: JobRecord, request?: RequestKey): Promise<string | undefined>;
+  /**
+   * Undoes `accept` for a job that could not be written here, because of `reason`, so that it never runs. Throws
+   * TW_JOB_PERHAPS_ACCEPTED if that fails.
+   */
+  withdraw(job: string, reason: unknown, request?: RequestKey): Promise<void>;
   /** Tells of a state that is on disk here. Throws TW_JOB_TAKEN_OVER where the job is another node's by now. */
   publish(job: JobRecord, isNewState: boolean): Promise<void>;
   /** Whether a job that an earlier process of this node has left is this node's still. */

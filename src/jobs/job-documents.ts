@@ -119,6 +119,23 @@ export class JobDocuments {
     }
   }
 
+  /** Removes a job that is as it was at `revision`, with the mark of its request; false if the job has changed. */
+  async withdraw(id: string, revision: number, request?: RequestKey): Promise<boolean> {
+    const key = LIVE + id;
+    const removed = [key, ...(request ? [REQUESTS + nameOf(request.key)] : [])];
+    const { succeeded, gets } = await settle(PATIENCE, (patience) =>
+      this.store.transact(
+        {
+          compare: [{ key, modRevision: revision }],
+          success: [...removed.map((key) => ({ op: 'delete' as const, key })), { op: 'get', key }],
+          failure: [{ op: 'get', key }],
+        },
+        { patience },
+      ),
+    );
+    return succeeded || only(gets[0]!) === undefined;
+  }
+
   /** The job that a request has started. Throws TW_JOB_KEY_REUSED. */
   async requested(request: RequestKey): Promise<string | undefined> {
     const { gets } = await this.store.read([{ key: REQUESTS + nameOf(request.key) }]);

@@ -148,7 +148,10 @@ export class Jobs implements JobsView {
     if (retryOf && (await jobs.has(retryOf.id)))
       changes.push(jobs.set(retryOf.id, { ...retryOf, retriedBy: record.id }));
     if (request && !this.board) changes.push(...this.requests.add(request, record.id));
-    const accepted = this.catalogue.write(changes);
+    const accepted = this.catalogue.write(changes).catch(async (error) => {
+      await this.board?.withdraw(record.id, error, request);
+      throw error;
+    });
     this.admit(new LiveJob(this.storage, process, log, record, accepted, this.board));
     await accepted;
     if (retryOf) await this.board?.retried(retryOf.id, record.id);

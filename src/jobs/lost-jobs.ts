@@ -22,7 +22,7 @@ export interface LostJobsOptions {
   board: ClusterBoard;
   documents: JobDocuments;
   objects: JobObjects;
-  cluster: Cluster;
+  cluster: Pick<Cluster, 'self' | 'endClaimsOf'> & { nodes: readonly { id: string }[] };
   processes: Process[];
   grace?: number | undefined;
   /** Is told of what goes wrong; all of it is tried again. */
@@ -114,14 +114,19 @@ export class LostJobs {
 
   /** Removes from etcd and the shared store the jobs that each node removes from its own catalogue. */
   private async sweep(): Promise<void> {
-    const { documents, objects } = this.options;
+    const { documents, objects, onFailure } = this.options;
     this.sweptAt = performance.now();
     await documents.forgetRequests();
     for await (const { document, live } of documents.all()) {
       const { id } = document.job;
       if (live || !isRemovable(document.job)) continue;
-      await objects.remove(id);
-      await documents.forget(id);
+      try {
+        await objects.remove(id);
+        await documents.forget(id);
+      } catch (error) {
+        // The next sweep tries it again.
+        onFailure(error);
+      }
     }
   }
 }

@@ -1,8 +1,9 @@
 /** Folders below `<data>/results` for files that jobs answer with. `src/jobs/retention.ts` says how long they are kept. */
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onDisk } from './errors.js';
 import { checkedName } from './names.js';
+import { changedAt } from './scratch.js';
 
 const RESULTS = 'results';
 
@@ -32,8 +33,8 @@ export function sweepResults(
     await mkdir(join(dir, RESULTS), { recursive: true });
     for (const name of await readdir(join(dir, RESULTS))) {
       const folder = join(dir, RESULTS, name);
-      const { mtimeMs } = await stat(folder);
-      if (mtimeMs < before && !(await isKept(name))) await rm(folder, { recursive: true });
+      if ((await changedAt(folder)) < before && !(await isKept(name)))
+        await rm(folder, { recursive: true, force: true });
     }
   });
 }

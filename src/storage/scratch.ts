@@ -8,8 +8,6 @@ import { checkedName, isVersion, newVersion } from './names.js';
 
 const SCRATCH = 'scratch';
 const KEPT_PREFIX = 'kept-';
-/** How long they are kept after the last change, ms. */
-const KEPT = 7 * 86_400_000;
 
 /** Makes an empty folder whose name begins with `name`, and returns its absolute path. */
 export async function makeScratch(dir: string, name: string): Promise<string> {
@@ -26,8 +24,8 @@ export async function makeJobScratch(dir: string, job: string): Promise<string> 
 }
 
 /**
- * A folder in which work keeps what it may go on from, whichever job does it; `name` names the work. It stays for a week after its last
- * change, unless it is removed. Returns its absolute path.
+ * A folder in which work keeps what it may go on from, whichever job does it; `name` names the work. It stays until it is removed, or
+ * `sweepOldScratch` finds it old. Returns its absolute path.
  */
 export async function makeKeptScratch(dir: string, name: string): Promise<string> {
   const folder = resolve(dir, SCRATCH, `${KEPT_PREFIX}${checkedName('file name', name)}`);
@@ -57,7 +55,7 @@ function scratchPath(dir: string, name: string): string {
   return resolve(dir, SCRATCH, checkedName('file name', name));
 }
 
-/** Removes what a dead process has left, but for what its jobs need to go on, and what is kept for a while. Called at open, when nobody uses it. */
+/** Removes what a dead process has left, except what jobs or later work go on from. Called at open, when nobody uses it. */
 export async function sweepScratch(dir: string, catalogue: Catalogue): Promise<void> {
   const kept = new Set<string>();
   for await (const { record } of catalogue.jobs.scan())
@@ -67,9 +65,8 @@ export async function sweepScratch(dir: string, catalogue: Catalogue): Promise<v
     const folder = join(dir, SCRATCH);
     await mkdir(folder, { recursive: true });
     for (const name of await readdir(folder)) {
-      const path = join(folder, name);
-      if (kept.has(name) || (name.startsWith(KEPT_PREFIX) && (await isYoung(path)))) continue;
-      await rm(path, { recursive: true, force: true });
+      if (kept.has(name) || name.startsWith(KEPT_PREFIX)) continue;
+      await rm(join(folder, name), { recursive: true, force: true });
     }
   });
 }
@@ -93,16 +90,12 @@ export async function sweepOldScratch(
   });
 }
 
-/** The time of the last change, ms since 1970; Infinity if the work has removed or renamed it in the meantime. */
-async function changedAt(path: string): Promise<number> {
+/** The time of the last change, ms since 1970; Infinity if it was removed or renamed in the meantime. */
+export async function changedAt(path: string): Promise<number> {
   try {
     return (await stat(path)).mtimeMs;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Infinity;
     throw error;
   }
-}
-
-async function isYoung(path: string): Promise<boolean> {
-  return Date.now() - (await stat(path)).mtimeMs <= KEPT;
 }

@@ -484,7 +484,7 @@ export class Storage {
 
   /**
    * The folder in which work of this name keeps what it may go on from, whichever job does it. The caller removes it when the work is done;
-   * what is left of others is removed a week after its last change, or later.
+   * the garbage collection of jobs removes what is left of others.
    */
   keptScratch(name: string): Promise<string> {
     return makeKeptScratch(this.dir, name);

@@ -102,3 +102,30 @@ test('a job that is refused leaves nothing in the object store', async (t) => {
   const names = (await toArray(objects.list('jobs/'))).map(({ name }) => name.split('/')[1]);
   assert.deepEqual([...new Set(names)], [job.id]);
 });
+
+test('a job that this node cannot write is withdrawn: it never runs, and the request can be made again', async (t) => {
+  const { jobs, board, documents, objects, disk, storage } = await open(t);
+  const { catalogue } = storage;
+  const write = catalogue.write.bind(catalogue);
+  const request = { key: 'once', digest: 'a' };
+  const work = process(async () => 'done');
+  catalogue.write = async () => {
+    throw storageFull(storage.dir);
+  };
+  await assert.rejects(jobs.startNew(work, {}, { request }), { code: 'TW_STORAGE_FULL' });
+  assert.deepEqual(await documents.live(), []);
+  assert.deepEqual(await toArray(objects.list('jobs/')), []);
+  assert.deepEqual([...board.accepting], []);
+
+  // Without etcd, the job may be taken up later.
+  catalogue.write = async () => {
+    disk.isFull = true;
+    throw storageFull(storage.dir);
+  };
+  await assert.rejects(jobs.startNew(work, {}, { request }), { code: 'TW_JOB_PERHAPS_ACCEPTED' });
+  const [stored] = await documents.live();
+  disk.isFull = false;
+  catalogue.write = write;
+  const again = await jobs.startNew(work, {}, { request });
+  assert.deepEqual(again, { job: { ...again.job, id: stored!.document.job.id }, repeated: true });
+});

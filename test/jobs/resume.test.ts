@@ -89,6 +89,7 @@ test('a job that is accepted while the node begins to stop is not run by it', as
     },
     publish: async () => undefined,
     isOurs: async () => true,
+    withdraw: async () => undefined,
     retried: async () => undefined,
     hasPublishedEnd: async () => true,
     isWorkedOn: () => false,
