@@ -24,7 +24,7 @@ export interface ClusterClaimsOptions extends CommitterOptions {
   /** Names this node in the messages that other claimants get. */
   holder: string;
   /** The number of the restoration that the coordination store's keys are of; 0 if there was none. */
-  epoch?: number | undefined;
+  epoch?: number;
 }
 
 /** Files on their way to the store at once. */

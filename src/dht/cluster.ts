@@ -15,7 +15,7 @@ import { emptyPlacement, type OwnerState, type Placement, slotsOfNode } from './
 import { watchPlacement } from './placement-store.js';
 import { Reconciler } from './reconciler.js';
 import { Replica } from './replica.js';
-import { readRestored } from './restorations.js';
+import { readEpoch, readRestored } from './restorations.js';
 import { SharedPlacement } from './shared-placement.js';
 import { SignOfLife } from './signs-of-life.js';
 import { type PrefixLengths, SLOTS, slotOfCell } from './slots.js';
@@ -109,7 +109,8 @@ export class Cluster {
     if (known && known.cluster !== id) throw otherFolder(storage.dir, known.cluster, id);
     await requireWholeLog(log, objects);
     requireFormat(member, await listMembers(coordination));
-    const { id: restored, epoch } = (await readRestored(coordination)) ?? {};
+    const restored = (await readRestored(coordination))?.id;
+    const epoch = await readEpoch(coordination, objects);
     const replica = await Replica.open({
       ...{ storage, objects, log, cluster: id, prefixLengths, onFailure },
       ...(restored !== undefined && { restored }),

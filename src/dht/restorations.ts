@@ -18,6 +18,8 @@ const FENCE = 'fence';
 const EPOCH = 2 ** 40;
 const FENCE_PATIENCE_MS = 30_000;
 const FOLDER = 'restorations/';
+/** Of the number of a restoration, so that names sort by it. */
+const DIGITS = 8;
 
 export interface Restoration {
   id: string;
@@ -28,7 +30,7 @@ export interface Restoration {
 /** The record in the coordination store of the restoration that wrote its keys. */
 interface RestoredDocument {
   id: string;
-  /** The number of the restoration among all of the tile store. Older versions of the program wrote none. */
+  /** The number of the restoration among all of the tile store. Earlier versions of the program wrote none. */
   epoch?: number;
 }
 
@@ -40,6 +42,16 @@ export async function readRestored(coordination: CoordinationStore): Promise<Res
   const { gets } = await coordination.read([{ key: KEY }]);
   const kv = only(gets[0]!);
   return kv && documentOf<RestoredDocument>(kv, ['id']);
+}
+
+/**
+ * The epoch of new versions: the number of the restoration that the keys are of, 0 if there was none. `objects` is the tile store of
+ * these keys.
+ */
+export async function readEpoch(coordination: CoordinationStore, objects: ObjectStore): Promise<number> {
+  const restored = await readRestored(coordination);
+  if (!restored) return 0;
+  return restored.epoch ?? numberOf(await newestName(objects));
 }
 
 /** Puts which restoration the keys are of. */
@@ -75,12 +87,14 @@ export async function noteRestoration(
   objects: ObjectStore,
   coordination: string | undefined,
 ): Promise<Required<RestoredDocument>> {
-  const last = Number((await newestName(objects))?.slice(FOLDER.length, FOLDER.length + 8) ?? 0);
+  const last = numberOf(await newestName(objects));
   const restoration: Restoration = { id: randomUUID(), ...(coordination !== undefined && { coordination }) };
-  const name = `${FOLDER}${`${last + 1}`.padStart(8, '0')}-${restoration.id}`;
+  const name = `${FOLDER}${`${last + 1}`.padStart(DIGITS, '0')}-${restoration.id}`;
   await objects.put(name, Buffer.from(JSON.stringify(restoration)));
   return { id: restoration.id, epoch: last + 1 };
 }
+
+const numberOf = (name: string | undefined) => Number(name?.slice(FOLDER.length, FOLDER.length + DIGITS) ?? 0);
 
 async function newestName(objects: ObjectStore): Promise<string | undefined> {
   let newest: string | undefined;
