@@ -98,10 +98,10 @@ export const ingestFailed = defineError(
 export const allFailed = defineError(
   'TW_INGEST_ALL_FAILED',
   422,
-  'No input could be ingested. The results on the job say why, one by one.',
+  'All inputs failed. The results on the job say why, one by one; a failure with the code `TW_DHT_OUTCOME_UNKNOWN` may have been ingested.',
   (failed: number, reasons: string[]) => {
     const more = failed > reasons.length ? `; and ${failed - reasons.length} more` : '';
-    return `nothing was ingested, ${failed} failed: ${reasons.join('; ')}${more}`;
+    return `${failed === 1 ? 'the only input' : `all ${failed} inputs`} failed: ${reasons.join('; ')}${more}`;
   },
 );
 

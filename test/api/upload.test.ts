@@ -88,7 +88,7 @@ test('a file that is sent becomes tiles, with its options, and does not stay', a
   await writeFile(broken, 'no');
   await assert.rejects(client.upload(broken, OPTIONS), (error) => {
     assert.ok(error instanceof JobError && error.code === 'TW_INGEST_ALL_FAILED');
-    assert.match(error.message, /nothing was ingested, 1 failed: broken.tif/);
+    assert.match(error.message, /the only input failed: broken.tif/);
     assert.equal((error.results as IngestResults).failed[0].code, 'TW_RASTER_NOT_TIFF');
     return true;
   });
