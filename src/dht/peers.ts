@@ -1,6 +1,7 @@
 /** Requests to other nodes of the cluster. */
 import { Agent, request } from 'node:http';
 import { crc32 } from 'node:zlib';
+import type { Check } from '../json-schema.js';
 import { limitConnectTime } from './connect-timeout.js';
 import { peerFailed } from './errors.js';
 import { sign } from './signature.js';
@@ -29,9 +30,9 @@ export class Peers {
 
   /**
    * Sends a message to another node and returns the answer. Throws TW_DHT_PEER if the node cannot be reached, does not answer within
-   * `patience` ms (including the wait for a free socket), answers with an error, or if the answer is damaged.
+   * `patience` ms (including the wait for a free socket), answers with an error, or if the answer is damaged or `check` finds a fault in it.
    */
-  ask<T>({ id, url }: Peer, path: string, message: unknown, patience: number): Promise<T> {
+  ask<T>({ id, url }: Peer, path: string, message: unknown, patience: number, check: Check): Promise<T> {
     const { body, headers } = this.sealed(path, message);
     return new Promise((resolve, reject) => {
       let hasFailed = false;
@@ -58,12 +59,11 @@ export class Peers {
           const { statusCode = 0 } = answer;
           if (statusCode !== 200) fail(`${statusCode} ${whole.toString('utf8', 0, 500)}`, statusCode);
           else if (answer.headers[CHECKSUM] !== String(crc32(whole))) fail('its answer is damaged');
-          else
-            try {
-              resolve(JSON.parse(whole.toString()) as T);
-            } catch {
-              fail('its answer is not JSON');
-            }
+          else {
+            const read = answerOf<T>(whole, check);
+            if ('fault' in read) fail(read.fault);
+            else resolve(read.answer);
+          }
         });
       });
       const answering = setTimeout(() => fail(`no answer within ${patience} ms`), patience);
@@ -93,4 +93,15 @@ export class Peers {
   close(): void {
     this.agent.destroy();
   }
+}
+
+function answerOf<T>(bytes: Buffer, check: Check): { answer: T } | { fault: string } {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(bytes.toString());
+  } catch {
+    return { fault: 'its answer is not JSON' };
+  }
+  const fault = check(answer);
+  return fault === undefined ? { answer: answer as T } : { fault: `its answer is not usable: ${fault}` };
 }

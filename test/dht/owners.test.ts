@@ -16,6 +16,7 @@ import {
   SLOTS,
 } from '../../src/dht/index.js';
 import { defineError, TilewrightError } from '../../src/errors.js';
+import { messageCheck } from '../../src/json-schema.js';
 import { Storage } from '../../src/storage/index.js';
 import { type SharedPlace, sharedPlace } from './shared-place.js';
 
@@ -76,7 +77,9 @@ async function start(place: SharedPlace, id: string): Promise<Node> {
   });
   const peers = new Peers('secret');
   owners = new ClusterOwners(storage, cluster, peers);
-  const ask = owners.define<string, string>('test', (question) => answerOf(id, question), PATIENCE);
+  const isText = messageCheck({ type: 'string' });
+  const kind = { name: 'test', question: isText, answer: isText, patience: PATIENCE };
+  const ask = owners.define<string, string>(kind, (question) => answerOf(id, question));
   const silence = async () => {
     server.closeAllConnections();
     if (server.listening) await new Promise((resolve) => server.close(resolve));
