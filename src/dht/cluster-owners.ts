@@ -93,8 +93,9 @@ export class ClusterOwners implements Owners {
       checkQuestion,
       checkReply: (reply) => {
         const fault = checkReply(reply);
+        if (fault !== undefined) return fault;
         const { answer } = reply as OwnerReply;
-        return fault ?? (answer === undefined ? undefined : checkAnswer(answer));
+        return answer === undefined ? undefined : checkAnswer(answer);
       },
     });
     return (question, bounds, seq) => this.ask<A>({ kind: name, question }, bounds, patience, seq);

@@ -1,6 +1,7 @@
 /** Requests to other nodes of the cluster. */
 import { Agent, request } from 'node:http';
 import { crc32 } from 'node:zlib';
+import { messageOf } from '../errors.js';
 import type { Check } from '../json-schema.js';
 import { limitConnectTime } from './connect-timeout.js';
 import { peerFailed } from './errors.js';
@@ -59,11 +60,12 @@ export class Peers {
           const { statusCode = 0 } = answer;
           if (statusCode !== 200) fail(`${statusCode} ${whole.toString('utf8', 0, 500)}`, statusCode);
           else if (answer.headers[CHECKSUM] !== String(crc32(whole))) fail('its answer is damaged');
-          else {
-            const read = answerOf<T>(whole, check);
-            if ('fault' in read) fail(read.fault);
-            else resolve(read.answer);
-          }
+          else
+            try {
+              resolve(answerOf(whole, check));
+            } catch (error) {
+              fail(messageOf(error));
+            }
         });
       });
       const answering = setTimeout(() => fail(`no answer within ${patience} ms`), patience);
@@ -95,13 +97,14 @@ export class Peers {
   }
 }
 
-function answerOf<T>(bytes: Buffer, check: Check): { answer: T } | { fault: string } {
+function answerOf<T>(bytes: Buffer, check: Check): T {
   let answer: unknown;
   try {
     answer = JSON.parse(bytes.toString());
-  } catch {
-    return { fault: 'its answer is not JSON' };
+  } catch (error) {
+    throw new Error('its answer is not JSON', { cause: error });
   }
   const fault = check(answer);
-  return fault === undefined ? { answer: answer as T } : { fault: `its answer is not usable: ${fault}` };
+  if (fault !== undefined) throw new Error(`its answer is not usable: ${fault}`);
+  return answer as T;
 }
