@@ -62,8 +62,11 @@ function infiniteNumber(value: unknown): Fault | undefined {
   return undefined;
 }
 
-const textOf = ([fault]: Fault[]): string | undefined =>
-  fault && `${fault.instancePath} ${fault.message}`.trim();
+function textOf([fault]: Fault[]): string | undefined {
+  if (!fault) return undefined;
+  const { additionalProperty: unknown } = fault.params as { additionalProperty?: string };
+  return `${fault.instancePath} ${fault.message}${unknown === undefined ? '' : `: ${unknown}`}`.trim();
+}
 
 let ofRequests: Ajv | undefined;
 let ofMessages: Ajv | undefined;

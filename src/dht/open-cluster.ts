@@ -145,11 +145,20 @@ async function greet(peers: Peers, self: string, members: Member[]): Promise<voi
       } catch (error) {
         const said = /: 401 (\{.*\})$/s.exec(messageOf(error))?.[1];
         if (said === undefined) return;
-        const { detail = said } = JSON.parse(said) as { detail?: string };
-        throw peerRefused.because(error, peer.id, peer.url, detail);
+        throw peerRefused.because(error, peer.id, peer.url, detailOf(said));
       }
     }),
   );
+}
+
+/** The detail of a problem document; the text itself if it is not one, or was cut. */
+function detailOf(problem: string): string {
+  try {
+    const { detail } = JSON.parse(problem) as { detail?: unknown };
+    return typeof detail === 'string' ? detail : problem;
+  } catch {
+    return problem;
+  }
 }
 
 /** Rebuilds the keys of a cluster in etcd from its tile store: see `restoreCoordination`. */
