@@ -148,9 +148,12 @@ test('a job that waits for a commit of another node ends when it is to end', asy
   const { applied } = b.cluster.replica;
   assert.ok(cluster.replica.applied < applied);
   const stopped = new AbortController();
-  sent.lines = () => {
-    setImmediate(() => stopped.abort(jobInterrupted('x')));
-    return [{ result: { part: { node: 'b' }, files: {}, applied } }];
+  sent.lines = () => [{ result: { part: { node: 'b' }, files: {}, applied } }];
+  const { replica } = cluster;
+  const waitForNamed = replica.waitForNamed.bind(replica);
+  replica.waitForNamed = (...asked) => {
+    if (asked[0] === applied) setImmediate(() => stopped.abort(jobInterrupted('x')));
+    return waitForNamed(...asked);
   };
   await assert.rejects(run(work, { precision: 5 }, stopped.signal).results, { code: 'TW_JOB_INTERRUPTED' });
   bring(undefined);
