@@ -56,7 +56,7 @@ const SENT_TILES = objectOf({
     objectOf({
       tile: objectOf(TILE),
       layout: COUNT,
-      groups: listOf(tupleOf(COUNT, COUNT, COUNT, COUNT, { type: ['number', 'array'] })),
+      groups: listOf(tupleOf(COUNT, COUNT, COUNT, COUNT, { type: ['number', 'array', 'null'] })),
     }),
   ),
 });

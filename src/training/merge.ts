@@ -9,7 +9,8 @@ export interface TrainPart extends Omit<TrainResults, 'pooled'> {
   spreads: Record<string, Spread>;
 }
 
-const ERROR = objectOf({ mse: NUMBER });
+/** JSON has no NaN. */
+const ERROR = objectOf({ mse: { type: ['number', 'null'] } });
 const MODEL = objectOf({
   id: TEXT,
   geocode: TEXT,
