@@ -21,6 +21,17 @@ export class TilewrightError extends Error {
 /** An error as another node is told of it. */
 export type SentError = Pick<TilewrightError, 'code' | 'status' | 'message'>;
 
+/** JSON Schema of a `SentError`. Check what other nodes send by it: the code and status go on to clients. */
+export const SENT_ERROR = {
+  type: 'object',
+  required: ['code', 'status', 'message'],
+  properties: {
+    code: { type: 'string', pattern: '^TW_[A-Z0-9_]+$' },
+    status: { type: 'integer', minimum: 400, maximum: 599 },
+    message: { type: 'string' },
+  },
+} as const;
+
 export const sentError = ({ code, status, message }: SentError): SentError => ({ code, status, message });
 
 export const receivedError = ({ code, status, message }: SentError) =>

@@ -1,10 +1,18 @@
 /** Questions to the owners of slots in a cluster: scattered, answered as of one commit, and asked again where nodes fail. */
-import { receivedError, type SentError, sentError, TilewrightError } from '../errors.js';
+import { receivedError, SENT_ERROR, type SentError, sentError, TilewrightError } from '../errors.js';
+import { type Check, COUNT, messageCheck } from '../json-schema.js';
 import { type ColumnIndex, type Storage, tooOld } from '../storage/index.js';
 import type { Cluster } from './cluster.js';
 import { coveredSlots, everySlot } from './covered-slots.js';
-import { notHeld, peerUnknown, replicaBehind, unknownQuestion } from './errors.js';
-import type { Answering, Answers, Asking, Bounds, Owners, Share } from './owners.js';
+import {
+  badQuestion,
+  commitMissing,
+  notHeld,
+  peerUnknown,
+  replicaBehind,
+  unknownQuestion,
+} from './errors.js';
+import type { Answering, Answers, Asking, Bounds, Owners, QuestionKind, Share } from './owners.js';
 import type { Peers } from './peers.js';
 import { routeTo } from './routing.js';
 import { SlotSet } from './slot-set.js';
@@ -50,8 +58,21 @@ interface Asked {
   oldest: number;
 }
 
+const checkReply = messageCheck({
+  type: 'object',
+  anyOf: [{ required: ['answer'] }, { required: ['error'] }, { required: ['oldest'] }],
+  properties: { error: SENT_ERROR, oldest: COUNT },
+});
+
+interface DefinedKind {
+  answer: Answering<unknown, unknown>;
+  checkQuestion: Check;
+  /** Of an `OwnerReply`. */
+  checkReply: Check;
+}
+
 export class ClusterOwners implements Owners {
-  private readonly kinds = new Map<string, Answering<unknown, unknown>>();
+  private readonly kinds = new Map<string, DefinedKind>();
 
   constructor(
     private readonly storage: Storage,
@@ -63,18 +84,49 @@ export class ClusterOwners implements Owners {
     return this.cluster.replica.applied;
   }
 
-  define<Q, A>(kind: string, answer: Answering<Q, A>, patience = PATIENCE): Asking<Q, A> {
-    this.kinds.set(kind, answer as Answering<unknown, unknown>);
-    return (question, bounds, seq) => this.ask<A>({ kind, question }, bounds, patience, seq);
+  define<Q, A>(
+    { name, question: checkQuestion, answer: checkAnswer, patience = PATIENCE }: QuestionKind,
+    answer: Answering<Q, A>,
+  ): Asking<Q, A> {
+    this.kinds.set(name, {
+      answer: answer as Answering<unknown, unknown>,
+      checkQuestion,
+      checkReply: (reply) => {
+        const fault = checkReply(reply);
+        if (fault !== undefined) return fault;
+        const { answer } = reply as OwnerReply;
+        return answer === undefined ? undefined : checkAnswer(answer);
+      },
+    });
+    return (question, bounds, seq) => this.ask<A>({ kind: name, question }, bounds, patience, seq);
   }
 
-  /** What this node answers as an owner. Throws TW_DHT_BEHIND, TW_DHT_NOT_HELD, TW_DHT_QUESTION. */
-  async reply({ kind, question, slots, seq, wait }: OwnerRequest): Promise<OwnerReply> {
+  /**
+   * Answers a question of another node. Throws TW_DHT_QUESTION, TW_DHT_BAD_QUESTION, TW_DHT_BAD_SLOTS, TW_DHT_BEHIND, TW_DHT_NOT_HELD, and
+   * the reason of `signal` if that aborts while the question waits for its commit.
+   */
+  async reply(request: OwnerRequest, signal?: AbortSignal): Promise<OwnerReply> {
+    const { kind, question } = request;
+    const fault = this.kindNamed(kind).checkQuestion(question);
+    if (fault !== undefined) throw badQuestion(kind, fault);
+    return this.answer(request, signal);
+  }
+
+  /** Throws TW_DHT_QUESTION. */
+  private kindNamed(kind: string): DefinedKind {
+    const known = this.kinds.get(kind);
+    if (!known) throw unknownQuestion(kind);
+    return known;
+  }
+
+  private async answer(
+    { kind, question, slots, seq, wait }: OwnerRequest,
+    signal?: AbortSignal,
+  ): Promise<OwnerReply> {
     const { replica, prefixLengths } = this.cluster;
-    const answer = this.kinds.get(kind);
-    if (!answer) throw unknownQuestion(kind);
-    await replica.waitFor(seq, wait);
+    const { answer } = this.kindNamed(kind);
     const wanted = SlotSet.fromText(slots);
+    await replica.waitFor(seq, Math.min(wait, LAST_CATCH_UP), signal);
     for (const slot of wanted) if (!replica.holds(slot)) throw notHeld(slot);
     const { index }: { index: ColumnIndex } = this.storage;
     const isAll = wanted.size === replica.size;
@@ -110,12 +162,15 @@ export class ClusterOwners implements Owners {
     }
   }
 
-  /** Whether this node gets to a commit. It answers as of no later one than it has applied: the next answer would go back. */
+  /**
+   * Whether this node applies a commit that another node named within `LAST_CATCH_UP`. It answers as of no later commit than it has applied:
+   * otherwise its next answer could be as of an earlier one.
+   */
   private hasApplied(seq: number): Promise<boolean> {
-    return this.cluster.replica.waitFor(seq, LAST_CATCH_UP).then(
+    return this.cluster.replica.waitForNamed(seq, LAST_CATCH_UP).then(
       () => true,
       (error) => {
-        if (replicaBehind.is(error)) return false;
+        if (replicaBehind.is(error) || commitMissing.is(error)) return false;
         throw error;
       },
     );
@@ -174,9 +229,9 @@ export class ClusterOwners implements Owners {
   }
 
   private askOne(node: string, request: OwnerRequest, patience: number): Promise<OwnerReply> {
-    if (node === this.cluster.self) return this.reply(request);
+    if (node === this.cluster.self) return this.answer(request);
     const peer = this.cluster.peer(node);
     if (!peer) return Promise.reject(peerUnknown(node));
-    return this.peers.ask<OwnerReply>(peer, OWNERS_PATH, request, patience);
+    return this.peers.ask(peer, OWNERS_PATH, request, patience, this.kindNamed(request.kind).checkReply);
   }
 }

@@ -264,6 +264,22 @@ export const replicaBehind = defineError(
     `commit ${wanted} is not applied here yet (${applied} is); ask another owner, or again`,
 );
 
+export const commitMissing = defineError(
+  'TW_DHT_NO_COMMIT',
+  502,
+  'Another node named a commit that the commit log does not have. Run the same version on all nodes; if the message names one node again and again, restart that node.',
+  (wanted: number, last: number) =>
+    `another node named commit ${wanted}, but the commit log ends with commit ${last}`,
+);
+
+export const badQuestion = defineError(
+  'TW_DHT_BAD_QUESTION',
+  400,
+  'A question from another node does not have the form of its kind. Run the same version on all nodes.',
+  (kind: string, detail: string) =>
+    `the question of kind "${kind}" cannot be answered: ${detail}; run the same version on all nodes`,
+);
+
 export const clusterDocumentDamaged = defineError(
   'TW_DHT_STORE_IDENTITY',
   500,

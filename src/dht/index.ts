@@ -61,6 +61,7 @@ export {
   EVERYTHING,
   localOwners,
   type Owners,
+  type QuestionKind,
   type Share as OwnerShare,
 } from './owners.js';
 export { askForLines, LINES_TYPE, lineOf } from './peer-lines.js';

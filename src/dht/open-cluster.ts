@@ -1,6 +1,7 @@
 /** Opens what a node of a cluster needs, from its configuration. */
 import { join } from 'node:path';
 import { messageOf } from '../errors.js';
+import { messageCheck, objectOf } from '../json-schema.js';
 import { makeFolderDurably, type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
 import { Cluster } from './cluster.js';
 import { ClusterOwners } from './cluster-owners.js';
@@ -129,6 +130,7 @@ async function warn(etcd: EtcdStore, onFailure: (error: unknown) => void): Promi
 /** Where the running nodes are greeted. */
 export const GREETING_PATH = '/cluster/internal/greeting';
 const GREETING_PATIENCE = 1000;
+const checkGreeting = messageCheck(objectOf({}));
 
 /**
  * Throws TW_DHT_REFUSED where a running node does not take messages of this one: later, that would show only as answers that lack tiles. A
@@ -139,15 +141,24 @@ async function greet(peers: Peers, self: string, members: Member[]): Promise<voi
   await Promise.all(
     others.map(async (peer) => {
       try {
-        await peers.ask(peer, GREETING_PATH, {}, GREETING_PATIENCE);
+        await peers.ask(peer, GREETING_PATH, {}, GREETING_PATIENCE, checkGreeting);
       } catch (error) {
         const said = /: 401 (\{.*\})$/s.exec(messageOf(error))?.[1];
         if (said === undefined) return;
-        const { detail = said } = JSON.parse(said) as { detail?: string };
-        throw peerRefused.because(error, peer.id, peer.url, detail);
+        throw peerRefused.because(error, peer.id, peer.url, detailOf(said));
       }
     }),
   );
+}
+
+/** The detail of a problem document; the text itself if it is not one, or was cut. */
+function detailOf(problem: string): string {
+  try {
+    const { detail } = JSON.parse(problem) as { detail?: unknown };
+    return typeof detail === 'string' ? detail : problem;
+  } catch {
+    return problem;
+  }
 }
 
 /** Rebuilds the keys of a cluster in etcd from its tile store: see `restoreCoordination`. */

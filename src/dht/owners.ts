@@ -1,4 +1,5 @@
 /** Questions about tiles, to those who have them: a node that is alone asks itself, one of a cluster the owners of the slots. */
+import type { Check } from '../json-schema.js';
 import type { RunTest, Selection } from '../storage/index.js';
 
 /** Where the tiles of a question lie; everywhere where nothing is given. */
@@ -35,14 +36,20 @@ export interface Answers<A> {
  */
 export type Asking<Q, A> = (question: Q, bounds?: () => Bounds, seq?: number) => Promise<Answers<A>>;
 
+/** A kind of question. The checks are of what other nodes send: a wrong question is refused, and a wrong answer counts as none. */
+export interface QuestionKind {
+  name: string;
+  question: Check;
+  answer: Check;
+  /** Milliseconds after which a node that does not answer is taken for dead if other owners can be asked. */
+  patience?: number;
+}
+
 export interface Owners {
   /** Goes up with every change of what they hold: what they have answered at the same number still holds. */
   readonly changes: number;
-  /**
-   * A kind of question: how this node answers it, and in return how all are asked. Who does not answer within `patience`, ms, is taken for
-   * dead where others can be asked.
-   */
-  define<Q, A>(kind: string, answer: Answering<Q, A>, patience?: number): Asking<Q, A>;
+  /** Adds a kind of question that this node answers by `answer`. Returns the function that asks all owners. */
+  define<Q, A>(kind: QuestionKind, answer: Answering<Q, A>): Asking<Q, A>;
 }
 
 /** All that a node holds. */

@@ -1,6 +1,7 @@
 /** Long answers of other nodes: JSON line by line, each with its checksum, as it comes. */
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { crc32 } from 'node:zlib';
+import type { Check } from '../json-schema.js';
 import { peerFailed } from './errors.js';
 import type { Peer, Peers } from './peers.js';
 
@@ -12,6 +13,8 @@ export interface LinesRequest {
   peer: Peer;
   path: string;
   message: unknown;
+  /** Of each line. */
+  check: Check;
   /** How long the node may be silent, ms. */
   silence: number;
   /** Ends the request. */
@@ -26,10 +29,10 @@ export function lineOf(value: unknown): string {
 
 /**
  * The lines of an answer, until it ends. Throws TW_DHT_PEER where the node does not answer, breaks off, is silent for too long, or
- * what arrives is not what it has sent.
+ * what arrives is not what it has sent, or `check` finds a fault in a line.
  */
 export async function* askForLines<T>(asked: LinesRequest): AsyncGenerator<T> {
-  const { peers, peer, path, message, silence, signal } = asked;
+  const { peers, peer, path, message, check, silence, signal } = asked;
   const fail = (detail: string, status?: number) => peerFailed(peer.id, peer.url, detail, status);
   const { body, headers } = peers.sealed(path, message);
   signal.throwIfAborted();
@@ -51,7 +54,10 @@ export async function* askForLines<T>(asked: LinesRequest): AsyncGenerator<T> {
       for (const line of lines) {
         const [, sum, json] = /^(\d+) (.*)$/s.exec(line) ?? [];
         if (json === undefined || sum !== String(crc32(json))) throw fail('its answer is damaged');
-        yield JSON.parse(json) as T;
+        const value: unknown = JSON.parse(json);
+        const fault = check(value);
+        if (fault !== undefined) throw fail(`its answer is not usable: ${fault}`);
+        yield value as T;
       }
     }
     if (rest !== '') throw fail(`${answer.statusCode} ${rest.slice(0, 500)}`, answer.statusCode);

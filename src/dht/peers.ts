@@ -1,6 +1,8 @@
 /** Requests to other nodes of the cluster. */
 import { Agent, request } from 'node:http';
 import { crc32 } from 'node:zlib';
+import { messageOf } from '../errors.js';
+import type { Check } from '../json-schema.js';
 import { limitConnectTime } from './connect-timeout.js';
 import { peerFailed } from './errors.js';
 import { sign } from './signature.js';
@@ -29,9 +31,9 @@ export class Peers {
 
   /**
    * Sends a message to another node and returns the answer. Throws TW_DHT_PEER if the node cannot be reached, does not answer within
-   * `patience` ms (including the wait for a free socket), answers with an error, or if the answer is damaged.
+   * `patience` ms (including the wait for a free socket), answers with an error, or if the answer is damaged or `check` finds a fault in it.
    */
-  ask<T>({ id, url }: Peer, path: string, message: unknown, patience: number): Promise<T> {
+  ask<T>({ id, url }: Peer, path: string, message: unknown, patience: number, check: Check): Promise<T> {
     const { body, headers } = this.sealed(path, message);
     return new Promise((resolve, reject) => {
       let hasFailed = false;
@@ -60,9 +62,9 @@ export class Peers {
           else if (answer.headers[CHECKSUM] !== String(crc32(whole))) fail('its answer is damaged');
           else
             try {
-              resolve(JSON.parse(whole.toString()) as T);
-            } catch {
-              fail('its answer is not JSON');
+              resolve(answerOf(whole, check));
+            } catch (error) {
+              fail(messageOf(error));
             }
         });
       });
@@ -93,4 +95,16 @@ export class Peers {
   close(): void {
     this.agent.destroy();
   }
+}
+
+function answerOf<T>(bytes: Buffer, check: Check): T {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(bytes.toString());
+  } catch (error) {
+    throw new Error('its answer is not JSON', { cause: error });
+  }
+  const fault = check(answer);
+  if (fault !== undefined) throw new Error(`its answer is not usable: ${fault}`);
+  return answer as T;
 }

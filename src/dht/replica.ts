@@ -13,7 +13,7 @@ import {
 import { entriesSince, partOf, readManifest, readParts, segmentName } from './checkpoint.js';
 import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
 import type { Wake, Watch } from './coordination/store.js';
-import { replicaBehind } from './errors.js';
+import { commitMissing, replicaBehind } from './errors.js';
 import type { Folded } from './fold.js';
 import { readSegment } from './segment.js';
 import { SlotSet } from './slot-set.js';
@@ -36,6 +36,7 @@ export interface ReplicaOptions {
 interface Waiter {
   seq: number;
   resolve: () => void;
+  reject: (reason: unknown) => void;
 }
 
 /** Own commits that are not applied yet. */
@@ -50,6 +51,7 @@ const MOST_OWN = 64;
 export class Replica {
   private readonly turns = new SerialQueue();
   private waiters: Waiter[] = [];
+  private isClosed = false;
   private watch: Watch | undefined;
   private readonly own = new Map<string, Commit>();
   private measured: { changes: number; bytes: Float64Array } | undefined;
@@ -116,7 +118,9 @@ export class Replica {
   }
 
   async close(): Promise<void> {
+    this.isClosed = true;
     this.watch?.close();
+    for (const { seq, reject } of this.waiters.splice(0)) reject(replicaBehind(seq, this.seq));
     await this.turns.idle();
   }
 
@@ -127,23 +131,46 @@ export class Replica {
     });
   }
 
-  /** Resolves when a commit is applied here. Throws TW_DHT_BEHIND where that takes longer than `patience`, ms. */
-  async waitFor(seq: number, patience: number): Promise<void> {
+  /**
+   * Resolves when a commit is applied here. Throws TW_DHT_BEHIND after `patience` ms, or if the replica closes, and the reason of `signal`
+   * if that aborts.
+   */
+  async waitFor(seq: number, patience: number, signal?: AbortSignal): Promise<void> {
     if (this.seq >= seq) return;
-    await new Promise<void>((resolve, reject) => {
-      const waiter: Waiter = {
-        seq,
-        resolve: () => {
-          clearTimeout(timer);
-          resolve();
-        },
-      };
-      const timer = setTimeout(() => {
-        this.waiters = this.waiters.filter((other) => other !== waiter);
-        reject(replicaBehind(seq, this.seq));
-      }, patience);
-      this.waiters.push(waiter);
-    });
+    signal?.throwIfAborted();
+    if (this.isClosed) throw replicaBehind(seq, this.seq);
+    let waiter: Waiter | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    let abort = () => {};
+    try {
+      await new Promise<void>((resolve, reject) => {
+        waiter = { seq, resolve, reject };
+        this.waiters.push(waiter);
+        timer = setTimeout(() => reject(replicaBehind(seq, this.seq)), patience);
+        abort = () => reject(signal!.reason);
+        signal?.addEventListener('abort', abort);
+      });
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      this.waiters = this.waiters.filter((other) => other !== waiter);
+    }
+  }
+
+  /**
+   * Waits for a commit that another node named, as `waitFor` does, and reads the log: throws TW_DHT_NO_COMMIT if the log ends before that
+   * commit, so that nobody waits for a wrong number.
+   */
+  async waitForNamed(seq: number, patience: number, signal?: AbortSignal): Promise<void> {
+    if (this.seq >= seq) return;
+    const missing = new AbortController();
+    this.catchUp().then(
+      () => missing.abort(commitMissing(seq, this.seq)),
+      // `start` follows the log, reports that it cannot be read, and reads it again.
+      () => undefined,
+    );
+    const signals = signal ? [signal, missing.signal] : [missing.signal];
+    await this.waitFor(seq, patience, AbortSignal.any(signals));
   }
 
   /** A commit of this node's own, so that it need not be read again. */

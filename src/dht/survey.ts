@@ -1,4 +1,5 @@
 /** What the nodes of a cluster hold, as each of them tells: what shares of the bytes are worked out from. */
+import { COUNT, listOf, messageCheck, objectOf, TEXT, tupleOf } from '../json-schema.js';
 import type { Member } from './membership.js';
 import type { Peers } from './peers.js';
 import type { Replica } from './replica.js';
@@ -17,6 +18,11 @@ export interface Holding {
   /** The bytes of those of them that have tiles. */
   bytes: [slot: number, bytes: number][];
 }
+
+const SLOT = { type: 'integer', minimum: 0, maximum: SLOTS - 1 };
+const checkHolding = messageCheck(
+  objectOf({ applied: COUNT, slots: TEXT, bytes: listOf(tupleOf(SLOT, COUNT)) }),
+);
 
 /** What this node tells. */
 export function holdingOf(replica: Replica): Holding {
@@ -49,7 +55,7 @@ export class Surveyor {
     private readonly peers: Peers | undefined,
   ) {}
 
-  /** Asks all of these nodes; who does not answer within `patience` ms is left out. */
+  /** Asks all of these nodes. A node is left out if it does not answer within `patience` ms, or not as a `Holding`. */
   async survey(members: readonly Member[], patience: number): Promise<Survey> {
     const answers = await Promise.allSettled(members.map((member) => this.ask(member, patience)));
     const told = answers.flatMap((answer, i) =>
@@ -57,7 +63,7 @@ export class Surveyor {
     );
     // Of two that hold a slot, the one that knows later commits has the last word.
     for (const { slots, bytes } of told.toSorted((a, b) => a.applied - b.applied)) {
-      for (const slot of SlotSet.fromText(slots)) {
+      for (const slot of slots) {
         this.bytes[slot] = 0;
         this.measured.add(slot);
       }
@@ -70,9 +76,13 @@ export class Surveyor {
     };
   }
 
-  private async ask(member: Member, patience: number): Promise<Holding> {
-    if (member.id === this.self) return holdingOf(this.replica);
+  private async ask(member: Member, patience: number): Promise<Omit<Holding, 'slots'> & { slots: SlotSet }> {
+    const holding = member.id === this.self ? holdingOf(this.replica) : await this.askOther(member, patience);
+    return { ...holding, slots: SlotSet.fromText(holding.slots) };
+  }
+
+  private askOther(member: Member, patience: number): Promise<Holding> {
     if (!this.peers) throw new Error(`node ${member.id} cannot be asked`);
-    return this.peers.ask<Holding>(member, SURVEY_PATH, {}, patience);
+    return this.peers.ask(member, SURVEY_PATH, {}, patience, checkHolding);
   }
 }

@@ -13,6 +13,7 @@ import { type ColourScale, colourScaleOf, type Look, type LookParams, lookOf } f
 import { mosaic, type Picture, planesOf, type Source } from './mosaic.js';
 import { encodePicture, type PictureFormat, paint } from './paint.js';
 import { readSeries, type Series, type SeriesRequest } from './series.js';
+import { SERIES } from './series-question.js';
 import { readShare, type SeriesQuestion, type SeriesShare } from './series-share.js';
 import type { Result, Task } from './tasks.js';
 import { TileReader } from './tile-reader.js';
@@ -68,8 +69,6 @@ const FULLEST: RowOrder = [
   { column: 'coverage', descending: true },
   { column: 'start', descending: false },
 ];
-/** How long a node of a cluster may take to read its share of a series, ms. */
-const SERIES_PATIENCE = 60_000;
 /** Longest side of a preview, pixels. */
 const PREVIEW_SIDE = 512;
 
@@ -98,10 +97,8 @@ export class Imagery {
     this.pool = new WorkerPool(new URL('./worker.js', import.meta.url), cores);
     this.finder = finder;
     this.owners = owners;
-    this.askSeries = owners.define(
-      'series',
-      (question, share) => readShare(storage, this.pool, question, share),
-      SERIES_PATIENCE,
+    this.askSeries = owners.define(SERIES, (question, share) =>
+      readShare(storage, this.pool, question, share),
     );
     this.source = { storage, reader: new TileReader(this.pool, cacheBytes) };
   }

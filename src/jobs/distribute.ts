@@ -4,6 +4,7 @@ import {
   answeringOwners,
   askForLines,
   type Cluster,
+  commitMissing,
   everySlot,
   notHeld,
   type Peer,
@@ -13,11 +14,14 @@ import {
   SlotSet,
 } from '../dht/index.js';
 import { messageOf, receivedError, TilewrightError } from '../errors.js';
+import { type Check, messageCheck, objectOf } from '../json-schema.js';
 import { jobDismissed, jobInterrupted, noWorker, runLost } from './errors.js';
 import { concluded, type JobContext, type JobProgress, type Process, runWhole } from './process.js';
 import {
   CANCEL_PATH,
+  lineCheck,
   newRun,
+  objectOfRun,
   type ShareLine,
   type ShareProgress,
   type ShareRequest,
@@ -38,6 +42,9 @@ const CANCEL_PAUSE = 100;
 const WORDS_PATIENCE = 5000;
 /** How long this node waits for what the others have committed, ms. */
 const CATCH_UP = 600_000;
+
+const checkKnown = messageCheck(objectOf({ known: { type: 'boolean' } }));
+const checkHeard = messageCheck(objectOf({}));
 
 export interface DistributeOptions {
   cluster: Cluster;
@@ -85,8 +92,7 @@ class Distribution {
   private readonly since: number;
   /** For nodes that are away. */
   private isWaiting = false;
-  /** The last commit of all shares. */
-  private applied = 0;
+  private readonly checkLine: Check;
 
   constructor(
     private readonly options: DistributeOptions,
@@ -96,6 +102,7 @@ class Distribution {
   ) {
     this.signal = AbortSignal.any([context.signal, this.failed.signal]);
     this.since = options.cluster.replica.applied;
+    this.checkLine = lineCheck(process);
   }
 
   async run(): Promise<unknown> {
@@ -103,8 +110,6 @@ class Distribution {
     context.partial(() => this.process.merge?.([...this.parts, ...this.partial]));
     if (this.process.goesTogether?.(this.inputs)) await this.workTogether();
     else await this.workOn([...everySlot], new Set(), Infinity);
-    // Who sees here that the job has ended sees here what it has made.
-    await this.options.cluster.replica.waitFor(this.applied, CATCH_UP);
     return concluded(this.process, this.parts, context, this.inputs);
   }
 
@@ -157,9 +162,11 @@ class Distribution {
   }
 
   /** When every run has said its word, all are told all of them. */
-  private meet(run: string, word: unknown): void {
+  private meet(node: string, run: string, word: unknown): void {
     const { cluster, peers, shares } = this.options;
-    this.runs.get(run)!.word = { word };
+    const saying = this.runs.get(run);
+    if (!saying) throw this.failureOf(node, 'it waits for other nodes, which this job does not need');
+    saying.word = { word };
     const all = [...this.runs];
     const words = all.flatMap(([, { word }]) => (word ? [word.word] : []));
     if (words.length < all[0]![1].of) return;
@@ -167,16 +174,20 @@ class Distribution {
     for (const [, run] of all) delete run.word;
     const tell = async (run: string, node: string) => {
       if (node === cluster.self) shares.hear(run, words);
-      else await peers.ask(this.peer(node), WORDS_PATH, { run, words }, WORDS_PATIENCE);
+      else await peers.ask(this.peer(node), WORDS_PATH, { run, words }, WORDS_PATIENCE, checkHeard);
     };
     for (const [run, { node }] of all)
       tell(run, node).catch((error) => this.failed.abort(runLost.because(error, node, messageOf(error))));
   }
 
+  private failureOf(node: string, detail: string): TilewrightError {
+    return peerFailed(node, this.options.cluster.peer(node)?.url ?? 'an unknown address', detail);
+  }
+
   /** Throws TW_DHT_PEER. */
   private peer(node: string): Peer {
     const peer = this.options.cluster.peer(node);
-    if (!peer) throw peerFailed(node, 'an unknown address', 'it has not been seen');
+    if (!peer) throw this.failureOf(node, 'it has not been seen');
     return peer;
   }
 
@@ -236,12 +247,27 @@ class Distribution {
     const { context } = this;
     const begun = performance.now();
     const { part, files, applied } = await this.ask(node, request);
+    for (const [name, object] of Object.entries(files))
+      if (object !== objectOfRun(request, name))
+        throw this.failureOf(node, `${object} is not a file of its share`);
+    await this.apply(applied);
     this.parts.push(part);
-    this.applied = Math.max(this.applied, applied);
     for (const [name, object] of Object.entries(files)) await context.file(name, object);
     const seconds = ((performance.now() - begun) / 1000).toFixed(1);
     const { size } = SlotSet.fromText(request.slots);
     context.log('info', `node ${node}: its share of ${size} slots is done after ${seconds} s`);
+  }
+
+  /**
+   * Waits for a commit that a node has applied, so that a client that sees the end of the job here also sees here what the job made. Throws
+   * TW_DHT_NO_COMMIT.
+   */
+  private apply(seq: number): Promise<void> {
+    return this.options.cluster.replica.waitForNamed(seq, CATCH_UP, this.signal).catch((error) => {
+      // This node is behind, so no other owner can do better.
+      if (replicaBehind.is(error)) this.fail(error);
+      throw error;
+    });
   }
 
   private async share(node: string, slots: number[], avoided: Set<string>, deadline: number): Promise<void> {
@@ -282,6 +308,7 @@ class Distribution {
         peer,
         path: WORK_PATH,
         message: request,
+        check: this.checkLine,
         silence: SILENCE,
         signal: cut.signal,
       };
@@ -306,7 +333,13 @@ class Distribution {
       if (!peer || !isCancelled) throw this.signal.reason;
       // It may come there before the share.
       for (let known = false; !known && !cut.signal.aborted; ) {
-        ({ known } = await peers.ask<{ known: boolean }>(peer, CANCEL_PATH, { run, job }, CANCEL_PATIENCE));
+        ({ known } = await peers.ask<{ known: boolean }>(
+          peer,
+          CANCEL_PATH,
+          { run, job },
+          CANCEL_PATIENCE,
+          checkKnown,
+        ));
         if (!known) await sleep(CANCEL_PAUSE);
       }
     } catch {
@@ -324,7 +357,7 @@ class Distribution {
     else if ('message' in line) context.message(line.message);
     else if ('partial' in line) this.partial.push(line.partial);
     else if ('begun' in line) this.runs.get(run)?.begun();
-    else if ('word' in line) this.meet(run, line.word);
+    else if ('word' in line) this.meet(node, run, line.word);
   }
 
   private tell(): void {
@@ -348,5 +381,5 @@ function isOfTheNode(error: unknown): boolean {
 
 /** Whether a node does no more work for the job. */
 function isLost(error: unknown): boolean {
-  return peerFailed.is(error) || notHeld.is(error) || replicaBehind.is(error) || jobInterrupted.is(error);
+  return [peerFailed, commitMissing, notHeld, replicaBehind, jobInterrupted].some((one) => one.is(error));
 }

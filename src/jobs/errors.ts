@@ -22,6 +22,14 @@ export const jobLimit = defineError(
   (limit: number) => `${limit} jobs are waiting already; try again when some have ended, or cancel some`,
 );
 
+export const badShareInputs = defineError(
+  'TW_JOB_INPUTS',
+  400,
+  'A node was asked to work on a job whose inputs do not fit the process as this node knows it. Run the same version on all nodes, then start the job again.',
+  (process: string, detail: string) =>
+    `the inputs do not fit the process ${process}: ${detail}; run the same version on all nodes, then start the job again`,
+);
+
 export const jobInterrupted = defineError(
   'TW_JOB_INTERRUPTED',
   503,

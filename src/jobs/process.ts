@@ -26,6 +26,8 @@ export interface Process {
    * a run returns the results.
    */
   merge?(parts: unknown[]): unknown;
+  /** JSON Schema of such a part, by which those of other nodes are checked. */
+  part?: object;
   /**
    * Of merged results that are complete: tells what came of it. Throws a TilewrightError where that is nothing. What it returns takes their
    * place; of a job over several nodes it runs on one of them, which has all that they have committed.

@@ -1,9 +1,16 @@
 /** Shares of jobs: the work on the cells of some slots, done by a node that owns them. */
 import { rm } from 'node:fs/promises';
 import { type Cluster, notHeld, SlotSet, slotsOfCells } from '../dht/index.js';
-import { messageOf, type SentError, sentError, TilewrightError } from '../errors.js';
-import { type LogLevel, newVersion, type ObjectStore, type Storage } from '../storage/index.js';
-import { jobDismissed, jobFailed, jobInterrupted } from './errors.js';
+import { messageOf, SENT_ERROR, type SentError, sentError, TilewrightError } from '../errors.js';
+import { type Check, COUNT, messageCheck, NUMBER, objectOf, requestCheck, TEXT } from '../json-schema.js';
+import {
+  FILE_NAME_SCHEMA,
+  type LogLevel,
+  newVersion,
+  type ObjectStore,
+  type Storage,
+} from '../storage/index.js';
+import { badShareInputs, jobDismissed, jobFailed, jobInterrupted } from './errors.js';
 import { Meetings } from './meetings.js';
 import type { JobContext, JobProgress, Process } from './process.js';
 import { Slots } from './slots.js';
@@ -58,6 +65,37 @@ export type ShareLine =
   | { result: ShareResult }
   | { error: SentError };
 
+const PROGRESS = objectOf(
+  {},
+  { total: NUMBER, done: NUMBER, failed: NUMBER, skipped: NUMBER, share: NUMBER },
+);
+const RESULT = objectOf({
+  part: {},
+  files: { type: 'object', propertyNames: FILE_NAME_SCHEMA, additionalProperties: TEXT },
+  applied: COUNT,
+});
+const LOG = objectOf({ level: { enum: ['info', 'warning', 'error'] }, text: TEXT });
+/** A newer version may send other kinds of line. */
+const checkLine = messageCheck(
+  objectOf({}, { progress: PROGRESS, message: TEXT, log: LOG, result: RESULT, error: SENT_ERROR }),
+);
+
+/** The check of the lines of another node about a share of a process. */
+export function lineCheck({ part = {} }: Process): Check {
+  const checkPart = messageCheck(part);
+  return (value) => {
+    const fault = checkLine(value);
+    if (fault !== undefined) return fault;
+    const line = value as ShareLine;
+    if ('result' in line) return checkPart(line.result.part);
+    return 'partial' in line ? checkPart(line.partial) : undefined;
+  };
+}
+
+/** The object that holds a file of a run. */
+export const objectOfRun = ({ job, run }: Pick<ShareRequest, 'job' | 'run'>, name: string) =>
+  `jobs/${job}/${run}/${name}`;
+
 /** Where shares are asked for, and where they are cancelled. */
 export const WORK_PATH = '/cluster/internal/work';
 export const CANCEL_PATH = '/cluster/internal/work/cancel';
@@ -81,8 +119,12 @@ export class Shares {
   private readonly turns = new Slots(1);
   private readonly running = new Map<string, { job: string; stop: AbortController }>();
   private readonly meetings = new Meetings();
+  /** Of the inputs of each process, by its id. */
+  private readonly inputChecks: ReadonlyMap<string, Check>;
 
-  constructor(private readonly options: ShareOptions) {}
+  constructor(private readonly options: ShareOptions) {
+    this.inputChecks = new Map(options.processes.map(({ id, inputs }) => [id, requestCheck(inputs)]));
+  }
 
   /** Ends a run whose job was cancelled. One that is not known, false, has ended or is still to come. */
   cancel(run: string, job: string): boolean {
@@ -107,8 +149,8 @@ export class Shares {
   }
 
   /**
-   * Does a share. Throws TW_DHT_BEHIND and TW_DHT_NOT_HELD where this node does not have all of the slots, from the begin to the end;
-   * and what the process throws.
+   * Does a share. Throws TW_JOB_INPUTS, TW_DHT_BEHIND, TW_DHT_NOT_HELD if this node does not have all of the slots from the start to the
+   * end, and what the process throws.
    */
   async run(
     request: ShareRequest,
@@ -137,8 +179,11 @@ export class Shares {
     const process = processes.find((one) => one.id === id);
     if (!process?.merge)
       throw jobFailed(`process ${id} is not known here; run the same version on all nodes`);
+    const fault = this.inputChecks.get(id)!(inputs);
+    if (fault !== undefined) throw badShareInputs(id, fault);
+    process.check?.(inputs);
     const slots = SlotSet.fromText(text);
-    await replica.waitFor(since, CATCH_UP);
+    await replica.waitFor(since, CATCH_UP, signal);
     const requireSlots = () => {
       for (const slot of slots) if (!replica.holds(slot)) throw notHeld(slot);
     };
@@ -172,7 +217,7 @@ export class Shares {
         partial = results;
       },
       file: async (name) => {
-        const object = `jobs/${job}/${run}/${name}`;
+        const object = objectOfRun({ job, run }, name);
         const path = storage.resultPath(job, name);
         await objects.put(object, { file: path }, { signal });
         await rm(path);

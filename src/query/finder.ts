@@ -20,6 +20,7 @@ import { unanswered as unansweredSlots } from './errors.js';
 import { compileFilter } from './filter/compile.js';
 import type { Filter } from './filter/filter.js';
 import { keptUntilChange } from './kept-until-change.js';
+import { AGGREGATE, CONTENTS, EXTENTS, SEARCH, TILE } from './questions.js';
 import { type FoundPlaces, findPlaces, mergePlaces, pageOf, type Search, type SearchPage } from './search.js';
 
 /** What may lack tiles. */
@@ -63,29 +64,29 @@ export class TileFinder {
   readonly contents: () => Promise<Contents>;
 
   constructor(storage: Storage, owners: Owners) {
-    this.search = owners.define('search', async ({ limit, ...search }, { only, seq }) => {
+    this.search = owners.define(SEARCH, async ({ limit, ...search }, { only, seq }) => {
       // JSON has no infinity.
       const found = findPlaces(storage.index, { ...search, limit: limit ?? Infinity }, only);
       const ids = found.places.map(({ id }) => id);
       return { found, tiles: new TileList(await storage.getTiles(ids, seq)) };
     });
-    this.tile = owners.define('tile', async (id, { seq }) => {
+    this.tile = owners.define(TILE, async (id, { seq }) => {
       if (seq === undefined) return (await storage.getTile(id)) ?? null;
       const [tile] = storage.index.has(id) ? await storage.getTiles([id], seq) : [];
       return tile ?? null;
     });
-    this.count = owners.define('aggregate', async ({ filter, params }, { only }) =>
+    this.count = owners.define(AGGREGATE, async ({ filter, params }, { only }) =>
       countTiles(storage.index, filter, params, only),
     );
     const askExtents = owners.define(
-      'extents',
+      EXTENTS,
       async (_: null, share): Promise<Entries<Extent>> => [...collectionExtents(storage.index, share)],
     );
     this.extents = keptUntilChange(owners, async () => {
       const { answers, unanswered } = await askExtents(null);
       return { extents: mergeExtents(answers.map((entries) => new Map(entries))), ...partly(unanswered) };
     });
-    const askContents = owners.define('contents', async (_: null, share): Promise<ContentShare> => {
+    const askContents = owners.define(CONTENTS, async (_: null, share): Promise<ContentShare> => {
       const contents = [...collectionContents(storage.index, share)];
       const ids = contents.flatMap(([, { samples }]) => samples.map(({ id }) => id));
       return { contents, samples: await storage.getTiles(ids, share.seq) };

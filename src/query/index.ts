@@ -26,6 +26,7 @@ export {
   parseSource,
 } from './parse-filter.js';
 export { queryablesSchema } from './queryables.js';
+export { withFilter } from './questions.js';
 export { findPlaces, type Search, searchOf, searchTiles } from './search.js';
 export { parseSort } from './sort.js';
 export { toStacCollection } from './stac-collection.js';

@@ -32,6 +32,7 @@ export { bestVersion, recordOf, versionNamed, versionsOf } from './model-version
 export type { NewModel } from './model-write.js';
 export {
   derivedTileId,
+  FILE_NAME_SCHEMA,
   firstVersionAt,
   modelId,
   newVersion,
@@ -50,10 +51,18 @@ export type {
 export { openObjectStore, requireApart } from './object-store/open.js';
 export * from './records.js';
 export { relativePaths } from './relative-paths.js';
-export { comparePlaces, type Position, type RowOrder, type SortColumn, type SortValue } from './row-order.js';
+export {
+  comparePlaces,
+  type Position,
+  type RowOrder,
+  SORT_COLUMNS,
+  type SortColumn,
+  type SortValue,
+} from './row-order.js';
 export type { Rows } from './rows.js';
 export { requireSameCells } from './scene-tiles.js';
 export { SceneWrite } from './scene-write.js';
+export { checkSentTiles, POSITION, TILE_RECORD, TIME } from './sent-records.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';
 export { layoutOf, type TileLayout } from './tile-layouts.js';
 export { type SentTiles, TileList, tilesOf } from './tile-list.js';

@@ -26,6 +26,9 @@ const PATTERNS = {
 /** JSON Schema of a version, and of the id of a job or of a run of one. */
 export const VERSION_SCHEMA = { type: 'string', pattern: PATTERNS.version.source } as const;
 
+/** JSON Schema of the name of a file that a job made. */
+export const FILE_NAME_SCHEMA = { type: 'string', pattern: PATTERNS['file name'].source } as const;
+
 /** Returns the name if it fits the pattern of its kind. Throws TW_STORAGE_BAD_NAME. */
 export function checkedName(kind: keyof typeof PATTERNS, name: string): string {
   // A name from a message or a document may be anything, and `test` would convert it to text.

@@ -1,17 +1,12 @@
 /** The orders in which a query gives its tiles, and places in them. */
 import { compareText, type Rows } from './rows.js';
 
-export type SortColumn =
-  | 'start'
-  | 'end'
-  | 'cloud'
-  | 'coverage'
-  | 'created'
-  | 'collection'
-  | 'geocode'
-  | 'platform'
-  | 'source'
-  | 'id';
+export const SORT_COLUMNS = [
+  ...(['start', 'end', 'cloud', 'coverage', 'created'] as const),
+  ...(['collection', 'geocode', 'platform', 'source', 'id'] as const),
+] as const;
+
+export type SortColumn = (typeof SORT_COLUMNS)[number];
 
 /**
  * By the first column, then by the second one and so on; what is equal in all of them is in the order newest first. A tile

@@ -1,4 +1,5 @@
 /** Puts together what was trained of some of the places each. */
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
 import { pooledScore, type Spread } from './metrics.js';
 import type { TrainResults } from './results.js';
 
@@ -7,6 +8,33 @@ export interface TrainPart extends Omit<TrainResults, 'pooled'> {
   /** Of the validation patches, by model. */
   spreads: Record<string, Spread>;
 }
+
+/** JSON has no NaN. */
+const ERROR = objectOf({ mse: { type: ['number', 'null'] } });
+const MODEL = objectOf({
+  id: TEXT,
+  geocode: TEXT,
+  model: TEXT,
+  metrics: objectOf({ train: ERROR, validation: ERROR }),
+  baseline: objectOf({ mean: ERROR, linear: ERROR }),
+});
+
+/** JSON Schema of a `TrainPart`. */
+export const TRAIN_PART = objectOf(
+  {
+    engine: TEXT,
+    mode: TEXT,
+    models: listOf(MODEL),
+    skipped: listOf(objectOf({ geocode: TEXT, model: TEXT, reason: TEXT })),
+    failed: listOf(objectOf({ geocode: TEXT, model: TEXT, code: TEXT, message: TEXT })),
+    spreads: {
+      type: 'object',
+      additionalProperties: objectOf({ count: COUNT, mean: NUMBER, squares: NUMBER }),
+    },
+    seconds: NUMBER,
+  },
+  { bytesFetched: COUNT },
+);
 
 export function mergeResults(parts: TrainPart[]): TrainResults {
   const spreads: TrainPart['spreads'] = Object.assign({}, ...parts.map((part) => part.spreads));

@@ -12,7 +12,7 @@ import {
   type TrainInputs,
   type TrainingMode,
 } from './inputs.js';
-import { mergeResults, type TrainPart } from './merge.js';
+import { mergeResults, TRAIN_PART, type TrainPart } from './merge.js';
 import { MODEL_NAMES } from './models/index.js';
 import { trainPartitioned } from './partitioned.js';
 import { reasonsOf, type TrainResults } from './results.js';
@@ -114,6 +114,7 @@ export function trainProcess(context: TrainContext): Process {
     // Models are stored one by one and whole; those that the job has stored before it was cut off stay.
     resumable: true,
     merge: (parts) => mergeResults(parts as TrainPart[]),
+    part: TRAIN_PART,
     conclude: (results, context) => conclude(results as TrainResults, context),
     retryInputs: async (inputs, results) => failedInputs(inputs as TrainInputs, results as TrainResults),
     goesTogether: (inputs) => {

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { messageOf, TilewrightError } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
 import type { TileFinder } from '../query/index.js';
 import { SerialQueue } from '../serial-queue.js';
 import {
@@ -71,6 +72,19 @@ export interface Derivation<T = FillTask | CutTask> {
   task: (tile: NewTile, inputs: TileFiles[]) => T;
 }
 
+/** JSON Schema of `WrangleResults`. */
+export const WRANGLE_PART = objectOf(
+  {
+    tiles: COUNT,
+    unchanged: COUNT,
+    skipped: { type: 'object', additionalProperties: COUNT },
+    failed: listOf(objectOf({ tile: TEXT, code: TEXT, message: TEXT })),
+    failures: COUNT,
+    seconds: NUMBER,
+  },
+  { removed: COUNT, bytesFetched: COUNT },
+);
+
 /**
  * Of the process of such a job: what is made is not made again, so that it may go on, or try again what failed; and the tiles of each
  * cell can be made elsewhere.
@@ -80,6 +94,7 @@ export const REPEATABLE = {
   retryInputs: async (inputs: unknown, results: unknown) =>
     (results as WrangleResults).failures > 0 ? inputs : null,
   merge: (parts: unknown[]) => mergeResults(parts as WrangleResults[]),
+  part: WRANGLE_PART,
   conclude: (results: unknown, context: Pick<JobContext, 'message'>) =>
     concludeResults(results as WrangleResults, context),
 } satisfies Partial<Process>;

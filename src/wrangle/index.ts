@@ -6,6 +6,7 @@ export {
   type Planned,
   REPEATABLE,
   type TileMaker,
+  WRANGLE_PART,
   type WrangleResults,
 } from './derive.js';
 export { validOf } from './figures.js';

@@ -3,6 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cellBbox, type GridName, gridByName, type PixelGrid, pixelGrids } from '../geocode/index.js';
 import type { JobContext, Process } from '../jobs/index.js';
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
 import {
   all,
   checkFilter,
@@ -54,6 +55,16 @@ interface TensorPart extends TensorResults {
   lacking: string[];
 }
 
+const PART = objectOf(
+  {
+    files: listOf(objectOf({ name: TEXT })),
+    skipped: { type: 'object', additionalProperties: COUNT },
+    lacking: listOf(TEXT),
+    seconds: NUMBER,
+  },
+  { bytesFetched: COUNT },
+);
+
 /** A GeoTIFF is made in memory; a NumPy file grows on the disk. */
 const MOST_TIFF_BYTES = 512e6;
 /** One tile's planes in a thread. */
@@ -79,6 +90,7 @@ export function tensorProcess(context: WrangleContext): Process {
     },
     resumable: true,
     merge: (parts) => mergeTensors(parts as TensorPart[]),
+    part: PART,
     conclude: (results) => {
       const { files, lacking } = results as TensorPart;
       if (files.length === 0 && lacking.length > 0) throw noBand(lacking);

@@ -14,6 +14,50 @@ import { tempFolder } from '../support/temp.js';
 const SECRET = 'the secret of the test';
 const ID = '000000000aaaaaa';
 
+const search = { filter: { op: 'and', args: [] }, order: [], limit: 5 };
+const aggregate = { filter: search.filter, params: {} };
+const series = { region: { kind: 'point', point: [0, 0] }, expression: 'red', filter: search.filter };
+const cloud = { op: '<', property: 'eo:cloud_cover' };
+let deep: object = search.filter;
+for (let n = 0; n < 1000; n++) deep = { op: 'not', arg: deep };
+
+/** By the kind of question. */
+const WRONG_QUESTIONS: Record<string, unknown[]> = {
+  search: [
+    ...[null, undefined, 'x', {}, { ...search, limit: 'x' }, { ...search, limit: -1 }],
+    ...[null, 'x', [null], [{ column: 'constructor', descending: true }]].map((order) => ({
+      ...search,
+      order,
+    })),
+    { ...search, after: { id: 5 } },
+    ...[
+      ...[null, 5, {}, deep, { op: 'constructor' }, { op: 'and', args: 5 }, { op: 'and', args: [null] }],
+      ...[{ op: 'not' }, cloud, { ...cloud, value: 'x' }, { ...cloud, property: '__proto__', value: 1 }],
+      ...[
+        { op: 'in', property: 'id', values: 5 },
+        { op: 'like', property: 'id', pattern: 5 },
+      ],
+      ...[
+        { op: 'isNull', property: 'x' },
+        { op: 't_after', property: 'datetime', period: 'x' },
+      ],
+      ...[{}, { bbox: 'x' }, { type: 'Point', coordinates: 'x' }].map((shape) => ({ op: 's_within', shape })),
+    ].map((filter) => ({ ...search, filter })),
+  ],
+  tile: [null, undefined, {}],
+  aggregate: [null, 'x', {}, { ...aggregate, params: 5 }, { ...aggregate, params: { aggregations: 5 } }],
+  extents: ['x', {}],
+  contents: ['x', {}],
+  series: [
+    ...[null, 'x', {}, { ...series, region: {} }, { ...series, region: { kind: 'area', sides: 5 } }],
+    ...[
+      { ...series, expression: 5 },
+      { ...series, medians: ['x'] },
+      { ...series, filter: null },
+    ],
+  ],
+};
+
 async function serve(t: TestContext, folder: string) {
   const store = join(folder, 'store');
   await mkdir(store);
@@ -65,6 +109,13 @@ test('a message with a hostile name or of another shape is refused, and touches 
     [OWNERS_PATH, { ...question, slots: '70000' }],
     [OWNERS_PATH, { ...question, slots: null }],
     [OWNERS_PATH, { ...question, wait: -1 }],
+    [OWNERS_PATH, { ...question, seq: 1e300 }],
+    ...Object.entries(WRONG_QUESTIONS).flatMap(([kind, wrong]) =>
+      [...wrong, 7, ['x'], { filter: 5 }].map((one): [string, unknown] => [
+        OWNERS_PATH,
+        { ...question, kind, question: one },
+      ]),
+    ),
   );
   const files = async () =>
     (await readdir(folder, { recursive: true })).filter(

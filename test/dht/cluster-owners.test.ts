@@ -14,9 +14,16 @@ import type { Asking } from '../../src/dht/owners.js';
 import { CHECKSUM, Peers } from '../../src/dht/peers.js';
 import { SLOTS } from '../../src/dht/slots.js';
 import { messageOf, TilewrightError } from '../../src/errors.js';
+import { listOf, messageCheck, TEXT } from '../../src/json-schema.js';
 import { Storage } from '../../src/storage/index.js';
 import { COLLECTION, writeScene } from '../storage/sample-scenes.js';
 import { type SharedPlace, sharedPlace } from './shared-place.js';
+
+const KIND = {
+  name: 'tiles',
+  question: messageCheck({ type: 'null' }),
+  answer: messageCheck(listOf(TEXT)),
+};
 
 interface Node {
   storage: Storage;
@@ -47,7 +54,7 @@ async function start(place: SharedPlace, id: string): Promise<Node> {
   const cluster = await Cluster.join({ member, storage, objects, coordination, owners: 1, onFailure });
   const peers = new Peers('');
   const owners: ClusterOwners = new ClusterOwners(storage, cluster, peers);
-  const tiles = owners.define<null, string[]>('tiles', async (_, { only, seq }) => {
+  const tiles = owners.define<null, string[]>(KIND, async (_, { only, seq }) => {
     const { ids } = storage.index.query({ where: only });
     return (await storage.getTiles(ids, seq)).map(({ id, version }) => `${id} ${version}`);
   });

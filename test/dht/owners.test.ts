@@ -16,6 +16,7 @@ import {
   SLOTS,
 } from '../../src/dht/index.js';
 import { defineError, TilewrightError } from '../../src/errors.js';
+import { messageCheck } from '../../src/json-schema.js';
 import { Storage } from '../../src/storage/index.js';
 import { type SharedPlace, sharedPlace } from './shared-place.js';
 
@@ -33,6 +34,9 @@ const PATIENCE = 60_000;
 interface Node {
   id: string;
   ask: Asking<string, string>;
+  owners: ClusterOwners;
+  /** Sends this JSON as every answer, whatever it is asked; undefined: answers again. */
+  forge(by: { answer: unknown } | undefined): void;
   /** Stops to listen. */
   silence(): Promise<void>;
 }
@@ -49,11 +53,13 @@ async function start(place: SharedPlace, id: string): Promise<Node> {
   const { folder, objects, coordination, stops } = place;
   const storage = await Storage.open(join(folder, id), { reserve: 0 });
   let owners: ClusterOwners | undefined;
+  let forged: { answer: unknown } | undefined;
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     try {
-      const reply = await owners!.reply(JSON.parse(Buffer.concat(chunks).toString()) as OwnerRequest);
+      const request = JSON.parse(Buffer.concat(chunks).toString()) as OwnerRequest;
+      const reply = forged ? forged.answer : await owners!.reply(request);
       const bytes = Buffer.from(JSON.stringify(reply));
       response.setHeader(CHECKSUM, crc32(bytes)).end(bytes);
     } catch (error) {
@@ -76,7 +82,9 @@ async function start(place: SharedPlace, id: string): Promise<Node> {
   });
   const peers = new Peers('secret');
   owners = new ClusterOwners(storage, cluster, peers);
-  const ask = owners.define<string, string>('test', (question) => answerOf(id, question), PATIENCE);
+  const isText = messageCheck({ type: 'string' });
+  const kind = { name: 'test', question: isText, answer: isText, patience: PATIENCE };
+  const ask = owners.define<string, string>(kind, (question) => answerOf(id, question));
   const silence = async () => {
     server.closeAllConnections();
     if (server.listening) await new Promise((resolve) => server.close(resolve));
@@ -93,7 +101,10 @@ async function start(place: SharedPlace, id: string): Promise<Node> {
       break;
     assert.ok(performance.now() - begun < PATIENCE, 'it loads its slots');
   }
-  return { id, ask, silence };
+  const forge = (by: typeof forged) => {
+    forged = by;
+  };
+  return { id, ask, owners, forge, silence };
 }
 
 test('owners are asked, and what they say comes back', async (t) => {
@@ -132,6 +143,45 @@ test('owners are asked, and what they say comes back', async (t) => {
       assert.deepEqual(unanswered, []);
     }
     await assert.rejects(a.ask('unable all'), { code: 'TW_TEST_UNABLE', status: 503 });
+  });
+
+  await t.test('a question of another form is refused', async () => {
+    const request = { kind: 'test', slots: '', seq: 0, wait: 0 };
+    for (const question of [undefined, null, 7, {}, ['who']])
+      await assert.rejects(a.owners.reply({ ...request, question }), {
+        code: 'TW_DHT_BAD_QUESTION',
+        status: 400,
+      });
+  });
+
+  await t.test('the wait for a commit ends with the question, and is bounded', async () => {
+    const request = { kind: 'test', question: 'who', slots: '', seq: 1e9, wait: 3_600_000 };
+    const gone = new AbortController();
+    const abandoned = a.owners.reply(request, gone.signal);
+    const bounded = a.owners.reply(request);
+    gone.abort(new Error('the client is gone'));
+    await assert.rejects(abandoned, /the client is gone/);
+    await assert.rejects(bounded, { code: 'TW_DHT_BEHIND' });
+  });
+
+  await t.test('if an owner answers in another form, the next owner is asked', async () => {
+    const forgeries = [
+      ...[null, 5, [], {}, 'x', { answer: null }, { answer: 7 }, { error: 5 }, { error: {} }],
+      ...[100, 200, 99_999, 'x'].map((status) => ({ error: { code: 'TW_X', status, message: 'm' } })),
+      ...['X', 5, 'TW_X\r\nX: y'].map((code) => ({ error: { code, status: 400, message: 'm' } })),
+      { error: { code: 'TW_X', status: 400, message: {} } },
+      ...['x', -1, 1e15, 1e300].map((oldest) => ({ oldest })),
+    ];
+    const [, other] = (await a.ask('who')).answers;
+    const forger = [b, c].find(({ id }) => id === other)!;
+    const honest = ['a', 'b', 'c'].filter((id) => id !== other);
+    for (const forgery of forgeries) {
+      forger.forge({ answer: forgery });
+      const { answers, unanswered } = await a.ask('who');
+      assert.deepEqual(answers.sort(), honest, JSON.stringify(forgery));
+      assert.deepEqual(unanswered, []);
+    }
+    forger.forge(undefined);
   });
 
   await t.test('who is silent is missed by nobody; slots without an owner are named', async () => {

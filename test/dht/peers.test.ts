@@ -13,6 +13,7 @@ import { CHECKSUM, Peers } from '../../src/dht/peers.js';
 const MANY = 500;
 /** Longer than any test: a question that fails has not failed because of its total timeout. */
 const PATIENCE = 300_000;
+const anything = () => undefined;
 
 async function listen(t: TestContext, answer: RequestListener, host = '127.0.0.1'): Promise<Server> {
   const server = createServer(answer).listen(0, host);
@@ -52,7 +53,7 @@ test('a slow node answers many questions at once: none fails, none is asked twic
   const peer = peerOf(await listen(t, echoAfter(400, asked)));
   const peers = openPeers(t);
   const questions = Array.from({ length: MANY }, (_, n) => n);
-  const answers = await Promise.all(questions.map((n) => peers.ask(peer, '/x', n, PATIENCE)));
+  const answers = await Promise.all(questions.map((n) => peers.ask(peer, '/x', n, PATIENCE, anything)));
   assert.deepEqual(answers, questions);
   assert.deepEqual(
     asked.sort((a, b) => Number(a) - Number(b)),
@@ -68,7 +69,9 @@ test('a node that dies fails all questions, those that wait for a socket as well
   });
   const server = await listen(t, () => isAsked());
   const peers = openPeers(t);
-  const asked = Array.from({ length: MANY }, (_, n) => peers.ask(peerOf(server), '/x', n, PATIENCE));
+  const asked = Array.from({ length: MANY }, (_, n) =>
+    peers.ask(peerOf(server), '/x', n, PATIENCE, anything),
+  );
   const ends = Promise.allSettled(asked);
   await first;
   stop(server);
@@ -96,7 +99,7 @@ test('a node whose machine does not answer is found out by the connect timeout, 
   await sleep(100);
   const peers = openPeers(t);
   const peer = { id: 'gone', url: `http://127.0.0.1:${port}` };
-  const asked = Array.from({ length: 130 }, () => peers.ask(peer, '/x', {}, PATIENCE));
+  const asked = Array.from({ length: 130 }, () => peers.ask(peer, '/x', {}, PATIENCE, anything));
   for (const end of await Promise.allSettled(asked))
     assert.match(end.status === 'rejected' ? end.reason.message : 'answered', /it cannot be reached/);
 });
@@ -104,7 +107,7 @@ test('a node whose machine does not answer is found out by the connect timeout, 
 test('the wait for a socket counts as part of the total timeout', async (t) => {
   const peer = peerOf(await listen(t, () => undefined));
   const peers = openPeers(t);
-  const asked = Array.from({ length: 100 }, () => peers.ask(peer, '/x', {}, 1000));
+  const asked = Array.from({ length: 100 }, () => peers.ask(peer, '/x', {}, 1000, anything));
   for (const end of await Promise.allSettled(asked))
     assert.match(end.status === 'rejected' ? end.reason.message : 'answered', /no answer within 1000 ms/);
 });
@@ -118,12 +121,12 @@ test('an answer that is damaged or not JSON fails the question alone', async (t)
     }),
   );
   const peers = openPeers(t);
-  await assert.rejects(peers.ask(peer, '/x', {}, PATIENCE), /its answer is not JSON/);
-  await assert.rejects(peers.ask(peer, '/x', {}, PATIENCE), /its answer is damaged/);
+  await assert.rejects(peers.ask(peer, '/x', {}, PATIENCE, anything), /its answer is not JSON/);
+  await assert.rejects(peers.ask(peer, '/x', {}, PATIENCE, anything), /its answer is damaged/);
 });
 
 test('nodes reach each other over IPv6', async (t) => {
   const server = await listen(t, echoAfter(0), '::1').catch(() => undefined);
   if (!server) return t.skip('this machine has no IPv6');
-  assert.equal(await openPeers(t).ask(peerOf(server, '[::1]'), '/x', 7, PATIENCE), 7);
+  assert.equal(await openPeers(t).ask(peerOf(server, '[::1]'), '/x', 7, PATIENCE, anything), 7);
 });

@@ -261,3 +261,34 @@ test('a checkpoint ends though commits keep coming, and is written once', async 
   assert.equal(manifests.length, 1);
   assert.ok(commits > 0);
 });
+
+test('the wait for a commit ends with its signal, with the log, and with the replica', async (t) => {
+  const cluster = await sharedPlace(t);
+  const { replica, storage, close } = await startNode(cluster, 'a');
+  await writeScene(storage, 's1', 1);
+  const beyond = replica.applied + 1;
+  const patience = 3_600_000;
+
+  await assert.rejects(replica.waitForNamed(beyond, patience), { code: 'TW_DHT_NO_COMMIT' });
+  const gone = new AbortController();
+  const reason = new Error('nobody needs it');
+  const waits = [
+    replica.waitFor(beyond, patience, gone.signal),
+    replica.waitForNamed(beyond, patience, gone.signal),
+  ];
+  gone.abort(reason);
+  waits.push(replica.waitFor(beyond, patience, gone.signal));
+  for (const end of await Promise.allSettled(waits))
+    assert.equal(end.status === 'rejected' && end.reason, reason);
+
+  const next = replica.waitFor(beyond, patience);
+  await writeScene(storage, 's2', 2);
+  await next;
+  await replica.waitForNamed(beyond, patience);
+
+  const last = replica.waitFor(beyond + 1, patience);
+  const ended = assert.rejects(last, { code: 'TW_DHT_BEHIND' });
+  await close();
+  await ended;
+  await assert.rejects(replica.waitFor(beyond + 1, patience), { code: 'TW_DHT_BEHIND' });
+});

@@ -11,7 +11,7 @@ const source = fileURLToPath(new URL('../../../src/', import.meta.url));
 const PARTS =
   'geocode raster storage dht query imagery jobs ingest wrangle training analysis api client cli'.split(' ');
 /** Files beside the parts that each of them may import. */
-const SHARED = ['errors.ts', 'serial-queue.ts', 'version.ts'];
+const SHARED = ['errors.ts', 'json-schema.ts', 'serial-queue.ts', 'version.ts'];
 /** Wires the parts together; the command line alone starts from it. */
 const ROOT = 'node.ts';
 

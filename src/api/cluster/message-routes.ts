@@ -11,6 +11,7 @@ import {
   SURVEY_PATH,
   verifySignature,
 } from '../../dht/index.js';
+import { COUNT } from '../../json-schema.js';
 import { badRequest } from '../errors.js';
 import type { ClusterService } from '../services.js';
 import { sendToNode } from './reply.js';
@@ -26,7 +27,7 @@ const questionSchema = {
   properties: {
     kind: { type: 'string' },
     slots: { type: 'string' },
-    seq: { type: 'integer', minimum: 0 },
+    seq: COUNT,
     wait: { type: 'number', minimum: 0 },
   },
 };
@@ -55,7 +56,11 @@ export async function messageRoutes(
   server.post<{ Body: OwnerRequest }>(
     OWNERS_PATH,
     { ...internal, schema: { hide: true, body: questionSchema } },
-    async ({ body }, reply) => sendToNode(reply, await owners.reply(body)),
+    async ({ body }, reply) => {
+      const gone = new AbortController();
+      reply.raw.once('close', () => gone.abort(badRequest('the node that asked has closed the connection')));
+      return sendToNode(reply, await owners.reply(body, gone.signal));
+    },
   );
   server.post(SURVEY_PATH, internal, async (_request, reply) =>
     sendToNode(reply, holdingOf(cluster.replica)),

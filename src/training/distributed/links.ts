@@ -1,7 +1,15 @@
 /** A member's two connections in a ring: messages as frames with a checksum. */
 import type { Duplex } from 'node:stream';
 import { crc32 } from 'node:zlib';
-import { messageOf, receivedError, type SentError, sentError, TilewrightError } from '../../errors.js';
+import {
+  messageOf,
+  receivedError,
+  SENT_ERROR,
+  type SentError,
+  sentError,
+  TilewrightError,
+} from '../../errors.js';
+import { messageCheck } from '../../json-schema.js';
 import { leftRing, trainingFailed } from '../errors.js';
 import type { Ring } from './all-reduce.js';
 
@@ -99,7 +107,7 @@ export class RingLinks implements Ring {
     try {
       for await (const { kind, content } of framesOf(stream)) {
         this.received += HEAD + content.length;
-        if (kind === FAILURE) throw receivedError(JSON.parse(content.toString()) as SentError);
+        if (kind === FAILURE) throw failureOf(content);
         if (this.waiting) this.waiting.resolve(content);
         else this.arrived.push(content);
         this.waiting = undefined;
@@ -123,6 +131,13 @@ function frameOf(kind: number, content: Uint8Array): Buffer {
   frame.writeUInt32LE(crc32(frame.subarray(0, HEAD_SUM_AT)), HEAD_SUM_AT);
   frame.set(content, HEAD);
   return frame;
+}
+
+const checkError = messageCheck(SENT_ERROR);
+
+function failureOf(content: Buffer): TilewrightError {
+  const error: unknown = JSON.parse(content.toString());
+  return checkError(error) === undefined ? receivedError(error as SentError) : damaged();
 }
 
 const damaged = () => trainingFailed('what another node has sent is damaged');

@@ -1,6 +1,7 @@
 /** Prediction as a job: tiles of what models say of the tiles that a filter picks. */
 import { availableParallelism } from 'node:os';
 import type { JobContext, Process } from '../../jobs/index.js';
+import { listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import {
   checkFilter,
   type Filter,
@@ -21,7 +22,14 @@ import {
   versionNamed,
   WORLD,
 } from '../../storage/index.js';
-import { derive, type Planned, pickedTiles, REPEATABLE, type WrangleResults } from '../../wrangle/index.js';
+import {
+  derive,
+  type Planned,
+  pickedTiles,
+  REPEATABLE,
+  WRANGLE_PART,
+  type WrangleResults,
+} from '../../wrangle/index.js';
 import type { CardSummary } from '../card.js';
 import { ENGINE_NAMES } from '../engine/load-engine.js';
 import { chosenEngine } from '../engine/select-engine.js';
@@ -80,6 +88,10 @@ const OUTPUTS = {
   seconds: { title: 'Time that it took', schema: { type: 'number' } },
 };
 
+const WORSE = objectOf({ id: TEXT, version: TEXT, geocode: TEXT, mse: NUMBER, mean: NUMBER });
+/** Older versions name no worse models. */
+const PART = { allOf: [WRANGLE_PART, objectOf({}, { worse: listOf(WORSE) })] };
+
 export function predictProcess(context: PredictContext): Process {
   return {
     id: 'predict',
@@ -111,6 +123,7 @@ export function predictProcess(context: PredictContext): Process {
     ...REPEATABLE,
     check: checkFilter,
     merge: (parts) => mergePredicted(parts as PredictResults[]),
+    part: PART,
     run: (inputs, job) => predict(context, inputs as PredictInputs, job),
   };
 }

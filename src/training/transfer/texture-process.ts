@@ -1,6 +1,7 @@
 /** Textures as a job: each place's, then clusters of the places of a collection. */
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import {
   checkFilter,
   type FilterParams,
@@ -66,6 +67,17 @@ const OUTPUTS = {
   seconds: { title: 'Time that it took', schema: { type: 'number' } },
 };
 
+/** What a run returns. The clusters are made of all runs' textures. */
+const PART = objectOf({
+  textures: COUNT,
+  unchanged: COUNT,
+  skipped: { type: 'object', additionalProperties: COUNT },
+  failed: listOf(objectOf({ tile: TEXT, code: TEXT, message: TEXT })),
+  failures: COUNT,
+  collections: listOf(objectOf({ collection: TEXT })),
+  seconds: NUMBER,
+});
+
 export function textureProcess(context: TextureContext): Process {
   return {
     id: 'texture',
@@ -102,6 +114,7 @@ export function textureProcess(context: TextureContext): Process {
       timeOf(inputs as TextureInputs);
     },
     merge: (parts) => mergeTextures(parts as TextureResults[]),
+    part: PART,
     run: (inputs, job) => computeTextures(context, inputs as TextureInputs, job),
     conclude: (results, job, inputs) =>
       cluster(context, results as TextureResults, inputs as TextureInputs, job),
