@@ -29,6 +29,8 @@ export interface ClusterConfig {
   secret: string;
   /** How long a node is away before others take its place, ms. */
   grace?: number;
+  /** Breaks off the start. It has no effect later. */
+  signal?: AbortSignal;
   software: string;
   onNews?(text: string): void;
   onFailure(error: unknown): void;
@@ -60,6 +62,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     weight,
     secret,
     grace,
+    signal,
     software,
     onNews,
     onFailure,
@@ -79,6 +82,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
   try {
     if (coordination instanceof EtcdStore) await warn(coordination, onFailure);
     await greet(peers, id, await listMembers(coordination));
+    signal?.throwIfAborted();
     const cluster = await Cluster.join({
       member,
       storage,
@@ -88,6 +92,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       peers,
       owners,
       ...(grace !== undefined && { grace }),
+      ...(signal && { signal }),
       onNews,
       onFailure,
     });
