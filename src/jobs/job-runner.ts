@@ -161,7 +161,7 @@ export class Jobs implements JobsView {
   /**
    * Goes on with a job that another node had; `lines` are the lines that its log had there. It waits once more.
    */
-  async takeOver(process: Process | undefined, job: JobRecord, remark: string): Promise<void> {
+  async takeOver(process: Process | undefined, job: JobRecord, remark?: string): Promise<void> {
     const { jobs } = this.catalogue;
     const log = JobLog.after(this.catalogue, job.id, job.lines ?? 0);
     log.add(stateLine(job, remark));
