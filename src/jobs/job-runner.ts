@@ -149,6 +149,7 @@ export class Jobs implements JobsView {
       changes.push(jobs.set(retryOf.id, { ...retryOf, retriedBy: record.id }));
     if (request && !this.board) changes.push(...this.requests.add(request, record.id));
     const accepted = this.catalogue.write(changes).catch(async (error) => {
+      if (request) this.requests.remove(request, record.id);
       await this.board?.withdraw(record.id, error, request);
       throw error;
     });

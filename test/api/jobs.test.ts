@@ -4,6 +4,7 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { openNode } from '../../src/node.js';
 import { gate, process as processOf, type Work } from '../jobs/process.js';
 import { writeTestScene } from '../support/scenes.js';
@@ -275,4 +276,22 @@ test('where too many jobs wait, the answer says when to come again', async (t) =
   assert.deepEqual([last.statusCode, last.json().code], [429, 'TW_JOB_LIMIT']);
   assert.ok(Number(last.headers['retry-after']) > 0);
   assert.match(last.json().detail, /100 jobs/);
+});
+
+test('the results of a job in a cluster have only their own files', async (t) => {
+  const folder = await tempFolder(t);
+  const store = pathToFileURL(await tempFolder(t)).href;
+  const place = { store, etcd: [], name: 'default', advertise: 'http://127.0.0.1:1' };
+  const cluster = { ...place, zone: 'default', weight: 1, secret: 'shared' };
+  const node = await openNode({ data: join(folder, 'data'), memory: 1e9, cores: 1, reserve: 0, cluster });
+  t.after(() => node.close());
+  const headers = { authorization: `Bearer ${node.ownerSecret}` };
+  const url = '/processes/verify/execution';
+  const job = (await node.server.inject({ method: 'POST', url, headers, payload: { inputs: {} } })).json();
+  const isDone = async () => (await node.server.inject(`/jobs/${job.jobID}`)).json().status === 'successful';
+  while (!(await isDone())) await sleep(20);
+  for (const name of ['constructor', 'toString', 'absent.tif']) {
+    const answer = await node.server.inject(`/jobs/${job.jobID}/results/files/${name}`);
+    assert.deepEqual([answer.statusCode, answer.json().code], [404, 'TW_API_NOT_FOUND'], answer.body);
+  }
 });
