@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { openNode } from '../../src/node.js';
 import { gate, process as processOf, type Work } from '../jobs/process.js';
+import { ingest } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 import { jobServer } from './job-server.js';
@@ -286,10 +287,17 @@ test('the results of a job in a cluster have only their own files', async (t) =>
   const node = await openNode({ data: join(folder, 'data'), memory: 1e9, cores: 1, reserve: 0, cluster });
   t.after(() => node.close());
   const headers = { authorization: `Bearer ${node.ownerSecret}` };
-  const url = '/processes/verify/execution';
-  const job = (await node.server.inject({ method: 'POST', url, headers, payload: { inputs: {} } })).json();
+  const href = await writeTestScene(join(folder, 'scene.tif'), { width: 64, height: 64 });
+  const scene = { collection: 'test', datetime: '2024-06-01T10:00:00Z', bands: 'red=3', precision: 6 };
+  await ingest(node, { href, ...scene });
+  const url = '/processes/tensor/execution';
+  const payload = { inputs: { bands: ['red'], format: 'npy' } };
+  const job = (await node.server.inject({ method: 'POST', url, headers, payload })).json();
   const isDone = async () => (await node.server.inject(`/jobs/${job.jobID}`)).json().status === 'successful';
   while (!(await isDone())) await sleep(20);
+  const { files } = (await node.server.inject(`/jobs/${job.jobID}/results`)).json();
+  const own = await node.server.inject(`/jobs/${job.jobID}/results/files/${files[0].name}`);
+  assert.equal(own.statusCode, 200, own.body);
   for (const name of ['constructor', 'toString', 'absent.tif']) {
     const answer = await node.server.inject(`/jobs/${job.jobID}/results/files/${name}`);
     assert.deepEqual([answer.statusCode, answer.json().code], [404, 'TW_API_NOT_FOUND'], answer.body);
