@@ -288,7 +288,7 @@ test('the results of a job in a cluster have only their own files', async (t) =>
   t.after(() => node.close());
   const headers = { authorization: `Bearer ${node.ownerSecret}` };
   const href = await writeTestScene(join(folder, 'scene.tif'), { width: 64, height: 64 });
-  const scene = { collection: 'test', datetime: '2024-06-01T10:00:00Z', bands: 'red=3', precision: 6 };
+  const scene = { collection: 'test', datetime: '2024-06-01T10:00:00Z', bands: { red: 3 }, precision: 6 };
   await ingest(node, { href, ...scene });
   const url = '/processes/tensor/execution';
   const payload = { inputs: { bands: ['red'], format: 'npy' } };
