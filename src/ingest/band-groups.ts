@@ -39,9 +39,11 @@ const PLAUSIBLE_METRES = { least: 1e-3, most: 1e6 };
 
 function requirePlausibleSizes(bands: UngroupedBand[]): void {
   const isPlausible = (metres: number) => metres >= PLAUSIBLE_METRES.least && metres <= PLAUSIBLE_METRES.most;
-  for (const { header, resolution } of bands)
-    if (!isPlausible(resolution.x) || !isPlausible(resolution.y))
-      throw badPixelSize(header.path, resolution.x, resolution.y);
+  for (const { header, resolution } of bands) {
+    if (isPlausible(resolution.x) && isPlausible(resolution.y)) continue;
+    const { xx, yx, xy, yy } = header.transform;
+    throw badPixelSize(header.path, Math.hypot(xx, yx), Math.hypot(xy, yy));
+  }
 }
 
 /** Groups, finest first, data before qa. Throws TW_INGEST_BANDS_DIFFER, TW_INGEST_PIXEL_SIZE. */
