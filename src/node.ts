@@ -2,13 +2,7 @@
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
-import {
-  type ClusterConfig,
-  folderOfCluster,
-  localOwners,
-  type OpenCluster,
-  openCluster,
-} from './dht/index.js';
+import { type ClusterConfig, folderOfCluster, localOwners, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
 import { Imagery } from './imagery/index.js';
 import { IngestWorkers, ingestProcess } from './ingest/index.js';
@@ -59,9 +53,11 @@ export interface NodeConfig {
   /** Structured request log on stderr. */
   log?: boolean;
   /** Where the node is one of a cluster, or keeps its tiles in a shared store. */
-  cluster?: Omit<ClusterConfig, 'software' | 'onNews' | 'onFailure'>;
+  cluster?: Omit<ClusterConfig, 'software' | 'onNews' | 'onFailure' | 'signal'>;
   /** Takes up the jobs that an earlier process has left, and leaves its own to the next; servers do. */
   resume?: boolean;
+  /** Breaks off the start if it is aborted before the node is open. It has no effect later. */
+  signal?: AbortSignal;
 }
 
 export interface TilewrightNode {
@@ -79,15 +75,56 @@ export interface TilewrightNode {
 
 const MAX_UPLOAD = 20e9;
 
+type Close = () => Promise<void>;
+
+/**
+ * Opens the data folder and all parts of the node. If the start fails, everything that was opened is closed again. Throws the reason of
+ * `config.signal` if that is aborted during the start.
+ */
 export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
-  const { data, memory, cores, reserve, cache, cloudModel, allowFolders = [], log = false, resume } = config;
-  const { token, readToken, rateLimit, maxUpload = MAX_UPLOAD } = config;
+  const { data, reserve, cache, allowFolders = [], signal } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
   if (config.cluster) await requireApart(data, config.cluster.store);
+  signal?.throwIfAborted();
   const storage = await Storage.open(data, { reserve, cache });
+  const closes = [() => storage.close()];
+  try {
+    return await openParts(storage, closes, { ...config, allowFolders: allowedFolders });
+  } catch (error) {
+    // The caller needs the reason of the failed start.
+    await closeAll(closes).catch((failure) =>
+      process.emitWarning(`after a failed start: ${messageOf(failure)}`),
+    );
+    throw error;
+  }
+}
+
+/** Opens everything but the data folder. Adds to `closes`, in the order in which the parts must close, how each opened part is closed. */
+async function openParts(storage: Storage, closes: Close[], config: NodeConfig): Promise<TilewrightNode> {
+  const {
+    memory,
+    cores,
+    cloudModel,
+    allowFolders: allowedFolders = [],
+    log = false,
+    resume,
+    signal,
+  } = config;
+  const { token, readToken, rateLimit, maxUpload = MAX_UPLOAD } = config;
+  signal?.throwIfAborted();
   if (!config.cluster) await requireAlone(storage);
   const journal = new Journal(log);
-  const cluster = config.cluster && (await joinCluster(storage, config.cluster, journal));
+  const cluster =
+    config.cluster &&
+    (await openCluster(storage, {
+      ...config.cluster,
+      ...(signal && { signal }),
+      software: version,
+      onNews: journal.news,
+      onFailure: journal.failure,
+    }));
+  if (cluster) closes.unshift(() => cluster.close());
+  signal?.throwIfAborted();
   const doors = cluster && new Doors(cluster.secret);
   const owners = cluster?.owners ?? localOwners(storage.index);
   const finder = new TileFinder(storage, owners);
@@ -96,6 +133,12 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const texture = { storage, workers: new TextureWorkers(cores) };
   const textures = new TextureIndex(storage);
   const imagery = new Imagery({ storage, finder, owners, cores });
+  closes.unshift(
+    () => workers.close(),
+    () => wrangle.workers.close(),
+    () => texture.workers.close(),
+    () => imagery.close(),
+  );
   const processes = [
     ingestProcess({ storage, workers, memory, cloudModel, allowedFolders }),
     fillProcess(wrangle),
@@ -122,6 +165,8 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       onFailure: journal.failure,
     }));
   const jobs = together ?? (await Jobs.open(storage, processes, { resume, onFailure: journal.failure }));
+  closes.unshift(() => jobs.close());
+  signal?.throwIfAborted();
   const { id } = storage.folder.node;
   const ownerSecret = storage.folder.lock.secret;
   const server = await buildServer(
@@ -140,6 +185,9 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     },
     { token, readToken, rateLimit, ownerSecret, log, ...(cluster && { secret: cluster.secret }) },
   );
+  // After the jobs, because event streams report the end of the jobs.
+  closes.splice(1, 0, () => closeServer(server));
+  signal?.throwIfAborted();
   if (log) journal.open(server.log);
   return {
     id,
@@ -155,26 +203,19 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
       return url;
     },
     async close() {
-      // Whatever fails to stop, the rest is stopped as well; the first error is thrown.
-      const stops = [
-        () => jobs.close(),
-        () => closeServer(server),
-        () => workers.close(),
-        () => wrangle.workers.close(),
-        () => texture.workers.close(),
-        () => imagery.close(),
-        async () => cluster?.close(),
-        async () => {
-          if (log) journal.news(await stoppedText(storage, slots));
-        },
-        () => storage.close(),
-      ];
-      const errors: unknown[] = [];
       const slots = cluster && cluster.cluster.nodes.length > 1 ? cluster.cluster.owned : 0;
-      for (const stop of stops) await stop().catch((error) => errors.push(error));
-      if (errors.length > 0) throw errors[0];
+      const report = async () => journal.news(await stoppedText(storage, slots));
+      // The report is the last use of the storage, which closes last.
+      await closeAll(log ? closes.toSpliced(-1, 0, report) : closes);
     },
   };
+}
+
+/** Closes one part after the other, even if some fail. Throws the first error. */
+async function closeAll(closes: Close[]): Promise<void> {
+  const errors: unknown[] = [];
+  for (const close of closes) await close().catch((error) => errors.push(error));
+  if (errors.length > 0) throw errors[0];
 }
 
 /** What a node says at its end: what is left to do. `slots` are those that it owns in a cluster. */
@@ -218,22 +259,7 @@ class Journal {
 /** Throws TW_DHT_FOLDER_OF_CLUSTER. */
 async function requireAlone(storage: Storage): Promise<void> {
   const replica = await storage.replica();
-  if (!replica) return;
-  await storage.close();
-  throw folderOfCluster(storage.dir, replica.cluster);
-}
-
-async function joinCluster(
-  storage: Storage,
-  config: Omit<ClusterConfig, 'software' | 'onNews' | 'onFailure'>,
-  { news: onNews, failure: onFailure }: Journal,
-): Promise<OpenCluster> {
-  try {
-    return await openCluster(storage, { ...config, software: version, onNews, onFailure });
-  } catch (error) {
-    await storage.close();
-    throw error;
-  }
+  if (replica) throw folderOfCluster(storage.dir, replica.cluster);
 }
 
 /** How long downloads may go on when the server stops, ms. */

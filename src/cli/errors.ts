@@ -46,6 +46,14 @@ export const oneFileOnly = defineError(
     `there are ${files} files, one a cell, and ${path} is one file: name a folder, or pick one cell with --geocode`,
 );
 
+export const fewDescriptors = defineError(
+  'TW_CLI_DESCRIPTORS',
+  500,
+  'The process may open too few files: its limit of file descriptors is too low. Raise it with `ulimit -n`, `LimitNOFILE=` of systemd, or `--ulimit nofile=` of Docker. A server needs one more for each connection.',
+  (limit: number, least: number) =>
+    `this process may open ${limit} files, but needs at least ${least} file descriptors, and a server one more for each connection; raise the limit, such as by "ulimit -n 65536", LimitNOFILE= of systemd, or --ulimit nofile=65536 of Docker`,
+);
+
 export const cannotWrite = defineError(
   'TW_CLI_WRITE',
   400,

@@ -3,7 +3,7 @@
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { version } from '../version.js';
-import { applyConfigFile, applyEnvironment } from './options.js';
+import { requireDescriptors } from './descriptors.js';
 
 /** Loaded by name, so that a command does not wait for the code of the others. */
 const COMMANDS: Record<string, () => Promise<Command>> = {
@@ -32,6 +32,8 @@ const allCommands = () => Promise.all(Object.values(COMMANDS).map((make) => make
 
 /** With the command that `argv` begins with, or with all where it names none, for help and hints. */
 async function buildProgram(argv: string[]): Promise<Command> {
+  // Imported here, because its imports open more files than a low limit of descriptors allows.
+  const { applyConfigFile, applyEnvironment } = await import('./options.js');
   const program = new Command('tilewright')
     .description('Geohash tiles, space-time queries and a small model for each place, from satellite scenes.')
     .version(version)
@@ -60,6 +62,7 @@ async function main(): Promise<void> {
     if (error.code !== 'EPIPE') throw error;
   });
   try {
+    requireDescriptors();
     const argv = process.argv.slice(2).map(placeWithMinus);
     await (await buildProgram(argv)).parseAsync(argv, { from: 'user' });
   } catch (error) {

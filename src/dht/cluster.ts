@@ -44,6 +44,8 @@ export interface ClusterOptions {
   linger?: number;
   /** A checkpoint is written after so many commits. */
   checkpointAfter?: number;
+  /** Breaks off `join`. It has no effect later. */
+  signal?: AbortSignal;
   /** Is told what happens, in words for an operator. */
   onNews?: ((text: string) => void) | undefined;
   /** Is told of what goes wrong in the background; all of it is tried again. */
@@ -98,10 +100,11 @@ export class Cluster {
 
   /**
    * Joins the cluster of the tile store, or makes it. Throws TW_DHT_NODE_ID_TAKEN, TW_DHT_OTHER_CLUSTER, TW_DHT_OTHER_COORDINATION,
-   * TW_DHT_STORE_NOT_EMPTY, TW_DHT_OTHER_FOLDER, TW_DHT_SINGLE_FOLDER, TW_DHT_LOG_BEHIND_STORE, TW_DHT_OTHER_FORMAT.
+   * TW_DHT_STORE_NOT_EMPTY, TW_DHT_OTHER_FOLDER, TW_DHT_SINGLE_FOLDER, TW_DHT_LOG_BEHIND_STORE, TW_DHT_OTHER_FORMAT, and the reason of
+   * `signal`.
    */
   static async join(options: ClusterOptions): Promise<Cluster> {
-    const { storage, objects, coordination, member, onFailure } = options;
+    const { storage, objects, coordination, member, signal, onFailure } = options;
     const log = new CommitLog(coordination, options.checkpointAfter);
     const known = await storage.replica();
     if (!known && !(await isEmpty(storage))) throw singleFolder(storage.dir);
@@ -133,6 +136,8 @@ export class Cluster {
       cluster.claims = new ClusterClaims({ storage, holder, ...shared, epoch });
       storage.enterCluster(cluster.claims, objects, onFailure);
       await replica.catchUp();
+      // A node that is about to stop must not receive slots.
+      signal?.throwIfAborted();
       await cluster.shared.changeByBytes((placement, bytes) =>
         // Whoever drains it has not said that it shall stay.
         isDraining(placement, member.id) ? placement : joined(placement, member, bytes),

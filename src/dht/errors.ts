@@ -33,7 +33,7 @@ export const lastNode = defineError(
 export const coordinationUnavailable = defineError(
   'TW_DHT_COORDINATION_UNAVAILABLE',
   503,
-  'The coordination store (etcd) did not answer in time. Nothing was written, so the same request may be made again. Look whether most etcd servers run and can be reached; it goes on by itself when they do.',
+  'The coordination store (etcd) did not answer in time, or a proxy answered in its place. Nothing was written, so the same request may be made again. Look whether most etcd servers run and can be reached; it goes on by itself when they do.',
   (what: string, where: string, detail: string) =>
     `${what}: ${where} did not answer in time (${detail}); nothing was written; look whether etcd runs, then try again`,
 );
@@ -41,7 +41,7 @@ export const coordinationUnavailable = defineError(
 export const outcomeUnknown = defineError(
   'TW_DHT_OUTCOME_UNKNOWN',
   503,
-  'The coordination store (etcd) was given a change and did not answer in time, so it is not known whether the change was made. It was made as a whole or not at all. Look at the result before the request is made again.',
+  'The coordination store (etcd) was given a change and did not answer in time, or a proxy answered in its place, so it is not known whether the change was made. It was made as a whole or not at all. Look at the result before the request is made again.',
   (what: string, where: string, detail: string) =>
     `${what}: ${where} did not answer in time (${detail}); it is not known whether the change was made; look at the result once etcd is back`,
 );

@@ -30,6 +30,8 @@ export interface ClusterConfig {
   secret: string;
   /** How long a node is away before others take its place, ms. */
   grace?: number;
+  /** Breaks off the start. It has no effect later. */
+  signal?: AbortSignal;
   software: string;
   onNews?(text: string): void;
   onFailure(error: unknown): void;
@@ -61,6 +63,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     weight,
     secret,
     grace,
+    signal,
     software,
     onNews,
     onFailure,
@@ -80,6 +83,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
   try {
     if (coordination instanceof EtcdStore) await warn(coordination, onFailure);
     await greet(peers, id, await listMembers(coordination));
+    signal?.throwIfAborted();
     const cluster = await Cluster.join({
       member,
       storage,
@@ -89,6 +93,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       peers,
       owners,
       ...(grace !== undefined && { grace }),
+      ...(signal && { signal }),
       onNews,
       onFailure,
     });

@@ -1,6 +1,6 @@
 /** Gathers the bands of a scene into groups by pixel size, data type, role and nodata value. */
 import type { RasterHeader, Resampling } from '../raster/index.js';
-import { bandsDiffer } from './errors.js';
+import { badPixelSize, bandsDiffer } from './errors.js';
 import type { Resolution, SourceBand, SourceGroup } from './scene.js';
 
 export interface UngroupedBand extends SourceBand {
@@ -34,9 +34,22 @@ function requireOneCrs(bands: UngroupedBand[]): void {
   }
 }
 
-/** Groups, finest first, data before qa. */
+/** Ground metres of a pixel: from close-range photos to the coarsest climate models. */
+const PLAUSIBLE_METRES = { least: 1e-3, most: 1e6 };
+
+function requirePlausibleSizes(bands: UngroupedBand[]): void {
+  const isPlausible = (metres: number) => metres >= PLAUSIBLE_METRES.least && metres <= PLAUSIBLE_METRES.most;
+  for (const { header, resolution } of bands) {
+    if (isPlausible(resolution.x) && isPlausible(resolution.y)) continue;
+    const { xx, yx, xy, yy } = header.transform;
+    throw badPixelSize(header.path, Math.hypot(xx, yx), Math.hypot(xy, yy));
+  }
+}
+
+/** Groups, finest first, data before qa. Throws TW_INGEST_BANDS_DIFFER, TW_INGEST_PIXEL_SIZE. */
 export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
   requireOneCrs(bands);
+  requirePlausibleSizes(bands);
   const groups: SourceGroup[] = [];
   for (const given of bands) {
     const { role, nodata, resolution, ...rest } = given;

@@ -124,7 +124,9 @@ export class ClusterJobs implements JobsView {
   }
 
   async cancel(id: string): Promise<JobRecord> {
-    return (await this.jobs.find(id)) ? this.jobs.cancel(id) : this.get(id);
+    if (await this.jobs.find(id)) return this.jobs.cancel(id);
+    await this.lost?.cancel(id);
+    return this.get(id);
   }
 
   async retry(id: string, process: Process, terms?: (given: unknown) => unknown): Promise<JobRecord> {
@@ -142,7 +144,7 @@ export class ClusterJobs implements JobsView {
   }
 
   async file(id: string, name: string): Promise<JobFile | undefined> {
-    const object = (await this.get(id)).files?.[name];
-    return object === undefined ? this.jobs.file(id, name) : this.objects.file(object);
+    const { files = {} } = await this.get(id);
+    return Object.hasOwn(files, name) ? this.objects.file(files[name]!) : this.jobs.file(id, name);
   }
 }

@@ -33,9 +33,11 @@ export const badShareInputs = defineError(
 export const jobInterrupted = defineError(
   'TW_JOB_INTERRUPTED',
   503,
-  'The process stopped while the job was waiting or running, and the job is none that a server takes up again. What it had committed is kept; start the job again for the rest.',
-  (id: string) =>
-    `job ${id} was cut off, as the command or node that ran it ended; what it committed is kept: run the command again, or "tilewright jobs ${id} --retry"`,
+  'The process stopped while the job was waiting or running, and the job is none that a server takes up again, or its inputs are missing from the tile store. What it had committed is kept; start the job again for the rest.',
+  (id: string, hasInputs = true) =>
+    hasInputs
+      ? `job ${id} was cut off, as the command or node that ran it ended; what it committed is kept: run the command again, or "tilewright jobs ${id} --retry"`
+      : `job ${id} was cut off, and its inputs are missing from the tile store; what it committed is kept: run the command again`,
 );
 
 export const jobFailed = defineError(

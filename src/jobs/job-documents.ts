@@ -5,6 +5,7 @@
 import {
   type CoordinationStore,
   compareAndSet,
+  documentDamaged,
   documentOf,
   type KeyValue,
   only,
@@ -13,7 +14,8 @@ import {
   settle,
   withPrefix,
 } from '../dht/index.js';
-import type { JobRecord } from '../storage/index.js';
+import { TilewrightError } from '../errors.js';
+import type { JobRecord, JobStatus } from '../storage/index.js';
 import { keyReused } from './errors.js';
 import { KEPT, nameOf, type RequestKey } from './started-requests.js';
 
@@ -196,20 +198,22 @@ export class JobDocuments {
     }
   }
 
-  /** Those that have not ended. */
-  async live(): Promise<StoredJob[]> {
+  /** Those that have not ended. Damaged documents: see `all`. */
+  async live(onDamaged: OnDamaged = rethrow): Promise<StoredJob[]> {
     const { gets } = await this.store.read([withPrefix(LIVE)]);
-    return gets[0]!.kvs.map((kv) => storedJob(kv, true));
+    return [...storedJobs(gets[0]!.kvs, true, onDamaged)];
   }
 
-  /** All that there are, in the order of their ids, which is that of their times. */
-  async *all(): AsyncGenerator<StoredJob> {
+  /**
+   * All that there are, in the order of their ids, which is that of their times. `onDamaged` is called with TW_DHT_DOCUMENT_DAMAGED for each
+   * document that is left out; without it, the error is thrown.
+   */
+  async *all(onDamaged: OnDamaged = rethrow): AsyncGenerator<StoredJob> {
     for (const [prefix, live] of [
       [LIVE, true],
       [ENDED, false],
     ] as const)
-      for await (const kvs of pagesOf(this.store, prefix, PAGE))
-        for (const kv of kvs) yield storedJob(kv, live);
+      for await (const kvs of pagesOf(this.store, prefix, PAGE)) yield* storedJobs(kvs, live, onDamaged);
   }
 
   /** Forgets the keys of requests that are too old. */
@@ -227,8 +231,53 @@ export class JobDocuments {
   }
 }
 
+type OnDamaged = (error: TilewrightError) => void;
+
+const rethrow: OnDamaged = (error) => {
+  throw error;
+};
+
+function* storedJobs(kvs: KeyValue[], live: boolean, onDamaged: OnDamaged): Generator<StoredJob> {
+  for (const kv of kvs) {
+    let stored: StoredJob;
+    try {
+      stored = storedJob(kv, live);
+    } catch (error) {
+      if (!(error instanceof TilewrightError)) throw error;
+      onDamaged(error);
+      continue;
+    }
+    yield stored;
+  }
+}
+
+/** Throws TW_DHT_DOCUMENT_DAMAGED. */
 function storedJob(kv: PutValue, live: boolean): StoredJob {
-  return { document: documentOf<JobDocument>(kv, ['home', 'job']), revision: kv.modRevision, live };
+  const document = documentOf<JobDocument>(kv, ['home', 'job']);
+  if (!isJobDocument(document, kv.key)) throw documentDamaged(kv.key);
+  return { document, revision: kv.modRevision, live };
+}
+
+const STATUSES: readonly unknown[] = [
+  'accepted',
+  'running',
+  'successful',
+  'failed',
+  'dismissed',
+] satisfies JobStatus[];
+
+function isJobDocument({ home, job, folder }: { [Key in keyof JobDocument]: unknown }, key: string): boolean {
+  if (typeof home !== 'string' || typeof job !== 'object' || job === null) return false;
+  const { id, process, status, created, updated, message, tiles } = job as Record<keyof JobSummary, unknown>;
+  const counts = Object(tiles) as Record<keyof JobSummary['tiles'], unknown>;
+  return (
+    key.endsWith(`/${id}`) &&
+    typeof process === 'string' &&
+    STATUSES.includes(status) &&
+    typeof message === 'string' &&
+    [created, updated, counts.total, counts.done, counts.failed, counts.skipped].every(Number.isFinite) &&
+    (folder === undefined || typeof folder === 'string')
+  );
 }
 
 /** Undefined where it was too long ago. Throws TW_JOB_KEY_REUSED. */

@@ -16,7 +16,9 @@ export class JobObjects {
     await this.objects.put(askedName(id), Buffer.from(JSON.stringify({ inputs, given })));
   }
 
-  async asked(id: string): Promise<Asked> {
+  /** Undefined if the object is missing. */
+  async asked(id: string): Promise<Asked | undefined> {
+    if (!(await this.objects.head(askedName(id)))) return undefined;
     return JSON.parse((await this.objects.get(askedName(id))).toString()) as Asked;
   }
 

@@ -149,6 +149,7 @@ export class Jobs implements JobsView {
       changes.push(jobs.set(retryOf.id, { ...retryOf, retriedBy: record.id }));
     if (request && !this.board) changes.push(...this.requests.add(request, record.id));
     const accepted = this.catalogue.write(changes).catch(async (error) => {
+      if (request) this.requests.remove(request, record.id);
       await this.board?.withdraw(record.id, error, request);
       throw error;
     });
@@ -161,7 +162,7 @@ export class Jobs implements JobsView {
   /**
    * Goes on with a job that another node had; `lines` are the lines that its log had there. It waits once more.
    */
-  async takeOver(process: Process | undefined, job: JobRecord, remark: string): Promise<void> {
+  async takeOver(process: Process | undefined, job: JobRecord, remark?: string): Promise<void> {
     const { jobs } = this.catalogue;
     const log = JobLog.after(this.catalogue, job.id, job.lines ?? 0);
     log.add(stateLine(job, remark));

@@ -1,7 +1,7 @@
 /** Job records on disk. */
 import { messageOf, TilewrightError } from '../errors.js';
 import type { Catalogue, JobRecord, JobStatus, LogRecord, Storage } from '../storage/index.js';
-import { jobCrashes, jobFailed, jobInterrupted } from './errors.js';
+import { jobCrashes, jobDismissed, jobFailed, jobInterrupted } from './errors.js';
 import type { JobBoard } from './job-board.js';
 import { JobLog, logRemoval } from './job-log.js';
 import type { Process } from './process.js';
@@ -97,20 +97,24 @@ export async function forgetJob(catalogue: Catalogue, id: string): Promise<void>
   await catalogue.write([catalogue.jobs.delete(id), ...(await logRemoval(catalogue, id))]);
 }
 
-/** The record of a job after the process died that had it. */
-export function afterDeath(record: JobRecord, process: Process | undefined): JobRecord {
+/** The record of a job that ends now, with an error. */
+export function endedWith(record: JobRecord, error: TilewrightError): JobRecord {
   const now = Date.now();
-  const crashes = (record.crashes ?? 0) + (record.status === 'running' ? 1 : 0);
-  const failed = (error: TilewrightError): JobRecord => ({
+  return {
     ...record,
-    crashes,
-    status: 'failed',
+    status: jobDismissed.is(error) ? 'dismissed' : 'failed',
     finished: now,
     updated: now,
     error: jobError(error),
     ...(record.uploads && { given: undefined }),
-  });
+  };
+}
+
+/** The record of a job after the process died that had it. */
+export function afterDeath(record: JobRecord, process: Process | undefined): JobRecord {
+  const crashes = (record.crashes ?? 0) + (record.status === 'running' ? 1 : 0);
+  const failed = (error: TilewrightError) => endedWith({ ...record, crashes }, error);
   if (!record.resumable || !process) return failed(jobInterrupted(record.id));
   if (crashes >= MOST_CRASHES) return failed(jobCrashes(record.id, crashes));
-  return record.status === 'accepted' ? record : { ...record, ...WAITING, crashes, updated: now };
+  return record.status === 'accepted' ? record : { ...record, ...WAITING, crashes, updated: Date.now() };
 }

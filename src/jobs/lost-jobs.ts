@@ -1,12 +1,14 @@
 /** Goes on with the jobs of nodes that are lost, and forgets old ones. */
 import { Absences, type Cluster, Repeated } from '../dht/index.js';
+import type { TilewrightError } from '../errors.js';
 import type { JobRecord } from '../storage/index.js';
 import type { ClusterBoard } from './cluster-board.js';
+import { jobDismissed, jobInterrupted } from './errors.js';
 import { GC_INTERVAL_MS } from './garbage.js';
-import type { JobDocuments, StoredJob } from './job-documents.js';
+import { type JobDocuments, recordOf, type StoredJob } from './job-documents.js';
 import type { Asked, JobObjects } from './job-objects.js';
 import type { Jobs } from './job-runner.js';
-import { afterDeath, hasEnded } from './job-store.js';
+import { afterDeath, endedWith, hasEnded } from './job-store.js';
 import type { Process } from './process.js';
 import { isRemovable } from './retention.js';
 
@@ -34,6 +36,8 @@ export class LostJobs {
   private readonly absences: Absences;
   private readonly looking: Repeated;
   private sweptAt = -Infinity;
+  /** Messages about damaged documents: each is reported once. */
+  private readonly damages = new Set<string>();
   private isClosing = false;
 
   constructor(private readonly options: LostJobsOptions) {
@@ -48,14 +52,23 @@ export class LostJobs {
     await this.looking.close();
   }
 
+  /** Ends a job as cancelled, if this node leads it but does not run it. Other jobs stay as they are. */
+  async cancel(id: string): Promise<void> {
+    const { jobs, documents, cluster } = this.options;
+    const stored = await documents.get(id);
+    if (!stored?.live || stored.document.home !== cluster.self) return;
+    if (jobs.isLive(id)) return;
+    await this.lead(stored, endedWith(recordOf(stored.document), jobDismissed(id)));
+  }
+
   /** Goes on with jobs whose home is away, and with own ones that are not run. */
   private async look(): Promise<void> {
-    const { jobs, board, documents, cluster, onFailure } = this.options;
+    const { jobs, documents, cluster, onFailure } = this.options;
     const { nodes, self } = cluster;
     const rank = nodes.findIndex(({ id }) => id === self);
     if (rank < 0) return;
     const present = new Set(nodes.map(({ id }) => id));
-    const live = await documents.live();
+    const live = await documents.live(this.onDamaged);
     const homes = live.map(({ document }) => document.home);
     this.absences.see(new Set(homes.filter((home) => !present.has(home))));
     for (const stored of live) {
@@ -71,7 +84,6 @@ export class LostJobs {
       } catch (error) {
         // The other jobs are not to wait for it.
         onFailure(error);
-        board.accepting.delete(job.id);
       }
     }
     if (rank === 0 && performance.now() - this.sweptAt > GC_INTERVAL_MS) await this.sweep();
@@ -90,9 +102,11 @@ export class LostJobs {
   /** `late`: how long it could have been taken over already, ms. */
   private async takeOver(stored: StoredJob, late: number): Promise<void> {
     const { job, home } = stored.document;
-    const { jobs, board, objects, cluster, processes } = this.options;
+    const { objects, cluster, processes } = this.options;
     const process = processes.find(({ id }) => id === job.process);
     const asked = await objects.asked(job.id);
+    if (asked === undefined)
+      return this.lead(stored, endedWith(recordOf(stored.document), jobInterrupted(job.id, false)));
     const record: JobRecord = { ...job, ...asked };
     // Files that were sent lie on the node that is lost.
     const isHere = job.uploads === undefined && (await mayTakeOver(process, asked));
@@ -103,21 +117,40 @@ export class LostJobs {
       home === cluster.self
         ? 'once more, because the node was stopped'
         : `once more, on another node, because node ${home} is away`;
-    board.accepting.add(job.id);
-    if (await board.takeOver(next, stored)) {
-      // Else what the lost node was writing would be busy until its leases end.
-      if (home !== cluster.self) await cluster.endClaimsOf(home);
-      await jobs.takeOver(process, next, remark);
-    }
-    board.accepting.delete(job.id);
+    await this.lead(stored, next, process, remark);
   }
+
+  /**
+   * Makes this node the home of a job, whose record is then `next`, and runs the job if it has not ended. No effect if the document has
+   * changed, or if this node is just accepting the job.
+   */
+  private async lead(stored: StoredJob, next: JobRecord, process?: Process, remark?: string): Promise<void> {
+    const { jobs, board, cluster } = this.options;
+    const { home } = stored.document;
+    if (board.accepting.has(next.id)) return;
+    board.accepting.add(next.id);
+    try {
+      if (!(await board.takeOver(next, stored))) return;
+      // Otherwise the claims of the lost node would stay until their leases end.
+      if (home !== cluster.self) await cluster.endClaimsOf(home);
+      await jobs.takeOver(process, next, hasEnded(next) ? undefined : remark);
+    } finally {
+      board.accepting.delete(next.id);
+    }
+  }
+
+  private readonly onDamaged = (error: TilewrightError): void => {
+    if (this.damages.has(error.message)) return;
+    this.damages.add(error.message);
+    this.options.onFailure(error);
+  };
 
   /** Removes from etcd and the shared store the jobs that each node removes from its own catalogue. */
   private async sweep(): Promise<void> {
     const { documents, objects, onFailure } = this.options;
     this.sweptAt = performance.now();
     await documents.forgetRequests();
-    for await (const { document, live } of documents.all()) {
+    for await (const { document, live } of documents.all(this.onDamaged)) {
       const { id } = document.job;
       if (live || !isRemovable(document.job)) continue;
       try {

@@ -47,6 +47,12 @@ export class StartedRequests {
     return [this.catalogue.requests.set(name, record), ...this.expire(now)];
   }
 
+  /** Undoes `add` for a job that could not be written, so that the request can be made again. */
+  remove({ key }: RequestKey, job: string): void {
+    const name = nameOf(key);
+    if (this.known.get(name)?.job === job) this.known.delete(name);
+  }
+
   /** Forgets keys that are too old or too many, and returns the changes that remove them from disk. */
   expire(now = Date.now()): Change[] {
     const changes: Change[] = [];

@@ -4,8 +4,10 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { openNode } from '../../src/node.js';
 import { gate, process as processOf, type Work } from '../jobs/process.js';
+import { ingest } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 import { jobServer } from './job-server.js';
@@ -275,4 +277,29 @@ test('where too many jobs wait, the answer says when to come again', async (t) =
   assert.deepEqual([last.statusCode, last.json().code], [429, 'TW_JOB_LIMIT']);
   assert.ok(Number(last.headers['retry-after']) > 0);
   assert.match(last.json().detail, /100 jobs/);
+});
+
+test('the results of a job in a cluster have only their own files', async (t) => {
+  const folder = await tempFolder(t);
+  const store = pathToFileURL(await tempFolder(t)).href;
+  const place = { store, etcd: [], name: 'default', advertise: 'http://127.0.0.1:1' };
+  const cluster = { ...place, zone: 'default', weight: 1, secret: 'shared' };
+  const node = await openNode({ data: join(folder, 'data'), memory: 1e9, cores: 1, reserve: 0, cluster });
+  t.after(() => node.close());
+  const headers = { authorization: `Bearer ${node.ownerSecret}` };
+  const href = await writeTestScene(join(folder, 'scene.tif'), { width: 64, height: 64 });
+  const scene = { collection: 'test', datetime: '2024-06-01T10:00:00Z', bands: { red: 3 }, precision: 6 };
+  await ingest(node, { href, ...scene });
+  const url = '/processes/tensor/execution';
+  const payload = { inputs: { bands: ['red'], format: 'npy' } };
+  const job = (await node.server.inject({ method: 'POST', url, headers, payload })).json();
+  const isDone = async () => (await node.server.inject(`/jobs/${job.jobID}`)).json().status === 'successful';
+  while (!(await isDone())) await sleep(20);
+  const { files } = (await node.server.inject(`/jobs/${job.jobID}/results`)).json();
+  const own = await node.server.inject(`/jobs/${job.jobID}/results/files/${files[0].name}`);
+  assert.equal(own.statusCode, 200, own.body);
+  for (const name of ['constructor', 'toString', 'absent.tif']) {
+    const answer = await node.server.inject(`/jobs/${job.jobID}/results/files/${name}`);
+    assert.deepEqual([answer.statusCode, answer.json().code], [404, 'TW_API_NOT_FOUND'], answer.body);
+  }
 });

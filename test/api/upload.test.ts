@@ -1,7 +1,7 @@
 /** Files that are sent to `POST /ingest`, sound and broken senders alike, over real sockets. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, statfs, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -18,6 +18,7 @@ import { openNode, type TilewrightNode } from '../../src/node.js';
 import type { JobRecord } from '../../src/storage/index.js';
 import { zip } from '../support/archives.js';
 import { writeTestScene } from '../support/scenes.js';
+import { smallDisk } from '../support/small-disk.js';
 import { tempFolder } from '../support/temp.js';
 
 const OPTIONS = {
@@ -253,6 +254,27 @@ test('an upload stops at the reserve of the disk', async (t) => {
   const { data, client, scene } = await served(t, { reserve: 1e18 });
   await assert.rejects(client.upload(scene, OPTIONS), { code: 'TW_STORAGE_DISK_LOW', status: 507 });
   await scratchIsEmpty(data);
+});
+
+test('a full disk is reported as full, even if the file has arrived', async (t) => {
+  const disk = await smallDisk(t, 24);
+  if (disk === undefined) return;
+  const { url, folder, client } = await served(t, { data: join(disk, 'data'), reserve: 0 });
+  const { bavail, bsize } = await statfs(disk);
+  await writeFile(join(disk, 'fill'), Buffer.alloc(bavail * bsize));
+  // A small file is read to its end before the disk refuses it; a large one is not.
+  for (const bytes of [5_000, 3_000_000]) {
+    const path = join(folder, `${bytes}.tif`);
+    await writeFile(path, Buffer.alloc(bytes, 1));
+    await assert.rejects(
+      client.upload(path, OPTIONS),
+      { code: 'TW_STORAGE_FULL', status: 507 },
+      `${bytes} bytes`,
+    );
+  }
+  await rm(join(disk, 'fill'));
+  assert.equal((await fetch(`${url}/health`)).status, 200);
+  await scratchIsEmpty(join(disk, 'data'));
 });
 
 test('the token is asked for before a byte of the file is read', async (t) => {

@@ -1,9 +1,11 @@
 /** The command as its users meet it: real processes, exit codes, and what stands on stdout and stderr. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { finished, start, tilewright } from '../support/command.js';
+import { finished, MAIN, start, tilewright } from '../support/command.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -137,4 +139,25 @@ test('a secret that could be guessed is refused', async (t) => {
   ];
   const { code, stderr } = await tilewright('serve', '--data', folder, ...cluster);
   assert.deepEqual([code, /--secret is shorter than 16 characters/.test(stderr)], [2, true], stderr);
+});
+
+test('a limit of file descriptors that is too low is named, and the lowest that is accepted suffices', {
+  skip: !existsSync('/proc/self/limits') && 'this system does not report the limit',
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const scene = await writeTestScene(join(folder, 'scene.tif'));
+  const ingest = (limit: number) => {
+    const args = ['ingest', scene, '--datetime', '2024-06-01T10:00:00Z', ...SCENE_FLAGS];
+    const command = [process.execPath, MAIN, ...args, '--data', join(folder, 'data')];
+    const stdio = ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe'];
+    return finished(spawn('sh', ['-c', `ulimit -n ${limit}; exec "$@"`, 'sh', ...command], { stdio }));
+  };
+  const refused = await ingest(64);
+  assert.equal(refused.code, 1);
+  assert.match(
+    refused.stderr,
+    /^error: this process may open 64 files, but needs at least 256 .*TW_CLI_DESCRIPTORS\]\n$/,
+  );
+  const accepted = await ingest(256);
+  assert.equal(accepted.code, 0, accepted.stderr);
 });

@@ -1,13 +1,14 @@
 /** A data folder that a server holds is used through that server. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, watch } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { openNode } from '../../src/node.js';
 import { finished, start, tilewright } from '../support/command.js';
 import { freePort } from '../support/s3.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
@@ -60,6 +61,70 @@ test('commands go through the server that holds the folder, and it stops cleanly
   assert.match(stderr, /"msg":"stopped; nothing is left to do"/);
   const after = await tilewright('search', '--data', data, '--format', 'json');
   assert.equal(JSON.parse(after.stdout).numberMatched, JSON.parse(here.stdout).numberMatched);
+});
+
+/** Starts a server with further arguments, and sends it SIGTERM when `moment` resolves. */
+async function terminated(
+  t: TestContext,
+  args: string[],
+  moment: (data: string, url: string) => Promise<unknown>,
+) {
+  const data = await tempFolder(t);
+  const port = await freePort();
+  const reached = moment(data, `http://127.0.0.1:${port}`);
+  const server = start(['serve', '--data', data, '--port', `${port}`, ...args]);
+  t.after(() => server.kill('SIGKILL'));
+  const end = finished(server);
+  await reached;
+  server.kill('SIGTERM');
+  return { data, ...(await end) };
+}
+
+/** The first file in the data folder shows that the server is being opened. */
+const firstFile = async (data: string) => {
+  const watcher = watch(data);
+  await once(watcher, 'change');
+  watcher.close();
+};
+
+const firstReady = async (_data: string, url: string) => {
+  const isReady = () =>
+    fetch(`${url}/ready`).then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+  while (!(await isReady())) await sleep(2);
+};
+
+test('SIGTERM during the start stops the server', { timeout: 60_000 }, async (t) => {
+  const store = await tempFolder(t);
+  const alone: string[] = [];
+  const clustered = ['--store', pathToFileURL(store).href];
+  for (const args of [alone, clustered]) {
+    const { data, code, signal, stderr } = await terminated(t, args, firstFile);
+    assert.deepEqual([code, signal], [0, null], stderr);
+    assert.ok(!existsSync(join(data, 'lock')), 'the folder is free');
+  }
+});
+
+test('a start that is broken off leaves the data folder free', async (t) => {
+  const data = await tempFolder(t);
+  const store = await tempFolder(t);
+  const cluster = {
+    ...{ store: pathToFileURL(store).href, etcd: [], name: 'default', advertise: 'http://127.0.0.1:1' },
+    ...{ zone: 'default', weight: 1, secret: 'shared' },
+  };
+  const config = { data, memory: 1e9, cores: 1, reserve: 0, cluster };
+  const stop = new AbortController();
+  const reason = new Error('stop');
+  void firstFile(data).then(() => stop.abort(reason));
+  await assert.rejects(openNode({ ...config, signal: stop.signal }), (error) => error === reason);
+  await (await openNode(config)).close();
+});
+
+test('SIGTERM with the first answer that the server is ready stops it', { timeout: 60_000 }, async (t) => {
+  const { code, signal, stderr } = await terminated(t, [], firstReady);
+  assert.deepEqual([code, signal], [0, null], stderr);
 });
 
 test('--upload sends files to a server that cannot see them, and names those that fail', async (t) => {

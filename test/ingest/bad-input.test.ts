@@ -71,6 +71,21 @@ test('each kind of bad input is refused by name and changes nothing', async (t) 
     ],
     ['another precision', /TW_STORAGE_COLLECTION_FIXED/, [good, '--precision', '5']],
     ['no such file', /TW_INGEST_NOT_RECOGNISED/, [join(folder, 'absent.tif')]],
+    [
+      'pixels of nanometres',
+      /TW_INGEST_PIXEL_SIZE/,
+      [await writeTestScene(join(folder, 'fine.tif'), { pixel: 1e-9 })],
+    ],
+    [
+      'pixels of gigametres',
+      /TW_INGEST_PIXEL_SIZE/,
+      [await writeTestScene(join(folder, 'wide.tif'), { pixel: 1e9 })],
+    ],
+    [
+      'endless pixels',
+      /TW_INGEST_PIXEL_SIZE/,
+      [await writeTestScene(join(folder, 'huge.tif'), { pixel: 1e300 })],
+    ],
     ['no time', /TW_INGEST_NO_DATETIME/, [good, '--no-time']],
   ];
   for (const [name, code, [path, ...more]] of cases) {

@@ -6,8 +6,9 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { jobLimit } from '../../src/jobs/errors.js';
 import { FailedWithResults, type JobContext, Jobs, type JobsOptions } from '../../src/jobs/index.js';
+import { storageFull } from '../../src/storage/errors.js';
 import { type Catalogue, type JobRecord, Storage } from '../../src/storage/index.js';
-import { gate, startWork } from './process.js';
+import { gate, process, startWork } from './process.js';
 
 async function tempFolder(t: TestContext): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'tilewright-jobs-'));
@@ -193,6 +194,23 @@ test('unknown jobs and a full queue are refused', async (t) => {
     { code: 'TW_JOB_LIMIT', status: 429 },
   );
   first.open('done');
+});
+
+test('a request whose job could not be written can be made again', async (t) => {
+  const { jobs, catalogue } = await openJobs(t);
+  const write = catalogue.write.bind(catalogue);
+  const work = process(async () => 'done');
+  const options = { request: { key: 'once', digest: 'a' } };
+  catalogue.write = async () => {
+    throw storageFull('the test');
+  };
+  await assert.rejects(jobs.startOnce(work, {}, options), { code: 'TW_STORAGE_FULL' });
+  await assert.rejects(jobs.startOnce(work, {}, options), { code: 'TW_STORAGE_FULL' });
+  catalogue.write = write;
+  const first = await jobs.startOnce(work, {}, options);
+  assert.equal(first.repeated, false);
+  const second = await jobs.startOnce(work, {}, options);
+  assert.deepEqual([second.repeated, second.job.id], [true, first.job.id]);
 });
 
 test('closing interrupts what runs and what waits', async (t) => {

@@ -8,6 +8,8 @@ export interface Faults {
   answer?(request: IncomingMessage): number | undefined;
   /** Whether the server handles the request, but its answer is lost: the connection is cut instead. */
   lose?(request: IncomingMessage): boolean;
+  /** A JSON body that is sent with status 200 in place of the server's answer, after the server has handled the request. */
+  replace?(request: IncomingMessage): string | undefined;
   /** Told of bytes that passed: `up` to the server, `down` from it; true cuts the connection behind them. */
   passed?(direction: 'up' | 'down', bytes: number, request: IncomingMessage): boolean | undefined;
 }
@@ -37,6 +39,13 @@ export class FaultProxy {
       const outgoing = request(upstream + url, { method, headers, agent: false }, (answer) => {
         if (faults.lose?.(incoming)) {
           answer.resume().once('end', () => response.destroy());
+          return;
+        }
+        const body = faults.replace?.(incoming);
+        if (body !== undefined) {
+          answer.resume().once('end', () => {
+            response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+          });
           return;
         }
         response.writeHead(answer.statusCode ?? 502, answer.headers);

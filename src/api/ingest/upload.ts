@@ -65,7 +65,8 @@ export async function receive(
   } catch (error) {
     await storage.removeScratch(scratch);
     if (error instanceof TilewrightError) throw error;
-    if (body.destroyed || body.errored) throw cutOff.because(error, filename);
+    // A body that was read to its end is destroyed as well, but not aborted.
+    if (body.readableAborted || body.errored) throw cutOff.because(error, filename);
     throw asStorageError(error, storage.dir);
   }
 }

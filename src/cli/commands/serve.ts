@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 import { Command } from 'commander';
+import { messageOf } from '../../errors.js';
 import type { NodeConfig } from '../../node.js';
 import { interruptSignal } from '../interrupt.js';
 import {
@@ -164,12 +166,21 @@ export function serveCommand(): Command {
       ...(cluster && { cluster }),
       log: true,
       resume: true,
-    }).finally(release);
+      signal,
+    })
+      .finally(release)
+      .catch((error) => {
+        if (error !== signal.reason) throw error;
+        note(`${messageOf(error)} before the start was complete`);
+        return undefined;
+      });
+    if (node === undefined) return;
     try {
       const url = await node.listen(host, port);
       if (flags.format === 'json') printJson({ url, data: flags.data, node: node.id });
       else note(`tilewright serves ${flags.data} at ${url} (Ctrl-C stops it)`);
-      await new Promise<void>((stop) => signal.addEventListener('abort', () => stop(), { once: true }));
+      // A signal that has been raised already fires no event.
+      if (!signal.aborted) await once(signal, 'abort');
     } finally {
       await node.close();
     }

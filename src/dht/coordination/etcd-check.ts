@@ -1,4 +1,5 @@
 import { coordinationRefused } from '../errors.js';
+import { rangeOf, withRevision } from './etcd-answers.js';
 import type { EtcdClient } from './etcd-client.js';
 
 export interface EtcdLimits {
@@ -22,18 +23,13 @@ export async function etcdWarnings(
   { quota = QUOTA, history = HISTORY }: EtcdLimits = {},
 ): Promise<string[]> {
   const warnings: string[] = [];
-  const status = await ask<{ header: { revision: string }; dbSize: string }>(
-    client,
-    'maintenance/status',
-    {},
-  );
-  const share = Number(status.dbSize) / quota;
+  const { revision, fields } = await ask(client, 'maintenance/status', {}, withRevision);
+  const share = Number(fields.dbSize) / quota;
   if (share >= NEARLY_FULL)
     warnings.push(
       `the database of etcd is at ${Math.round(share * 100)} % of its quota; compact and defragment it, or raise the quota`,
     );
 
-  const revision = Number(status.header.revision);
   if (revision > history && !(await wasCompacted(client)))
     warnings.push(
       `etcd keeps the whole history of ${revision} revisions; start it with --auto-compaction-retention=1h`,
@@ -49,7 +45,7 @@ export async function etcdWarnings(
 /** Whether the first revision is no longer kept. */
 async function wasCompacted(client: EtcdClient): Promise<boolean> {
   try {
-    await ask(client, 'kv/range', { key: OURS[0], revision: '1' });
+    await ask(client, 'kv/range', { key: OURS[0], revision: '1' }, withRevision);
     return false;
   } catch (error) {
     if (coordinationRefused.is(error) && error.message.includes('compacted')) return true;
@@ -59,9 +55,9 @@ async function wasCompacted(client: EtcdClient): Promise<boolean> {
 
 async function count(client: EtcdClient, key: string, end: string): Promise<number> {
   const body = { key, range_end: end, count_only: true };
-  return Number((await ask<{ count?: string }>(client, 'kv/range', body)).count ?? 0);
+  return (await ask(client, 'kv/range', body, (answer) => rangeOf(withRevision(answer).fields))).count;
 }
 
-function ask<T>(client: EtcdClient, path: string, body: object): Promise<T> {
-  return client.post<T>({ what: 'a look at etcd', path, body, repeatable: true });
+function ask<T>(client: EtcdClient, path: string, body: object, read: (answer: unknown) => T): Promise<T> {
+  return client.post({ what: 'a look at etcd', path, body, repeatable: true, read });
 }

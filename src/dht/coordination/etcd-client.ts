@@ -14,6 +14,7 @@ import {
   leaseGone,
   outcomeUnknown,
 } from '../errors.js';
+import { tokenOf } from './etcd-answers.js';
 import { backOff } from './settle.js';
 
 /** gRPC status codes that the gateway passes on in `code`. */
@@ -45,7 +46,9 @@ export interface Call {
 }
 
 /** A call with one answer. */
-interface Question extends Call {
+interface Question<T> extends Call {
+  /** Reads the answer, and throws if it has a wrong shape: then the outcome of the attempt is unknown, as without an answer. */
+  read(answer: unknown): T;
   /** Whether it may be sent again after an attempt whose outcome is unknown. */
   repeatable: boolean;
   patience?: number | undefined;
@@ -97,7 +100,7 @@ export class EtcdClient {
   }
 
   /** One call, with time-outs of a second, at one server after another until its patience ends. */
-  async post<T>({ repeatable, patience = PATIENCE, ...call }: Question): Promise<T> {
+  async post<T>({ repeatable, patience = PATIENCE, read, ...call }: Question<T>): Promise<T> {
     const { what } = call;
     const deadline = performance.now() + patience;
     for (let tries = 0; ; tries++) {
@@ -105,7 +108,7 @@ export class EtcdClient {
       const left = Math.ceil(deadline - performance.now());
       const timeout = Math.min(this.attempt, Math.max(left, SHORTEST_ATTEMPT));
       try {
-        return (await json(await this.request(server, call, AbortSignal.timeout(timeout)))) as T;
+        return read(await json(await this.request(server, call, AbortSignal.timeout(timeout))));
       } catch (error) {
         // etcd has refused it.
         if (error instanceof TilewrightError) throw error;
@@ -163,7 +166,7 @@ export class EtcdClient {
     signal: AbortSignal,
   ): Promise<string> {
     const response = await this.send(server, { what, path: 'auth/authenticate', body }, signal);
-    return ((await json(response)) as { token: string }).token;
+    return tokenOf(await json(response));
   }
 
   private async send(

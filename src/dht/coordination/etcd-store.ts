@@ -1,4 +1,13 @@
-import { coordinationUnavailable, leaseGone } from '../errors.js';
+import { leaseGone } from '../errors.js';
+import {
+  type EtcdKeyValue,
+  type EtcdOperation,
+  type EtcdTransactionResult,
+  leaseIdOf,
+  remainingTtlOf,
+  transactionResultOf,
+  withRevision,
+} from './etcd-answers.js';
 import { type EtcdLimits, etcdWarnings } from './etcd-check.js';
 import { EtcdClient } from './etcd-client.js';
 import { EtcdWatch } from './etcd-watch.js';
@@ -8,27 +17,12 @@ import type {
   KeyRange,
   KeyValue,
   Operation,
-  RangeResult,
   Transaction,
   TransactionResult,
   Waiting,
   Wake,
   Watch,
 } from './store.js';
-
-/** As the gateway writes them. */
-interface EtcdKeyValue {
-  key: string;
-  value?: string;
-  create_revision: string;
-  mod_revision: string;
-  lease?: string;
-}
-interface EtcdTransactionResult {
-  header: { revision: string };
-  succeeded?: boolean;
-  responses?: { response_range?: { kvs?: EtcdKeyValue[]; more?: boolean } }[];
-}
 
 /** The coordination store of a cluster: the keys below `/tilewright/<cluster>/` in etcd (3.4 or newer). */
 export class EtcdStore implements CoordinationStore {
@@ -43,20 +37,23 @@ export class EtcdStore implements CoordinationStore {
   }
 
   async transact(transaction: Transaction, { patience }: Waiting = {}): Promise<TransactionResult> {
-    const { compare = [], success, failure = [] } = transaction;
-    const isRead = [...success, ...failure].every(({ op }) => op === 'get');
-    const result = await this.client.post<EtcdTransactionResult>({
+    const { compare = [], success: wanted, failure: otherwise = [] } = transaction;
+    const isRead = [...wanted, ...otherwise].every(({ op }) => op === 'get');
+    const success = wanted.map((operation) => this.encodeOperation(operation));
+    const failure = otherwise.map((operation) => this.encodeOperation(operation));
+    // The answer to an empty branch could not be told from a truncated one.
+    const isProbe = compare.length > 0 && failure.length === 0;
+    if (isProbe) failure.push({ request_range: { ...this.encodeRange(compare[0]!), count_only: true } });
+    const result = await this.client.post({
       what: isRead ? 'a read' : `the change of ${writtenKeys(transaction)}`,
       path: 'kv/txn',
-      body: {
-        compare: compare.map((one) => this.encodeCompare(one)),
-        success: success.map((operation) => this.encodeOperation(operation)),
-        failure: failure.map((operation) => this.encodeOperation(operation)),
-      },
+      body: { compare: compare.map((one) => this.encodeCompare(one)), success, failure },
       repeatable: isRead,
       patience,
+      read: (answer) => transactionResultOf(answer, success, failure),
     });
-    return this.decode(result);
+    const decoded = this.decode(result);
+    return isProbe && !result.succeeded ? { ...decoded, gets: [] } : decoded;
   }
 
   async read(
@@ -65,24 +62,23 @@ export class EtcdStore implements CoordinationStore {
   ): Promise<TransactionResult> {
     const success = ranges.map((range) => ({ request_range: { ...this.encodeRange(range), serializable } }));
     const body = { success };
-    const call = { what: 'a read', path: 'kv/txn', body, repeatable: true, patience };
-    return this.decode(await this.client.post<EtcdTransactionResult>(call));
+    const read = (answer: unknown) => transactionResultOf(answer, success, []);
+    const call = { what: 'a read', path: 'kv/txn', body, repeatable: true, patience, read };
+    return this.decode(await this.client.post(call));
   }
 
   async grantLease(ttl: number, { patience }: Waiting = {}): Promise<string> {
     // A lease that was granted without our knowing it ends unused.
-    const call = { what: 'a lease', path: 'lease/grant', body: { TTL: ttl }, repeatable: true, patience };
-    return (await this.client.post<{ ID: string }>(call)).ID;
+    const body = { TTL: ttl };
+    const read = leaseIdOf;
+    return this.client.post({ what: 'a lease', path: 'lease/grant', body, repeatable: true, patience, read });
   }
 
   async keepAlive(lease: string, { patience }: Waiting = {}): Promise<boolean> {
     const body = { ID: lease };
-    const call = { what: `lease ${lease}`, path: 'lease/keepalive', body, repeatable: true, patience };
-    const { result } = await this.client.post<{ result?: { TTL?: string } }>(call);
-    // Only etcd's own word says that a lease is gone.
-    if (result === undefined)
-      throw coordinationUnavailable(call.what, this.client.where, 'the answer has no result');
-    return Number(result.TTL ?? 0) > 0;
+    const read = (answer: unknown) => remainingTtlOf(answer, lease);
+    const call = { what: `lease ${lease}`, path: 'lease/keepalive', body, repeatable: true, patience, read };
+    return (await this.client.post(call)) > 0;
   }
 
   async revokeLease(lease: string, { patience }: Waiting = {}): Promise<void> {
@@ -94,6 +90,7 @@ export class EtcdStore implements CoordinationStore {
         body,
         repeatable: true,
         patience,
+        read: withRevision,
       });
     } catch (error) {
       if (!leaseGone.is(error)) throw error;
@@ -128,7 +125,7 @@ export class EtcdStore implements CoordinationStore {
       : { key, target: 'CREATE', result: 'EQUAL', create_revision: `${compare.createRevision}` };
   }
 
-  private encodeOperation(operation: Operation): object {
+  private encodeOperation(operation: Operation): EtcdOperation {
     if (operation.op === 'put') {
       const { key, value, lease = '' } = operation;
       const put = { key: toBase64(this.root + key), value: toBase64(value) };
@@ -144,12 +141,11 @@ export class EtcdStore implements CoordinationStore {
     return end === undefined ? { key: first } : { key: first, range_end: toBase64(this.root + end) };
   }
 
-  private decode({ header, succeeded = false, responses = [] }: EtcdTransactionResult): TransactionResult {
-    const gets: RangeResult[] = [];
-    for (const { response_range: range } of responses)
-      if (range)
-        gets.push({ kvs: (range.kvs ?? []).map((kv) => this.decodeKeyValue(kv)), more: range.more ?? false });
-    return { succeeded, revision: Number(header.revision), gets };
+  private decode({ revision, succeeded, ranges }: EtcdTransactionResult): TransactionResult {
+    const gets = ranges
+      .filter((range) => range !== undefined)
+      .map(({ kvs, more }) => ({ kvs: kvs.map((kv) => this.decodeKeyValue(kv)), more }));
+    return { succeeded, revision, gets };
   }
 
   private decodeKeyValue(kv: EtcdKeyValue): KeyValue {

@@ -1,4 +1,5 @@
 import { coordinationRefused } from '../errors.js';
+import { rangeOf, withRevision } from './etcd-answers.js';
 import type { EtcdClient } from './etcd-client.js';
 import { backOff } from './settle.js';
 import type { Wake } from './store.js';
@@ -137,19 +138,18 @@ export class EtcdWatch {
   }
 
   private async look(): Promise<{ seen: Seen; revision: number }> {
-    const { header, kvs, count } = await this.client.post<{
-      header: { revision: string };
-      kvs?: { mod_revision: string }[];
-      count?: string;
-    }>({
+    return this.client.post({
       what: 'a read',
       path: 'kv/range',
       body: { ...this.range, limit: 1, keys_only: true, sort_order: 'DESCEND', sort_target: 'MOD' },
       repeatable: true,
       patience: CHECK_INTERVAL,
+      read: (answer) => {
+        const { revision, fields } = withRevision(answer);
+        const { kvs, count } = rangeOf(fields);
+        return { seen: { newest: Number(kvs[0]?.mod_revision ?? 0), count }, revision };
+      },
     });
-    const seen = { newest: Number(kvs?.[0]?.mod_revision ?? 0), count: Number(count ?? 0) };
-    return { seen, revision: Number(header.revision) };
   }
 
   private wakeUp(wake: Wake): void {

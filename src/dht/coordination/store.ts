@@ -81,7 +81,7 @@ export interface Wake {
  */
 export interface CoordinationStore {
   /**
-   * TW_DHT_OUTCOME_UNKNOWN where it was sent and no answer came. It may then be made still later, so it should compare
+   * TW_DHT_OUTCOME_UNKNOWN if it was sent and no answer arrived, or an answer that is not of the store. It may then be made still later, so it should compare
    * something that it changes itself (see `settle`). TW_DHT_LEASE_GONE where a put names a lease that has ended.
    */
   transact(transaction: Transaction, waiting?: Waiting): Promise<TransactionResult>;
