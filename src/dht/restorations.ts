@@ -94,7 +94,8 @@ export async function noteRestoration(
   return { id: restoration.id, epoch: last + 1 };
 }
 
-const numberOf = (name: string | undefined) => Number(name?.slice(FOLDER.length, FOLDER.length + DIGITS) ?? 0);
+const numberOf = (name: string | undefined) =>
+  Number(name?.slice(FOLDER.length, FOLDER.length + DIGITS) ?? 0);
 
 async function newestName(objects: ObjectStore): Promise<string | undefined> {
   let newest: string | undefined;

@@ -1,7 +1,7 @@
 /** Cuts the cells of a scene into staged tiles: pass by pass, chunk by chunk. */
 import { join } from 'node:path';
 import type { Grid, PixelGrid } from '../geocode/index.js';
-import type { RasterHeader } from '../raster/index.js';
+import { type RasterHeader, spectralTags } from '../raster/index.js';
 import {
   asStorageError,
   type GroupRecord,
@@ -186,7 +186,10 @@ function cellGroup({ scene, grid, write }: Work, g: number, { geocode, sizes }: 
     dataType: bands[0].header.dataType,
     nodata,
     colours,
-    bands: bands.map(({ name, commonName, scale, offset }) => ({ name, commonName, scale, offset })),
+    bands: bands.map(({ name, commonName, scale, offset, ...tags }) => ({
+      ...{ name, commonName, scale, offset },
+      ...spectralTags(tags),
+    })),
     metadata: {
       COLLECTION: write.collection.id,
       SCENE: scene.id,

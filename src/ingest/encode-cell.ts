@@ -9,8 +9,10 @@ import {
   encodeCog,
   histogramOf,
   hullOf,
+  isSpectrum,
   Mask,
   newPixels,
+  spectralTags,
 } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 import type { GroupPixels } from './cut.js';
@@ -37,6 +39,8 @@ export function encodeBlank(cell: CellGroup, withMask: boolean): CutResult {
 
 function encodeGroup(cell: CellGroup, { bands, validPercent, coverage, valid }: GroupPixels): CellFile {
   const { name, role, dataType, width, height, nodata } = cell;
+  // Spectra are cut by nearest neighbour so that they stay measured ones; their mean is a spectrum, too.
+  const isCodes = cell.resampling === 'nearest' && !isSpectrum(cell.bands);
   const image = {
     width,
     height,
@@ -47,8 +51,8 @@ function encodeGroup(cell: CellGroup, { bands, validPercent, coverage, valid }: 
     mask: nodata === null && coverage < 100 && !dataType.startsWith('float') ? valid : undefined,
     colours: cell.colours,
     rgb: isPicture(cell),
-    bandTags: cell.bands.map((band) => ({ description: band.name, scale: band.scale, offset: band.offset })),
-    overviews: cell.resampling === 'bilinear' ? ('mean' as const) : ('nearest' as const),
+    bandTags: cell.bands.map(({ name, commonName: _, ...tags }) => ({ description: name, ...tags })),
+    overviews: isCodes ? ('nearest' as const) : ('mean' as const),
   };
   return encodeFile(cell, image, {
     name,
@@ -57,12 +61,13 @@ function encodeGroup(cell: CellGroup, { bands, validPercent, coverage, valid }: 
     width,
     height,
     nodata,
-    ...(role === 'data' && cell.resampling === 'nearest' && { codes: true as const }),
-    bands: cell.bands.map(({ name, commonName, scale, offset }, i) => ({
+    ...(role === 'data' && isCodes && { codes: true as const }),
+    bands: cell.bands.map(({ name, commonName, scale, offset, ...tags }, i) => ({
       name,
       ...(commonName && { commonName }),
       scale,
       offset,
+      ...spectralTags(tags),
       validPercent: validPercent[i],
     })),
   });

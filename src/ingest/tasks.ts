@@ -1,6 +1,6 @@
 /** What the ingest threads are asked to do. */
 import type { GridName } from '../geocode/index.js';
-import type { Affine, ColourTable, Crs, DataType, Resampling } from '../raster/index.js';
+import type { Affine, ColourTable, Crs, DataType, Resampling, SpectralTags } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 import type { RowRead } from './row-window.js';
 
@@ -55,7 +55,7 @@ export interface CellGroup {
   dataType: DataType;
   nodata: number | null;
   colours: ColourTable | undefined;
-  bands: { name: string; commonName?: string; scale: number; offset: number }[];
+  bands: (SpectralTags & { name: string; commonName?: string; scale: number; offset: number })[];
   metadata: Record<string, string>;
 }
 

@@ -2,6 +2,42 @@
 import { tidy, toNanometres } from './spectral-units.js';
 import type { SpectralTags } from './types.js';
 
+/** Instruments with fewer bands are no imaging spectrometers. */
+const FEWEST_BANDS = 16;
+
+/** Whether bands are those of an imaging spectrometer: many, each with its wavelength. */
+export function isSpectrum(bands: readonly SpectralTags[]): boolean {
+  return bands.length >= FEWEST_BANDS && bands.every(({ wavelength }) => wavelength !== undefined);
+}
+
+/**
+ * The index of the good band whose centre is nearest to a wavelength, at most `tolerance` away, both nm; -1 if there is none. Where
+ * detectors overlap and two are equally near, the one with the smaller FWHM.
+ */
+export function nearestBand(bands: readonly SpectralTags[], nanometres: number, tolerance: number): number {
+  const far = ({ wavelength = Infinity }: SpectralTags) => Math.abs(wavelength - nanometres);
+  let best = -1;
+  for (const [i, band] of bands.entries()) {
+    if (band.good === false || far(band) > tolerance) continue;
+    const known = bands[best];
+    const isNearer =
+      !known ||
+      far(band) < far(known) ||
+      (far(band) === far(known) && (band.fwhm ?? Infinity) < (known.fwhm ?? Infinity));
+    if (isNearer) best = i;
+  }
+  return best;
+}
+
+/** The spectral tags of something that has others, too. */
+export function spectralTags({ wavelength, fwhm, good }: SpectralTags): SpectralTags {
+  return {
+    ...(wavelength !== undefined && { wavelength }),
+    ...(fwhm !== undefined && { fwhm }),
+    ...(good !== undefined && { good }),
+  };
+}
+
 /** Items of a band by their names; those of the domain IMAGERY (GDAL 3.10 and later) as `IMAGERY:name`. */
 export type BandItems = ReadonlyMap<string, string>;
 

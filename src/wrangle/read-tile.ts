@@ -1,6 +1,14 @@
 /** Reads the groups of a stored tile as what the group of a new tile is made from. */
 import type { CellGroup } from '../ingest/index.js';
-import { openRaster, type PixelArray, type RasterHeader, readWindow, storedNodata } from '../raster/index.js';
+import {
+  isSpectrum,
+  openRaster,
+  type PixelArray,
+  type RasterHeader,
+  readWindow,
+  spectralTags,
+  storedNodata,
+} from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 import { noMask } from './errors.js';
 import type { NewTile, TileFiles } from './tasks.js';
@@ -58,11 +66,14 @@ export function cellGroup(
     height,
     name,
     role: role === 'mask' ? 'qa' : role,
-    resampling: codes ? 'nearest' : 'bilinear',
+    resampling: codes || isSpectrum(bands) ? 'nearest' : 'bilinear',
     dataType,
     nodata,
     colours: header.colours,
-    bands: bands.map(({ name, commonName, scale, offset }) => ({ name, commonName, scale, offset })),
+    bands: bands.map(({ name, commonName, scale, offset, ...tags }) => ({
+      ...{ name, commonName, scale, offset },
+      ...spectralTags(tags),
+    })),
     metadata,
   };
 }
