@@ -295,8 +295,7 @@ export class Cluster {
 
 /** Whether a folder holds nothing that would not be in the store. */
 async function isEmpty({ catalogue: { collections, models }, index }: Storage): Promise<boolean> {
-  for (const table of [collections, models]) for await (const _ of table.keys({ limit: 1 })) return false;
-  return index.size === 0;
+  return index.size === 0 && (await collections.isEmpty()) && (await models.isEmpty());
 }
 
 /** A node of another version may misread what this one writes. */

@@ -99,6 +99,12 @@ export class Table<T> {
     return this.onDisk(() => this.db.has(this.prefix + key));
   }
 
+  async isEmpty(): Promise<boolean> {
+    // Leaving the loop closes the iterator. One that is left open keeps its memory and a snapshot of the whole database.
+    for await (const _ of this.keys({ limit: 1 })) return false;
+    return true;
+  }
+
   async *keys(range: KeyRange = {}): AsyncGenerator<string> {
     try {
       for await (const key of this.db.keys(this.levelRange(range))) yield key.slice(this.prefix.length);

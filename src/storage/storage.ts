@@ -459,8 +459,9 @@ export class Storage {
     const { added = [] } = commit;
     await this.commits.inTurn(async () => {
       // Tiles of a slot that was here before: what is left of their files is of use again.
-      const isAnyLeft = !(await superseded.keys({ limit: 1 }).next()).done;
-      const used = isAnyLeft ? added.map((tile) => superseded.delete(tileFolder(tile))) : [];
+      const used = (await superseded.isEmpty())
+        ? []
+        : added.map((tile) => superseded.delete(tileFolder(tile)));
       await this.commits.replicate(state.applied, commit, [...used, replica.set('state', state)], applied);
     });
     this.shared?.warming.add(added);
