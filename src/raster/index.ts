@@ -4,6 +4,7 @@ export { type CogImage, encodeCog } from './cog.js';
 export { openContainer } from './container.js';
 export { type ControlGrid, controlGrid, type Destination } from './control-grid.js';
 export { crsFromEpsg, type Projection, projector } from './crs.js';
+export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './cube-file.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf-time.js';
 export { openRaster } from './header.js';
 export { hullOf, type PixelCorner } from './hull.js';
@@ -17,6 +18,7 @@ export {
   emptyPixel,
   lowestPixel,
   newPixels,
+  parseNodata,
   pixelsOf,
   storedNodata,
 } from './pixels.js';
