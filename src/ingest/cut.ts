@@ -6,13 +6,11 @@ import {
   controlGrid,
   coverageOf,
   histogramOf,
-  isSpectrum,
   newPixels,
   type PixelArray,
   type Projection,
   pixelsOf,
   type Resampling,
-  type SpectralTags,
   unassessedMask,
   warp,
 } from '../raster/index.js';
@@ -40,17 +38,14 @@ export function cutGroup(task: CutTask, projectionOf: ProjectionOf): GroupPixels
   const bounds = gridByName(cell.grid).bounds(cell.geocode);
   const size = cell.width * cell.height;
   const control = controlOf(bounds, cell, own, projectionOf(own));
-  const validity = isSpectrum(cell.bands) ? new GoodBands(size) : new AllBands(size);
+  const valid = new Uint8Array(size).fill(1);
   const bands: PixelArray[] = [];
   const counts = own.offsets.map((_, band) => {
     const out = newPixels(cell.dataType, size);
     bands.push(out);
-    return validity.add(cell.bands[band]!, (valid) =>
-      warpBand(cell.resampling, own, band, control, out, valid),
-    );
+    return warpBand(cell.resampling, own, band, control, out, valid);
   });
   if (counts.every((count) => count === 0)) return null;
-  const valid = validity.pixels();
   const validPercent = counts.map((count) => (100 * count) / size);
   // Most cells are full, and need no count of their own.
   const coverage = counts.every((count) => count === size) ? 100 : coverageOf(histogramOf(valid));
@@ -59,58 +54,13 @@ export function cutGroup(task: CutTask, projectionOf: ProjectionOf): GroupPixels
   return { bands, validPercent, coverage, valid, mask: mask && maskCodes(sources, mask, controlAt, valid) };
 }
 
-function controlOf(
+export function controlOf(
   bounds: Bounds,
   { width, height }: { width: number; height: number },
-  source: CutSource,
+  source: Pick<CutSource, 'transform'>,
   project: Projection,
 ): ControlGrid {
   return controlGrid({ bounds, width, height }, project, source.transform);
-}
-
-/** Cuts a band, sets `valid` to 0 where it holds no data, and returns the number of pixels that hold some. */
-type CutBand = (valid: Uint8Array) => number;
-
-/** 1 for pixels that hold data in every band. */
-class AllBands {
-  private readonly valid: Uint8Array;
-
-  constructor(size: number) {
-    this.valid = new Uint8Array(size).fill(1);
-  }
-
-  add(_: SpectralTags, cut: CutBand): number {
-    return cut(this.valid);
-  }
-
-  pixels(): Uint8Array {
-    return this.valid;
-  }
-}
-
-/**
- * 1 for pixels that hold data in every good band of a spectrum. Bands of the bad-band list do not count, and neither do those
- * that are empty here, as the water vapour bands of most products are: they would leave no pixel.
- */
-class GoodBands {
-  private readonly own: Uint8Array;
-  private valid: Uint8Array | undefined;
-
-  constructor(private readonly size: number) {
-    this.own = new Uint8Array(size);
-  }
-
-  add({ good }: SpectralTags, cut: CutBand): number {
-    const count = cut(this.own.fill(1));
-    if (good === false || count === 0) return count;
-    this.valid ??= new Uint8Array(this.size).fill(1);
-    if (count < this.size) for (let i = 0; i < this.size; i++) this.valid[i]! &= this.own[i]!;
-    return count;
-  }
-
-  pixels(): Uint8Array {
-    return this.valid ?? new Uint8Array(this.size);
-  }
 }
 
 /** Returns the number of pixels that hold data. */
@@ -138,7 +88,7 @@ function warpBand(
  * 0 where a band of the group holds no data, else what the first quality band says that says something, and 255 where none
  * does.
  */
-function maskCodes(
+export function maskCodes(
   sources: CutSource[],
   mask: NonNullable<CutTask['mask']>,
   controlAt: (source: CutSource) => ControlGrid,

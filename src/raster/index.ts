@@ -1,8 +1,9 @@
 export { mapToPixel, pixelToMap } from './affine.js';
 export { blockRows } from './blocks.js';
 export { type CogImage, encodeCog } from './cog.js';
+export type { ImageFacts } from './cog-directory.js';
 export { openContainer } from './container.js';
-export { type ControlGrid, controlGrid, type Destination } from './control-grid.js';
+export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './control-grid.js';
 export { crsFromEpsg, type Projection, projector } from './crs.js';
 export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './cube-file.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf-time.js';

@@ -45,6 +45,9 @@ export function imageGroups<G extends Pick<GroupRecord, 'role'>>({ groups }: { g
   return groups.filter(({ role }) => role !== 'mask');
 }
 
+/** Compression of TIFF. */
+const UNCOMPRESSED = 1;
+
 /** The stored value that stands for no data; undefined where every value is data. */
 export function holeOf({ dataType, nodata }: Pick<GroupRecord, 'dataType' | 'nodata'>): number | undefined {
   if (nodata === null && dataType.startsWith('float')) return NaN;
@@ -75,5 +78,6 @@ export function cellGroup(
       ...spectralTags(tags),
     })),
     metadata,
+    compressed: header.blocks.reader !== 'tiff' || header.blocks.compression !== UNCOMPRESSED,
   };
 }
