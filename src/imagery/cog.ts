@@ -249,7 +249,8 @@ function inflateRows(
   return bytes;
 }
 
-function readBytes(file: number, into: Uint8Array, from: number): void {
+/** Throws if the file ends before. */
+export function readBytes(file: number, into: Uint8Array, from: number): void {
   const read = readSync(file, into, 0, into.length, from);
   if (read < into.length) throw new Error(`it ends at byte ${from + read}, ${from + into.length} are needed`);
 }
