@@ -100,7 +100,12 @@ function withoutNaN(values: Float64Array): Float64Array {
 }
 
 /** 1 for the pixels of a place that a mask says are clear, or not assessed. */
-export function clearAt(mask: BandFile | undefined, pixels: PixelList, width: number, height: number): Uint8Array {
+export function clearAt(
+  mask: BandFile | undefined,
+  pixels: PixelList,
+  width: number,
+  height: number,
+): Uint8Array {
   const clear = new Uint8Array(pixels.columns.length).fill(1);
   if (!mask) return clear;
   const [codes] = storedAt([mask], pixels, width, height);

@@ -4,7 +4,7 @@ import { all, type Filter, type Partly, partly } from '../query/index.js';
 import { tooMuch } from './errors.js';
 import { bboxOf, type Region } from './region.js';
 import { MOST_TILES } from './series-share.js';
-import type { SpectraDateShare, SpectraQuestion, SpectraShare, SpectralBand } from './spectra-share.js';
+import type { SpectraDateShare, SpectralBand, SpectraQuestion, SpectraShare } from './spectra-share.js';
 import type { SpectrumSums } from './spectrum-values.js';
 
 /** What one sensor saw of the place at one time, over clear pixels; NaN for a band that holds no data there. */
@@ -73,7 +73,10 @@ function dateOf(parts: SpectraDateShare[]): SpectrumDate {
     scenes: [...new Set(parts.flatMap(({ scenes }) => scenes))].sort(),
     bands,
     // Several scenes may hold one cell.
-    pixels: [...new Map(parts.flatMap(({ pixels }) => pixels)).values()].reduce((sum, count) => sum + count, 0),
+    pixels: [...new Map(parts.flatMap(({ pixels }) => pixels)).values()].reduce(
+      (sum, count) => sum + count,
+      0,
+    ),
     valid,
     mean: counts.map((count, band) => (count > 0 ? means[band]! : NaN)),
     std: counts.map((count, band) => (count > 0 ? Math.sqrt(squares[band]! / count) : NaN)),

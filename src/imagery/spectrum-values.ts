@@ -5,7 +5,7 @@
 import { bytesPerSample, type PixelArray, pixelsOf } from '../raster/index.js';
 import type { BandFile } from './bands.js';
 import { type Cog, readBlock, readBytes } from './cog.js';
-import { clearAt, pixelsByBlock, type Place } from './region-values.js';
+import { clearAt, type Place, pixelsByBlock } from './region-values.js';
 import { withTileFile } from './tile-file.js';
 
 /** The part of an acquisition that one tile holds. Plain data. */
