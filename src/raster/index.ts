@@ -26,6 +26,7 @@ export {
 export { undoDifferences, undoFloatPredictor } from './predictor.js';
 export { readAllRows, readRaster, readRows, readWindow, readWindowInto } from './read.js';
 export { type FileKind, fileKind, SIGNATURE_BYTES } from './recognise.js';
+export { simdKernel } from './simd-kernel.js';
 export { isSpectrum, nearestBand, spectralTags } from './spectral-tags.js';
 export * from './types.js';
 export { sourceExtent, type WarpSource, warp } from './warp.js';
