@@ -169,9 +169,18 @@ export class Cluster {
     return this.options.member.id;
   }
 
-  /** Whether all slots that others may ask this node for are here. */
+  /**
+   * Whether all slots are here that others may ask this node for, or that no other node could answer for while this one loads them, as
+   * after a restoration; and whether commits can still be applied here.
+   */
   get isReady(): boolean {
-    return slotsOfNode(this.placement, this.self, 'available').every((slot) => this.replica.holds(slot));
+    if (this.options.storage.writeFailure !== undefined) return false;
+    return this.placement.slots.every((owners, slot) => {
+      const state = owners.find(({ node }) => node === this.self)?.state;
+      const isElsewhere = owners.some((owner) => owner.state !== 'initializing');
+      const isNeeded = state === 'available' || (state === 'initializing' && !isElsewhere);
+      return !isNeeded || this.replica.holds(slot);
+    });
   }
 
   /** Whether the tiles of a cell are here. */

@@ -1,6 +1,8 @@
 /** One run of the ingest process. */
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { coordinationUnavailable } from '../dht/index.js';
 import { messageOf, TilewrightError } from '../errors.js';
 import { FailedWithResults, type JobContext } from '../jobs/index.js';
 import type { CollectionRecord, Storage } from '../storage/index.js';
@@ -48,6 +50,10 @@ export interface IngestProcessContext {
 
 /** How the lines of the log begin that are told before a scene is cut. */
 export const PLAN_NOTE = 'plan: ';
+
+/** A restart of etcd or the election of a leader is over after this, ms; then a scene has failed. */
+const AWAY_PATIENCE = 120_000;
+const AWAY_PAUSE = 1000;
 
 /** How many failures the error of a job names where all scenes failed. */
 const NAMED_REASONS = 3;
@@ -258,6 +264,9 @@ export class IngestRun {
     const cut = async () => {
       const plan = await planScene(context.storage, scene, options, this.dry);
       this.logNotes(plan);
+      return this.patiently(scene.path, () => ingestOnce(plan));
+    };
+    const ingestOnce = async (plan: ScenePlan) => {
       let cells = 0;
       let made = 0;
       try {
@@ -280,11 +289,28 @@ export class IngestRun {
         tiles.skipped += cells - made;
         return result;
       } catch (error) {
-        tiles.failed += cells;
+        // It is begun anew.
+        if (coordinationUnavailable.is(error)) tiles.total -= cells;
+        else tiles.failed += cells;
         throw error;
       }
     };
     return this.turns.take(id, scene, cut);
+  }
+
+  /** Repeats work that etcd's silence has ended before anything was committed, for AWAY_PATIENCE ms. */
+  private async patiently<T>(path: string, work: () => Promise<T>): Promise<T> {
+    const { log, signal } = this.job;
+    for (let until: number | undefined; ; ) {
+      try {
+        return await work();
+      } catch (error) {
+        until ??= performance.now() + AWAY_PATIENCE;
+        if (!coordinationUnavailable.is(error) || performance.now() > until) throw error;
+        log('warning', `${this.nameOf(path)}: etcd does not answer; the scene is tried again`);
+        await sleep(AWAY_PAUSE, undefined, { signal });
+      }
+    }
   }
 
   /** Progress by scenes: those of inputs that are not described yet count as one each. */

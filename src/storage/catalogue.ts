@@ -249,9 +249,9 @@ export class Catalogue {
     this.tileLayouts.written(layouts);
   }
 
-  /** Whether a write has failed, so that only the next open can tell what is on disk. */
-  get failed(): boolean {
-    return this.writer.hasFailed;
+  /** Of a write that has failed: only the next open can tell what is on disk. */
+  get failure(): unknown {
+    return this.writer.failure;
   }
 
   close(): Promise<void> {

@@ -118,7 +118,7 @@ export class DerivedWrite {
   async close(): Promise<void> {
     try {
       // Then only the next open can tell what is committed: its files must stay until then.
-      if (this.catalogue.failed || this.folders.size === 0) return;
+      if (this.catalogue.failure !== undefined || this.folders.size === 0) return;
       await removeVersions(
         this.dir,
         [...this.staged].map((id) => this.folderOf(id)),

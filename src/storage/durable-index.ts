@@ -100,7 +100,7 @@ export class DurableIndex {
   async close(): Promise<void> {
     await this.upkeep;
     // After a failed batch only the next open can tell what is on disk.
-    if (!this.head || this.head.sequence === this.stored || this.catalogue.failed) return;
+    if (!this.head || this.head.sequence === this.stored || this.catalogue.failure !== undefined) return;
     try {
       await this.index.tidy();
       await this.save();

@@ -37,7 +37,7 @@ export const storageFull = defineError(
   507,
   'The disk of the data folder is full. Free space. If the message says that no writes are accepted until the node is started again, also start it again: nothing acknowledged is lost.',
   (dir: string) =>
-    `no space is left on the disk of ${dir}; what was acknowledged is safe; free space, then start again`,
+    `no space is left on the disk of ${dir}; what was acknowledged is safe; free space, then start the server or the command again`,
 );
 
 export const diskLow = defineError(
@@ -48,7 +48,7 @@ export const diskLow = defineError(
     `the disk of ${dir} has ${megabytes(free)} free, but ${megabytes(needed)} are needed with the reserve; free space, or set a smaller --reserve`,
 );
 
-const megabytes = (bytes: number) => `${Math.ceil(bytes / 1e6)} MB`;
+const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 100e6 ? 1 : 0)} MB`;
 
 export const storageReadOnly = defineError(
   'TW_STORAGE_READ_ONLY',

@@ -15,13 +15,13 @@ export type LevelChange<V> = { type: 'put'; key: string; value: V } | { type: 'd
  */
 export class LevelWriter<V> {
   private readonly batches = new SerialQueue();
-  private failure: unknown;
+  private failed: unknown;
 
   constructor(private readonly db: Level<string, V>) {}
 
-  /** Whether a batch has failed, so that no more are accepted. */
-  get hasFailed(): boolean {
-    return this.failure !== undefined;
+  /** Of the batch that has failed, so that no more are accepted; undefined if none has. */
+  get failure(): unknown {
+    return this.failed;
   }
 
   /**
@@ -39,7 +39,7 @@ export class LevelWriter<V> {
   }
 
   private async writeNow(changes: readonly LevelChange<V>[], sync: boolean): Promise<void> {
-    if (this.hasFailed) throw writesStopped(this.failure, this.db.location);
+    if (this.failed !== undefined) throw writesStopped(this.failed, this.db.location);
     try {
       // A chained batch takes half the time of an array.
       const batch = this.db.batch();
@@ -48,8 +48,8 @@ export class LevelWriter<V> {
         else batch.del(change.key);
       await batch.write({ sync });
     } catch (error) {
-      this.failure = asStorageError(error, this.db.location);
-      throw this.failure;
+      this.failed = asStorageError(error, this.db.location);
+      throw this.failed;
     }
   }
 }

@@ -58,7 +58,7 @@ export async function writeModel(
     }
   } catch (error) {
     // As with scenes: after a failed batch only the next open can tell what the files belong to.
-    if (!catalogue.failed) {
+    if (catalogue.failure === undefined) {
       await removeVersions(dir, [folder]);
       await catalogue.write([notPending]);
     }

@@ -138,7 +138,7 @@ export class SceneWrite {
     this.ended = true;
     try {
       // Then only the next open can tell whether the scene is committed: its files must stay until then.
-      if (this.catalogue.failed || this.claim.isUncertain) return;
+      if (this.catalogue.failure !== undefined || this.claim.isUncertain) return;
       await this.removeFiles(this.staged);
       await this.catalogue.write(this.pendingDeletes());
     } finally {

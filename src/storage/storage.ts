@@ -68,6 +68,8 @@ export interface StorageStats {
   sweepError: string | null;
   /** Why the snapshot of the index could not be written at the last try; null where all is well. */
   snapshotError: string | null;
+  /** Why no writes are accepted until the next open; null where they are. */
+  writeError: string | null;
 }
 
 export interface StorageOptions {
@@ -528,7 +530,13 @@ export class Storage {
       models: await count(models.keys()),
       sweepError: this.sweeper.failure === undefined ? null : messageOf(this.sweeper.failure),
       snapshotError: this.durableIndex.failure === undefined ? null : messageOf(this.durableIndex.failure),
+      writeError: this.writeFailure === undefined ? null : messageOf(this.writeFailure),
     };
+  }
+
+  /** Of a write after which no others are accepted until the next open; undefined where they are. */
+  get writeFailure(): unknown {
+    return this.catalogue.failure;
   }
 
   /** Removes the files of versions that were replaced longer ago than the delay; else a timer does. */

@@ -12,6 +12,7 @@ import { SLOTS } from '../../src/dht/slots.js';
 import { COLLECTION, cellsOf, factsOf, stageTile, tileRecord, writeScene } from '../storage/sample-scenes.js';
 import { tilewright } from '../support/command.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
+import { hooked } from './faulty-stores.js';
 import { startMember, until } from './members.js';
 import { type SharedPlace, sharedPlace } from './shared-place.js';
 
@@ -236,4 +237,28 @@ test('versions grow across restorations, and the sweep keeps what is being writt
     await a.stop();
   }
   assert.deepEqual(versions, [...new Set(versions)].sort());
+});
+
+test('a node is not ready while it loads slots that no other node holds, nor after a write has failed', async (t) => {
+  const where = await sharedPlace(t);
+  await written(where);
+  const fresh = await emptied(where);
+  await restoreCoordination(fresh.coordination, where.objects);
+  let open = () => {};
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const isPart = (name: string) => /^checkpoints\/.*\/\d+/.test(name);
+  const objects = hooked(where.objects, 'get', async (name) => {
+    if (isPart(name)) await gate;
+  });
+  const { cluster, storage } = await startMember({ ...fresh, objects }, 'c');
+  assert.equal(cluster.isReady, false);
+  open();
+  await until('the node is ready', () => cluster.isReady);
+  assert.equal(cluster.replica.slots.length, SLOTS);
+
+  // As after a full disk: what others commit cannot be applied any more.
+  t.mock.getter(storage, 'writeFailure', () => new Error('no space is left'));
+  assert.equal(cluster.isReady, false);
 });

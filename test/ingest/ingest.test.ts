@@ -3,11 +3,13 @@ import assert from 'node:assert/strict';
 import { copyFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { coordinationUnavailable } from '../../src/dht/index.js';
 import { geohash } from '../../src/geocode/index.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
 import { verify } from '../../src/storage/index.js';
 import { gdalWarp, hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
+import { writeRaster } from '../support/rasters.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -201,4 +203,24 @@ test('quadtile cells work the same way', async (t) => {
     assert.equal(header.crs.epsg, 3857);
     assert.equal(Math.log2(header.width) % 1, 0);
   }
+});
+
+test("a scene that etcd's silence has stopped is tried again, and counted once", async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  await writeRaster(join(folder, 'a.tif'));
+  const begin = node.storage.beginScene.bind(node.storage);
+  let silent = 2;
+  t.mock.method(node.storage, 'beginScene', async (...args: Parameters<typeof begin>) => {
+    if (silent-- > 0) throw coordinationUnavailable('a read', 'http://etcd', 'no answer');
+    return begin(...args);
+  });
+  const flags = { collection: 'c', datetime: '2024-06-01T10:00:00Z', precision: 6 };
+  const { scenes, failed, tiles } = await ingest(node, { href: join(folder, 'a.tif'), ...flags });
+  assert.deepEqual([scenes.length, failed], [1, []]);
+  const [job] = (await node.server.inject('/jobs')).json().jobs;
+  const log = (await node.server.inject(`/jobs/${job.jobID}/logs`)).json().lines;
+  const again = log.filter(({ text }: { text: string }) => /a\.tif: etcd does not answer/.test(text));
+  assert.equal(again.length, 2);
+  assert.deepEqual([job.tiles.total, job.tiles.done], [tiles, tiles]);
 });

@@ -23,13 +23,18 @@ const gauge = (name: string, help: string, value: Metric['value']): Metric => ({
 });
 
 export async function metricsOf({ storage, cluster }: Services): Promise<string> {
-  const { tiles, scenes, collections, models } = await storage.stats();
+  const { tiles, scenes, collections, models, writeError } = await storage.stats();
   const { user, system } = process.cpuUsage();
   const metrics: Metric[] = [
     gauge('tiles', 'Tiles in the index of this node.', tiles),
     gauge('scenes', 'Scenes that this node knows.', scenes),
     gauge('collections', 'Collections that this node knows.', collections),
     gauge('models', 'Models that this node knows.', models),
+    gauge(
+      'writes_stopped',
+      '1 where a failed write has stopped all others, until the node is started again.',
+      Number(writeError !== null),
+    ),
     {
       name: 'process_cpu_seconds_total',
       help: 'CPU time of the process.',
@@ -70,8 +75,9 @@ async function clusterMetrics({ cluster, peers }: ClusterService): Promise<Metri
   for (const owners of placement.slots)
     for (const { node, state } of owners) if (node === self) states[state]!++;
   const bytes = replica.bytesBySlot().reduce((sum, one) => sum + one, 0);
-  // `coordination_up` is 0 if this fails.
-  const log = await cluster.log.extent(LOG_PATIENCE).catch(() => undefined);
+  const extent = await cluster.log.extent(LOG_PATIENCE).catch(() => undefined);
+  // An etcd without the commits that this node has applied is another one, or has lost them.
+  const log = extent && extent.head >= replica.applied ? extent : undefined;
   return [
     gauge('ready', '1 where all slots that this node answers for are loaded.', Number(isReady)),
     gauge('slots', 'Slots that this node owns, by state.', { label: 'state', values: states }),
@@ -81,7 +87,11 @@ async function clusterMetrics({ cluster, peers }: ClusterService): Promise<Metri
       bytes,
     ),
     gauge('commit_applied', 'Number of the last commit that this node has applied.', replica.applied),
-    gauge('coordination_up', '1 where etcd has told how far the log goes.', Number(log !== undefined)),
+    gauge(
+      'coordination_up',
+      '1 where etcd answers, and has the commits that this node has applied.',
+      Number(log !== undefined),
+    ),
     // Nobody knows them while etcd is away.
     ...(log
       ? [

@@ -165,5 +165,6 @@ export const storeSchemas = {
     models: count,
     sweepError: orNull(text),
     snapshotError: orNull(text),
+    writeError: orNull(text),
   }),
 };

@@ -154,7 +154,8 @@ function noteWarnings({ scenes, passedOver, failed }: IngestResults): void {
     note(
       `warning: ${count(passedOver.length, 'folder')} below not looked into; name what is meant: ${passedOver.join(', ')}`,
     );
-  for (const { code, message } of failed) note(`error: ${message} [${code}]`);
+  for (const { path, code, message } of failed)
+    note(`error: ${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
 }
 
 /** What is no scene is passed over here: other files may lie in the folder. */
