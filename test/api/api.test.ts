@@ -297,7 +297,7 @@ test('an ingest of which nothing came is a failed job that says why of each inpu
   const job = await ended(jobID);
   assert.equal(job.status, 'failed');
   assert.equal(job.error.code, 'TW_INGEST_ALL_FAILED');
-  assert.match(job.error.message, /5 failed: .*broken1.*broken2.*broken3.*; and 2 more/);
+  assert.match(job.error.message, /all 5 inputs failed: .*broken1.*broken2.*broken3.*; and 2 more/);
   assert.deepEqual(
     job.results.failed.map(({ path, code }) => [path, code]),
     broken.map((path) => [path, 'TW_RASTER_NOT_TIFF']),
