@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { TilewrightNode } from '../../src/node.js';
 import { readRaster } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { gdal, needsGdal } from '../raster/gdal.js';
@@ -164,3 +165,46 @@ test('the EnMAP cube of Potsdam has pixels, although six of its bands are empty'
     [130, 131, 132, 133, 134, 135],
   );
 });
+
+test('split cubes keep measured spectra, their wavelengths, and the coverage of the good bands', async (t) => {
+  const folder = await tempFolder(t);
+  writeEnvi(join(folder, 'cube.bil'), cube());
+  const node = await testNode(t, join(folder, 'data'));
+  await ingest(node, { href: join(folder, 'cube.hdr'), collection: 'cubes', precision: 5 });
+  await runProcess(node, 'split', { precision: 6 });
+  const tiles = await tilesOf(node);
+  const source = cube().bands;
+  const spectra = new Set(source[0]!.map((_, i) => source.map((band) => band[i]).join()));
+  const validOf = new Map<string, number>();
+  for (const tile of tiles) {
+    const [group] = tile.groups;
+    assert.deepEqual(group!.bands[8]!.good, false);
+    const { bands, header } = await readRaster(node.storage.tilePath(tile, group!.name));
+    assert.equal(header.bandTags[3]!.wavelength, 600);
+    let valid = 0;
+    for (let i = 0; i < bands[0]!.length; i++) {
+      const spectrum = Array.from(bands, (band) => band[i]!);
+      if (spectrum.some((value) => value !== HOLE)) assert.ok(spectra.has(spectrum.join()), tile.id);
+      valid += Number(spectrum.every((value, band) => band === 8 || band === 12 || value !== HOLE));
+    }
+    assert.ok(Math.abs(tile.coverage - (100 * valid) / bands[0]!.length) < 1e-9, tile.id);
+    validOf.set(tile.source, (validOf.get(tile.source) ?? 0) + valid);
+  }
+  // The cells of a split have whole pixels of their own, so that some are measured twice or not at all.
+  const [raw, split] = [validOf.get('raw')!, validOf.get('split')!];
+  assert.ok(Math.abs(split / raw - 1) < 0.1, `${split} of ${raw}`);
+});
+
+async function runProcess(node: TilewrightNode, process: string, inputs: object): Promise<void> {
+  const headers = { authorization: `Bearer ${node.ownerSecret}` };
+  const url = `/processes/${process}/execution`;
+  const answer = await node.server.inject({ method: 'POST', url, headers, payload: { inputs } });
+  assert.equal(answer.statusCode, 201, answer.body);
+  const { jobID } = answer.json();
+  for (;;) {
+    const { status, error } = (await node.server.inject(`/jobs/${jobID}`)).json();
+    if (status === 'successful') return;
+    assert.notEqual(status, 'failed', JSON.stringify(error));
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
