@@ -57,9 +57,14 @@ export function rasterKind(path: string): Promise<RasterKind> {
   return withFile(path, async (file) => kindOf(file));
 }
 
+/** Names of images of bare numbers, which mean nothing without a header. */
+const RAW_IMAGE = /\.(bil|bip|bsq)$/i;
+const ENVI_ADVICE =
+  'An ENVI image needs its header, of the same name and with .hdr, beside it; send both in a zip.';
+
 function kindOf({ path, start }: SourceFile): RasterKind {
   const kind = fileKind(start);
   if (kind !== null && kind !== 'zip' && kind !== 'gzip' && kind !== 'tar') return kind;
   const { found, advice } = recognise(start);
-  throw notTiff(path, found, advice);
+  throw notTiff(path, found, RAW_IMAGE.test(path) ? ENVI_ADVICE : advice);
 }

@@ -244,6 +244,8 @@ test('a header finds its image, and an image its header, by their names', async 
   renameSync(join(folder, 'b.hdr'), join(folder, 'elsewhere'));
   symlinkSync(join(folder, 'elsewhere'), join(folder, 'b.hdr'));
   await assert.rejects(openRaster(join(folder, 'b.dat')), { code: 'TW_RASTER_NOT_TIFF' });
+  renameSync(join(folder, 'b.dat'), join(folder, 'b.bil'));
+  await assert.rejects(openRaster(join(folder, 'b.bil')), { message: /needs its header/ });
 });
 
 test('broken headers are refused with what is wrong', async (t) => {
