@@ -213,6 +213,29 @@ export function readBlock(
   return pixels;
 }
 
+/**
+ * Rows [0, rows) of a block of every band of the full image, as `readBlock` gives them. Where the blocks lie side by side and are not compressed,
+ * as in cubes, they are one read, of all rows.
+ */
+export function readPlace(file: number, cog: Cog, block: number, rows: number, firstRow = 0): PixelArray[] {
+  const { bands, dataType } = cog;
+  const [level] = cog.levels as [StoredLevel];
+  const { perBand, offsets, byteCounts, isCompressed, blockWidth, blockHeight } = level;
+  const all = Array.from({ length: bands }, (_, band) => band);
+  const each = blockWidth * blockHeight * bytesPerSample(dataType);
+  const start = offsets[block];
+  const isOnePiece = all.every((band) => {
+    const at = band * perBand + block;
+    return !isCompressed && byteCounts[at] === each && offsets[at] === start + band * each;
+  });
+  // The next block of a compressed file lies at the same place in memory.
+  if (!isOnePiece)
+    return all.map((band) => readBlock(file, cog, { level: 0, band, block }, rows, firstRow).slice());
+  const bytes = new Uint8Array(bands * each);
+  readBytes(file, bytes, start);
+  return all.map((band) => pixelsOf(dataType, bytes.buffer, band * each, blockWidth * blockHeight));
+}
+
 /** Rows [0, rows) of a block of the mask of a file that has one: 1 where there is data, else 0. */
 export function readMaskBlock(
   file: number,
@@ -249,8 +272,7 @@ function inflateRows(
   return bytes;
 }
 
-/** Throws if the file ends before. */
-export function readBytes(file: number, into: Uint8Array, from: number): void {
+function readBytes(file: number, into: Uint8Array, from: number): void {
   const read = readSync(file, into, 0, into.length, from);
   if (read < into.length) throw new Error(`it ends at byte ${from + read}, ${from + into.length} are needed`);
 }

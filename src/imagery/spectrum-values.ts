@@ -2,9 +2,8 @@
  * Spectra over the pixels of a place on one date, which several tiles may hold; of those that hold the same pixel the first that shows it
  * counts. Runs in worker threads.
  */
-import { bytesPerSample, type PixelArray, pixelsOf } from '../raster/index.js';
 import type { BandFile } from './bands.js';
-import { type Cog, readBlock, readBytes } from './cog.js';
+import { type Cog, readPlace } from './cog.js';
 import { clearAt, type Place, pixelsByBlock } from './region-values.js';
 import { withTileFile } from './tile-file.js';
 
@@ -83,30 +82,9 @@ function storedSpectra([{ path }, ...others]: BandFile[], { pixels, width, heigh
     if (level.width !== width || level.height !== height || cog.bands !== count)
       throw new Error(`it has ${cog.bands} bands of ${level.width} x ${level.height} pixels`);
     const out = Array.from({ length: count }, () => new Float64Array(pixels.columns.length));
-    for (const { block, first, last, order, places } of pixelsByBlock(pixels.columns, pixels.rows, cog)) {
-      const whole = contiguousPlace(handle, cog, block);
-      for (const [band, values] of out.entries()) {
-        const found = whole?.[band] ?? readBlock(handle, cog, { level: 0, band, block }, last + 1, first);
-        for (let n = 0; n < order.length; n++) values[order[n]!] = found[places[n]!]!;
-      }
-    }
+    for (const { block, first, last, order, places } of pixelsByBlock(pixels.columns, pixels.rows, cog))
+      for (const [band, found] of readPlace(handle, cog, block, last + 1, first).entries())
+        for (let n = 0; n < order.length; n++) out[band]![order[n]!] = found[places[n]!]!;
     return out;
   });
-}
-
-/** The block of every band, if they lie side by side and are not compressed, by one read; else undefined. */
-function contiguousPlace(handle: number, { levels: [level], bands, dataType }: Cog, block: number) {
-  const { perBand, offsets, byteCounts, isCompressed, blockWidth, blockHeight } = level!;
-  const each = blockWidth * blockHeight * bytesPerSample(dataType);
-  const start = offsets[block]!;
-  for (let band = 0; band < bands; band++) {
-    const at = band * perBand + block;
-    if (isCompressed || byteCounts[at] !== each || offsets[at] !== start + band * each) return undefined;
-  }
-  const bytes = new Uint8Array(bands * each);
-  readBytes(handle, bytes, start);
-  return Array.from(
-    { length: bands },
-    (_, band): PixelArray => pixelsOf(dataType, bytes.buffer, band * each, blockWidth * blockHeight),
-  );
 }
