@@ -54,7 +54,7 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 const RATE = 200;
 
 /** Questions with a body. They change nothing. */
-const POST_READS = /^\/(search|timeseries|(collections\/[^/]+\/)?aggregate)$/;
+const POST_READS = /^\/(search|timeseries|spectra|(collections\/[^/]+\/)?aggregate)$/;
 
 /** Refuses to let other machines in without a token. */
 export function requireSafeBinding(host: string, token: string | undefined): void {

@@ -4,6 +4,7 @@ import { type AccessOptions, controlAccess } from './access.js';
 import { clusterRoutes } from './cluster/routes.js';
 import { mapRoutes } from './imagery/map-routes.js';
 import { seriesRoutes } from './imagery/series-routes.js';
+import { spectraRoutes } from './imagery/spectra-routes.js';
 import { ingestRoutes } from './ingest/routes.js';
 import { mapPageRoutes } from './map-page/routes.js';
 import { modelRoutes } from './models/routes.js';
@@ -70,6 +71,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   await server.register(mapRoutes, { services });
   await server.register(mapPageRoutes);
   await server.register(seriesRoutes, { services });
+  await server.register(spectraRoutes, { services });
   await server.register(ingestRoutes, { services });
   await server.register(sceneRoutes, { services });
   await server.register(processRoutes, { services });

@@ -12,6 +12,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   ingest: async () => (await import('./commands/ingest.js')).ingestCommand(),
   search: async () => (await import('./commands/search.js')).searchCommand(),
   series: async () => (await import('./commands/series.js')).seriesCommand(),
+  spectrum: async () => (await import('./commands/spectrum.js')).spectrumCommand(),
   fill: async () => (await import('./commands/fill.js')).fillCommand(),
   split: async () => (await import('./commands/split.js')).splitCommand(),
   coalesce: async () => (await import('./commands/coalesce.js')).coalesceCommand(),

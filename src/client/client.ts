@@ -76,6 +76,38 @@ export interface SeriesDocument extends Partly {
   skipped: number;
 }
 
+export interface SpectraRequest extends FilterParams {
+  /** A GeoJSON Point, Polygon or MultiPolygon in degrees. */
+  geometry: object;
+}
+
+/** One date. A point has values, a polygon has means and deviations; null for a band without data there. */
+export interface SpectrumEntry {
+  /** As in RFC 3339. */
+  datetime: string;
+  end_datetime?: string;
+  collection: string;
+  scenes: string[];
+  /** Index among the sensors of the document. */
+  sensor: number;
+  values?: (number | null)[];
+  mean?: (number | null)[];
+  std?: (number | null)[];
+  /** Pixels that are clear and hold data, and all pixels of the place. */
+  valid: number;
+  pixels: number;
+}
+
+export interface SpectraDocument extends Partly {
+  geometry: object;
+  /** Wavelengths in nm. */
+  sensors: { bands: { name: string; wavelength: number; fwhm?: number; bad_band?: boolean }[] }[];
+  /** From the earliest date on. */
+  spectra: SpectrumEntry[];
+  /** Tiles without a spectrum. */
+  skipped: number;
+}
+
 /** A scene as the store holds it. Times as in RFC 3339. */
 export interface SceneSummary {
   id: string;
@@ -335,6 +367,11 @@ export class Client {
   /** Values of an expression at a place, by date. Raw tiles unless `source` says otherwise. */
   series(request: SeriesRequest): Promise<SeriesDocument> {
     return this.ask('POST', '/timeseries', request);
+  }
+
+  /** The spectrum of a place on each date. Raw tiles unless `source` says otherwise. */
+  spectra(request: SpectraRequest): Promise<SpectraDocument> {
+    return this.ask('POST', '/spectra', request);
   }
 
   collections(): Promise<Partly & { collections: { id: string }[] }> {

@@ -12,6 +12,8 @@ export type {
   SeriesRequest,
   SimilarDocument,
   SimilarPlaceDocument,
+  SpectraDocument,
+  SpectrumEntry,
 } from './client.js';
 export { Client } from './client.js';
 export { JobError, unreachable } from './errors.js';

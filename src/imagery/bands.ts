@@ -1,7 +1,7 @@
 /** Bands of a tile by the names that people know them by. */
-import { storedNodata } from '../raster/index.js';
+import { nearestBand, storedNodata } from '../raster/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
-import { badLook, unknownBand } from './errors.js';
+import { badLook, listBands, unknownBand } from './errors.js';
 import type { Expression } from './expression/ast.js';
 import { parseExpression } from './expression/parse.js';
 import { compile, type Program } from './expression/program.js';
@@ -54,6 +54,27 @@ function bandPlaces(groups: GroupRecord[]): Map<string, BandPlace> {
   return places;
 }
 
+/** Farther bands than this from a wavelength do not stand for it, nm. */
+const TOLERANCE = 25;
+
+/**
+ * The name, among those of `bandPlaces`, of the good band that is nearest to a wavelength such as `860nm` or `0.86um`; undefined for
+ * other names, and where no band has a wavelength. Throws TW_IMAGERY_BAND if the nearest is too far.
+ */
+function bandAtWavelength(groups: GroupRecord[], text: string): string | undefined {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)([nu])m$/.exec(text) ?? [];
+  if (number === undefined) return undefined;
+  const nanometres = Number(number) * (unit === 'u' ? 1000 : 1);
+  const bands = groups.flatMap(({ name, bands }) =>
+    bands.map((band, b) => ({ ...band, place: `${plainName(name)}_b${b + 1}` })),
+  );
+  const nearest = bands[nearestBand(bands, nanometres, Infinity)];
+  if (nearest?.wavelength === undefined) return undefined;
+  if (Math.abs(nearest.wavelength - nanometres) > TOLERANCE)
+    throw unknownBand(text, `the nearest good band is ${nearest.name} at ${nearest.wavelength} nm`);
+  return nearest.place;
+}
+
 function bandFile(storage: Storage, tile: TileRecord, { group, band }: BandPlace, nodata?: number): BandFile {
   const { name, bands, dataType, width, height, nodata: own } = tile.groups[group];
   const { scale, offset } = bands[band];
@@ -95,12 +116,12 @@ export function resolveBands(expressions: Expression[], groups: GroupRecord[]): 
   const used: string[] = [];
   const instead = new Map<string, string>();
   const bandOf = (name: string): number | Expression => {
-    const found = places.has(name) ? name : OTHER_NAME[name];
+    const found = places.has(name) ? name : (bandAtWavelength(groups, name) ?? OTHER_NAME[name]);
     if (found === undefined || !places.has(found)) {
       if (Object.hasOwn(PREDEFINED, name)) return PREDEFINED[name];
-      throw unknownBand(name, [...places.keys()]);
+      throw unknownBand(name, listBands([...places.keys()]));
     }
-    if (found !== name) instead.set(name, found);
+    if (found === OTHER_NAME[name]) instead.set(name, found);
     const known = used.indexOf(found);
     return known >= 0 ? known : used.push(found) - 1;
   };
@@ -150,8 +171,9 @@ export function assetBands(
   const names = (assets ?? [groups[0].name]).flatMap((asset) => {
     const group = groups.find(({ name }) => name === asset);
     if (group) return group.bands.map((_, i) => `${plainName(asset)}_b${i + 1}`);
-    const name = plainName(asset);
-    if (!places.has(name)) throw unknownBand(asset, [...groups.map((one) => one.name), ...places.keys()]);
+    const name = places.has(plainName(asset)) ? plainName(asset) : (bandAtWavelength(groups, asset) ?? '');
+    if (!places.has(name))
+      throw unknownBand(asset, listBands([...groups.map((one) => one.name), ...places.keys()]));
     return [name];
   });
   const picked = bidx?.map((number) => {

@@ -1,7 +1,7 @@
 /**
- * Stored tile files, with their overviews. They are what `encodeCog` writes and nothing else: classic little-endian TIFF,
- * tiled, one band after another, deflate with a predictor; where a mask says which pixels hold data, each level is followed
- * by its mask. Knowing this, one short read gives the whole structure, and a block can be decoded down to the row that is
+ * Stored tile files, with their overviews. They are what `encodeCog` and `CubeWriter` write and nothing else: classic little-endian TIFF,
+ * tiled, one band after another, deflate with a predictor or no compression; blocks without data may be missing; where a mask says which
+ * pixels hold data, each level is followed by its mask. Knowing this, one short read gives the whole structure, and a block can be decoded down to the row that is
  * wanted and no further.
  */
 import { readSync } from 'node:fs';
@@ -10,8 +10,11 @@ import {
   DATA_TYPES,
   type DataType,
   inflateStart,
+  newPixels,
   type PixelArray,
+  parseNodata,
   pixelsOf,
+  storedNodata,
   undoDifferences,
   undoFloatPredictor,
 } from '../raster/index.js';
@@ -31,11 +34,14 @@ interface StoredLevel extends Level {
   /** Band by band, rows of blocks from north to south. */
   offsets: Uint32Array;
   byteCounts: Uint32Array;
+  isCompressed: boolean;
 }
 
 export interface Cog {
   dataType: DataType;
   bands: number;
+  /** What the pixels of missing blocks are. */
+  empty: number;
   /** From the full image to the smallest overview. */
   levels: StoredLevel[];
   /** Of each level, one bit a pixel; empty where the values tell by themselves what holds data. */
@@ -51,6 +57,7 @@ const WORST_PIXEL = 16;
 const FIRST_READ = 4096;
 /** More is no head of a tile. */
 const LONGEST_HEAD = 2 ** 26;
+const LONGEST_NODATA = 40;
 
 /** Reads the structure of an open tile file. Throws where it is not a tile file. */
 export function readCog(file: number): Cog {
@@ -74,15 +81,24 @@ function parseCog(bytes: Buffer): Cog | number {
     const end = at + 6 + bytes.readUInt16LE(at) * 12;
     if (end > bytes.length) return end;
     const fields = new Map<number, Uint32Array>();
+    let nodata: number | undefined;
     for (let entry = at + 2; entry < end - 4; entry += 12) {
       const values = numbersAt(bytes, entry);
       if (typeof values === 'number') return values;
-      fields.set(bytes.readUInt16LE(entry), values);
+      const tag = bytes.readUInt16LE(entry);
+      fields.set(tag, values);
+      if (tag === NODATA && !cog) {
+        const text = textAt(bytes, entry);
+        if (typeof text === 'number') return text;
+        nodata = parseNodata(text);
+      }
     }
     const level = levelOf(fields);
     if (cog && (fields.get(254)?.[0] ?? 0) & MASK) cog.masks.push(level);
     else {
-      cog ??= { dataType: dataTypeOf(fields), bands: fields.get(277)?.[0] ?? 1, levels: [], masks: [] };
+      const dataType = dataTypeOf(fields);
+      const empty = storedNodata(dataType, nodata) ?? 0;
+      cog ??= { dataType, bands: fields.get(277)?.[0] ?? 1, empty, levels: [], masks: [] };
       cog.levels.push(level);
     }
     const next = bytes.readUInt32LE(end - 4);
@@ -105,10 +121,21 @@ function requireMasks({ levels, masks }: Cog): void {
     throw new Error('its masks are not of the size of its images');
 }
 
+const ASCII = 2;
 const SHORT = 3;
 const LONG = 4;
 /** NewSubfileType. */
 const MASK = 4;
+/** Tag of GDAL for the nodata value, as text. */
+const NODATA = 42113;
+
+/** The text of an entry, or how many bytes from the start of the file are needed to know it. */
+function textAt(bytes: Buffer, entry: number): string | number {
+  const count = bytes.readUInt32LE(entry + 4);
+  if (bytes.readUInt16LE(entry + 2) !== ASCII || count > LONGEST_NODATA) return '';
+  const start = count <= 4 ? entry + 8 : bytes.readUInt32LE(entry + 8);
+  return start + count > bytes.length ? start + count : bytes.toString('latin1', start, start + count - 1);
+}
 
 /** The whole numbers of an entry; none for other types. */
 function numbersAt(bytes: Buffer, entry: number): Uint32Array | number {
@@ -131,13 +158,16 @@ function levelOf(fields: Map<number, Uint32Array>): StoredLevel {
   const byteCounts = fields.get(325) ?? new Uint32Array(0);
   if (!(width && height && blockWidth && blockHeight)) throw new Error('its image has no size');
   if (blockWidth * blockHeight > LARGEST_BLOCK) throw new Error('its blocks are too large');
-  if (one(259) !== 8) throw new Error('its pixels are not compressed as those of tiles are');
+  const compression = one(259);
+  if (compression !== 8 && compression !== 1)
+    throw new Error('its pixels are not compressed as those of tiles are');
   const across = Math.ceil(width / blockWidth);
   const perBand = across * Math.ceil(height / blockHeight);
   const blocks = perBand * (one(277) || 1);
   if (offsets.length !== blocks || byteCounts.length !== blocks)
     throw new Error(`it lists ${offsets.length} blocks where it has ${blocks}`);
-  return { width, height, blockWidth, blockHeight, across, perBand, offsets, byteCounts };
+  const isCompressed = compression === 8;
+  return { width, height, blockWidth, blockHeight, across, perBand, offsets, byteCounts, isCompressed };
 }
 
 /** By sample format (1 unsigned, 2 signed, 3 floating) and bits. */
@@ -164,13 +194,46 @@ export function readBlock(
   rows: number,
   firstRow = 0,
 ): PixelArray {
-  const { blockWidth, perBand } = cog.levels[level];
+  const stored = cog.levels[level];
+  const { blockWidth, perBand } = stored;
   const index = band * perBand + block;
   if (!(block < perBand && band < cog.bands)) throw new Error(`it has no block ${block} of band ${band}`);
-  const bytes = inflateRows(file, cog.levels[level], index, rows, blockWidth * bytesPerSample(cog.dataType));
+  if (stored.byteCounts[index] === 0) return newPixels(cog.dataType, rows * blockWidth).fill(cog.empty);
+  const rowBytes = blockWidth * bytesPerSample(cog.dataType);
+  if (!stored.isCompressed) {
+    if (stored.byteCounts[index] < rows * rowBytes)
+      throw new Error(`block ${index} holds less than ${rows * rowBytes} bytes`);
+    const plain = new Uint8Array(rows * rowBytes);
+    readBytes(file, plain.subarray(firstRow * rowBytes), stored.offsets[index] + firstRow * rowBytes);
+    return pixelsOf(cog.dataType, plain.buffer, 0, rows * blockWidth);
+  }
+  const bytes = inflateRows(file, stored, index, rows, rowBytes);
   const pixels = pixelsOf(cog.dataType, bytes.buffer, bytes.byteOffset, rows * blockWidth);
   undoPredictor(pixels, cog.dataType, blockWidth, firstRow);
   return pixels;
+}
+
+/**
+ * Rows [0, rows) of a block of every band of the full image, as `readBlock` gives them. Where the blocks lie side by side and are not compressed,
+ * as in cubes, they are one read, of all rows.
+ */
+export function readPlace(file: number, cog: Cog, block: number, rows: number, firstRow = 0): PixelArray[] {
+  const { bands, dataType } = cog;
+  const [level] = cog.levels as [StoredLevel];
+  const { perBand, offsets, byteCounts, isCompressed, blockWidth, blockHeight } = level;
+  const all = Array.from({ length: bands }, (_, band) => band);
+  const each = blockWidth * blockHeight * bytesPerSample(dataType);
+  const start = offsets[block];
+  const isOnePiece = all.every((band) => {
+    const at = band * perBand + block;
+    return !isCompressed && byteCounts[at] === each && offsets[at] === start + band * each;
+  });
+  // The next block of a compressed file lies at the same place in memory.
+  if (!isOnePiece)
+    return all.map((band) => readBlock(file, cog, { level: 0, band, block }, rows, firstRow).slice());
+  const bytes = new Uint8Array(bands * each);
+  readBytes(file, bytes, start);
+  return all.map((band) => pixelsOf(dataType, bytes.buffer, band * each, blockWidth * blockHeight));
 }
 
 /** Rows [0, rows) of a block of the mask of a file that has one: 1 where there is data, else 0. */

@@ -11,9 +11,17 @@ export const badExpression = defineError(
 export const unknownBand = defineError(
   'TW_IMAGERY_BAND',
   400,
-  'An expression or a list of assets names a band that the tiles do not have. The message lists those they have.',
-  (name: string, known: string[]) => `there is no band "${name}"; there are ${known.join(', ')}`,
+  'An expression or a list of assets names a band that the tiles do not have. The message lists those they have, or says which is nearest to a wavelength.',
+  (name: string, detail: string) => `there is no band "${name}"; ${detail}`,
 );
+
+const MOST_LISTED = 40;
+
+/** For the message of `unknownBand`: cubes have hundreds. */
+export function listBands(names: string[]): string {
+  const more = names.length > MOST_LISTED ? ` and ${names.length - MOST_LISTED} more` : '';
+  return `there are ${names.slice(0, MOST_LISTED).join(', ')}${more}`;
+}
 
 export const badLook = defineError(
   'TW_IMAGERY_LOOK',

@@ -15,6 +15,8 @@ import { encodePicture, type PictureFormat, paint } from './paint.js';
 import { readSeries, type Series, type SeriesRequest } from './series.js';
 import { SERIES } from './series-question.js';
 import { readShare, type SeriesQuestion, type SeriesShare } from './series-share.js';
+import { readSpectra, type Spectra, type SpectraRequest } from './spectra.js';
+import { readSpectraShare, type SpectraQuestion, type SpectraShare } from './spectra-share.js';
 import type { Result, Task } from './tasks.js';
 import { TileReader } from './tile-reader.js';
 
@@ -84,6 +86,7 @@ export class Imagery {
   private readonly finder: TileFinder;
   private readonly owners: Owners;
   private readonly askSeries: Asking<SeriesQuestion, SeriesShare>;
+  private readonly askSpectra: Asking<SpectraQuestion, SpectraShare>;
   private readonly references = new Map<string, () => Promise<Reference>>();
   private readonly looks = new BlockCache<Look>(LOOKS_BYTES, () => LOOK_BYTES);
 
@@ -99,6 +102,11 @@ export class Imagery {
     this.owners = owners;
     this.askSeries = owners.define(SERIES, (question, share) =>
       readShare(storage, this.pool, question, share),
+    );
+    this.askSpectra = owners.define(
+      'spectra',
+      (question, share) => readSpectraShare(storage, this.pool, question, share),
+      SERIES_PATIENCE,
     );
     this.source = { storage, reader: new TileReader(this.pool, cacheBytes) };
   }
@@ -169,6 +177,11 @@ export class Imagery {
   /** Values of an expression at a place by date. Throws what `readSeries` throws. */
   series(request: SeriesRequest): Promise<Series> {
     return readSeries(this.askSeries, (filter) => this.finder.boundsOf(filter), request);
+  }
+
+  /** Spectra of a place by date. Throws what `readSpectra` throws. */
+  spectra(request: SpectraRequest): Promise<Spectra> {
+    return readSpectra(this.askSpectra, (filter) => this.finder.boundsOf(filter), request);
   }
 
   close(): Promise<void> {

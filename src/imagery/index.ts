@@ -8,3 +8,4 @@ export type { LookParams } from './look.js';
 export type { PictureFormat } from './paint.js';
 export { parseRegion, type Region } from './region.js';
 export type { Series, SeriesDate } from './series.js';
+export type { Spectra, SpectrumDate } from './spectra.js';

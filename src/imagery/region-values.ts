@@ -99,7 +99,13 @@ function withoutNaN(values: Float64Array): Float64Array {
   return values.subarray(0, count);
 }
 
-function clearAt(mask: BandFile | undefined, pixels: PixelList, width: number, height: number): Uint8Array {
+/** 1 for the pixels of a place that a mask says are clear, or not assessed. */
+export function clearAt(
+  mask: BandFile | undefined,
+  pixels: PixelList,
+  width: number,
+  height: number,
+): Uint8Array {
   const clear = new Uint8Array(pixels.columns.length).fill(1);
   if (!mask) return clear;
   const [codes] = storedAt([mask], pixels, width, height);
@@ -167,7 +173,7 @@ function alongAxis(positions: Int32Array, from: number, to: number): Int32Array 
 }
 
 /** The pixels that lie in one block. */
-interface BlockPixels {
+export interface BlockPixels {
   block: number;
   /** The first and the last row that are needed, counted within the block. */
   first: number;
@@ -177,7 +183,7 @@ interface BlockPixels {
   places: Int32Array;
 }
 
-function pixelsByBlock(columns: Int32Array, rows: Int32Array, cog: Cog): BlockPixels[] {
+export function pixelsByBlock(columns: Int32Array, rows: Int32Array, cog: Cog): BlockPixels[] {
   const { across, perBand, blockWidth, blockHeight } = cog.levels[0];
   const blocks = new Int32Array(columns.length);
   const ends = new Int32Array(perBand + 1);

@@ -59,7 +59,7 @@ const MOST_PIXELS = 4_000_000;
 /** Of a place times its dates, and bands with them: some seconds of work. */
 const MOST_READS = 500_000_000;
 /** Sides of a place times rows of pixels in its cells: about a second of work. */
-const MOST_CROSSINGS = 5_000_000;
+export const MOST_CROSSINGS = 5_000_000;
 /** Tiles whose files are fetched at once. */
 const LANES = 16;
 

@@ -2,6 +2,7 @@
 import type { DataType, PixelArray } from '../raster/index.js';
 import type { Level } from './cog.js';
 import type { Acquisition, AcquisitionValues } from './region-values.js';
+import type { SpectrumPart, SpectrumSums } from './spectrum-values.js';
 
 export interface Structure {
   dataType: DataType;
@@ -13,9 +14,11 @@ export interface Structure {
 export type Task =
   | { kind: 'structure'; path: string }
   | { kind: 'block'; path: string; level: number; band: number | 'mask'; block: number }
-  | { kind: 'series'; acquisitions: Acquisition[] };
+  | { kind: 'series'; acquisitions: Acquisition[] }
+  | { kind: 'spectra'; parts: SpectrumPart[] };
 
 export type Result =
   | { kind: 'structure'; structure: Structure }
   | { kind: 'block'; pixels: PixelArray }
-  | { kind: 'series'; values: AcquisitionValues[] };
+  | { kind: 'series'; values: AcquisitionValues[] }
+  | { kind: 'spectra'; sums: SpectrumSums[] };

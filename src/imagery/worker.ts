@@ -1,7 +1,8 @@
-/** A worker thread: decodes blocks of tile files, and reads series. */
+/** A worker thread: decodes blocks of tile files, and reads series and spectra. */
 import { type PixelArray, serveTasks } from '../raster/index.js';
 import { readBlock, readMaskBlock } from './cog.js';
 import { acquisitionValues } from './region-values.js';
+import { spectrumSums } from './spectrum-values.js';
 import type { Result, Task } from './tasks.js';
 import { withTileFile } from './tile-file.js';
 
@@ -35,6 +36,8 @@ serveTasks<Task, Result>(
         });
       case 'series':
         return { kind: 'series', values: task.acquisitions.map(acquisitionValues) };
+      case 'spectra':
+        return { kind: 'spectra', sums: spectrumSums(task.parts) };
     }
   },
   (result) => (result.kind === 'block' ? movable(result.pixels) : []),

@@ -1,7 +1,7 @@
 /** Cuts the cells of a scene into staged tiles: pass by pass, chunk by chunk. */
 import { join } from 'node:path';
 import type { Grid, PixelGrid } from '../geocode/index.js';
-import type { RasterHeader } from '../raster/index.js';
+import { type RasterHeader, spectralTags } from '../raster/index.js';
 import {
   asStorageError,
   type GroupRecord,
@@ -14,16 +14,19 @@ import type { RowSpan } from './cell-rows.js';
 import { finestGroup } from './cells.js';
 import { bandBytes, planChunks, windowBytes, windowHeights } from './chunks.js';
 import type { SceneTest } from './cloud-test.js';
-import type { IngestContext, IngestHooks } from './ingest-options.js';
-import { type Pass, passesOf } from './passes.js';
+import { cubeBytes } from './cut-cube.js';
+import type { IngestContext, IngestHooks, IngestOptions } from './ingest-options.js';
+import { isCube, type Pass, passesOf } from './passes.js';
 import { groupGrids, type ScenePlan } from './plan.js';
 import { RowWindow } from './row-window.js';
-import type { Scene, SourceGroup } from './scene.js';
+import type { Scene, SourceBand, SourceGroup } from './scene.js';
 import {
   type AssessTask,
   type BlankTask,
   type CellFile,
   type CellGroup,
+  type CubeResult,
+  type CubeTask,
   type CutResult,
   type CutSource,
   type CutTask,
@@ -55,6 +58,7 @@ interface Work {
   scene: Scene;
   grid: Grid;
   write: SceneWrite;
+  compress: IngestOptions['compress'];
   signal: AbortSignal | undefined;
   /** Cells at once: one in each thread, one that waits for it, and two whose files are being written. */
   lanes: number;
@@ -69,6 +73,7 @@ export async function cutScene(
   geocodes: string[],
   write: SceneWrite,
   test: SceneTest | null,
+  compress: IngestOptions['compress'],
   hooks: IngestHooks,
 ): Promise<TileRecord[]> {
   const { scene, grid } = plan;
@@ -79,8 +84,11 @@ export async function cutScene(
   let steps = 0;
   const step = () => hooks.onShare?.(++steps / (geocodes.length * scene.groups.length));
   const { signal } = hooks;
-  const work: Work = { context, scene, grid, write, signal, lanes: 4 * context.workers.threads, step };
+  const lanes = 4 * context.workers.threads;
+  const work: Work = { context, scene, grid, write, compress, signal, lanes, step };
   for (const pass of passesOf(scene, test === null)) await runPass(work, pass, cells);
+  for (const [g, group] of scene.groups.entries())
+    if (isCube(group)) await cutCubes(work, g, cells, test === null);
 
   const holdsData = ({ results }: Cell) =>
     scene.groups.some((group, g) => group.role === 'data' && results[g]);
@@ -131,6 +139,56 @@ async function runPass(work: Work, pass: Pass, cells: Map<string, Cell>): Promis
   }
 }
 
+/** Cuts a cube out of all cells: each is a task of its own, which reads what it needs and writes its file. */
+async function cutCubes(
+  work: Work,
+  g: number,
+  cells: Map<string, Cell>,
+  withQuality: boolean,
+): Promise<void> {
+  const { context, scene, write, signal } = work;
+  const { arena, workers } = context;
+  const { bands } = scene.groups[g]!;
+  const [{ header }] = bands as [SourceBand];
+  const mask = scene.groups[g] === finestGroup(scene) ? qualityRasters(scene, withQuality) : null;
+  const share = Math.floor(arena.size / (workers.threads + 1));
+  await inLanes([...cells.values()], workers.threads + 1, async (cell) => {
+    const group = cellGroup(work, g, cell);
+    const { least, most } = cubeBytes(group, header);
+    const bytes = Math.max(least, Math.min(most, share));
+    const memory = await arena.take(bytes, scene.path, signal);
+    try {
+      cell.folder ??= await write.stagingFolder(cell.geocode);
+      const path = join(cell.folder, `${group.name}.tif`);
+      const { buffer, offset } = memory;
+      const rasters = bands.map(({ header, index }) => ({ header, index }));
+      const task: CubeTask = { kind: 'cube', cell: group, bands: rasters, path, buffer, offset, bytes, mask };
+      const result = await workers.cube(task, signal).catch((error) => {
+        throw asStorageError(error, path);
+      });
+      if (result)
+        await write.keepFile(path).catch((error) => {
+          throw asStorageError(error, path);
+        });
+      cell.results[g] = result && (await writeMask(work, cell.folder, result));
+      work.step();
+    } finally {
+      memory.release();
+    }
+  });
+}
+
+/** The bands with quality codes of a scene. */
+function qualityRasters({ groups, quality }: Scene, withQuality: boolean): NonNullable<CubeTask['mask']> {
+  if (!withQuality) return [];
+  return quality.map(({ group: name, band, codes }) => {
+    const group = groups.find((one) => one.name === name);
+    if (!group) throw new Error(`the quality band's group ${name} is not one of the scene's`);
+    const { header, index } = group.bands[band]!;
+    return { header, index, nodata: group.nodata, codes };
+  });
+}
+
 /** The windows of one source: one a raster, and where each band of the source lies in memory. */
 interface SourceWindow {
   files: RowWindow[];
@@ -174,7 +232,7 @@ function cutSource(
   return { dataType, nodata, crs, transform, width, height, rowStart, rowEnd, buffer, offsets };
 }
 
-function cellGroup({ scene, grid, write }: Work, g: number, { geocode, sizes }: Cell): CellGroup {
+function cellGroup({ scene, grid, write, compress }: Work, g: number, { geocode, sizes }: Cell): CellGroup {
   const { name, role, resampling, nodata, colours, bands } = scene.groups[g];
   return {
     grid: grid.name,
@@ -186,7 +244,10 @@ function cellGroup({ scene, grid, write }: Work, g: number, { geocode, sizes }: 
     dataType: bands[0].header.dataType,
     nodata,
     colours,
-    bands: bands.map(({ name, commonName, scale, offset }) => ({ name, commonName, scale, offset })),
+    bands: bands.map(({ name, commonName, scale, offset, ...tags }) => ({
+      ...{ name, commonName, scale, offset },
+      ...spectralTags(tags),
+    })),
     metadata: {
       COLLECTION: write.collection.id,
       SCENE: scene.id,
@@ -195,6 +256,7 @@ function cellGroup({ scene, grid, write }: Work, g: number, { geocode, sizes }: 
       DATETIME: new Date(scene.start).toISOString(),
       ...(scene.platform && { PLATFORM: scene.platform }),
     },
+    ...(compress && { compressed: true }),
   };
 }
 
@@ -227,16 +289,22 @@ async function assessCells(work: Work, cells: Cell[], { test, bands }: SceneTest
 }
 
 /** Here and not in the threads that made the files: while the disk syncs one, these cut the next. */
-async function writeFiles(
-  { write }: Work,
-  cell: Cell,
-  { file, coverage, mask }: CutResult,
-): Promise<Written> {
+async function writeFiles(work: Work, cell: Cell, { file, coverage, mask }: CutResult): Promise<Written> {
+  const { write } = work;
   cell.folder ??= await write.stagingFolder(cell.geocode);
   await writeStaged(write, cell.folder, file);
-  if (mask) await writeStaged(write, cell.folder, mask.file);
+  return writeMask(work, cell.folder, { record: file.record, coverage, mask });
+}
+
+/** Writes the mask of a group whose own file is written. */
+async function writeMask(
+  { write }: Work,
+  folder: string,
+  { record, coverage, mask }: CubeResult,
+): Promise<Written> {
+  if (mask) await writeStaged(write, folder, mask.file);
   return {
-    record: file.record,
+    record,
     coverage,
     mask: mask && { cloudCover: mask.cloudCover, footprint: mask.footprint, record: mask.file.record },
   };

@@ -54,10 +54,10 @@ export function cutGroup(task: CutTask, projectionOf: ProjectionOf): GroupPixels
   return { bands, validPercent, coverage, valid, mask: mask && maskCodes(sources, mask, controlAt, valid) };
 }
 
-function controlOf(
+export function controlOf(
   bounds: Bounds,
   { width, height }: { width: number; height: number },
-  source: CutSource,
+  source: Pick<CutSource, 'transform'>,
   project: Projection,
 ): ControlGrid {
   return controlGrid({ bounds, width, height }, project, source.transform);
@@ -88,7 +88,7 @@ function warpBand(
  * 0 where a band of the group holds no data, else what the first quality band says that says something, and 255 where none
  * does.
  */
-function maskCodes(
+export function maskCodes(
   sources: CutSource[],
   mask: NonNullable<CutTask['mask']>,
   controlAt: (source: CutSource) => ControlGrid,

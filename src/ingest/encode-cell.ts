@@ -2,15 +2,19 @@
 import { crc32 } from 'node:zlib';
 import { gridByName } from '../geocode/index.js';
 import {
-  type CogImage,
+  type CubeImage,
   cloudCoverOf,
   coverageOf,
   emptyPixel,
   encodeCog,
+  encodeCube,
   histogramOf,
   hullOf,
+  type ImageFacts,
+  isSpectrum,
   Mask,
   newPixels,
+  spectralTags,
 } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 import type { GroupPixels } from './cut.js';
@@ -28,44 +32,87 @@ export function encodeCell(cell: CellGroup, pixels: GroupPixels): CutResult {
 /** A group without any data, and a mask that says so. */
 export function encodeBlank(cell: CellGroup, withMask: boolean): CutResult {
   const size = cell.width * cell.height;
-  const empty = emptyPixel(cell.dataType, cell.nodata ?? undefined);
-  const bands = cell.bands.map(() => newPixels(cell.dataType, size).fill(empty));
+  const empty = newPixels(cell.dataType, size).fill(emptyPixel(cell.dataType, cell.nodata ?? undefined));
+  const bands = cell.bands.map(() => empty);
   const validPercent = cell.bands.map(() => 0);
   const valid = new Uint8Array(size);
   return encodeCell(cell, { bands, validPercent, coverage: 0, valid, mask: withMask ? valid : null });
 }
 
 function encodeGroup(cell: CellGroup, { bands, validPercent, coverage, valid }: GroupPixels): CellFile {
-  const { name, role, dataType, width, height, nodata } = cell;
-  const image = {
+  if (isSpectrum(cell.bands)) {
+    const image = cubeImage(cell);
+    const bytes = ownBytes(encodeCube(image, bands, image.hasMask ? valid : undefined));
+    return { bytes, record: groupRecord(cell, validPercent, sumsOf(bytes)) };
+  }
+  // Where every value means something, none says "no data".
+  const mask = lacksNodata(cell) && coverage < 100 ? valid : undefined;
+  const overviews = cell.resampling === 'bilinear' ? 'mean' : 'nearest';
+  const bytes = ownBytes(encodeCog({ ...imageFacts(cell), bands, mask, overviews }));
+  return { bytes, record: groupRecord(cell, validPercent, sumsOf(bytes)) };
+}
+
+/** What the file of a cube says, and how its blocks are stored. */
+export function cubeImage(cell: CellGroup): CubeImage {
+  const hasMask = lacksNodata(cell);
+  return { ...imageFacts(cell), bands: cell.bands.length, hasMask, isCompressed: cell.compressed ?? false };
+}
+
+/** Floating point has NaN for no data. */
+function lacksNodata({ nodata, dataType }: CellGroup): boolean {
+  return nodata === null && !dataType.startsWith('float');
+}
+
+function imageFacts(cell: CellGroup): ImageFacts {
+  const { grid, geocode, width, height, dataType, nodata, colours, metadata } = cell;
+  const cells = gridByName(grid);
+  const { west, south, east, north } = cells.bounds(geocode);
+  return {
     width,
     height,
     dataType,
-    bands,
     nodata: nodata ?? undefined,
-    // Where every value means something, none says "no data"; floating point has NaN for it.
-    mask: nodata === null && coverage < 100 && !dataType.startsWith('float') ? valid : undefined,
-    colours: cell.colours,
+    colours,
     rgb: isPicture(cell),
-    bandTags: cell.bands.map((band) => ({ description: band.name, scale: band.scale, offset: band.offset })),
-    overviews: cell.resampling === 'bilinear' ? ('mean' as const) : ('nearest' as const),
+    bandTags: cell.bands.map(({ name, commonName: _, ...tags }) => ({ description: name, ...tags })),
+    epsg: cells.epsg,
+    transform: {
+      originX: west,
+      originY: north,
+      pixelWidth: (east - west) / width,
+      pixelHeight: (north - south) / height,
+    },
+    metadata,
   };
-  return encodeFile(cell, image, {
+}
+
+/** `validPercent`: of each band. */
+export function groupRecord(
+  cell: CellGroup,
+  validPercent: number[],
+  sums: Pick<GroupRecord, 'bytes' | 'crc32'>,
+): GroupRecord {
+  const { name, role, dataType, width, height, nodata, resampling } = cell;
+  // Spectra are cut by nearest neighbour so that they stay measured ones, and are no codes.
+  const isCodes = role === 'data' && resampling === 'nearest' && !isSpectrum(cell.bands);
+  return {
     name,
     role,
     dataType,
     width,
     height,
     nodata,
-    ...(role === 'data' && cell.resampling === 'nearest' && { codes: true as const }),
-    bands: cell.bands.map(({ name, commonName, scale, offset }, i) => ({
+    ...(isCodes && { codes: true as const }),
+    bands: cell.bands.map(({ name, commonName, scale, offset, ...tags }, i) => ({
       name,
       ...(commonName && { commonName }),
       scale,
       offset,
+      ...spectralTags(tags),
       validPercent: validPercent[i],
     })),
-  });
+    ...sums,
+  };
 }
 
 /** Whether its first bands are a picture as every program shows it: bytes of red, green and blue. */
@@ -75,27 +122,24 @@ function isPicture({ dataType, bands }: CellGroup): boolean {
 
 /** Mask codes of the size of the cell's group. */
 export function encodeMask(cell: CellGroup, codes: Uint8Array): MaskResult {
-  const { width, height } = cell;
   const histogram = histogramOf(codes);
-  const image = {
-    width,
-    height,
-    dataType: 'uint8' as const,
-    bands: [codes],
-    nodata: Mask.nodata,
-    bandTags: [{ description: 'mask' }],
-    overviews: 'nearest' as const,
-  };
-  const file = encodeFile(cell, image, {
+  const mask = {
+    ...cell,
     name: 'mask',
-    role: 'mask',
-    dataType: 'uint8',
-    width,
-    height,
+    role: 'qa' as const,
+    dataType: 'uint8' as const,
     nodata: Mask.nodata,
-    bands: [{ name: 'mask', scale: 1, offset: 0, validPercent: coverageOf(histogram) }],
-  });
-  return { file, cloudCover: cloudCoverOf(histogram), footprint: footprintOf(cell, codes) };
+    colours: undefined,
+    bands: [{ name: 'mask', scale: 1, offset: 0 }],
+  };
+  const facts = { ...imageFacts(mask), bandTags: [{ description: 'mask' }] };
+  const bytes = ownBytes(encodeCog({ ...facts, bands: [codes], overviews: 'nearest' }));
+  const record = { ...groupRecord(mask, [coverageOf(histogram)], sumsOf(bytes)), role: 'mask' as const };
+  return {
+    file: { bytes, record },
+    cloudCover: cloudCoverOf(histogram),
+    footprint: footprintOf(cell, codes),
+  };
 }
 
 function footprintOf({ grid, geocode, width, height }: CellGroup, codes: Uint8Array): [number, number][] {
@@ -106,26 +150,10 @@ function footprintOf({ grid, geocode, width, height }: CellGroup, codes: Uint8Ar
   ]);
 }
 
-function encodeFile(
-  { grid, geocode, metadata }: CellGroup,
-  image: Omit<CogImage, 'transform' | 'epsg' | 'metadata'>,
-  record: Omit<GroupRecord, 'bytes' | 'crc32'>,
-): CellFile {
-  const cells = gridByName(grid);
-  const { west, south, east, north } = cells.bounds(geocode);
-  const file = encodeCog({
-    ...image,
-    epsg: cells.epsg,
-    transform: {
-      originX: west,
-      originY: north,
-      pixelWidth: (east - west) / image.width,
-      pixelHeight: (north - south) / image.height,
-    },
-    metadata,
-  });
-  // Small buffers lie in one that Node shares out, which cannot move to another thread.
+const sumsOf = (bytes: Uint8Array) => ({ bytes: bytes.length, crc32: crc32(bytes) });
+
+/** Small buffers lie in one that Node shares out, which cannot move to another thread. */
+function ownBytes(file: Buffer): Uint8Array<ArrayBuffer> {
   const own = file.buffer instanceof ArrayBuffer && file.byteLength === file.buffer.byteLength;
-  const bytes = own ? new Uint8Array(file.buffer as ArrayBuffer) : Uint8Array.from(file);
-  return { bytes, record: { ...record, bytes: bytes.length, crc32: crc32(bytes) } };
+  return own ? new Uint8Array(file.buffer as ArrayBuffer) : Uint8Array.from(file);
 }

@@ -26,7 +26,7 @@ export class Fence {
     });
     if (!this.encloses(real)) throw outsideFence(path);
     // Metadata files speak for the files beside them.
-    const product = /\.(txt|json|xml)$/i.test(real) ? dirname(real) : real;
+    const product = /\.(txt|json|xml|hdr)$/i.test(real) ? dirname(real) : real;
     const links = await holdsLinks(product, LEVELS).catch((error) => {
       throw outsideFence.because(error, path);
     });

@@ -12,15 +12,21 @@ const PIPELINE = 3;
 /** Digests by path, kept for one ingest: a file may hold a scene for each day of a year. */
 export type FileDigests = Map<string, string>;
 
+/** What shapes the tiles of a scene beside the scene itself. */
+export interface HowToCut {
+  grid: GridName;
+  precision: number;
+  test: SceneTest | null;
+  compress?: 'deflate' | undefined;
+}
+
 /**
  * Digest of everything that shapes a scene's tiles: the bytes of its files and every option. File names and places are left
  * out, so that a copy elsewhere is the same scene.
  */
 export async function fingerprintOf(
   scene: Scene,
-  grid: GridName,
-  precision: number,
-  test: SceneTest | null,
+  { grid, precision, test, compress }: HowToCut,
   digests: FileDigests,
   signal?: AbortSignal,
 ): Promise<string> {
@@ -46,6 +52,7 @@ export async function fingerprintOf(
     groups,
     quality: codes,
     test: test && (await testDigest(test)),
+    compress,
   };
   return createHash('sha256').update(JSON.stringify(everything, nameNumbers)).digest('hex');
 }

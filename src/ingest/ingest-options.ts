@@ -21,6 +21,8 @@ export interface IngestOptions extends DescribeOptions {
   precision?: number;
   /** Only says which tiles there would be. */
   dryRun?: boolean;
+  /** How blocks of cubes are stored; not compressed by default. */
+  compress?: 'deflate';
   /** Tests reflectance for cloud where the product has no mask. */
   cloudTest?: boolean;
 }

@@ -10,6 +10,7 @@ import { cutScene } from './cut-scene.js';
 import { noValidPixels, tileTooLarge } from './errors.js';
 import { fingerprintOf } from './fingerprint.js';
 import type { IngestContext, IngestHooks, IngestOptions } from './ingest-options.js';
+import { isCube } from './passes.js';
 import { groupGrids, type ScenePlan } from './plan.js';
 
 export interface SceneResult {
@@ -29,7 +30,7 @@ export interface SceneResult {
 export async function ingestScene(
   context: IngestContext,
   plan: ScenePlan,
-  { dryRun = false, cloudTest = false }: IngestOptions,
+  { dryRun = false, cloudTest = false, compress }: IngestOptions,
   hooks: IngestHooks = {},
 ): Promise<SceneResult> {
   const { storage } = context;
@@ -38,7 +39,8 @@ export async function ingestScene(
   const result = { id: scene.id, collection: collection.id, unchanged: false, replaced: false };
   const previous = await storage.getScene(collection.id, scene.id);
   const test = cloudTestOf(scene, context.cloudModel, cloudTest);
-  const fingerprint = await fingerprintOf(scene, grid.name, precision, test, context.digests, hooks.signal);
+  const how = { grid: grid.name, precision, test, compress };
+  const fingerprint = await fingerprintOf(scene, how, context.digests, hooks.signal);
   const asThere = async (known: SceneRecord | undefined): Promise<SceneResult | undefined> => {
     // A tile that was damaged on disk is made again.
     if (known?.fingerprint !== fingerprint || !(await storage.isWhole(collection, known))) return undefined;
@@ -63,7 +65,7 @@ export async function ingestScene(
       await write.abort();
       return since;
     }
-    const tiles = await cutScene(context, plan, cells, write, test, hooks);
+    const tiles = await cutScene(context, plan, cells, write, test, compress, hooks);
     await hooks.onRead?.();
     if (tiles.length === 0) throw noValidPixels(scene.path);
     await write.commit({ fingerprint, start, end, platform, warnings }, tiles);
@@ -74,18 +76,23 @@ export async function ingestScene(
   }
 }
 
-/** A thread holds all bands of a tile, and its files, at once. */
+/** A thread holds all bands of a tile, and its files, at once; cubes are cut piece by piece, into files of 4 GiB at most. */
 const MAX_TILE_BYTES = 512e6;
+const MAX_CUBE_BYTES = 4e9;
 
 function refuseLargeTiles(plan: ScenePlan, cells: string[]): void {
   const { scene } = plan;
   for (const geocode of cells) {
     const sizes = groupGrids(plan, geocode);
-    const bytes = scene.groups.reduce((sum, group, g) => {
+    const bytesOf = (g: number) => {
       const { width, height } = sizes[g];
-      return sum + width * height * group.bands.length * bytesPerSample(group.bands[0].header.dataType);
-    }, 0);
-    if (bytes > MAX_TILE_BYTES) {
+      const { bands } = scene.groups[g];
+      return width * height * bands.length * bytesPerSample(bands[0].header.dataType);
+    };
+    const groups = [...scene.groups.keys()];
+    const [cubes, others] = [true, false].map((one) => groups.filter((g) => isCube(scene.groups[g]) === one));
+    const bytes = others.reduce((sum, g) => sum + bytesOf(g), 0);
+    if (bytes > MAX_TILE_BYTES || cubes.some((g) => bytesOf(g) > MAX_CUBE_BYTES)) {
       const { width, height } = sizes[scene.groups.indexOf(finestGroup(scene))];
       throw tileTooLarge(scene.path, geocode, width, height);
     }

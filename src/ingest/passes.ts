@@ -2,6 +2,7 @@
  * A scene is cut in passes, mostly one a band group, so that only the rows of one group are in memory at a time. The pass of the
  * finest data group makes the mask: it also reads the groups that hold quality codes, and cuts those too.
  */
+import { isSpectrum } from '../raster/index.js';
 import { finestGroup } from './cells.js';
 import type { QualityBand, Scene, SourceGroup } from './scene.js';
 
@@ -28,12 +29,16 @@ export interface MaskSource {
   codes: Uint8Array;
 }
 
+/** Groups that are cut by themselves, see `cut-cube.ts`: their rows would not fit into memory. */
+export const isCube = ({ role, bands }: SourceGroup) => role === 'data' && isSpectrum(bands);
+
 /** Without `quality`, the mask only says where there is data. */
 export function passesOf(scene: Scene, quality: boolean): Pass[] {
-  const first = maskPass(scene, quality ? scene.quality : []);
-  const others = [...scene.groups.keys()].filter((g) => !first.cuts.some(({ group }) => group === g));
+  const first = isCube(finestGroup(scene)) ? [] : [maskPass(scene, quality ? scene.quality : [])];
+  const cut = new Set(first.flatMap(({ cuts }) => cuts.map(({ group }) => group)));
+  const others = [...scene.groups.keys()].filter((g) => !cut.has(g) && !isCube(scene.groups[g]!));
   return [
-    first,
+    ...first,
     ...others.map((g) => ({
       sources: [scene.groups[g]],
       cuts: [{ group: g, source: 0, mask: null }],

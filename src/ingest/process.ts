@@ -18,6 +18,7 @@ const INPUTS = {
     grid: { enum: ['geohash', 'quadtile'] },
     precision: { type: 'integer', minimum: 1, maximum: 24 },
     dryRun: { type: 'boolean' },
+    compress: { enum: ['deflate'] },
     cloudTest: { type: 'boolean' },
     id: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$' },
     datetime: { type: 'string', maxLength: 100 },

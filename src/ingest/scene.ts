@@ -1,12 +1,19 @@
 /** A scene as its format describes it, before any pixel is read. Plain data: parts of it are sent to worker threads. */
 import type { PixelSize } from '../geocode/index.js';
-import type { ColourTable, Container, FileKind, RasterHeader, Resampling } from '../raster/index.js';
+import type {
+  ColourTable,
+  Container,
+  FileKind,
+  RasterHeader,
+  Resampling,
+  SpectralTags,
+} from '../raster/index.js';
 import type { NewCollection } from '../storage/index.js';
 
 /** Pixel size on the ground in metres, along columns and rows. */
 export type Resolution = PixelSize;
 
-export interface SourceBand {
+export interface SourceBand extends SpectralTags {
   name: string;
   /** STAC eo common name: red, green, blue, nir, swir16 ... */
   commonName?: string;

@@ -1,6 +1,14 @@
 /** What the ingest threads are asked to do. */
 import type { GridName } from '../geocode/index.js';
-import type { Affine, ColourTable, Crs, DataType, Resampling } from '../raster/index.js';
+import type {
+  Affine,
+  ColourTable,
+  Crs,
+  DataType,
+  RasterHeader,
+  Resampling,
+  SpectralTags,
+} from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 import type { RowRead } from './row-window.js';
 
@@ -55,8 +63,10 @@ export interface CellGroup {
   dataType: DataType;
   nodata: number | null;
   colours: ColourTable | undefined;
-  bands: { name: string; commonName?: string; scale: number; offset: number }[];
+  bands: (SpectralTags & { name: string; commonName?: string; scale: number; offset: number })[];
   metadata: Record<string, string>;
+  /** Whether the blocks of a cube are compressed, which they are not by default; those of other groups always are. */
+  compressed?: boolean;
 }
 
 /** Cut one group of one cell out of its sources; of the finest data group also the mask. */
@@ -69,6 +79,29 @@ export interface CutTask {
   source: number;
   /** Quality codes for the mask by source and band; null where the task makes no mask. */
   mask: { source: number; band: number; codes: Uint8Array }[] | null;
+}
+
+/**
+ * Cut a cube out of one cell, rows of blocks at a time, into a file; if it is the finest data group, make the mask, too. What the task
+ * takes for pixels is its part of the buffer.
+ */
+export interface CubeTask {
+  kind: 'cube';
+  cell: CellGroup;
+  bands: SourceRaster[];
+  /** Of the file, which must not be there. */
+  path: string;
+  buffer: SharedArrayBuffer;
+  offset: number;
+  bytes: number;
+  /** Null where the task makes no mask. */
+  mask: (SourceRaster & { nodata: number | null; codes: Uint8Array })[] | null;
+}
+
+/** A band of a file. */
+export interface SourceRaster {
+  header: RasterHeader;
+  index: number;
 }
 
 /** Make a group in which the cell holds no data. */
@@ -119,6 +152,13 @@ export interface MaskResult {
   footprint: [x: number, y: number][];
 }
 
+/** What `CutResult` is, of a file that is written. */
+export interface CubeResult {
+  record: GroupRecord;
+  coverage: number;
+  mask: MaskResult | null;
+}
+
 export interface CutResult {
   file: CellFile;
   /** Percent of the pixels that hold data in every band. */
@@ -126,5 +166,5 @@ export interface CutResult {
   mask: MaskResult | null;
 }
 
-export type IngestTask = DecodeTask | CutTask | BlankTask | AssessTask;
-export type IngestResult = CutResult | MaskResult | null;
+export type IngestTask = DecodeTask | CutTask | CubeTask | BlankTask | AssessTask;
+export type IngestResult = CutResult | CubeResult | MaskResult | null;

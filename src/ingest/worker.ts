@@ -3,6 +3,7 @@ import { gridByName } from '../geocode/index.js';
 import { pixelsOf, readAllRows, serveTasks } from '../raster/index.js';
 import { assessCell } from './assess.js';
 import { cutGroup } from './cut.js';
+import { cutCube } from './cut-cube.js';
 import { encodeBlank, encodeCell, encodeMask } from './encode-cell.js';
 import { sourceProjection } from './source-projection.js';
 import type {
@@ -22,6 +23,8 @@ serveTasks<IngestTask, IngestResult>(
         return decode(task, signal);
       case 'cut':
         return cut(task);
+      case 'cube':
+        return cutCube(task);
       case 'blank':
         return encodeBlank(task.cell, task.mask);
       case 'assess':
@@ -29,7 +32,8 @@ serveTasks<IngestTask, IngestResult>(
     }
   },
   (result) => {
-    const files = [result?.file, result && 'mask' in result ? result.mask?.file : undefined];
+    const own = result && 'file' in result ? result.file : undefined;
+    const files = [own, result && 'mask' in result ? result.mask?.file : undefined];
     return files.flatMap((file) => (file ? [file.bytes.buffer] : []));
   },
 );

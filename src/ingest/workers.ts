@@ -3,6 +3,8 @@ import { WorkerPool } from '../raster/index.js';
 import type {
   AssessTask,
   BlankTask,
+  CubeResult,
+  CubeTask,
   CutResult,
   CutTask,
   DecodeTask,
@@ -46,6 +48,11 @@ export class IngestWorkers {
   /** Null where the cell holds nothing of the group. */
   cut(task: CutTask, signal?: AbortSignal): Promise<CutResult | null> {
     return this.pool.run(task, { signal }) as Promise<CutResult | null>;
+  }
+
+  /** Null where the cell holds nothing of the cube. */
+  cube(task: CubeTask, signal?: AbortSignal): Promise<CubeResult | null> {
+    return this.pool.run(task, { signal }) as Promise<CubeResult | null>;
   }
 
   blank(task: BlankTask, signal?: AbortSignal): Promise<CutResult> {

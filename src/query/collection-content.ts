@@ -206,7 +206,7 @@ export function withContent(
 
 /** What an asset is in every tile; that of a band group has bands. */
 type CommonAsset = Omit<StacAsset, 'href' | 'title'> & { title?: string } & Partial<Bands>;
-type Bands = Pick<GroupAsset, 'eo:bands' | 'raster:bands'>;
+type Bands = Omit<GroupAsset, keyof StacAsset | 'proj:shape' | 'proj:transform'>;
 
 /** What the assets of some Items have in common; a band that any of them has is named. */
 function itemAssets(items: StacItem[]): Record<string, CommonAsset> {
@@ -223,9 +223,18 @@ function itemAssets(items: StacItem[]): Record<string, CommonAsset> {
 }
 
 /** Without statistics, which are those of one tile. */
-function bandsOf({ 'eo:bands': eo, 'raster:bands': raster }: GroupAsset): Bands {
-  const encodings = raster.map(({ statistics: _s, valid_percent: _v, ...encoding }) => encoding);
-  return { 'eo:bands': eo, 'raster:bands': encodings };
+function bandsOf({ 'raster:bands': raster, ...asset }: GroupAsset): Bands {
+  const {
+    href: _h,
+    type: _t,
+    title: _n,
+    roles: _r,
+    'proj:shape': _s,
+    'proj:transform': _p,
+    ...bands
+  } = asset;
+  const encodings = raster?.map(({ statistics: _s, valid_percent: _v, ...encoding }) => encoding);
+  return { ...bands, ...(encodings && { 'raster:bands': encodings }) };
 }
 
 function addBands(known: CommonAsset, { 'eo:bands': eo = [], 'raster:bands': raster = [] }: Partial<Bands>) {
@@ -235,6 +244,6 @@ function addBands(known: CommonAsset, { 'eo:bands': eo = [], 'raster:bands': ras
     // The title lists the bands of one tile.
     delete known.title;
     known['eo:bands'] = [...(known['eo:bands'] ?? []), band];
-    known['raster:bands'] = [...(known['raster:bands'] ?? []), raster[i]!];
+    if (raster[i]) known['raster:bands'] = [...(known['raster:bands'] ?? []), raster[i]];
   }
 }

@@ -145,15 +145,14 @@ function writeAssets(
   const [w, n] = [numberText(west), numberText(north)];
   for (let g = 0; g < texts.length; g++) {
     const { width, height, bands } = tile.groups[g];
-    const { name, file, shared } = texts[g];
+    const { name, file, shared, betweenPercents } = texts[g];
     out.text(`"${name}":{"href":"${files}${file}",`);
     out.bytes(shared);
     out.text(
       `,"proj:shape":[${height},${width}],"proj:transform":[` +
-        `${numberText((east - west) / width)},0,${w},0,${numberText((south - north) / height)},${n}]` +
-        ',"raster:bands":[',
+        `${numberText((east - west) / width)},0,${w},0,${numberText((south - north) / height)},${n}]`,
     );
-    out.text(`${bandsText(bands, texts[g])}]},`);
+    out.text(betweenPercents ? `,"raster:bands":[${bandsText(bands, betweenPercents)}]},` : '},');
   }
   out.text(`"thumbnail":{"href":"${url.preview(tile.id)}",${PREVIEW}}`);
 }
@@ -167,8 +166,8 @@ interface GroupText {
   file: string;
   /** Members of the asset. */
   shared: Buffer;
-  /** The text of all bands, cut where their percentages are: mostly all have the same. */
-  betweenPercents: string[];
+  /** The text of all bands, cut where their percentages are: mostly all have the same. Undefined if the asset has no `raster:bands`. */
+  betweenPercents: string[] | undefined;
 }
 
 /** As few as there are layouts, and gone with them. */
@@ -189,17 +188,19 @@ function groupText(group: GroupRecord): GroupText {
   const {
     'proj:shape': _s,
     'proj:transform': _t,
-    'raster:bands': _b,
+    'raster:bands': encodings,
     ...shared
   } = groupAsset(group, NOWHERE, '');
   return {
     name: inside(group.name),
     file: `/${encodeURIComponent(group.name)}.tif`,
     shared: Buffer.from(members(withoutHref(shared))),
-    betweenPercents: group.bands
-      .map((band) => bandText(band, group))
-      .join(',')
-      .split(PERCENT),
+    betweenPercents:
+      encodings &&
+      group.bands
+        .map((band) => bandText(band, group))
+        .join(',')
+        .split(PERCENT),
   };
 }
 
@@ -211,7 +212,7 @@ function bandText(band: BandRecord, group: GroupRecord): string {
   return `{${members(shared)},"valid_percent":${PERCENT},"statistics":{"valid_percent":${PERCENT}}}`;
 }
 
-function bandsText(bands: BandRecord[], { betweenPercents }: GroupText): string {
+function bandsText(bands: BandRecord[], betweenPercents: string[]): string {
   const percent = bands[0]?.validPercent ?? 0;
   const isOne = bands.every((band) => band.validPercent === percent);
   if (isOne) return betweenPercents.join(numberText(percent));

@@ -1,5 +1,6 @@
 /** Tiles as STAC 1.0.0 Items. */
 import { type Bbox, type Bounds, cellBbox, type Grid, gridByName } from '../geocode/index.js';
+import { isSpectrum } from '../raster/index.js';
 import type { BandRecord, CollectionRecord, GroupRecord, TileRecord } from '../storage/index.js';
 import { attributionOf, extension, isoTime, licenseLinks, type StacLink, urls } from './stac-common.js';
 
@@ -16,7 +17,12 @@ export interface GroupAsset extends StacAsset {
   /** x = t0 * column + t1 * row + t2, y = t3 * column + t4 * row + t5, from the outer corner of the upper left pixel. */
   'proj:transform': number[];
   'eo:bands': Record<string, unknown>[];
-  'raster:bands': Record<string, unknown>[];
+  /** Of a spectrum whose bands are encoded alike, the asset says once what is the same of all. */
+  'raster:bands'?: Record<string, unknown>[];
+  data_type?: string;
+  nodata?: number | string;
+  'raster:scale'?: number;
+  'raster:offset'?: number;
 }
 
 export interface StacPolygon {
@@ -152,21 +158,51 @@ export function groupAsset(
   return {
     href,
     type: COG_TYPE,
-    title: `${group.name}: ${group.bands.map((band) => band.name).join(', ')}`,
+    title: `${group.name}: ${bandsTitle(group.bands)}`,
     roles: ASSET_ROLES[group.role],
     'proj:shape': [group.height, group.width],
     'proj:transform': [(east - west) / group.width, 0, west, 0, (south - north) / group.height, north],
     'eo:bands': group.bands.map(eoBand),
-    'raster:bands': group.bands.map((band) => rasterBand(band, group)),
+    ...(commonEncoding(group) ?? {
+      'raster:bands': group.bands.map((band) => rasterBand(band, group)),
+    }),
   };
 }
 
-/** The three red edges have names of their own only since version 2 of the extension. */
-function eoBand({ name, commonName }: BandRecord): Record<string, unknown> {
-  return commonName === undefined
-    ? { name }
-    : { name, common_name: commonName.replace(/^(rededge)\d+$/, '$1') };
+function bandsTitle(bands: BandRecord[]): string {
+  if (!isSpectrum(bands)) return bands.map(({ name }) => name).join(', ');
+  const wavelengths = bands.map(({ wavelength }) => wavelength!);
+  const range = `${Math.round(Math.min(...wavelengths))} to ${Math.round(Math.max(...wavelengths))} nm`;
+  return `${bands.length} bands from ${range}`;
 }
+
+/** What all bands of a spectrum share: hundreds of equal entries would be most of an Item. */
+function commonEncoding({ bands, dataType, nodata }: GroupRecord): Partial<GroupAsset> | undefined {
+  const [{ scale, offset } = { scale: 1, offset: 0 }] = bands;
+  const isCommon = bands.every((band) => band.scale === scale && band.offset === offset);
+  if (!isSpectrum(bands) || !isCommon) return undefined;
+  return {
+    data_type: dataType,
+    'raster:scale': scale,
+    'raster:offset': offset,
+    ...(nodata !== null && { nodata: jsonNumber(nodata) }),
+  };
+}
+
+/**
+ * The three red edges have names of their own only since version 2 of the extension. `bad_band` is ours: no extension has a
+ * word for the bad-band list.
+ */
+function eoBand({ name, commonName, wavelength, fwhm, good }: BandRecord): Record<string, unknown> {
+  const band: Record<string, unknown> = { name };
+  if (commonName !== undefined) band['common_name'] = commonName.replace(/^(rededge)\d+$/, '$1');
+  if (wavelength !== undefined) band['center_wavelength'] = micrometres(wavelength);
+  if (fwhm !== undefined) band['full_width_half_max'] = micrometres(fwhm);
+  if (good === false) band['bad_band'] = true;
+  return band;
+}
+
+const micrometres = (nanometres: number) => Number((nanometres / 1000).toPrecision(6));
 
 /** Answers hold thousands of these: an object of one shape is several times as fast to make and to write as one put together. */
 export function rasterBand(

@@ -5,7 +5,9 @@ import { simdKernel } from './simd-kernel.js';
 export type Adler = (sums: number, from: number, length: number) => number;
 
 export function adlerOver({ memory }: { memory: object }): Adler {
-  const kernel = simdKernel<{ adler: Adler }>('adler', { kernel: { memory } });
+  const kernel = simdKernel<{ adler: Adler }>(new URL('./adler.wasm', import.meta.url), {
+    kernel: { memory },
+  });
   if (!kernel) throw new Error('there is no WebAssembly SIMD');
   return kernel.adler;
 }

@@ -30,7 +30,7 @@ interface Kernel {
 }
 
 /** One for each thread; its memory holds a row of squares of the result, and after it the source of one band of one cell. */
-const kernel = simdKernel<Kernel>('bilinear');
+const kernel = simdKernel<Kernel>(new URL('./bilinear.wasm', import.meta.url));
 
 const PAGE = 65_536;
 /** Bytes that the source may have: more is for the plain kernel, so that a thread's memory stays small. */

@@ -68,6 +68,20 @@ function gridOf({ width, height }: Destination, locate: Locator, step: number): 
   return { width, height, step, columns, rows, x, y };
 }
 
+/**
+ * The part of a grid for rows [from, to) of the destination; `from` is a multiple of 32. It gives its pixels the same positions as the
+ * whole, so that a destination can be made piece by piece.
+ */
+export function rowsOfGrid(
+  { width, step, columns, x, y }: ControlGrid,
+  from: number,
+  to: number,
+): ControlGrid {
+  const rows = Math.ceil((to - from) / step) + 1;
+  const nodes = [(from / step) * columns, (from / step + rows) * columns] as const;
+  return { width, height: to - from, step, columns, rows, x: x.subarray(...nodes), y: y.subarray(...nodes) };
+}
+
 /** The largest distance of interpolated from exact positions in the middle of nine squares of a grid with this step. */
 function interpolationError({ width, height }: Destination, locate: Locator, step: number): number {
   const lastColumn = Math.ceil(width / step) - 1;

@@ -265,6 +265,6 @@ function packLengths(lengths: number[]): { symbol: number; extra: number; extraB
   return packed;
 }
 
-const kernel = simdKernel<Kernel>('deflate');
+const kernel = simdKernel<Kernel>(new URL('./deflate.wasm', import.meta.url));
 /** One for each thread. */
 const encoder = kernel && new Encoder(kernel, adlerOver(kernel));

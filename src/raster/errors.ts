@@ -26,6 +26,15 @@ export const truncated = defineError(
   (path: string, what: string) => `${path} is truncated: ${what}. Fetch or write the file again.`,
 );
 
+/** An image of bare numbers is as large as its header says, or the header is wrong. */
+export const sizeDiffers = defineError(
+  'TW_RASTER_SIZE_DIFFERS',
+  422,
+  'An ENVI header describes an image of another size than the file beside it has. Correct samples, lines, bands, data type or header offset in the header, or fetch the image again.',
+  (path: string, described: string, expected: number, found: string) =>
+    `${path} does not fit its header: ${described} are ${expected} bytes, ${found}. Correct the header, or fetch the image again.`,
+);
+
 /** Structure or data of a TIFF that contradict themselves. */
 export const corrupt = defineError(
   'TW_RASTER_CORRUPT',

@@ -2,17 +2,20 @@
  * The XML of TIFF tag 42112, in which GDAL keeps items of the dataset and what bands say of themselves.
  * GDAL escapes the text of an item twice, and expects that of others.
  */
+import { spectralItems, spectralTagsOf } from './spectral-tags.js';
 import type { BandTags } from './types.js';
 
 /** Undefined where there is nothing to say. */
 export function gdalMetadataXml(metadata: Record<string, string>, bandTags: BandTags[]): string | undefined {
   const items = Object.entries(metadata).map(([name, value]) => item(name, '', value));
-  for (const [band, { description, scale, offset }] of bandTags.entries()) {
+  for (const [band, { description, scale, offset, ...spectral }] of bandTags.entries()) {
     const of = (name: string, value: string) =>
       items.push(item(name, ` sample="${band}" role="${name.toLowerCase()}"`, value));
     if (description !== undefined) of('DESCRIPTION', description);
     if (offset !== undefined) of('OFFSET', String(offset));
     if (scale !== undefined) of('SCALE', String(scale));
+    for (const { name, value, domain } of spectralItems(spectral))
+      items.push(item(name, ` sample="${band}"${domain ? ` domain="${domain}"` : ''}`, value));
   }
   return items.length === 0 ? undefined : `<GDALMetadata>\n${items.join('')}</GDALMetadata>\n`;
 }
@@ -30,13 +33,19 @@ function escapeXml(text: string): string {
     .replace(/[&<>"]/g, (character) => ENTITY_OF[character]);
 }
 
-/** Reads the XML back. Items of domains other than the default are left out. */
-export function parseGdalMetadata(
-  xml: string,
-  bands: number,
-): { metadata: Record<string, string>; bandTags: BandTags[] } {
+/** What GDAL metadata say of a file and its bands. */
+export interface GdalMetadata {
+  metadata: Record<string, string>;
+  bandTags: BandTags[];
+  /** What was guessed. */
+  warnings: string[];
+}
+
+/** Reads the XML back. Items of domains other than the default are left out, except those of the spectrum. */
+export function parseGdalMetadata(xml: string, bands: number): GdalMetadata {
   const metadata: Record<string, string> = {};
   const bandTags: BandTags[] = Array.from({ length: bands }, () => ({}));
+  const bandItems = Array.from({ length: bands }, () => new Map<string, string>());
   // Patterns that cannot overlap with what follows them: hostile text must not take quadratic time.
   for (const [, attributeText = '', text = ''] of xml.matchAll(/<Item\b([^<>]*)>([^<]*)<\/Item>/g)) {
     const attributes = new Map<string, string>();
@@ -44,9 +53,12 @@ export function parseGdalMetadata(
       attributes.set(name, unescapeXml(value));
     }
     const name = attributes.get('name');
-    if (name === undefined || (attributes.get('domain') ?? '') !== '') continue;
+    if (name === undefined) continue;
     const value = unescapeXml(unescapeXml(text));
     const sample = attributes.get('sample');
+    const domain = attributes.get('domain') ?? '';
+    if (domain === 'IMAGERY') bandItems[Number(sample ?? -1)]?.set(`IMAGERY:${name}`, value);
+    if (domain !== '') continue;
     if (sample === undefined) {
       Object.defineProperty(metadata, name, { value, enumerable: true, configurable: true, writable: true });
       continue;
@@ -58,8 +70,13 @@ export function parseGdalMetadata(
     if (role === 'description') tags.description = value;
     else if (role === 'scale' && Number.isFinite(number)) tags.scale = number;
     else if (role === 'offset' && Number.isFinite(number)) tags.offset = number;
+    else if (role === undefined || role === '') bandItems[Number(sample)]!.set(name, value);
   }
-  return { metadata, bandTags };
+  const warnings: string[] = [];
+  const described = bandItems.map((items, band) => ({ items, description: bandTags[band]!.description }));
+  for (const [band, tags] of spectralTagsOf(described, warnings).entries())
+    Object.assign(bandTags[band]!, tags);
+  return { metadata, bandTags, warnings };
 }
 
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };

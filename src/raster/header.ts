@@ -1,5 +1,7 @@
 /** Opens rasters, known by their content and not by their names. */
-import { noLayer, notTiff, severalLayers } from './errors.js';
+import { TilewrightError } from '../errors.js';
+import { openEnvi, openEnviImage } from './envi/header.js';
+import { noLayer, notTiff, rasterUnreadable, severalLayers } from './errors.js';
 import { openWithGdal } from './gdal/header.js';
 import { openHdf5Container } from './hdf5/container.js';
 import { openHdf5 } from './hdf5/header.js';
@@ -10,23 +12,39 @@ import type { RasterHeader } from './types.js';
 
 /**
  * Reads the header of a raster. `layer` names one of a file that holds several (`openContainer` lists them).
- * Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _CORRUPT, _UNSUPPORTED, _NO_CRS, _UNKNOWN_CRS, _NO_LAYER, and
+ * Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _SIZE_DIFFERS, _CORRUPT, _UNSUPPORTED, _NO_CRS, _UNKNOWN_CRS, _NO_LAYER, and
  * for what GDAL reads TW_RASTER_NO_GDAL, _GDAL_FAILED and _GDAL_TIMEOUT.
  */
 export async function openRaster(path: string, layer?: string): Promise<RasterHeader> {
   const opened = await withFile(path, async (file) => {
     const kind = kindOf(file);
     return kind === 'tiff' && layer === undefined ? readTiffHeader(file) : kind;
+  }).catch(async (error) => {
+    // The image of an ENVI header is bare numbers.
+    const image = notTiff.is(error) ? await readable(path, () => openEnviImage(path)) : undefined;
+    if (!image) throw error;
+    return image;
   });
   if (typeof opened !== 'string') return opened;
   switch (opened) {
     case 'tiff':
       throw noLayer(path, layer ?? '', []);
+    case 'envi':
+      return readable(path, () => openEnvi(path));
     case 'hdf5':
       if (layer === undefined) throw severalLayers(path, await layerNames(path));
       return openHdf5(path, layer);
     default:
       return openWithGdal(path, opened, layer);
+  }
+}
+
+async function readable<T>(path: string, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    if (error instanceof TilewrightError) throw error;
+    throw rasterUnreadable.because(error, path, error);
   }
 }
 
@@ -39,9 +57,14 @@ export function rasterKind(path: string): Promise<RasterKind> {
   return withFile(path, async (file) => kindOf(file));
 }
 
+/** Names of images of bare numbers, which mean nothing without a header. */
+const RAW_IMAGE = /\.(bil|bip|bsq)$/i;
+const ENVI_ADVICE =
+  'An ENVI image needs its header, of the same name and with .hdr, beside it; send both in a zip.';
+
 function kindOf({ path, start }: SourceFile): RasterKind {
   const kind = fileKind(start);
   if (kind !== null && kind !== 'zip' && kind !== 'gzip' && kind !== 'tar') return kind;
   const { found, advice } = recognise(start);
-  throw notTiff(path, found, advice);
+  throw notTiff(path, found, RAW_IMAGE.test(path) ? ENVI_ADVICE : advice);
 }

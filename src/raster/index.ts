@@ -1,9 +1,11 @@
 export { mapToPixel, pixelToMap } from './affine.js';
 export { blockRows } from './blocks.js';
 export { type CogImage, encodeCog } from './cog.js';
+export type { ImageFacts } from './cog-directory.js';
 export { openContainer } from './container.js';
-export { type ControlGrid, controlGrid, type Destination } from './control-grid.js';
+export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './control-grid.js';
 export { crsFromEpsg, type Projection, projector } from './crs.js';
+export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './cube-file.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf-time.js';
 export { openRaster } from './header.js';
 export { hullOf, type PixelCorner } from './hull.js';
@@ -17,12 +19,15 @@ export {
   emptyPixel,
   lowestPixel,
   newPixels,
+  parseNodata,
   pixelsOf,
   storedNodata,
 } from './pixels.js';
 export { undoDifferences, undoFloatPredictor } from './predictor.js';
 export { readAllRows, readRaster, readRows, readWindow, readWindowInto } from './read.js';
 export { type FileKind, fileKind, SIGNATURE_BYTES } from './recognise.js';
+export { simdKernel } from './simd-kernel.js';
+export { isSpectrum, nearestBand, spectralTags } from './spectral-tags.js';
 export * from './types.js';
 export { sourceExtent, type WarpSource, warp } from './warp.js';
 export { serveTasks, WorkerPool } from './worker-pool.js';

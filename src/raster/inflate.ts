@@ -179,10 +179,10 @@ function checkHead(first: number, second: number): void {
 
 function decoderOf(codes: Codes | undefined): Decoder | undefined {
   if (!codes) return undefined;
-  const inflate = simdKernel<Inflate>('inflate', { codes });
-  const sum = simdKernel<Sum>('sum', { kernel: codes });
+  const inflate = simdKernel<Inflate>(new URL('./inflate.wasm', import.meta.url), { codes });
+  const sum = simdKernel<Sum>(new URL('./sum.wasm', import.meta.url), { kernel: codes });
   return inflate && sum && new Decoder({ ...codes, ...inflate, ...sum, adler: adlerOver(codes) });
 }
 
 /** One for each thread. */
-const decoder = decoderOf(simdKernel<Codes>('inflate-codes'));
+const decoder = decoderOf(simdKernel<Codes>(new URL('./inflate-codes.wasm', import.meta.url)));

@@ -1,4 +1,5 @@
 /** Reads pixels: rows for a rolling window, windows, and whole small images. */
+import { readEnvi } from './envi/read.js';
 import { windowOutside } from './errors.js';
 import { type GdalRead, readWithGdal } from './gdal/read.js';
 import { readHdf5 } from './hdf5/read.js';
@@ -91,6 +92,7 @@ async function readInto(reads: Read[], signal: AbortSignal | undefined): Promise
     const { blocks } = header;
     if (blocks.reader === 'tiff') await readTiff({ ...header, blocks }, bands, window, target);
     else if (blocks.reader === 'hdf5') await readHdf5({ ...header, blocks }, bands, window, target);
+    else if (blocks.reader === 'envi') readEnvi({ ...header, blocks }, bands, window, target);
     else throughGdal.push({ header: { ...header, blocks }, bands, window, target });
   }
   if (throughGdal.length > 0) await readWithGdal(throughGdal, signal);

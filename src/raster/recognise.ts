@@ -1,7 +1,7 @@
 /** What a file is by its first bytes, whatever its name says. */
 
 /** Kinds of files that something here can open. */
-export type FileKind = 'tiff' | 'jp2' | 'hfa' | 'hdf4' | 'hdf5' | 'netcdf' | 'zip' | 'gzip' | 'tar';
+export type FileKind = 'tiff' | 'jp2' | 'hfa' | 'hdf4' | 'hdf5' | 'netcdf' | 'envi' | 'zip' | 'gzip' | 'tar';
 
 /** Kinds of files that hold pixels. */
 export type RasterKind = Exclude<FileKind, 'zip' | 'gzip' | 'tar'>;
@@ -23,6 +23,11 @@ const SIGNATURES: { bytes: number[]; at?: number; name: string; kind?: FileKind;
   { bytes: [0x89, 0x48, 0x44, 0x46], name: 'HDF5 (or netCDF 4)', kind: 'hdf5' },
   { bytes: [...Buffer.from('CDF')], name: 'netCDF', kind: 'netcdf' },
   { bytes: [...Buffer.from('EHFA_HEADER_TAG')], name: 'Erdas Imagine (.img)', kind: 'hfa' },
+  ...['ENVI\n', 'ENVI\r', 'ENVI ', '\uFEFFENVI'].map((text) => ({
+    bytes: [...Buffer.from(text)],
+    name: 'an ENVI header',
+    kind: 'envi' as const,
+  })),
   { bytes: [0x50, 0x4b, 3, 4], name: 'a zip archive', kind: 'zip', advice: ARCHIVE },
   { bytes: [0x50, 0x4b, 5, 6], name: 'an empty zip archive', kind: 'zip', advice: ARCHIVE },
   { bytes: [0x1f, 0x8b], name: 'gzip', kind: 'gzip', advice: ARCHIVE },

@@ -14,9 +14,9 @@ const PROBE = new Uint8Array([
   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11,
 ]);
 
-/** The exports of `name`.wasm, with a memory of this thread's own or one among the imports; undefined without SIMD. */
-export function simdKernel<Exports>(name: string, imports: object = {}): Exports | undefined {
+/** The exports of a `.wasm` file, with a memory of this thread's own or one among the imports; undefined without SIMD. */
+export function simdKernel<Exports>(file: URL, imports: object = {}): Exports | undefined {
   if (!WebAssembly.validate(PROBE)) return undefined;
-  const code = readFileSync(new URL(`./${name}.wasm`, import.meta.url));
+  const code = readFileSync(file);
   return new WebAssembly.Instance(new WebAssembly.Module(code), imports).exports as Exports;
 }

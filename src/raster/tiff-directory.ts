@@ -27,28 +27,33 @@ export function directoryBytes(entries: Entry[]): number {
   return bytes;
 }
 
-/** Writes a directory and its values; `next` is where the following one begins, 0 for none. */
+/**
+ * Writes a directory and its values; `next` is where the following one begins, 0 for none. Values that do not fit into their entries go
+ * from the shortest to the longest text, after all numbers: who reads pixels needs no metadata of hundreds of bands.
+ */
 export function writeDirectory(out: Buffer, start: number, entries: Entry[], next: number): void {
   out.writeUInt16LE(entries.length, start);
-  let at = start + 2;
-  let values = at + entries.length * 12 + 4;
-  for (const entry of entries) {
+  const places = new Map<Entry, number>();
+  let values = start + 2 + entries.length * 12 + 4;
+  const textLength = (entry: Entry) => (entry.type === 'ascii' ? entry.value.length + 1 : 0);
+  for (const entry of entries.toSorted((a, b) => textLength(a) - textLength(b))) {
     const length = valueBytes(entry);
+    if (length <= 4) continue;
+    places.set(entry, values);
+    values += length + (length % 2);
+  }
+  for (const [i, entry] of entries.entries()) {
+    const at = start + 2 + i * 12;
     const { code, bytes } = TYPE[entry.type];
     out.writeUInt16LE(entry.tag, at);
     out.writeUInt16LE(code, at + 2);
-    out.writeUInt32LE(length / bytes, at + 4);
-    let to = at + 8;
-    if (length > 4) {
-      out.writeUInt32LE(values, to);
-      to = values;
-      values += length + (length % 2);
-    }
-    if (entry.type === 'ascii') out.write(entry.value, to);
-    else writeNumbers(out, to, entry.type, entry.value);
-    at += 12;
+    out.writeUInt32LE(valueBytes(entry) / bytes, at + 4);
+    const place = places.get(entry);
+    if (place !== undefined) out.writeUInt32LE(place, at + 8);
+    if (entry.type === 'ascii') out.write(entry.value, place ?? at + 8);
+    else writeNumbers(out, place ?? at + 8, entry.type, entry.value);
   }
-  out.writeUInt32LE(next, at);
+  out.writeUInt32LE(next, start + 2 + entries.length * 12);
 }
 
 function writeNumbers(

@@ -68,11 +68,35 @@ export interface Hdf5Blocks extends BlockSize {
   upsideDown: boolean;
 }
 
-/** Which reader decodes a raster, and what it needs to know. */
-export type BlockLayout = TiffBlocks | GdalBlocks | Hdf5Blocks;
+/** Number formats that a raw image can hold beside `DataType`: they are read as float64. */
+export type StoredType = DataType | 'int64' | 'uint64';
 
-/** What a band says of itself in the GDAL metadata of its file. Physical value = stored * scale + offset. */
-export interface BandTags {
+/** An image of bare numbers that an ENVI header describes. A block is one row. */
+export interface EnviBlocks extends BlockSize {
+  reader: 'envi';
+  /** Band by band, or in each row band by band, or in each pixel band by band. */
+  interleave: 'bsq' | 'bil' | 'bip';
+  /** Bytes before the first pixel. */
+  headerOffset: number;
+  storedType: StoredType;
+  littleEndian: boolean;
+}
+
+/** Which reader decodes a raster, and what it needs to know. */
+export type BlockLayout = TiffBlocks | GdalBlocks | Hdf5Blocks | EnviBlocks;
+
+/** What a band of an imaging spectrometer measures. */
+export interface SpectralTags {
+  /** Centre, nm. */
+  wavelength?: number;
+  /** Full width at half maximum, nm. */
+  fwhm?: number;
+  /** False for a band of the bad-band list (ENVI's bbl is 0). */
+  good?: false;
+}
+
+/** What a file says of one of its bands. Physical value = stored * scale + offset. */
+export interface BandTags extends SpectralTags {
   description?: string;
   scale?: number;
   offset?: number;
@@ -117,8 +141,10 @@ export interface RasterHeader {
   colours?: ColourTable | undefined;
   blocks: BlockLayout;
   bandTags: BandTags[];
-  /** What the file says of itself as a whole: GDAL metadata items, HDF attributes. */
+  /** What the file says of itself as a whole: GDAL metadata items, HDF attributes, ENVI fields. */
   metadata: Record<string, string>;
+  /** What people should know of how the file was understood. */
+  warnings?: string[];
   /** TIFF DateTime tag (306), as stored. */
   dateTime: string | undefined;
 }

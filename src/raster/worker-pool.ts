@@ -15,6 +15,8 @@ type Reply<Result> = { loaded: true } | { result: Result } | { failure: Failure 
 interface Failure {
   /** Set for a TilewrightError. */
   known: { code: string; status: number } | undefined;
+  /** Of an error of the system, such as ENOSPC. */
+  code: string | undefined;
   name: string;
   message: string;
   stack: string | undefined;
@@ -273,6 +275,7 @@ function failureFrom(error: unknown, depth: number): Failure {
     error instanceof Error ? error : { name: 'Error', stack: undefined, cause: undefined };
   return {
     known,
+    code: (error as NodeJS.ErrnoException | undefined)?.code,
     name,
     message: messageOf(error),
     stack,
@@ -280,11 +283,11 @@ function failureFrom(error: unknown, depth: number): Failure {
   };
 }
 
-function errorFrom({ known, name, message, stack, cause }: Failure): Error {
+function errorFrom({ known, code, name, message, stack, cause }: Failure): Error {
   const options = cause === undefined ? {} : { cause: errorFrom(cause) };
   const error = known
     ? new TilewrightError(known.code, known.status, message, options)
-    : Object.assign(new Error(message, options), { name });
+    : Object.assign(new Error(message, options), { name }, code !== undefined && { code });
   if (stack !== undefined) error.stack = stack;
   return error;
 }

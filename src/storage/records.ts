@@ -1,6 +1,6 @@
 /** What the catalogue remembers. Plain JSON; times are milliseconds since 1970-01-01T00:00:00Z. */
 import type { GridName, PixelSizes } from '../geocode/index.js';
-import type { DataType } from '../raster/index.js';
+import type { DataType, SpectralTags } from '../raster/index.js';
 
 export type TileSource = 'raw' | 'split' | 'filled' | 'coalesced' | 'predicted' | 'cloud-free';
 
@@ -36,7 +36,7 @@ export interface SceneRecord {
   committedAt: number;
 }
 
-export interface BandRecord {
+export interface BandRecord extends SpectralTags {
   name: string;
   /** STAC eo common name: red, green, blue, nir, swir16 ... */
   commonName?: string;

@@ -4,7 +4,7 @@ import { type Catalogue, type Change, sceneKey } from './catalogue.js';
 import type { Claim } from './claims.js';
 import type { Commit, RecordEdit } from './commit.js';
 import type { DiskReserve } from './disk-reserve.js';
-import { writeSynced } from './durable.js';
+import { syncFile, writeSynced } from './durable.js';
 import { sceneWriteMisuse } from './errors.js';
 import { tileFolder } from './layout.js';
 import { checkedName, tileId } from './names.js';
@@ -77,6 +77,11 @@ export class SceneWrite {
   /** Writes a file into a staging folder, and syncs it where it has to be. Errors are those of the system. */
   writeFile(path: string, bytes: Uint8Array): Promise<void> {
     return this.claim.isOnlyCopy ? writeSynced(path, bytes) : writeFile(path, bytes);
+  }
+
+  /** Makes a file that somebody else wrote into a staging folder as durable as `writeFile` would have made it. Errors are those of the system. */
+  async keepFile(path: string): Promise<void> {
+    if (this.claim.isOnlyCopy) await syncFile(path);
   }
 
   /**

@@ -141,11 +141,18 @@ function ownPart({ width, height, bytes, crc32, bands }: GroupRecord): StoredGro
 /** Field by field: a search joins thousands, and spread syntax takes a hundred times as long. */
 function joined(group: LayoutGroup, [width, height, bytes, crc32, valid]: StoredGroup): GroupRecord {
   const { name, role, dataType, nodata, codes } = group;
-  const bands = group.bands.map(({ name, commonName, scale, offset }, b): BandRecord => {
+  const bands = group.bands.map((band, b): BandRecord => {
+    const { name, commonName, scale, offset, wavelength, fwhm, good } = band;
     const validPercent = Array.isArray(valid) ? valid[b] : valid;
-    return commonName === undefined
-      ? { name, scale, offset, validPercent }
-      : { name, commonName, scale, offset, validPercent };
+    if (wavelength === undefined)
+      return commonName === undefined
+        ? { name, scale, offset, validPercent }
+        : { name, commonName, scale, offset, validPercent };
+    const record: BandRecord = { name, scale, offset, validPercent, wavelength };
+    if (commonName !== undefined) record.commonName = commonName;
+    if (fwhm !== undefined) record.fwhm = fwhm;
+    if (good !== undefined) record.good = good;
+    return record;
   });
   const record: GroupRecord = { name, role, dataType, width, height, nodata, bands, bytes, crc32 };
   if (codes) record.codes = codes;

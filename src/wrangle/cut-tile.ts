@@ -21,7 +21,7 @@ export async function cutTile({ tile, sources, sizes }: CutTask): Promise<MadeTi
   for (const { group, cell, bands } of made) {
     if (group.role === 'mask') continue;
     const valid = coarsen(codes, mask.cell, cell);
-    const figures: Figures = validOf(bands, holeOf(group), valid);
+    const figures: Figures = validOf(bands, holeOf(group), valid, group.bands);
     if (group.role === 'data') {
       coverages.push(figures.coverage);
       holdsData ||= figures.validPercent.some((percent) => percent > 0);

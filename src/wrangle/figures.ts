@@ -1,15 +1,23 @@
 /** How much of a group holds data. */
-import type { PixelArray } from '../raster/index.js';
+import { isSpectrum, type PixelArray, type SpectralTags } from '../raster/index.js';
 
 export interface Figures {
   /** Percent of the pixels that hold data, of each band. */
   validPercent: number[];
-  /** Percent of the pixels that hold data in every band. */
+  /** Percent of the pixels that hold data in every band; of a spectrum, in every good band that is not empty. */
   coverage: number;
 }
 
-/** `hole` is the stored value for no data; where there is none, a pixel holds data where `seen` is not 0. */
-export function validOf(bands: PixelArray[], hole: number | undefined, seen: Uint8Array): Figures {
+/**
+ * `hole` is the stored value for no data; where there is none, a pixel holds data where `seen` is not 0. `tags`: what the bands of a
+ * spectrum are.
+ */
+export function validOf(
+  bands: PixelArray[],
+  hole: number | undefined,
+  seen: Uint8Array,
+  tags: readonly SpectralTags[] = [],
+): Figures {
   const size = seen.length;
   const percent = (holes: number) => (100 * (size - holes)) / size;
   if (hole === undefined) {
@@ -17,8 +25,10 @@ export function validOf(bands: PixelArray[], hole: number | undefined, seen: Uin
     return { validPercent: bands.map(() => valid), coverage: valid };
   }
   const holes = bands.map((band) => holesOf(band, hole));
-  const some = bands.filter((_, b) => holes[b] > 0);
-  const missing = some.length > 1 ? holesInSome(some, hole) : Math.max(...holes);
+  const counts = (b: number) => !isSpectrum(tags) || (tags[b]?.good !== false && holes[b] < size);
+  if (!bands.some((_, b) => counts(b))) return { validPercent: holes.map(percent), coverage: 0 };
+  const some = bands.filter((_, b) => holes[b] > 0 && counts(b));
+  const missing = some.length === 0 ? 0 : holesInSome(some, hole);
   return { validPercent: holes.map(percent), coverage: percent(missing) };
 }
 

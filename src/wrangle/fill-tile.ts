@@ -46,7 +46,7 @@ export async function fillTile({ tile, donors, targets, ...task }: FillTask): Pr
     for (const [i, donor] of used.entries())
       await splicePixels(image, positions[i + 1], donors[donor], rooms);
     const valid = coarsen(splice.mask, mask.group, group);
-    const figures = validOf(image.bands, holeOf(group), valid);
+    const figures = validOf(image.bands, holeOf(group), valid, group.bands);
     const pixels: GroupPixels = { bands: image.bands, ...figures, valid, mask: null };
     files.push(encodeCell(cellGroup(tile, image), pixels).file);
     if (group.role === 'data') coverage = Math.min(coverage, figures.coverage);

@@ -1,6 +1,14 @@
 /** Reads the groups of a stored tile as what the group of a new tile is made from. */
 import type { CellGroup } from '../ingest/index.js';
-import { openRaster, type PixelArray, type RasterHeader, readWindow, storedNodata } from '../raster/index.js';
+import {
+  isSpectrum,
+  openRaster,
+  type PixelArray,
+  type RasterHeader,
+  readWindow,
+  spectralTags,
+  storedNodata,
+} from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 import { noMask } from './errors.js';
 import type { NewTile, TileFiles } from './tasks.js';
@@ -37,6 +45,9 @@ export function imageGroups<G extends Pick<GroupRecord, 'role'>>({ groups }: { g
   return groups.filter(({ role }) => role !== 'mask');
 }
 
+/** Compression of TIFF. */
+const UNCOMPRESSED = 1;
+
 /** The stored value that stands for no data; undefined where every value is data. */
 export function holeOf({ dataType, nodata }: Pick<GroupRecord, 'dataType' | 'nodata'>): number | undefined {
   if (nodata === null && dataType.startsWith('float')) return NaN;
@@ -58,11 +69,15 @@ export function cellGroup(
     height,
     name,
     role: role === 'mask' ? 'qa' : role,
-    resampling: codes ? 'nearest' : 'bilinear',
+    resampling: codes || isSpectrum(bands) ? 'nearest' : 'bilinear',
     dataType,
     nodata,
     colours: header.colours,
-    bands: bands.map(({ name, commonName, scale, offset }) => ({ name, commonName, scale, offset })),
+    bands: bands.map(({ name, commonName, scale, offset, ...tags }) => ({
+      ...{ name, commonName, scale, offset },
+      ...spectralTags(tags),
+    })),
     metadata,
+    compressed: header.blocks.reader !== 'tiff' || header.blocks.compression !== UNCOMPRESSED,
   };
 }

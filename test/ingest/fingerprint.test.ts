@@ -16,7 +16,7 @@ test('a fingerprint tells apart all that shapes tiles, also what JSON has no num
   const of = async (file: string, options: object, precision = 5) => {
     const flags = { collection: 'c', datetime: '2024-06-01', id: 'a', ...options };
     const [scene] = await describeScenes(file, flags);
-    return fingerprintOf(scene, 'geohash', precision, null, new Map());
+    return fingerprintOf(scene, { grid: 'geohash', precision, test: null }, new Map());
   };
   const plain = await of(path, {});
   const others = await Promise.all([

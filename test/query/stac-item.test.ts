@@ -119,7 +119,7 @@ test('assets carry bands and position', () => {
   });
   assert.equal(assets['mask']!.roles[0], 'mask');
   const mask = assets['mask'] as GroupAsset;
-  assert.ok(!('nodata' in mask['raster:bands'][0]!));
+  assert.ok(!('nodata' in mask['raster:bands']![0]!));
   assert.deepEqual(mask['eo:bands'], [{ name: 'mask' }]);
   assert.deepEqual(assets['thumbnail'], {
     href: `http://localhost:8080/preview/${record.id}.png`,
@@ -165,7 +165,7 @@ test('periods have both ends, derived tiles name what they come from, and nodata
     item.links.filter((link) => link.rel === 'derived_from').map((link) => link.href),
     ['http://h/collections/a/items/a_s1_g9q8yy', 'http://h/collections/a/items/a_s2_g9q8yy'],
   );
-  assert.equal((item.assets['10m'] as GroupAsset)['raster:bands'][0]!['nodata'], 'nan');
+  assert.equal((item.assets['10m'] as GroupAsset)['raster:bands']![0]!['nodata'], 'nan');
 });
 
 test('geometry is the cell in degrees; the transform leads from its north-west to its south-east corner', () => {

@@ -18,6 +18,33 @@ const bands: fc.Arbitrary<BandRecord> = fc
   })
   .map(({ commonName, ...band }) => (commonName === undefined ? band : { ...band, commonName }));
 
+/** Of an imaging spectrometer: every band has a wavelength; scales are mostly alike. */
+const spectra: fc.Arbitrary<BandRecord[]> = fc
+  .record({
+    scales: fc.constantFrom([0.0001], [0.0001, 0.5]),
+    bands: fc.array(
+      fc.record(
+        {
+          validPercent: number,
+          wavelength: fc.double({ min: 400, max: 2500, noNaN: true }),
+          fwhm: fc.double({ min: 1, max: 20, noNaN: true }),
+          good: fc.constant(false as const),
+          commonName: fc.constantFrom('red', 'rededge071'),
+        },
+        { requiredKeys: ['validPercent', 'wavelength'] },
+      ),
+      { minLength: 16, maxLength: 18 },
+    ),
+  })
+  .map(({ scales, bands }) =>
+    bands.map((band, i) => ({
+      ...band,
+      name: `b${i + 1}`,
+      scale: scales[i % scales.length]!,
+      offset: 0,
+    })),
+  );
+
 const groups: fc.Arbitrary<GroupRecord> = fc
   .record({
     name,
@@ -27,7 +54,7 @@ const groups: fc.Arbitrary<GroupRecord> = fc
     height: fc.integer({ min: 1, max: 10_000 }),
     nodata: fc.option(fc.oneof(number, fc.constantFrom(NaN, Infinity, -Infinity))),
     codes: fc.boolean(),
-    bands: fc.array(bands, { maxLength: 4 }),
+    bands: fc.oneof({ arbitrary: fc.array(bands, { maxLength: 4 }), weight: 3 }, spectra),
     sameValid: fc.option(number),
     bytes: fc.nat(),
     crc32: fc.nat(),

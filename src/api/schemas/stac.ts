@@ -27,7 +27,19 @@ const asset = object({
   roles: listOf(text),
   'proj:shape?': { type: 'array', items: count, minItems: 2, maxItems: 2 },
   'proj:transform?': { type: 'array', items: number, minItems: 6, maxItems: 6 },
-  'eo:bands?': listOf(object({ name: text, 'common_name?': text })),
+  'eo:bands?': listOf(
+    object({
+      name: text,
+      'common_name?': text,
+      'center_wavelength?': number,
+      'full_width_half_max?': number,
+      'bad_band?': flag,
+    }),
+  ),
+  'data_type?': text,
+  'nodata?': { type: ['number', 'string'] },
+  'raster:scale?': number,
+  'raster:offset?': number,
   'raster:bands?': listOf(object({ data_type: text, scale: number, offset: number })),
 });
 

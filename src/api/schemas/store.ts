@@ -1,6 +1,7 @@
 /** Documents about what the store holds beside STAC: scenes, models, maps, series, health. */
 import {
   count,
+  flag,
   links,
   listOf,
   mapOf,
@@ -122,6 +123,30 @@ export const storeSchemas = {
         'min?': value,
         'max?': value,
         'median?': value,
+        valid: count,
+        pixels: count,
+      }),
+    ),
+    skipped: count,
+    ...partial,
+  }),
+  Spectra: object({
+    geometry: { type: 'object' },
+    sensors: listOf(
+      object({
+        bands: listOf(object({ name: text, wavelength: number, 'fwhm?': number, 'bad_band?': flag })),
+      }),
+    ),
+    spectra: listOf(
+      object({
+        datetime: time,
+        'end_datetime?': time,
+        collection: text,
+        scenes: listOf(text),
+        sensor: count,
+        'values?': listOf(value),
+        'mean?': listOf(value),
+        'std?': listOf(value),
         valid: count,
         pixels: count,
       }),

@@ -65,6 +65,12 @@ export function ingestCommand(): Command {
     )
     .addOption(
       flag(
+        '--compress <method>',
+        'compress the tiles of imaging spectrometers: a quarter smaller, and slower to read',
+      ).choices(['deflate']),
+    )
+    .addOption(
+      flag(
         '--dry-run',
         'list the tiles that there would be, and make none; which are empty is known only later',
       ),

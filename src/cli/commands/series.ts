@@ -1,8 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { Command, type Option } from 'commander';
+import { Command } from 'commander';
 import type { SeriesDocument } from '../../client/index.js';
-import { messageOf } from '../../errors.js';
-import { badPlace } from '../errors.js';
 import {
   type FilterOptions,
   filterOf,
@@ -13,6 +10,7 @@ import {
   withTarget,
 } from '../options.js';
 import { count, notePartial, print, printJson, table } from '../output.js';
+import { allowCsv, geometryOf, PLACE } from '../place.js';
 import { openTarget } from '../target.js';
 
 type SeriesFlags = Omit<TargetOptions, 'format'> &
@@ -21,7 +19,7 @@ type SeriesFlags = Omit<TargetOptions, 'format'> &
 export function seriesCommand(): Command {
   const command = new Command('series')
     .description('values of an expression at a place, by date')
-    .argument('<place>', 'longitude,latitude such as 14.96,47.84; or GeoJSON: a file, or the text itself')
+    .argument('<place>', PLACE)
     .addOption(
       flag('--expression <e>', 'of bands, such as ndvi or "(nir-red)/(nir+red)"').makeOptionMandatory(),
     );
@@ -42,27 +40,6 @@ export function seriesCommand(): Command {
       await target.close();
     }
   });
-}
-
-/** A series is a table, so it can be printed as one too. */
-function allowCsv(command: Command): void {
-  const format = command.options.find((option: Option) => option.name() === 'format');
-  format?.choices(['text', 'json', 'csv']);
-}
-
-/** Throws TW_CLI_PLACE. */
-function geometryOf(place: string): object {
-  const point = /^\s*([-+.\de]+)\s*,\s*([-+.\de]+)\s*$/i.exec(place);
-  if (point) return { type: 'Point', coordinates: [Number(point[1]), Number(point[2])] };
-  try {
-    const document: unknown = JSON.parse(
-      place.trimStart().startsWith('{') ? place : readFileSync(place, 'utf8'),
-    );
-    if (typeof document === 'object' && document !== null) return document;
-  } catch (error) {
-    throw badPlace.because(error, place, messageOf(error));
-  }
-  throw badPlace(place, 'it is no GeoJSON object');
 }
 
 const COLUMNS = ['value', 'mean', 'std', 'min', 'max', 'median', 'valid', 'pixels'] as const;

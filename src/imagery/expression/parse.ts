@@ -23,7 +23,7 @@ interface Token {
  * | | unary `- +` |
  * | highest | `**` (from the right; its exponent may have a sign) |
  *
- * Names are letters, digits and `_`, and may begin with a digit (`10m_b1`). Throws TW_IMAGERY_EXPRESSION.
+ * Names are letters, digits and `_`, and may begin with a digit (`10m_b1`). Wavelengths (`860nm`, `2.2um`) are names, too. Throws TW_IMAGERY_EXPRESSION.
  */
 export function parseExpression(text: string): Expression {
   if (text.length > MAX_LENGTH) throw badExpression(MAX_LENGTH, `it is longer than ${MAX_LENGTH} characters`);
@@ -32,7 +32,7 @@ export function parseExpression(text: string): Expression {
 
 /** A number is not followed by a letter: then it is the start of a name. */
 const TOKEN =
-  /\s*(?:(?<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))|(?<name>\w+)|(?<symbol>\*\*|[<>=!]=|[-+*/<>(),]))/y;
+  /\s*(?:(?<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))|(?<name>\d+\.\d+[nu]m\b|\w+)|(?<symbol>\*\*|[<>=!]=|[-+*/<>(),]))/y;
 
 function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];

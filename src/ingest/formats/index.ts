@@ -4,6 +4,7 @@ import { noCollection, notRecognised, partOfProduct } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { requireUsableValues } from '../usable-values.js';
 import { cfGrid } from './cf-grid.js';
+import { enmap } from './enmap.js';
 import { landsat } from './landsat.js';
 import { modis } from './modis.js';
 import { naip } from './naip.js';
@@ -17,6 +18,7 @@ import { viirs } from './viirs.js';
 /** In the order they are asked; the first that detects its product describes the input. */
 const FORMATS: SceneFormat[] = [
   sentinel2,
+  enmap,
   landsat,
   viirs,
   modis,

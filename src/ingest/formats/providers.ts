@@ -15,6 +15,12 @@ export const COPERNICUS: Provider = {
   url: 'https://www.copernicus.eu',
 };
 
+export const DLR: Provider = {
+  name: 'German Aerospace Center (DLR)',
+  roles: ['producer', 'processor', 'licensor'],
+  url: 'https://www.enmap.org',
+};
+
 export const NASA: Provider = { name: 'NASA', roles: ['producer', 'licensor'], url: 'https://www.nasa.gov' };
 
 export const LP_DAAC: Provider = {

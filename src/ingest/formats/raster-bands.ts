@@ -1,9 +1,10 @@
 /** The bands of a raster of no known product, as flags, a STAC Item beside it and its own tags describe them. */
-import { Mask, type RasterHeader } from '../../raster/index.js';
+import { type BandTags, isSpectrum, Mask, type RasterHeader, spectralTags } from '../../raster/index.js';
 import type { UngroupedBand } from '../band-groups.js';
 import { badOption, missingBand } from '../errors.js';
 import { groundResolution } from '../resolution.js';
 import type { DescribeOptions, QualityBand, SourceGroup } from '../scene.js';
+import { spectralNames } from './spectral-names.js';
 import type { ItemAsset } from './stac-item-document.js';
 
 /** STAC eo 1.1.0 common names; a band so named gets it as its common name too. */
@@ -28,24 +29,33 @@ export function describeBands(
   const { path } = header;
   const flagged = flaggedNames(path, header, options);
   const resolution = groundResolution(header);
+  const spectrum = isSpectrum(header.bandTags);
+  const common = spectrum ? spectralNames(header.bandTags) : undefined;
   return header.bandTags.map((tags, index): UngroupedBand => {
     const item = asset?.bands[index] ?? asset?.everyBand;
     const single = header.bands === 1 ? fallback : undefined;
-    const name = (flagged[index] ?? item?.name ?? (tags.description || single) ?? `b${index + 1}`).trim();
+    const own = spectrum ? nameOfSpectralBand(tags) : tags.description;
+    const name = (flagged[index] ?? item?.name ?? (own || single) ?? `b${index + 1}`).trim();
     const base = { name, header, index, resolution };
     if (index + 1 === options.maskBand) return { ...base, role: 'qa', nodata: null, scale: 1, offset: 0 };
-    const commonName = item?.commonName ?? name.toLowerCase();
+    const commonName = item?.commonName ?? common?.get(index) ?? name.toLowerCase();
     const codes = header.palette || (item?.codes ?? false);
     return {
       ...base,
       commonName: COMMON_NAMES.has(commonName) ? commonName : undefined,
       role: 'data',
-      ...(codes && { resampling: 'nearest' }),
+      ...((codes || spectrum) && { resampling: 'nearest' }),
+      ...spectralTags(tags),
       nodata: options.nodata ?? item?.nodata ?? header.nodata ?? null,
       scale: options.scale ?? item?.scale ?? tags.scale ?? 1,
       offset: options.offset ?? item?.offset ?? tags.offset ?? 0,
     };
   });
+}
+
+/** Descriptions such as "band 1 (418.24 Nanometers)" repeat the number and the wavelength, and are no names. */
+function nameOfSpectralBand({ description }: BandTags): string | undefined {
+  return description !== undefined && /^[\w.-]{1,64}$/.test(description) ? description : undefined;
 }
 
 /** Names of --bands by band index. */

@@ -23,7 +23,7 @@ export const rasterFile: SceneFormat = {
     const name = basename(path);
     const assets = item?.assets ?? [];
     const asset = assets.find(({ file }) => file === name) ?? (assets.length === 1 ? assets[0] : undefined);
-    const warnings: string[] = [];
+    const warnings = [...(header.warnings ?? [])];
     const span = timeOf(header, options, item, warnings);
     const groups = groupBands(describeBands(header, options, asset, asset?.key));
     // An Item of several files is one scene for each of them.

@@ -2,6 +2,7 @@
 import { crsFromEpsg } from '../crs.js';
 import { unknownCrs } from '../errors.js';
 import type { Crs } from '../types.js';
+import { epsgOfWkt } from '../wkt.js';
 import type { Attributes } from './file.js';
 
 /** Each mapping's name in PROJ, and what its attributes are called there. */
@@ -102,10 +103,4 @@ function figureOf(mapping: Attributes): string | undefined {
   const b = numberOf(mapping, 'semi_minor_axis') ?? (flattening ? a - a / flattening : a);
   const isWgs84 = Math.abs(a - 6378137) < 0.5 && Math.abs(b - 6356752.3) < 0.5;
   return isWgs84 ? undefined : `+a=${a} +b=${b}`;
-}
-
-/** The code that a WKT gives for itself, as the last thing in it: AUTHORITY["EPSG","4326"]] or ID["EPSG",4326]]. */
-function epsgOfWkt(wkt: string): number | undefined {
-  const code = /(?:AUTHORITY|ID)\s*\[\s*"EPSG"\s*,\s*"?(\d+)"?\s*\]\s*\]\s*$/.exec(wkt)?.[1];
-  return code === undefined ? undefined : Number(code);
 }

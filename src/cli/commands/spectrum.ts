@@ -1,0 +1,79 @@
+import { Command } from 'commander';
+import type { SpectraDocument, SpectrumEntry } from '../../client/index.js';
+import {
+  type FilterOptions,
+  filterOf,
+  type TargetOptions,
+  withFilter,
+  withResources,
+  withTarget,
+} from '../options.js';
+import { count, notePartial, print, printJson, table } from '../output.js';
+import { allowCsv, geometryOf, PLACE } from '../place.js';
+import { openTarget } from '../target.js';
+
+type SpectrumFlags = Omit<TargetOptions, 'format'> & FilterOptions & { format: 'text' | 'json' | 'csv' };
+
+export function spectrumCommand(): Command {
+  const command = new Command('spectrum')
+    .description('the spectrum of a place by date, of tiles of imaging spectrometers')
+    .argument('<place>', PLACE);
+  withTarget(withResources(withFilter(command)));
+  allowCsv(command);
+  return command.action(async (place: string, flags: SpectrumFlags) => {
+    const geometry = geometryOf(place);
+    const target = await openTarget({ ...flags, format: flags.format === 'json' ? 'json' : 'text' });
+    try {
+      const document = await target.client.spectra({ geometry, ...filterOf(flags) });
+      notePartial(document);
+      if (flags.format === 'json') return printJson(document);
+      if (flags.format === 'csv') return printCsv(document);
+      for (const [i, { bands }] of document.sensors.entries()) printSensor(document, i, bands);
+      print(count(document.spectra.length, 'date'));
+    } finally {
+      await target.close();
+    }
+  });
+}
+
+const valuesOf = ({ values, mean = [] }: SpectrumEntry) => values ?? mean;
+
+/** One row a band, one column a date. */
+function printSensor(
+  document: SpectraDocument,
+  sensor: number,
+  bands: SpectraDocument['sensors'][0]['bands'],
+) {
+  const dates = document.spectra.filter((one) => one.sensor === sensor);
+  const cell = (value: number | null | undefined) =>
+    value === null || value === undefined ? '' : value.toFixed(4);
+  const rows = bands.map(({ name, wavelength, bad_band }, band) => [
+    `${name}${bad_band ? ' (bad)' : ''}`,
+    wavelength.toFixed(1),
+    ...dates.map((date) => cell(valuesOf(date)[band])),
+  ]);
+  const headings = dates.map(({ datetime, collection }) => `${collection} ${datetime.slice(0, 10)}`);
+  for (const line of table([['band', 'nm', ...headings], ...rows])) print(line);
+}
+
+/** One line for each date and band (RFC 4180; no cell holds a comma). */
+function printCsv({ sensors, spectra }: SpectraDocument): void {
+  const isPoint = spectra.every(({ values }) => values !== undefined);
+  print(
+    [
+      'datetime',
+      'collection',
+      'band',
+      'wavelength_nm',
+      'fwhm_nm',
+      'bad_band',
+      isPoint ? 'value' : 'mean,std',
+    ].join(),
+  );
+  for (const spectrum of spectra)
+    for (const [i, band] of sensors[spectrum.sensor]!.bands.entries()) {
+      const { name, wavelength, fwhm = '', bad_band = false } = band;
+      const numbers = [valuesOf(spectrum)[i] ?? '', ...(isPoint ? [] : [spectrum.std?.[i] ?? ''])];
+      print([spectrum.datetime, spectrum.collection, name, wavelength, fwhm, bad_band, ...numbers].join());
+    }
+}

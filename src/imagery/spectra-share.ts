@@ -1,0 +1,135 @@
+/** What an owner of tiles has for the spectra of a place: sums of each date and cell, so that pixels stay where they are. */
+import type { OwnerShare } from '../dht/index.js';
+import { gridByName } from '../geocode/index.js';
+import { type Filter, findPlaces, searchOf } from '../query/index.js';
+import { isSpectrum, type SpectralTags, spectralTags, type WorkerPool } from '../raster/index.js';
+import { type GroupRecord, inLanes, type Storage, type TileRecord } from '../storage/index.js';
+import { bandFiles, groupsOf, maskFile } from './bands.js';
+import { tooMuch } from './errors.js';
+import { pixelsIn, type Region } from './region.js';
+import type { Place } from './region-values.js';
+import { MOST_CROSSINGS, MOST_TILES } from './series-share.js';
+import type { SpectrumPart, SpectrumSums } from './spectrum-values.js';
+import type { Result, Task } from './tasks.js';
+
+/** Plain JSON. */
+export interface SpectraQuestion {
+  region: Region;
+  /** Within the box of the region. */
+  filter: Filter;
+}
+
+export interface SpectraShare {
+  /** Tiles that the filter picks; where they are too many, nothing was read. */
+  matched: number;
+  /** Tiles without a spectrum. */
+  skipped: number;
+  dates: SpectraDateShare[];
+}
+
+export type SpectralBand = SpectralTags & { name: string };
+
+export interface SpectraDateShare {
+  /** Of collection, platform, time and bands. */
+  key: string;
+  start: number;
+  end: number;
+  collection: string;
+  scenes: string[];
+  bands: SpectralBand[];
+  /** Pixels of the place in each cell. */
+  pixels: [cell: string, pixels: number][];
+  places: SpectrumSums[];
+}
+
+/** Of a place on all its dates, times bands: some seconds of work, and as many numbers in memory at once. */
+const MOST_VALUES = 50_000_000;
+/** Tiles whose files are fetched at once. */
+const LANES = 16;
+
+type PlannedDate = Omit<SpectraDateShare, 'places'> & { parts: SpectrumPart[] };
+
+/** Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_SLOW, the TW_STORE_ errors. */
+export async function readSpectraShare(
+  storage: Storage,
+  pool: WorkerPool<Task, Result>,
+  { region, filter }: SpectraQuestion,
+  { only, seq }: OwnerShare,
+): Promise<SpectraShare> {
+  const { places, matched } = findPlaces(storage.index, searchOf(filter, { limit: MOST_TILES }), only);
+  if (matched > MOST_TILES) return { matched, skipped: 0, dates: [] };
+  const planned = new Map<string, PlannedDate>();
+  const known = new Map<string, Place>();
+  const files: { tile: TileRecord; groups: GroupRecord[] }[] = [];
+  let [skipped, values] = [0, 0];
+  for (const tile of await storage.getTiles(
+    places.map(({ id }) => id),
+    seq,
+  )) {
+    const group = tile.groups.findIndex(({ role, bands }) => role === 'data' && isSpectrum(bands));
+    if (group < 0) {
+      skipped++;
+      continue;
+    }
+    const place = placeOf(known, region, tile, group);
+    const count = place.pixels.columns.length;
+    if (count === 0) continue;
+    const { bands } = tile.groups[group]!;
+    values += count * bands.length;
+    if (values > MOST_VALUES) throw tooMuch(`${values} values`, MOST_VALUES);
+    const at = bands.map((_, band) => ({ group, band }));
+    const date = dateOf(planned, tile, bands);
+    date.pixels.push([`${tile.grid} ${tile.geocode}`, count]);
+    const mask = maskFile(storage, tile, at);
+    files.push({ tile, groups: groupsOf(tile, at, mask !== undefined) });
+    const good = bands.map((band) => band.good !== false);
+    date.parts.push({ place, bands: bandFiles(storage, tile, at), good, mask });
+  }
+  await inLanes(files, LANES, ({ tile, groups }) => storage.bringFiles(tile, groups));
+  const dates = await Promise.all(
+    [...planned.values()].map(async ({ parts, ...date }) => {
+      const result = await pool.run({ kind: 'spectra', parts });
+      return { ...date, places: (result as Extract<Result, { kind: 'spectra' }>).sums };
+    }),
+  );
+  return { matched, skipped, dates };
+}
+
+function dateOf(
+  planned: Map<string, PlannedDate>,
+  { collection, platform, start, end, scene }: TileRecord,
+  records: GroupRecord['bands'],
+): PlannedDate {
+  const bands = records.map(({ name, ...tags }) => ({ name, ...spectralTags(tags) }));
+  const key = JSON.stringify([collection, platform, start, bands]);
+  const date = planned.get(key) ?? { key, start, end, collection, scenes: [], bands, pixels: [], parts: [] };
+  planned.set(key, date);
+  date.end = Math.max(date.end, end);
+  if (!date.scenes.includes(scene)) date.scenes.push(scene);
+  return date;
+}
+
+/** Dates share the pixels of a cell. */
+function placeOf(
+  known: Map<string, Place>,
+  region: Region,
+  { grid, geocode, groups }: TileRecord,
+  group: number,
+): Place {
+  const { width, height } = groups[group]!;
+  const key = `${grid} ${geocode} ${width} ${height}`;
+  let place = known.get(key);
+  if (!place) {
+    let [crossings, found] = [0, 0];
+    const pixels = pixelsIn(region, gridByName(grid), geocode, { width, height }, (work, count) => {
+      crossings += work;
+      found += count;
+      if (crossings > MOST_CROSSINGS)
+        throw tooMuch(`an outline of ${crossings} sides in rows of pixels`, MOST_CROSSINGS);
+      if (found > MOST_VALUES) throw tooMuch(`${found} pixels a date`, MOST_VALUES);
+    });
+    place = { key, pixels, width, height };
+    known.set(key, place);
+  }
+  return place;
+}

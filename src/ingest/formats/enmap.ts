@@ -1,0 +1,192 @@
+/**
+ * EnMAP level 2A as delivered: a cube of surface reflectance, its metadata, and quality rasters (EnMAP HSI Level 1B / Level 1C / Level 2A
+ * Product Specification, EN-PCV-ICD-2009-2). The metadata knows the wavelengths, which the GeoTIFF does not.
+ */
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { Mask, openRaster, type RasterHeader, type SpectralTags } from '../../raster/index.js';
+import { groupBands, type UngroupedBand } from '../band-groups.js';
+import { badMetadata, missingBand, notRecognised } from '../errors.js';
+import { groundResolution } from '../resolution.js';
+import type { Candidate, QualityBand, Scene, SceneFormat, SourceGroup } from '../scene.js';
+import { flaggedTime, parseTime, type TimeSpan } from './acquisition-time.js';
+import { DLR } from './providers.js';
+import { qualityBand } from './quality-band.js';
+import { cleanId } from './scene-id.js';
+import { spectralNames } from './spectral-names.js';
+import { elementsOf, readXml, textOf, type XmlElement } from './xml.js';
+
+const METADATA = /^(ENMAP.*L2A.*)-METADATA\.XML$/i;
+const CUBE = /-SPECTRAL_IMAGE(_COG)?\.TIFF?$/i;
+/** Of reflectance, where the metadata does not say. */
+const SCALE = 0.0001;
+const NODATA = -32768;
+
+export const enmap: SceneFormat = {
+  name: 'EnMAP L2A',
+
+  async detect(candidate) {
+    return metadataOf(candidate) !== undefined;
+  },
+
+  async describe(candidate, options) {
+    const metadata = metadataOf(candidate);
+    if (metadata === undefined) throw notRecognised(candidate.path, 'it is no EnMAP product');
+    const root = await readXml(metadata);
+    const files = await filesOf(candidate, metadata);
+    const cube = files.find((file) => CUBE.test(file));
+    if (!cube)
+      throw missingBand(
+        candidate.path,
+        '*-SPECTRAL_IMAGE.TIF',
+        'The cube is not there; download the product again.',
+      );
+    const header = await openRaster(cube);
+    const quality = await qualityRasters(files);
+    const groups = groupBands([...spectralBands(header, root, metadata), ...quality]);
+    const warnings =
+      groups.length === 1 ? ['the product has no quality rasters, so cloud is not assessed'] : [];
+    return [
+      {
+        path: candidate.path,
+        id: options.id ?? cleanId(METADATA.exec(basename(metadata))![1]!),
+        collection: {
+          id: options.collection ?? 'enmap-l2a',
+          title: 'EnMAP L2A surface reflectance',
+          license: 'proprietary',
+          licenseUrl:
+            'https://www.enmap.org/data/doc/EN-PCV-ICD-2009-2_HSI_Product_Specification_Level1_Level2.pdf',
+          attribution: 'EnMAP data (c) DLR [year]. All rights reserved.',
+          providers: [DLR],
+        },
+        platform: options.platform ?? 'enmap',
+        ...(flaggedTime(options) ?? timeOf(root, metadata)),
+        groups,
+        quality: maskOf(groups),
+        reflectanceTest: false,
+        warnings,
+      },
+    ] satisfies Scene[];
+  },
+};
+
+/** The given file, or the one in the folder. */
+function metadataOf({ path, entries }: Candidate): string | undefined {
+  if (entries === null) return METADATA.test(basename(path)) ? path : undefined;
+  const name = entries.find((entry) => METADATA.test(entry));
+  return name === undefined ? undefined : join(path, name);
+}
+
+/** Files of the product: those of its folder, or beside its metadata those of its name. */
+async function filesOf({ path, entries }: Candidate, metadata: string): Promise<string[]> {
+  if (entries !== null) return entries.map((name) => join(path, name));
+  const folder = dirname(metadata);
+  const stem = METADATA.exec(basename(metadata))![1]!;
+  return (await readdir(folder)).filter((name) => name.startsWith(stem)).map((name) => join(folder, name));
+}
+
+const QUALITY = {
+  cloud: 'QL_QUALITY_CLOUD',
+  cloudShadow: 'QL_QUALITY_CLOUDSHADOW',
+  cirrus: 'QL_QUALITY_CIRRUS',
+  haze: 'QL_QUALITY_HAZE',
+  snow: 'QL_QUALITY_SNOW',
+  classes: 'QL_QUALITY_CLASSES',
+} as const;
+
+/** Throws TW_INGEST_BAD_METADATA if it does not list the bands of the cube. */
+function spectralBands(header: RasterHeader, root: XmlElement, metadata: string): UngroupedBand[] {
+  const listed = elementsOf(root, 'bandCharacterisation').flatMap((list) => elementsOf(list, 'bandID'));
+  if (listed.length !== header.bands)
+    throw badMetadata(metadata, `it lists ${listed.length} bands, and the cube has ${header.bands}`);
+  const isDelivered = deliveredBands(root);
+  const tags = listed.map((element): SpectralTags => {
+    const fwhm = numberOf(element, 'FWHMOfBand');
+    return {
+      wavelength: requiredNumber(element, 'wavelengthCenterOfBand', metadata),
+      ...(fwhm !== undefined && fwhm > 0 && { fwhm }),
+      ...(!isDelivered(Number(element.attributes['number'])) && { good: false as const }),
+    };
+  });
+  const names = spectralNames(tags);
+  const resolution = groundResolution(header);
+  return listed.map((element, index) => ({
+    name: `b${index + 1}`,
+    ...(names.has(index) && { commonName: names.get(index)! }),
+    ...{ header, index, resolution, role: 'data', resampling: 'nearest' },
+    nodata: header.nodata ?? NODATA,
+    scale: numberOf(element, 'GainOfBand') ?? SCALE,
+    offset: numberOf(element, 'OffsetOfBand') ?? 0,
+    ...tags[index],
+  }));
+}
+
+/** By the lists of expected channels, and the statistics: those of an empty band have no deviation. */
+function deliveredBands(root: XmlElement): (number: number) => boolean {
+  const lists = elementsOf(root, 'expectedChannelsList').map(({ text }) => text);
+  const expected = new Set(
+    lists.flatMap((text) =>
+      text
+        .split(/[\s,;]+/)
+        .filter(Boolean)
+        .map(Number),
+    ),
+  );
+  const empty = new Set(
+    elementsOf(root, 'bandStatistics')
+      .flatMap((list) => elementsOf(list, 'bandID'))
+      .filter((band) => numberOf(band, 'stdDeviation') === 0)
+      .map(({ attributes }) => Number(attributes['number'])),
+  );
+  return (number) => (expected.size === 0 || expected.has(number)) && !empty.has(number);
+}
+
+function numberOf(element: XmlElement, name: string): number | undefined {
+  const value = Number(textOf(element, name) ?? NaN);
+  return Number.isFinite(value) ? value : undefined;
+}
+
+function requiredNumber(element: XmlElement, name: string, metadata: string): number {
+  const value = numberOf(element, name);
+  if (value === undefined)
+    throw badMetadata(metadata, `band ${element.attributes['number'] ?? '?'} has no ${name}`);
+  return value;
+}
+
+function timeOf(root: XmlElement, metadata: string): TimeSpan {
+  const [coverage] = elementsOf(root, 'temporalCoverage');
+  const [start, end] = ['startTime', 'stopTime'].map((name) =>
+    parseTime((coverage && textOf(coverage, name)) ?? ''),
+  );
+  if (start === undefined || Number.isNaN(start))
+    throw badMetadata(metadata, 'it has no temporalCoverage with a startTime');
+  return { start, end: end! >= start ? end! : start };
+}
+
+/** The rasters that are there; a product may lack some. */
+async function qualityRasters(files: string[]): Promise<UngroupedBand[]> {
+  const bands: UngroupedBand[] = [];
+  for (const [name, ending] of Object.entries(QUALITY)) {
+    const file = files.find((one) => new RegExp(`-${ending}\\.TIFF?$`, 'i').test(one));
+    if (file === undefined) continue;
+    const header = await openRaster(file);
+    const resolution = groundResolution(header);
+    bands.push({ name, header, index: 0, resolution, role: 'qa', nodata: null, scale: 1, offset: 0 });
+  }
+  return bands;
+}
+
+const flag = (code: number) => (value: number) => (value === 1 ? code : Mask.notAssessed);
+
+/** Cloud and thick cirrus, shadow, snow; what is land or water without one of these is clear. */
+function maskOf(groups: SourceGroup[]): QualityBand[] {
+  return [
+    qualityBand(groups, 'cloud', flag(Mask.cloud)),
+    qualityBand(groups, 'cloudShadow', flag(Mask.shadow)),
+    // 1 thin, 2 medium, 3 thick.
+    qualityBand(groups, 'cirrus', (value) => (value === 3 ? Mask.cloud : Mask.notAssessed)),
+    qualityBand(groups, 'snow', flag(Mask.snow)),
+    // 1 land, 2 water, 3 background.
+    qualityBand(groups, 'classes', (value) => (value === 1 || value === 2 ? Mask.clear : Mask.notAssessed)),
+  ].filter((band) => band !== null);
+}

@@ -1,0 +1,173 @@
+/** The header of an ENVI image (NV5, "ENVI Header Files"). */
+import { readFile, stat } from 'node:fs/promises';
+import { corrupt, notTiff, sizeDiffers, unsupported } from '../errors.js';
+import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../limits.js';
+import { bytesPerSample, parseNodata } from '../pixels.js';
+import { tidy, toNanometres } from '../spectral-units.js';
+import type { BandTags, DataType, EnviBlocks, RasterHeader, StoredType } from '../types.js';
+import {
+  type EnviFields,
+  isEnviHeader,
+  LONGEST_HEADER,
+  listOf,
+  numbersOf,
+  parseEnviHeader,
+  wholeNumber,
+} from './fields.js';
+import { differenceOf, headerBeside, imageOf } from './files.js';
+import { enviPosition } from './position.js';
+
+const TYPES: Record<number, StoredType> = {
+  1: 'uint8',
+  2: 'int16',
+  3: 'int32',
+  4: 'float32',
+  5: 'float64',
+  12: 'uint16',
+  13: 'uint32',
+  14: 'int64',
+  15: 'uint64',
+};
+const COMPLEX = new Set([6, 9]);
+
+/**
+ * Opens an image by its header, or by itself where its header lies beside it. Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _SIZE_DIFFERS,
+ * _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
+ */
+export async function openEnvi(header: string, image?: string): Promise<RasterHeader> {
+  const fields = await readFields(header);
+  const type = fields.get('file type') ?? '';
+  if (/spectral library/i.test(type))
+    throw notTiff(
+      header,
+      'it is a spectral library, and has no pixels',
+      'Name it as a library of an analysis.',
+    );
+  if (/meta|classification.*virtual/i.test(type)) throw unsupported(header, `its file type is ${type}`);
+  const [width, height, bands] = ['samples', 'lines', 'bands'].map((name) =>
+    wholeNumber(fields, name, { least: 1 }, header),
+  ) as [number, number, number];
+  if (width > MAX_SIDE || height > MAX_SIDE || bands > MAX_BANDS)
+    throw unsupported(header, `its size is ${width} x ${height} with ${bands} bands`);
+  const blocks = layoutOf(fields, width, bands, header);
+  const size = bytesOf(blocks.storedType);
+  const bytes = blocks.headerOffset + width * height * bands * size;
+  const described = `${width} samples x ${height} lines x ${bands} bands of ${blocks.storedType}${blocks.headerOffset > 0 ? ` after ${blocks.headerOffset} bytes` : ''}`;
+  const path = image ?? (await imageOf(header, bytes, described));
+  const fileBytes = (await stat(path)).size;
+  if (fileBytes !== bytes)
+    throw sizeDiffers(path, described, bytes, `it has ${differenceOf(fileBytes, bytes)}`);
+  const warnings: string[] = [];
+  return {
+    path,
+    fileBytes,
+    width,
+    height,
+    bands,
+    dataType: dataTypeOf(blocks.storedType),
+    ...enviPosition(fields, header),
+    nodata: parseNodata(fields.get('data ignore value')),
+    palette: /classification/i.test(type),
+    blocks,
+    bandTags: bandTagsOf(fields, bands, header, warnings),
+    metadata: metadataOf(fields),
+    dateTime: undefined,
+    warnings,
+  };
+}
+
+/** The same for an image whose content tells nothing; undefined if no ENVI header lies beside it. */
+export async function openEnviImage(image: string): Promise<RasterHeader | undefined> {
+  const header = await headerBeside(image);
+  return header === undefined ? undefined : openEnvi(header, image);
+}
+
+async function readFields(header: string): Promise<EnviFields> {
+  const { size } = await stat(header);
+  if (size > LONGEST_HEADER) throw unsupported(header, `a header of ${size} bytes is none of an image`);
+  const bytes = await readFile(header);
+  if (!isEnviHeader(bytes)) throw notTiff(header, 'its first line is not "ENVI"', 'Write the header again.');
+  return parseEnviHeader(bytes.toString(), header);
+}
+
+function layoutOf(fields: EnviFields, width: number, bands: number, header: string): EnviBlocks {
+  const code = wholeNumber(fields, 'data type', { least: 1 }, header);
+  if (COMPLEX.has(code)) throw unsupported(header, 'its pixels are complex numbers');
+  const storedType = TYPES[code];
+  if (!storedType) throw corrupt(header, `its data type ${code} is not known`);
+  const interleave = (fields.get('interleave') ?? '').toLowerCase();
+  if (interleave !== 'bsq' && interleave !== 'bil' && interleave !== 'bip')
+    throw corrupt(header, `its interleave is "${interleave.slice(0, 20)}" and not bsq, bil or bip`);
+  if (width * bands * bytesOf(storedType) > MAX_BLOCK_BYTES)
+    throw unsupported(header, `one of its rows has more than 1 GiB`);
+  if (fields.get('file compression') === '1') throw unsupported(header, 'its image is compressed by gzip');
+  return {
+    reader: 'envi',
+    width,
+    height: 1,
+    interleave,
+    headerOffset: wholeNumber(fields, 'header offset', { least: 0, otherwise: 0 }, header),
+    storedType,
+    // Headers without it come from machines of today.
+    littleEndian: wholeNumber(fields, 'byte order', { least: 0, otherwise: 0 }, header) === 0,
+  };
+}
+
+/** 64-bit integers become float64, in which they are exact up to 2^53. */
+function dataTypeOf(type: StoredType): DataType {
+  return type === 'int64' || type === 'uint64' ? 'float64' : type;
+}
+
+export function bytesOf(type: StoredType): number {
+  return bytesPerSample(dataTypeOf(type));
+}
+
+/** Names of fields that writers use for one list, the standard's first. */
+const WAVELENGTH = ['wavelength', 'wavelengths'];
+const UNITS = ['wavelength units', 'wavelength_units', 'wavelength unit', 'wavelength_unts'];
+
+function bandTagsOf(fields: EnviFields, bands: number, header: string, warnings: string[]): BandTags[] {
+  const numbers = (name: string) => numbersOf(fields, name, bands, header);
+  const first = <T>(names: string[], find: (name: string) => T | undefined) =>
+    names.map(find).find((value) => value !== undefined);
+  const listed = first(WAVELENGTH, numbers);
+  const spectrum =
+    listed &&
+    toNanometres(
+      listed,
+      first(UNITS, (name) => fields.get(name)),
+    );
+  if (spectrum?.warning) warnings.push(spectrum.warning);
+  if (listed && !spectrum)
+    warnings.push('the values of "wavelength" are no wavelengths, so the bands have none');
+  const fwhm = spectrum && numbers('fwhm');
+  const good = numbers('bbl');
+  const gains = numbers('data gain values') ?? numbers('data reflectance gain values');
+  const offsets = numbers('data offset values') ?? numbers('data reflectance offset values');
+  const factor = Number(fields.get('reflectance scale factor'));
+  const scale = factor > 0 && Number.isFinite(factor) ? 1 / factor : undefined;
+  const names = listOf(fields, 'band names');
+  return Array.from({ length: bands }, (_, band): BandTags => {
+    const ownScale = gains?.[band] ?? scale;
+    const offset = offsets?.[band];
+    const description = names?.[band];
+    return {
+      ...(description && { description }),
+      ...(ownScale !== undefined && { scale: ownScale }),
+      ...(offset !== undefined && { offset }),
+      ...(spectrum && { wavelength: spectrum.nanometres[band]! }),
+      ...(fwhm && fwhm[band]! > 0 && { fwhm: tidy(fwhm[band]! * spectrum!.factor) }),
+      ...(good?.[band] === 0 && { good: false as const }),
+    };
+  });
+}
+
+/** By the names that GeoTIFFs have for the same. */
+function metadataOf(fields: EnviFields): Record<string, string> {
+  const time = fields.get('acquisition time');
+  const sensor = fields.get('sensor type');
+  return {
+    ...(time && { ACQUISITION_DATETIME: time }),
+    ...(sensor && !/^unknown$/i.test(sensor) && { PLATFORM: sensor }),
+  };
+}

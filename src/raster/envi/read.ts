@@ -1,0 +1,110 @@
+/** Reads pixels of ENVI images: bare numbers, band by band, row by row, or pixel by pixel. */
+import { closeSync, openSync, readSync } from 'node:fs';
+import { rasterUnreadable, truncated } from '../errors.js';
+import { kernels } from '../kernels-by-type.js';
+import { pixelsOf } from '../pixels.js';
+import type { EnviBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
+import { bytesOf } from './header.js';
+
+export type EnviHeader = RasterHeader & { blocks: EnviBlocks };
+
+/** Rows of one band are read together up to this size. */
+const PIECE_BYTES = 2 ** 24;
+
+/** Reads a window of some bands (from 0); both lie within the image. Throws TW_RASTER_UNREADABLE and _TRUNCATED. */
+export function readEnvi(header: EnviHeader, bands: number[], window: Window, target: ReadTarget): void {
+  let file: number;
+  try {
+    file = openSync(header.path, 'r');
+  } catch (error) {
+    throw rasterUnreadable.because(error, header.path, error);
+  }
+  const samples = (first: number, count: number) => readSamples(file, header, first, count);
+  try {
+    READERS[header.blocks.interleave](header, samples, bands, window, target);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** `count` numbers from number `first` of the image on, good until the next are read. */
+type Samples = (first: number, count: number) => PixelArray;
+
+const READERS = { bsq: readBsq, bil: readBil, bip: readBip };
+
+function readBsq(
+  { width: samples, height: lines, blocks }: EnviHeader,
+  read: Samples,
+  bands: number[],
+  { column, row, width, height }: Window,
+  { arrays, offset, stride }: ReadTarget,
+): void {
+  const most = Math.max(1, Math.floor(PIECE_BYTES / (samples * bytesOf(blocks.storedType))));
+  for (const [i, band] of bands.entries()) {
+    for (let done = 0; done < height; done += most) {
+      const rows = Math.min(most, height - done);
+      const first = (band * lines + row + done) * samples + column;
+      const pixels = read(first, (rows - 1) * samples + width);
+      for (let y = 0; y < rows; y++)
+        arrays[i]!.set(pixels.subarray(y * samples, y * samples + width), offset + (done + y) * stride);
+    }
+  }
+}
+
+/** Reads all bands between the first and the last that are wanted: mostly they are all wanted. */
+function readBil(
+  { width: samples, bands: count }: EnviHeader,
+  read: Samples,
+  bands: number[],
+  { column, row, width, height }: Window,
+  { arrays, offset, stride }: ReadTarget,
+): void {
+  const first = Math.min(...bands);
+  const span = (Math.max(...bands) - first) * samples + width;
+  for (let y = 0; y < height; y++) {
+    const pixels = read(((row + y) * count + first) * samples + column, span);
+    for (const [i, band] of bands.entries()) {
+      const from = (band - first) * samples;
+      arrays[i]!.set(pixels.subarray(from, from + width), offset + y * stride);
+    }
+  }
+}
+
+function readBip(
+  { width: samples, bands: count, dataType }: EnviHeader,
+  read: Samples,
+  bands: number[],
+  { column, row, width, height }: Window,
+  { arrays, offset, stride }: ReadTarget,
+): void {
+  const { pickSample } = kernels[dataType];
+  for (let y = 0; y < height; y++) {
+    const pixels = read(((row + y) * samples + column) * count, width * count);
+    for (const [i, band] of bands.entries())
+      pickSample(pixels, band, count, arrays[i]!, offset + y * stride, width);
+  }
+}
+
+let reused = Buffer.alloc(0);
+
+function readSamples(file: number, { path, blocks }: EnviHeader, first: number, count: number): PixelArray {
+  const { storedType, headerOffset, littleEndian } = blocks;
+  const size = bytesOf(storedType);
+  const bytes = count * size;
+  if (reused.length < bytes) reused = Buffer.allocUnsafeSlow(bytes);
+  const from = headerOffset + first * size;
+  for (let filled = 0; filled < bytes; ) {
+    const read = readSync(file, reused, filled, bytes - filled, from + filled);
+    if (read === 0) throw truncated(path, `it ends at byte ${from + filled}, ${from + bytes} are needed`);
+    filled += read;
+  }
+  const used = reused.subarray(0, bytes);
+  if (!littleEndian) {
+    if (size === 2) used.swap16();
+    else if (size === 4) used.swap32();
+    else if (size === 8) used.swap64();
+  }
+  if (storedType === 'int64') return Float64Array.from(new BigInt64Array(used.buffer, 0, count), Number);
+  if (storedType === 'uint64') return Float64Array.from(new BigUint64Array(used.buffer, 0, count), Number);
+  return pixelsOf(storedType, used.buffer, 0, count);
+}

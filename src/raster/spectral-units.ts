@@ -1,0 +1,62 @@
+/** Wavelengths in nanometres, whatever their unit is called in a file. */
+
+/** Nanometres in one unit. Names as ENVI, GDAL and the writers of other tools spell them, in lower case. */
+const NANOMETRES: Record<string, number> = {
+  ...each(['nanometers', 'nanometer', 'nanometres', 'nanometre', 'nm'], 1),
+  ...each(
+    ['micrometers', 'micrometer', 'micrometres', 'micrometre', 'microns', 'micron', 'um', 'µm', 'μm'],
+    1e3,
+  ),
+  ...each(['millimeters', 'millimeter', 'millimetres', 'millimetre', 'mm'], 1e6),
+  ...each(['centimeters', 'centimeter', 'centimetres', 'centimetre', 'cm'], 1e7),
+  ...each(['meters', 'meter', 'metres', 'metre', 'm'], 1e9),
+  ...each(['angstroms', 'angstrom', 'å'], 0.1),
+};
+
+function each(names: string[], factor: number): Record<string, number> {
+  return Object.fromEntries(names.map((name) => [name, factor]));
+}
+
+/** Units of lists that hold no wavelengths. */
+const OTHER_QUANTITIES = new Set(['index', 'wavenumber', 'ghz', 'mhz']);
+
+/** Optical instruments measure between these, nm. */
+const SHORTEST = 100;
+const LONGEST = 100_000;
+
+export interface Wavelengths {
+  nanometres: number[];
+  /** Nanometres in one unit of the file, which its FWHM has, too. */
+  factor: number;
+  /** What people should know of the units. */
+  warning?: string;
+}
+
+/**
+ * Wavelengths of a file in nanometres. A unit that is missing or unknown is guessed from the values, and so is one that is
+ * impossible: nobody measures light of 0.4 nm. Undefined if the values are no wavelengths.
+ */
+export function toNanometres(values: number[], unit: string | undefined): Wavelengths | undefined {
+  const name = unit?.trim().toLowerCase() ?? '';
+  const isIn = (factor: number) => values.every((value) => isWavelength(value * factor));
+  if (OTHER_QUANTITIES.has(name)) return undefined;
+  const known = Object.hasOwn(NANOMETRES, name) ? NANOMETRES[name] : undefined;
+  if (known !== undefined && isIn(known))
+    return { nanometres: values.map((value) => tidy(value * known)), factor: known };
+  // Micrometres of optical instruments are below 30, nanometres above 200.
+  const largest = Math.max(...values);
+  const guess = largest <= 30 ? 1e3 : 1;
+  if (!isIn(guess)) return undefined;
+  const said = name === '' || name === 'unknown' ? 'no unit' : `the unit "${unit!.trim().slice(0, 40)}"`;
+  const warning = `wavelengths from ${Math.min(...values)} to ${largest} with ${said} are taken as ${guess === 1 ? 'nanometres' : 'micrometres'}`;
+  return { nanometres: values.map((value) => tidy(value * guess)), factor: guess, warning };
+}
+
+function isWavelength(nanometres: number): boolean {
+  return nanometres >= SHORTEST && nanometres <= LONGEST;
+}
+
+/** Without the noise of a multiplication by 1,000. */
+export function tidy(nanometres: number): number {
+  return Number(nanometres.toPrecision(9));
+}

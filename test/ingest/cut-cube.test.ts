@@ -1,0 +1,111 @@
+/** A cube that is cut piece by piece is the one that is cut as a whole. */
+import assert from 'node:assert/strict';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { gridByName } from '../../src/geocode/index.js';
+import { sceneCells } from '../../src/ingest/cells.js';
+import { cutGroup } from '../../src/ingest/cut.js';
+import { cubeBytes, cutCube } from '../../src/ingest/cut-cube.js';
+import { encodeCell } from '../../src/ingest/encode-cell.js';
+import { describeScenes } from '../../src/ingest/formats/index.js';
+import { sourceProjection } from '../../src/ingest/source-projection.js';
+import type { CellGroup, CutSource, CutTask } from '../../src/ingest/tasks.js';
+import { readRows } from '../../src/raster/index.js';
+import { INTERLEAVES, writeEnvi } from '../raster/envi.js';
+import { random } from '../raster/images.js';
+import { tempFolder } from '../support/temp.js';
+
+const COUNT = 17;
+const grid = gridByName('geohash');
+
+const MAPS = [
+  'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84}',
+  // A flight line that is turned, and one that ends south of where it begins.
+  'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84, rotation=35}',
+  'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84, rotation=180}',
+];
+
+test('the memory that a cube is cut in changes nothing but the time that it takes', async (t) => {
+  const folder = await tempFolder(t);
+  const cases = fc.record({
+    width: fc.integer({ min: 40, max: 150 }),
+    height: fc.integer({ min: 40, max: 150 }),
+    map: fc.constantFrom(...MAPS),
+    interleave: fc.constantFrom(...INTERLEAVES),
+    nodata: fc.boolean(),
+    compressed: fc.boolean(),
+    room: fc.double({ min: 0, max: 1, noNaN: true }),
+    seed: fc.nat(),
+  });
+  await fc.assert(
+    fc.asyncProperty(cases, async ({ width, height, map, interleave, nodata, compressed, room, seed }) => {
+      const next = random(seed);
+      const bands = Array.from({ length: COUNT }, () =>
+        Array.from({ length: width * height }, (_, i) =>
+          nodata && i % width < 20 ? -9999 : Math.floor(next() * 5000),
+        ),
+      );
+      const lines = [
+        map,
+        'acquisition time = 2024-06-01T10:00:00Z',
+        `wavelength = {${bands.map((_, band) => 400 + 20 * band).join()}}`,
+        'wavelength units = nm',
+        ...(nodata ? ['data ignore value = -9999'] : []),
+      ];
+      writeEnvi(join(folder, 'cube.dat'), { width, height, bands, type: 'int16', interleave, lines });
+      const [scene] = await describeScenes(join(folder, 'cube.hdr'), { collection: 'c' });
+      const [group] = scene!.groups;
+      const [{ header }] = group!.bands as [(typeof group)['bands'][number]];
+      const cells = sceneCells(scene!, grid, 6);
+      const geocode = cells[Math.floor(next() * cells.length)]!;
+      const cell: CellGroup = {
+        ...{ grid: 'geohash', geocode, width: 180, height: 150, name: '30m', role: 'data' },
+        ...{ resampling: 'nearest', dataType: 'int16', nodata: group!.nodata, colours: undefined },
+        bands: group!.bands.map(({ name, scale, offset, wavelength }) => ({
+          ...{ name, scale, offset },
+          ...(wavelength !== undefined && { wavelength }),
+        })),
+        metadata: { SCENE: 's' },
+        compressed,
+      };
+
+      const path = join(folder, 'tile.tif');
+      await rm(path, { force: true });
+      const { least, most } = cubeBytes(cell, header);
+      const bytes = Math.round(least + room * (most - least));
+      const found = await cutCube({
+        ...{ kind: 'cube', cell, path, bytes, offset: 64, mask: [] },
+        bands: group!.bands.map(({ header, index }) => ({ header, index })),
+        buffer: new SharedArrayBuffer(64 + bytes),
+      });
+
+      const source = await wholeSource(header, group!.nodata);
+      const task: CutTask = { kind: 'cut', cell, sources: [source], source: 0, mask: [] };
+      const pixels = cutGroup(task, (one) => sourceProjection(grid.epsg, one));
+      if (!pixels) {
+        assert.equal(found, null);
+        await assert.rejects(readFile(path), { code: 'ENOENT' });
+        return;
+      }
+      const { file, coverage, mask } = encodeCell(cell, pixels);
+      assert.deepEqual(found, { record: file.record, coverage, mask });
+      assert.ok(Buffer.from(file.bytes).equals(await readFile(path)));
+    }),
+    { seed: 27, numRuns: 40 },
+  );
+});
+
+async function wholeSource(
+  header: Awaited<ReturnType<typeof describeScenes>>[number]['groups'][number]['bands'][number]['header'],
+  nodata: number | null,
+): Promise<CutSource> {
+  const { dataType, crs, transform, width, height } = header;
+  const size = width * height;
+  const buffer = new SharedArrayBuffer(size * COUNT * 2);
+  const offsets = Array.from({ length: COUNT }, (_, band) => band * size * 2);
+  const into = offsets.map((offset) => new Int16Array(buffer, offset, size));
+  await readRows(header, [...offsets.keys()], 0, height, into, 0);
+  return { dataType, nodata, crs, transform, width, height, rowStart: 0, rowEnd: height, buffer, offsets };
+}
