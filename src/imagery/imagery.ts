@@ -16,6 +16,7 @@ import { readSeries, type Series, type SeriesRequest } from './series.js';
 import { SERIES } from './series-question.js';
 import { readShare, type SeriesQuestion, type SeriesShare } from './series-share.js';
 import { readSpectra, type Spectra, type SpectraRequest } from './spectra.js';
+import { SPECTRA } from './spectra-question.js';
 import { readSpectraShare, type SpectraQuestion, type SpectraShare } from './spectra-share.js';
 import type { Result, Task } from './tasks.js';
 import { TileReader } from './tile-reader.js';
@@ -103,10 +104,8 @@ export class Imagery {
     this.askSeries = owners.define(SERIES, (question, share) =>
       readShare(storage, this.pool, question, share),
     );
-    this.askSpectra = owners.define(
-      'spectra',
-      (question, share) => readSpectraShare(storage, this.pool, question, share),
-      SERIES_PATIENCE,
+    this.askSpectra = owners.define(SPECTRA, (question, share) =>
+      readSpectraShare(storage, this.pool, question, share),
     );
     this.source = { storage, reader: new TileReader(this.pool, cacheBytes) };
   }

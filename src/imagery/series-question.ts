@@ -9,7 +9,8 @@ import { POSITION, TIME } from '../storage/index.js';
 const STATISTIC = { type: ['number', 'null'] };
 
 const POINT = tupleOf(NUMBER, NUMBER);
-const REGION = {
+/** JSON Schema of a `Region`. */
+export const REGION = {
   anyOf: [
     objectOf({ kind: { enum: ['point'] }, point: POINT }),
     objectOf({
