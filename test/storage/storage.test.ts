@@ -59,6 +59,7 @@ test('opening twice in a row keeps the node and everything in it', async (t) => 
     models: 0,
     sweepError: null,
     snapshotError: null,
+    writeError: null,
   });
   assert.deepEqual(await faultsOf(second), []);
 });
