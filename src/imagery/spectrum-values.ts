@@ -1,6 +1,6 @@
 /**
- * Spectra over the pixels of a place on one date, which several tiles may hold; of those that hold the same pixel the first that shows it
- * counts. Runs in worker threads.
+ * Spectra over the pixels of a place on one date. If several tiles hold the same pixel, the first one with data counts. Runs in worker
+ * threads.
  */
 import type { BandFile } from './bands.js';
 import { type Cog, readPlace } from './cog.js';
@@ -12,20 +12,20 @@ export interface SpectrumPart {
   place: Place;
   /** All bands of one file, in the order of the file. */
   bands: BandFile[];
-  /** Of each band: whether it says that a pixel holds data. */
+  /** One flag per band: only good bands decide whether a pixel holds data. */
   good: boolean[];
   mask: BandFile | undefined;
 }
 
 /** Sums over the pixels of one place, a number for each band. Plain JSON. */
 export interface SpectrumSums {
-  /** That of the place. */
+  /** Key of the place. */
   key: string;
   /** Clear pixels that hold data in a good band. */
   valid: number;
   counts: number[];
   means: number[];
-  /** Sums of the squares of what values differ from their mean by. */
+  /** Sums of squared differences from the mean. */
   squares: number[];
 }
 
@@ -53,7 +53,7 @@ export function spectrumSums(parts: SpectrumPart[]): SpectrumSums[] {
   return sums;
 }
 
-/** Physical values of each band at the clear pixels that no earlier part has `shown`, which this one then has. */
+/** Physical values of each band at the clear pixels that no earlier part has `shown`. Marks pixels that hold data as shown. */
 function spectraOf({ place, bands, good, mask }: SpectrumPart, shown: Uint8Array): Float64Array[] {
   const { pixels, width, height } = place;
   const wanted = clearAt(mask, pixels, width, height);
@@ -65,7 +65,7 @@ function spectraOf({ place, bands, good, mask }: SpectrumPart, shown: Uint8Array
     const found: number[] = [];
     for (let i = 0; i < wanted.length; i++) {
       const value = band[i]!;
-      if (wanted[i] === 0 || value === hole || Number.isNaN(value)) continue;
+      if (wanted[i] === 0 || value === hole || !Number.isFinite(value)) continue;
       found.push(value * scale + offset);
       if (good[b]) shown[i] = 1;
     }

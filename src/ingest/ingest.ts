@@ -30,7 +30,7 @@ export interface SceneResult {
 export async function ingestScene(
   context: IngestContext,
   plan: ScenePlan,
-  { dryRun = false, cloudTest = false, compress }: IngestOptions,
+  { dryRun = false, cloudTest = false, compress: compressCubes }: IngestOptions,
   hooks: IngestHooks = {},
 ): Promise<SceneResult> {
   const { storage } = context;
@@ -39,6 +39,8 @@ export async function ingestScene(
   const result = { id: scene.id, collection: collection.id, unchanged: false, replaced: false };
   const previous = await storage.getScene(collection.id, scene.id);
   const test = cloudTestOf(scene, context.cloudModel, cloudTest);
+  // Other groups are always compressed, and are the same tiles with the option as without it.
+  const compress = scene.groups.some(isCube) ? compressCubes : undefined;
   const how = { grid: grid.name, precision, test, compress };
   const fingerprint = await fingerprintOf(scene, how, context.digests, hooks.signal);
   const asThere = async (known: SceneRecord | undefined): Promise<SceneResult | undefined> => {

@@ -30,9 +30,12 @@ const TILE = {
   createdAt: TIME,
 };
 
-const BAND = objectOf({ name: TEXT, scale: NUMBER, offset: NUMBER }, { commonName: TEXT });
+const BAND = objectOf(
+  { name: TEXT, scale: NUMBER, offset: NUMBER },
+  { commonName: TEXT, wavelength: NUMBER, fwhm: NUMBER, good: { type: 'boolean' } },
+);
 
-/** What the tiles of one layout have in common of a group. */
+/** Members of a group that all tiles of one layout share. */
 const LAYOUT_GROUP = {
   name: TEXT,
   role: { enum: ['data', 'qa', 'mask'] },
@@ -40,7 +43,7 @@ const LAYOUT_GROUP = {
   bands: listOf(BAND),
 };
 
-/** What is a tile's own of a group: its size, and its file. */
+/** Members of a group that differ from tile to tile: its size and its file. */
 const OWN_GROUP = { width: COUNT, height: COUNT, bytes: COUNT, crc32: COUNT };
 
 /** JSON Schema of a `TileRecord`. */

@@ -9,8 +9,8 @@ export interface Figures {
 }
 
 /**
- * `hole` is the stored value for no data; where there is none, a pixel holds data where `seen` is not 0. `tags`: what the bands of a
- * spectrum are.
+ * `hole` is the stored value for no data; without one, a pixel holds data where `seen` is not 0. `tags` are those of the bands of a
+ * spectrum.
  */
 export function validOf(
   bands: PixelArray[],
@@ -25,10 +25,16 @@ export function validOf(
     return { validPercent: bands.map(() => valid), coverage: valid };
   }
   const holes = bands.map((band) => holesOf(band, hole));
-  const counts = (b: number) => !isSpectrum(tags) || (tags[b]?.good !== false && holes[b] < size);
-  if (!bands.some((_, b) => counts(b))) return { validPercent: holes.map(percent), coverage: 0 };
-  const some = bands.filter((_, b) => holes[b] > 0 && counts(b));
-  const missing = some.length === 0 ? 0 : holesInSome(some, hole);
+  const spectrum = isSpectrum(tags);
+  const counted = [...bands.keys()].filter((b) => !spectrum || (tags[b]?.good !== false && holes[b] < size));
+  const some = counted.filter((b) => holes[b] > 0);
+  let missing = counted.length === 0 ? size : 0;
+  if (some.length === 1) missing = holes[some[0]];
+  else if (some.length > 1)
+    missing = holesInSome(
+      some.map((b) => bands[b]),
+      hole,
+    );
   return { validPercent: holes.map(percent), coverage: percent(missing) };
 }
 

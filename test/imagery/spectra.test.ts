@@ -160,3 +160,26 @@ test('a point has the values of its pixel, and filters pick dates', async (t) =>
   });
   assert.equal(bad.json().code, 'TW_IMAGERY_REGION');
 });
+
+test('a value that is not finite is no data of its band', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const bands = Array.from({ length: COUNT }, (_, band) => [0.5, 0.5, 0.5, band < 2 ? Infinity : 0.5]);
+  writeEnvi(join(folder, 'cube.bsq'), {
+    ...{ width: 2, height: 2, bands, type: 'float32', interleave: 'bsq' },
+    lines: [
+      'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84}',
+      'acquisition time = 2024-06-01T10:00:00Z',
+      'wavelength units = Nanometers',
+      `wavelength = {${bands.map((_, band) => 450 + 50 * band).join()}}`,
+      `bbl = {${bands.map((_, band) => Number(band >= 2)).join()}}`,
+    ],
+  });
+  const options = { href: join(folder, 'cube.hdr'), collection: 'cubes', precision: 6 };
+  assert.deepEqual((await ingest(node, options)).failed, []);
+  const { spectra } = await spectraOf(node, { geometry: area(14.99, 47.8, 15.01, 47.9) });
+  const [{ valid, mean, std }] = spectra;
+  assert.equal(valid, 4);
+  assert.deepEqual(new Set(mean), new Set([0.5]));
+  assert.deepEqual(new Set(std), new Set([0]));
+});

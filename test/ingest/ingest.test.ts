@@ -30,6 +30,15 @@ test('the same scene twice changes nothing, wherever its file lies', async (t) =
   assert.deepEqual(await tilesOf(node), before);
 });
 
+test('`compress` is for cubes: with it, another scene is still unchanged', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const scene = await writeTestScene(join(folder, 'scene.tif'));
+  await ingest(node, { href: scene, id: 'a', ...AT });
+  const again = await ingest(node, { href: scene, id: 'a', ...AT, compress: 'deflate' });
+  assert.equal(again.scenes[0].unchanged, true);
+});
+
 test('a damaged or missing tile comes back with the same scene', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
