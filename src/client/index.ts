@@ -1,10 +1,10 @@
+export type { Progress, RunHooks } from './client.js';
+export { Client } from './client.js';
 export type {
   ItemCollection,
   ListedNode,
   ModelDocument,
   Partly,
-  Progress,
-  RunHooks,
   SceneSummary,
   SearchRequest,
   SeriesDocument,
@@ -14,8 +14,7 @@ export type {
   SimilarPlaceDocument,
   SpectraDocument,
   SpectrumEntry,
-} from './client.js';
-export { Client } from './client.js';
+} from './documents.js';
 export { JobError, unreachable } from './errors.js';
 export type { JobDocument, JobEvent, LogLine } from './job-events.js';
 export { FileBody } from './send-file.js';
