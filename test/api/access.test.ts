@@ -1,4 +1,5 @@
 /** Tokens and their scopes, rate limits, request ids. */
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import fc from 'fast-check';
 import { RateLimit } from '../../src/api/rate-limit.js';
 import { openNode } from '../../src/node.js';
 import { process as processOf } from '../jobs/process.js';
+import { atEnd } from '../support/at-end.js';
 import { MAIN } from '../support/command.js';
 import { tempFolder } from '../support/temp.js';
 import { jobServer } from './job-server.js';
@@ -142,10 +144,10 @@ test('a server that others can reach needs a token of either scope; flags come f
       ...access,
     });
   const bare = await open({});
-  t.after(() => bare.close());
+  atEnd(t, () => bare.close());
   await assert.rejects(bare.listen('0.0.0.0', 0), { code: 'TW_API_OPEN_BIND' });
   const guarded = await open({ readToken: 'r' });
-  t.after(() => guarded.close());
+  atEnd(t, () => guarded.close());
   const { port } = new URL(await guarded.listen('0.0.0.0', 0));
   assert.equal((await fetch(`http://127.0.0.1:${port}/jobs`)).status, 401);
   const headers = { authorization: 'Bearer r' };

@@ -1,10 +1,12 @@
 /** The HTTP API over a node with real tiles; requests go straight into the routes. */
+
 import assert from 'node:assert/strict';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fromArrayBuffer } from 'geotiff';
 import { openNode, type TilewrightNode } from '../../src/node.js';
+import { atEnd } from '../support/at-end.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -244,7 +246,7 @@ test('without a token only this machine is answered, and foreign pages may not w
 test('a server with a token asks for it for writes only', async (t) => {
   const data = await tempFolder(t);
   const guarded = await openNode({ data, memory: 256e6, cores: 1, token: 'right' });
-  t.after(() => guarded.close());
+  atEnd(t, () => guarded.close());
   const execute = (authorization?: string) =>
     guarded.server.inject({
       method: 'POST',

@@ -1,8 +1,10 @@
 /** Tiles, scenes and collections go over HTTP, and what was deleted can be ingested again. */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openNode, type TilewrightNode } from '../../src/node.js';
+import { atEnd } from '../support/at-end.js';
 import { faultsOf } from '../support/faults.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
@@ -93,7 +95,7 @@ test('what is not there, what is being written, and who may not', async (t) => {
   await write.abort();
 
   const guarded = await openNode({ data: join(folder, 'guarded'), memory: 256e6, cores: 1, token: 'right' });
-  t.after(() => guarded.close());
+  atEnd(t, () => guarded.close());
   for (const url of ['items/x', 'scenes/x', '']) {
     const answer = await remove(guarded, `/collections/test/${url}`.replace(/\/$/, ''));
     assert.equal(answer.json().code, 'TW_API_UNAUTHORIZED');

@@ -1,4 +1,5 @@
 /** Messages that are signed by the secret of the cluster, but are not what a node sends. */
+
 import assert from 'node:assert/strict';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { crc32 } from 'node:zlib';
 import { CHECKSUM, MESSAGE_TYPE, OWNERS_PATH, sign } from '../../src/dht/index.js';
 import { CANCEL_PATH, WORDS_PATH, WORK_PATH } from '../../src/jobs/index.js';
 import { openNode } from '../../src/node.js';
+import { atEnd } from '../support/at-end.js';
 import { HOSTILE_NAMES } from '../support/hostile-names.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -66,7 +68,7 @@ async function serve(t: TestContext, folder: string) {
     ...{ data: join(folder, 'data'), memory: 512e6, cores: 1, reserve: 0 },
     cluster: { ...cluster, advertise: 'http://127.0.0.1:1', secret: SECRET },
   });
-  t.after(() => node.close());
+  atEnd(t, () => node.close());
   return node.listen('127.0.0.1', 0);
 }
 

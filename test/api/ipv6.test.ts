@@ -1,4 +1,5 @@
 /** A server at an IPv6 address, whose URLs have brackets: each way in which clients and other nodes reach it. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
@@ -10,6 +11,7 @@ import { type TestContext, test } from 'node:test';
 import { FileBody, httpTransport } from '../../src/client/index.js';
 import { messageOf } from '../../src/errors.js';
 import { Doors } from '../../src/training/index.js';
+import { atEnd } from '../support/at-end.js';
 import { testNode } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -56,7 +58,7 @@ test('a member of a ring reaches the door of another node', async (t) => {
     doors.enter(url!, headers.authorization, socket as Socket),
   );
   await once(server, 'listening');
-  t.after(() => server.close());
+  atEnd(t, () => server.close());
   const url = `http://[::1]:${(server.address() as AddressInfo).port}`;
   const door = doors.add();
   const [there, here] = await Promise.all([doors.reach({ node: 'n', url }, door.id), door.visitor]);

@@ -1,4 +1,5 @@
 /** A server whose processes are those of a test, beside those that have routes of their own. */
+
 import type { FastifyInstance } from 'fastify';
 import { buildServer } from '../../src/api/index.js';
 import { localOwners } from '../../src/dht/index.js';
@@ -8,6 +9,7 @@ import { Jobs, type Process } from '../../src/jobs/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Storage } from '../../src/storage/index.js';
 import { storeModelProcess, TextureIndex } from '../../src/training/index.js';
+import { atEnd } from '../support/at-end.js';
 
 export interface JobServer {
   server: FastifyInstance;
@@ -45,7 +47,7 @@ export async function jobServer(
     },
     { log: false, ownerSecret: 'owner', ...access },
   );
-  t.after(async () => {
+  atEnd(t, async () => {
     await jobs.close();
     server.server.closeAllConnections();
     await server.close();

@@ -1,4 +1,5 @@
 /** Jobs over HTTP: OGC API Processes, logs, retry and repeated requests. */
+
 import assert from 'node:assert/strict';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { openNode } from '../../src/node.js';
 import { gate, process as processOf, type Work } from '../jobs/process.js';
+import { atEnd } from '../support/at-end.js';
 import { ingest } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
@@ -233,7 +235,7 @@ test('a retried ingest takes the failed paths only; a file that was sent must be
     cores: 1,
     allowFolders: [folder],
   });
-  t.after(() => node.close());
+  atEnd(t, () => node.close());
   const post = async (url: string, payload?: object | Buffer, headers = {}) =>
     (await node.server.inject({ method: 'POST', url, headers, ...(payload && { payload }) })).json();
   const results = async (id: string) => {
@@ -285,7 +287,7 @@ test('the results of a job in a cluster have only their own files', async (t) =>
   const place = { store, etcd: [], name: 'default', advertise: 'http://127.0.0.1:1' };
   const cluster = { ...place, zone: 'default', weight: 1, secret: 'shared' };
   const node = await openNode({ data: join(folder, 'data'), memory: 1e9, cores: 1, reserve: 0, cluster });
-  t.after(() => node.close());
+  atEnd(t, () => node.close());
   const headers = { authorization: `Bearer ${node.ownerSecret}` };
   const href = await writeTestScene(join(folder, 'scene.tif'), { width: 64, height: 64 });
   const scene = { collection: 'test', datetime: '2024-06-01T10:00:00Z', bands: { red: 3 }, precision: 6 };

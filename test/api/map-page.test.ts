@@ -1,4 +1,5 @@
 /** The map page: its files, and what people see of it in a real browser. */
+
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,6 +8,7 @@ import { test } from 'node:test';
 import { type Locator, type Page, chromium as program } from 'playwright-core';
 import { openNode } from '../../src/node.js';
 import { nodeWithScenes, pictureOf } from '../imagery/maps.js';
+import { atEnd } from '../support/at-end.js';
 import { chromium, needsChromium } from '../support/chromium.js';
 
 const SCENES = [
@@ -201,7 +203,7 @@ test('where reads need a token the page asks for it, and shows the map with it',
   const { node: open, folder } = await nodeWithScenes(t, SCENES.slice(1, 2));
   await open.close();
   const node = await openNode({ data: join(folder, 'data'), memory: 128e6, cores: 1, readToken: 'secret' });
-  t.after(() => node.close());
+  atEnd(t, () => node.close());
   const url = await node.listen('127.0.0.1', 0);
   for (const path of ['/collections', '/xyz/test/tilejson.json', '/openapi.json'])
     assert.equal((await fetch(url + path)).status, 401, path);

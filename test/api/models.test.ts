@@ -1,4 +1,5 @@
 /** Versions of models over HTTP: lists, cards, Items, files, ONNX, and their deletion. */
+
 import assert from 'node:assert/strict';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { test } from 'node:test';
 import { openNode } from '../../src/node.js';
 import { versionsOf } from '../../src/storage/index.js';
 import { exportOnnx } from '../../src/training/index.js';
+import { atEnd } from '../support/at-end.js';
 import { faultsOf } from '../support/faults.js';
 import { putModel } from '../support/models.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -151,7 +153,7 @@ test('a model has its versions, of which the latest and the best can be asked fo
 test('to delete a model takes a token that may write', async (t) => {
   const data = await tempFolder(t);
   const guarded = await openNode({ data, memory: 256e6, cores: 1, token: 'right', readToken: 'reader' });
-  t.after(() => guarded.close());
+  atEnd(t, () => guarded.close());
   for (const url of ['/models/x', '/models/x/versions/y'])
     for (const [token, code] of [
       ['wrong', 'TW_API_UNAUTHORIZED'],

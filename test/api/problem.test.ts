@@ -1,15 +1,17 @@
 /** Whatever is wrong with a request, the answer is a problem document with a code: also before a route is found. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openNode } from '../../src/node.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 
 test('malformed requests are answered with problem documents', async (t) => {
   const node = await openNode({ data: join(await tempFolder(t), 'data'), memory: 256e6, cores: 1 });
-  t.after(() => node.close());
+  atEnd(t, () => node.close());
   const { port } = new URL(await node.listen('127.0.0.1', 0));
   const speak = async (text: string) => {
     const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8');

@@ -1,4 +1,5 @@
 /** Every kind of Item, Collection and Catalog that a server answers, against the schemas of STAC and of the extensions it names. */
+
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { Ajv, type AnySchemaObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import { writeLandsatLikeScene, writeSafe } from '../../data-samples/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
+import { atEnd } from '../support/at-end.js';
 import { putModel } from '../support/models.js';
 import { ingest, tilesOf } from '../support/node.js';
 import { bytesOf, writeRaster } from '../support/rasters.js';
@@ -79,7 +81,7 @@ async function runJob(node: TilewrightNode, process: string, inputs: object): Pr
 test('all STAC documents of a server are valid, and collections say what their tiles are', async (t) => {
   const folder = await tempFolder(t);
   const node = await openNode({ data: join(folder, 'data'), memory: 512e6, cores: 2 });
-  t.after(() => node.close());
+  atEnd(t, () => node.close());
   const ask = async (url: string) => (await node.server.inject(url)).json();
 
   const catalog = await ask('/');

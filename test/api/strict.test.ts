@@ -1,4 +1,5 @@
 /** Requests that are nearly right are refused with a reason, and nothing is guessed of them. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
@@ -7,6 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { openNode } from '../../src/node.js';
+import { atEnd } from '../support/at-end.js';
 import { finished, start } from '../support/command.js';
 import { ingest, testNode } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
@@ -151,7 +153,7 @@ test('a host that is none is refused, and links lead to the one that was checked
   const { node, folder } = await withTiles(t);
   // With a token it may be reached by any name.
   const named = await openNode({ data: join(folder, 'named'), memory: 1e8, cores: 1, token: 'secret' });
-  t.after(() => named.close());
+  atEnd(t, () => named.close());
   for (const host of ['localhost:99999', 'a b', 'a%zz', '[::1'])
     for (const url of ['/', '/search?limit=1', '/jobs?limit=1']) {
       const headers = { host, authorization: 'Bearer secret' };
@@ -161,7 +163,7 @@ test('a host that is none is refused, and links lead to the one that was checked
     }
   const { port } = new URL(await node.listen('127.0.0.1', 0));
   const socket = connect(Number(port), '127.0.0.1');
-  t.after(() => socket.destroy());
+  atEnd(t, () => socket.destroy());
   socket.write(
     `GET http://evil.example/search?limit=1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
   );

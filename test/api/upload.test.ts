@@ -1,4 +1,5 @@
 /** Files that are sent to `POST /ingest`, sound and broken senders alike, over real sockets. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdir, readFile, rm, statfs, writeFile } from 'node:fs/promises';
@@ -17,6 +18,7 @@ import type { IngestInputs, IngestResults } from '../../src/ingest/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import type { JobRecord } from '../../src/storage/index.js';
 import { zip } from '../support/archives.js';
+import { atEnd } from '../support/at-end.js';
 import { writeTestScene } from '../support/scenes.js';
 import { smallDisk } from '../support/small-disk.js';
 import { tempFolder } from '../support/temp.js';
@@ -33,7 +35,7 @@ async function served(t: TestContext, config: object = {}) {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const node = await openNode({ data, memory: 256e6, cores: 2, ...config });
-  t.after(() => node.close());
+  atEnd(t, () => node.close());
   const url = await node.listen('127.0.0.1', 0);
   const scene = await writeTestScene(join(folder, 'scene.tif'));
   return { folder, data, node, url, scene, client: new Client(httpTransport(url)) };
@@ -298,7 +300,7 @@ test('a body that stalls is told so, one that comes in time is heard', async (t)
     for await (const chunk of body.iterator({ destroyOnReturn: false })) bytes += chunk.length;
     return `${bytes}`;
   });
-  t.after(() => server.close());
+  atEnd(t, () => server.close());
   const url = await server.listen({ port: 0 });
   const head =
     'POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n';

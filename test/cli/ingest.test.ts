@@ -1,9 +1,11 @@
 /** `tilewright ingest` beyond one scene: looking first, and watching a folder. */
+
 import assert from 'node:assert/strict';
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openNode } from '../../src/node.js';
+import { atEnd } from '../support/at-end.js';
 import { finished, start, tilewright } from '../support/command.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
@@ -37,7 +39,7 @@ test('--watch tries a batch again that failed as a whole', { timeout: 120_000 },
   const url = await before.listen('127.0.0.1', 0);
   await before.close();
   const child = start(['ingest', inbox, '--watch', '--server', url, '--format', 'json', ...FLAGS]);
-  t.after(() => child.kill('SIGKILL'));
+  atEnd(t, () => child.kill('SIGKILL'));
   const batch = new Promise<string>((resolve) => child.stdout?.once('data', resolve));
   const refused = new Promise<string>((resolve) => {
     child.stderr?.setEncoding('utf8').on('data', (text) => /error/.test(text) && resolve(text));
@@ -45,7 +47,7 @@ test('--watch tries a batch again that failed as a whole', { timeout: 120_000 },
   assert.match(await refused, /does not answer.*it is tried again/);
 
   const node = await openNode(config);
-  t.after(() => node.close());
+  atEnd(t, () => node.close());
   await node.listen('127.0.0.1', Number(new URL(url).port));
   const { scenes, failed } = JSON.parse(await batch);
   assert.deepEqual([scenes.length, failed], [1, []]);
@@ -64,7 +66,7 @@ test('--watch ingests what comes, again what is corrected, and ends clean', {
   const flags = ['--watch', ...FLAGS, '--data', join(folder, 'data'), '--format', 'json'];
   const child = start(['ingest', inbox, ...flags]);
   const end = finished(child);
-  t.after(() => child.kill('SIGKILL'));
+  atEnd(t, () => child.kill('SIGKILL'));
   const batch = () =>
     new Promise<{ scenes: { id: string; tiles: number; replaced: boolean }[]; failed: object[] }>((resolve) =>
       child.stdout?.once('data', (line) => resolve(JSON.parse(line))),

@@ -1,4 +1,5 @@
 /** Jobs of a real server, seen with the real command. */
+
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,6 +9,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { atEnd } from '../support/at-end.js';
 import { finished, start, tilewright } from '../support/command.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
@@ -25,7 +27,7 @@ async function freePort(): Promise<number> {
 async function serve(t: TestContext, data: string, port: number, logs: string[] = []): Promise<ChildProcess> {
   const flags = ['--port', String(port), '--format', 'json', '--cores', '1', ...TOKEN];
   const server = start(['serve', '--data', data, ...flags]);
-  t.after(() => server.kill('SIGKILL'));
+  atEnd(t, () => server.kill('SIGKILL'));
   server.stderr?.setEncoding('utf8').on('data', (text) => {
     logs.push(text);
   });

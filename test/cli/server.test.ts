@@ -1,4 +1,5 @@
 /** A data folder that a server holds is used through that server. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, watch } from 'node:fs';
@@ -9,6 +10,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { openNode } from '../../src/node.js';
+import { atEnd } from '../support/at-end.js';
 import { finished, start, tilewright } from '../support/command.js';
 import { freePort } from '../support/s3.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
@@ -21,7 +23,7 @@ test('commands go through the server that holds the folder, and it stops cleanly
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const server = start(['serve', '--data', data, '--port', '0', '--format', 'json', '--token', 'for-others']);
-  t.after(() => server.kill('SIGKILL'));
+  atEnd(t, () => server.kill('SIGKILL'));
   const end = finished(server);
   const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
   const { url } = JSON.parse(first);
@@ -73,7 +75,7 @@ async function terminated(
   const port = await freePort();
   const reached = moment(data, `http://127.0.0.1:${port}`);
   const server = start(['serve', '--data', data, '--port', `${port}`, ...args]);
-  t.after(() => server.kill('SIGKILL'));
+  atEnd(t, () => server.kill('SIGKILL'));
   const end = finished(server);
   await reached;
   server.kill('SIGTERM');
@@ -141,7 +143,7 @@ test('--upload sends files to a server that cannot see them, and names those tha
     'word',
   ];
   const server = start(args);
-  t.after(() => server.kill('SIGKILL'));
+  atEnd(t, () => server.kill('SIGKILL'));
   const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
   const target = ['--server', JSON.parse(first).url, '--token', 'word', '--format', 'json'];
   const scene = await writeTestScene(join(folder, 'scene.tif'));
@@ -169,7 +171,7 @@ test('a node that listens on an IPv6 address tells others a URL with brackets', 
   const port = await freePort();
   const place = ['--data', join(folder, 'data'), '--host', '::1', '--port', `${port}`];
   const server = start(['serve', ...place, '--store', pathToFileURL(store).href, '--format', 'json']);
-  t.after(() => server.kill('SIGKILL'));
+  atEnd(t, () => server.kill('SIGKILL'));
   server.stderr?.resume();
   const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
   const { url } = JSON.parse(first);

@@ -169,8 +169,10 @@ async function withRealNames(): Promise<Document> {
         const choice = known?.[parameter.name];
         if (parameter.in === 'path' && choice) parameter.schema = { type: 'string', enum: choice };
       }
-  const { schema } = document.paths['/similar']!['post']!.requestBody!.content['application/json']!;
-  schema.properties['tile'] = { type: 'string', enum: [features[0]!.id] };
+  const bodyOf = (path: string) =>
+    document.paths[path]!['post']!.requestBody!.content['application/json']!.schema.properties;
+  bodyOf('/similar')['tile'] = { type: 'string', enum: [features[0]!.id] };
+  bodyOf('/spectra')['geometry'] = { enum: [{ type: 'Point', coordinates: [15.03, 51.02] }] };
   return document;
 }
 

@@ -14,6 +14,7 @@ import {
   writeSentinelLikeSeries,
 } from '../../data-samples/index.js';
 import { readRaster } from '../../src/raster/index.js';
+import { atEnd } from '../support/at-end.js';
 
 const size = { width: 330, height: 490 };
 
@@ -68,7 +69,7 @@ test('forests that look alike in colour have an NDVI of their own', () => {
 
 test('a series lies where it is asked for, under its name, with a band more', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'regions-'));
-  t.after(() => rm(folder, { recursive: true }));
+  atEnd(t, () => rm(folder, { recursive: true }));
   const options = { size: { width: 64, height: 48 }, seed: 5, dates: SERIES_DATES.slice(0, 1) };
   const origin = { x: 400_000, y: 5_200_000 };
   const [plain] = await writeSentinelLikeSeries(join(folder, 'plain'), options);

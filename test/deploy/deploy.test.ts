@@ -1,4 +1,5 @@
 /** What is in deploy/: good by the schemas of its formats, and in agreement with the program. */
+
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -9,6 +10,7 @@ import { delimiter, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -206,7 +208,7 @@ async function askZone(t: TestContext, labels: object, machine = 'm1'): Promise<
     response.statusCode = known ? 200 : 403;
     response.end(JSON.stringify(known ? { metadata: { labels } } : { reason: 'Forbidden' }));
   }).listen(0, '127.0.0.1');
-  t.after(() => server.close());
+  atEnd(t, () => server.close());
   await new Promise((resolve) => server.once('listening', resolve));
   const code = await readFile(join(chart, 'files/zone.mjs'), 'utf8');
   const OUTPUT = join(folder, 'config.json');

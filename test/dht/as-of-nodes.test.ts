@@ -1,4 +1,5 @@
 /** Nodes that serve over real etcd while commits come all the time. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
@@ -9,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
+import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -34,7 +36,7 @@ async function freePort(): Promise<number> {
 async function openNodes(t: TestContext, count: number): Promise<Served[]> {
   const nodes: Served[] = [];
   // Before what they need.
-  t.after(async () => {
+  atEnd(t, async () => {
     for (const { node } of nodes) await node.close();
   });
   const folder = await tempFolder(t);

@@ -1,4 +1,5 @@
 /** Nodes join, leave and drain; each in a folder of its own, in one process. */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -14,6 +15,7 @@ import { formatPlacement, parsePlacement } from '../../src/dht/placement-text.js
 import { SLOTS, slotOf } from '../../src/dht/slots.js';
 import { type ObjectStore, Storage } from '../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
+import { atEnd } from '../support/at-end.js';
 import { type SharedPlace, sharedPlace } from './shared-place.js';
 
 interface Node {
@@ -157,7 +159,7 @@ test('a folder of another cluster, and a coordination store without the cluster,
   const other = await sharedPlace(t);
   await assert.rejects(start({ ...other, folder: where.folder }, 'a'), { code: 'TW_DHT_OTHER_FOLDER' });
   const empty = await LevelStore.open(join(where.folder, 'coordination-2'));
-  t.after(() => empty.close());
+  atEnd(t, () => empty.close());
   await assert.rejects(start({ ...where, coordination: empty }, 'b'), { code: 'TW_DHT_OTHER_COORDINATION' });
 });
 

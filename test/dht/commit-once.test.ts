@@ -1,4 +1,5 @@
 /** A commit is made once or not at all, and its writer is told which, however transactions are lost or come late. */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -16,6 +17,7 @@ import {
   swapPlacement,
   unfixCollection,
 } from '../../src/dht/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 import { entriesSince } from './commit-log-contract.js';
 import { type Fate, LossyStore } from './lossy-store.js';
@@ -27,7 +29,7 @@ const fates = fc.array(
 
 test('commits over a bad network', async (t) => {
   const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
-  t.after(() => store.close());
+  atEnd(t, () => store.close());
   let base = 0;
   let segments = 0;
   const property = fc.asyncProperty(fc.array(fates, { minLength: 3, maxLength: 3 }), async (networks) => {
@@ -93,7 +95,7 @@ async function tryTwice<T>(work: () => Promise<T>): Promise<T> {
 
 test('a key is set by whoever sent it, though the answer was lost', async (t) => {
   const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
-  t.after(() => store.close());
+  atEnd(t, () => store.close());
   const over = (...network: Fate[]) => new LossyStore(store, network);
   const networks: Fate[][] = [['unanswered'], ['unsent'], ['late', 'unsent'], ['late', 'late', 'unanswered']];
   let revision = 0;
@@ -111,7 +113,7 @@ test('a key is set by whoever sent it, though the answer was lost', async (t) =>
 
 test('a commit whose answer was lost is found, though its claim was replaced meanwhile', async (t) => {
   const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
-  t.after(() => store.close());
+  atEnd(t, () => store.close());
   const log = new CommitLog(new LossyStore(store, ['unanswered']));
   const held = await claim(store, 'c/s', 'n1');
   const commit = () => log.commit(held, { segment: 'a', slots: '' }, undefined, 0);

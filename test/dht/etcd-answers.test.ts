@@ -1,4 +1,5 @@
 /** A real etcd behind a proxy that replaces its answers: with status 200, but a wrong shape. */
+
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, type TestContext, test } from 'node:test';
@@ -6,6 +7,7 @@ import { compareAndSet } from '../../src/dht/coordination/compare-and-set.js';
 import { only } from '../../src/dht/coordination/store.js';
 import { CommitLog, claim, EtcdStore, outcomeUnknown } from '../../src/dht/index.js';
 import { JobDocuments } from '../../src/jobs/job-documents.js';
+import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { FaultProxy } from '../support/fault-proxy.js';
 import { entriesSince } from './commit-log-contract.js';
@@ -32,7 +34,7 @@ async function behindProxy(t: TestContext) {
     replace: ({ url }) => (url === faults.on ? faults.next.shift() : undefined),
   });
   const store = new EtcdStore([proxy.endpoint], randomUUID(), BUSY);
-  t.after(() => store.close());
+  atEnd(t, () => store.close());
   return { store, faults };
 }
 

@@ -1,4 +1,5 @@
 /** Three real etcd servers that are killed and held up while nodes work. */
+
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
@@ -19,6 +20,7 @@ import {
   watchMembers,
   watchPlacement,
 } from '../../src/dht/index.js';
+import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { eventually } from '../support/eventually.js';
 import { entriesSince } from './commit-log-contract.js';
@@ -43,7 +45,7 @@ function withThree(name: string, run: (setting: Setting) => Promise<void>): void
     const node = (first = 0) => {
       const urls = [...etcd.urls.slice(first), ...etcd.urls.slice(0, first)];
       const store = new EtcdStore(urls, cluster);
-      t.after(() => store.close());
+      atEnd(t, () => store.close());
       return store;
     };
     await run({ etcd, node });

@@ -1,4 +1,5 @@
 /** A real etcd behind a proxy that refuses requests or loses answers. */
+
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -16,6 +17,7 @@ import {
   Membership,
   outcomeUnknown,
 } from '../../src/dht/index.js';
+import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { eventually } from '../support/eventually.js';
 import { FaultProxy, type Faults } from '../support/fault-proxy.js';
@@ -41,7 +43,7 @@ async function behindProxy(t: TestContext, faults: Faults): Promise<Setting> {
   const cluster = randomUUID();
   const [store, direct] = [proxy.endpoint, server!.urls[0]!].map((url) => {
     const one = new EtcdStore([url], cluster, BUSY);
-    t.after(() => one.close());
+    atEnd(t, () => one.close());
     return one;
   });
   return { proxy, store: store!, direct: direct! };
@@ -66,7 +68,7 @@ async function afterOutage(t: TestContext, ttl: number, lifetimes: number, statu
     },
   });
   const lease = await KeptLease.grant(store, ttl);
-  t.after(() => lease.stop());
+  atEnd(t, () => lease.stop());
   await store.transact({ success: [{ op: 'put', key: 'held', value: '1', lease: lease.id }] });
   phase = 'due';
   await eventually('the end of the outage', () => phase === 'over', BUSY);
@@ -100,10 +102,10 @@ describe('leases through outages', { concurrency: true, skip: noEtcd }, () => {
   test('a lease survives when etcd itself is away for longer than its lifetime', async (t) => {
     const etcd = await EtcdCluster.start(t);
     const store = new EtcdStore(etcd.urls, 'test', BUSY);
-    t.after(() => store.close());
+    atEnd(t, () => store.close());
     const ttl = 3;
     const lease = await KeptLease.grant(store, ttl);
-    t.after(() => lease.stop());
+    atEnd(t, () => lease.stop());
     await store.transact({ success: [{ op: 'put', key: 'held', value: '1', lease: lease.id }] });
     await etcd.kill(0);
     await sleep(1.5 * ttl * 1000);
@@ -128,7 +130,7 @@ test('a member that has lost its lease comes back after any error but a taken id
     back: () => events.push('back'),
     failed: (error) => events.push((error as { code?: string }).code),
   });
-  t.after(() => membership.leave());
+  atEnd(t, () => membership.leave());
   const { gets } = await direct.read([{ key: 'members/a' }]);
   await direct.revokeLease(only(gets[0]!)!.lease);
   await eventually('a failure', () => events.length > 1);

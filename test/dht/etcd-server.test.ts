@@ -1,4 +1,5 @@
 /** What depends on the settings of etcd itself. */
+
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
@@ -17,6 +18,7 @@ import {
   listMembers,
   Membership,
 } from '../../src/dht/index.js';
+import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { eventually } from '../support/eventually.js';
 import { FaultProxy } from '../support/fault-proxy.js';
@@ -56,7 +58,7 @@ test('takes a user and password from the URL, also after etcd was started again'
       etcd.urls.map((url) => url.replace('//', `//${user}`)),
       'test',
     );
-    t.after(() => store.close());
+    atEnd(t, () => store.close());
     return store;
   };
   const store = as('root:pass%20word@');
@@ -79,7 +81,7 @@ test('takes a user and password from the URL, also after etcd was started again'
 test('a change that a watch has told of wakes nobody again', { skip: noEtcd }, async (t) => {
   const etcd = await EtcdCluster.start(t);
   const store = new EtcdStore(etcd.urls, 'test');
-  t.after(() => store.close());
+  atEnd(t, () => store.close());
   let wakes = 0;
   store.watch({ key: 'a' }, () => wakes++);
   await eventually('the start of the watch', () => wakes === 1);
@@ -131,7 +133,7 @@ async function asRoot(etcd: EtcdCluster, path: string, body: object): Promise<vo
 async function storeOf(t: TestContext, etcd: EtcdCluster, user: string) {
   const proxy = await FaultProxy.start(t, etcd.urls[0]!, {});
   const store = new EtcdStore([proxy.endpoint.replace('//', `//${user}@`)], 'test');
-  t.after(() => store.close());
+  atEnd(t, () => store.close());
   return { store, proxy };
 }
 
@@ -155,7 +157,7 @@ test('with JSON web tokens, everything goes on after a change of users', { skip:
     ...noEvents,
     lost: () => assert.fail('the lease was lost'),
   });
-  t.after(() => joined.leave());
+  atEnd(t, () => joined.leave());
   const wakes: Wake[] = [];
   store.watch({ key: 'a' }, (wake) => wakes.push(wake));
   await eventually('the start of the watch', () => wakes.length === 1);
@@ -173,7 +175,7 @@ test('with JSON web tokens, everything goes on after a change of users', { skip:
 test('everything comes back by itself when a full etcd has room again', { skip: noEtcd }, async (t) => {
   const etcd = await EtcdCluster.start(t, 1, ['--quota-backend-bytes', '1000000']);
   const [store, other] = [new EtcdStore(etcd.urls, 'test'), new EtcdStore(etcd.urls, 'test')];
-  t.after(() => Promise.all([store.close(), other.close()]));
+  atEnd(t, () => Promise.all([store.close(), other.close()]));
   const events: unknown[] = [];
   const membership = await Membership.join(store, member('a'), {
     lost: () => events.push('lost'),
@@ -184,7 +186,7 @@ test('everything comes back by itself when a full etcd has room again', { skip: 
     ...noEvents,
     lost: () => assert.fail('a full etcd still renews leases'),
   });
-  t.after(() => Promise.all([membership.leave(), kept.leave()]));
+  atEnd(t, () => Promise.all([membership.leave(), kept.leave()]));
   const value = 'v'.repeat(100_000);
   await assert.rejects(
     async () => {
@@ -262,10 +264,10 @@ test('a quiet watch goes on for longer than fetch would wait for it', { skip: no
   const global = globalThis as unknown as Record<symbol, { constructor: new (options: object) => object }>;
   const former = global[dispatcher]!;
   Object.assign(globalThis, { [dispatcher]: new former.constructor({ bodyTimeout: 1000 }) });
-  t.after(() => Object.assign(globalThis, { [dispatcher]: former }));
+  atEnd(t, () => Object.assign(globalThis, { [dispatcher]: former }));
 
   const store = new EtcdStore(etcd.urls, 'test');
-  t.after(() => store.close());
+  atEnd(t, () => store.close());
   const wakes: Wake[] = [];
   store.watch({ key: 'a' }, (wake) => wakes.push(wake));
   await eventually('the start of the watch', () => wakes.length === 1);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { after } from 'node:test';
 import { EtcdStore } from '../../src/dht/index.js';
+import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { coordinationContract } from './coordination-contract.js';
 
@@ -16,7 +17,7 @@ coordinationContract(
     const cluster = randomUUID();
     return () => {
       const store = new EtcdStore(server!.urls, cluster, BUSY);
-      t.after(() => store.close());
+      atEnd(t, () => store.close());
       return store;
     };
   },

@@ -11,6 +11,7 @@ import {
   listClaims,
   listMembers,
 } from '../../src/dht/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 import { entriesSince } from './commit-log-contract.js';
 import { coordinationContract } from './coordination-contract.js';
@@ -19,7 +20,7 @@ coordinationContract(
   'level: the coordination store of one process',
   async (t) => {
     const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
-    t.after(() => store.close());
+    atEnd(t, () => store.close());
     return () => store;
   },
   { skip: false, runs: 100 },
@@ -35,7 +36,7 @@ test('revisions go on after a restart; what was held under leases is free', asyn
   await first.close();
 
   const second = await LevelStore.open(folder);
-  t.after(() => second.close());
+  atEnd(t, () => second.close());
   assert.deepEqual(
     (await listClaims(second, 'c/')).map(({ name, fence, done }) => [name, fence, done]),
     [['c/done', done.fence, 1]],

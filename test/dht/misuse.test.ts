@@ -1,4 +1,5 @@
 /** Nodes that are started in a wrong way say so, with a code and what to do, and harm nothing. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -8,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { Storage } from '../../src/storage/index.js';
 import { writeScene } from '../storage/sample-scenes.js';
+import { atEnd } from '../support/at-end.js';
 import { start } from '../support/command.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { BUCKET, CREDENTIALS, freePort, noS3Server, S3Server } from '../support/s3.js';
@@ -56,7 +58,7 @@ async function serve(
     child.kill('SIGKILL');
     await ended;
   };
-  t.after(stop);
+  atEnd(t, stop);
   return { url: `http://127.0.0.1:${port}`, said: () => said, ended, stop };
 }
 

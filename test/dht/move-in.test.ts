@@ -1,4 +1,5 @@
 /** A single node's folder is moved into a cluster of two real servers. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, rename, rm } from 'node:fs/promises';
@@ -7,6 +8,7 @@ import { test } from 'node:test';
 import { CommitLog, EtcdStore, type MovedIn } from '../../src/dht/index.js';
 import { newVersion, Storage } from '../../src/storage/index.js';
 import type { WrangleResults } from '../../src/wrangle/index.js';
+import { atEnd } from '../support/at-end.js';
 import { start, tilewright } from '../support/command.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { writeTestScene } from '../support/scenes.js';
@@ -53,7 +55,7 @@ test('a folder is moved into a cluster, whole and once, also after a kill', { sk
   const servers = [serve(t, folder, await freePort(), etcd), serve(t, folder, await freePort(), etcd)];
   for (const { url } of servers) await until(`${url} ready`, async () => (await fetch(`${url}/ready`)).ok);
   const coordination = new EtcdStore(etcd.urls, 'default');
-  t.after(() => coordination.close());
+  atEnd(t, () => coordination.close());
   const head = async () => (await new CommitLog(coordination).extent()).head;
 
   const before = await head();

@@ -1,4 +1,5 @@
 /** Questions to another node over real sockets: many at once, to a node that is slow, dead, or dies. */
+
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,6 +10,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { CHECKSUM, Peers } from '../../src/dht/peers.js';
+import { atEnd } from '../support/at-end.js';
 
 const MANY = 500;
 /** Longer than any test: a question that fails has not failed because of its total timeout. */
@@ -18,7 +20,7 @@ const anything = () => undefined;
 async function listen(t: TestContext, answer: RequestListener, host = '127.0.0.1'): Promise<Server> {
   const server = createServer(answer).listen(0, host);
   await once(server, 'listening');
-  t.after(() => stop(server));
+  atEnd(t, () => stop(server));
   return server;
 }
 
@@ -33,7 +35,7 @@ function peerOf(server: Server, host = '127.0.0.1') {
 
 function openPeers(t: TestContext): Peers {
   const peers = new Peers('the secret of the test');
-  t.after(() => peers.close());
+  atEnd(t, () => peers.close());
   return peers;
 }
 
@@ -88,11 +90,11 @@ test('a node whose machine does not answer is found out by the connect timeout, 
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   })`;
   const child = spawn(process.execPath, ['-e', listener], { stdio: ['ignore', 'pipe', 'inherit'] });
-  t.after(() => child.kill('SIGKILL'));
+  atEnd(t, () => child.kill('SIGKILL'));
   const [text] = await once(child.stdout, 'data');
   const port = Number(text);
   const fillers = Array.from({ length: 8 }, () => connect(port, '127.0.0.1').on('error', () => undefined));
-  t.after(() => {
+  atEnd(t, () => {
     for (const socket of fillers) socket.destroy();
   });
   await Promise.race(fillers.map((socket) => once(socket, 'connect')));

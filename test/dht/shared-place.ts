@@ -1,4 +1,5 @@
 /** What nodes share: a tile store and a coordination store, in one process. */
+
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { LevelStore } from '../../src/dht/coordination/level-store.js';
 import type { CoordinationStore } from '../../src/dht/coordination/store.js';
 import { type ObjectStore, openObjectStore } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 
 export interface SharedPlace {
   /** Folders of the nodes go here. */
@@ -23,7 +25,7 @@ export async function sharedPlace(t: TestContext): Promise<SharedPlace> {
   const objects = await openObjectStore(pathToFileURL(join(folder, 'store')).href);
   const coordination = await LevelStore.open(join(folder, 'coordination'));
   const stops: (() => Promise<void>)[] = [];
-  t.after(async () => {
+  atEnd(t, async () => {
     for (const stop of stops.toReversed()) await stop();
     await coordination.close();
     await rm(folder, { recursive: true });

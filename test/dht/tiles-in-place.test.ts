@@ -1,4 +1,5 @@
 /** Tiles in a shared store are plain files: GDAL opens them where they lie. */
+
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
@@ -7,6 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { openNode } from '../../src/node.js';
 import { tileFile } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, tilesOf } from '../support/node.js';
 import { BUCKET, CREDENTIALS, environment, noS3Server, S3Server } from '../support/s3.js';
@@ -34,7 +36,7 @@ async function ingestInto(t: TestContext, folder: string, store: string): Promis
     allowFolders: [folder],
     cluster,
   });
-  t.after(() => node.close());
+  atEnd(t, () => node.close());
   const path = await writeTestScene(join(folder, 'scene.tif'), { seed: 1 });
   await ingest(node, {
     href: path,

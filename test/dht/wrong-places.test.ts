@@ -1,4 +1,5 @@
 /** Folders and stores that must not be put together are refused before anything is opened, so that nothing in them is changed. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, readdir, symlink } from 'node:fs/promises';
@@ -10,6 +11,7 @@ import { holdAddress } from '../../src/api/index.js';
 import { LevelStore } from '../../src/dht/coordination/level-store.js';
 import { openObjectStore, Storage } from '../../src/storage/index.js';
 import { writeScene } from '../storage/sample-scenes.js';
+import { atEnd } from '../support/at-end.js';
 import { finished, start, tilewright } from '../support/command.js';
 import { tempFolder } from '../support/temp.js';
 import { startMember } from './members.js';
@@ -126,7 +128,7 @@ test('a node that cannot listen, or whose address nobody could reach, joins noth
   await mkdir(store);
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
-  t.after(() => taken.close());
+  atEnd(t, () => taken.close());
   const { port } = taken.address() as AddressInfo;
   const place = ['--data', join(folder, 'data'), '--store', pathToFileURL(store).href];
   await refused('TW_API_CANNOT_LISTEN', 'serve', ...place, '--port', `${port}`);

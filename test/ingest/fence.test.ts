@@ -1,4 +1,5 @@
 /** Files and folders in an allowed folder that become links after the server has looked at them. */
+
 import assert from 'node:assert/strict';
 import { renameSync, symlinkSync } from 'node:fs';
 import { mkdir, readdir, realpath, rename, rm, symlink } from 'node:fs/promises';
@@ -8,6 +9,7 @@ import { writeLandsatLikeScene } from '../../data-samples/index.js';
 import { Fence, type IngestResults, IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
 import { FailedWithResults } from '../../src/jobs/index.js';
 import { Storage } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -20,7 +22,7 @@ async function setUp(t: TestContext) {
   await mkdir(allowed);
   const storage = await Storage.open(join(folder, 'data'));
   const workers = new IngestWorkers(1, 256e6);
-  t.after(async () => {
+  atEnd(t, async () => {
     await workers.close();
     await storage.close();
   });

@@ -1,4 +1,5 @@
 /** Inputs that once lost data, hung a command, or led out of the allowed folders. */
+
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { writeLandsatLikeScene } from '../../data-samples/index.js';
 import { openNode } from '../../src/node.js';
 import { parseGdalMetadata } from '../../src/raster/gdal-metadata.js';
 import { Storage } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
@@ -94,7 +96,7 @@ test('links inside an allowed folder do not lead out of it', async (t) => {
     cores: 1,
     allowFolders: [allowed],
   });
-  t.after(() => node.close());
+  atEnd(t, () => node.close());
   const band = (await readdir(product)).find((name) => name.endsWith('_B4.TIF')) as string;
   await rm(join(product, band));
   await symlink(await writeTestScene(join(folder, 'secret.tif')), join(product, band));

@@ -1,8 +1,10 @@
 /** Jobs in a cluster: three servers, etcd and a shared folder, beside a node that is alone with the same scenes. */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openNode, type TilewrightNode } from '../../src/node.js';
+import { atEnd } from '../support/at-end.js';
 import { tilewright } from '../support/command.js';
 import { noEtcd } from '../support/etcd.js';
 import { writeTestScene } from '../support/scenes.js';
@@ -48,7 +50,7 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
     cores: 1,
     allowFolders: [folder],
   });
-  t.after(() => single.close());
+  atEnd(t, () => single.close());
   const nodes = await Promise.all([a, b, c].map(nodeId));
   for (const scenes of await writeScenes(folder)) {
     await resultsOf(a, await startJob(a, 'ingest', { ...scenes, ...OPTIONS }));

@@ -1,4 +1,5 @@
 /** What is removed of jobs that ended long ago, on a server that is not restarted. */
+
 import assert from 'node:assert/strict';
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,6 +10,7 @@ import { Jobs } from '../../src/jobs/index.js';
 import { StartedRequests } from '../../src/jobs/started-requests.js';
 import { openNode } from '../../src/node.js';
 import { firstVersionAt, type JobRecord, Storage, toArray } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 import { gate, process, startWork } from './process.js';
 import { until } from './servers.js';
@@ -50,7 +52,7 @@ async function putOld(folder: string, time: number): Promise<void> {
 
 async function open(t: TestContext): Promise<Storage> {
   const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   return storage;
 }
 
@@ -70,7 +72,7 @@ test('jobs are not shown a week after their end, and are removed with their logs
   const shown = await putJob(storage, jobOf(daysAgo(6.9), daysAgo(6.8)));
   const late = await putJob(storage, jobOf(daysAgo(60), daysAgo(0.1)));
   const jobs = await Jobs.open(storage, []);
-  t.after(() => jobs.close());
+  atEnd(t, () => jobs.close());
   await jobs.collectGarbage();
   const kept = [late, hidden, shown];
   assert.deepEqual(await left(storage), { jobs: kept, logs: kept, results: kept });
@@ -91,7 +93,7 @@ test('jobs are not shown a week after their end, and are removed with their logs
 test('nothing is removed of a job that has not ended, or that this node works on for another one', async (t) => {
   const storage = await open(t);
   const jobs = await Jobs.open(storage, []);
-  t.after(() => jobs.close());
+  atEnd(t, () => jobs.close());
   const { work, running, open: end } = gate();
   const { id } = await startWork(jobs, {}, work);
   await running;
@@ -124,7 +126,7 @@ test('a result that is being sent when it is removed arrives whole', async (t) =
   const storage = await open(t);
   const id = await putJob(storage, jobOf(daysAgo(7), daysAgo(6.99)));
   const jobs = await Jobs.open(storage, []);
-  t.after(() => jobs.close());
+  atEnd(t, () => jobs.close());
   const file = await jobs.file(id, 'a.tif');
   const stream = await file!.open();
   const first = await new Promise<Buffer>((resolve) =>
@@ -138,7 +140,7 @@ test('a result that is being sent when it is removed arrives whole', async (t) =
 test('idempotency keys are removed when they are no longer known', async (t) => {
   const storage = await open(t);
   const jobs = await Jobs.open(storage, []);
-  t.after(() => jobs.close());
+  atEnd(t, () => jobs.close());
   const request = { key: 'once', digest: 'a' };
   const work = process(async () => 'done');
   const { job } = await jobs.startOnce(work, {}, { request });
@@ -157,7 +159,7 @@ test('a node does it by itself', async (t) => {
   const old = await putJob(storage, jobOf(daysAgo(100), daysAgo(99)));
   await storage.close();
   const node = await openNode({ data: dir, memory: 512e6, cores: 1, reserve: 0 });
-  t.after(() => node.close());
+  atEnd(t, () => node.close());
   assert.equal((await node.server.inject(`/jobs/${old}`)).statusCode, 404);
   await until('it is removed', async () => {
     const { jobs, logs, results } = await left(node.storage);

@@ -1,4 +1,5 @@
 /** What nodes agree on of jobs, in a real coordination store. */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -7,11 +8,12 @@ import { type CoordinationStore, LevelStore } from '../../src/dht/index.js';
 import { type JobDocument, JobDocuments, recordOf } from '../../src/jobs/job-documents.js';
 import { KEPT, nameOf } from '../../src/jobs/started-requests.js';
 import { toArray } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 
 async function open(t: TestContext): Promise<JobDocuments> {
   const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
-  t.after(() => store.close());
+  atEnd(t, () => store.close());
   return new JobDocuments(store);
 }
 
@@ -75,7 +77,7 @@ test('a job is changed by the node that knows its last state, and by no other', 
 
 test('a key that expires and is removed by another node while it is used again starts one job', async (t) => {
   const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
-  t.after(() => store.close());
+  atEnd(t, () => store.close());
   const key = `jobs/requests/${nameOf('once')}`;
   const value = JSON.stringify({ job: 'j0', digest: 'a', since: Date.now() - KEPT });
   await store.transact({ success: [{ op: 'put', key, value }] });

@@ -3,13 +3,14 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type JobEvent, Jobs, jobEvents } from '../../src/jobs/index.js';
 import { Storage } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 import { gate, process as processOf, startWork } from './process.js';
 
 async function openJobs(t: TestContext) {
   const storage = await Storage.open(await tempFolder(t));
   const jobs = await Jobs.open(storage, [], { resume: true });
-  t.after(async () => {
+  atEnd(t, async () => {
     await jobs.close();
     await storage.close();
   });

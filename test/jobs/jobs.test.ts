@@ -8,11 +8,12 @@ import { jobLimit } from '../../src/jobs/errors.js';
 import { FailedWithResults, type JobContext, Jobs, type JobsOptions } from '../../src/jobs/index.js';
 import { storageFull } from '../../src/storage/errors.js';
 import { type Catalogue, type JobRecord, Storage } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { gate, process, startWork } from './process.js';
 
 async function tempFolder(t: TestContext): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'tilewright-jobs-'));
-  t.after(() => rm(dir, { recursive: true, force: true }));
+  atEnd(t, () => rm(dir, { recursive: true, force: true }));
   return dir;
 }
 
@@ -22,7 +23,7 @@ async function openJobs(
 ): Promise<{ jobs: Jobs; catalogue: Catalogue }> {
   const storage = await Storage.open(await tempFolder(t));
   const jobs = await Jobs.open(storage, [], options);
-  t.after(async () => {
+  atEnd(t, async () => {
     await jobs.close();
     await storage.close();
   });

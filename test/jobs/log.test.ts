@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { Jobs } from '../../src/jobs/index.js';
 import { JobLog, LONGEST_LINE, MOST_BYTES, MOST_LINES, readLog } from '../../src/jobs/job-log.js';
 import { Catalogue, type LogRecord, Storage } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 import { gate, startWork } from './process.js';
 
@@ -25,7 +26,7 @@ const steps = fc.array(
 
 test('a log holds its newest lines, within its bounds, also over restarts', async (t) => {
   const catalogue = await Catalogue.open(await tempFolder(t));
-  t.after(() => catalogue.close());
+  atEnd(t, () => catalogue.close());
   let runs = 0;
   await fc.assert(
     fc.asyncProperty(steps, async (given) => {
@@ -71,7 +72,7 @@ test('a log holds its newest lines, within its bounds, also over restarts', asyn
 
 test('a line that is too long is cut', async (t) => {
   const catalogue = await Catalogue.open(await tempFolder(t));
-  t.after(() => catalogue.close());
+  atEnd(t, () => catalogue.close());
   const log = JobLog.empty(catalogue, 'job');
   log.add({ time: 0, level: 'error', text: 'x'.repeat(LONGEST_LINE + 1) });
   await catalogue.write(log.changes());
@@ -81,7 +82,7 @@ test('a line that is too long is cut', async (t) => {
 test('lines are there while the job runs and after its end, from any line on', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
   const jobs = await Jobs.open(storage, []);
-  t.after(async () => {
+  atEnd(t, async () => {
     await jobs.close();
     await storage.close();
   });

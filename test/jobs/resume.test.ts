@@ -1,4 +1,5 @@
 /** Jobs that outlive the process that accepted them. */
+
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { type JobContext, Jobs, type JobsOptions, type Process } from '../../src/jobs/index.js';
 import type { JobBoard } from '../../src/jobs/job-board.js';
 import { Storage } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 import { gate, process as processOf } from './process.js';
 
@@ -35,7 +37,7 @@ async function open(t: TestContext, dir: string, processes: Process[], options: 
     closed ??= jobs.close().then(() => storage.close());
     return closed;
   };
-  t.after(close);
+  atEnd(t, close);
   return { storage, jobs, close };
 }
 

@@ -1,4 +1,5 @@
 /** Nodes of one cluster as an operator starts them, and what clients ask of them. */
+
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,6 +9,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { atEnd } from '../support/at-end.js';
 import { start } from '../support/command.js';
 import { EtcdCluster } from '../support/etcd.js';
 import { freePort } from '../support/s3.js';
@@ -34,7 +36,7 @@ export class Servers {
     const folder = await mkdtemp(join(tmpdir(), 'tilewright-test-'));
     await mkdir(join(folder, 'store'));
     const servers = new Servers(folder, await EtcdCluster.start(t));
-    t.after(async () => {
+    atEnd(t, async () => {
       await Promise.all(servers.started.map(({ process }) => kill(process)));
       await rm(folder, { recursive: true });
     });

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KEPT, MOST_KEYS, StartedRequests } from '../../src/jobs/started-requests.js';
 import { Catalogue, toArray } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 
 test('keys are known for a day, also to the next process, and are at most so many', async (t) => {
   const catalogue = await Catalogue.open(await tempFolder(t));
-  t.after(() => catalogue.close());
+  atEnd(t, () => catalogue.close());
   const requests = await StartedRequests.open(catalogue);
   await catalogue.write(requests.add({ key: 'a', digest: '1' }, 'job1', 1000));
   await catalogue.write(requests.add({ key: 'b', digest: '2' }, 'job2', 2000));

@@ -6,6 +6,7 @@ import { deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
 import { encodeCog, openRaster, readRaster } from '../../src/raster/index.js';
+import { atEnd } from '../support/at-end.js';
 import { fixtures, temporaryFolder } from './gdal.js';
 import { image } from './images.js';
 
@@ -44,7 +45,7 @@ test('what is no raster is named by its content', async (t) => {
 test('formats that GDAL reads are refused by name without it', async (t) => {
   const folder = temporaryFolder(t);
   const { PATH } = process.env;
-  t.after(() => {
+  atEnd(t, () => {
     process.env.PATH = PATH;
   });
   process.env.PATH = folder;

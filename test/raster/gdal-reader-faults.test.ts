@@ -16,6 +16,7 @@ import {
   readRaster,
   readWindow,
 } from '../../src/raster/index.js';
+import { atEnd } from '../support/at-end.js';
 import { gdal, needsGdal, temporaryFolder } from './gdal.js';
 import { image } from './images.js';
 
@@ -46,7 +47,7 @@ function fake(
   writeFileSync(join(folder, name), script);
   chmodSync(join(folder, name), 0o755);
   process.env.PATH = `${folder}${delimiter}${originalPath}`;
-  t.after(() => {
+  atEnd(t, () => {
     process.env.PATH = originalPath;
   });
   const started = async (count: number) => {
@@ -319,7 +320,7 @@ test('a process ends with the process that started it', needsGdal, async (t) => 
 
 test('a process sees no more of our environment than it needs', needsGdal, async (t) => {
   process.env.TILEWRIGHT_TEST_SECRET = 'secret';
-  t.after(() => {
+  atEnd(t, () => {
     delete process.env.TILEWRIGHT_TEST_SECRET;
   });
   fake(t, 'gdalinfo', 'env');

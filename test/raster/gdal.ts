@@ -1,10 +1,12 @@
 /** GDAL as a second implementation: found on PATH, or the tests that need it are skipped. */
+
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type DataType, type PixelArray, pixelsOf } from '../../src/raster/index.js';
+import { atEnd } from '../support/at-end.js';
 
 const hasGdal = spawnSync('gdalinfo', ['--version']).status === 0;
 
@@ -58,7 +60,7 @@ function withFolder<T>(use: (folder: string) => T): T {
 /** A folder that is removed after the test. */
 export function temporaryFolder(context: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'tilewright-test-'));
-  context.after(() => rmSync(folder, { recursive: true }));
+  atEnd(context, () => rmSync(folder, { recursive: true }));
   return folder;
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { TilewrightError } from '../../src/errors.js';
 import { WorkerPool } from '../../src/raster/index.js';
+import { atEnd } from '../support/at-end.js';
 import { fixtures, temporaryFolder } from './gdal.js';
 import type { Result, Task } from './worker.js';
 
@@ -12,7 +13,7 @@ const module = new URL('./worker.js', import.meta.url);
 
 test('tasks are shared between threads that are kept', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 2);
-  t.after(() => pool.close());
+  atEnd(t, () => pool.close());
   // Long enough that one thread leaves some of it waiting when the second may be started.
   const run = () =>
     Promise.all(Array.from({ length: 8 }, () => pool.run({ kind: 'thread', milliseconds: 200 })));
@@ -23,7 +24,7 @@ test('tasks are shared between threads that are kept', async (t) => {
 
 test('arrays move to the thread and back', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
-  t.after(() => pool.close());
+  atEnd(t, () => pool.close());
   const values = Float64Array.of(1, 2, 3);
   const doubled = await pool.run({ kind: 'double', values }, { transfer: [values.buffer] });
   assert.deepEqual(doubled, Float64Array.of(2, 4, 6));
@@ -32,7 +33,7 @@ test('arrays move to the thread and back', async (t) => {
 
 test('errors cross with their code, status and cause', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
-  t.after(() => pool.close());
+  atEnd(t, () => pool.close());
   await assert.rejects(pool.run({ kind: 'known' }), (error) => {
     assert.ok(error instanceof TilewrightError && error.code === 'TW_RASTER_CORRUPT');
     assert.equal(error.status, 422);
@@ -49,7 +50,7 @@ test('errors cross with their code, status and cause', async (t) => {
 
 test('a thread that dies fails its own task only, and is replaced', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
-  t.after(() => pool.close());
+  atEnd(t, () => pool.close());
   const results = await Promise.allSettled([
     pool.run({ kind: 'thread', milliseconds: 0 }),
     pool.run({ kind: 'exit' }),
@@ -64,13 +65,13 @@ test('a thread that dies fails its own task only, and is replaced', async (t) =>
 
 test('a module that cannot be loaded fails the task', async (t) => {
   const pool = new WorkerPool<Task, Result>(new URL('./absent.js', import.meta.url), 1);
-  t.after(() => pool.close());
+  atEnd(t, () => pool.close());
   await assert.rejects(pool.run({ kind: 'known' }), { code: 'TW_RASTER_WORKER_DIED' });
 });
 
 test('rare codecs are decoded in threads too', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
-  t.after(() => pool.close());
+  atEnd(t, () => pool.close());
   assert.equal(await pool.run({ kind: 'pixels', path: join(fixtures, 'zstd.tif') }), 75 * 53);
 });
 
@@ -87,7 +88,7 @@ test('closing rejects what is not done', async () => {
 
 test('a thread is not ended while it loads', async (t) => {
   const folder = temporaryFolder(t);
-  t.after(() => delete process.env.SLOW_WORKER_MARK);
+  atEnd(t, () => delete process.env.SLOW_WORKER_MARK);
   const slow = (name: string) => {
     process.env.SLOW_WORKER_MARK = join(folder, name);
     return new WorkerPool(new URL('./slow-worker.js', import.meta.url), 1);
@@ -114,9 +115,9 @@ test('Node does not warn of many tasks of one signal', async (t) => {
   const warnings: Error[] = [];
   const onWarning = (warning: Error) => warnings.push(warning);
   process.on('warning', onWarning);
-  t.after(() => process.off('warning', onWarning));
+  atEnd(t, () => process.off('warning', onWarning));
   const pool = new WorkerPool<Task, Result>(module, 1);
-  t.after(() => pool.close());
+  atEnd(t, () => pool.close());
   const { signal } = new AbortController();
   const run = () => pool.run({ kind: 'thread', milliseconds: 1 }, { signal });
   await Promise.all(Array.from({ length: 20 }, run));
@@ -140,7 +141,7 @@ test('an idle pool lets the process end; a busy one does not', () => {
 
 test('a task that does not end is ended with its thread, and the pool goes on', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1, 3000);
-  t.after(() => pool.close());
+  atEnd(t, () => pool.close());
   const stuck = pool.run({ kind: 'endless' });
   const next = pool.run({ kind: 'thread', milliseconds: 1 });
   await assert.rejects(stuck, { code: 'TW_RASTER_WORKER_STUCK' });
@@ -149,7 +150,7 @@ test('a task that does not end is ended with its thread, and the pool goes on', 
 
 test('a running task is told that it is not wanted, a waiting one is not begun', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
-  t.after(() => pool.close());
+  atEnd(t, () => pool.close());
   const controller = new AbortController();
   const running = pool.run({ kind: 'patient' }, { signal: controller.signal });
   const waiting = pool.run({ kind: 'endless' }, { signal: controller.signal });
@@ -162,7 +163,7 @@ test('a running task is told that it is not wanted, a waiting one is not begun',
 test('a waiting task that is not wanted is let go while all threads are busy', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
   const busy = assert.rejects(pool.run({ kind: 'endless' }), { code: 'TW_RASTER_WORKER_DIED' });
-  t.after(async () => {
+  atEnd(t, async () => {
     await pool.close();
     await busy;
   });
@@ -176,7 +177,7 @@ test('a waiting task that is not wanted is let go while all threads are busy', a
 
 test('a task without grace ends with its thread when it is not wanted', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
-  t.after(() => pool.close());
+  atEnd(t, () => pool.close());
   const controller = new AbortController();
   const stuck = pool.run({ kind: 'endless' }, { signal: controller.signal, grace: 0 });
   const reason = new Error('enough');

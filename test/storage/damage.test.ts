@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { Level } from 'level';
 import { newVersion, Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import { decodeRecord, encodeRecord } from '../../src/storage/record-codec.js';
+import { atEnd } from '../support/at-end.js';
 import { damageRecords } from '../support/damage.js';
 import { faultsOf } from '../support/faults.js';
 import { COLLECTION, cellsOf, stageTile, tempFolder, writeScene } from './sample-scenes.js';
@@ -48,7 +49,7 @@ test('verify names a flipped, a cut, a lost and a foreign file', async (t) => {
   const dir = await tempFolder(t);
   await folderWithScenes(dir, { a: 7, b: 7 });
   const storage = await Storage.open(dir);
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   assert.ok(cellsOf(7).length >= 2);
   const tiles = await storage.getTiles([tileKey('a', 7), tileKey('a', 7, 1), tileKey('b', 7)]);
   const paths = tiles.map((tile) => storage.tilePath(tile, '10m'));
@@ -96,7 +97,7 @@ test('a flipped byte in a record is found, the rest stays usable, and the scene 
   await damageRecords(dir, `!tiles!${tileKey('a', 7)}`, `!scenes!${COLLECTION.id}/b`);
 
   const storage = await Storage.open(dir);
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   // The snapshot of the index knows nothing of it, until somebody wants the tile.
   assert.equal(storage.indexLoad.from, 'snapshot');
   const ids = [tileKey('a', 7), tileKey('a', 7, 1)];
@@ -172,7 +173,7 @@ test('verify names a lost folder, a lost record, a lost model file and a tile of
   const dir = await tempFolder(t);
   await folderWithScenes(dir, { a: 7, b: 7, c: 7, d: 7 });
   const storage = await Storage.open(dir);
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   const { catalogue } = storage;
   const model = await storage.putModel(
     {
@@ -208,7 +209,7 @@ test('verify names a lost folder, a lost record, a lost model file and a tile of
 
 test('verify sees nothing wrong while scenes are written, replaced, deleted, undone and swept', async (t) => {
   const storage = await Storage.open(await tempFolder(t), { sweepDelay: 0 });
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   let busy = true;
   const work = async () => {
     for (let n = 0; n < 60; n++) {
@@ -234,7 +235,7 @@ test('verify sees nothing wrong while scenes are written, replaced, deleted, und
 
 test('a version that is swept just while verify looks at it is neither lost nor left over', async (t) => {
   const storage = await Storage.open(await tempFolder(t), { sweepDelay: 3_600_000 });
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   const { catalogue, dir } = storage;
   for (const table of [catalogue.pending, catalogue.superseded]) {
     await writeScene(storage, 'a', 7);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { DataFolder, type NewCollection, readLock, Storage } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { faultsOf } from '../support/faults.js';
 import { smallDisk } from '../support/small-disk.js';
 import { COLLECTION, cellsOf, stageTile, tempFolder, writeScene } from './sample-scenes.js';
@@ -16,7 +17,7 @@ const isRoot = process.getuid?.() === 0;
 
 async function startHolder(t: TestContext, dir: string): Promise<ChildProcess> {
   const child = spawn(process.execPath, [CHILD, 'hold', dir], { stdio: ['pipe', 'pipe', 'inherit'] });
-  t.after(() => child.kill('SIGKILL'));
+  atEnd(t, () => child.kill('SIGKILL'));
   await once(child.stdout!, 'data');
   return child;
 }
@@ -49,7 +50,7 @@ test('the lock file of a killed process does not keep others out', async (t) => 
   child.kill('SIGKILL');
   await once(child, 'close');
   const storage = await Storage.open(dir);
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   const lock = await readLock(dir);
   assert.equal(lock?.pid, process.pid);
   assert.equal(lock?.url, null);
@@ -93,7 +94,7 @@ test('a folder that this user may not write is refused', async (t) => {
     assert.equal(absent.trim(), 'TW_STORAGE_READ_ONLY');
   } else {
     await chmod(dir, 0o555);
-    t.after(() => chmod(dir, 0o755));
+    atEnd(t, () => chmod(dir, 0o755));
     await assert.rejects(Storage.open(dir), { code: 'TW_STORAGE_READ_ONLY' });
   }
   assert.equal(await readLock(dir), undefined);

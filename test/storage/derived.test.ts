@@ -1,9 +1,11 @@
 /** Tiles made from others: whole or absent after kill -9, replaced as a whole, refused without their collection. */
+
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Storage, verify } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { runAndKill } from './kill-writer.js';
 import { bytesOf, COLLECTION, derivedIds, tempFolder, writeDerived, writeScene } from './sample-scenes.js';
 
@@ -47,7 +49,7 @@ test('after kill -9 every derived tile is whole or absent, and what was acknowle
 
 test('a derived tile is deleted alone, survives its scene, and goes with its collection', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   await assert.rejects(writeDerived(storage, 1), { code: 'TW_STORAGE_NO_COLLECTION' });
   await writeScene(storage, 'scene-0', 1);
   await writeDerived(storage, 1);
@@ -64,7 +66,7 @@ test('a derived tile is deleted alone, survives its scene, and goes with its col
 
 test('a write out of order is refused and leaves nothing', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   await writeScene(storage, 'scene-0', 1);
   const write = await storage.beginDerived();
   await assert.rejects(write.stagingFolder('x'), { code: 'TW_STORAGE_DERIVED_ORDER' });
@@ -78,7 +80,7 @@ test('a write out of order is refused and leaves nothing', async (t) => {
 
 test('an obsolete tile is removed unless another version has replaced it', async (t) => {
   const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   await writeScene(storage, 'scene-0', 1);
   await writeDerived(storage, 1);
   const [id] = derivedIds(1);

@@ -1,10 +1,12 @@
 /** On a small file system of its own, a tmpfs, which only root can mount. */
+
 import assert from 'node:assert/strict';
 import { readdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DiskReserve } from '../../src/storage/disk-reserve.js';
 import { Storage } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tilewright } from '../support/command.js';
 import { faultsOf } from '../support/faults.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
@@ -42,7 +44,7 @@ test('a scene on a low disk is refused and leaves no tile; with space again it i
   const disk = await smallDisk(t, 20);
   if (disk === undefined) return;
   const storage = await Storage.open(join(disk, 'data'), { reserve: 10e6 });
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   await writeScene(storage, 'a', 7);
   const write = await storage.beginScene(COLLECTION, 'b', cellsOf(7));
   await stageTile(write, 7, cellsOf(7)[0]!);

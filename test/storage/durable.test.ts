@@ -1,4 +1,5 @@
 /** Which folders are synced, as the operating system sees it. */
+
 import assert from 'node:assert/strict';
 import { mkdir, open, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { openNode } from '../../src/node.js';
 import { Storage } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from './sample-scenes.js';
 
 const LINUX_ONLY = { skip: process.platform !== 'linux' && 'open files have no names in /proc here' };
@@ -22,7 +24,7 @@ async function syncedPaths(t: TestContext): Promise<{ path: string; names: strin
     synced.push({ path, names: await readdir(path).catch(() => []) });
     return sync.call(this);
   };
-  t.after(() => {
+  atEnd(t, () => {
     prototype.sync = sync;
   });
   return synced;

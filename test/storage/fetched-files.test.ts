@@ -1,4 +1,5 @@
 /** Files that come from the shared store, for readers and ahead of them. */
+
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,6 +11,7 @@ import { DiskReserve } from '../../src/storage/disk-reserve.js';
 import { FetchedFiles, type StoredGroup } from '../../src/storage/fetched-files.js';
 import { FileCache } from '../../src/storage/file-cache.js';
 import { type ObjectStore, openObjectStore, tileFile, tileFolder } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { bytesOf } from './object-store/contract.js';
 import { tempFolder } from './sample-scenes.js';
 
@@ -30,7 +32,7 @@ async function place(t: TestContext, wrapped: (store: ObjectStore) => ObjectStor
   await mkdir(join(root, 'store'));
   const store = await openObjectStore(pathToFileURL(join(root, 'store')).href);
   const folder = await DataFolder.open(join(root, 'node'));
-  t.after(() => folder.close());
+  atEnd(t, () => folder.close());
   await mkdir(join(folder.dir, 'scratch'), { recursive: true });
   const groups = ['10m', '20m'].map((name, i) => {
     const bytes = bytesOf(1000 + i, i);

@@ -1,4 +1,5 @@
 /** What of the local files goes when room is needed, and what stays. */
+
 import assert from 'node:assert/strict';
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -6,6 +7,7 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { DataFolder } from '../../src/storage/data-folder.js';
 import { FileCache } from '../../src/storage/file-cache.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from './sample-scenes.js';
 
 const folderOf = (n: number) =>
@@ -28,7 +30,7 @@ async function present(dir: string): Promise<string[]> {
 
 async function openFolder(t: TestContext): Promise<DataFolder> {
   const folder = await DataFolder.open(await tempFolder(t));
-  t.after(() => folder.close());
+  atEnd(t, () => folder.close());
   return folder;
 }
 

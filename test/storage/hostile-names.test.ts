@@ -1,4 +1,5 @@
 /** Every function of the store that makes a path of a name refuses hostile names, and touches nothing. */
+
 import assert from 'node:assert/strict';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { test } from 'node:test';
 import { Jobs } from '../../src/jobs/index.js';
 import { type NewModel, Storage } from '../../src/storage/index.js';
 import { checkedName } from '../../src/storage/names.js';
+import { atEnd } from '../support/at-end.js';
 import { HOSTILE_NAMES } from '../support/hostile-names.js';
 import { tempFolder } from '../support/temp.js';
 import { COLLECTION } from './sample-scenes.js';
@@ -55,7 +57,7 @@ for (const [what, use] of Object.entries(USES))
   test(`a hostile name is refused as ${what}`, async (t) => {
     const folder = await tempFolder(t);
     const storage = await Storage.open(join(folder, 'outer', 'data'), { reserve: 0 });
-    t.after(() => storage.close());
+    atEnd(t, () => storage.close());
     for (const part of ['tiles', 'models', 'scratch', 'results', '..']) {
       await mkdir(join(storage.dir, part), { recursive: true });
       await writeFile(join(storage.dir, part, 'precious'), '');
@@ -74,9 +76,9 @@ for (const [what, use] of Object.entries(USES))
 
 test('a hostile name is the name of no job, and of none of its files', async (t) => {
   const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   const jobs = await Jobs.open(storage, []);
-  t.after(() => jobs.close());
+  atEnd(t, () => jobs.close());
   for (const name of HOSTILE_NAMES) {
     for (const ask of [
       () => jobs.get(name),

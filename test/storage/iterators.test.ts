@@ -1,8 +1,10 @@
 /** An iterator of LevelDB that stays open keeps its memory, and a snapshot that stops compaction from removing anything. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClassicLevel } from 'classic-level';
 import { Storage } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 import { writeScene } from './sample-scenes.js';
 
@@ -23,7 +25,7 @@ test('commits, scans that end early and sweeps leave no iterator open', async (t
     t.mock.method(ClassicLevel.prototype, method, watched as never);
   }
   const storage = await Storage.open(await tempFolder(t), { sweepDelay: 3_600_000 });
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   // The second delivery leaves superseded versions behind.
   await writeScene(storage, 'a', 1);
   await writeScene(storage, 'a', 2);

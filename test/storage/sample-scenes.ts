@@ -1,4 +1,5 @@
 /** Scenes whose every byte follows from a number, so that a test can tell what must be on disk. */
+
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,6 +15,7 @@ import type {
   TileRecord,
 } from '../../src/storage/index.js';
 import { writeSynced } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 
 export const COLLECTION: Omit<CollectionRecord, 'createdAt'> = {
   id: 'sentinel-2-l2a',
@@ -28,7 +30,7 @@ export const GROUPS = ['10m', 'mask'];
 
 export async function tempFolder(t: TestContext): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'tilewright-storage-'));
-  t.after(() => rm(dir, { recursive: true, force: true }));
+  atEnd(t, () => rm(dir, { recursive: true, force: true }));
   return dir;
 }
 

@@ -3,6 +3,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Storage } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { faultsOf } from '../support/faults.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -21,7 +22,7 @@ test('a scratch folder is fresh, no fault to verify, and gone after a new start'
   assert.deepEqual(await faultsOf(storage), []);
   await storage.close();
   const again = await Storage.open(dir);
-  t.after(() => again.close());
+  atEnd(t, () => again.close());
   for (const folder of folders) await assert.rejects(readdir(folder), { code: 'ENOENT' });
 });
 
@@ -34,7 +35,7 @@ test('what work may go on from stays over a restart until the work is done', asy
   await storage.removeScratch(done!);
   await storage.close();
   const again = await Storage.open(dir);
-  t.after(() => again.close());
+  atEnd(t, () => again.close());
   assert.equal(await again.keptScratch('left'), left);
   assert.deepEqual(await readdir(left!), ['checkpoint']);
   await assert.rejects(readdir(done!), { code: 'ENOENT' });

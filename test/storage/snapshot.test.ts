@@ -1,4 +1,5 @@
 /** The index comes back from its snapshot as the catalogue is now, or from the catalogue; never otherwise. */
+
 import assert from 'node:assert/strict';
 import { cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,6 +11,7 @@ import { ColumnIndex, Storage, type TileRecord, verify } from '../../src/storage
 import { encodeRecord } from '../../src/storage/record-codec.js';
 import { SnapshotFolder } from '../../src/storage/snapshot.js';
 import { tile, tiles } from '../query/tiles.js';
+import { atEnd } from '../support/at-end.js';
 import { faultsOf } from '../support/faults.js';
 import { assertIndexed } from './index-oracle.js';
 import { COLLECTION, cellsOf, tempFolder, writeScene } from './sample-scenes.js';
@@ -293,7 +295,7 @@ test('damaged records are told at every start, from a snapshot too, until they a
 test('verify names tiles of which the index says something else', async (t) => {
   const dir = await folderWithLog(t);
   const storage = await Storage.open(dir);
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   const [lost, changed] = await storage.getTiles(storage.index.query({}).ids.slice(0, 2));
   storage.index.remove([lost!.id]);
   storage.index.add([

@@ -11,6 +11,7 @@ import {
   verify,
   versionsOf,
 } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { faultsOf } from '../support/faults.js';
 import {
   bytesOf,
@@ -25,7 +26,7 @@ import {
 
 async function openStorage(t: TestContext, sweepDelay?: number): Promise<Storage> {
   const storage = await Storage.open(await tempFolder(t), { sweepDelay });
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   return storage;
 }
 
@@ -49,7 +50,7 @@ test('opening twice in a row keeps the node and everything in it', async (t) => 
   const before = await first.stats();
   await first.close();
   const second = await Storage.open(dir);
-  t.after(() => second.close());
+  atEnd(t, () => second.close());
   assert.equal(second.folder.node.id, first.folder.node.id);
   assert.deepEqual(await second.stats(), before);
   assert.deepEqual(before, {
@@ -134,7 +135,7 @@ test('files of a replaced version stay until the delay is over, then also after 
   await storage.close();
 
   const later = await Storage.open(dir, { sweepDelay: 0 });
-  t.after(() => later.close());
+  atEnd(t, () => later.close());
   await assert.rejects(access(later.tilePath(tile!, '10m')), { code: 'ENOENT' });
   assert.deepEqual(await collect(later.catalogue.superseded.keys()), []);
   assert.deepEqual(await faultsOf(later), []);

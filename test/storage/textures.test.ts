@@ -1,7 +1,9 @@
 /** What places look like goes with the tile that was looked at, and can be computed again where its record is damaged. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Storage, type TextureRecord, type TileRecord, toArray, verify } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { damageRecords } from '../support/damage.js';
 import { COLLECTION, cellsOf, tempFolder, writeDerived, writeScene } from './sample-scenes.js';
 
@@ -32,7 +34,7 @@ const geocodesOf = async (storage: Storage) =>
 
 test('a delivery takes the textures of the tiles along that it replaces or leaves out', async (t) => {
   const storage = await withTextures(await tempFolder(t));
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   assert.deepEqual(await geocodesOf(storage), cellsOf(FIRST).toSorted());
   // Another scene of the same places is no matter of theirs.
   await writeScene(storage, 'b', SECOND);
@@ -43,7 +45,7 @@ test('a delivery takes the textures of the tiles along that it replaces or leave
 
 test('a derived tile that is made anew takes the texture of the former along', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   await writeScene(storage, 'a', FIRST);
   await writeDerived(storage, 1);
   const derived = (await toArray(storage.catalogue.tiles.values())).filter(({ source }) => source !== 'raw');
@@ -61,7 +63,7 @@ test('a damaged texture is named by verify, counts as none, and stops neither a 
   await damageRecords(dir, ...textures, `!clusterings!${COLLECTION.id}`);
 
   const storage = await Storage.open(dir);
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   const problems = async () => (await verify(storage)).problems.map(({ kind, what }) => `${kind} ${what}`);
   assert.deepEqual((await problems()).toSorted(), [
     `corrupt-record clusterings ${COLLECTION.id}`,

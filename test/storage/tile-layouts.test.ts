@@ -7,6 +7,7 @@ import { Level } from 'level';
 import { type GroupRecord, layoutOf, Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import { decodeRecord, encodeRecord } from '../../src/storage/record-codec.js';
 import { TileLayouts } from '../../src/storage/tile-layouts.js';
+import { atEnd } from '../support/at-end.js';
 import { faultsOf } from '../support/faults.js';
 import { groupLists } from '../support/groups.js';
 import { COLLECTION, cellsOf, tempFolder, writeScene } from './sample-scenes.js';
@@ -60,7 +61,7 @@ test('any tile record comes back as JSON would have it, also from layouts that w
 
 test('tiles of one product share one layout, and are a fraction of their size', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   await writeScene(storage, 'a', 7);
   await writeScene(storage, 'b', 8);
   const tiles: TileRecord[] = [];
@@ -88,7 +89,7 @@ test('a layout is on disk before the first record that names it, though a batch 
   await Promise.all(puts.map((put) => catalogue.write([put])));
   await storage.close();
   storage = await Storage.open(dir);
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   assert.deepEqual(await storage.getTile(other.id), other);
   assert.deepEqual(await storage.getTile('second'), { ...other, id: 'second' });
 });
@@ -109,7 +110,7 @@ test('a folder of format 1 with whole records is read, and becomes one of format
   await writeFile(file, JSON.stringify({ ...node, format: 1 }));
 
   storage = await Storage.open(dir);
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), { ...node, format: 2 });
   assert.deepEqual(await storage.getTiles(tiles.map(({ id }) => id)), tiles);
   assert.deepEqual(await faultsOf(storage), []);

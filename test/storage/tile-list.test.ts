@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { layoutOf, Storage, TileList, tilesOf, toArray } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder, writeDerived, writeScene } from './sample-scenes.js';
 
 test('records that were sent are what they were, and know their layouts', async (t) => {
   const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   await writeScene(storage, 'scene-0', 1);
   await writeDerived(storage, 1);
   const stored = await toArray(storage.catalogue.tiles.values());

@@ -1,10 +1,12 @@
 /** Real etcd servers on free ports of this machine. Tests that need them are skipped where etcd is not installed. */
+
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { atEnd } from './at-end.js';
 
 const isInstalled = (() => {
   try {
@@ -49,7 +51,7 @@ export class EtcdCluster {
       for (const server of cluster.processes) server.kill('SIGKILL');
     };
     process.once('exit', killAll);
-    t.after(async () => {
+    atEnd(t, async () => {
       process.off('exit', killAll);
       killAll();
       await Promise.all(cluster.processes.map(ended));

@@ -1,7 +1,9 @@
 /** A real HTTP proxy in front of a server, which answers with errors and cuts connections where a test wants it. */
+
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
+import { atEnd } from './at-end.js';
 
 export interface Faults {
   /** The status to answer with in place of the server's answer; undefined lets a request through. */
@@ -68,7 +70,7 @@ export class FaultProxy {
   static async start(t: Pick<TestContext, 'after'>, upstream: string, faults: Faults): Promise<FaultProxy> {
     const proxy = new FaultProxy(upstream, faults);
     await new Promise<void>((resolve) => proxy.server.listen(0, '127.0.0.1', resolve));
-    t.after(() => {
+    atEnd(t, () => {
       proxy.server.closeAllConnections();
       proxy.server.close();
     });

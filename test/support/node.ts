@@ -2,6 +2,7 @@ import type { IngestResults } from '../../src/ingest/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { toArray } from '../../src/storage/index.js';
+import { atEnd } from './at-end.js';
 
 /** Opens a node for a test and closes it after. */
 export async function testNode(
@@ -10,7 +11,7 @@ export async function testNode(
   { memory = 512e6, cores = 2, cloudModel }: { memory?: number; cores?: number; cloudModel?: string } = {},
 ): Promise<TilewrightNode> {
   const node = await openNode({ data, memory, cores, ...(cloudModel && { cloudModel }) });
-  t.after(() => node.close());
+  atEnd(t, () => node.close());
   return node;
 }
 

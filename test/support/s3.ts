@@ -2,6 +2,7 @@
  * A real S3 server, the Versity S3 gateway over a folder, on a port of its own. `tools/install-s3-server.sh` installs it;
  * tests that need it are skipped where it is missing.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -10,6 +11,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { atEnd } from './at-end.js';
 
 const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache');
 const PROGRAM = join(cache, 'tilewright/bin/versitygw-v1.8.0');
@@ -35,7 +37,7 @@ export class S3Server {
   static async start(t: Pick<TestContext, 'after'>): Promise<S3Server> {
     const folder = await mkdtemp(join(tmpdir(), 'tilewright-s3-'));
     const server = new S3Server(folder, await freePort());
-    t.after(async () => {
+    atEnd(t, async () => {
       await server.kill();
       await rm(folder, { recursive: true, force: true });
     });
@@ -83,7 +85,7 @@ export class S3Server {
 /** Sets variables of the environment until the test has ended; undefined unsets one. */
 export function environment(t: Pick<TestContext, 'after'>, values: Record<string, string | undefined>): void {
   const before = Object.fromEntries(Object.keys(values).map((name) => [name, process.env[name]]));
-  t.after(() => assign(before));
+  atEnd(t, () => assign(before));
   assign(values);
 }
 

@@ -3,12 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { atEnd } from './at-end.js';
 
 /** A disk of so many MB, a tmpfs; undefined where none can be mounted, and the test is then skipped. */
 export async function smallDisk(t: TestContext, megabytes: number): Promise<string | undefined> {
   const disk = await mkdtemp(join(tmpdir(), 'tilewright-disk-'));
   let mounted = false;
-  t.after(async () => {
+  atEnd(t, async () => {
     if (mounted) execFileSync('umount', ['-l', disk]);
     await rm(disk, { recursive: true });
   });

@@ -1,4 +1,5 @@
 /** Requests to child processes that answer, fail, end by themselves and are killed, at many moments. */
+
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { getEventListeners, once } from 'node:events';
@@ -7,6 +8,7 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineProcess, ProcessEnded } from '../../src/training/workers/engine-process.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 import { children, childrenGone, HAS_PROC, isRunning } from './children.js';
 import type { TestHandlers } from './request-child.js';
@@ -15,7 +17,7 @@ const SCRIPT = new URL('./request-child.js', import.meta.url);
 
 function testProcess(t: TestContext, options = {}): EngineProcess<TestHandlers> {
   const child = new EngineProcess<TestHandlers>(SCRIPT, 'wasm', { quiet: true, ...options });
-  t.after(() => child.close());
+  atEnd(t, () => child.close());
   return child;
 }
 
@@ -172,7 +174,7 @@ describe('a request to a child process', { timeout: 200_000, skip: !HAS_PROC && 
     const warnings: Error[] = [];
     const onWarning = (warning: Error) => warnings.push(warning);
     process.on('warning', onWarning);
-    t.after(() => process.off('warning', onWarning));
+    atEnd(t, () => process.off('warning', onWarning));
     const { signal } = new AbortController();
     const pool = Array.from({ length: 12 }, () => testProcess(t));
     const listeners = () =>
@@ -206,7 +208,7 @@ test('a child ends when its parent is killed, and its error output is that of th
     start().request('hang', undefined, { onProgress: () => process.stdout.write('busy') });`,
   );
   const server = spawn(process.execPath, [parent], { stdio: ['ignore', 'pipe', 'pipe'] });
-  t.after(() => server.kill('SIGKILL'));
+  atEnd(t, () => server.kill('SIGKILL'));
   let printed = '';
   server.stderr.setEncoding('utf8').on('data', (text: string) => {
     printed += text;

@@ -1,4 +1,5 @@
 /** Training as a job of a node: tiles by filter, a model for each place, its files over HTTP. */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -6,6 +7,7 @@ import { writeSentinelLikeSeries } from '../../data-samples/index.js';
 import type { JobContext } from '../../src/jobs/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { TextureIndex, type TrainResults, trainProcess } from '../../src/training/index.js';
+import { atEnd } from '../support/at-end.js';
 import { ingest } from '../support/node.js';
 import { runProcess } from '../support/process.js';
 import { tempFolder } from '../support/temp.js';
@@ -31,7 +33,7 @@ function recorder(progress: JobContext['progress']): JobContext {
 test('a job trains the places that the filter picks, the same for the same seed', async (t) => {
   const folder = await tempFolder(t);
   let node = await openNode({ data: join(folder, 'data'), memory: 512e6, cores: 2 });
-  t.after(() => node.close());
+  atEnd(t, () => node.close());
   const series = await writeSentinelLikeSeries(join(folder, 'scenes'), { size: { width: 800, height: 700 } });
   for (const { path } of series) {
     const { failed } = await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });

@@ -1,4 +1,5 @@
 /** Child processes of every kind that are killed or exit by themselves, busy and idle: their task fails with its code, the next one works. */
+
 import assert from 'node:assert/strict';
 import { getEventListeners, once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -21,6 +22,7 @@ import type { PredictTask } from '../../src/training/predict/predict-tile.js';
 import { Predictors } from '../../src/training/predict/predictors.js';
 import { blankModel } from '../../src/training/remote/blank-model.js';
 import { saveModel } from '../../src/training/weights.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 import { children, childrenGone, HAS_PROC } from './children.js';
 import { socketPair } from './distributed/rings.js';
@@ -103,7 +105,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
     });
     const poolOf = (t: TestContext, threads: number) => {
       const pool = new Predictors('wasm', threads);
-      t.after(() => pool.close());
+      atEnd(t, () => pool.close());
       return pool;
     };
     const works = async (pool: Predictors) => assert.ok((await pool.make(task, never))!.files.length > 0);
@@ -153,7 +155,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
       const warnings: Error[] = [];
       const onWarning = (warning: Error) => warnings.push(warning);
       process.on('warning', onWarning);
-      t.after(() => process.off('warning', onWarning));
+      atEnd(t, () => process.off('warning', onWarning));
       const { signal } = new AbortController();
       const pool = poolOf(t, 2);
       const broken = { ...task, model: { ...task.model, name: 'absent' } };
@@ -234,7 +236,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
     });
     const memberOf = (t: TestContext) => {
       const member = new MemberProcess('n', 'wasm', 1);
-      t.after(() => member.end());
+      atEnd(t, () => member.end());
       return member;
     };
     const fellOut = (how: string) => ({

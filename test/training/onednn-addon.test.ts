@@ -1,4 +1,5 @@
 /** What is the addon's own: what it keeps, what it refuses, how it is built. */
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -7,6 +8,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { loadOneDnn, type OneDnn } from '../../src/training/engine/onednn/addon.js';
 import { FORWARD } from '../../src/training/engine/wasm/loops.js';
+import { atEnd } from '../support/at-end.js';
 import { loopsContract } from './loops-contract.js';
 
 let dnn: OneDnn | undefined;
@@ -87,7 +89,7 @@ test('an installation goes on without the addon, and says what is missing', asyn
   // A copy, since what cannot be built is removed; where it finds the packages of this installation.
   const native = fileURLToPath(new URL('../../../native/', import.meta.url));
   const copy = await mkdtemp(fileURLToPath(new URL('../../native-', import.meta.url)));
-  t.after(() => rm(copy, { recursive: true }));
+  atEnd(t, () => rm(copy, { recursive: true }));
   for (const file of ['build.mjs', 'onednn.cc']) await copyFile(join(native, file), join(copy, file));
   const build = (...flags: string[]) =>
     spawnSync(process.execPath, [join(copy, 'build.mjs'), ...flags], {

@@ -1,4 +1,5 @@
 /** Which derived tiles a run leaves as they are: those that it would make again from the same versions of the same inputs. */
+
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,6 +15,7 @@ import { Storage, type TileRecord, toArray } from '../../src/storage/index.js';
 import { fillProcess, splitProcess, type WrangleResults, WrangleWorkers } from '../../src/wrangle/index.js';
 import { type RunningMember, startMember, until } from '../dht/members.js';
 import { type SharedPlace, sharedPlace } from '../dht/shared-place.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 import { type GivenScene, randomly, runProcess, storeScene } from './tiles.js';
 
@@ -37,14 +39,14 @@ function delivery(scene: number, seed: number): GivenScene {
 
 function openWorkers(t: TestContext): WrangleWorkers {
   const workers = new WrangleWorkers(1);
-  t.after(() => workers.close());
+  atEnd(t, () => workers.close());
   return workers;
 }
 
 async function single(t: TestContext): Promise<{ storage: Storage; workers: WrangleWorkers }> {
   const workers = openWorkers(t);
   const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   return { storage, workers };
 }
 

@@ -1,4 +1,5 @@
 /** Split and coalesce: the same pixels where grids nest, GDAL's where they do not, and back again. */
+
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -15,6 +16,7 @@ import {
   type WrangleResults,
   WrangleWorkers,
 } from '../../src/wrangle/index.js';
+import { atEnd } from '../support/at-end.js';
 import { hasGdal } from '../support/gdal.js';
 import { tempFolder } from '../support/temp.js';
 import { derivedTiles, type GivenTile, pixelsOf, randomly, runProcess, storeScene } from './tiles.js';
@@ -24,7 +26,7 @@ const CELL = '9q8yy';
 async function open(t: TestContext, name = 'data') {
   const storage = await Storage.open(join(await tempFolder(t), name), { reserve: 0 });
   const workers = new WrangleWorkers(1);
-  t.after(async () => {
+  atEnd(t, async () => {
     await workers.close();
     await storage.close();
   });
@@ -90,7 +92,7 @@ async function everything(storage: Storage, tile: TileRecord): Promise<Record<st
 
 test('split gives the same pixels where they nest, and coalesce puts them together again', async (t) => {
   const workers = new WrangleWorkers(1);
-  t.after(() => workers.close());
+  atEnd(t, () => workers.close());
   const dir = await tempFolder(t);
   let run = 0;
   const property = fc.asyncProperty(

@@ -1,4 +1,5 @@
 /** Fill against a naive oracle: pixel by pixel, date by date, in physical values. */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -8,6 +9,7 @@ import { TileFinder } from '../../src/query/index.js';
 import { Mask, type PixelArray } from '../../src/raster/index.js';
 import { Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import { fillProcess, type WrangleResults, WrangleWorkers } from '../../src/wrangle/index.js';
+import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 import { DAY, derivedTiles, type GivenScene, pixelsOf, randomly, runProcess, storeScene } from './tiles.js';
 
@@ -107,7 +109,7 @@ function oracle(
 test('fill takes what a naive loop over pixels and dates takes', async (t) => {
   const dir = await tempFolder(t);
   const workers = new WrangleWorkers(1);
-  t.after(() => workers.close());
+  atEnd(t, () => workers.close());
   let run = 0;
   const date = fc.record({
     day: fc.integer({ min: 0, max: 30 }),

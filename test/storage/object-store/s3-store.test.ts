@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { crc32 } from 'node:zlib';
 import { openObjectStore } from '../../../src/storage/index.js';
+import { atEnd } from '../../support/at-end.js';
 import { FaultProxy, type Faults } from '../../support/fault-proxy.js';
 import { BUCKET, CREDENTIALS, environment, freePort, noS3Server, S3Server } from '../../support/s3.js';
 import { tempFolder } from '../../support/temp.js';
@@ -40,7 +41,7 @@ function use(
 
 async function opened(t: TestContext, url = URL_OF_STORE, options = {}) {
   const store = await openObjectStore(url, options);
-  t.after(() => store.close());
+  atEnd(t, () => store.close());
   return store;
 }
 

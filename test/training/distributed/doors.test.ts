@@ -1,10 +1,12 @@
 /** Connections between the nodes of a distributed training. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { after, describe, type TestContext, test } from 'node:test';
 import { Doors, join } from '../../../src/training/distributed/doors.js';
+import { atEnd } from '../../support/at-end.js';
 import { socketPair } from './rings.js';
 
 /** The address of a node at an IP address of this machine, or undefined if the machine does not have it. */
@@ -18,7 +20,7 @@ async function nodeAt(t: TestContext, doors: Doors, host: string): Promise<strin
   } catch {
     return undefined;
   }
-  t.after(() => server.close());
+  atEnd(t, () => server.close());
   return `http://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`;
 }
 

@@ -1,9 +1,11 @@
 /** How nodes agree on the places that train first. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';
 import { TextureIndex } from '../../../src/training/index.js';
 import { agreeOnSeeds, type ModelOfPlace, trainedSeeds } from '../../../src/training/transfer/curriculum.js';
+import { atEnd } from '../../support/at-end.js';
 import { putModel } from '../../support/models.js';
 import { tempFolder } from '../../support/temp.js';
 
@@ -12,7 +14,7 @@ const VALUES: Record<string, number> = { u0: 0.5, u1: 0.1, u2: -0.1, u3: 9, u4: 
 
 async function places(t: { after(work: () => Promise<void>): void }, folder: string) {
   const storage = await Storage.open(folder);
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   const about = { title: 'ab', grid: 'geohash', precision: 2, license: 'various', createdAt: 0 } as const;
   await storage.catalogue.write([storage.catalogue.collections.set('ab', { id: 'ab', ...about })]);
   await storage.putTextures(

@@ -1,4 +1,5 @@
 /** Which models places start from: the choice of each policy beside a scan of all places. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';
@@ -10,6 +11,7 @@ import {
   type ParentFinder,
   parentFinder,
 } from '../../../src/training/transfer/parents.js';
+import { atEnd } from '../../support/at-end.js';
 import { damageRecords } from '../../support/damage.js';
 import { putModel } from '../../support/models.js';
 import { tempFolder } from '../../support/temp.js';
@@ -39,7 +41,7 @@ test('no place starts from a model whose record is damaged, which is said', asyn
   await damageRecords(dir, '!models!ndvi_c_gu200');
 
   const storage = await Storage.open(dir);
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   const warnings: string[] = [];
   const job = { id: 'job 2', log: (_: string, text: string) => warnings.push(text) };
   const models = await modelsToStartFrom(storage, ['ndvi'], job);
@@ -52,7 +54,7 @@ test('no place starts from a model whose record is damaged, which is said', asyn
 
 test('each policy finds what a scan of all places finds', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   const { next } = randomStream(3);
   const textures = Array.from({ length: 40 }, (_, i): TextureRecord => {
     const geocode = `u2${ALPHABET[i >> 5]}${ALPHABET[i & 31]}`;

@@ -1,10 +1,12 @@
 /** Places by what they look like: what is kept in memory is used until something changes, and no longer. */
+
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { Storage, type TextureRecord, toArray } from '../../../src/storage/index.js';
 import { TextureIndex } from '../../../src/training/index.js';
 import { COLLECTION, cellsOf, tempFolder, writeScene } from '../../storage/sample-scenes.js';
+import { atEnd } from '../../support/at-end.js';
 
 /** Deliveries without a common cell: three places, and two. */
 const [FIRST, SECOND] = [7, 1];
@@ -15,7 +17,7 @@ const OWN = '9q8yz';
 
 async function withPlaces(t: TestContext) {
   const storage = await Storage.open(await tempFolder(t));
-  t.after(() => storage.close());
+  atEnd(t, () => storage.close());
   await writeScene(storage, 'a', FIRST);
   await writeScene(storage, 'b', SECOND);
   assert.deepEqual([...cellsOf(FIRST), ...cellsOf(SECOND)].sort(), Object.keys(VALUES).sort());
