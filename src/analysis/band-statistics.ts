@@ -1,4 +1,4 @@
-/** Sums of many tiles that are the same in whatever order and on however many nodes they are added, and what follows from them. */
+/** Exact sums over the pixels of many tiles, and mean and covariance. The result does not depend on the order of adding or the number of nodes. */
 import { tooFewPixels } from './errors.js';
 import type { DeviationSums } from './products.js';
 
@@ -13,7 +13,7 @@ const PRODUCT_BITS = OFFSET_BITS + SUM_BITS;
 /** The number in fixed point; exact for all that f64 holds with no more bits after the point. */
 const fixed = (value: number, bits: number) => BigInt(Math.round(value * 2 ** bits));
 
-/** As it goes from node to node. */
+/** `ExactSums` as JSON, for other nodes. */
 export interface SentSums {
   pixels: number;
   /** In fixed point, as text: JSON has no such numbers. */
@@ -24,7 +24,7 @@ export interface SentSums {
 export interface BandStatistics {
   pixels: number;
   mean: Float64Array;
-  /** Of the pixels as a sample (divided by pixels - 1), symmetric, row by row. */
+  /** Sample covariance (divided by pixels - 1), symmetric, row by row. */
   covariance: Float64Array;
 }
 
@@ -35,7 +35,7 @@ export interface BandStatistics {
 export class ExactSums {
   private pixels = 0;
   private readonly sums: bigint[];
-  /** Of bands i <= j, row by row. */
+  /** Sums of products of bands i <= j, row by row. */
   private readonly products: bigint[];
 
   constructor(private readonly bands: number) {

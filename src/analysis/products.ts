@@ -23,7 +23,7 @@ const WHOLE: ReadonlySet<DataType> = new Set(['uint8', 'int8', 'uint16', 'int16'
 /** Sums over pixels of deviations d from an offset, a number a band. */
 export interface DeviationSums {
   pixels: number;
-  /** Of each band; a whole number for pixels of 8 and 16 bits, else a multiple of OFFSET_STEP. */
+  /** One offset per band: a whole number for pixels of 8 and 16 bits, else a multiple of OFFSET_STEP. */
   offsets: Float64Array;
   /** Sum of d. */
   sums: Float64Array;
@@ -31,15 +31,15 @@ export interface DeviationSums {
   products: Float64Array;
 }
 
-/** So that offsets are exact in fixed point. */
+/** Multiples of it are exact in the fixed point of `ExactSums`. */
 export const OFFSET_STEP = 2 ** -40;
 
 /**
  * Sums up pixels. Those of numbers of 8 and 16 bits are exact: 16-bit deviations are multiplied as such and summed in 32 bits for as long
  * as that is safe, then in f64. Of other types they are those of f64.
  *
- * Invariants: the matrix in the kernel's memory and `sums` are those of all pixels added since `take`; `bound` is no less than any of the
- * matrix's sums of whole numbers.
+ * Invariants: the matrix in the kernel's memory and `sums` hold the sums over all pixels added since `take`; no sum of whole numbers in
+ * the matrix exceeds `bound`.
  */
 export class BandProducts {
   private readonly kernel: Kernel;
@@ -49,7 +49,7 @@ export class BandProducts {
   private readonly sums: Float64Array;
   private pixels = 0;
   private bound = 0;
-  /** Where the panels and the matrix begin, bytes. */
+  /** Offsets of the panels and the matrix in the memory of the kernel, bytes. */
   private readonly panelsAt = 0;
   private readonly matrixAt: number;
 
@@ -71,8 +71,8 @@ export class BandProducts {
   }
 
   /**
-   * Adds pixels: band b of pixel i is `bands[b][indexes[i]]`. Gives the sums so far to `flush` where whole numbers would become too large
-   * with these.
+   * Adds pixels: band b of pixel i is `bands[b][indexes[i]]`. Calls `flush` with the sums so far before whole numbers would become too
+   * large for f64.
    */
   add(bands: readonly PixelArray[], indexes: Int32Array, flush: (sums: DeviationSums) => void): void {
     for (let from = 0; from < indexes.length; from += BATCH)

@@ -67,7 +67,7 @@ const checkReply = messageCheck({
 interface DefinedKind {
   answer: Answering<unknown, unknown>;
   checkQuestion: Check;
-  /** Of an `OwnerReply`. */
+  /** Checks an `OwnerReply`. */
   checkReply: Check;
 }
 
@@ -163,8 +163,8 @@ export class ClusterOwners implements Owners {
   }
 
   /**
-   * Whether this node applies a commit that another node named within `LAST_CATCH_UP`. It answers as of no later commit than it has applied:
-   * otherwise its next answer could be as of an earlier one.
+   * Waits up to `LAST_CATCH_UP` for a commit that another node named; false if this node does not apply it in time. A node never answers
+   * as of a commit that it has not applied, because its next answer could then be as of an earlier one.
    */
   private hasApplied(seq: number): Promise<boolean> {
     return this.cluster.replica.waitForNamed(seq, LAST_CATCH_UP).then(
@@ -184,7 +184,7 @@ export class ClusterOwners implements Owners {
   ): Promise<Asked> {
     const soon = await this.askOwners({ ...question, seq, wait: CATCH_UP }, slots, patience);
     if (soon.unanswered.length === 0 || soon.oldest > 0) return soon;
-    // Nobody has answered soon: whoever answers at all.
+    // No owner has answered soon: wait longer, and for any of them.
     const request = { ...question, seq, wait: LAST_CATCH_UP };
     const late = await this.askOwners(request, soon.unanswered, Math.max(patience, LAST_PATIENCE));
     return { ...late, answers: [...soon.answers, ...late.answers] };

@@ -15,7 +15,7 @@ import { emptyPlacement, type OwnerState, type Placement, slotsOfNode } from './
 import { watchPlacement } from './placement-store.js';
 import { Reconciler } from './reconciler.js';
 import { Replica } from './replica.js';
-import { readEpoch, readRestored } from './restorations.js';
+import { epochOf, readRestored } from './restorations.js';
 import { SharedPlacement } from './shared-placement.js';
 import { SignOfLife } from './signs-of-life.js';
 import { type PrefixLengths, SLOTS, slotOfCell } from './slots.js';
@@ -112,8 +112,9 @@ export class Cluster {
     if (known && known.cluster !== id) throw otherFolder(storage.dir, known.cluster, id);
     await requireWholeLog(log, objects);
     requireFormat(member, await listMembers(coordination));
-    const restored = (await readRestored(coordination))?.id;
-    const epoch = await readEpoch(coordination, objects);
+    const restoration = await readRestored(coordination);
+    const restored = restoration?.id;
+    const epoch = await epochOf(restoration, objects);
     const replica = await Replica.open({
       ...{ storage, objects, log, cluster: id, prefixLengths, onFailure },
       ...(restored !== undefined && { restored }),
@@ -175,8 +176,8 @@ export class Cluster {
   }
 
   /**
-   * Whether all slots are here that others may ask this node for, or that no other node could answer for while this one loads them, as
-   * after a restoration; and whether commits can still be applied here.
+   * True if this node can apply commits and has loaded its available slots, and also those of its initializing slots that no other node
+   * has, as after a restoration.
    */
   get isReady(): boolean {
     if (this.options.storage.writeFailure !== undefined) return false;

@@ -26,7 +26,7 @@ import { CommitLog } from './commit-log.js';
 import type { CoordinationStore } from './coordination/store.js';
 import { claimed, moveInCells, moveInFile, moveInNode } from './errors.js';
 import { Replica } from './replica.js';
-import { readEpoch } from './restorations.js';
+import { epochOf, readRestored } from './restorations.js';
 import { cellDifference, isSameModel, isSameScene, isSameTile } from './same-records.js';
 import { SentFiles } from './sent-files.js';
 import { slotOfCell } from './slots.js';
@@ -105,7 +105,7 @@ export async function moveIn(options: MoveInOptions): Promise<MovedIn> {
       // Files come from the folder, which is no cache; what the cluster has is in the view.
       const source = { dir: storage.dir, catalogue: view.catalogue, keepInCache: async () => {} };
       const shared = { coordination, log, objects, replica, prefixLengths };
-      const epoch = await readEpoch(coordination, objects);
+      const epoch = await epochOf(await readRestored(coordination), objects);
       const claims = new ClusterClaims({ storage: source, holder, ...shared, epoch });
       return await new MoveIn(options, id, view, replica, claims).run();
     } finally {

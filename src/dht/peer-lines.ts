@@ -13,7 +13,7 @@ export interface LinesRequest {
   peer: Peer;
   path: string;
   message: unknown;
-  /** Of each line. */
+  /** Checks each line. */
   check: Check;
   /** How long the node may be silent, ms. */
   silence: number;

@@ -44,12 +44,8 @@ export async function readRestored(coordination: CoordinationStore): Promise<Res
   return kv && documentOf<RestoredDocument>(kv, ['id']);
 }
 
-/**
- * The epoch of new versions: the number of the restoration that the keys are of, 0 if there was none. `objects` is the tile store of
- * these keys.
- */
-export async function readEpoch(coordination: CoordinationStore, objects: ObjectStore): Promise<number> {
-  const restored = await readRestored(coordination);
+/** The epoch of new versions: the number of the restoration, 0 if there was none. `objects` is the tile store of the keys. */
+export async function epochOf(restored: RestoredDocument | undefined, objects: ObjectStore): Promise<number> {
   if (!restored) return 0;
   return restored.epoch ?? numberOf(await newestName(objects));
 }

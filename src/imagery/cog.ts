@@ -40,7 +40,7 @@ interface StoredLevel extends Level {
 export interface Cog {
   dataType: DataType;
   bands: number;
-  /** What the pixels of missing blocks are. */
+  /** Value of the pixels of missing blocks. */
   empty: number;
   /** From the full image to the smallest overview. */
   levels: StoredLevel[];

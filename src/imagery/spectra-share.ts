@@ -1,4 +1,4 @@
-/** What an owner of tiles has for the spectra of a place: sums of each date and cell, so that pixels stay where they are. */
+/** The answer of one owner to a spectra query: sums per date and cell, so that no pixels are sent. */
 import type { OwnerShare } from '../dht/index.js';
 import { gridByName } from '../geocode/index.js';
 import { type Filter, findPlaces, searchOf } from '../query/index.js';
@@ -30,7 +30,7 @@ export interface SpectraShare {
 export type SpectralBand = SpectralTags & { name: string };
 
 export interface SpectraDateShare {
-  /** Of collection, platform, time and bands. */
+  /** Made of collection, platform, time and bands. */
   key: string;
   start: number;
   end: number;
@@ -42,7 +42,7 @@ export interface SpectraDateShare {
   places: SpectrumSums[];
 }
 
-/** Of a place on all its dates, times bands: some seconds of work, and as many numbers in memory at once. */
+/** Limit of pixels x dates x bands of one query: some seconds of work, and as many numbers in memory. */
 const MOST_VALUES = 50_000_000;
 /** Tiles whose files are fetched at once. */
 const LANES = 16;

@@ -7,7 +7,7 @@ import { MOST_TILES } from './series-share.js';
 import type { SpectraDateShare, SpectralBand, SpectraQuestion, SpectraShare } from './spectra-share.js';
 import type { SpectrumSums } from './spectrum-values.js';
 
-/** What one sensor saw of the place at one time, over clear pixels; NaN for a band that holds no data there. */
+/** Spectrum of a place from one sensor at one time, over clear pixels; NaN for a band without data. */
 export interface SpectrumDate {
   /** Milliseconds since 1970. */
   start: number;
@@ -17,10 +17,10 @@ export interface SpectrumDate {
   bands: SpectralBand[];
   /** All pixels of the place in cells that have tiles of the date. */
   pixels: number;
-  /** Those that are clear and hold data in a good band. */
+  /** Clear pixels that hold data in a good band. */
   valid: number;
   mean: number[];
-  /** Of the pixels as a whole population. */
+  /** Population standard deviation (divided by the number of pixels). */
   std: number[];
 }
 

@@ -47,13 +47,13 @@ function once<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * True if the header of the candidate passes `test`. A raster that cannot be opened passes none, and the reader of plain rasters, which
- * comes last, then reports why.
+ * True if the header of the candidate passes `test`. A raster that cannot be opened passes none.
  */
 export async function isRaster(
   { header }: Candidate,
   test: (header: RasterHeader) => boolean,
 ): Promise<boolean> {
+  // The last format opens the raster again and reports the error.
   const found = await header().catch(() => null);
   return found !== null && test(found);
 }

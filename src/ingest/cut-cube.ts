@@ -227,7 +227,7 @@ function windowOf(control: ControlGrid, { width, height }: Source): Window {
   };
 }
 
-/** Of a part of the tile that has no counterpart in the source's projection. */
+/** The window of a part of the tile outside the source's projection. */
 const NOWHERE: Window = { column: 0, row: 0, width: 0, height: 0 };
 
 function joined(a: Window, b: Window): Window {

@@ -19,7 +19,7 @@ import type { IngestContext, IngestHooks, IngestOptions } from './ingest-options
 import { isCube, type Pass, passesOf } from './passes.js';
 import { groupGrids, type ScenePlan } from './plan.js';
 import { RowWindow } from './row-window.js';
-import type { Scene, SourceBand, SourceGroup } from './scene.js';
+import { groupNamed, type Scene, type SourceBand, type SourceGroup } from './scene.js';
 import {
   type AssessTask,
   type BlankTask,
@@ -179,13 +179,12 @@ async function cutCubes(
 }
 
 /** The bands with quality codes of a scene. */
-function qualityRasters({ groups, quality }: Scene, withQuality: boolean): NonNullable<CubeTask['mask']> {
+function qualityRasters(scene: Scene, withQuality: boolean): NonNullable<CubeTask['mask']> {
   if (!withQuality) return [];
-  return quality.map(({ group: name, band, codes }) => {
-    const group = groups.find((one) => one.name === name);
-    if (!group) throw new Error(`the quality band's group ${name} is not one of the scene's`);
-    const { header, index } = group.bands[band]!;
-    return { header, index, nodata: group.nodata, codes };
+  return scene.quality.map(({ group, band, codes }) => {
+    const { bands, nodata } = groupNamed(scene, group);
+    const { header, index } = bands[band]!;
+    return { header, index, nodata, codes };
   });
 }
 

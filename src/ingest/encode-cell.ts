@@ -45,14 +45,14 @@ function encodeGroup(cell: CellGroup, { bands, validPercent, coverage, valid }: 
     const bytes = ownBytes(encodeCube(image, bands, image.hasMask ? valid : undefined));
     return { bytes, record: groupRecord(cell, validPercent, sumsOf(bytes)) };
   }
-  // Where every value means something, none says "no data".
+  // Without a nodata value, only the mask can mark missing pixels.
   const mask = lacksNodata(cell) && coverage < 100 ? valid : undefined;
   const overviews = cell.resampling === 'bilinear' ? 'mean' : 'nearest';
   const bytes = ownBytes(encodeCog({ ...imageFacts(cell), bands, mask, overviews }));
   return { bytes, record: groupRecord(cell, validPercent, sumsOf(bytes)) };
 }
 
-/** What the file of a cube says, and how its blocks are stored. */
+/** Returns the layout of a cube's file. */
 export function cubeImage(cell: CellGroup): CubeImage {
   const hasMask = lacksNodata(cell);
   return { ...imageFacts(cell), bands: cell.bands.length, hasMask, isCompressed: cell.compressed ?? false };

@@ -4,7 +4,7 @@
  */
 import { isSpectrum } from '../raster/index.js';
 import { finestGroup } from './cells.js';
-import type { QualityBand, Scene, SourceGroup } from './scene.js';
+import { groupNamed, type QualityBand, type Scene, type SourceGroup } from './scene.js';
 
 export interface Pass {
   /** What is in memory together. */
@@ -51,8 +51,7 @@ function maskPass(scene: Scene, quality: QualityBand[]): Pass {
   const finest = groups.indexOf(finestGroup(scene));
   const read = [finest];
   const mask = quality.map(({ group: name, band, codes }) => {
-    const g = groups.findIndex((group) => group.name === name);
-    if (g < 0) throw new Error(`the quality band's group ${name} is not one of the scene's`);
+    const g = groups.indexOf(groupNamed(scene, name));
     if (!read.includes(g)) read.push(g);
     return { source: read.indexOf(g), band, codes };
   });

@@ -95,7 +95,7 @@ async function failedInputs(inputs: IngestInputs, { failed }: IngestResults): Pr
 /** The archive that a path leads into; the path itself where it leads into none. */
 async function archiveOf(path: string): Promise<string> {
   for (let above = dirname(path); above !== dirname(above); above = dirname(above)) {
-    // What is not there, or not to be seen, is no archive.
+    // A path that does not exist or cannot be read is not an archive; ingesting it reports the error.
     const info = await stat(above).catch(() => null);
     if (info) return info.isFile() ? above : path;
   }

@@ -73,6 +73,13 @@ export function sourceFiles({ groups }: Scene): string[] {
   return [...new Set(groups.flatMap(({ bands }) => bands.map(({ header }) => header.path)))];
 }
 
+/** Throws an Error if the scene has no group of this name. */
+export function groupNamed({ groups }: Scene, name: string): SourceGroup {
+  const group = groups.find((one) => one.name === name);
+  if (!group) throw new Error(`the scene has no group ${name}`);
+  return group;
+}
+
 /** What the user says of a raster that does not say it itself. Bands count from 1. */
 export interface DescribeOptions {
   collection?: string;

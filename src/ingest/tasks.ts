@@ -89,7 +89,7 @@ export interface CubeTask {
   kind: 'cube';
   cell: CellGroup;
   bands: SourceRaster[];
-  /** Of the file, which must not be there. */
+  /** Path of the file, which must not exist. */
   path: string;
   buffer: SharedArrayBuffer;
   offset: number;
@@ -152,7 +152,7 @@ export interface MaskResult {
   footprint: [x: number, y: number][];
 }
 
-/** What `CutResult` is, of a file that is written. */
+/** A `CutResult` whose file is already written. */
 export interface CubeResult {
   record: GroupRecord;
   coverage: number;

@@ -15,6 +15,7 @@ import {
   withPrefix,
 } from '../dht/index.js';
 import { TilewrightError } from '../errors.js';
+import { messageCheck, NUMBER, objectOf, TEXT } from '../json-schema.js';
 import type { JobRecord, JobStatus } from '../storage/index.js';
 import { keyReused } from './errors.js';
 import { KEPT, nameOf, type RequestKey } from './started-requests.js';
@@ -198,7 +199,7 @@ export class JobDocuments {
     }
   }
 
-  /** Those that have not ended. Damaged documents: see `all`. */
+  /** Jobs that have not ended. Damaged documents: see `all`. */
   async live(onDamaged: OnDamaged = rethrow): Promise<StoredJob[]> {
     const { gets } = await this.store.read([withPrefix(LIVE)]);
     return [...storedJobs(gets[0]!.kvs, true, onDamaged)];
@@ -254,31 +255,28 @@ function* storedJobs(kvs: KeyValue[], live: boolean, onDamaged: OnDamaged): Gene
 /** Throws TW_DHT_DOCUMENT_DAMAGED. */
 function storedJob(kv: PutValue, live: boolean): StoredJob {
   const document = documentOf<JobDocument>(kv, ['home', 'job']);
-  if (!isJobDocument(document, kv.key)) throw documentDamaged(kv.key);
+  if (checkDocument(document) !== undefined || !kv.key.endsWith(`/${document.job.id}`))
+    throw documentDamaged(kv.key);
   return { document, revision: kv.modRevision, live };
 }
 
-const STATUSES: readonly unknown[] = [
-  'accepted',
-  'running',
-  'successful',
-  'failed',
-  'dismissed',
-] satisfies JobStatus[];
-
-function isJobDocument({ home, job, folder }: { [Key in keyof JobDocument]: unknown }, key: string): boolean {
-  if (typeof home !== 'string' || typeof job !== 'object' || job === null) return false;
-  const { id, process, status, created, updated, message, tiles } = job as Record<keyof JobSummary, unknown>;
-  const counts = Object(tiles) as Record<keyof JobSummary['tiles'], unknown>;
-  return (
-    key.endsWith(`/${id}`) &&
-    typeof process === 'string' &&
-    STATUSES.includes(status) &&
-    typeof message === 'string' &&
-    [created, updated, counts.total, counts.done, counts.failed, counts.skipped].every(Number.isFinite) &&
-    (folder === undefined || typeof folder === 'string')
-  );
-}
+const checkDocument = messageCheck(
+  objectOf(
+    {
+      home: TEXT,
+      job: objectOf({
+        id: TEXT,
+        process: TEXT,
+        status: { enum: ['accepted', 'running', 'successful', 'failed', 'dismissed'] satisfies JobStatus[] },
+        created: NUMBER,
+        updated: NUMBER,
+        message: TEXT,
+        tiles: objectOf({ total: NUMBER, done: NUMBER, failed: NUMBER, skipped: NUMBER }),
+      }),
+    },
+    { folder: TEXT },
+  ),
+);
 
 /** Undefined where it was too long ago. Throws TW_JOB_KEY_REUSED. */
 function requestedJob(kv: KeyValue, { digest }: RequestKey): string | undefined {

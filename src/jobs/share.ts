@@ -119,7 +119,7 @@ export class Shares {
   private readonly turns = new Slots(1);
   private readonly running = new Map<string, { job: string; stop: AbortController }>();
   private readonly meetings = new Meetings();
-  /** Of the inputs of each process, by its id. */
+  /** Checks the inputs of a process, by its id. */
   private readonly inputChecks: ReadonlyMap<string, Check>;
 
   constructor(private readonly options: ShareOptions) {

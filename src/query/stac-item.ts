@@ -17,7 +17,7 @@ export interface GroupAsset extends StacAsset {
   /** x = t0 * column + t1 * row + t2, y = t3 * column + t4 * row + t5, from the outer corner of the upper left pixel. */
   'proj:transform': number[];
   'eo:bands': Record<string, unknown>[];
-  /** Of a spectrum whose bands are encoded alike, the asset says once what is the same of all. */
+  /** Absent for a spectrum whose bands are encoded alike: then the asset has `data_type` and the following. */
   'raster:bands'?: Record<string, unknown>[];
   data_type?: string;
   nodata?: number | string;
@@ -176,7 +176,7 @@ function bandsTitle(bands: BandRecord[]): string {
   return `${bands.length} bands from ${range}`;
 }
 
-/** What all bands of a spectrum share: hundreds of equal entries would be most of an Item. */
+/** The encoding that all bands of a spectrum share: hundreds of equal entries would be most of an Item. */
 function commonEncoding({ bands, dataType, nodata }: GroupRecord): Partial<GroupAsset> | undefined {
   const [{ scale, offset } = { scale: 1, offset: 0 }] = bands;
   const isCommon = bands.every((band) => band.scale === scale && band.offset === offset);

@@ -5,7 +5,7 @@ import { bytesPerSample, isFloat } from './pixels.js';
 import type { Entry } from './tiff-directory.js';
 import type { BandTags, ColourTable, DataType } from './types.js';
 
-/** What a file says of its image. */
+/** Size, type and metadata of an image. */
 export interface ImageFacts {
   width: number;
   height: number;
@@ -14,7 +14,7 @@ export interface ImageFacts {
   transform: { originX: number; originY: number; pixelWidth: number; pixelHeight: number };
   epsg: number;
   nodata?: number | undefined;
-  /** Of the codes of a single band of uint8. */
+  /** Colours of the codes of a single band of uint8. */
   colours?: ColourTable | undefined;
   /** The first three bands are red, green and blue, to be shown as they are. */
   rgb?: boolean;
@@ -22,7 +22,7 @@ export interface ImageFacts {
   metadata?: Record<string, string>;
 }
 
-/** How the pixels of one image of a file are stored. */
+/** Blocks of one image of a file. */
 export interface StoredBlocks {
   width: number;
   height: number;
@@ -92,7 +92,7 @@ export function imageDirectory(
   return entries.filter((entry) => entry !== false);
 }
 
-/** Of a mask: one bit a pixel, always compressed. */
+/** The directory of a mask: one bit a pixel, always compressed. */
 export function maskDirectory(blocks: StoredBlocks, isOverview: boolean): Entry[] {
   return [
     { tag: 254, type: 'long', value: [isOverview ? MASK | REDUCED : MASK] },

@@ -123,7 +123,7 @@ function encodeBlocks(level: ImageLevel, dataType: DataType): EncodedLevel {
   return { blockWidth, blockHeight, blocks, offsets: new Uint32Array(blocks.length) };
 }
 
-/** Where a block lies in a band. */
+/** Rows and columns of a block in its band. */
 export type BlockPart = Omit<PixelRows, 'pixels'>;
 
 /** A block as zlib stream of its differences, filled up to blockWidth x blockHeight pixels. */

@@ -33,11 +33,11 @@ function escapeXml(text: string): string {
     .replace(/[&<>"]/g, (character) => ENTITY_OF[character]);
 }
 
-/** What GDAL metadata say of a file and its bands. */
+/** GDAL metadata of a file and its bands. */
 export interface GdalMetadata {
   metadata: Record<string, string>;
   bandTags: BandTags[];
-  /** What was guessed. */
+  /** Guesses that were made. */
   warnings: string[];
 }
 

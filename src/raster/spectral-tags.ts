@@ -41,7 +41,7 @@ export function spectralTags({ wavelength, fwhm, good }: SpectralTags): Spectral
 /** Items of a band by their names; those of the domain IMAGERY (GDAL 3.10 and later) as `IMAGERY:name`. */
 export type BandItems = ReadonlyMap<string, string>;
 
-/** Of each band. Adds to `warnings` what was guessed. */
+/** Returns the tags of each band. Adds guesses to `warnings`. */
 export function spectralTagsOf(
   bands: { items: BandItems; description: string | undefined }[],
   warnings: string[],

@@ -28,7 +28,7 @@ export interface Wavelengths {
   nanometres: number[];
   /** Nanometres in one unit of the file, which its FWHM has, too. */
   factor: number;
-  /** What people should know of the units. */
+  /** A guess about the units, for the user. */
   warning?: string;
 }
 

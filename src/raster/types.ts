@@ -85,7 +85,7 @@ export interface EnviBlocks extends BlockSize {
 /** Which reader decodes a raster, and what it needs to know. */
 export type BlockLayout = TiffBlocks | GdalBlocks | Hdf5Blocks | EnviBlocks;
 
-/** What a band of an imaging spectrometer measures. */
+/** Spectral properties of a band of an imaging spectrometer. */
 export interface SpectralTags {
   /** Centre, nm. */
   wavelength?: number;
@@ -95,7 +95,7 @@ export interface SpectralTags {
   good?: false;
 }
 
-/** What a file says of one of its bands. Physical value = stored * scale + offset. */
+/** Metadata of a band. Physical value = stored * scale + offset. */
 export interface BandTags extends SpectralTags {
   description?: string;
   scale?: number;
@@ -141,9 +141,9 @@ export interface RasterHeader {
   colours?: ColourTable | undefined;
   blocks: BlockLayout;
   bandTags: BandTags[];
-  /** What the file says of itself as a whole: GDAL metadata items, HDF attributes, ENVI fields. */
+  /** Metadata of the file as a whole: GDAL metadata items, HDF attributes, ENVI fields. */
   metadata: Record<string, string>;
-  /** What people should know of how the file was understood. */
+  /** Guesses that were made while the file was read, for the user. */
   warnings?: string[];
   /** TIFF DateTime tag (306), as stored. */
   dateTime: string | undefined;

@@ -15,7 +15,7 @@ type Reply<Result> = { loaded: true } | { result: Result } | { failure: Failure 
 interface Failure {
   /** Set for a TilewrightError. */
   known: { code: string; status: number } | undefined;
-  /** Of an error of the system, such as ENOSPC. */
+  /** Code of a system error, such as ENOSPC. */
   code: string | undefined;
   name: string;
   message: string;

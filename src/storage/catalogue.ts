@@ -249,7 +249,7 @@ export class Catalogue {
     this.tileLayouts.written(layouts);
   }
 
-  /** Of a write that has failed: only the next open can tell what is on disk. */
+  /** Error of a failed write; undefined if none has failed. After it, only the next open can tell what is on disk. */
   get failure(): unknown {
     return this.writer.failure;
   }

@@ -19,7 +19,7 @@ export class LevelWriter<V> {
 
   constructor(private readonly db: Level<string, V>) {}
 
-  /** Of the batch that has failed, so that no more are accepted; undefined if none has. */
+  /** Error of a failed batch, after which no more are accepted; undefined if none has failed. */
   get failure(): unknown {
     return this.failed;
   }

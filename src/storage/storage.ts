@@ -534,7 +534,7 @@ export class Storage {
     };
   }
 
-  /** Of a write after which no others are accepted until the next open; undefined where they are. */
+  /** Error of a failed write, after which no others are accepted until the next open; undefined if none has failed. */
   get writeFailure(): unknown {
     return this.catalogue.failure;
   }

@@ -75,6 +75,7 @@ async function clusterMetrics({ cluster, peers }: ClusterService): Promise<Metri
   for (const owners of placement.slots)
     for (const { node, state } of owners) if (node === self) states[state]!++;
   const bytes = replica.bytesBySlot().reduce((sum, one) => sum + one, 0);
+  // A failure shows as `coordination_up` 0; the other metrics do not need etcd.
   const extent = await cluster.log.extent(LOG_PATIENCE).catch(() => undefined);
   // An etcd without the commits that this node has applied is another one, or has lost them.
   const log = extent && extent.head >= replica.applied ? extent : undefined;

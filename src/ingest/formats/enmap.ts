@@ -18,7 +18,7 @@ import { elementsOf, readXml, textOf, type XmlElement } from './xml.js';
 
 const METADATA = /^(ENMAP.*L2A.*)-METADATA\.XML$/i;
 const CUBE = /-SPECTRAL_IMAGE(_COG)?\.TIFF?$/i;
-/** Of reflectance, where the metadata does not say. */
+/** Scale of reflectance if the metadata lacks it. */
 const SCALE = 0.0001;
 const NODATA = -32768;
 

@@ -43,9 +43,9 @@ export const viirs: SceneFormat = {
   },
 };
 
-/** A file that cannot be read is left to the format of all HDF5 files, which says why. */
 async function productOf({ kind, container }: Candidate): Promise<Container | null> {
   if (kind !== 'hdf5') return null;
+  // The format of all HDF5 files opens the file again and reports the error.
   const found = await container().catch(() => null);
   const isProduct = PRODUCT.test(found?.metadata.ShortName ?? '') && found?.metadata.StructMetadata;
   return isProduct ? found : null;

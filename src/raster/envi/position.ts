@@ -1,4 +1,4 @@
-/** Where an ENVI header says that its image lies. */
+/** Position of an image (CRS and transform) from its ENVI header. */
 import { isInvertible } from '../affine.js';
 import { crsFromEpsg } from '../crs.js';
 import { corrupt, noCrs, unknownCrs } from '../errors.js';

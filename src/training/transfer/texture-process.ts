@@ -67,7 +67,7 @@ const OUTPUTS = {
   seconds: { title: 'Time that it took', schema: { type: 'number' } },
 };
 
-/** What a run returns. The clusters are made of all runs' textures. */
+/** Result of a run. The clusters are made of the textures of all runs. */
 const PART = objectOf({
   textures: COUNT,
   unchanged: COUNT,
