@@ -76,7 +76,7 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
     const limit = HEAL_LIMIT * cluster.slowness;
     cluster.isSteady = scenario.name === 'steady' && fault.isHarmless === true;
     const setting = { cluster, deliveries, layers, history };
-    const workload = new Workload(setting, random.fork('workload'), trains);
+    const workload = new Workload(setting, random.fork('workload'), { trains });
     cleanups.after(() => workload.abandon());
     await workload.seed();
     const hasUpkeep = random.chance(0.5) || storeLatency !== undefined;

@@ -30,6 +30,8 @@ const SAMPLE = 30_000;
 /** Clients pause so often, so that all rules can be checked, ms. */
 const WINDOW = 300_000;
 const LIMIT = 300_000;
+/** Clients begin a step every 30 pauses: about one write and two searches a second, a quarter of what two cores can do. */
+const PACE = 30;
 /** The log of a server is emptied when it is larger, bytes. */
 const MOST_LOG = 50e6;
 
@@ -118,7 +120,7 @@ async function work(
     const history = new History();
     cluster.settings.history = history;
     const setting = { cluster, deliveries, layers, history };
-    const workload = new Workload(setting, random.fork(`window ${n}`));
+    const workload = new Workload(setting, random.fork(`window ${n}`), { pace: PACE });
     if (states) workload.resume(states);
     else await workload.seed();
     const upkeep = new Upkeep(cluster, random.fork(`upkeep ${n}`));

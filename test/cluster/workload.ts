@@ -24,6 +24,16 @@ const DELETES = 0.2;
 /** Between two deliveries of scenes from which tiles are derived, and between two derivations, ms. */
 const LAYER_PAUSE = 600;
 
+export interface WorkloadOptions {
+  /** Whether models are trained and applied as well. */
+  trains?: boolean;
+  /**
+   * Each loop begins a step this many pauses after it began the last one, however long that took, so that the load does not depend on
+   * the speed of the machine. Without it a loop pauses once after each step.
+   */
+  pace?: number;
+}
+
 export interface Setting {
   cluster: TestCluster;
   deliveries: Deliveries;
@@ -47,8 +57,7 @@ export class Workload {
   constructor(
     private readonly setting: Setting,
     private readonly random: Random,
-    /** Whether models are trained and applied as well. */
-    private readonly trains = false,
+    private readonly options: WorkloadOptions = {},
   ) {}
 
   /** Takes over scenes as an earlier workload has left them: the last state of each begins the history. */
@@ -71,7 +80,7 @@ export class Workload {
     for (const scene of this.setting.layers.scenes) await this.write(scene, 0, nodes[0]!, 60_000);
     // So that there are derived tiles to be made again, and a model for predictions.
     await runJob(this.setting, nodes[0]!, SPLIT, this.stopping.signal);
-    if (this.trains) await runJob(this.setting, nodes[0]!, TRAIN, this.stopping.signal);
+    if (this.options.trains) await runJob(this.setting, nodes[0]!, TRAIN, this.stopping.signal);
   }
 
   start(): void {
@@ -89,7 +98,8 @@ export class Workload {
       this.layerOn(this.random.fork('layers')),
       this.workOn(this.random.fork('split'), [SPLIT]),
     );
-    if (this.trains) this.loops.push(this.workOn(this.random.fork('train'), [PREDICT, PREDICT, TRAIN]));
+    if (this.options.trains)
+      this.loops.push(this.workOn(this.random.fork('train'), [PREDICT, PREDICT, TRAIN]));
   }
 
   /** Ends the loops. Changes whose outcome is not known yet are still asked after. */
@@ -122,6 +132,7 @@ export class Workload {
   private async writeOn(scenes: string[], random: Random): Promise<void> {
     const { cluster } = this.setting;
     while (!this.stopping.signal.aborted) {
+      const began = performance.now();
       const free = scenes.filter((scene) => !this.busy.has(scene));
       if (free.length > 0) {
         const scene = random.pick(free);
@@ -129,7 +140,7 @@ export class Workload {
         const to = isDelete ? 'absent' : random.below(DELIVERIES);
         await this.write(scene, to, random.pick(cluster.nodes), PATIENCE);
       }
-      await this.rest(random.between(PAUSE, 3 * PAUSE));
+      await this.rest(random.between(PAUSE, 3 * PAUSE), began);
     }
   }
 
@@ -200,20 +211,22 @@ export class Workload {
   private async readOn(random: Random): Promise<void> {
     const { cluster } = this.setting;
     while (!this.stopping.signal.aborted) {
+      const began = performance.now();
       const node = random.pick(cluster.nodes);
       const found = await readAll(this.setting, node);
       const tile =
         found && found.tiles.length > 0 && random.chance(0.5) ? random.pick(found.tiles) : undefined;
       if (tile) await readTile(this.setting, node, tile, random.pick(this.setting.deliveries.groups()));
-      await this.rest(PAUSE);
+      await this.rest(PAUSE, began);
     }
   }
 
   private async stackOn(random: Random): Promise<void> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
+      const began = performance.now();
       await stackAll(this.setting, random.pick(this.setting.cluster.nodes), signal);
-      await this.rest(random.between(JOB_PAUSE, 2 * JOB_PAUSE));
+      await this.rest(random.between(JOB_PAUSE, 2 * JOB_PAUSE), began);
     }
   }
 
@@ -221,10 +234,11 @@ export class Workload {
   private async layerOn(random: Random): Promise<void> {
     const { cluster, layers } = this.setting;
     while (!this.stopping.signal.aborted) {
+      const began = performance.now();
       const free = layers.scenes.filter((scene) => !this.busy.has(scene));
       if (free.length > 0)
         await this.write(random.pick(free), random.below(DELIVERIES), random.pick(cluster.nodes), PATIENCE);
-      await this.rest(random.between(LAYER_PAUSE / 2, 2 * LAYER_PAUSE));
+      await this.rest(random.between(LAYER_PAUSE / 2, 2 * LAYER_PAUSE), began);
     }
   }
 
@@ -233,6 +247,7 @@ export class Workload {
     const { cluster, history } = this.setting;
     const { signal } = this.stopping;
     for (let n = 0; !signal.aborted; n++) {
+      const began = performance.now();
       const node = random.pick(cluster.nodes);
       const invoked = history.now();
       const job = jobs[n % jobs.length]!;
@@ -243,13 +258,16 @@ export class Workload {
           outcome: ended.outcome,
           ...(ended.why !== undefined && { why: ended.why }),
         });
-      await this.rest(random.between(LAYER_PAUSE / 2, LAYER_PAUSE));
+      await this.rest(random.between(LAYER_PAUSE / 2, LAYER_PAUSE), began);
     }
   }
 
-  private rest(ms: number): Promise<void> {
+  /** Waits until the next step of a loop whose last one `began`. */
+  private rest(ms: number, began: number): Promise<void> {
+    const { pace } = this.options;
+    const wait = pace === undefined ? ms : Math.max(0, began + pace * ms - performance.now());
     // It is rejected at the end, which the loops see.
-    return sleep(ms, undefined, { signal: this.stopping.signal }).catch(() => undefined);
+    return sleep(wait, undefined, { signal: this.stopping.signal }).catch(() => undefined);
   }
 }
 
