@@ -1,6 +1,7 @@
 /** The composition root: configuration in, a running node out. The only place that wires the parts together. */
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
+import { AnalysisWorkers, statsProcess } from './analysis/index.js';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
 import { type ClusterConfig, folderOfCluster, localOwners, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
@@ -130,12 +131,14 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
   const finder = new TileFinder(storage, owners);
   const workers = new IngestWorkers(cores, memory);
   const wrangle = { storage, finder, workers: new WrangleWorkers(cores) };
+  const analysis = { storage, finder, workers: new AnalysisWorkers(cores) };
   const texture = { storage, workers: new TextureWorkers(cores) };
   const textures = new TextureIndex(storage);
   const imagery = new Imagery({ storage, finder, owners, cores });
   closes.unshift(
     () => workers.close(),
     () => wrangle.workers.close(),
+    () => analysis.workers.close(),
     () => texture.workers.close(),
     () => imagery.close(),
   );
@@ -152,6 +155,7 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
     storeModelProcess({ storage, finder }),
     predictProcess({ storage, finder, cores }),
     textureProcess(texture),
+    statsProcess(analysis),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const together =

@@ -1,4 +1,6 @@
-export { type BandPlace, bandOrExpression, resolveBands } from './bands.js';
+export { type BandFile, type BandPlace, bandOrExpression, maskFile, resolveBands } from './bands.js';
+export { isClear } from './clear.js';
+export { readPlace } from './cog.js';
 export { COLORMAPS } from './colormaps.js';
 export { badExpression, unknownBand } from './errors.js';
 export { parseExpression } from './expression/parse.js';
@@ -7,5 +9,7 @@ export { Imagery, type ImageryOptions, type MapExtent, type MapRequest } from '.
 export type { LookParams } from './look.js';
 export type { PictureFormat } from './paint.js';
 export { parseRegion, type Region } from './region.js';
+export { codesAt } from './region-values.js';
 export type { Series, SeriesDate } from './series.js';
 export type { Spectra, SpectrumDate } from './spectra.js';
+export { withTileFile } from './tile-file.js';
