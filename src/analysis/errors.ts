@@ -22,6 +22,14 @@ export const oneCollection = defineError(
   (count: number) => `an analysis reads one collection, and the filter names ${count}`,
 );
 
+export const singularNoise = defineError(
+  'TW_ANALYSIS_SINGULAR_NOISE',
+  422,
+  'The covariance of the noise has no inverse: bands are copies of each other, or there are fewer pairs of neighbouring pixels than bands. Choose fewer bands, or a larger area.',
+  (bands: number) =>
+    `the covariance of the noise of ${bands} bands has no inverse; choose fewer bands, or a larger area`,
+);
+
 export const noSpectra = defineError(
   'TW_ANALYSIS_NO_SPECTRA',
   422,

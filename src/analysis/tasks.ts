@@ -1,6 +1,7 @@
 /** What the analysis threads are asked to do. Plain data. */
 import type { MadeTile, NewTile } from '../wrangle/index.js';
 import type { WholeSums } from './band-statistics.js';
+import type { Components, ComponentsTask } from './components.js';
 import type { LinearTransform } from './linear-transform.js';
 import type { SpectrumFile } from './tile-blocks.js';
 
@@ -22,5 +23,5 @@ export interface TransformTask {
   bands: string[];
 }
 
-export type AnalysisTask = SumsTask | TransformTask;
-export type AnalysisResult = WholeSums | MadeTile | null;
+export type AnalysisTask = SumsTask | TransformTask | ComponentsTask;
+export type AnalysisResult = WholeSums | MadeTile | Components | null;

@@ -1,6 +1,7 @@
 import { WorkerPool } from '../raster/index.js';
 import type { MadeTile } from '../wrangle/index.js';
 import type { WholeSums } from './band-statistics.js';
+import type { Components, ComponentsTask } from './components.js';
 import type { AnalysisResult, AnalysisTask, SumsTask, TransformTask } from './tasks.js';
 
 /** Threads that read spectra of tiles; started once and kept. */
@@ -17,6 +18,10 @@ export class AnalysisWorkers {
 
   sums(task: SumsTask, signal?: AbortSignal): Promise<WholeSums> {
     return this.pool.run(task, { signal }) as Promise<WholeSums>;
+  }
+
+  components(task: ComponentsTask, signal?: AbortSignal): Promise<Components> {
+    return this.pool.run(task, { signal }) as Promise<Components>;
   }
 
   /** Null if no pixel of the tile is clear and holds data in every band. */

@@ -173,6 +173,8 @@ const SOURCES: Record<TileSource, true> = {
   coalesced: true,
   predicted: true,
   'cloud-free': true,
+  pca: true,
+  mnf: true,
 };
 
 /** All sources that a tile may have. */

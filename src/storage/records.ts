@@ -2,7 +2,15 @@
 import type { GridName, PixelSizes } from '../geocode/index.js';
 import type { DataType, SpectralTags } from '../raster/index.js';
 
-export type TileSource = 'raw' | 'split' | 'filled' | 'coalesced' | 'predicted' | 'cloud-free';
+export type TileSource =
+  | 'raw'
+  | 'split'
+  | 'filled'
+  | 'coalesced'
+  | 'predicted'
+  | 'cloud-free'
+  | 'pca'
+  | 'mnf';
 
 export interface CollectionRecord {
   id: string;
