@@ -1,7 +1,7 @@
 /** The composition root: configuration in, a running node out. The only place that wires the parts together. */
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
-import { AnalysisWorkers, componentsProcess, MNF, PCA, statsProcess } from './analysis/index.js';
+import { AnalysisWorkers, anomaly, mapProcess, match, mnf, pca, statsProcess } from './analysis/index.js';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
 import { type ClusterConfig, folderOfCluster, localOwners, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
@@ -156,8 +156,10 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
     predictProcess({ storage, finder, cores }),
     textureProcess(texture),
     statsProcess(analysis),
-    componentsProcess(analysis, PCA),
-    componentsProcess(analysis, MNF),
+    mapProcess(analysis, pca),
+    mapProcess(analysis, mnf),
+    mapProcess(analysis, anomaly),
+    mapProcess(analysis, match),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const together =

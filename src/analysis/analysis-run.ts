@@ -149,6 +149,18 @@ export async function agreeOnBands(
   };
 }
 
+/** The same tiles, with some of the bands alone. `kept`: indexes of bands, ascending. */
+export function withBands(analysed: Analysed, kept: readonly number[]): Analysed {
+  return {
+    ...analysed,
+    bands: kept.map((band) => analysed.bands[band]!),
+    spectrumOf: (tile) => {
+      const spectrum = analysed.spectrumOf(tile);
+      return spectrum && { ...spectrum, bands: kept.map((band) => spectrum.bands[band]!) };
+    },
+  };
+}
+
 const NO_SPECTRUM = 'they have no group of at least 16 bands with wavelengths';
 const NO_BANDS = 'none of their bands is good and holds data';
 const OTHER_BANDS = 'they have other bands, or other bands that hold data, than most tiles';

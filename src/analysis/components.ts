@@ -1,73 +1,115 @@
-/** Principal components, and minimum noise fractions (Green, Berman, Switzer and Craig 1988). Runs in worker threads: hundreds of bands take half a second. */
-import { CholeskyDecomposition, EigenvalueDecomposition, Matrix } from 'ml-matrix';
-import { singularNoise } from './errors.js';
+/** Principal components and minimum noise fractions of a collection. */
+import { COUNT, listOf, NUMBER, objectOf } from '../json-schema.js';
+import { collectionStatistics } from './collection-statistics.js';
+import type { AnalysisInputs } from './inputs.js';
+import type { Fitted, MapAnalysis, MapResults } from './map-process.js';
+import { matrixFile } from './matrix-file.js';
+import type { Components, ComponentsTask } from './pixels/components.js';
+import type { BandStatistics } from './sums/band-statistics.js';
 
-export interface ComponentsTask {
-  kind: 'components';
-  /** Symmetric, bands x bands. */
-  covariance: Float64Array;
-  /** Of the noise; without it, principal components. */
-  noise?: Float64Array;
-  /** Components that are wanted. */
-  count: number;
+export interface ComponentsInputs extends AnalysisInputs {
+  /** Components that maps are made of. */
+  components?: number;
 }
 
-/** From the largest eigenvalue on. */
-export interface Components {
-  /** All eigenvalues: variances of principal components, or of minimum noise fractions in units of the variance of the noise. */
-  eigenvalues: Float64Array;
-  /** count x bands. The largest number of each row, by its size, is positive, so that the sign does not depend on the solver. */
-  weights: Float64Array;
+interface ComponentsFit {
+  /** Pixels whose statistics were taken. */
+  pixels: number;
+  mean: number[];
+  /** All of them, the largest first. */
+  eigenvalues: number[];
+  /** One row for each component that maps are made of. */
+  weights: number[][];
 }
 
-/** Throws TW_ANALYSIS_SINGULAR_NOISE. */
-export function components({ covariance, noise, count }: ComponentsTask): Components {
-  const size = Math.sqrt(covariance.length);
-  const whitening = noise && whiteningOf(noise, size);
-  const given = matrixOf(covariance, size);
-  const matrix = whitening ? symmetric(whitening.mmul(given).mmul(whitening.transpose())) : given;
-  const { realEigenvalues, eigenvectorMatrix } = new EigenvalueDecomposition(matrix, {
-    assumeSymmetric: true,
-  });
-  const order = [...realEigenvalues.keys()].sort(
-    (a, b) => realEigenvalues[b]! - realEigenvalues[a]! || a - b,
-  );
-  const vectors = eigenvectorMatrix.transpose();
-  const rows = order.slice(0, count).map((at) => {
-    const vector = Matrix.rowVector(vectors.getRow(at));
-    return withSign((whitening ? vector.mmul(whitening) : vector).getRow(0));
-  });
+export interface ComponentsResults extends MapResults {
+  pixels: number;
+  eigenvalues: number[];
+  /** Share of the variance that each principal component holds, 0 to 1. */
+  shares?: number[];
+}
+
+const DEFAULT_COMPONENTS = 10;
+
+const SHARED = {
+  properties: {
+    components: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 100,
+      default: DEFAULT_COMPONENTS,
+      description: 'Components that maps are made of',
+    },
+  },
+  fit: objectOf({
+    pixels: COUNT,
+    mean: listOf(NUMBER),
+    eigenvalues: listOf(NUMBER),
+    weights: listOf(listOf(NUMBER)),
+  }),
+};
+
+export const pca: MapAnalysis<ComponentsInputs, ComponentsFit> = {
+  ...SHARED,
+  name: 'pca',
+  title: 'Principal components',
+  description:
+    'Maps of the principal components of the spectra of a collection, from the covariance over all its clear pixels.',
+  run: async (context, analysed, inputs, job) => {
+    const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
+    return fitted(inputs, statistics!, 'pc', (task) => context.workers.components(task, job.signal));
+  },
+  conclude: (fit) => {
+    const total = fit.eigenvalues.reduce((sum, value) => sum + value, 0);
+    return concluded(fit, { shares: fit.eigenvalues.map((value) => value / total) });
+  },
+};
+
+export const mnf: MapAnalysis<ComponentsInputs, ComponentsFit> = {
+  ...SHARED,
+  name: 'mnf',
+  title: 'Minimum noise fractions',
+  description:
+    'Maps of the minimum noise fractions of the spectra of a collection: components in the order of their signal-to-noise ratios. The noise is estimated from the differences between neighbouring pixels.',
+  run: async (context, analysed, inputs, job) => {
+    const [pixels, differences] = await collectionStatistics(context, analysed, job, [
+      'pixels',
+      'differences',
+    ]);
+    // The difference of two pixels has the noise of both.
+    const noise = differences!.covariance.map((value) => value / 2);
+    return fitted(inputs, pixels!, 'mnf', (task) =>
+      context.workers.components({ ...task, noise }, job.signal),
+    );
+  },
+  conclude: (fit) => concluded(fit, {}),
+};
+
+async function fitted(
+  { components = DEFAULT_COMPONENTS }: ComponentsInputs,
+  { pixels, mean, covariance }: BandStatistics,
+  band: string,
+  solve: (task: ComponentsTask) => Promise<Components>,
+): Promise<Fitted<ComponentsFit>> {
+  const count = Math.min(components, mean.length);
+  const { eigenvalues, weights } = await solve({ kind: 'components', covariance, count });
+  const rows = Array.from({ length: count }, (_, row) => row);
   return {
-    eigenvalues: Float64Array.from(order, (at) => realEigenvalues[at]!),
-    weights: Float64Array.from(rows.flat()),
+    map: {
+      method: { kind: 'linear', weights, centre: mean },
+      bands: rows.map((row) => `${band}${row + 1}`),
+    },
+    fit: {
+      ...{ pixels, mean: Array.from(mean), eigenvalues: Array.from(eigenvalues) },
+      weights: rows.map((row) => Array.from(weights.subarray(row * mean.length, (row + 1) * mean.length))),
+    },
   };
 }
 
-function matrixOf(values: Float64Array, size: number): Matrix {
-  return Matrix.from1DArray(size, size, values);
-}
-
-/** L^-1, where the covariance of the noise is L L'. It makes noise of variance 1 in every band, and none in common. */
-function whiteningOf(noise: Float64Array, size: number): Matrix {
-  const cholesky = new CholeskyDecomposition(matrixOf(noise, size));
-  if (!cholesky.isPositiveDefinite()) throw singularNoise(size);
-  const lower = cholesky.lowerTriangularMatrix;
-  const inverse = Matrix.zeros(size, size);
-  for (let column = 0; column < size; column++)
-    for (let row = column; row < size; row++) {
-      let sum = row === column ? 1 : 0;
-      for (let k = column; k < row; k++) sum -= lower.get(row, k) * inverse.get(k, column);
-      inverse.set(row, column, sum / lower.get(row, row));
-    }
-  return inverse;
-}
-
-/** Rounding makes products of three matrices differ in the last bits from their transpose. */
-function symmetric(matrix: Matrix): Matrix {
-  return matrix.add(matrix.transpose()).mul(0.5);
-}
-
-function withSign(row: number[]): number[] {
-  const largest = row.reduce((most, value) => (Math.abs(value) > Math.abs(most) ? value : most), 0);
-  return largest < 0 ? row.map((value) => -value) : row;
+function concluded({ pixels, eigenvalues, weights }: ComponentsFit, more: object) {
+  const shape = [weights.length, weights[0]!.length];
+  return {
+    summary: { pixels, eigenvalues, ...more },
+    files: { 'components.npy': matrixFile(Float64Array.from(weights.flat()), shape) },
+  };
 }

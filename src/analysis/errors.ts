@@ -22,12 +22,44 @@ export const oneCollection = defineError(
   (count: number) => `an analysis reads one collection, and the filter names ${count}`,
 );
 
+export const singularCovariance = defineError(
+  'TW_ANALYSIS_SINGULAR',
+  422,
+  'The covariance has no inverse: a band is a copy or a mixture of others, or never changes. Choose other bands.',
+  (bands: number, pixels: number) =>
+    `the covariance of ${bands} bands over ${pixels} pixels has no inverse: a band is a copy or a mixture of others, or never changes; choose other bands`,
+);
+
 export const singularNoise = defineError(
   'TW_ANALYSIS_SINGULAR_NOISE',
   422,
   'The covariance of the noise has no inverse: bands are copies of each other, or there are fewer pairs of neighbouring pixels than bands. Choose fewer bands, or a larger area.',
   (bands: number) =>
     `the covariance of the noise of ${bands} bands has no inverse; choose fewer bands, or a larger area`,
+);
+
+export const badLibrary = defineError(
+  'TW_ANALYSIS_LIBRARY',
+  422,
+  'A spectral library cannot be used; the message names the file or the spectrum. A library is an ENVI spectral library, or a CSV with a column of wavelengths and one column for each spectrum.',
+  (path: string, what: string) => `${path} is no spectral library that can be used: ${what}`,
+);
+
+export const libraryShape = defineError(
+  'TW_ANALYSIS_LIBRARY_SPECTRUM',
+  422,
+  'A spectrum of a library cannot be used; the message names it and the reason.',
+  (name: string, what: string) => `the spectrum ${JSON.stringify(name)} cannot be used: ${what}`,
+);
+
+export const libraryRange = defineError(
+  'TW_ANALYSIS_LIBRARY_RANGE',
+  422,
+  'The library covers less than half of the bands. Choose the bands that it covers, or another library.',
+  (wavelengths: number[], covered: number, bands: { wavelength: number }[]) => {
+    const range = (values: number[]) => `${Math.min(...values)} to ${Math.max(...values)} nm`;
+    return `the library (${range(wavelengths)}) covers ${covered} of ${bands.length} bands (${range(bands.map(({ wavelength }) => wavelength))}); choose bands that it covers, or another library`;
+  },
 );
 
 export const noSpectra = defineError(

@@ -3,7 +3,6 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ConcludeContext, JobContext, Process } from '../jobs/index.js';
 import { listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
-import { npyHead } from '../wrangle/index.js';
 import {
   type AnalysisContext,
   agreeOnBands,
@@ -13,9 +12,10 @@ import {
   TILE_COUNTS,
   type TileCounts,
 } from './analysis-run.js';
-import { CODED_SUMS, CodedSums, type SentCodedSums } from './coded-sums.js';
 import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './inputs.js';
+import { matrixFile } from './matrix-file.js';
 import type { AnalysedBand } from './spectral-tile.js';
+import { CODED_SUMS, CodedSums, type SentCodedSums } from './sums/coded-sums.js';
 
 /** What a run over some of the tiles has found. */
 interface StatsPart extends TileCounts {
@@ -108,7 +108,7 @@ async function concludeStats(
   const folder = await storage.resultsFolder(job.id);
   const files = { 'covariance.npy': covariance, 'correlation.npy': correlation };
   for (const [name, values] of Object.entries(files)) {
-    await writeFile(join(folder, name), [npyHead('float64', [count, count]), new Uint8Array(values.buffer)]);
+    await writeFile(join(folder, name), matrixFile(values, [count, count]));
     await job.file(name);
   }
   const { bands, sums: _, ...counts } = part;

@@ -1,8 +1,9 @@
 /** What the analysis threads are asked to do. Plain data. */
 import type { MadeTile, NewTile } from '../wrangle/index.js';
-import type { WholeSums } from './band-statistics.js';
-import type { Components, ComponentsTask } from './components.js';
-import type { LinearTransform } from './linear-transform.js';
+import type { Components, ComponentsTask } from './pixels/components.js';
+import type { PixelMethod } from './pixels/methods.js';
+import type { Whitening, WhiteningTask } from './pixels/whitening.js';
+import type { WholeSums } from './sums/band-statistics.js';
 import type { SpectrumFile } from './tile-blocks.js';
 
 /** Sum up the pixels of a tile, or the differences between pixels that are neighbours in a row. */
@@ -12,16 +13,18 @@ export interface SumsTask {
   of: 'pixels' | 'differences';
 }
 
-/** Make a tile of a linear transform of the spectrum of each pixel. */
-export interface TransformTask {
-  kind: 'transform';
+/** Make a tile of what a method computes of the spectrum of each pixel. */
+export interface MapTask {
+  kind: 'map';
   tile: NewTile;
   file: SpectrumFile;
-  transform: LinearTransform;
+  method: PixelMethod;
   /** Name of the group of the new tile, and of its bands. */
   group: string;
   bands: string[];
+  /** Make also a group of the number, from 1, of the band that is best in each pixel; 0 if it is beyond the threshold. */
+  classes?: { best: 'least' | 'most'; threshold?: number };
 }
 
-export type AnalysisTask = SumsTask | TransformTask | ComponentsTask;
-export type AnalysisResult = WholeSums | MadeTile | Components | null;
+export type AnalysisTask = SumsTask | MapTask | ComponentsTask | WhiteningTask;
+export type AnalysisResult = WholeSums | MadeTile | Components | Whitening | null;

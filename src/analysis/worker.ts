@@ -1,9 +1,10 @@
 /** An analysis thread: sums up the pixels of tiles, and makes tiles of them. */
 import { serveTasks } from '../raster/index.js';
-import { components } from './components.js';
+import { components } from './pixels/components.js';
+import { mapTile } from './pixels/map-tile.js';
+import { whitening } from './pixels/whitening.js';
+import { tileSums } from './sums/tile-sums.js';
 import type { AnalysisResult, AnalysisTask } from './tasks.js';
-import { tileSums } from './tile-sums.js';
-import { transformTile } from './transform-tile.js';
 
 serveTasks<AnalysisTask, AnalysisResult>(
   (task) => {
@@ -12,8 +13,10 @@ serveTasks<AnalysisTask, AnalysisResult>(
         return tileSums(task);
       case 'components':
         return components(task);
-      case 'transform':
-        return transformTile(task);
+      case 'whitening':
+        return whitening(task);
+      case 'map':
+        return mapTile(task);
     }
   },
   (result) => {

@@ -1,8 +1,9 @@
 import { WorkerPool } from '../raster/index.js';
 import type { MadeTile } from '../wrangle/index.js';
-import type { WholeSums } from './band-statistics.js';
-import type { Components, ComponentsTask } from './components.js';
-import type { AnalysisResult, AnalysisTask, SumsTask, TransformTask } from './tasks.js';
+import type { Components, ComponentsTask } from './pixels/components.js';
+import type { Whitening, WhiteningTask } from './pixels/whitening.js';
+import type { WholeSums } from './sums/band-statistics.js';
+import type { AnalysisResult, AnalysisTask, MapTask, SumsTask } from './tasks.js';
 
 /** Threads that read spectra of tiles; started once and kept. */
 export class AnalysisWorkers {
@@ -24,8 +25,12 @@ export class AnalysisWorkers {
     return this.pool.run(task, { signal }) as Promise<Components>;
   }
 
+  whitening(task: WhiteningTask, signal?: AbortSignal): Promise<Whitening> {
+    return this.pool.run(task, { signal }) as Promise<Whitening>;
+  }
+
   /** Null if no pixel of the tile is clear and holds data in every band. */
-  make(task: TransformTask, signal?: AbortSignal): Promise<MadeTile | null> {
+  make(task: MapTask, signal?: AbortSignal): Promise<MadeTile | null> {
     return this.pool.run(task, { signal }) as Promise<MadeTile | null>;
   }
 

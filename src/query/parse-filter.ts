@@ -175,6 +175,8 @@ const SOURCES: Record<TileSource, true> = {
   'cloud-free': true,
   pca: true,
   mnf: true,
+  anomaly: true,
+  match: true,
 };
 
 /** All sources that a tile may have. */

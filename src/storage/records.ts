@@ -10,7 +10,9 @@ export type TileSource =
   | 'predicted'
   | 'cloud-free'
   | 'pca'
-  | 'mnf';
+  | 'mnf'
+  | 'anomaly'
+  | 'match';
 
 export interface CollectionRecord {
   id: string;

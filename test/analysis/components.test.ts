@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type ComponentsTask, components } from '../../src/analysis/components.js';
 import type { ComponentsResults } from '../../src/analysis/index.js';
+import { type ComponentsTask, components } from '../../src/analysis/pixels/components.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
 import { random } from '../raster/images.js';

@@ -1,9 +1,9 @@
 /** Sums over the pixels of one tile. Runs in worker threads. */
-import type { DataType, PixelArray } from '../raster/index.js';
+import type { DataType, PixelArray } from '../../raster/index.js';
+import type { SumsTask } from '../tasks.js';
+import { eachBlock, type SpectrumBlock } from '../tile-blocks.js';
 import { ExactSums, type WholeSums } from './band-statistics.js';
 import { BandProducts, type DeviationSums } from './products.js';
-import type { SumsTask } from './tasks.js';
-import { eachBlock, type SpectrumBlock } from './tile-blocks.js';
 
 /** Throws TW_IMAGERY_TILE_FILE. */
 export function tileSums({ file, of }: SumsTask): WholeSums {

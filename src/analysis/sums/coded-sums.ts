@@ -1,5 +1,6 @@
 /** Exact sums over tiles whose stored numbers mean different values: a product may have a scale of its own for each scene. */
-import { COUNT, listOf, NUMBER, objectOf } from '../json-schema.js';
+import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
+import { tooFewPixels } from '../errors.js';
 import {
   type BandStatistics,
   ExactSums,
@@ -8,7 +9,6 @@ import {
   statisticsOf,
   type WholeSums,
 } from './band-statistics.js';
-import { tooFewPixels } from './errors.js';
 
 /** What stored numbers mean: physical value = stored * scale + offset, for each band. */
 export interface Coding {

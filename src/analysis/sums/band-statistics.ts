@@ -1,5 +1,5 @@
 /** Exact sums over the pixels of many tiles, and mean and covariance. The result does not depend on the order of adding or the number of nodes. */
-import { tooFewPixels } from './errors.js';
+import { tooFewPixels } from '../errors.js';
 import type { DeviationSums } from './products.js';
 
 /**

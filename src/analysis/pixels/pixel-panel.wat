@@ -1,11 +1,10 @@
-;; Products of a matrix and the spectra of 64 pixels, in f32.
-;;
-;; $pixels: 64 values of the first band, 64 of the second, and so on. $weights: for each band, those of 4 rows of the matrix. $out: 64
-;; products of the first of these rows, and so on. Each product is a sum in the order of the bands, whatever the pixels beside it are.
+;; Products of matrices and the spectra of 64 pixels, in f32. $pixels: 64 values of the first band, 64 of the second, and so on. Each
+;; sum is in the order of the bands, whatever the pixels beside it are.
 (module
   (memory (export "memory") 1)
 
-  (func (export "transform") (param $pixels i32) (param $weights i32) (param $out i32) (param $bands i32)
+  ;; $weights: for each band, those of 4 rows of the matrix. $out: 64 products of the first of these rows, and so on.
+  (func (export "multiply") (param $pixels i32) (param $weights i32) (param $out i32) (param $bands i32)
     (local $eight i32) (local $x i32) (local $w i32) (local $band i32)
     (local $weight v128) (local $x0 v128) (local $x1 v128)
     (local $s00 v128) (local $s01 v128)
@@ -54,4 +53,22 @@
       (local.set $pixels (i32.add (local.get $pixels) (i32.const 32)))
       (local.set $out (i32.add (local.get $out) (i32.const 32)))
       (br_if $pixelGroup (local.tee $eight (i32.sub (local.get $eight) (i32.const 1))))))
+
+  ;; $out: the sum of the squares of the values of each pixel.
+  (func (export "squares") (param $pixels i32) (param $out i32) (param $bands i32)
+    (local $group i32) (local $x i32) (local $band i32) (local $value v128) (local $sum v128)
+    (local.set $group (i32.const 16))
+    (loop $pixelGroup
+      (local.set $x (local.get $pixels))
+      (local.set $band (local.get $bands))
+      (local.set $sum (v128.const i32x4 0 0 0 0))
+      (loop $next
+        (local.set $value (v128.load (local.get $x)))
+        (local.set $sum (f32x4.add (local.get $sum) (f32x4.mul (local.get $value) (local.get $value))))
+        (local.set $x (i32.add (local.get $x) (i32.const 256)))
+        (br_if $next (local.tee $band (i32.sub (local.get $band) (i32.const 1)))))
+      (v128.store (local.get $out) (local.get $sum))
+      (local.set $pixels (i32.add (local.get $pixels) (i32.const 16)))
+      (local.set $out (i32.add (local.get $out) (i32.const 16)))
+      (br_if $pixelGroup (local.tee $group (i32.sub (local.get $group) (i32.const 1))))))
 )

@@ -1,0 +1,164 @@
+/** Pixels whose spectra are like those of a library. */
+import { COUNT, NUMBER, objectOf } from '../json-schema.js';
+import { withBands } from './analysis-run.js';
+import { collectionStatistics } from './collection-statistics.js';
+import { libraryRange, libraryShape } from './errors.js';
+import type { AnalysisInputs } from './inputs.js';
+import { type Library, resampleLibrary } from './library/resample-library.js';
+import type { Fitted, MapAnalysis, MapResults } from './map-process.js';
+import type { PixelMethod } from './pixels/methods.js';
+
+export const MATCH_METHODS = ['sam', 'sid', 'mf', 'ace'] as const;
+type MatchMethod = (typeof MATCH_METHODS)[number];
+
+export interface MatchInputs extends AnalysisInputs {
+  library: Library;
+  method?: MatchMethod;
+  /** Pixels that are no better than this have no class: radians of `sam`, the value of the others. */
+  threshold?: number;
+}
+
+interface MatchFit {
+  /** Bands that the library does not cover. */
+  uncovered: number;
+  /** Pixels whose statistics were taken, and what was added to the diagonal of their covariance; of `mf` and `ace`. */
+  pixels?: number;
+  loading?: number;
+}
+
+export interface MatchResults extends MapResults, MatchFit {
+  method: MatchMethod;
+  /** Code in the group `class`, and number of the band. */
+  targets: { code: number; name: string }[];
+}
+
+const MOST_TARGETS = 100;
+const MOST_SAMPLES = 10_000;
+/** With a smaller share of the bands, angles say little. */
+const SMALLEST_SHARE = 0.5;
+
+export const match: MapAnalysis<MatchInputs, MatchFit> = {
+  name: 'match',
+  title: 'Spectral matching',
+  description:
+    'Maps of how well the spectrum of each pixel matches each spectrum of a library, and of the best one: spectral angle (sam), spectral information divergence (sid), matched filter (mf) or adaptive coherence estimator (ace).',
+  properties: {
+    library: {
+      ...objectOf({
+        wavelengths: {
+          ...{ type: 'array', items: NUMBER, minItems: 2, maxItems: MOST_SAMPLES },
+          description: 'Nanometres',
+        },
+        spectra: {
+          type: 'array',
+          items: objectOf({
+            name: { type: 'string', minLength: 1, maxLength: 200 },
+            values: { type: 'array', items: NUMBER, maxItems: MOST_SAMPLES },
+          }),
+          minItems: 1,
+          maxItems: MOST_TARGETS,
+        },
+      }),
+      description: 'Spectra in the unit of the collection, reflectance mostly; resampled to its bands',
+    },
+    method: { enum: MATCH_METHODS, default: 'sam' },
+    threshold: {
+      ...NUMBER,
+      description: 'Pixels that are no better have no class: radians of sam, the value of the others',
+    },
+  },
+  required: ['library'],
+  fit: objectOf({ uncovered: COUNT }, { pixels: COUNT, loading: NUMBER }),
+  check: ({ library: { wavelengths, spectra } }) => {
+    for (const { name, values } of spectra) {
+      if (values.length !== wavelengths.length)
+        throw libraryShape(
+          name,
+          `it has ${values.length} values, and there are ${wavelengths.length} wavelengths`,
+        );
+      if (values.every((value) => value === 0)) throw libraryShape(name, 'all of its values are 0');
+    }
+  },
+  run: async (context, analysed, { library, method = 'sam', threshold }, job) => {
+    const { bands, values } = resampleLibrary(library, analysed.bands);
+    if (bands.length < 2 || bands.length < SMALLEST_SHARE * analysed.bands.length)
+      throw libraryRange(library.wavelengths, bands.length, analysed.bands);
+    const used = withBands(analysed, bands);
+    const map = {
+      bands: bandNames(library),
+      classes: {
+        best: method === 'sam' || method === 'sid' ? ('least' as const) : ('most' as const),
+        ...(threshold !== undefined && { threshold }),
+      },
+    };
+    const uncovered = analysed.bands.length - bands.length;
+    const fitted = (of: PixelMethod, fit: object = {}): Fitted<MatchFit> => ({
+      map: { method: of, ...map },
+      analysed: used,
+      fit: { uncovered, ...fit },
+    });
+    if (method === 'sam') return fitted({ kind: 'angle', targets: values });
+    if (method === 'sid') return fitted({ kind: 'divergence', targets: values });
+    const [statistics] = await collectionStatistics(context, used, job, ['pixels']);
+    const { mean, covariance, pixels } = statistics!;
+    const { whitening, loading } = await context.workers.whitening(
+      { kind: 'whitening', covariance, pixels },
+      job.signal,
+    );
+    const of = method === 'mf' ? matchedFilter(whitening, mean, values) : coherence(whitening, mean, values);
+    return fitted(of, { pixels, loading });
+  },
+  conclude: (fit, { library, method = 'sam' }) => ({
+    summary: { ...fit, method, targets: library.spectra.map(({ name }, i) => ({ code: i + 1, name })) },
+    files: {},
+  }),
+};
+
+/** Names of bands are unique, and none is a number alone. */
+function bandNames({ spectra }: Library): string[] {
+  return spectra.map(({ name }, i) => `${i + 1} ${name}`);
+}
+
+function multiply(matrix: Float64Array, vector: Float64Array): Float64Array {
+  const size = vector.length;
+  return vector.map((_, row) => {
+    let sum = 0;
+    for (let k = 0; k < size; k++) sum += matrix[row * size + k]! * vector[k]!;
+    return sum;
+  });
+}
+
+/** Targets less the mean, whitened; one row each. */
+function whitened(whitening: Float64Array, mean: Float64Array, targets: Float64Array): Float64Array[] {
+  const size = mean.length;
+  return Array.from({ length: targets.length / size }, (_, row) =>
+    multiply(
+      whitening,
+      targets.subarray(row * size, (row + 1) * size).map((value, band) => value - mean[band]!),
+    ),
+  );
+}
+
+function coherence(whitening: Float64Array, mean: Float64Array, targets: Float64Array): PixelMethod {
+  const rows = whitened(whitening, mean, targets);
+  return {
+    kind: 'coherence',
+    whitening,
+    centre: mean,
+    targets: Float64Array.from(rows.flatMap((row) => [...row])),
+  };
+}
+
+/** (t - m)' C^-1 (x - m) / (t - m)' C^-1 (t - m): 1 for the target, 0 for the mean (Eismann 2012, 14.2). */
+function matchedFilter(whitening: Float64Array, mean: Float64Array, targets: Float64Array): PixelMethod {
+  const size = mean.length;
+  const weights = whitened(whitening, mean, targets).flatMap((row) => {
+    const square = row.reduce((sum, value) => sum + value * value, 0);
+    return Array.from({ length: size }, (_, band) => {
+      let sum = 0;
+      for (let k = band; k < size; k++) sum += whitening[k * size + band]! * row[k]!;
+      return sum / square;
+    });
+  });
+  return { kind: 'linear', weights: Float64Array.from(weights), centre: mean };
+}
