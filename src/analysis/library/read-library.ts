@@ -73,7 +73,7 @@ function scaled(library: SpectralLibrary, path: string): SpectralLibrary {
   const scale = isScaled || largest <= 2 ? 1 : largest <= 200 ? 1e-2 : 1e-4;
   if (scale === 1) return library;
   const unit = scale === 1e-2 ? 'percents' : 'ten thousandths';
-  const guess = `values up to ${largest} are taken as ${unit} of reflectance`;
+  const guess = `values up to ${Number(largest.toPrecision(4))} are taken as ${unit} of reflectance`;
   return {
     ...library,
     spectra: spectra.map(({ name, values }) => ({ name, values: values.map((value) => value * scale) })),
