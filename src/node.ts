@@ -131,10 +131,10 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
   const finder = new TileFinder(storage, owners);
   const workers = new IngestWorkers(cores, memory);
   const wrangle = { storage, finder, workers: new WrangleWorkers(cores) };
-  const analysis = { storage, finder, workers: new AnalysisWorkers(cores) };
   const texture = { storage, workers: new TextureWorkers(cores) };
   const textures = new TextureIndex(storage);
   const imagery = new Imagery({ storage, finder, owners, cores });
+  const analysis = { storage, finder, imagery, workers: new AnalysisWorkers(cores) };
   closes.unshift(
     () => workers.close(),
     () => wrangle.workers.close(),

@@ -1,6 +1,6 @@
 /** What all analyses do: agree with the other nodes on the bands, and go over the tiles of this run. */
 import { messageOf, TilewrightError } from '../errors.js';
-import { maskFile, unknownBand } from '../imagery/index.js';
+import { type Imagery, maskFile, unknownBand } from '../imagery/index.js';
 import type { JobContext } from '../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../json-schema.js';
 import {
@@ -22,6 +22,8 @@ import type { AnalysisWorkers } from './workers.js';
 export interface AnalysisContext {
   storage: Storage;
   finder: TileFinder;
+  /** Draws the maps of reports. */
+  imagery: Imagery;
   workers: AnalysisWorkers;
 }
 

@@ -1,15 +1,19 @@
 /** Pixels whose spectra differ from those of the collection. */
-import { COUNT, NUMBER, objectOf } from '../json-schema.js';
+import { COUNT, listOf, NUMBER, objectOf } from '../json-schema.js';
 import { collectionStatistics } from './collection-statistics.js';
 import type { AnalysisInputs } from './inputs.js';
 import type { MapAnalysis, MapResults } from './map-process.js';
+import { spectrumChart } from './report/charts.js';
+import { factsOf } from './report/report.js';
 
 interface AnomalyFit {
   pixels: number;
+  /** Share of the mean variance that was added to the diagonal of the covariance. */
   loading: number;
+  mean: number[];
 }
 
-export interface AnomalyResults extends MapResults, AnomalyFit {}
+export interface AnomalyResults extends MapResults, Omit<AnomalyFit, 'mean'> {}
 
 /** RX of Reed and Yu (1990), over the whole collection. */
 export const anomaly: MapAnalysis<AnalysisInputs, AnomalyFit> = {
@@ -18,7 +22,7 @@ export const anomaly: MapAnalysis<AnalysisInputs, AnomalyFit> = {
   description:
     'Maps of how far the spectrum of each pixel is from the mean of the collection: the squared Mahalanobis distance (RX), with the mean and covariance over all its clear pixels.',
   properties: {},
-  fit: objectOf({ pixels: COUNT, loading: NUMBER }),
+  fit: objectOf({ pixels: COUNT, loading: NUMBER, mean: listOf(NUMBER) }),
   run: async (context, analysed, _, job) => {
     const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
     const { mean, covariance, pixels } = statistics!;
@@ -28,8 +32,18 @@ export const anomaly: MapAnalysis<AnalysisInputs, AnomalyFit> = {
     );
     return {
       map: { method: { kind: 'distance', whitening, centre: mean }, bands: ['rx'] },
-      fit: { pixels, loading },
+      fit: { pixels, loading, mean: Array.from(mean) },
     };
   },
-  conclude: (fit) => ({ summary: fit, files: {} }),
+  conclude: (fit, _, bands) => {
+    const wavelengths = bands.map(({ wavelength }) => wavelength);
+    const { mean, ...summary } = fit;
+    return {
+      ...{ summary, files: {}, facts: factsOf(fit) },
+      sections: [
+        { title: 'Mean spectrum', content: spectrumChart(wavelengths, [{ name: 'mean', values: mean }], '') },
+      ],
+      looks: [{ title: 'Squared distance from the mean', look: { bidx: [1], colormap_name: 'viridis' } }],
+    };
+  },
 };

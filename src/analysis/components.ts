@@ -1,10 +1,14 @@
 /** Principal components and minimum noise fractions of a collection. */
+import { html, significant } from '../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf } from '../json-schema.js';
 import { collectionStatistics } from './collection-statistics.js';
 import type { AnalysisInputs } from './inputs.js';
-import type { Fitted, MapAnalysis, MapResults } from './map-process.js';
+import type { Conclusion, Fitted, MapAnalysis, MapResults } from './map-process.js';
 import { matrixFile } from './matrix-file.js';
 import type { Components, ComponentsTask } from './pixels/components.js';
+import { eigenvalueChart, spectrumChart } from './report/charts.js';
+import { tableOf } from './report/report.js';
+import type { AnalysedBand } from './spectral-tile.js';
 import type { BandStatistics } from './sums/band-statistics.js';
 
 export interface ComponentsInputs extends AnalysisInputs {
@@ -59,9 +63,12 @@ export const pca: MapAnalysis<ComponentsInputs, ComponentsFit> = {
     const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
     return fitted(inputs, statistics!, 'pc', (task) => context.workers.components(task, job.signal));
   },
-  conclude: (fit) => {
+  conclude: (fit, _, bands) => {
     const total = fit.eigenvalues.reduce((sum, value) => sum + value, 0);
-    return concluded(fit, { shares: fit.eigenvalues.map((value) => value / total) });
+    return concluded(fit, bands, 'pc', {
+      columns: ['variance', 'share of it'],
+      shares: fit.eigenvalues.map((value) => value / total),
+    });
   },
 };
 
@@ -82,7 +89,7 @@ export const mnf: MapAnalysis<ComponentsInputs, ComponentsFit> = {
       context.workers.components({ ...task, noise }, job.signal),
     );
   },
-  conclude: (fit) => concluded(fit, {}),
+  conclude: (fit, _, bands) => concluded(fit, bands, 'mnf', { columns: ['signal and noise to noise'] }),
 };
 
 async function fitted(
@@ -106,10 +113,44 @@ async function fitted(
   };
 }
 
-function concluded({ pixels, eigenvalues, weights }: ComponentsFit, more: object) {
-  const shape = [weights.length, weights[0]!.length];
+/** Components whose weights a report shows. */
+const SHOWN = 4;
+
+function concluded(
+  { pixels, mean, eigenvalues, weights }: ComponentsFit,
+  bands: AnalysedBand[],
+  band: string,
+  { columns, shares }: { columns: string[]; shares?: number[] },
+): Conclusion {
+  const wavelengths = bands.map(({ wavelength }) => wavelength);
+  const rows = weights.map((_, i) => [
+    `${band}${i + 1}`,
+    significant(eigenvalues[i]!),
+    ...(shares ? [`${(100 * shares[i]!).toFixed(2)} %`] : []),
+  ]);
+  const shown = weights.slice(0, SHOWN).map((values, i) => ({ name: `${band}${i + 1}`, values }));
+  const numbers = weights.map((_, i) => i + 1);
+  const colours = weights.length >= 3 ? [1, 2, 3] : [1];
   return {
-    summary: { pixels, eigenvalues, ...more },
-    files: { 'components.npy': matrixFile(Float64Array.from(weights.flat()), shape) },
+    summary: { pixels, eigenvalues, ...(shares && { shares }) },
+    files: { 'components.npy': matrixFile(Float64Array.from(weights.flat()), [weights.length, mean.length]) },
+    facts: [`${pixels} pixels`, `${numbers.length} components`],
+    sections: [
+      {
+        title: 'Eigenvalues',
+        content: html`${eigenvalueChart(eigenvalues, columns[0]!)}${tableOf(
+          [{ name: 'component' }, ...columns.map((name) => ({ name, isNumber: true }))],
+          rows,
+        )}`,
+      },
+      { title: 'Weights of the first components', content: spectrumChart(wavelengths, shown, '') },
+      { title: 'Mean spectrum', content: spectrumChart(wavelengths, [{ name: 'mean', values: mean }], '') },
+    ],
+    looks: [
+      {
+        title: colours.length === 3 ? 'Components 1, 2 and 3 as red, green and blue' : 'Component 1',
+        look: { bidx: colours },
+      },
+    ],
   };
 }

@@ -1,10 +1,9 @@
 /** Analyses that make a map of each tile, as jobs. */
 import { createHash } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { serialize } from 'node:v8';
 import type { JobContext, Process } from '../jobs/index.js';
 import { objectOf } from '../json-schema.js';
+import { parseFilter } from '../query/index.js';
 import type { TileSource } from '../storage/index.js';
 import {
   derive,
@@ -16,6 +15,9 @@ import {
 } from '../wrangle/index.js';
 import { type Analysed, type AnalysisContext, agreeOnBands, fileOf } from './analysis-run.js';
 import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './inputs.js';
+import { type MapLook, mapSections } from './report/maps.js';
+import { bandsText, renderReport, type Section, tilesText } from './report/report.js';
+import { writeFiles } from './result-files.js';
 import type { AnalysedBand } from './spectral-tile.js';
 import type { MapTask } from './tasks.js';
 
@@ -44,8 +46,19 @@ export interface MapAnalysis<Inputs extends AnalysisInputs, Fit> {
   check?(inputs: Inputs): void;
   /** Returns the same in all runs of a job. */
   run(context: AnalysisContext, analysed: Analysed, inputs: Inputs, job: JobContext): Promise<Fitted<Fit>>;
-  /** What the results say of it, and its files by their names. */
-  conclude(fit: Fit, inputs: Inputs): { summary: object; files: Record<string, string | Uint8Array> };
+  conclude(fit: Fit, inputs: Inputs, bands: AnalysedBand[]): Conclusion;
+}
+
+/** What is said of an analysis. */
+export interface Conclusion {
+  /** Members of the results. */
+  summary: object;
+  /** Files of the results beside the report, by their names. */
+  files: Record<string, Uint8Array>;
+  facts: string[];
+  sections: Section[];
+  /** Pictures of the tiles for the report. */
+  looks: MapLook[];
 }
 
 interface MapPart<Fit> extends WrangleResults {
@@ -93,14 +106,22 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
     conclude: async (part, job, inputs) => {
       REPEATABLE.conclude(part, job);
       const { fit, ...results } = part as MapPart<Fit>;
-      const { summary, files } = analysis.conclude(fit, inputs as Inputs);
-      const folder = await context.storage.resultsFolder(job.id);
-      for (const [file, content] of Object.entries(files)) {
-        await writeFile(join(folder, file), content);
-        await job.file(file);
-      }
+      const { bands } = results;
+      const { summary, files, facts, sections, looks } = analysis.conclude(fit, inputs as Inputs, bands);
       const collection = collectionOf(inputs as Inputs);
-      return { collection, source: name, ...results, ...summary, files: Object.keys(files) };
+      job.message('writing the report');
+      const { filter } = inputs as Inputs;
+      const report = renderReport({
+        ...{ title, collection, counts: results, madeAt: Date.now() },
+        facts: [bandsText(bands), ...facts, `${tilesText(results.tiles + results.unchanged)}`],
+        sections: [
+          ...(await mapSections(context, parseFilter({ ...filter, source: name }), looks)),
+          ...sections,
+        ],
+      });
+      const all = { 'report.html': report, ...files };
+      await writeFiles(context.storage, job, all);
+      return { collection, source: name, ...results, ...summary, files: Object.keys(all) };
     },
   };
 }

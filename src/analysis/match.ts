@@ -7,6 +7,8 @@ import type { AnalysisInputs } from './inputs.js';
 import { type Library, resampleLibrary } from './library/resample-library.js';
 import type { Fitted, MapAnalysis, MapResults } from './map-process.js';
 import type { PixelMethod } from './pixels/methods.js';
+import { spectrumChart } from './report/charts.js';
+import { colourKey, factsOf, tableOf } from './report/report.js';
 
 export const MATCH_METHODS = ['sam', 'sid', 'mf', 'ace'] as const;
 type MatchMethod = (typeof MATCH_METHODS)[number];
@@ -33,6 +35,9 @@ export interface MatchResults extends MapResults, MatchFit {
 }
 
 const MOST_TARGETS = 100;
+/** Spectra that a report draws, and of which it shows maps. */
+const SHOWN = 8;
+const SHOWN_MAPS = 4;
 const MOST_SAMPLES = 10_000;
 /** With a smaller share of the bands, angles say little. */
 const SMALLEST_SHARE = 0.5;
@@ -108,10 +113,35 @@ export const match: MapAnalysis<MatchInputs, MatchFit> = {
     const of = method === 'mf' ? matchedFilter(whitening, mean, values) : coherence(whitening, mean, values);
     return fitted(of, { pixels, loading });
   },
-  conclude: (fit, { library, method = 'sam' }) => ({
-    summary: { ...fit, method, targets: library.spectra.map(({ name }, i) => ({ code: i + 1, name })) },
-    files: {},
-  }),
+  conclude: (fit, { library, method = 'sam', threshold }, bands) => {
+    const wavelengths = bands.map(({ wavelength }) => wavelength);
+    const { values } = resampleLibrary(library, bands);
+    const curves = library.spectra.map(({ name }, i) => ({
+      name,
+      values: values.subarray(i * bands.length, (i + 1) * bands.length),
+    }));
+    const codes = library.spectra.map(({ name }, i) => [colourKey(i + 1), `${i + 1}`, name]);
+    const limit = threshold === undefined ? [] : [`threshold ${threshold}`];
+    return {
+      summary: { ...fit, method, targets: library.spectra.map(({ name }, i) => ({ code: i + 1, name })) },
+      files: {},
+      facts: [method, ...limit, ...factsOf(fit)],
+      sections: [
+        { title: 'Spectra of the library', content: spectrumChart(wavelengths, curves.slice(0, SHOWN), '') },
+        {
+          title: 'Codes of the group class',
+          content: tableOf([{ name: '' }, { name: 'code' }, { name: 'target' }], codes),
+        },
+      ],
+      looks: [
+        { title: 'Best spectrum', look: { assets: ['class'] } },
+        ...curves.slice(0, SHOWN_MAPS).map(({ name }, i) => ({
+          title: name,
+          look: { bidx: [i + 1], colormap_name: 'viridis' },
+        })),
+      ],
+    };
+  },
 };
 
 /** Names of bands are unique, and none is a number alone. */

@@ -1,6 +1,5 @@
 /** Mean, covariance and correlation of the bands of a collection, as a job. */
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { significant } from '../html/index.js';
 import type { ConcludeContext, JobContext, Process } from '../jobs/index.js';
 import { listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
 import {
@@ -14,6 +13,10 @@ import {
 } from './analysis-run.js';
 import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './inputs.js';
 import { matrixFile } from './matrix-file.js';
+import { spectrumChart } from './report/charts.js';
+import { matrixPicture } from './report/matrix-picture.js';
+import { bandsText, renderReport, tableOf, tilesText } from './report/report.js';
+import { writeFiles } from './result-files.js';
 import type { AnalysedBand } from './spectral-tile.js';
 import { CODED_SUMS, CodedSums, type SentCodedSums } from './sums/coded-sums.js';
 
@@ -105,13 +108,38 @@ async function concludeStats(
   const correlation = covariance.map(
     (value, at) => value / (std[Math.floor(at / count)]! * std[at % count]!),
   );
-  const folder = await storage.resultsFolder(job.id);
-  const files = { 'covariance.npy': covariance, 'correlation.npy': correlation };
-  for (const [name, values] of Object.entries(files)) {
-    await writeFile(join(folder, name), matrixFile(values, [count, count]));
-    await job.file(name);
-  }
   const { bands, sums: _, ...counts } = part;
+  const wavelengths = bands.map(({ wavelength }) => wavelength);
+  const curve = { name: 'mean', values: mean, spread: std };
+  const report = renderReport({
+    ...{ title: 'Statistics', collection: collectionOf(inputs), counts, madeAt: Date.now() },
+    facts: [bandsText(bands), `${pixels} pixels`, tilesText(part.tiles)],
+    sections: [
+      { title: 'Mean, and one standard deviation', content: spectrumChart(wavelengths, [curve], '') },
+      { title: 'Correlation', content: await matrixPicture(correlation, count) },
+      {
+        title: 'Bands',
+        content: tableOf(
+          [
+            { name: 'band' },
+            ...['nm', 'mean', 'standard deviation'].map((name) => ({ name, isNumber: true })),
+          ],
+          bands.map(({ name, wavelength }, i) => [
+            name,
+            wavelength.toFixed(1),
+            significant(mean[i]!),
+            significant(std[i]!),
+          ]),
+        ),
+      },
+    ],
+  });
+  const files = {
+    'report.html': report,
+    'covariance.npy': matrixFile(covariance, [count, count]),
+    'correlation.npy': matrixFile(correlation, [count, count]),
+  };
+  await writeFiles(storage, job, files);
   job.message(`${pixels} pixels of ${part.tiles} tiles`);
   return {
     ...{ collection: collectionOf(inputs), pixels, ...counts },

@@ -1,4 +1,5 @@
 export { type BandFile, type BandPlace, bandOrExpression, maskFile, resolveBands } from './bands.js';
+export type { CellPart } from './cell-view.js';
 export { isClear } from './clear.js';
 export { readPlace } from './cog.js';
 export { COLORMAPS } from './colormaps.js';
@@ -6,8 +7,9 @@ export { badExpression, unknownBand } from './errors.js';
 export { parseExpression } from './expression/parse.js';
 export { evaluate, type Program } from './expression/program.js';
 export { Imagery, type ImageryOptions, type MapExtent, type MapRequest } from './imagery.js';
+export { colourOfCode } from './legends.js';
 export type { LookParams } from './look.js';
-export type { PictureFormat } from './paint.js';
+export { encodePicture, type PictureFormat } from './paint.js';
 export { parseRegion, type Region } from './region.js';
 export { codesAt } from './region-values.js';
 export type { Series, SeriesDate } from './series.js';
