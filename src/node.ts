@@ -1,7 +1,16 @@
 /** The composition root: configuration in, a running node out. The only place that wires the parts together. */
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
-import { AnalysisWorkers, anomaly, mapProcess, match, mnf, pca, statsProcess } from './analysis/index.js';
+import {
+  AnalysisWorkers,
+  anomaly,
+  mapProcess,
+  match,
+  mnf,
+  pca,
+  statsProcess,
+  unmix,
+} from './analysis/index.js';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
 import { type ClusterConfig, folderOfCluster, localOwners, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
@@ -160,6 +169,7 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
     mapProcess(analysis, mnf),
     mapProcess(analysis, anomaly),
     mapProcess(analysis, match),
+    mapProcess(analysis, unmix),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const together =

@@ -101,6 +101,8 @@ export interface Analysed {
   skipped: Record<string, number>;
   tiles: number;
   spectrumOf: (tile: TileRecord) => TileSpectrum | undefined;
+  /** Tiles of this run that were read at the last pass over all of them, and those that failed at any. */
+  counts: TileCounts;
 }
 
 /**
@@ -144,6 +146,7 @@ export async function agreeOnBands(
   return {
     ...{ collection, filter, bands: JSON.parse(chosen) as AnalysedBand[], skipped: own.skipped },
     tiles: known.get(chosen)?.tiles ?? 0,
+    counts: { tiles: 0, skipped: own.skipped, failed: [], failures: 0 },
     spectrumOf: (tile) => {
       const found = spectrumIn(tile, inputs.bands);
       return typeof found !== 'string' && bandSetOf(found) === chosen ? found : undefined;
@@ -192,14 +195,13 @@ function mostCommon(all: readonly Census[]): string | undefined {
 }
 
 /**
- * Works on each tile of this run that has the bands. A tile that fails is reported, and the others go on; the run ends if the store is
- * away or the job is cancelled. `counts` are those of the run, kept up to date.
+ * Works on each tile of this run that has the bands. A tile that fails is reported and not worked on again, and the others go on; the
+ * run ends if the store is away or the job is cancelled. Keeps the counts up to date.
  */
 export async function eachTile(
   { storage, workers }: AnalysisContext,
-  { filter, spectrumOf }: Analysed,
+  { filter, spectrumOf, counts }: Analysed,
   job: JobContext,
-  counts: TileCounts,
   work: (tile: TileRecord, file: SpectrumFile) => Promise<void>,
 ): Promise<void> {
   const one = async ({ tile, spectrum }: { tile: TileRecord; spectrum: TileSpectrum }) => {
@@ -218,6 +220,8 @@ export async function eachTile(
       held?.release();
     }
   };
+  const failed = new Set(counts.failed.map(({ tile }) => tile));
+  counts.tiles = 0;
   let batch: { tile: TileRecord; spectrum: TileSpectrum }[] = [];
   const finish = async () => {
     await inLanes(batch, workers.threads + 1, one);
@@ -225,7 +229,7 @@ export async function eachTile(
   };
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
     const spectrum = spectrumOf(tile);
-    if (spectrum) batch.push({ tile, spectrum });
+    if (spectrum && !failed.has(tile.id)) batch.push({ tile, spectrum });
     if (batch.length === BATCH) await finish();
   }
   await finish();

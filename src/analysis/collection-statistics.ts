@@ -1,7 +1,7 @@
 /** Statistics over all tiles of a job, of all its runs together. */
 import type { JobContext } from '../jobs/index.js';
 import { listOf, messageCheck } from '../json-schema.js';
-import { type Analysed, type AnalysisContext, eachTile, type TileCounts } from './analysis-run.js';
+import { type Analysed, type AnalysisContext, eachTile } from './analysis-run.js';
 import type { BandStatistics } from './sums/band-statistics.js';
 import { CODED_SUMS, CodedSums, type SentCodedSums } from './sums/coded-sums.js';
 import type { SumsTask } from './tasks.js';
@@ -18,12 +18,10 @@ export async function collectionStatistics(
   job: JobContext,
   wanted: readonly SumsTask['of'][],
 ): Promise<BandStatistics[]> {
-  const { bands, tiles } = analysed;
+  const { bands, tiles, counts } = analysed;
   const own = wanted.map(() => new CodedSums(bands.length));
-  // Tiles that cannot be read fail once more, and are reported, when maps are made of them.
-  const counts: TileCounts = { tiles: 0, skipped: {}, failed: [], failures: 0 };
   job.message(`reading ${bands.length} bands of ${tiles} tiles`);
-  await eachTile(context, analysed, job, counts, async (_, file) => {
+  await eachTile(context, analysed, job, async (_, file) => {
     for (const [i, of] of wanted.entries()) {
       const sums = await context.workers.sums({ kind: 'sums', file, of }, job.signal);
       // A difference has no offset.

@@ -62,6 +62,29 @@ export const libraryRange = defineError(
   },
 );
 
+export const dependentEndmembers = defineError(
+  'TW_ANALYSIS_DEPENDENT',
+  422,
+  'An endmember is a mixture of others, or a copy, so that abundances are not defined. Leave it out, or ask for fewer endmembers.',
+  () =>
+    'an endmember is a mixture of others, or a copy, so that abundances are not defined; leave it out, or ask for fewer endmembers',
+);
+
+export const fewEndmembers = defineError(
+  'TW_ANALYSIS_FEW_ENDMEMBERS',
+  422,
+  'The pixels do not differ enough for so many endmembers. Ask for fewer, or choose a larger area.',
+  (wanted: number, found: number) =>
+    `the pixels do not differ enough for ${wanted} endmembers${found > 0 ? `, but for ${found}` : ''}; ask for fewer, or choose a larger area`,
+);
+
+export const libraryOrCount = defineError(
+  'TW_ANALYSIS_ENDMEMBERS',
+  400,
+  'Unmixing takes either a number of endmembers to find, or a library of them.',
+  () => 'give either the number of endmembers to find, or a library of them',
+);
+
 export const noSpectra = defineError(
   'TW_ANALYSIS_NO_SPECTRA',
   422,

@@ -7,4 +7,5 @@ export { readLibrary } from './library/read-library.js';
 export { type MapResults, mapProcess } from './map-process.js';
 export { MATCH_METHODS, type MatchInputs, type MatchResults, match } from './match.js';
 export { type StatsResults, statsProcess } from './stats-process.js';
+export { type UnmixInputs, type UnmixResults, unmix } from './unmix.js';
 export { AnalysisWorkers } from './workers.js';

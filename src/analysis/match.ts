@@ -2,8 +2,8 @@
 import { COUNT, NUMBER, objectOf } from '../json-schema.js';
 import { withBands } from './analysis-run.js';
 import { collectionStatistics } from './collection-statistics.js';
-import { libraryRange, libraryShape } from './errors.js';
 import type { AnalysisInputs } from './inputs.js';
+import { checkLibrary, coveredBands, LIBRARY } from './library/library-input.js';
 import { type Library, resampleLibrary } from './library/resample-library.js';
 import type { Fitted, MapAnalysis, MapResults } from './map-process.js';
 import type { PixelMethod } from './pixels/methods.js';
@@ -34,13 +34,9 @@ export interface MatchResults extends MapResults, MatchFit {
   targets: { code: number; name: string }[];
 }
 
-const MOST_TARGETS = 100;
 /** Spectra that a report draws, and of which it shows maps. */
 const SHOWN = 8;
 const SHOWN_MAPS = 4;
-const MOST_SAMPLES = 10_000;
-/** With a smaller share of the bands, angles say little. */
-const SMALLEST_SHARE = 0.5;
 
 export const match: MapAnalysis<MatchInputs, MatchFit> = {
   name: 'match',
@@ -48,24 +44,7 @@ export const match: MapAnalysis<MatchInputs, MatchFit> = {
   description:
     'Maps of how well the spectrum of each pixel matches each spectrum of a library, and of the best one: spectral angle (sam), spectral information divergence (sid), matched filter (mf) or adaptive coherence estimator (ace).',
   properties: {
-    library: {
-      ...objectOf({
-        wavelengths: {
-          ...{ type: 'array', items: NUMBER, minItems: 2, maxItems: MOST_SAMPLES },
-          description: 'Nanometres',
-        },
-        spectra: {
-          type: 'array',
-          items: objectOf({
-            name: { type: 'string', minLength: 1, maxLength: 200 },
-            values: { type: 'array', items: NUMBER, maxItems: MOST_SAMPLES },
-          }),
-          minItems: 1,
-          maxItems: MOST_TARGETS,
-        },
-      }),
-      description: 'Spectra in the unit of the collection, reflectance mostly; resampled to its bands',
-    },
+    library: LIBRARY,
     method: { enum: MATCH_METHODS, default: 'sam' },
     threshold: {
       ...NUMBER,
@@ -74,21 +53,11 @@ export const match: MapAnalysis<MatchInputs, MatchFit> = {
   },
   required: ['library'],
   fit: objectOf({ uncovered: COUNT }, { pixels: COUNT, loading: NUMBER }),
-  check: ({ library: { wavelengths, spectra } }) => {
-    for (const { name, values } of spectra) {
-      if (values.length !== wavelengths.length)
-        throw libraryShape(
-          name,
-          `it has ${values.length} values, and there are ${wavelengths.length} wavelengths`,
-        );
-      if (values.every((value) => value === 0)) throw libraryShape(name, 'all of its values are 0');
-    }
-  },
+  check: ({ library }) => checkLibrary(library),
   run: async (context, analysed, { library, method = 'sam', threshold }, job) => {
-    const { bands, values } = resampleLibrary(library, analysed.bands);
-    if (bands.length < 2 || bands.length < SMALLEST_SHARE * analysed.bands.length)
-      throw libraryRange(library.wavelengths, bands.length, analysed.bands);
+    const bands = coveredBands(library, analysed.bands);
     const used = withBands(analysed, bands);
+    const { values } = resampleLibrary(library, used.bands);
     const map = {
       bands: bandNames(library),
       classes: {

@@ -74,11 +74,10 @@ async function sumTiles(
 ): Promise<StatsPart> {
   const started = performance.now();
   const analysed = await agreeOnBands(context, inputs, job);
-  const { bands, skipped } = analysed;
-  const counts: TileCounts = { tiles: 0, skipped, failed: [], failures: 0 };
+  const { bands, counts } = analysed;
   const sums = new CodedSums(bands.length);
   job.message(`reading ${bands.length} bands of ${analysed.tiles} tiles`);
-  await eachTile(context, analysed, job, counts, async (_, file) => {
+  await eachTile(context, analysed, job, async (_, file) => {
     sums.add(file, await context.workers.sums({ kind: 'sums', file, of: 'pixels' }, job.signal));
     job.progress({ total: analysed.tiles, done: counts.tiles + 1, failed: counts.failures });
   });

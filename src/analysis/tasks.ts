@@ -1,6 +1,7 @@
 /** What the analysis threads are asked to do. Plain data. */
 import type { MadeTile, NewTile } from '../wrangle/index.js';
 import type { Components, ComponentsTask } from './pixels/components.js';
+import type { Extreme, ExtremesTask } from './pixels/extremes.js';
 import type { PixelMethod } from './pixels/methods.js';
 import type { Whitening, WhiteningTask } from './pixels/whitening.js';
 import type { WholeSums } from './sums/band-statistics.js';
@@ -26,5 +27,5 @@ export interface MapTask {
   classes?: { best: 'least' | 'most'; threshold?: number };
 }
 
-export type AnalysisTask = SumsTask | MapTask | ComponentsTask | WhiteningTask;
-export type AnalysisResult = WholeSums | MadeTile | Components | Whitening | null;
+export type AnalysisTask = SumsTask | MapTask | ComponentsTask | WhiteningTask | ExtremesTask;
+export type AnalysisResult = WholeSums | MadeTile | Components | Whitening | (Extreme | undefined)[] | null;

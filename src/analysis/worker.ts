@@ -1,6 +1,7 @@
 /** An analysis thread: sums up the pixels of tiles, and makes tiles of them. */
 import { serveTasks } from '../raster/index.js';
 import { components } from './pixels/components.js';
+import { extremes } from './pixels/extremes.js';
 import { mapTile } from './pixels/map-tile.js';
 import { whitening } from './pixels/whitening.js';
 import { tileSums } from './sums/tile-sums.js';
@@ -15,6 +16,8 @@ serveTasks<AnalysisTask, AnalysisResult>(
         return components(task);
       case 'whitening':
         return whitening(task);
+      case 'extremes':
+        return extremes(task);
       case 'map':
         return mapTile(task);
     }

@@ -1,6 +1,7 @@
 import { WorkerPool } from '../raster/index.js';
 import type { MadeTile } from '../wrangle/index.js';
 import type { Components, ComponentsTask } from './pixels/components.js';
+import type { Extreme, ExtremesTask } from './pixels/extremes.js';
 import type { Whitening, WhiteningTask } from './pixels/whitening.js';
 import type { WholeSums } from './sums/band-statistics.js';
 import type { AnalysisResult, AnalysisTask, MapTask, SumsTask } from './tasks.js';
@@ -27,6 +28,10 @@ export class AnalysisWorkers {
 
   whitening(task: WhiteningTask, signal?: AbortSignal): Promise<Whitening> {
     return this.pool.run(task, { signal }) as Promise<Whitening>;
+  }
+
+  extremes(task: ExtremesTask, signal?: AbortSignal): Promise<(Extreme | undefined)[]> {
+    return this.pool.run(task, { signal }) as Promise<(Extreme | undefined)[]>;
   }
 
   /** Null if no pixel of the tile is clear and holds data in every band. */

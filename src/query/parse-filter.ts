@@ -177,6 +177,7 @@ const SOURCES: Record<TileSource, true> = {
   mnf: true,
   anomaly: true,
   match: true,
+  unmix: true,
 };
 
 /** All sources that a tile may have. */

@@ -12,7 +12,8 @@ export type TileSource =
   | 'pca'
   | 'mnf'
   | 'anomaly'
-  | 'match';
+  | 'match'
+  | 'unmix';
 
 export interface CollectionRecord {
   id: string;

@@ -56,6 +56,7 @@ test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t
     ['pca', { filter, components: 4 }],
     ['mnf', { filter, components: 4 }],
     ['match', { filter, library, method: 'ace' }],
+    ['unmix', { filter, endmembers: 3 }],
   ] as const) {
     const made = await resultsOf<MapResults>(b, await startJob(a, `analyse-${name}`, inputs));
     const wanted = await runJob<MapResults>(single, `analyse-${name}`, inputs);

@@ -1,6 +1,7 @@
 /** What analyses compute of the spectrum of a pixel. */
 import type { PixelArray } from '../../raster/index.js';
 import type { Coding } from '../sums/coded-sums.js';
+import { AbundanceSolver } from './abundances.js';
 import { PANEL, PixelPanel } from './pixel-panel.js';
 
 /** Plain data; vectors are of physical values, one number for each band. */
@@ -14,7 +15,9 @@ export type PixelMethod =
   /** The angle between x and each target, radians (Kruse et al. 1993). */
   | { kind: 'angle'; targets: Float64Array }
   /** The spectral information divergence of x and each target (Chang 2000). */
-  | { kind: 'divergence'; targets: Float64Array };
+  | { kind: 'divergence'; targets: Float64Array }
+  /** The abundance of each endmember, and the root mean square of what they leave of the spectrum. */
+  | { kind: 'abundances'; endmembers: Float64Array; count: number; sumsToOne: boolean };
 
 /** Values of pixels, up to 64 at a time. */
 export interface PixelFunction {
@@ -23,7 +26,7 @@ export interface PixelFunction {
    * Evaluates the pixels at `indexes[from]` and on, up to 64: row r of pixel `indexes[from + i]` is `values[r * 64 + i]`, good until
    * the next call. NaN where the method has no value, as for a spectrum of zeros.
    */
-  evaluate(bands: readonly PixelArray[], indexes: Int32Array, from: number): Float32Array;
+  evaluate(bands: readonly PixelArray[], indexes: Int32Array, from: number): Float32Array | Float64Array;
 }
 
 /** A method for stored numbers. */
@@ -39,6 +42,8 @@ export function pixelFunction(method: PixelMethod, coding: Coding): PixelFunctio
       return angle(method, coding);
     case 'divergence':
       return divergence(method, coding);
+    case 'abundances':
+      return abundances(method, coding);
   }
 }
 
@@ -161,6 +166,35 @@ function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFun
       const others = panel.multiply(ofLogs, logs);
       for (let at = 0; at < rows * PANEL; at++)
         values[at] = entropies[at % PANEL]! + own[Math.floor(at / PANEL)]! - values[at]! - others[at]!;
+      return values;
+    },
+  };
+}
+
+function abundances({ endmembers, count, sumsToOne }: Method<'abundances'>, coding: Coding): PixelFunction {
+  const bands = coding.scales.length;
+  const panel = new PixelPanel(bands, 8);
+  const matrix = panel.matrix(endmembers, bands);
+  const solver = new AbundanceSolver(endmembers, count, sumsToOne);
+  const zero = new Float64Array(bands);
+  const values = new Float64Array((count + 1) * PANEL);
+  return {
+    rows: count + 1,
+    evaluate(pixels, indexes, from) {
+      const taken = panel.load(pixels, indexes, from, coding, zero);
+      const products = panel.multiply(matrix, panel.pixels);
+      const spectra = panel.values(panel.pixels);
+      for (let i = 0; i < taken; i++) {
+        const shares = solver.solve(products, i, PANEL);
+        for (let k = 0; k < count; k++) values[k * PANEL + i] = shares[k]!;
+        let sum = 0;
+        for (let b = 0; b < bands; b++) {
+          let rest = spectra[b * PANEL + i]!;
+          for (let k = 0; k < count; k++) rest -= shares[k]! * endmembers[k * bands + b]!;
+          sum += rest * rest;
+        }
+        values[count * PANEL + i] = Math.sqrt(sum / bands);
+      }
       return values;
     },
   };

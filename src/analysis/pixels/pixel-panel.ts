@@ -6,6 +6,7 @@ import type { Coding } from '../sums/coded-sums.js';
 interface Kernel {
   memory: { buffer: ArrayBuffer; grow(pages: number): void };
   multiply(pixels: number, weights: number, out: number, bands: number): void;
+  multiply64(pixels: number, weights: number, out: number, bands: number): void;
   squares(pixels: number, out: number, bands: number): void;
 }
 
@@ -40,19 +41,23 @@ export class PixelPanel {
   private readonly kernel: Kernel;
   private end = 0;
 
-  constructor(private readonly bands: number) {
+  /** `bytes`: of a number. Squares are those of f32. */
+  constructor(
+    private readonly bands: number,
+    private readonly bytes: 4 | 8 = 4,
+  ) {
     const kernel = simdKernel<Kernel>(new URL('./pixel-panel.wasm', import.meta.url));
     if (!kernel) throw noSimd();
     this.kernel = kernel;
     this.pixels = this.plane(bands);
   }
 
-  /** Copies a matrix of `rows` x `columns`, row by row, rounded to f32. */
+  /** Copies a matrix of `rows` x `columns`, row by row. */
   matrix(values: Float64Array, columns: number): PanelMatrix {
     const rows = values.length / columns;
     const groups = Math.ceil(rows / ROWS);
-    const at = this.take(groups * ROWS * columns * 4);
-    const packed = new Float32Array(this.kernel.memory.buffer, at, groups * ROWS * columns);
+    const at = this.take(groups * ROWS * columns);
+    const packed = this.view(at, groups * ROWS * columns);
     const ends = new Array<number>(groups).fill(1);
     for (let row = 0; row < rows; row++)
       for (let column = 0; column < columns; column++) {
@@ -65,11 +70,16 @@ export class PixelPanel {
   }
 
   plane(rows: number): Plane {
-    return { at: this.take(rows * PANEL * 4), rows };
+    return { at: this.take(rows * PANEL), rows };
   }
 
-  values({ at, rows }: Plane): Float32Array {
-    return new Float32Array(this.kernel.memory.buffer, at, rows * PANEL);
+  values({ at, rows }: Plane): Float32Array | Float64Array {
+    return this.view(at, rows * PANEL);
+  }
+
+  private view(at: number, length: number): Float32Array | Float64Array {
+    const { buffer } = this.kernel.memory;
+    return this.bytes === 4 ? new Float32Array(buffer, at, length) : new Float64Array(buffer, at, length);
   }
 
   /** Takes up to 64 pixels, those at `indexes[from]` and on: physical values less the `centre`. Returns their number. */
@@ -94,26 +104,29 @@ export class PixelPanel {
   }
 
   /** Multiplies a matrix with the values of a plane, of as many rows as the matrix has columns. */
-  multiply({ at, groups, ends, out }: PanelMatrix, of: Plane): Float32Array {
+  multiply({ at, groups, ends, out }: PanelMatrix, of: Plane): Float32Array | Float64Array {
+    const { kernel, bytes } = this;
+    const multiply = bytes === 4 ? kernel.multiply : kernel.multiply64;
     for (let group = 0; group < groups; group++)
-      this.kernel.multiply(
+      multiply(
         of.at,
-        at + group * ROWS * of.rows * 4,
-        out.at + group * ROWS * PANEL * 4,
+        at + group * ROWS * of.rows * bytes,
+        out.at + group * ROWS * PANEL * bytes,
         ends[group]!,
       );
     return this.values(out);
   }
 
   /** The sum of the squares of the first `rows` values of each pixel. */
-  squares(of: Plane, into: Plane, rows = of.rows): Float32Array {
+  squares(of: Plane, into: Plane, rows = of.rows): Float32Array | Float64Array {
     this.kernel.squares(of.at, into.at, rows);
     return this.values(into);
   }
 
-  private take(bytes: number): number {
+  /** Memory for so many numbers. */
+  private take(count: number): number {
     const at = this.end;
-    this.end += Math.ceil(bytes / 16) * 16;
+    this.end += Math.ceil((count * this.bytes) / 16) * 16;
     const missing = this.end - this.kernel.memory.buffer.byteLength;
     if (missing > 0) this.kernel.memory.grow(Math.ceil(missing / PAGE));
     return at;

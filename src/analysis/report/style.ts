@@ -19,7 +19,7 @@ td.number, th.number { text-align: right; }
 .legend span { margin-right: 16px; } .legend span::before { content: ''; display: inline-block; width: 18px; border-top: 3px solid currentColor; margin-right: 6px; vertical-align: 4px; }
 ${CURVES.map((colour, c) => `.curve.c${c} path { stroke: ${colour}; } .curve.c${c} path.spread { fill: ${colour}; } .legend .c${c} { color: ${colour}; }`).join('\n')}
 .key { display: inline-block; width: 14px; height: 14px; border-radius: 3px; }
-.maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(240px, 1fr)); gap: 16px; } figure { margin: 0; }
-.maps img, .matrix { width: 100%; image-rendering: pixelated; background: var(--line); } .matrix { max-width: 480px; }
+.maps { display: flex; flex-wrap: wrap; gap: 16px; } figure { margin: 0; }
+.maps img { height: 280px; width: auto; max-width: 100%; object-fit: contain; } .maps img, .matrix { image-rendering: pixelated; background: var(--line); } .matrix { width: 100%; max-width: 480px; }
 code { font-family: ui-monospace, monospace; }
 `);

@@ -9,6 +9,8 @@ import type {
   MatchResults,
   StatsResults,
   TileCounts,
+  UnmixInputs,
+  UnmixResults,
 } from '../../analysis/index.js';
 import { noSuchTargets } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
@@ -16,6 +18,7 @@ import {
   type FilterOptions,
   filterOf,
   flag,
+  integer,
   number,
   positiveInteger,
   type TargetOptions,
@@ -34,6 +37,14 @@ type MatchFlags = AnalyseFlags & {
   targets?: string;
   method: NonNullable<MatchInputs['method']>;
   threshold?: number;
+};
+
+type UnmixFlags = AnalyseFlags & {
+  endmembers?: number;
+  library?: string;
+  targets?: string;
+  method: NonNullable<UnmixInputs['method']>;
+  seed?: number;
 };
 
 type Results = TileCounts & { files: string[]; seconds: number };
@@ -81,12 +92,7 @@ export function analyseCommand(): Command {
       analysis<MatchFlags, MatchResults>(
         new Command('match')
           .description('maps of how well each pixel matches the spectra of a library, and of the best one')
-          .addOption(
-            flag(
-              '--library <file>',
-              'ENVI spectral library (.sli or .hdr), or CSV with a column of wavelengths and one for each spectrum',
-            ).makeOptionMandatory(),
-          )
+          .addOption(flag('--library <file>', LIBRARY_FILE).makeOptionMandatory())
           .addOption(flag('--targets <names>', 'spectra of the library, with commas; default all'))
           .addOption(
             flag('--method <name>', 'spectral angle, information divergence, matched filter, or coherence')
@@ -103,8 +109,28 @@ export function analyseCommand(): Command {
         matchInputs,
         printMatch,
       ),
+    )
+    .addCommand(
+      analysis<UnmixFlags, UnmixResults>(
+        new Command('unmix')
+          .description('maps of the abundance of each endmember')
+          .addOption(flag('--endmembers <n>', 'find so many in the collection', positiveInteger))
+          .addOption(flag('--library <file>', `${LIBRARY_FILE}, in place of such that are found`))
+          .addOption(flag('--targets <names>', 'spectra of the library, with commas; default all'))
+          .addOption(
+            flag('--method <name>', 'abundances that add up to 1, or that are not negative')
+              .choices(['fcls', 'nnls'])
+              .default('fcls'),
+          )
+          .addOption(flag('--seed <n>', 'of the directions in which endmembers are sought', integer)),
+        unmixInputs,
+        printUnmix,
+      ),
     );
 }
+
+const LIBRARY_FILE =
+  'ENVI spectral library (.sli or .hdr), or CSV with a column of wavelengths and one for each spectrum';
 
 function withComponents(command: Command): Command {
   return command.addOption(
@@ -154,7 +180,16 @@ function analysis<Flags extends AnalyseFlags, R extends Results>(
   });
 }
 
-async function matchInputs({ library: path, targets, method, threshold }: MatchFlags): Promise<object> {
+async function matchInputs({ library, targets, method, threshold }: MatchFlags): Promise<object> {
+  return { library: await libraryOf(library, targets), method, threshold };
+}
+
+async function unmixInputs({ endmembers, library, targets, method, seed }: UnmixFlags): Promise<object> {
+  return { endmembers, library: library && (await libraryOf(library, targets)), method, seed };
+}
+
+/** A library as requests take it, with the spectra of these names. */
+async function libraryOf(path: string, targets: string | undefined): Promise<object> {
   // Only this analysis reads files itself.
   const { readLibrary } = await import('../../analysis/index.js');
   const { wavelengths, spectra, warning } = await readLibrary(path);
@@ -168,7 +203,7 @@ async function matchInputs({ library: path, targets, method, threshold }: MatchF
       spectra.map(({ name }) => name),
     );
   const chosen = names ? spectra.filter(({ name }) => names.includes(name)) : spectra;
-  return { library: { wavelengths, spectra: chosen }, method, threshold };
+  return { wavelengths, spectra: chosen };
 }
 
 function printStats({ bands, pixels, tiles }: StatsResults): void {
@@ -209,6 +244,14 @@ function printMatch(results: MatchResults): void {
     print(line);
   const left = uncovered > 0 ? `, ${uncovered} left out because the library does not cover them` : '';
   print(`${method} over ${count(bands.length, 'band')}${left}${loadingText(loading)}`);
+  printMaps(results);
+}
+
+function printUnmix(results: UnmixResults): void {
+  const { method, endmembers, bands } = results;
+  const rows = endmembers.map(({ name, tile = '', pixel = '' }, i) => [`${i + 1}`, name, tile, `${pixel}`]);
+  for (const line of table([['band', 'endmember', 'tile', 'pixel'], ...rows])) print(line);
+  print(`${method} over ${count(bands.length, 'band')}`);
   printMaps(results);
 }
 
