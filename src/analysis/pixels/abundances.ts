@@ -17,6 +17,9 @@ const DEPENDENT = 1e-13;
 export class AbundanceSolver {
   private readonly gram: Float64Array;
   private readonly lower: Float64Array;
+  /** The factor of the Gram matrix of all endmembers, and its inverse times ones. */
+  private readonly whole: Float64Array;
+  private readonly ones: Float64Array;
   private readonly set: Int32Array;
   private readonly first: Float64Array;
   private readonly second: Float64Array;
@@ -45,6 +48,9 @@ export class AbundanceSolver {
     this.abundances = new Float64Array(count);
     this.passive.fill(1);
     if (this.factor(this.collect()) >= 0) throw dependentEndmembers();
+    this.whole = this.lower.slice();
+    this.ones = new Float64Array(count).fill(1);
+    this.substitute(this.whole, this.ones, count);
   }
 
   /** `products`: those of the spectrum with each endmember, the first at `at`, `stride` apart. */
@@ -79,13 +85,30 @@ export class AbundanceSolver {
     return a;
   }
 
+  /**
+   * The sum of the squares of what the last abundances leave of a spectrum, of which the sum of squares is `square`. Rounding leaves
+   * about 1e-15 of that.
+   */
+  residual(products: ArrayLike<number>, at: number, stride: number, square: number): number {
+    const { gram, count, abundances: a } = this;
+    let sum = square;
+    for (let i = 0; i < count; i++) {
+      if (a[i] === 0) continue;
+      let row = -2 * products[at + i * stride]!;
+      for (let j = 0; j < count; j++) row += gram[i * count + j]! * a[j]!;
+      sum += a[i]! * row;
+    }
+    return Math.max(0, sum);
+  }
+
   private multiplier = 0;
 
   /** The members that the unconstrained solution has, in equal shares. */
   private start(products: ArrayLike<number>, at: number, stride: number): void {
     const { count, abundances: a, passive } = this;
-    passive.fill(1);
-    this.solveSet(this.collect(), products, at, stride);
+    for (let i = 0; i < count; i++) this.first[i] = products[at + i * stride]!;
+    this.substitute(this.whole, this.first, count);
+    if (this.sumsToOne) this.toSumOne(this.ones, count);
     let kept = 0;
     for (let i = 0; i < count; i++) {
       passive[i] = Number(this.first[i]! > 0);
@@ -121,23 +144,28 @@ export class AbundanceSolver {
     const second = this.second;
     this.factor(size);
     for (let k = 0; k < size; k++) first[k] = products[at + set[k]! * stride]!;
-    this.substitute(first, size);
+    this.substitute(this.lower, first, size);
     if (!this.sumsToOne) return 0;
     second.fill(1, 0, size);
-    this.substitute(second, size);
-    let [sum, ones] = [0, 0];
+    this.substitute(this.lower, second, size);
+    return this.toSumOne(second, size);
+  }
+
+  /** Makes the solution in `first` add up to 1; `ones` is the inverse of its matrix times ones. Returns the multiplier. */
+  private toSumOne(ones: Float64Array, size: number): number {
+    const { first } = this;
+    let [sum, total] = [0, 0];
     for (let k = 0; k < size; k++) {
       sum += first[k]!;
-      ones += second[k]!;
+      total += ones[k]!;
     }
-    const shift = (sum - 1) / ones;
-    for (let k = 0; k < size; k++) first[k]! -= shift * second[k]!;
+    const shift = (sum - 1) / total;
+    for (let k = 0; k < size; k++) first[k]! -= shift * ones[k]!;
     return shift;
   }
 
-  private substitute(x: Float64Array, size: number): void {
+  private substitute(lower: Float64Array, x: Float64Array, size: number): void {
     const { count } = this;
-    const lower = this.lower;
     for (let i = 0; i < size; i++) {
       let sum = x[i]!;
       for (let k = 0; k < i; k++) sum -= lower[i * count + k]! * x[k]!;

@@ -187,13 +187,9 @@ function abundances({ endmembers, count, sumsToOne }: Method<'abundances'>, codi
       for (let i = 0; i < taken; i++) {
         const shares = solver.solve(products, i, PANEL);
         for (let k = 0; k < count; k++) values[k * PANEL + i] = shares[k]!;
-        let sum = 0;
-        for (let b = 0; b < bands; b++) {
-          let rest = spectra[b * PANEL + i]!;
-          for (let k = 0; k < count; k++) rest -= shares[k]! * endmembers[k * bands + b]!;
-          sum += rest * rest;
-        }
-        values[count * PANEL + i] = Math.sqrt(sum / bands);
+        let square = 0;
+        for (let at = i; at < spectra.length; at += PANEL) square += spectra[at]! * spectra[at]!;
+        values[count * PANEL + i] = Math.sqrt(solver.residual(products, i, PANEL, square) / bands);
       }
       return values;
     },
