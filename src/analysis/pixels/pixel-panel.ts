@@ -92,13 +92,16 @@ export class PixelPanel {
   ): number {
     const values = this.values(this.pixels);
     const count = Math.min(PANEL, indexes.length - from);
+    const first = indexes[from]!;
+    const isRun = indexes[from + count - 1] === first + count - 1;
     for (let b = 0; b < this.bands; b++) {
       const band = bands[b]!;
       const scale = scales[b]!;
       // One rounding: in f64, then to f32.
       const shift = offsets[b]! - centre[b]!;
       const at = b * PANEL;
-      for (let i = 0; i < count; i++) values[at + i] = band[indexes[from + i]!]! * scale + shift;
+      if (isRun) for (let i = 0; i < count; i++) values[at + i] = band[first + i]! * scale + shift;
+      else for (let i = 0; i < count; i++) values[at + i] = band[indexes[from + i]!]! * scale + shift;
     }
     return count;
   }
