@@ -7,6 +7,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   ingest: async () => (await import('./ingest.js')).benchIngest,
   fill: async () => (await import('./fill.js')).benchFill,
   xyz: async () => (await import('./xyz.js')).benchXyz,
+  analysis: async () => (await import('./analysis.js')).benchAnalysis,
   cube: async () => (await import('./cube.js')).benchCube,
   series: async () => (await import('./series.js')).benchSeries,
   cloud: async () => (await import('./cloud.js')).benchCloud,

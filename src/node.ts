@@ -1,6 +1,16 @@
 /** The composition root: configuration in, a running node out. The only place that wires the parts together. */
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
+import {
+  AnalysisWorkers,
+  anomaly,
+  mapProcess,
+  match,
+  mnf,
+  pca,
+  statsProcess,
+  unmix,
+} from './analysis/index.js';
 import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
 import { type ClusterConfig, folderOfCluster, localOwners, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
@@ -133,9 +143,11 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
   const texture = { storage, workers: new TextureWorkers(cores) };
   const textures = new TextureIndex(storage);
   const imagery = new Imagery({ storage, finder, owners, cores });
+  const analysis = { storage, finder, imagery, workers: new AnalysisWorkers(cores) };
   closes.unshift(
     () => workers.close(),
     () => wrangle.workers.close(),
+    () => analysis.workers.close(),
     () => texture.workers.close(),
     () => imagery.close(),
   );
@@ -152,6 +164,12 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
     storeModelProcess({ storage, finder }),
     predictProcess({ storage, finder, cores }),
     textureProcess(texture),
+    statsProcess(analysis),
+    mapProcess(analysis, pca),
+    mapProcess(analysis, mnf),
+    mapProcess(analysis, anomaly),
+    mapProcess(analysis, match),
+    mapProcess(analysis, unmix),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const together =

@@ -14,3 +14,95 @@ export const tooFewPixels = defineError(
   'A covariance needs two pixels that hold data in every band. Choose a larger area, or fewer bands.',
   (pixels: number) => `${pixels} pixels hold data in every band, and a covariance needs 2`,
 );
+
+export const oneCollection = defineError(
+  'TW_ANALYSIS_COLLECTION',
+  400,
+  'An analysis reads the tiles of one collection. Name exactly one.',
+  (count: number) => `an analysis reads one collection, and the filter names ${count}`,
+);
+
+export const singularCovariance = defineError(
+  'TW_ANALYSIS_SINGULAR',
+  422,
+  'The covariance has no inverse: a band is a copy or a mixture of others, or never changes. Choose other bands.',
+  (bands: number, pixels: number) =>
+    `the covariance of ${bands} bands over ${pixels} pixels has no inverse: a band is a copy or a mixture of others, or never changes; choose other bands`,
+);
+
+export const singularNoise = defineError(
+  'TW_ANALYSIS_SINGULAR_NOISE',
+  422,
+  'The covariance of the noise has no inverse: bands are copies of each other, or there are fewer pairs of neighbouring pixels than bands. Choose fewer bands, or a larger area.',
+  (bands: number) =>
+    `the covariance of the noise of ${bands} bands has no inverse; choose fewer bands, or a larger area`,
+);
+
+export const badLibrary = defineError(
+  'TW_ANALYSIS_LIBRARY',
+  422,
+  'A spectral library cannot be used; the message names the file or the spectrum. A library is an ENVI spectral library, or a CSV with a column of wavelengths and one column for each spectrum.',
+  (path: string, what: string) => `${path} is no spectral library that can be used: ${what}`,
+);
+
+export const libraryShape = defineError(
+  'TW_ANALYSIS_LIBRARY_SPECTRUM',
+  422,
+  'A spectrum of a library cannot be used; the message names it and the reason.',
+  (name: string, what: string) => `the spectrum ${JSON.stringify(name)} cannot be used: ${what}`,
+);
+
+export const libraryRange = defineError(
+  'TW_ANALYSIS_LIBRARY_RANGE',
+  422,
+  'The library covers less than half of the bands. Choose the bands that it covers, or another library.',
+  (wavelengths: number[], covered: number, bands: { wavelength: number }[]) => {
+    const range = (values: number[]) => `${Math.min(...values)} to ${Math.max(...values)} nm`;
+    return `the library (${range(wavelengths)}) covers ${covered} of ${bands.length} bands (${range(bands.map(({ wavelength }) => wavelength))}); choose bands that it covers, or another library`;
+  },
+);
+
+export const dependentEndmembers = defineError(
+  'TW_ANALYSIS_DEPENDENT',
+  422,
+  'An endmember is a mixture of others, or a copy, so that abundances are not defined. Leave it out, or ask for fewer endmembers.',
+  () =>
+    'an endmember is a mixture of others, or a copy, so that abundances are not defined; leave it out, or ask for fewer endmembers',
+);
+
+export const fewEndmembers = defineError(
+  'TW_ANALYSIS_FEW_ENDMEMBERS',
+  422,
+  'The pixels do not differ enough for so many endmembers. Ask for fewer, or choose a larger area.',
+  (wanted: number, found: number) =>
+    `the pixels do not differ enough for ${wanted} endmembers${found > 0 ? `, but for ${found}` : ''}; ask for fewer, or choose a larger area`,
+);
+
+export const libraryOrCount = defineError(
+  'TW_ANALYSIS_ENDMEMBERS',
+  400,
+  'Unmixing takes either a number of endmembers to find, or a library of them.',
+  () => 'give either the number of endmembers to find, or a library of them',
+);
+
+export const noSpectra = defineError(
+  'TW_ANALYSIS_NO_SPECTRA',
+  422,
+  'No tile that matches the filter has a spectrum: a group of at least 16 bands that all have a wavelength. The message names the reasons.',
+  (collection: string, reasons: string[]) =>
+    `no tile of ${JSON.stringify(collection)} that matches can be analysed${reasons.length > 0 ? `: ${reasons.join('; ')}` : ''}`,
+);
+
+export const tileFailed = defineError(
+  'TW_ANALYSIS_TILE',
+  500,
+  'A tile could not be read; the message names the reason. The other tiles are analysed.',
+  (tile: string, detail: string) => `${tile} could not be analysed: ${detail}`,
+);
+
+export const allFailed = defineError(
+  'TW_ANALYSIS_ALL_FAILED',
+  500,
+  'None of the tiles could be analysed; the message names the first reasons.',
+  (count: number, reasons: string[]) => `no tile was analysed, ${count} failed: ${reasons.join('; ')}`,
+);

@@ -60,3 +60,11 @@ export const cannotWrite = defineError(
   'The place that a command was told to write to cannot be written. Name another, or see to its rights and to the space there.',
   (path: string, why: string) => `${path} cannot be written (${why}); name another place`,
 );
+
+export const noSuchTargets = defineError(
+  'TW_CLI_TARGETS',
+  400,
+  'The spectral library has no spectrum of the name that `--targets` gives. The message lists names that it has.',
+  (path: string, missing: string[], known: string[]) =>
+    `${path} has no spectrum ${missing.map((name) => JSON.stringify(name)).join(', ')}; it has ${known.slice(0, 20).join(', ')}${known.length > 20 ? `, and ${known.length - 20} more` : ''}`,
+);

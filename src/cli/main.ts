@@ -16,6 +16,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   fill: async () => (await import('./commands/fill.js')).fillCommand(),
   split: async () => (await import('./commands/split.js')).splitCommand(),
   coalesce: async () => (await import('./commands/coalesce.js')).coalesceCommand(),
+  analyse: async () => (await import('./commands/analyse.js')).analyseCommand(),
   tensor: async () => (await import('./commands/tensor.js')).tensorCommand(),
   train: async () => (await import('./commands/train.js')).trainCommand(),
   texture: async () => (await import('./commands/texture.js')).textureCommand(),

@@ -178,7 +178,10 @@ export function withFilter(command: Command): Command {
     flag('--min-cloud <percent>', 'at least this much cloud', number),
     flag('--max-cloud <percent>', 'at most this much cloud', number),
     flag('--min-coverage <percent>', 'at least this much of the cell holds data', number),
-    flag('--source <source>', 'raw, split, filled, coalesced, predicted or cloud-free'),
+    flag(
+      '--source <source>',
+      'raw, split, filled, coalesced, predicted, cloud-free, or an analysis: pca, mnf, anomaly, match, unmix',
+    ),
     flag('--platform <name>', 'tiles of this platform'),
     flag('--filter <cql2>', `any other condition, for example "eo:cloud_cover < 5 OR scene LIKE 'LC08%'"`),
   ]);

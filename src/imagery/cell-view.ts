@@ -63,15 +63,26 @@ export function viewOfCell(
   };
 }
 
+/** A part of a cell: shares of its sides, 0 at the western and northern edge. */
+export interface CellPart {
+  west: number;
+  east: number;
+  north: number;
+  south: number;
+}
+
+export const WHOLE_CELL: CellPart = { west: 0, east: 1, north: 0, south: 1 };
+
 /** A whole cell as a picture of a size. */
-export function wholeCell(width: number, height: number): CellView {
+export const wholeCell = (width: number, height: number): CellView => partOfCell(width, height, WHOLE_CELL);
+
+/** A part of a cell as a picture of a size. */
+export function partOfCell(width: number, height: number, { west, east, north, south }: CellPart): CellView {
+  const [columnStep, rowStep] = [(east - west) / width, (south - north) / height];
   return {
-    left: 0,
-    top: 0,
-    columns: Float64Array.from({ length: width }, (_, i) => (i + 0.5) / width),
-    rows: Float64Array.from({ length: height }, (_, i) => (i + 0.5) / height),
-    columnStep: 1 / width,
-    rowStep: 1 / height,
+    ...{ left: 0, top: 0, columnStep, rowStep },
+    columns: Float64Array.from({ length: width }, (_, i) => west + (i + 0.5) * columnStep),
+    rows: Float64Array.from({ length: height }, (_, i) => north + (i + 0.5) * rowStep),
   };
 }
 

@@ -6,7 +6,7 @@ import { all, type Filter, keptUntilChange, type Partly, searchOf, type TileFind
 import { WorkerPool } from '../raster/index.js';
 import type { CollectionRecord, RowOrder, Storage, TileRecord, TileSource } from '../storage/index.js';
 import { BlockCache } from './block-cache.js';
-import { LARGEST_ZOOM, type MapTile, mapPixels, wholeCell } from './cell-view.js';
+import { type CellPart, LARGEST_ZOOM, type MapTile, mapPixels, partOfCell, WHOLE_CELL } from './cell-view.js';
 import { noMapTile, tooFarOut } from './errors.js';
 import { leastCloudy } from './least-cloudy.js';
 import { type ColourScale, colourScaleOf, type Look, type LookParams, lookOf } from './look.js';
@@ -137,12 +137,22 @@ export class Imagery {
     return this.encode(await mosaic(this.source, groups, pixels, look), look, format);
   }
 
-  /** All that a tile holds, clear or not, in the pixels of its cell. Throws as `mapTile`. */
-  async preview(tile: TileRecord, params: LookParams, format: PictureFormat): Promise<Buffer> {
+  /** All that a tile holds in a part of its cell, clear or not. Throws as `mapTile`. */
+  async preview(
+    tile: TileRecord,
+    params: LookParams,
+    format: PictureFormat,
+    part: CellPart = WHOLE_CELL,
+  ): Promise<Buffer> {
     const look = await this.look(tile, params);
-    const [{ width, height }] = tile.groups;
+    const [group] = tile.groups;
+    const [width, height] = [group.width * (part.east - part.west), group.height * (part.south - part.north)];
     const share = Math.min(1, PREVIEW_SIDE / Math.max(width, height));
-    const view = wholeCell(Math.max(1, Math.round(width * share)), Math.max(1, Math.round(height * share)));
+    const view = partOfCell(
+      Math.max(1, Math.round(width * share)),
+      Math.max(1, Math.round(height * share)),
+      part,
+    );
     const planes = await planesOf(this.source, tile, view, look);
     const picture = { width: view.columns.length, height: view.rows.length, planes };
     return this.encode(picture, look, format);

@@ -66,5 +66,8 @@ export function legendOf(
   );
   if (group.dataType !== 'uint8' || !plain || codes.size > MOST_CODES) return undefined;
   if (tile.collection === 'nlcd' && [...codes].every((code) => NLCD.has(code))) return NLCD;
-  return new Map(Array.from({ length: 256 }, (_, code) => [code, DISTINCT[code % DISTINCT.length]]));
+  return new Map(Array.from({ length: 256 }, (_, code) => [code, colourOfCode(code)]));
 }
+
+/** The colour of a code without a legend, RRGGBB. */
+export const colourOfCode = (code: number): number => DISTINCT[code % DISTINCT.length];

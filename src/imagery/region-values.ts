@@ -108,9 +108,15 @@ export function clearAt(
 ): Uint8Array {
   const clear = new Uint8Array(pixels.columns.length).fill(1);
   if (!mask) return clear;
-  const [codes] = storedAt([mask], pixels, width, height);
+  const codes = codesAt(mask, pixels, width, height);
   for (let i = 0; i < clear.length; i++) clear[i] = isClear(codes[i]) ? 1 : 0;
   return clear;
+}
+
+/** The codes of a mask at the centres of pixels of an image of `width` x `height` over the same cell. */
+export function codesAt(mask: BandFile, pixels: PixelList, width: number, height: number): Uint8Array {
+  const [codes] = storedAt([mask], pixels, width, height);
+  return Uint8Array.from(codes);
 }
 
 /** One array a band, NaN where it holds no data. */

@@ -110,7 +110,17 @@ class Distribution {
     context.partial(() => this.process.merge?.([...this.parts, ...this.partial]));
     if (this.process.goesTogether?.(this.inputs)) await this.workTogether();
     else await this.workOn([...everySlot], new Set(), Infinity);
-    return concluded(this.process, this.parts, context, this.inputs);
+    return concluded(this.process, this.parts, this.concludeContext(), this.inputs);
+  }
+
+  /** That of the job, but files go to the store, where all nodes find them. */
+  private concludeContext(): JobContext {
+    const { context, options, signal } = this;
+    const run = { job: context.id, run: newRun() };
+    return {
+      ...context,
+      file: async (name) => context.file(name, await options.shares.publish(run, name, signal)),
+    };
   }
 
   /** Has owners do the work of slots, each that of its own; `deadline` is when to give up. */

@@ -77,7 +77,7 @@ export interface JobContext {
 }
 
 /** What the end of a job's work sees of it. */
-export type ConcludeContext = Pick<JobContext, 'message' | 'log' | 'signal'>;
+export type ConcludeContext = Pick<JobContext, 'id' | 'message' | 'log' | 'signal' | 'file'>;
 
 /** The results of all parts. Throws FailedWithResults where nothing came of the work. */
 export async function concluded(

@@ -133,6 +133,16 @@ export class Shares {
     return running !== undefined;
   }
 
+  /** Moves a file of a job's results from this node to the store, as one of a run. Returns its object. Throws the TW_STORE_ errors. */
+  async publish(run: Pick<ShareRequest, 'job' | 'run'>, name: string, signal: AbortSignal): Promise<string> {
+    const { storage, objects } = this.options;
+    const object = objectOfRun(run, name);
+    const path = storage.resultPath(run.job, name);
+    await objects.put(object, { file: path }, { signal });
+    await rm(path);
+    return object;
+  }
+
   /** Whether this node works on a share of the job, or is about to. */
   isWorkedOn(job: string): boolean {
     return [...this.running.values()].some((running) => running.job === job);
@@ -174,7 +184,7 @@ export class Shares {
     signal: AbortSignal,
   ): Promise<ShareResult> {
     tell({ begun: true });
-    const { storage, objects, cluster, processes } = this.options;
+    const { storage, cluster, processes } = this.options;
     const { replica, prefixLengths } = cluster;
     const process = processes.find((one) => one.id === id);
     if (!process?.merge)
@@ -217,11 +227,7 @@ export class Shares {
         partial = results;
       },
       file: async (name) => {
-        const object = objectOfRun({ job, run }, name);
-        const path = storage.resultPath(job, name);
-        await objects.put(object, { file: path }, { signal });
-        await rm(path);
-        files[name] = object;
+        files[name] = await this.publish({ job, run }, name, signal);
       },
     };
     try {

@@ -173,6 +173,11 @@ const SOURCES: Record<TileSource, true> = {
   coalesced: true,
   predicted: true,
   'cloud-free': true,
+  pca: true,
+  mnf: true,
+  anomaly: true,
+  match: true,
+  unmix: true,
 };
 
 /** All sources that a tile may have. */

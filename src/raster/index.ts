@@ -6,6 +6,7 @@ export { openContainer } from './container.js';
 export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './control-grid.js';
 export { crsFromEpsg, type Projection, projector } from './crs.js';
 export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './cube-file.js';
+export { readEnviLibrary } from './envi/library.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf-time.js';
 export { openRaster } from './header.js';
 export { hullOf, type PixelCorner } from './hull.js';
@@ -28,6 +29,7 @@ export { readAllRows, readRaster, readRows, readWindow, readWindowInto } from '.
 export { type FileKind, fileKind, SIGNATURE_BYTES } from './recognise.js';
 export { simdKernel } from './simd-kernel.js';
 export { isSpectrum, nearestBand, spectralTags } from './spectral-tags.js';
+export { toNanometres } from './spectral-units.js';
 export * from './types.js';
 export { sourceExtent, type WarpSource, warp } from './warp.js';
 export { serveTasks, WorkerPool } from './worker-pool.js';

@@ -176,3 +176,14 @@ export interface ReadTarget {
   offset: number;
   stride: number;
 }
+
+/** Spectra of known materials. */
+export interface SpectralLibrary {
+  /** Centres of the bands, nm, in any order. */
+  wavelengths: number[];
+  spectra: { name: string; values: number[] }[];
+  /** Whether the values are known to be in the unit of reflectance, 0 to 1; otherwise the file does not tell. */
+  isScaled: boolean;
+  /** A guess about the file, for the user. */
+  warning?: string;
+}

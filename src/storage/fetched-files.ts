@@ -38,13 +38,12 @@ export class FetchedFiles {
    */
   async hold(tile: TileVersion, groups: StoredGroup[]): Promise<() => void> {
     const release = this.cache.hold(tileFolder(tile));
-    try {
-      await Promise.all(groups.map((group) => this.bring(tile, group)));
-      return release;
-    } catch (error) {
-      release();
-      throw error;
-    }
+    // All of them have ended before the folder is released: a failed one must not leave others that still write into it.
+    const brought = await Promise.allSettled(groups.map((group) => this.bring(tile, group)));
+    const failed = brought.find((one) => one.status === 'rejected');
+    if (!failed) return release;
+    release();
+    throw failed.reason;
   }
 
   /** Fetches the files of a tile that are not here, for nobody in particular; returns how many bytes. */

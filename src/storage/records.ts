@@ -2,7 +2,18 @@
 import type { GridName, PixelSizes } from '../geocode/index.js';
 import type { DataType, SpectralTags } from '../raster/index.js';
 
-export type TileSource = 'raw' | 'split' | 'filled' | 'coalesced' | 'predicted' | 'cloud-free';
+export type TileSource =
+  | 'raw'
+  | 'split'
+  | 'filled'
+  | 'coalesced'
+  | 'predicted'
+  | 'cloud-free'
+  | 'pca'
+  | 'mnf'
+  | 'anomaly'
+  | 'match'
+  | 'unmix';
 
 export interface CollectionRecord {
   id: string;

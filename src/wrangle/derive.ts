@@ -67,8 +67,10 @@ export interface Derivation<T = FillTask | CutTask> {
   facts: Facts;
   /** Tiles that it may take pixels from, in the order of their numbers. */
   inputs: TileRecord[];
-  /** What shapes it beside the inputs. */
+  /** What shapes it beside the inputs: others make another tile. */
   parameters: object;
+  /** Digest of what is computed from the inputs, if that is not always the same: another one replaces the tile. */
+  recipe?: string;
   task: (tile: NewTile, inputs: TileFiles[]) => T;
 }
 
@@ -274,7 +276,7 @@ class DeriveRun<T> {
       groups: made.files.map(({ record }) => record),
       footprint,
       derivedFrom: used.map((input) => inputs[input].id),
-      inputsDigest: digestOfInputs(inputs),
+      inputsDigest: digestOfInputs(inputs, derivation.recipe),
       createdAt: Date.now(),
     });
   }
@@ -335,13 +337,16 @@ function idOf({ facts, inputs, parameters }: Pick<Derivation, 'facts' | 'inputs'
 }
 
 /** Whether a tile is what this derivation would make. */
-function isCurrent({ model, inputsDigest }: TileRecord, { inputs, facts }: Derivation<unknown>): boolean {
-  return model?.version === facts.model?.version && inputsDigest === digestOfInputs(inputs);
+function isCurrent(
+  { model, inputsDigest }: TileRecord,
+  { inputs, facts, recipe }: Derivation<unknown>,
+): boolean {
+  return model?.version === facts.model?.version && inputsDigest === digestOfInputs(inputs, recipe);
 }
 
 /**
  * Identifies the inputs of a tile: the first 16 hex digits of SHA-256 over the JSON array of `[id, version]` of all inputs, in the order
- * in which the task gets them, which shapes the tile too.
+ * in which the task gets them, which shapes the tile too, and of the recipe if there is one.
  *
  * Versions are compared for equality only. Their order says nothing about freshness: it is the order in which writers took their
  * claims, and a tile may be made of a former input after the claim on the next one. The files of a version never change and
@@ -350,8 +355,9 @@ function isCurrent({ model, inputsDigest }: TileRecord, { inputs, facts }: Deriv
  * of the same tile's current inputs. A tile moved into a cluster counts by the version that it was made as, so that what was
  * made of it before stays current.
  */
-function digestOfInputs(inputs: TileRecord[]): string {
-  const text = JSON.stringify(inputs.map(({ id, version, madeAs = version }) => [id, madeAs]));
+function digestOfInputs(inputs: TileRecord[], recipe?: string): string {
+  const versions = inputs.map(({ id, version, madeAs = version }) => [id, madeAs]);
+  const text = JSON.stringify(recipe === undefined ? versions : [...versions, recipe]);
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 

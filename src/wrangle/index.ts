@@ -11,6 +11,7 @@ export {
 } from './derive.js';
 export { validOf } from './figures.js';
 export { type FillInputs, fillProcess } from './fill-process.js';
+export { npyHead } from './npy.js';
 export { foundTiles, pickedTiles } from './picked-cells.js';
 export { type SplitInputs, splitProcess } from './split-process.js';
 export type { MadeTile, NewTile } from './tasks.js';

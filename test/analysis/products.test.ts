@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ExactSums } from '../../src/analysis/band-statistics.js';
-import { BandProducts } from '../../src/analysis/products.js';
+import { ExactSums } from '../../src/analysis/sums/band-statistics.js';
+import { BandProducts } from '../../src/analysis/sums/products.js';
 import { type DataType, newPixels, type PixelArray } from '../../src/raster/index.js';
 import { random } from '../raster/images.js';
 

@@ -1,8 +1,6 @@
 /** The model beside ridge regression and the training mean, place by place. */
-import { column, logTick, r2 } from './format.js';
-import { type Html, html } from './html.js';
+import { column, type Html, html, logScale, logTick, r2, type Scale } from '../../html/index.js';
 import type { ReportModel, ReportTraining } from './report-data.js';
-import { logScale, type Scale } from './scale.js';
 
 const MAX_ROWS = 30;
 

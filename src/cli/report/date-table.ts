@@ -1,7 +1,7 @@
 /** Places by dates: coverage and cloud of each tile. */
+
+import { day, type Html, html, percent } from '../../html/index.js';
 import { bestOf, type Cell } from './cells.js';
-import { day, percent } from './format.js';
-import { type Html, html } from './html.js';
 import type { ReportTile } from './report-data.js';
 import { shadeStyle, tileText } from './tile-map.js';
 

@@ -1,9 +1,8 @@
 /** How the loss of each place's model fell, as small multiples on shared axes. */
+
+import { type Html, html, logScale, logTick, type Scale, significant } from '../../html/index.js';
 import { type Axis, axes, PANEL, panel, panels, pathOf, xOf, yOf } from './chart.js';
-import { logTick, significant } from './format.js';
-import { type Html, html } from './html.js';
 import type { ReportModel } from './report-data.js';
-import { logScale, type Scale } from './scale.js';
 
 export function lossCharts(models: ReportModel[]): Html {
   const epochs = Math.max(1, ...models.map(({ losses }) => losses.at(-1)?.epoch ?? 1));

@@ -1,10 +1,10 @@
 /** The report of a demo as one HTML page. */
+
+import { day, type Html, html, moment } from '../../html/index.js';
 import { count, duration } from '../output.js';
 import { type Cell, cellsOf } from './cells.js';
 import { comparison } from './comparison.js';
 import { dateTable } from './date-table.js';
-import { day, moment } from './format.js';
-import { type Html, html } from './html.js';
 import { lossCharts } from './loss-charts.js';
 import type { DemoReport, ReportScene, ReportTraining } from './report-data.js';
 import { scatterCharts } from './scatter-charts.js';

@@ -1,9 +1,8 @@
 /** Predicted against true NDVI, pooled and for each place, on shared axes. */
+
+import { decimalsOf, type Html, html, linearScale, r2, signed, significant } from '../../html/index.js';
 import { type Axis, axes, dotsOf, panel, panels, xOf, yOf } from './chart.js';
-import { r2, signed, significant } from './format.js';
-import { type Html, html } from './html.js';
 import type { ReportMetrics, ReportModel, ReportTraining } from './report-data.js';
-import { decimalsOf, linearScale } from './scale.js';
 
 export function scatterCharts({ models, pooled }: ReportTraining): Html {
   const values = models.flatMap(({ predictions }) => [...predictions.truth, ...predictions.predicted]);

@@ -2,7 +2,7 @@
  * The look of the report. Blue, orange and grey stand for model, ridge and mean, teal and violet for coverage and cloud:
  * pairs that people with any kind of colour vision can tell apart, and that also differ in shape, dash or place.
  */
-import { trusted } from './html.js';
+import { trusted } from '../../html/index.js';
 
 const COLOURS = `
 :root { color-scheme: light dark;

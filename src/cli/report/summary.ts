@@ -1,8 +1,8 @@
 /** What was done and what came of it: the first thing that is read. */
+
+import { type Html, html, median, r2, significant } from '../../html/index.js';
 import { count, duration } from '../output.js';
 import type { Cell } from './cells.js';
-import { median, r2, significant } from './format.js';
-import { type Html, html } from './html.js';
 import type { DemoReport } from './report-data.js';
 import { verdict } from './verdict.js';
 

@@ -1,11 +1,9 @@
 /** The places on a map in true proportion: a picture of each, its coverage and its cloud. */
 import type { Bbox } from '../../geocode/index.js';
+import { day, decimalsOf, type Html, html, niceBelow, niceStep, percent } from '../../html/index.js';
 import { count } from '../output.js';
 import type { Cell } from './cells.js';
-import { day, percent } from './format.js';
-import { type Html, html } from './html.js';
 import type { ReportTile } from './report-data.js';
-import { decimalsOf, niceBelow, niceStep } from './scale.js';
 
 /** Kilometres of one degree along a meridian, on a sphere of 6371 km. */
 const KM_PER_DEGREE = 111.19;

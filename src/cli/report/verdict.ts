@@ -1,6 +1,7 @@
 /** What the figures of a training say, in words, also where they are bad. */
+
+import { significant } from '../../html/index.js';
 import { count } from '../output.js';
-import { significant } from './format.js';
 import type { ReportModel, ReportTraining } from './report-data.js';
 
 /** Is the model better than the simple baselines? One to three sentences. */

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { corrupt, notTiff, sizeDiffers, unsupported } from '../errors.js';
 import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../limits.js';
 import { bytesPerSample, parseNodata } from '../pixels.js';
-import { tidy, toNanometres } from '../spectral-units.js';
+import { tidy, toNanometres, type Wavelengths } from '../spectral-units.js';
 import type { BandTags, DataType, EnviBlocks, RasterHeader, StoredType } from '../types.js';
 import {
   type EnviFields,
@@ -44,6 +44,32 @@ export async function openEnvi(header: string, image?: string): Promise<RasterHe
       'Name it as a library of an analysis.',
     );
   if (/meta|classification.*virtual/i.test(type)) throw unsupported(header, `its file type is ${type}`);
+  const numbers = await numbersOfHeader(fields, header, image);
+  const warnings: string[] = [];
+  return {
+    ...numbers,
+    ...enviPosition(fields, header),
+    nodata: parseNodata(fields.get('data ignore value')),
+    palette: /classification/i.test(type),
+    bandTags: bandTagsOf(fields, numbers.bands, header, warnings),
+    metadata: metadataOf(fields),
+    dateTime: undefined,
+    warnings,
+  };
+}
+
+/** The numbers that a header describes, in a file beside it. */
+export type EnviNumbers = Pick<
+  RasterHeader,
+  'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'
+> & { blocks: EnviBlocks };
+
+/** Throws TW_RASTER_SIZE_DIFFERS, _CORRUPT and _UNSUPPORTED. */
+export async function numbersOfHeader(
+  fields: EnviFields,
+  header: string,
+  image?: string,
+): Promise<EnviNumbers> {
   const [width, height, bands] = ['samples', 'lines', 'bands'].map((name) =>
     wholeNumber(fields, name, { least: 1 }, header),
   ) as [number, number, number];
@@ -57,23 +83,7 @@ export async function openEnvi(header: string, image?: string): Promise<RasterHe
   const fileBytes = (await stat(path)).size;
   if (fileBytes !== bytes)
     throw sizeDiffers(path, described, bytes, `it has ${differenceOf(fileBytes, bytes)}`);
-  const warnings: string[] = [];
-  return {
-    path,
-    fileBytes,
-    width,
-    height,
-    bands,
-    dataType: dataTypeOf(blocks.storedType),
-    ...enviPosition(fields, header),
-    nodata: parseNodata(fields.get('data ignore value')),
-    palette: /classification/i.test(type),
-    blocks,
-    bandTags: bandTagsOf(fields, bands, header, warnings),
-    metadata: metadataOf(fields),
-    dateTime: undefined,
-    warnings,
-  };
+  return { path, fileBytes, width, height, bands, dataType: dataTypeOf(blocks.storedType), blocks };
 }
 
 /** The same for an image whose content tells nothing; undefined if no ENVI header lies beside it. */
@@ -82,7 +92,7 @@ export async function openEnviImage(image: string): Promise<RasterHeader | undef
   return header === undefined ? undefined : openEnvi(header, image);
 }
 
-async function readFields(header: string): Promise<EnviFields> {
+export async function readFields(header: string): Promise<EnviFields> {
   const { size } = await stat(header);
   if (size > LONGEST_HEADER) throw unsupported(header, `a header of ${size} bytes is none of an image`);
   const bytes = await readFile(header);
@@ -126,19 +136,25 @@ export function bytesOf(type: StoredType): number {
 const WAVELENGTH = ['wavelength', 'wavelengths'];
 const UNITS = ['wavelength units', 'wavelength_units', 'wavelength unit', 'wavelength_unts'];
 
-function bandTagsOf(fields: EnviFields, bands: number, header: string, warnings: string[]): BandTags[] {
-  const numbers = (name: string) => numbersOf(fields, name, bands, header);
+/** Wavelengths of `count` bands; undefined if the header has none. */
+export function wavelengthsOf(fields: EnviFields, count: number, header: string): Wavelengths | undefined {
   const first = <T>(names: string[], find: (name: string) => T | undefined) =>
     names.map(find).find((value) => value !== undefined);
-  const listed = first(WAVELENGTH, numbers);
-  const spectrum =
+  const listed = first(WAVELENGTH, (name) => numbersOf(fields, name, count, header));
+  return (
     listed &&
     toNanometres(
       listed,
       first(UNITS, (name) => fields.get(name)),
-    );
+    )
+  );
+}
+
+function bandTagsOf(fields: EnviFields, bands: number, header: string, warnings: string[]): BandTags[] {
+  const numbers = (name: string) => numbersOf(fields, name, bands, header);
+  const spectrum = wavelengthsOf(fields, bands, header);
   if (spectrum?.warning) warnings.push(spectrum.warning);
-  if (listed && !spectrum)
+  if (!spectrum && WAVELENGTH.some((name) => fields.get(name)))
     warnings.push('the values of "wavelength" are no wavelengths, so the bands have none');
   const fwhm = spectrum && numbers('fwhm');
   const good = numbers('bbl');

@@ -3,16 +3,14 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { rasterUnreadable, truncated } from '../errors.js';
 import { kernels } from '../kernels-by-type.js';
 import { pixelsOf } from '../pixels.js';
-import type { EnviBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
-import { bytesOf } from './header.js';
-
-export type EnviHeader = RasterHeader & { blocks: EnviBlocks };
+import type { PixelArray, ReadTarget, Window } from '../types.js';
+import { bytesOf, type EnviNumbers } from './header.js';
 
 /** Rows of one band are read together up to this size. */
 const PIECE_BYTES = 2 ** 24;
 
 /** Reads a window of some bands (from 0); both lie within the image. Throws TW_RASTER_UNREADABLE and _TRUNCATED. */
-export function readEnvi(header: EnviHeader, bands: number[], window: Window, target: ReadTarget): void {
+export function readEnvi(header: EnviNumbers, bands: number[], window: Window, target: ReadTarget): void {
   let file: number;
   try {
     file = openSync(header.path, 'r');
@@ -33,7 +31,7 @@ type Samples = (first: number, count: number) => PixelArray;
 const READERS = { bsq: readBsq, bil: readBil, bip: readBip };
 
 function readBsq(
-  { width: samples, height: lines, blocks }: EnviHeader,
+  { width: samples, height: lines, blocks }: EnviNumbers,
   read: Samples,
   bands: number[],
   { column, row, width, height }: Window,
@@ -53,7 +51,7 @@ function readBsq(
 
 /** Reads all bands between the first and the last that are wanted: mostly they are all wanted. */
 function readBil(
-  { width: samples, bands: count }: EnviHeader,
+  { width: samples, bands: count }: EnviNumbers,
   read: Samples,
   bands: number[],
   { column, row, width, height }: Window,
@@ -71,7 +69,7 @@ function readBil(
 }
 
 function readBip(
-  { width: samples, bands: count, dataType }: EnviHeader,
+  { width: samples, bands: count, dataType }: EnviNumbers,
   read: Samples,
   bands: number[],
   { column, row, width, height }: Window,
@@ -87,7 +85,7 @@ function readBip(
 
 let reused = Buffer.alloc(0);
 
-function readSamples(file: number, { path, blocks }: EnviHeader, first: number, count: number): PixelArray {
+function readSamples(file: number, { path, blocks }: EnviNumbers, first: number, count: number): PixelArray {
   const { storedType, headerOffset, littleEndian } = blocks;
   const size = bytesOf(storedType);
   const bytes = count * size;

@@ -1,5 +1,5 @@
 /** Exact sums over the pixels of many tiles, and mean and covariance. The result does not depend on the order of adding or the number of nodes. */
-import { tooFewPixels } from './errors.js';
+import { tooFewPixels } from '../errors.js';
 import type { DeviationSums } from './products.js';
 
 /**
@@ -13,12 +13,28 @@ const PRODUCT_BITS = OFFSET_BITS + SUM_BITS;
 /** The number in fixed point; exact for all that f64 holds with no more bits after the point. */
 const fixed = (value: number, bits: number) => BigInt(Math.round(value * 2 ** bits));
 
+/** The sums of `ExactSums`, for another thread. */
+export interface WholeSums {
+  pixels: number;
+  /** In fixed point. */
+  sums: bigint[];
+  /** Sums of products of bands i <= j, row by row, in fixed point. */
+  products: bigint[];
+}
+
 /** `ExactSums` as JSON, for other nodes. */
 export interface SentSums {
   pixels: number;
   /** In fixed point, as text: JSON has no such numbers. */
   sums: string[];
   products: string[];
+}
+
+export interface BandMoments {
+  pixels: number;
+  mean: Float64Array;
+  /** Sums of products of differences from the mean, symmetric, row by row. */
+  scatter: Float64Array;
 }
 
 export interface BandStatistics {
@@ -60,38 +76,75 @@ export class ExactSums {
     }
   }
 
-  addSent({ pixels, sums, products }: SentSums): void {
+  add({ pixels, sums, products }: WholeSums): void {
     this.pixels += pixels;
-    for (const [i, sum] of sums.entries()) this.sums[i]! += BigInt(sum);
-    for (const [i, product] of products.entries()) this.products[i]! += BigInt(product);
+    for (let i = 0; i < sums.length; i++) this.sums[i]! += sums[i]!;
+    for (let i = 0; i < products.length; i++) this.products[i]! += products[i]!;
+  }
+
+  addSent({ pixels, sums, products }: SentSums): void {
+    this.add({ pixels, sums: sums.map(BigInt), products: products.map(BigInt) });
+  }
+
+  whole(): WholeSums {
+    return { pixels: this.pixels, sums: this.sums, products: this.products };
   }
 
   sent(): SentSums {
     return { pixels: this.pixels, sums: this.sums.map(String), products: this.products.map(String) };
   }
 
-  /**
-   * Mean and covariance of physical values, x = stored * scale + offset. They are rounded once, at the end: nothing cancels. Throws
-   * TW_ANALYSIS_TOO_FEW_PIXELS.
-   */
-  statistics(scales: ArrayLike<number>, offsets: ArrayLike<number>): BandStatistics {
+  /** Pixels added so far. */
+  get count(): number {
+    return this.pixels;
+  }
+
+  /** Moments of physical values, x = stored * scale + offset, of at least one pixel. They are rounded once, at the end: nothing cancels. */
+  moments(scales: ArrayLike<number>, offsets: ArrayLike<number>): BandMoments {
     const { bands, pixels, sums, products } = this;
-    if (pixels < 2) throw tooFewPixels(pixels);
     const count = BigInt(pixels);
     const mean = Float64Array.from(
       sums,
       (sum, b) => (Number(sum) / 2 ** SUM_BITS / pixels) * scales[b]! + offsets[b]!,
     );
-    const divisor = 2 ** (2 * SUM_BITS) * pixels * (pixels - 1);
-    const covariance = new Float64Array(bands * bands);
+    const divisor = 2 ** (2 * SUM_BITS) * pixels;
+    const scatter = new Float64Array(bands * bands);
     for (let i = 0, at = 0; i < bands; i++)
       for (let j = i; j < bands; j++, at++) {
-        const scatter =
-          ((count * products[at]!) << BigInt(2 * SUM_BITS - PRODUCT_BITS)) - sums[i]! * sums[j]!;
-        const value = (Number(scatter) / divisor) * scales[i]! * scales[j]!;
-        covariance[i * bands + j] = value;
-        covariance[j * bands + i] = value;
+        const whole = ((count * products[at]!) << BigInt(2 * SUM_BITS - PRODUCT_BITS)) - sums[i]! * sums[j]!;
+        const value = (Number(whole) / divisor) * scales[i]! * scales[j]!;
+        scatter[i * bands + j] = value;
+        scatter[j * bands + i] = value;
       }
-    return { pixels, mean, covariance };
+    return { pixels, mean, scatter };
   }
+
+  /** Throws TW_ANALYSIS_TOO_FEW_PIXELS. */
+  statistics(scales: ArrayLike<number>, offsets: ArrayLike<number>): BandStatistics {
+    if (this.pixels < 2) throw tooFewPixels(this.pixels);
+    return statisticsOf(this.moments(scales, offsets));
+  }
+}
+
+/**
+ * Moments of several sets of pixels as one (Chan, Golub and LeVeque 1979); the last bits depend on the order of the sets. At least
+ * one set.
+ */
+export function pooled(sets: readonly BandMoments[]): BandMoments {
+  return sets.reduce((a, b) => {
+    const pixels = a.pixels + b.pixels;
+    const bands = a.mean.length;
+    const apart = a.mean.map((mean, i) => b.mean[i]! - mean);
+    const between = (a.pixels * b.pixels) / pixels;
+    const scatter = a.scatter.map(
+      (sum, at) => sum + b.scatter[at]! + between * apart[Math.floor(at / bands)]! * apart[at % bands]!,
+    );
+    return { pixels, mean: a.mean.map((mean, i) => mean + (apart[i]! * b.pixels) / pixels), scatter };
+  });
+}
+
+/** Throws TW_ANALYSIS_TOO_FEW_PIXELS. */
+export function statisticsOf({ pixels, mean, scatter }: BandMoments): BandStatistics {
+  if (pixels < 2) throw tooFewPixels(pixels);
+  return { pixels, mean, covariance: scatter.map((sum) => sum / (pixels - 1)) };
 }

@@ -1,6 +1,6 @@
 /** Sums of products of bands over pixels, the part of every analysis that takes the time; the loops are in products.wat. */
-import { type DataType, type PixelArray, simdKernel } from '../raster/index.js';
-import { noSimd } from './errors.js';
+import { type DataType, type PixelArray, simdKernel } from '../../raster/index.js';
+import { noSimd } from '../errors.js';
 
 interface Kernel {
   memory: { buffer: ArrayBuffer; grow(pages: number): void };

@@ -1,0 +1,257 @@
+/** What all analyses do: agree with the other nodes on the bands, and go over the tiles of this run. */
+import { messageOf, TilewrightError } from '../errors.js';
+import { type Imagery, maskFile, unknownBand } from '../imagery/index.js';
+import type { JobContext } from '../jobs/index.js';
+import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../json-schema.js';
+import {
+  type Filter,
+  parseFilter,
+  rawUnlessAsked,
+  requireCollections,
+  type TileFinder,
+} from '../query/index.js';
+import { storedNodata } from '../raster/index.js';
+import { holdTiles, inLanes, type Storage, type TileRecord } from '../storage/index.js';
+import { pickedTiles } from '../wrangle/index.js';
+import { allFailed, noSpectra, tileFailed } from './errors.js';
+import { type AnalysisInputs, collectionOf } from './inputs.js';
+import { type AnalysedBand, bandSetOf, spectrumOf, type TileSpectrum } from './spectral-tile.js';
+import type { SpectrumFile } from './tile-blocks.js';
+import type { AnalysisWorkers } from './workers.js';
+
+export interface AnalysisContext {
+  storage: Storage;
+  finder: TileFinder;
+  /** Draws the maps of reports. */
+  imagery: Imagery;
+  workers: AnalysisWorkers;
+}
+
+/** Tiles of a run, or of all runs of a job. Plain JSON. */
+export interface TileCounts {
+  /** Tiles that were read. */
+  tiles: number;
+  /** Tiles that were left out, by the reason. */
+  skipped: Record<string, number>;
+  /** The first tiles that failed. */
+  failed: { tile: string; code: string; message: string }[];
+  failures: number;
+  /** Bytes of files that were fetched from the store, if there were some. */
+  bytesFetched?: number;
+}
+
+/** JSON Schema of the members of `TileCounts`. */
+export const TILE_COUNTS = {
+  tiles: COUNT,
+  skipped: { type: 'object', additionalProperties: COUNT },
+  failed: listOf(objectOf({ tile: TEXT, code: TEXT, message: TEXT })),
+  failures: COUNT,
+};
+
+const LISTED_FAILURES = 1000;
+const NAMED_REASONS = 3;
+/** Records of tiles that are held in memory at once; one with hundreds of bands has tens of kilobytes. */
+const BATCH = 64;
+
+export function mergeCounts(parts: readonly TileCounts[]): TileCounts {
+  const sum = (of: (part: TileCounts) => number) => parts.reduce((total, part) => total + of(part), 0);
+  const skipped: Record<string, number> = {};
+  for (const part of parts)
+    for (const [reason, count] of Object.entries(part.skipped))
+      skipped[reason] = (skipped[reason] ?? 0) + count;
+  const fetched = sum(({ bytesFetched = 0 }) => bytesFetched);
+  return {
+    tiles: sum(({ tiles }) => tiles),
+    skipped,
+    failed: parts.flatMap(({ failed }) => failed).slice(0, LISTED_FAILURES),
+    failures: sum(({ failures }) => failures),
+    ...(fetched > 0 && { bytesFetched: fetched }),
+  };
+}
+
+/** Throws TW_ANALYSIS_ALL_FAILED if tiles failed and none was read. */
+export function requireTiles({ tiles, failures, failed }: TileCounts): void {
+  if (tiles > 0 || failures === 0) return;
+  throw allFailed(
+    failures,
+    failed.slice(0, NAMED_REASONS).map(({ message }) => message),
+  );
+}
+
+const BANDS = listOf(objectOf({ name: TEXT, wavelength: NUMBER }, { fwhm: NUMBER }));
+/** What one run tells the others: how many of its tiles have which bands, and why others have none. */
+const checkCensus = messageCheck(
+  objectOf({
+    sets: listOf(objectOf({ bands: BANDS, tiles: COUNT })),
+    skipped: { type: 'object', additionalProperties: COUNT },
+  }),
+);
+
+interface Census {
+  sets: { bands: AnalysedBand[]; tiles: number }[];
+  skipped: Record<string, number>;
+}
+
+/** What all runs of an analysis work on. */
+export interface Analysed {
+  collection: string;
+  filter: Filter;
+  bands: AnalysedBand[];
+  /** How many tiles of this run have other bands, by the reason, and how many have these. */
+  skipped: Record<string, number>;
+  tiles: number;
+  spectrumOf: (tile: TileRecord) => TileSpectrum | undefined;
+  /** Tiles of this run that were read at the last pass over all of them, and those that failed at any. */
+  counts: TileCounts;
+}
+
+/**
+ * Chooses the bands that most tiles of the job have, of all runs together: tiles with other bands are left out, because a mean over
+ * them would be one of no band. Throws TW_ANALYSIS_NO_SPECTRA.
+ */
+export async function agreeOnBands(
+  { storage }: AnalysisContext,
+  inputs: AnalysisInputs,
+  job: JobContext,
+): Promise<Analysed> {
+  await requireCollections(storage, inputs.filter);
+  const collection = collectionOf(inputs);
+  const filter = rawUnlessAsked(parseFilter(inputs.filter));
+  job.message('choosing the bands');
+  const own: Census = { sets: [], skipped: {} };
+  const known = new Map<string, Census['sets'][number]>();
+  for await (const tile of pickedTiles(storage, filter, job.isMine)) {
+    job.signal.throwIfAborted();
+    const found = spectrumIn(tile, inputs.bands);
+    if (typeof found === 'string') {
+      own.skipped[found] = (own.skipped[found] ?? 0) + 1;
+      continue;
+    }
+    const key = bandSetOf(found);
+    const set = known.get(key) ?? { bands: JSON.parse(key) as AnalysedBand[], tiles: 0 };
+    set.tiles++;
+    known.set(key, set);
+  }
+  own.sets = [...known.values()];
+  const all = await job.meet(own);
+  for (const census of all) {
+    const fault = checkCensus(census);
+    if (fault !== undefined) throw new Error(`a node has sent a census that is none: ${fault}`);
+  }
+  const chosen = mostCommon(all);
+  if (chosen === undefined)
+    throw noSpectra(collection, [...new Set(all.flatMap(({ skipped }) => Object.keys(skipped)))]);
+  const others = own.sets.filter(({ bands }) => JSON.stringify(bands) !== chosen);
+  for (const { tiles } of others) own.skipped[OTHER_BANDS] = (own.skipped[OTHER_BANDS] ?? 0) + tiles;
+  return {
+    ...{ collection, filter, bands: JSON.parse(chosen) as AnalysedBand[], skipped: own.skipped },
+    tiles: known.get(chosen)?.tiles ?? 0,
+    counts: { tiles: 0, skipped: own.skipped, failed: [], failures: 0 },
+    spectrumOf: (tile) => {
+      const found = spectrumIn(tile, inputs.bands);
+      return typeof found !== 'string' && bandSetOf(found) === chosen ? found : undefined;
+    },
+  };
+}
+
+/** The same tiles, with some of the bands alone. `kept`: indexes of bands, ascending. */
+export function withBands(analysed: Analysed, kept: readonly number[]): Analysed {
+  return {
+    ...analysed,
+    bands: kept.map((band) => analysed.bands[band]!),
+    spectrumOf: (tile) => {
+      const spectrum = analysed.spectrumOf(tile);
+      return spectrum && { ...spectrum, bands: kept.map((band) => spectrum.bands[band]!) };
+    },
+  };
+}
+
+const NO_SPECTRUM = 'they have no group of at least 16 bands with wavelengths';
+const NO_BANDS = 'none of their bands is good and holds data';
+const OTHER_BANDS = 'they have other bands, or other bands that hold data, than most tiles';
+
+/** The spectrum of a tile, or why it has none. */
+function spectrumIn(tile: TileRecord, named: readonly string[] | undefined): TileSpectrum | string {
+  try {
+    const spectrum = spectrumOf(tile, named);
+    if (!spectrum) return NO_SPECTRUM;
+    return spectrum.bands.length === 0 ? NO_BANDS : spectrum;
+  } catch (error) {
+    if (unknownBand.is(error)) return messageOf(error);
+    throw error;
+  }
+}
+
+/** JSON of the bands that the most tiles have; if several are equal, the first in the order of their texts. */
+function mostCommon(all: readonly Census[]): string | undefined {
+  const tiles = new Map<string, number>();
+  for (const { sets } of all)
+    for (const set of sets) {
+      const key = JSON.stringify(set.bands);
+      tiles.set(key, (tiles.get(key) ?? 0) + set.tiles);
+    }
+  const [first] = [...tiles].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
+  return first?.[0];
+}
+
+/**
+ * Works on each tile of this run that has the bands. A tile that fails is reported and not worked on again, and the others go on; the
+ * run ends if the store is away or the job is cancelled. Keeps the counts up to date.
+ */
+export async function eachTile(
+  { storage, workers }: AnalysisContext,
+  { filter, spectrumOf, counts }: Analysed,
+  job: JobContext,
+  work: (tile: TileRecord, file: SpectrumFile) => Promise<void>,
+): Promise<void> {
+  const one = async ({ tile, spectrum }: { tile: TileRecord; spectrum: TileSpectrum }) => {
+    job.signal.throwIfAborted();
+    let held: Awaited<ReturnType<typeof holdTiles>> | undefined;
+    try {
+      const groups = tile.groups.filter((group) => group === spectrum.group || group.role === 'mask');
+      held = await holdTiles(storage, [{ tile, groups }]);
+      if (held.fetched > 0) counts.bytesFetched = (counts.bytesFetched ?? 0) + held.fetched;
+      await work(tile, fileOf(storage, tile, spectrum));
+      counts.tiles++;
+    } catch (error) {
+      if (job.signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
+      fail(counts, job, tile.id, error);
+    } finally {
+      held?.release();
+    }
+  };
+  const failed = new Set(counts.failed.map(({ tile }) => tile));
+  counts.tiles = 0;
+  let batch: { tile: TileRecord; spectrum: TileSpectrum }[] = [];
+  const finish = async () => {
+    await inLanes(batch, workers.threads + 1, one);
+    batch = [];
+  };
+  for await (const tile of pickedTiles(storage, filter, job.isMine)) {
+    const spectrum = spectrumOf(tile);
+    if (spectrum && !failed.has(tile.id)) batch.push({ tile, spectrum });
+    if (batch.length === BATCH) await finish();
+  }
+  await finish();
+}
+
+function fail(counts: TileCounts, job: JobContext, tile: string, error: unknown): void {
+  const { code, message } =
+    error instanceof TilewrightError ? error : tileFailed.because(error, tile, messageOf(error));
+  if (counts.failures < LISTED_FAILURES) job.log('error', `${tile}: ${message} [${code}]`);
+  counts.failures++;
+  if (counts.failed.length < LISTED_FAILURES) counts.failed.push({ tile, code, message });
+}
+
+/** The file of a spectrum, as threads read it. */
+export function fileOf(storage: Storage, tile: TileRecord, { group, bands }: TileSpectrum): SpectrumFile {
+  const { name, width, height, dataType, nodata } = group;
+  const at = { group: tile.groups.indexOf(group), band: 0 };
+  return {
+    ...{ path: storage.tilePath(tile, name), width, height, dataType, bands },
+    hole: storedNodata(dataType, nodata ?? undefined) ?? NaN,
+    scales: bands.map((band) => group.bands[band]!.scale),
+    offsets: bands.map((band) => group.bands[band]!.offset),
+    mask: maskFile(storage, tile, [at]),
+  };
+}

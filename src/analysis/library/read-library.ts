@@ -1,0 +1,82 @@
+/** Reads spectral libraries from files: ENVI, or CSV with a column of wavelengths and one column for each spectrum. */
+import { readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { readEnviLibrary, type SpectralLibrary, toNanometres } from '../../raster/index.js';
+import { badLibrary } from '../errors.js';
+
+/** Larger text is no library that fits into a request. */
+const MOST_TEXT = 50e6;
+
+/** Values are reflectances, 0 to 1. Throws TW_ANALYSIS_LIBRARY and the errors of rasters. */
+export async function readLibrary(path: string): Promise<SpectralLibrary> {
+  const isText = /^\.(csv|txt)$/i.test(extname(path));
+  return scaled(isText ? parseCsv(await textOf(path), path) : await readEnviLibrary(path), path);
+}
+
+async function textOf(path: string): Promise<string> {
+  const bytes = await readFile(path).catch((error) => {
+    throw badLibrary.because(error, path, 'it cannot be read');
+  });
+  if (bytes.length > MOST_TEXT) throw badLibrary(path, `it has ${bytes.length} bytes`);
+  return bytes.toString();
+}
+
+function parseCsv(text: string, path: string): SpectralLibrary {
+  const [heading, ...rows] = text
+    .replace(/^\ufeff/, '')
+    .split(/\r?\n/)
+    .filter((line) => line.trim() !== '')
+    .map(cellsOf);
+  const names = (heading ?? []).slice(1);
+  if (names.length === 0 || rows.length === 0)
+    throw badLibrary(
+      path,
+      'it needs a heading with a name for each spectrum, and a line for each wavelength',
+    );
+  const numbers = rows.map((cells, i) => {
+    const values = cells.map(Number);
+    if (values.length !== names.length + 1 || !values.every(Number.isFinite))
+      throw badLibrary(path, `line ${i + 2} does not hold ${names.length + 1} numbers`);
+    return values;
+  });
+  const [, unit] = /[([]\s*([^)\]]+)\s*[)\]]/.exec(heading![0]!) ?? [];
+  const spectrum = toNanometres(
+    numbers.map(([wavelength]) => wavelength!),
+    unit,
+  );
+  if (!spectrum) throw badLibrary(path, 'its first column holds no wavelengths');
+  return {
+    wavelengths: spectrum.nanometres,
+    spectra: names.map((name, i) => ({ name, values: numbers.map((row) => row[i + 1]!) })),
+    isScaled: false,
+    ...(unit !== undefined && spectrum.warning !== undefined && { warning: spectrum.warning }),
+  };
+}
+
+/** Cells of a line (RFC 4180); a cell in quotes ends on its line. */
+function cellsOf(line: string): string[] {
+  const cells = line.match(/(?<=^|,)("(?:[^"]|"")*"|[^,]*)(?=,|$)/g) ?? [];
+  return cells.map((cell) =>
+    cell
+      .trim()
+      .replace(/^"(.*)"$/, '$1')
+      .replaceAll('""', '"'),
+  );
+}
+
+/** Libraries hold reflectances as shares, percents or ten thousandths. */
+function scaled(library: SpectralLibrary, path: string): SpectralLibrary {
+  const { spectra, isScaled } = library;
+  const largest = spectra.reduce((most, { values }) => Math.max(most, ...values), 0);
+  if (!spectra.every(({ values }) => values.every(Number.isFinite)))
+    throw badLibrary(path, 'it holds values that are no numbers');
+  const scale = isScaled || largest <= 2 ? 1 : largest <= 200 ? 1e-2 : 1e-4;
+  if (scale === 1) return library;
+  const unit = scale === 1e-2 ? 'percents' : 'ten thousandths';
+  const guess = `values up to ${Number(largest.toPrecision(4))} are taken as ${unit} of reflectance`;
+  return {
+    ...library,
+    spectra: spectra.map(({ name, values }) => ({ name, values: values.map((value) => value * scale) })),
+    warning: [library.warning, guess].filter(Boolean).join('; '),
+  };
+}

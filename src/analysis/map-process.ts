@@ -1,0 +1,181 @@
+/** Analyses that make a map of each tile, as jobs. */
+import { createHash } from 'node:crypto';
+import { serialize } from 'node:v8';
+import type { JobContext, Process } from '../jobs/index.js';
+import { objectOf } from '../json-schema.js';
+import { parseFilter } from '../query/index.js';
+import type { TileSource } from '../storage/index.js';
+import {
+  derive,
+  type Planned,
+  pickedTiles,
+  REPEATABLE,
+  WRANGLE_PART,
+  type WrangleResults,
+} from '../wrangle/index.js';
+import { type Analysed, type AnalysisContext, agreeOnBands, fileOf } from './analysis-run.js';
+import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './inputs.js';
+import { type MapLook, mapSections } from './report/maps.js';
+import { bandsText, renderReport, type Section, tilesText } from './report/report.js';
+import { writeFiles } from './result-files.js';
+import type { AnalysedBand } from './spectral-tile.js';
+import type { MapTask } from './tasks.js';
+
+/** How maps are made of tiles: what `fit` has found, the same in all runs of a job. */
+export interface Fitted<Fit> {
+  map: Pick<MapTask, 'method' | 'bands' | 'classes'>;
+  /** With the bands that the method takes, if these are not all that were agreed on. */
+  analysed?: Analysed;
+  /** Plain JSON. */
+  fit: Fit;
+}
+
+/** An analysis: what is asked for, what is fitted to all tiles, and what is said of it. */
+export interface MapAnalysis<Inputs extends AnalysisInputs, Fit> {
+  /** Also the source of its tiles, and the end of its process id. */
+  name: TileSource;
+  title: string;
+  description: string;
+  /** JSON Schemas of inputs beside those of all analyses. */
+  properties: object;
+  /** Names of inputs that must be given. */
+  required?: string[];
+  /** JSON Schema of what is fitted, by which that of other nodes is checked. */
+  fit: object;
+  /** Throws where inputs that match the schema cannot be used, whatever the data is. */
+  check?(inputs: Inputs): void;
+  /** Returns the same in all runs of a job. */
+  run(context: AnalysisContext, analysed: Analysed, inputs: Inputs, job: JobContext): Promise<Fitted<Fit>>;
+  conclude(fit: Fit, inputs: Inputs, bands: AnalysedBand[]): Conclusion;
+}
+
+/** What is said of an analysis. */
+export interface Conclusion {
+  /** Members of the results. */
+  summary: object;
+  /** Files of the results beside the report, by their names. */
+  files: Record<string, Uint8Array>;
+  facts: string[];
+  sections: Section[];
+  /** Pictures of the tiles for the report. */
+  looks: MapLook[];
+}
+
+interface MapPart<Fit> extends WrangleResults {
+  bands: AnalysedBand[];
+  fit: Fit;
+}
+
+export interface MapResults extends WrangleResults {
+  collection: string;
+  /** Source of the tiles that were made. */
+  source: TileSource;
+  /** The bands that were analysed. */
+  bands: AnalysedBand[];
+  /** Names of the files of the job. */
+  files: string[];
+}
+
+const NOTHING = 'no pixel of them is clear and holds data in every band';
+
+export function mapProcess<Inputs extends AnalysisInputs, Fit>(
+  context: AnalysisContext,
+  analysis: MapAnalysis<Inputs, Fit>,
+): Process {
+  const { name, title, description, properties, required = [] } = analysis;
+  return {
+    ...{ id: `analyse-${name}`, title, description },
+    inputs: {
+      type: 'object',
+      required: ['filter', ...required],
+      additionalProperties: false,
+      properties: { ...ANALYSIS_PROPERTIES, ...properties },
+    },
+    ...REPEATABLE,
+    goesTogether: () => true,
+    check: (inputs) => {
+      checkAnalysis(inputs);
+      analysis.check?.(inputs as Inputs);
+    },
+    merge: (parts) => {
+      const [{ bands, fit }] = parts as [MapPart<Fit>];
+      return { ...REPEATABLE.merge(parts), bands, fit };
+    },
+    part: { allOf: [WRANGLE_PART, objectOf({ fit: analysis.fit })] },
+    run: (inputs, job) => run(context, analysis, inputs as Inputs, job),
+    conclude: async (part, job, inputs) => {
+      REPEATABLE.conclude(part, job);
+      const { fit, ...results } = part as MapPart<Fit>;
+      const { bands } = results;
+      const { summary, files, facts, sections, looks } = analysis.conclude(fit, inputs as Inputs, bands);
+      const collection = collectionOf(inputs as Inputs);
+      job.message('writing the report');
+      const { filter } = inputs as Inputs;
+      const report = renderReport({
+        ...{ title, collection, counts: results, madeAt: Date.now() },
+        facts: [bandsText(bands), ...facts, `${tilesText(results.tiles + results.unchanged)}`],
+        sections: [
+          ...(await mapSections(context, parseFilter({ ...filter, source: name }), looks)),
+          ...sections,
+        ],
+      });
+      const all = { 'report.html': report, ...files };
+      await writeFiles(context.storage, job, all);
+      return { collection, source: name, ...results, ...summary, files: Object.keys(all) };
+    },
+  };
+}
+
+async function run<Inputs extends AnalysisInputs, Fit>(
+  context: AnalysisContext,
+  analysis: MapAnalysis<Inputs, Fit>,
+  inputs: Inputs,
+  job: JobContext,
+): Promise<MapPart<Fit>> {
+  const started = performance.now();
+  const agreed = await agreeOnBands(context, inputs, job);
+  const { map, fit, analysed = agreed } = await analysis.run(context, agreed, inputs, job);
+  job.message(`making maps of ${map.bands.length} bands`);
+  const planned = planTiles(context, analysis.name, analysed, map, job);
+  const results = await derive(context, planned, secondHalf(job, analysed.tiles), NOTHING);
+  for (const [reason, tiles] of Object.entries(analysed.skipped)) results.skipped[reason] = tiles;
+  results.seconds = (performance.now() - started) / 1000;
+  return { ...results, bands: analysed.bands, fit };
+}
+
+/** The progress of work that begins when half of the job is done. */
+function secondHalf(job: JobContext, tiles: number): JobContext {
+  return {
+    ...job,
+    progress: (now) => {
+      const ended = (now.done ?? 0) + (now.failed ?? 0) + (now.skipped ?? 0);
+      job.progress({ ...now, share: 0.5 + Math.min(0.5, ended / Math.max(tiles, 1) / 2) });
+    },
+  };
+}
+
+async function* planTiles(
+  { storage }: AnalysisContext,
+  source: TileSource,
+  { filter, spectrumOf }: Analysed,
+  map: Fitted<unknown>['map'],
+  job: JobContext,
+): AsyncGenerator<Planned<MapTask>> {
+  const recipe = createHash('sha256').update(serialize(map)).digest('hex').slice(0, 16);
+  for await (const tile of pickedTiles(storage, filter, job.isMine)) {
+    const spectrum = spectrumOf(tile);
+    if (!spectrum) continue;
+    const { collection, scene, grid, geocode, start, end, platform } = tile;
+    yield {
+      facts: { collection, scene, grid, geocode, source, start, end, platform },
+      inputs: [tile],
+      parameters: {},
+      recipe,
+      task: (made) => ({
+        ...{ kind: 'map', ...map, group: spectrum.group.name },
+        tile: { ...made, metadata: { ...made.metadata, ANALYSIS: `${source} ${recipe}` } },
+        file: fileOf(storage, tile, spectrum),
+      }),
+    };
+  }
+}

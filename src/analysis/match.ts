@@ -1,0 +1,163 @@
+/** Pixels whose spectra are like those of a library. */
+import { COUNT, NUMBER, objectOf } from '../json-schema.js';
+import { withBands } from './analysis-run.js';
+import { collectionStatistics } from './collection-statistics.js';
+import type { AnalysisInputs } from './inputs.js';
+import { checkLibrary, coveredBands, LIBRARY } from './library/library-input.js';
+import { type Library, resampleLibrary } from './library/resample-library.js';
+import type { Fitted, MapAnalysis, MapResults } from './map-process.js';
+import type { PixelMethod } from './pixels/methods.js';
+import { spectrumChart } from './report/charts.js';
+import { colourKey, factsOf, tableOf } from './report/report.js';
+
+export const MATCH_METHODS = ['sam', 'sid', 'mf', 'ace'] as const;
+type MatchMethod = (typeof MATCH_METHODS)[number];
+
+export interface MatchInputs extends AnalysisInputs {
+  library: Library;
+  method?: MatchMethod;
+  /** Pixels that are no better than this have no class: radians of `sam`, the value of the others. */
+  threshold?: number;
+}
+
+interface MatchFit {
+  /** Bands that the library does not cover. */
+  uncovered: number;
+  /** Pixels whose statistics were taken, and what was added to the diagonal of their covariance; of `mf` and `ace`. */
+  pixels?: number;
+  loading?: number;
+}
+
+export interface MatchResults extends MapResults, MatchFit {
+  method: MatchMethod;
+  /** Code in the group `class`, and number of the band. */
+  targets: { code: number; name: string }[];
+}
+
+/** Spectra that a report draws, and of which it shows maps. */
+const SHOWN = 8;
+const SHOWN_MAPS = 4;
+
+export const match: MapAnalysis<MatchInputs, MatchFit> = {
+  name: 'match',
+  title: 'Spectral matching',
+  description:
+    'Maps of how well the spectrum of each pixel matches each spectrum of a library, and of the best one: spectral angle (sam), spectral information divergence (sid), matched filter (mf) or adaptive coherence estimator (ace).',
+  properties: {
+    library: LIBRARY,
+    method: { enum: MATCH_METHODS, default: 'sam' },
+    threshold: {
+      ...NUMBER,
+      description: 'Pixels that are no better have no class: radians of sam, the value of the others',
+    },
+  },
+  required: ['library'],
+  fit: objectOf({ uncovered: COUNT }, { pixels: COUNT, loading: NUMBER }),
+  check: ({ library }) => checkLibrary(library),
+  run: async (context, analysed, { library, method = 'sam', threshold }, job) => {
+    const bands = coveredBands(library, analysed.bands);
+    const used = withBands(analysed, bands);
+    const { values } = resampleLibrary(library, used.bands);
+    const map = {
+      bands: bandNames(library),
+      classes: {
+        best: method === 'sam' || method === 'sid' ? ('least' as const) : ('most' as const),
+        ...(threshold !== undefined && { threshold }),
+      },
+    };
+    const uncovered = analysed.bands.length - bands.length;
+    const fitted = (of: PixelMethod, fit: object = {}): Fitted<MatchFit> => ({
+      map: { method: of, ...map },
+      analysed: used,
+      fit: { uncovered, ...fit },
+    });
+    if (method === 'sam') return fitted({ kind: 'angle', targets: values });
+    if (method === 'sid') return fitted({ kind: 'divergence', targets: values });
+    const [statistics] = await collectionStatistics(context, used, job, ['pixels']);
+    const { mean, covariance, pixels } = statistics!;
+    const { whitening, loading } = await context.workers.whitening(
+      { kind: 'whitening', covariance, pixels },
+      job.signal,
+    );
+    const of = method === 'mf' ? matchedFilter(whitening, mean, values) : coherence(whitening, mean, values);
+    return fitted(of, { pixels, loading });
+  },
+  conclude: (fit, { library, method = 'sam', threshold }, bands) => {
+    const wavelengths = bands.map(({ wavelength }) => wavelength);
+    const { values } = resampleLibrary(library, bands);
+    const curves = library.spectra.map(({ name }, i) => ({
+      name,
+      values: values.subarray(i * bands.length, (i + 1) * bands.length),
+    }));
+    const codes = library.spectra.map(({ name }, i) => [colourKey(i + 1), `${i + 1}`, name]);
+    const limit = threshold === undefined ? [] : [`threshold ${threshold}`];
+    return {
+      summary: { ...fit, method, targets: library.spectra.map(({ name }, i) => ({ code: i + 1, name })) },
+      files: {},
+      facts: [method, ...limit, ...factsOf(fit)],
+      sections: [
+        { title: 'Spectra of the library', content: spectrumChart(wavelengths, curves.slice(0, SHOWN), '') },
+        {
+          title: 'Codes of the group class',
+          content: tableOf([{ name: '' }, { name: 'code' }, { name: 'target' }], codes),
+        },
+      ],
+      looks: [
+        { title: 'Best spectrum', look: { assets: ['class'] } },
+        ...curves.slice(0, SHOWN_MAPS).map(({ name }, i) => ({
+          title: name,
+          look: { bidx: [i + 1], colormap_name: 'viridis' },
+        })),
+      ],
+    };
+  },
+};
+
+/** Names of bands are unique, and none is a number alone. */
+function bandNames({ spectra }: Library): string[] {
+  return spectra.map(({ name }, i) => `${i + 1} ${name}`);
+}
+
+function multiply(matrix: Float64Array, vector: Float64Array): Float64Array {
+  const size = vector.length;
+  return vector.map((_, row) => {
+    let sum = 0;
+    for (let k = 0; k < size; k++) sum += matrix[row * size + k]! * vector[k]!;
+    return sum;
+  });
+}
+
+/** Targets less the mean, whitened; one row each. */
+function whitened(whitening: Float64Array, mean: Float64Array, targets: Float64Array): Float64Array[] {
+  const size = mean.length;
+  return Array.from({ length: targets.length / size }, (_, row) =>
+    multiply(
+      whitening,
+      targets.subarray(row * size, (row + 1) * size).map((value, band) => value - mean[band]!),
+    ),
+  );
+}
+
+function coherence(whitening: Float64Array, mean: Float64Array, targets: Float64Array): PixelMethod {
+  const rows = whitened(whitening, mean, targets);
+  return {
+    kind: 'coherence',
+    whitening,
+    centre: mean,
+    targets: Float64Array.from(rows.flatMap((row) => [...row])),
+  };
+}
+
+/** (t - m)' C^-1 (x - m) / (t - m)' C^-1 (t - m): 1 for the target, 0 for the mean (Eismann 2012, 14.2). */
+function matchedFilter(whitening: Float64Array, mean: Float64Array, targets: Float64Array): PixelMethod {
+  const size = mean.length;
+  const weights = whitened(whitening, mean, targets).flatMap((row) => {
+    const square = row.reduce((sum, value) => sum + value * value, 0);
+    return Array.from({ length: size }, (_, band) => {
+      let sum = 0;
+      for (let k = band; k < size; k++) sum += whitening[k * size + band]! * row[k]!;
+      return sum / square;
+    });
+  });
+  return { kind: 'linear', weights: Float64Array.from(weights), centre: mean };
+}

@@ -1,0 +1,96 @@
+/** Makes a tile of what a method computes of the spectrum of each pixel. Runs in worker threads. */
+import { type CellFile, type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
+import { Mask } from '../../raster/index.js';
+import { type MadeTile, validOf } from '../../wrangle/index.js';
+import type { MapTask } from '../tasks.js';
+import { eachBlock, maskCodes, type SpectrumFile } from '../tile-blocks.js';
+import { pixelFunction } from './methods.js';
+import { PANEL } from './pixel-panel.js';
+
+/** Null if no pixel is clear, holds data in every band, and has a value. Throws TW_IMAGERY_TILE_FILE. */
+export function mapTile(task: MapTask): MadeTile | null {
+  const { file, bands: names, classes } = task;
+  const planes = planesOf(task);
+  const [first] = planes as [Float32Array];
+  const valid = Uint8Array.from(first, (value) => Number(!Number.isNaN(value)));
+  if (!valid.includes(1)) return null;
+  const cell = cellOf(task);
+  const figures = validOf(planes, NaN, valid);
+  const files: CellFile[] = [
+    encodeCell(
+      { ...cell, bands: names.map((name) => ({ name, scale: 1, offset: 0 })) },
+      { bands: planes, ...figures, valid, mask: null },
+    ).file,
+  ];
+  if (classes) {
+    const codes = classesOf(planes, classes);
+    const group: CellGroup = {
+      ...cell,
+      ...{ name: 'class', dataType: 'uint8', nodata: NO_CLASS, resampling: 'nearest' },
+      bands: [{ name: 'class', scale: 1, offset: 0 }],
+    };
+    const ofClasses = validOf([codes], NO_CLASS, valid);
+    files.push(encodeCell(group, { bands: [codes], ...ofClasses, valid, mask: null }).file);
+  }
+  const { file: mask, cloudCover, footprint } = encodeMask(cell, maskOf(file, valid));
+  return { files: [...files, mask], coverage: figures.coverage, cloudCover, footprint, used: [0] };
+}
+
+/** One plane for each row of the method; NaN where a pixel is not clear or has no value. */
+function planesOf({ file, method }: MapTask): Float32Array[] {
+  const { width, height } = file;
+  const { rows, evaluate } = pixelFunction(method, file);
+  const planes = Array.from({ length: rows }, () => new Float32Array(width * height).fill(NaN));
+  eachBlock(file, ({ column, row, stride, bands, indexes }) => {
+    for (let from = 0; from < indexes.length; from += PANEL) {
+      const values = evaluate(bands, indexes, from);
+      const count = Math.min(PANEL, indexes.length - from);
+      for (let i = 0; i < count; i++) {
+        const index = indexes[from + i]!;
+        const at = (row + Math.floor(index / stride)) * width + column + (index % stride);
+        for (let r = 0; r < rows; r++) planes[r]![at] = values[r * PANEL + i]!;
+      }
+    }
+  });
+  return planes;
+}
+
+function cellOf({ tile, file: { width, height }, group }: MapTask): CellGroup {
+  return {
+    ...tile,
+    ...{ width, height, name: group, role: 'data', resampling: 'bilinear', dataType: 'float32' },
+    ...{ nodata: null, colours: undefined, bands: [] },
+  };
+}
+
+/** Code of pixels without a class. */
+export const NO_CLASS = 255;
+/** Code of pixels that no target matches. */
+export const UNMATCHED = 0;
+
+/** The number of the best plane, from 1. */
+function classesOf(planes: Float32Array[], { best, threshold }: NonNullable<MapTask['classes']>): Uint8Array {
+  const sign = best === 'least' ? -1 : 1;
+  const codes = new Uint8Array(planes[0]!.length).fill(NO_CLASS);
+  for (let i = 0; i < codes.length; i++) {
+    let most = -Infinity;
+    for (const [p, plane] of planes.entries()) {
+      const value = sign * plane[i]!;
+      if (value <= most || Number.isNaN(value)) continue;
+      most = value;
+      codes[i] = p + 1;
+    }
+    if (threshold !== undefined && codes[i] !== NO_CLASS && most < sign * threshold) codes[i] = UNMATCHED;
+  }
+  return codes;
+}
+
+/** What could not be read stays what it was: cloud, shadow, snow or no data. */
+function maskOf(file: SpectrumFile, valid: Uint8Array): Uint8Array {
+  const known = maskCodes(file);
+  return valid.map((is, at) => {
+    if (is === 1) return known?.[at] ?? Mask.notAssessed;
+    const code = known?.[at] ?? Mask.nodata;
+    return code === Mask.clear || code === Mask.notAssessed ? Mask.nodata : code;
+  });
+}

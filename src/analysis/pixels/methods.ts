@@ -1,0 +1,217 @@
+/** What analyses compute of the spectrum of a pixel. */
+import type { PixelArray } from '../../raster/index.js';
+import type { Coding } from '../sums/coded-sums.js';
+import { AbundanceSolver } from './abundances.js';
+import { PANEL, PixelPanel } from './pixel-panel.js';
+
+/** Plain data; vectors are of physical values, one number for each band. */
+export type PixelMethod =
+  /** weights * (x - centre), rows x bands: components, and the matched filter. */
+  | { kind: 'linear'; weights: Float64Array; centre: Float64Array }
+  /** |L^-1 (x - centre)|^2, where the covariance is L L': the squared Mahalanobis distance (Reed and Yu 1990). */
+  | { kind: 'distance'; whitening: Float64Array; centre: Float64Array }
+  /** The cosine of the angle between L^-1 (x - centre) and each target, squared (Kraut, Scharf and Butler 2005). */
+  | { kind: 'coherence'; whitening: Float64Array; centre: Float64Array; targets: Float64Array }
+  /** The angle between x and each target, radians (Kruse et al. 1993). */
+  | { kind: 'angle'; targets: Float64Array }
+  /** The spectral information divergence of x and each target (Chang 2000). */
+  | { kind: 'divergence'; targets: Float64Array }
+  /** The abundance of each endmember, and the root mean square of what they leave of the spectrum. */
+  | { kind: 'abundances'; endmembers: Float64Array; count: number; sumsToOne: boolean };
+
+/** Values of pixels, up to 64 at a time. */
+export interface PixelFunction {
+  readonly rows: number;
+  /**
+   * Evaluates the pixels at `indexes[from]` and on, up to 64: row r of pixel `indexes[from + i]` is `values[r * 64 + i]`, good until
+   * the next call. NaN where the method has no value, as for a spectrum of zeros.
+   */
+  evaluate(bands: readonly PixelArray[], indexes: Int32Array, from: number): Float32Array | Float64Array;
+}
+
+/** A method for stored numbers. */
+export function pixelFunction(method: PixelMethod, coding: Coding): PixelFunction {
+  switch (method.kind) {
+    case 'linear':
+      return linear(method, coding);
+    case 'distance':
+      return distance(method, coding);
+    case 'coherence':
+      return coherence(method, coding);
+    case 'angle':
+      return angle(method, coding);
+    case 'divergence':
+      return divergence(method, coding);
+    case 'abundances':
+      return abundances(method, coding);
+  }
+}
+
+type Method<Kind extends PixelMethod['kind']> = Extract<PixelMethod, { kind: Kind }>;
+
+function linear({ weights, centre }: Method<'linear'>, coding: Coding): PixelFunction {
+  const panel = new PixelPanel(centre.length);
+  const matrix = panel.matrix(weights, centre.length);
+  return {
+    rows: weights.length / centre.length,
+    evaluate(bands, indexes, from) {
+      panel.load(bands, indexes, from, coding, centre);
+      return panel.multiply(matrix, panel.pixels);
+    },
+  };
+}
+
+function distance({ whitening, centre }: Method<'distance'>, coding: Coding): PixelFunction {
+  const bands = centre.length;
+  const panel = new PixelPanel(bands);
+  const matrix = panel.matrix(whitening, bands);
+  const out = panel.plane(1);
+  return {
+    rows: 1,
+    evaluate(pixels, indexes, from) {
+      panel.load(pixels, indexes, from, coding, centre);
+      panel.multiply(matrix, panel.pixels);
+      return panel.squares(matrix.out, out, bands);
+    },
+  };
+}
+
+function coherence({ whitening, centre, targets }: Method<'coherence'>, coding: Coding): PixelFunction {
+  const bands = centre.length;
+  const panel = new PixelPanel(bands);
+  const white = panel.matrix(whitening, bands);
+  const padded = padColumns(unitRows(targets, bands), bands, white.out.rows);
+  const products = panel.matrix(padded, white.out.rows);
+  const norms = panel.plane(1);
+  const rows = targets.length / bands;
+  return {
+    rows,
+    evaluate(pixels, indexes, from) {
+      panel.load(pixels, indexes, from, coding, centre);
+      panel.multiply(white, panel.pixels);
+      const squares = panel.squares(white.out, norms, bands);
+      const values = panel.multiply(products, white.out);
+      for (let at = 0; at < rows * PANEL; at++) values[at] = values[at]! ** 2 / squares[at % PANEL]!;
+      return values;
+    },
+  };
+}
+
+function angle({ targets }: Method<'angle'>, coding: Coding): PixelFunction {
+  const bands = coding.scales.length;
+  const panel = new PixelPanel(bands);
+  const matrix = panel.matrix(unitRows(targets, bands), bands);
+  const norms = panel.plane(1);
+  const rows = targets.length / bands;
+  const zero = new Float64Array(bands);
+  return {
+    rows,
+    evaluate(pixels, indexes, from) {
+      panel.load(pixels, indexes, from, coding, zero);
+      const squares = panel.squares(panel.pixels, norms);
+      const values = panel.multiply(matrix, panel.pixels);
+      for (let at = 0; at < rows * PANEL; at++) {
+        const cosine = values[at]! / Math.sqrt(squares[at % PANEL]!);
+        values[at] = Math.acos(Math.max(-1, Math.min(1, cosine)));
+      }
+      return values;
+    },
+  };
+}
+
+/**
+ * With p = x / sum x and q = t / sum t it is the sum of (p - q) (log p - log q): what belongs to x or t alone, less the products of
+ * log q with p and of q with log p. Values that are not positive count as a small number, since they have no logarithm.
+ */
+function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFunction {
+  const bands = coding.scales.length;
+  const panel = new PixelPanel(bands);
+  const shares = panel.plane(bands);
+  const logs = panel.plane(bands);
+  const rows = targets.length / bands;
+  const q = Float64Array.from(targets, (value, at) => {
+    const row = Math.floor(at / bands);
+    const all = targets.subarray(row * bands, (row + 1) * bands);
+    return Math.max(value, SMALLEST) / all.reduce((sum, one) => sum + Math.max(one, SMALLEST), 0);
+  });
+  const ofShares = panel.matrix(q.map(Math.log), bands);
+  const ofLogs = panel.matrix(q, bands);
+  const own = Array.from({ length: rows }, (_, row) => {
+    const all = q.subarray(row * bands, (row + 1) * bands);
+    return all.reduce((sum, value) => sum + value * Math.log(value), 0);
+  });
+  const zero = new Float64Array(bands);
+  return {
+    rows,
+    evaluate(pixels, indexes, from) {
+      const count = panel.load(pixels, indexes, from, coding, zero);
+      const [x, p, logP] = [panel.pixels, shares, logs].map((plane) => panel.values(plane)) as [
+        Float32Array,
+        Float32Array,
+        Float32Array,
+      ];
+      const entropies = new Float64Array(PANEL);
+      for (let i = 0; i < count; i++) {
+        let sum = 0;
+        for (let at = i; at < x.length; at += PANEL) sum += Math.max(x[at]!, SMALLEST);
+        for (let at = i; at < x.length; at += PANEL) {
+          const share = Math.max(x[at]!, SMALLEST) / sum;
+          const log = Math.log(share);
+          p[at] = share;
+          logP[at] = log;
+          entropies[i]! += share * log;
+        }
+      }
+      const values = panel.multiply(ofShares, shares);
+      const others = panel.multiply(ofLogs, logs);
+      for (let at = 0; at < rows * PANEL; at++)
+        values[at] = entropies[at % PANEL]! + own[Math.floor(at / PANEL)]! - values[at]! - others[at]!;
+      return values;
+    },
+  };
+}
+
+function abundances({ endmembers, count, sumsToOne }: Method<'abundances'>, coding: Coding): PixelFunction {
+  const bands = coding.scales.length;
+  const panel = new PixelPanel(bands, 8);
+  const matrix = panel.matrix(endmembers, bands);
+  const solver = new AbundanceSolver(endmembers, count, sumsToOne);
+  const zero = new Float64Array(bands);
+  const values = new Float64Array((count + 1) * PANEL);
+  return {
+    rows: count + 1,
+    evaluate(pixels, indexes, from) {
+      const taken = panel.load(pixels, indexes, from, coding, zero);
+      const products = panel.multiply(matrix, panel.pixels);
+      const spectra = panel.values(panel.pixels);
+      for (let i = 0; i < taken; i++) {
+        const shares = solver.solve(products, i, PANEL);
+        for (let k = 0; k < count; k++) values[k * PANEL + i] = shares[k]!;
+        let square = 0;
+        for (let at = i; at < spectra.length; at += PANEL) square += spectra[at]! * spectra[at]!;
+        values[count * PANEL + i] = Math.sqrt(solver.residual(products, i, PANEL, square) / bands);
+      }
+      return values;
+    },
+  };
+}
+
+/** Of a reflectance. */
+const SMALLEST = 1e-6;
+
+/** Rows of length 1. */
+function unitRows(rows: Float64Array, columns: number): Float64Array {
+  return rows.map((value, at) => {
+    const row = Math.floor(at / columns);
+    const all = rows.subarray(row * columns, (row + 1) * columns);
+    return value / Math.sqrt(all.reduce((sum, one) => sum + one * one, 0));
+  });
+}
+
+/** With columns of zeros behind. */
+function padColumns(rows: Float64Array, columns: number, wanted: number): Float64Array {
+  const padded = new Float64Array((rows.length / columns) * wanted);
+  for (const [at, value] of rows.entries())
+    padded[Math.floor(at / columns) * wanted + (at % columns)] = value;
+  return padded;
+}

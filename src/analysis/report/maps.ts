@@ -1,0 +1,54 @@
+/** Pictures of the tiles that an analysis has made, for its report. */
+import { gridByName } from '../../geocode/index.js';
+import { type Html, html } from '../../html/index.js';
+import type { CellPart, Imagery, LookParams } from '../../imagery/index.js';
+import { type Filter, parseSort, searchOf, type TileFinder } from '../../query/index.js';
+import type { TileRecord } from '../../storage/index.js';
+import type { Section } from './report.js';
+
+export interface MapLook {
+  title: string;
+  look: LookParams;
+}
+
+/** Tiles that are shown, the fullest first. */
+const SHOWN = 6;
+
+/** One section for each look, of the tiles that match; none if there are no tiles. Throws what a preview of a tile throws. */
+export async function mapSections(
+  { finder, imagery }: { finder: TileFinder; imagery: Imagery },
+  filter: Filter,
+  looks: readonly MapLook[],
+): Promise<Section[]> {
+  const { tiles } = await finder.find(
+    searchOf(filter, { limit: SHOWN, order: parseSort('-pixel_coverage') }),
+  );
+  if (tiles.length === 0) return [];
+  const sections: Section[] = [];
+  for (const { title, look } of looks) {
+    const figures: Html[] = [];
+    for (const tile of tiles) {
+      const picture = (await imagery.preview(tile, look, 'png', partWithData(tile))).toString('base64');
+      const when = new Date(tile.start).toISOString().slice(0, 10);
+      figures.push(
+        html`<figure><img alt="${tile.geocode}, ${when}" src="data:image/png;base64,${picture}"><figcaption>${tile.geocode}, ${when}</figcaption></figure>`,
+      );
+    }
+    sections.push({ title, content: html`<div class="maps">${figures}</div>` });
+  }
+  return sections;
+}
+
+/** The smallest part of the cell that holds all data of a tile, in whole pixels. */
+function partWithData({ grid, geocode, footprint, groups: [group] }: TileRecord): CellPart {
+  const { west, south, east, north } = gridByName(grid).bounds(geocode);
+  const { width, height } = group!;
+  const columns = footprint.map(([x]) => ((x - west) / (east - west)) * width);
+  const rows = footprint.map(([, y]) => ((north - y) / (north - south)) * height);
+  return {
+    west: Math.floor(Math.min(...columns)) / width,
+    east: Math.ceil(Math.max(...columns)) / width,
+    north: Math.floor(Math.min(...rows)) / height,
+    south: Math.ceil(Math.max(...rows)) / height,
+  };
+}

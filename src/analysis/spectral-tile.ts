@@ -1,0 +1,50 @@
+/** The spectrum of a tile: the file that holds it, and the bands that an analysis takes. */
+import { bandOrExpression, resolveBands } from '../imagery/index.js';
+import { isSpectrum } from '../raster/index.js';
+import type { BandRecord, GroupRecord, TileRecord } from '../storage/index.js';
+
+/** Bands of one file of a tile. */
+export interface TileSpectrum {
+  group: GroupRecord;
+  /** The bands that are taken, counted from 0 within the group, in the order of the file. */
+  bands: number[];
+}
+
+/** What an analysis knows of a band. Wavelengths in nm. Plain JSON. */
+export interface AnalysedBand {
+  name: string;
+  wavelength: number;
+  fwhm?: number;
+}
+
+/**
+ * The spectrum of a tile, null if it has none: all good bands that hold data in the cell, or the bands that are `named`, by name or by
+ * wavelength such as `860nm`. Throws TW_IMAGERY_BAND if the tile lacks one of them.
+ */
+export function spectrumOf({ groups }: TileRecord, named?: readonly string[]): TileSpectrum | null {
+  const spectra = groups.filter(({ role, bands }) => role === 'data' && isSpectrum(bands));
+  if (spectra.length === 0) return null;
+  const group = spectra.reduce((most, one) => (one.bands.length > most.bands.length ? one : most));
+  const all = Array.from(group.bands.keys());
+  if (named === undefined) {
+    const holdsData = ({ good, validPercent }: BandRecord) => good !== false && validPercent > 0;
+    return { group, bands: all.filter((band) => holdsData(group.bands[band]!)) };
+  }
+  const wanted = new Set(named.map((name) => bandNamed(name, group)));
+  return { group, bands: all.filter((band) => wanted.has(band)) };
+}
+
+function bandNamed(name: string, group: GroupRecord): number {
+  const { places } = resolveBands([bandOrExpression(name, [group])], [group]);
+  return places[0]!.band;
+}
+
+export function bandsOf({ group, bands }: TileSpectrum): AnalysedBand[] {
+  return bands.map((band) => {
+    const { name, wavelength, fwhm } = group.bands[band]!;
+    return { name, wavelength: wavelength!, ...(fwhm !== undefined && { fwhm }) };
+  });
+}
+
+/** Two tiles are analysed together if these are equal. */
+export const bandSetOf = (spectrum: TileSpectrum): string => JSON.stringify(bandsOf(spectrum));

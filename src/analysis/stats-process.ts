@@ -1,0 +1,148 @@
+/** Mean, covariance and correlation of the bands of a collection, as a job. */
+import { significant } from '../html/index.js';
+import type { ConcludeContext, JobContext, Process } from '../jobs/index.js';
+import { listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
+import {
+  type AnalysisContext,
+  agreeOnBands,
+  eachTile,
+  mergeCounts,
+  requireTiles,
+  TILE_COUNTS,
+  type TileCounts,
+} from './analysis-run.js';
+import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './inputs.js';
+import { matrixFile } from './matrix-file.js';
+import { spectrumChart } from './report/charts.js';
+import { matrixPicture } from './report/matrix-picture.js';
+import { bandsText, renderReport, tableOf, tilesText } from './report/report.js';
+import { writeFiles } from './result-files.js';
+import type { AnalysedBand } from './spectral-tile.js';
+import { CODED_SUMS, CodedSums, type SentCodedSums } from './sums/coded-sums.js';
+
+/** What a run over some of the tiles has found. */
+interface StatsPart extends TileCounts {
+  bands: AnalysedBand[];
+  sums: SentCodedSums[];
+  seconds: number;
+}
+
+export interface StatsResults extends TileCounts {
+  collection: string;
+  /** Clear pixels that hold data in every band. */
+  pixels: number;
+  bands: (AnalysedBand & { mean: number; std: number })[];
+  files: string[];
+  seconds: number;
+}
+
+const PART = objectOf({
+  ...TILE_COUNTS,
+  bands: listOf(objectOf({ name: TEXT, wavelength: NUMBER }, { fwhm: NUMBER })),
+  sums: listOf(CODED_SUMS),
+  seconds: NUMBER,
+});
+
+export function statsProcess(context: AnalysisContext): Process {
+  return {
+    id: 'analyse-stats',
+    title: 'Statistics of spectra',
+    description:
+      'Mean, standard deviation, covariance and correlation of the bands of a hyperspectral collection over all clear pixels. The sums are exact, so the result does not depend on where tiles are.',
+    inputs: {
+      type: 'object',
+      required: ['filter'],
+      additionalProperties: false,
+      properties: ANALYSIS_PROPERTIES,
+    },
+    resumable: true,
+    goesTogether: () => true,
+    retryInputs: async (inputs, results) => ((results as StatsResults).failures > 0 ? inputs : null),
+    check: checkAnalysis,
+    merge: (parts) => mergeStats(parts as StatsPart[]),
+    part: PART,
+    run: (inputs, job) => sumTiles(context, inputs as AnalysisInputs, job),
+    conclude: (results, job, inputs) =>
+      concludeStats(context, results as StatsPart, inputs as AnalysisInputs, job),
+  };
+}
+
+async function sumTiles(
+  context: AnalysisContext,
+  inputs: AnalysisInputs,
+  job: JobContext,
+): Promise<StatsPart> {
+  const started = performance.now();
+  const analysed = await agreeOnBands(context, inputs, job);
+  const { bands, counts } = analysed;
+  const sums = new CodedSums(bands.length);
+  job.message(`reading ${bands.length} bands of ${analysed.tiles} tiles`);
+  await eachTile(context, analysed, job, async (_, file) => {
+    sums.add(file, await context.workers.sums({ kind: 'sums', file, of: 'pixels' }, job.signal));
+    job.progress({ total: analysed.tiles, done: counts.tiles + 1, failed: counts.failures });
+  });
+  return { ...counts, bands, sums: sums.sent(), seconds: (performance.now() - started) / 1000 };
+}
+
+function mergeStats(parts: StatsPart[]): StatsPart {
+  const { bands } = parts[0]!;
+  const sums = new CodedSums(bands.length);
+  for (const part of parts) sums.addSent(part.sums);
+  const seconds = Math.max(...parts.map(({ seconds }) => seconds));
+  return { ...mergeCounts(parts), bands, sums: sums.sent(), seconds };
+}
+
+async function concludeStats(
+  { storage }: AnalysisContext,
+  part: StatsPart,
+  inputs: AnalysisInputs,
+  job: ConcludeContext,
+): Promise<StatsResults> {
+  requireTiles(part);
+  const sums = new CodedSums(part.bands.length);
+  sums.addSent(part.sums);
+  const { pixels, mean, covariance } = sums.statistics();
+  const count = part.bands.length;
+  const std = mean.map((_, band) => Math.sqrt(covariance[band * count + band]!));
+  const correlation = covariance.map(
+    (value, at) => value / (std[Math.floor(at / count)]! * std[at % count]!),
+  );
+  const { bands, sums: _, ...counts } = part;
+  const wavelengths = bands.map(({ wavelength }) => wavelength);
+  const curve = { name: 'mean', values: mean, spread: std };
+  const report = renderReport({
+    ...{ title: 'Statistics', collection: collectionOf(inputs), counts, madeAt: Date.now() },
+    facts: [bandsText(bands), `${pixels} pixels`, tilesText(part.tiles)],
+    sections: [
+      { title: 'Mean, and one standard deviation', content: spectrumChart(wavelengths, [curve], '') },
+      { title: 'Correlation', content: await matrixPicture(correlation, count) },
+      {
+        title: 'Bands',
+        content: tableOf(
+          [
+            { name: 'band' },
+            ...['nm', 'mean', 'standard deviation'].map((name) => ({ name, isNumber: true })),
+          ],
+          bands.map(({ name, wavelength }, i) => [
+            name,
+            wavelength.toFixed(1),
+            significant(mean[i]!),
+            significant(std[i]!),
+          ]),
+        ),
+      },
+    ],
+  });
+  const files = {
+    'report.html': report,
+    'covariance.npy': matrixFile(covariance, [count, count]),
+    'correlation.npy': matrixFile(correlation, [count, count]),
+  };
+  await writeFiles(storage, job, files);
+  job.message(`${pixels} pixels of ${part.tiles} tiles`);
+  return {
+    ...{ collection: collectionOf(inputs), pixels, ...counts },
+    bands: bands.map((band, i) => ({ ...band, mean: mean[i]!, std: std[i]! })),
+    files: Object.keys(files),
+  };
+}

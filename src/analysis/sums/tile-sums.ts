@@ -1,0 +1,55 @@
+/** Sums over the pixels of one tile. Runs in worker threads. */
+import type { DataType, PixelArray } from '../../raster/index.js';
+import type { SumsTask } from '../tasks.js';
+import { eachBlock, type SpectrumBlock } from '../tile-blocks.js';
+import { ExactSums, type WholeSums } from './band-statistics.js';
+import { BandProducts, type DeviationSums } from './products.js';
+
+/** Throws TW_IMAGERY_TILE_FILE. */
+export function tileSums({ file, of }: SumsTask): WholeSums {
+  const count = file.bands.length;
+  const total = new ExactSums(count);
+  const products = productsOf(count, file.dataType);
+  const flush = (sums: DeviationSums) => total.addDeviations(sums);
+  try {
+    eachBlock(file, (block) => {
+      const { bands, indexes } = of === 'pixels' ? block : differences(block);
+      products.add(bands, indexes, flush);
+    });
+  } finally {
+    // Also where a block could not be read: the next tile begins at zero.
+    flush(products.take());
+  }
+  return total.whole();
+}
+
+/** Tiles of one collection have the same bands: the memory of the kernel is kept. */
+let kept: { key: string; products: BandProducts } | undefined;
+
+function productsOf(bands: number, dataType: DataType): BandProducts {
+  const key = `${bands} ${dataType}`;
+  if (kept?.key !== key) kept = { key, products: new BandProducts(bands, dataType) };
+  return kept.products;
+}
+
+/**
+ * What each pixel has more than its neighbour to the west in the same block, if both are clear and hold data. Neighbours of a scene
+ * look at nearly the same ground, so these differ mostly by noise (Green et al. 1988).
+ */
+function differences({ bands, indexes, stride }: SpectrumBlock): {
+  bands: PixelArray[];
+  indexes: Int32Array;
+} {
+  const pairs = indexes.filter((index, i) => i > 0 && indexes[i - 1] === index - 1 && index % stride !== 0);
+  const from = bands[0];
+  // The difference of two numbers of 16 bits has 17.
+  const isFloat = from instanceof Float32Array || from instanceof Float64Array;
+  return {
+    indexes: Int32Array.from(pairs.keys()),
+    bands: bands.map((band) => {
+      const out = isFloat ? new Float64Array(pairs.length) : new Int32Array(pairs.length);
+      for (let i = 0; i < pairs.length; i++) out[i] = band[pairs[i]!]! - band[pairs[i]! - 1]!;
+      return out;
+    }),
+  };
+}

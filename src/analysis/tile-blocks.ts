@@ -1,0 +1,100 @@
+/** Goes over the pixels of the spectrum of a stored tile, a block at a time, so that memory holds one block of all bands. Runs in worker threads. */
+import { type BandFile, codesAt, isClear, readPlace, withTileFile } from '../imagery/index.js';
+import type { DataType, PixelArray } from '../raster/index.js';
+import { Mask } from '../raster/index.js';
+
+/** The file of a spectrum. Plain data. */
+export interface SpectrumFile {
+  path: string;
+  width: number;
+  height: number;
+  dataType: DataType;
+  /** The stored value without data; NaN if there is none. NaN is without data anyway. */
+  hole: number;
+  /** The bands that are read, counted from 0, and what their numbers mean: physical value = stored * scale + offset. */
+  bands: number[];
+  scales: number[];
+  offsets: number[];
+  mask: BandFile | undefined;
+}
+
+/** A block of pixels. Its arrays are good until the next block is read. */
+export interface SpectrumBlock {
+  /** The first pixel of the block in the tile, and how many lie in the tile. */
+  column: number;
+  row: number;
+  width: number;
+  height: number;
+  /** Pixels from one row of the arrays to the next. */
+  stride: number;
+  /** Stored numbers, one array for each band. */
+  bands: PixelArray[];
+  /** Positions in the arrays of the pixels that are clear and hold data in every band, ascending. */
+  indexes: Int32Array;
+}
+
+/** Throws TW_IMAGERY_TILE_FILE. */
+export function eachBlock(file: SpectrumFile, visit: (block: SpectrumBlock) => void): void {
+  const codes = maskCodes(file);
+  withTileFile(file.path, (handle, cog) => {
+    const [level] = cog.levels;
+    const { width, height } = file;
+    if (level?.width !== width || level.height !== height || Math.max(...file.bands) >= cog.bands)
+      throw new Error(`it has ${cog.bands} bands of ${level?.width} x ${level?.height} pixels`);
+    const { blockWidth, blockHeight } = level;
+    for (let row = 0, block = 0; row < height; row += blockHeight)
+      for (let column = 0; column < width; column += blockWidth, block++) {
+        const place = {
+          ...{ column, row, stride: blockWidth },
+          width: Math.min(blockWidth, width - column),
+          height: Math.min(blockHeight, height - row),
+        };
+        const clear = clearPixels(place, codes, width);
+        if (clear.length === 0) continue;
+        const all = readPlace(handle, cog, block, place.height);
+        const bands = file.bands.map((band) => all[band]!);
+        const indexes = withData(clear, bands, file.hole);
+        if (indexes.length > 0) visit({ ...place, bands, indexes });
+      }
+  });
+}
+
+/** Mask codes of all pixels of the tile; undefined if it has no mask. */
+export function maskCodes({ mask, width, height }: Pick<SpectrumFile, 'mask' | 'width' | 'height'>) {
+  if (!mask) return undefined;
+  const count = width * height;
+  const columns = Int32Array.from({ length: count }, (_, i) => i % width);
+  const rows = Int32Array.from({ length: count }, (_, i) => Math.floor(i / width));
+  return Uint8Array.from(codesAt(mask, { columns, rows }, width, height));
+}
+
+function clearPixels(
+  { column, row, width, height, stride }: Omit<SpectrumBlock, 'bands' | 'indexes'>,
+  codes: Uint8Array | undefined,
+  tileWidth: number,
+): Int32Array {
+  const indexes = new Int32Array(width * height);
+  let count = 0;
+  for (let y = 0; y < height; y++)
+    for (let x = 0; x < width; x++)
+      if (isClear(codes?.[(row + y) * tileWidth + column + x] ?? Mask.clear))
+        indexes[count++] = y * stride + x;
+  return indexes.subarray(0, count);
+}
+
+/** The same memory, without pixels that hold no data in some band. */
+function withData(indexes: Int32Array, bands: readonly PixelArray[], hole: number): Int32Array {
+  const isFloat = bands[0] instanceof Float32Array || bands[0] instanceof Float64Array;
+  // Most blocks of whole numbers have no hole, which is found out faster so.
+  const suspects = isFloat ? bands : bands.filter((band) => band.includes(hole));
+  if (suspects.length === 0) return indexes;
+  const lacks = new Uint8Array(indexes.length);
+  for (const band of suspects)
+    for (let i = 0; i < indexes.length; i++) {
+      const value = band[indexes[i]!]!;
+      if (value === hole || (isFloat && !Number.isFinite(value))) lacks[i] = 1;
+    }
+  let count = 0;
+  for (let i = 0; i < indexes.length; i++) if (lacks[i] === 0) indexes[count++] = indexes[i]!;
+  return indexes.subarray(0, count);
+}

@@ -1,0 +1,154 @@
+/** Abundances of endmembers. */
+import { html } from '../html/index.js';
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
+import { type Analysed, withBands } from './analysis-run.js';
+import { collectionStatistics } from './collection-statistics.js';
+import { findEndmembers } from './endmembers.js';
+import { libraryOrCount } from './errors.js';
+import type { AnalysisInputs } from './inputs.js';
+import { checkLibrary, coveredBands, LIBRARY } from './library/library-input.js';
+import { type Library, resampleLibrary } from './library/resample-library.js';
+import type { MapAnalysis, MapResults } from './map-process.js';
+import { AbundanceSolver } from './pixels/abundances.js';
+import { spectrumChart } from './report/charts.js';
+import { factsOf, tableOf } from './report/report.js';
+import type { AnalysedBand } from './spectral-tile.js';
+
+export interface UnmixInputs extends AnalysisInputs {
+  /** How many endmembers are found in the collection. */
+  endmembers?: number;
+  /** Their spectra, in place of such that are found. */
+  library?: Library;
+  /** `fcls`: abundances add up to 1; `nnls`: they are not negative. */
+  method?: 'fcls' | 'nnls';
+  seed?: number;
+}
+
+interface FoundEndmember {
+  name: string;
+  spectrum: number[];
+  /** Where it was found. */
+  tile?: string;
+  pixel?: number;
+}
+
+interface UnmixFit {
+  endmembers: FoundEndmember[];
+  /** Bands that the library does not cover. */
+  uncovered: number;
+  pixels?: number;
+}
+
+export interface UnmixResults extends MapResults {
+  method: 'fcls' | 'nnls';
+  endmembers: Omit<FoundEndmember, 'spectrum'>[];
+  uncovered: number;
+}
+
+const MOST = 30;
+const DEFAULT_SEED = 1;
+const REST = 'rms_residual';
+
+export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
+  name: 'unmix',
+  title: 'Spectral unmixing',
+  description:
+    'Maps of the abundance of each endmember, by least squares that are fully constrained (fcls) or not negative (nnls). Endmembers are found in the collection (VCA, then N-FINDR) or come from a library.',
+  properties: {
+    endmembers: { type: 'integer', minimum: 2, maximum: MOST, description: 'Endmembers to find' },
+    library: LIBRARY,
+    method: { enum: ['fcls', 'nnls'], default: 'fcls' },
+    seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_SEED },
+  },
+  fit: objectOf(
+    {
+      endmembers: listOf(objectOf({ name: TEXT, spectrum: listOf(NUMBER) }, { tile: TEXT, pixel: COUNT })),
+      uncovered: COUNT,
+    },
+    { pixels: COUNT },
+  ),
+  check: ({ endmembers, library }) => {
+    if ((endmembers === undefined) === (library === undefined)) throw libraryOrCount();
+    if (library) checkLibrary(library);
+  },
+  run: async (context, agreed, { endmembers: count, library, method = 'fcls', seed = DEFAULT_SEED }, job) => {
+    let analysed: Analysed = agreed;
+    let fit: UnmixFit;
+    if (library) {
+      analysed = withBands(agreed, coveredBands(library, agreed.bands));
+      const uncovered = agreed.bands.length - analysed.bands.length;
+      fit = { endmembers: endmembersOf(library, analysed.bands), uncovered };
+    } else {
+      const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
+      const found = await findEndmembers(context, analysed, statistics!, count!, seed, job);
+      const named = found.map((one, i) => ({ name: `endmember ${i + 1}`, ...one }));
+      fit = { endmembers: named, uncovered: 0, pixels: statistics!.pixels };
+    }
+    const spectra = Float64Array.from(fit.endmembers.flatMap(({ spectrum }) => spectrum));
+    const sumsToOne = method === 'fcls';
+    // Refuses endmembers before the first tile is read.
+    new AbundanceSolver(spectra, fit.endmembers.length, sumsToOne);
+    return {
+      map: {
+        method: { kind: 'abundances', count: fit.endmembers.length, sumsToOne, endmembers: spectra },
+        bands: [...fit.endmembers.map(({ name }, i) => `${i + 1} ${name}`), REST],
+      },
+      ...{ analysed, fit },
+    };
+  },
+  conclude: ({ endmembers, uncovered, pixels }, { method = 'fcls' }, bands) => {
+    const wavelengths = bands.map(({ wavelength }) => wavelength);
+    const curves = endmembers.map(({ name, spectrum }) => ({ name, values: spectrum }));
+    const places = endmembers.map(({ name, tile = '', pixel }) => [
+      name,
+      tile,
+      pixel === undefined ? '' : `${pixel}`,
+    ]);
+    return {
+      summary: { method, uncovered, endmembers: endmembers.map(({ spectrum: _, ...one }) => one) },
+      files: { 'endmembers.csv': Buffer.from(csvOf(endmembers, bands)) },
+      facts: [method, ...factsOf(pixels === undefined ? {} : { pixels })],
+      sections: [
+        {
+          title: 'Endmembers',
+          content: html`${spectrumChart(wavelengths, curves, '')}${tableOf(
+            [{ name: 'endmember' }, { name: 'tile' }, { name: 'pixel', isNumber: true }],
+            places,
+          )}`,
+        },
+      ],
+      looks: [
+        ...endmembers.slice(0, SHOWN_MAPS).map(({ name }, i) => ({
+          title: `Abundance of ${name}`,
+          look: { bidx: [i + 1], colormap_name: 'viridis', rescale: ['0,1'] },
+        })),
+        {
+          title: 'Root mean square of the residual',
+          look: { bidx: [endmembers.length + 1], colormap_name: 'viridis' },
+        },
+      ],
+    };
+  },
+};
+
+/** Endmembers of which a report shows maps. */
+const SHOWN_MAPS = 8;
+
+function endmembersOf(library: Library, bands: AnalysedBand[]): FoundEndmember[] {
+  const { values } = resampleLibrary(library, bands);
+  return library.spectra.map(({ name }, i) => ({
+    name,
+    spectrum: Array.from(values.subarray(i * bands.length, (i + 1) * bands.length)),
+  }));
+}
+
+/** A library as `--library` reads it. */
+function csvOf(endmembers: FoundEndmember[], bands: AnalysedBand[]): string {
+  const cell = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const heading = ['wavelength (nm)', ...endmembers.map(({ name }) => cell(name))];
+  const rows = bands.map(({ wavelength }, band) => [
+    wavelength,
+    ...endmembers.map(({ spectrum }) => spectrum[band]!),
+  ]);
+  return `${[heading, ...rows].map((cells) => cells.join()).join('\n')}\n`;
+}

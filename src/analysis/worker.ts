@@ -1,0 +1,29 @@
+/** An analysis thread: sums up the pixels of tiles, and makes tiles of them. */
+import { serveTasks } from '../raster/index.js';
+import { components } from './pixels/components.js';
+import { extremes } from './pixels/extremes.js';
+import { mapTile } from './pixels/map-tile.js';
+import { whitening } from './pixels/whitening.js';
+import { tileSums } from './sums/tile-sums.js';
+import type { AnalysisResult, AnalysisTask } from './tasks.js';
+
+serveTasks<AnalysisTask, AnalysisResult>(
+  (task) => {
+    switch (task.kind) {
+      case 'sums':
+        return tileSums(task);
+      case 'components':
+        return components(task);
+      case 'whitening':
+        return whitening(task);
+      case 'extremes':
+        return extremes(task);
+      case 'map':
+        return mapTile(task);
+    }
+  },
+  (result) => {
+    if (result === null || !('files' in result)) return [];
+    return result.files.map(({ bytes }) => bytes.buffer as ArrayBuffer);
+  },
+);

@@ -1,0 +1,45 @@
+import { WorkerPool } from '../raster/index.js';
+import type { MadeTile } from '../wrangle/index.js';
+import type { Components, ComponentsTask } from './pixels/components.js';
+import type { Extreme, ExtremesTask } from './pixels/extremes.js';
+import type { Whitening, WhiteningTask } from './pixels/whitening.js';
+import type { WholeSums } from './sums/band-statistics.js';
+import type { AnalysisResult, AnalysisTask, MapTask, SumsTask } from './tasks.js';
+
+/** Threads that read spectra of tiles; started once and kept. */
+export class AnalysisWorkers {
+  private readonly pool: WorkerPool<AnalysisTask, AnalysisResult>;
+
+  constructor(threads: number) {
+    this.pool = new WorkerPool(new URL('./worker.js', import.meta.url), threads);
+  }
+
+  get threads(): number {
+    return this.pool.size;
+  }
+
+  sums(task: SumsTask, signal?: AbortSignal): Promise<WholeSums> {
+    return this.pool.run(task, { signal }) as Promise<WholeSums>;
+  }
+
+  components(task: ComponentsTask, signal?: AbortSignal): Promise<Components> {
+    return this.pool.run(task, { signal }) as Promise<Components>;
+  }
+
+  whitening(task: WhiteningTask, signal?: AbortSignal): Promise<Whitening> {
+    return this.pool.run(task, { signal }) as Promise<Whitening>;
+  }
+
+  extremes(task: ExtremesTask, signal?: AbortSignal): Promise<(Extreme | undefined)[]> {
+    return this.pool.run(task, { signal }) as Promise<(Extreme | undefined)[]>;
+  }
+
+  /** Null if no pixel of the tile is clear and holds data in every band. */
+  make(task: MapTask, signal?: AbortSignal): Promise<MadeTile | null> {
+    return this.pool.run(task, { signal }) as Promise<MadeTile | null>;
+  }
+
+  close(): Promise<void> {
+    return this.pool.close();
+  }
+}

@@ -1,0 +1,278 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import type {
+  AnomalyResults,
+  ComponentsResults,
+  MapResults,
+  MatchInputs,
+  MatchResults,
+  StatsResults,
+  TileCounts,
+  UnmixInputs,
+  UnmixResults,
+} from '../../analysis/index.js';
+import { noSuchTargets } from '../errors.js';
+import { interruptSignal } from '../interrupt.js';
+import {
+  type FilterOptions,
+  filterOf,
+  flag,
+  integer,
+  number,
+  positiveInteger,
+  type TargetOptions,
+  withFilter,
+  withResources,
+  withTarget,
+} from '../options.js';
+import { count, duration, note, print, printJson, progressLine, table } from '../output.js';
+import { openTarget } from '../target.js';
+import { splitBands } from './tensor.js';
+
+type AnalyseFlags = TargetOptions & FilterOptions & { bands?: string; output?: string };
+type ComponentsFlags = AnalyseFlags & { components?: number };
+type MatchFlags = AnalyseFlags & {
+  library: string;
+  targets?: string;
+  method: NonNullable<MatchInputs['method']>;
+  threshold?: number;
+};
+
+type UnmixFlags = AnalyseFlags & {
+  endmembers?: number;
+  library?: string;
+  targets?: string;
+  method: NonNullable<UnmixInputs['method']>;
+  seed?: number;
+};
+
+type Results = TileCounts & { files: string[]; seconds: number };
+
+export function analyseCommand(): Command {
+  return new Command('analyse')
+    .description('analyse the spectra of a hyperspectral collection over all its tiles')
+    .addCommand(
+      analysis(
+        new Command('stats').description(
+          'mean, standard deviation, covariance and correlation of the bands of a collection',
+        ),
+        async () => ({}),
+        printStats,
+      ),
+    )
+    .addCommand(
+      analysis<ComponentsFlags, ComponentsResults>(
+        withComponents(new Command('pca').description('maps of principal components')),
+        async ({ components }) => ({ components }),
+        printComponents,
+      ),
+    )
+    .addCommand(
+      analysis<ComponentsFlags, ComponentsResults>(
+        withComponents(
+          new Command('mnf').description(
+            'maps of minimum noise fractions: components by their signal-to-noise ratios',
+          ),
+        ),
+        async ({ components }) => ({ components }),
+        printComponents,
+      ),
+    )
+    .addCommand(
+      analysis<AnalyseFlags, AnomalyResults>(
+        new Command('anomaly').description(
+          'maps of how far each spectrum is from the mean of the collection (RX)',
+        ),
+        async () => ({}),
+        printAnomaly,
+      ),
+    )
+    .addCommand(
+      analysis<MatchFlags, MatchResults>(
+        new Command('match')
+          .description('maps of how well each pixel matches the spectra of a library, and of the best one')
+          .addOption(flag('--library <file>', LIBRARY_FILE).makeOptionMandatory())
+          .addOption(flag('--targets <names>', 'spectra of the library, with commas; default all'))
+          .addOption(
+            flag('--method <name>', 'spectral angle, information divergence, matched filter, or coherence')
+              .choices(['sam', 'sid', 'mf', 'ace'] satisfies MatchInputs['method'][])
+              .default('sam'),
+          )
+          .addOption(
+            flag(
+              '--threshold <value>',
+              'pixels that are no better have no class: radians of sam, the value of the others',
+              number,
+            ),
+          ),
+        matchInputs,
+        printMatch,
+      ),
+    )
+    .addCommand(
+      analysis<UnmixFlags, UnmixResults>(
+        new Command('unmix')
+          .description('maps of the abundance of each endmember')
+          .addOption(flag('--endmembers <n>', 'find so many in the collection', positiveInteger))
+          .addOption(flag('--library <file>', `${LIBRARY_FILE}, in place of such that are found`))
+          .addOption(flag('--targets <names>', 'spectra of the library, with commas; default all'))
+          .addOption(
+            flag('--method <name>', 'abundances that add up to 1, or that are not negative')
+              .choices(['fcls', 'nnls'])
+              .default('fcls'),
+          )
+          .addOption(flag('--seed <n>', 'of the directions in which endmembers are sought', integer)),
+        unmixInputs,
+        printUnmix,
+      ),
+    );
+}
+
+const LIBRARY_FILE =
+  'ENVI spectral library (.sli or .hdr), or CSV with a column of wavelengths and one for each spectrum';
+
+function withComponents(command: Command): Command {
+  return command.addOption(
+    flag('--components <n>', 'components to make maps of; default 10', positiveInteger),
+  );
+}
+
+/** A command that runs the analysis of its name. */
+function analysis<Flags extends AnalyseFlags, R extends Results>(
+  command: Command,
+  inputsOf: (flags: Flags) => Promise<object>,
+  show: (results: R) => void,
+): Command {
+  command
+    .addOption(
+      flag(
+        '--bands <list>',
+        'names or wavelengths such as 660nm,860nm; default: all good bands that hold data',
+      ),
+    )
+    .addOption(flag('--output <folder>', 'also write the files of the result into this folder'));
+  return withTarget(withResources(withFilter(command))).action(async (flags: Flags) => {
+    const inputs = await inputsOf(flags);
+    const target = await openTarget(flags);
+    const line = progressLine('tiles');
+    try {
+      const { output } = flags;
+      const bands = flags.bands === undefined ? undefined : splitBands(flags.bands);
+      const { job, results } = await target.client.run<R>(
+        `analyse-${command.name()}`,
+        { filter: filterOf(flags), bands, ...inputs },
+        { signal: interruptSignal(), onProgress: line.update },
+      );
+      line.end();
+      if (output !== undefined) {
+        await mkdir(output, { recursive: true });
+        for (const file of results.files) await target.client.download(job, file, join(output, file));
+      }
+      if (results.failures > 0) process.exitCode = 3;
+      if (flags.format === 'json') return printJson({ job, ...results });
+      show(results);
+      printEnd(results, output);
+    } finally {
+      line.end();
+      await target.close();
+    }
+  });
+}
+
+async function matchInputs({ library, targets, method, threshold }: MatchFlags): Promise<object> {
+  return { library: await libraryOf(library, targets), method, threshold };
+}
+
+async function unmixInputs({ endmembers, library, targets, method, seed }: UnmixFlags): Promise<object> {
+  return { endmembers, library: library && (await libraryOf(library, targets)), method, seed };
+}
+
+/** A library as requests take it, with the spectra of these names. */
+async function libraryOf(path: string, targets: string | undefined): Promise<object> {
+  // Only this analysis reads files itself.
+  const { readLibrary } = await import('../../analysis/index.js');
+  const { wavelengths, spectra, warning } = await readLibrary(path);
+  if (warning !== undefined) note(`${path}: ${warning}`);
+  const names = targets?.split(',').map((name) => name.trim());
+  const missing = names?.filter((name) => !spectra.some((one) => one.name === name)) ?? [];
+  if (missing.length > 0)
+    throw noSuchTargets(
+      path,
+      missing,
+      spectra.map(({ name }) => name),
+    );
+  const chosen = names ? spectra.filter(({ name }) => names.includes(name)) : spectra;
+  return { wavelengths, spectra: chosen };
+}
+
+function printStats({ bands, pixels, tiles }: StatsResults): void {
+  const rows = bands.map(({ name, wavelength, mean, std }) => [
+    name,
+    wavelength.toFixed(1),
+    mean.toPrecision(5),
+    std.toPrecision(4),
+  ]);
+  for (const line of table([['band', 'nm', 'mean', 'std'], ...rows])) print(line);
+  print(`${count(pixels, 'pixel')} of ${count(tiles, 'tile')}`);
+}
+
+function printComponents(results: ComponentsResults): void {
+  const { eigenvalues, shares, pixels } = results;
+  const rows = eigenvalues
+    .slice(0, LISTED)
+    .map((value, i) => [
+      `${i + 1}`,
+      value.toPrecision(5),
+      ...(shares ? [`${(100 * shares[i]!).toFixed(2)} %`] : []),
+    ]);
+  const headings = shares ? ['component', 'variance', 'share'] : ['component', 'signal and noise to noise'];
+  for (const line of table([headings, ...rows])) print(line);
+  print(`${count(pixels, 'pixel')}`);
+  printMaps(results);
+}
+
+function printAnomaly(results: AnomalyResults): void {
+  const { pixels, bands, loading } = results;
+  print(`${count(pixels, 'pixel')}, ${count(bands.length, 'band')}${loadingText(loading)}`);
+  printMaps(results);
+}
+
+function printMatch(results: MatchResults): void {
+  const { method, targets, bands, uncovered, loading } = results;
+  for (const line of table([['code', 'target'], ...targets.map(({ code, name }) => [`${code}`, name])]))
+    print(line);
+  const left = uncovered > 0 ? `, ${uncovered} left out because the library does not cover them` : '';
+  print(`${method} over ${count(bands.length, 'band')}${left}${loadingText(loading)}`);
+  printMaps(results);
+}
+
+function printUnmix(results: UnmixResults): void {
+  const { method, endmembers, bands } = results;
+  const rows = endmembers.map(({ name, tile = '', pixel = '' }, i) => [`${i + 1}`, name, tile, `${pixel}`]);
+  for (const line of table([['band', 'endmember', 'tile', 'pixel'], ...rows])) print(line);
+  print(`${method} over ${count(bands.length, 'band')}`);
+  printMaps(results);
+}
+
+function loadingText(loading = 0): string {
+  return loading > 0
+    ? `; with fewer than 10 pixels for each band, ${loading} of the mean variance was added to the diagonal of the covariance`
+    : '';
+}
+
+function printMaps({ tiles, unchanged, source, collection }: MapResults): void {
+  print(
+    `${count(tiles, 'tile')} made, ${unchanged} unchanged: --collection ${collection} --source ${source}`,
+  );
+}
+
+const LISTED = 10;
+
+function printEnd({ skipped, failed, files, seconds }: Results, output: string | undefined): void {
+  for (const [reason, number] of Object.entries(skipped))
+    note(`${count(number, 'tile')} left out: ${reason}`);
+  for (const { tile, message } of failed) note(`failed: ${tile}: ${message}`);
+  const written = output === undefined ? '' : `${count(files.length, 'file')} in ${output}, `;
+  print(`${written}${duration(seconds)}`);
+}

@@ -1,0 +1,79 @@
+/** Analyses of three nodes, beside those of one. */
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { MapResults, StatsResults } from '../../src/analysis/index.js';
+import { openNode } from '../../src/node.js';
+import { type Item, itemsOf, resultsOf, Servers, startJob, until } from '../jobs/servers.js';
+import { atEnd } from '../support/at-end.js';
+import { noEtcd } from '../support/etcd.js';
+import { ingest, tilesOf } from '../support/node.js';
+import { COUNT, writeCube } from './cubes.js';
+import { runJob } from './jobs.js';
+
+const filter = { collections: ['cubes'] };
+
+test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t) => {
+  const servers = await Servers.start(t);
+  const { folder } = servers;
+  const [a, b, c] = servers.three;
+  const single = await openNode({
+    data: join(folder, 'alone'),
+    memory: 256e6,
+    cores: 1,
+    allowFolders: [folder],
+  });
+  atEnd(t, () => single.close());
+  // A header speaks for all files beside it.
+  const cubes = join(folder, 'cubes');
+  mkdirSync(cubes);
+  for (const day of [1, 2]) {
+    const href = writeCube(cubes, `day${day}`, { seed: day, date: `2024-06-0${day}`, scale: 5000 * day });
+    const scene = { href, collection: 'cubes', precision: 6 };
+    await resultsOf(a, await startJob(a, 'ingest', scene));
+    assert.deepEqual((await ingest(single, scene)).failed, []);
+  }
+  const fileOf = async (job: string, name: string) =>
+    Buffer.from(await (await fetch(`${c.url}/jobs/${job}/results/files/${name}`)).arrayBuffer());
+  const ownFile = async (job: string, name: string) =>
+    (await single.server.inject(`/jobs/${job}/results/files/${name}`)).rawPayload;
+
+  const id = await startJob(a, 'analyse-stats', { filter });
+  const stats = await resultsOf<StatsResults>(b, id);
+  const alone = await runJob<StatsResults>(single, 'analyse-stats', { filter });
+  assert.equal(stats.tiles, alone.results.tiles);
+  assert.deepEqual(stats.bands, alone.results.bands);
+  for (const name of stats.files) {
+    const bytes = await fileOf(id, name);
+    assert.ok(bytes.length > 8 * (COUNT - 2) ** 2);
+    assert.ok(bytes.equals(await ownFile(alone.id, name)), name);
+  }
+
+  const wavelengths = Array.from({ length: COUNT }, (_, band) => 450 + 50 * band);
+  const library = { wavelengths, spectra: [{ name: 'rising', values: wavelengths.map((nm) => nm / 2000) }] };
+  for (const [name, inputs] of [
+    ['pca', { filter, components: 4 }],
+    ['mnf', { filter, components: 4 }],
+    ['match', { filter, library, method: 'ace' }],
+    ['unmix', { filter, endmembers: 3 }],
+  ] as const) {
+    const made = await resultsOf<MapResults>(b, await startJob(a, `analyse-${name}`, inputs));
+    const wanted = await runJob<MapResults>(single, `analyse-${name}`, inputs);
+    assert.equal(wanted.status, 'successful', wanted.error?.message);
+    assert.equal(made.tiles, wanted.results.tiles);
+    await until('all maps are there', async () => (await mapsOf(name)).length === made.tiles);
+    const tiles = (await tilesOf(single)).filter(({ source }) => source === name);
+    for (const item of await mapsOf(name)) {
+      const answer = await fetch(`${c.url}/tiles/${item.id}/30m.tif`);
+      assert.equal(answer.status, 200);
+      const own = await single.server.inject(`/tiles/${item.id}/30m.tif`);
+      assert.ok(Buffer.from(await answer.arrayBuffer()).equals(own.rawPayload), item.id);
+    }
+    assert.equal(tiles.length, made.tiles);
+  }
+
+  function mapsOf(source: string): Promise<Item[]> {
+    return itemsOf(c, `source=${source}&collections=cubes`);
+  }
+});

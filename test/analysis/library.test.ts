@@ -1,0 +1,99 @@
+/** Spectral libraries, and their spectra at the bands of an instrument. */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readLibrary } from '../../src/analysis/index.js';
+import { resampleLibrary } from '../../src/analysis/library/resample-library.js';
+import { tempFolder } from '../support/temp.js';
+
+async function writeEnviLibrary(folder: string, name: string, lines: string[], values: number[]) {
+  const header = ['ENVI', 'bands = 1', 'data type = 5', 'interleave = bsq', 'byte order = 0', ...lines];
+  await writeFile(join(folder, `${name}.hdr`), header.join('\n'));
+  await writeFile(join(folder, `${name}.sli`), new Uint8Array(Float64Array.from(values).buffer));
+  return join(folder, `${name}.sli`);
+}
+
+test('libraries of ENVI and CSV are read, in nanometres and reflectance', async (t) => {
+  const folder = await tempFolder(t);
+  const lines = [
+    'file type = ENVI Spectral Library',
+    'samples = 3',
+    'lines = 2',
+    'wavelength units = Micrometers',
+  ];
+  const more = ['wavelength = {0.5, 0.6, 0.7}', 'spectra names = {grass, red clay}'];
+  const path = await writeEnviLibrary(
+    folder,
+    'lib',
+    [...lines, ...more],
+    [1000, 2000, 3000, 4000, 5000, 6000],
+  );
+  for (const name of [path, path.replace('.sli', '.hdr')]) {
+    const { wavelengths, spectra, warning } = await readLibrary(name);
+    assert.deepEqual(wavelengths, [500, 600, 700]);
+    assert.deepEqual(
+      spectra.map((one) => one.name),
+      ['grass', 'red clay'],
+    );
+    assert.deepEqual(
+      spectra[1]!.values.map((value) => Number(value.toFixed(9))),
+      [0.4, 0.5, 0.6],
+    );
+    assert.match(warning!, /ten thousandths/);
+  }
+  const csv = join(folder, 'lib.csv');
+  await writeFile(csv, 'wavelength (um),"oak, green",x\n0.5,0.1,0.2\r\n0.6,0.3,0.4\n');
+  assert.deepEqual(await readLibrary(csv), {
+    wavelengths: [500, 600],
+    spectra: [
+      { name: 'oak, green', values: [0.1, 0.3] },
+      { name: 'x', values: [0.2, 0.4] },
+    ],
+    isScaled: false,
+  });
+});
+
+test('files that are no libraries are refused, and why', async (t) => {
+  const folder = await tempFolder(t);
+  const csv = join(folder, 'bad.csv');
+  await writeFile(csv, 'nm,a\n500,1\n600,x\n');
+  await assert.rejects(readLibrary(csv), /line 3 does not hold 2 numbers/);
+  await assert.rejects(readLibrary(join(folder, 'none.csv')), { code: 'TW_ANALYSIS_LIBRARY' });
+  const image = await writeEnviLibrary(folder, 'image', ['samples = 3', 'lines = 1'], [1, 2, 3]);
+  await assert.rejects(readLibrary(image), /not "ENVI Spectral Library"/);
+  const lines = ['file type = ENVI Spectral Library', 'samples = 3', 'lines = 1'];
+  await assert.rejects(
+    readLibrary(await writeEnviLibrary(folder, 'bare', lines, [1, 2, 3])),
+    /no wavelengths/,
+  );
+});
+
+test('a fine library is averaged over each band, a coarse one interpolated; gaps and ends are left out', () => {
+  const fine = Array.from({ length: 501 }, (_, i) => 400 + i);
+  const slope = (wavelength: number) => 0.1 + wavelength / 1000;
+  const library = { wavelengths: fine, spectra: [{ name: 'slope', values: fine.map(slope) }] };
+  const bands = [390, 450, 600.5, 880].map((wavelength) => ({ name: '', wavelength, fwhm: 10 }));
+  const found = resampleLibrary(library, bands);
+  assert.deepEqual(found.bands, [1, 2, 3]);
+  for (const [i, band] of found.bands.entries())
+    assert.ok(Math.abs(found.values[i]! - slope(bands[band]!.wavelength)) < 1e-9);
+  // A narrow line is spread over the band.
+  const line = {
+    wavelengths: fine,
+    spectra: [{ name: 'line', values: fine.map((nm) => Number(nm === 600)) }],
+  };
+  const [peak] = resampleLibrary(line, [{ name: '', wavelength: 600, fwhm: 10 }]).values;
+  const deviation = 10 / (2 * Math.sqrt(2 * Math.log(2)));
+  assert.ok(Math.abs(peak! - 1 / (deviation * Math.sqrt(2 * Math.PI))) < 2e-3, `${peak}`);
+  // Unsorted, 10 nm apart, with a gap of 100 nm.
+  const coarse = [700, 500, 510, 520, 530, 630, 640, 650].sort((a, b) => b - a);
+  const sparse = { wavelengths: coarse, spectra: [{ name: 'slope', values: coarse.map(slope) }] };
+  const at = resampleLibrary(
+    sparse,
+    [500, 505, 580, 630, 645, 680, 700, 701].map((wavelength) => ({ name: '', wavelength })),
+  );
+  assert.deepEqual(at.bands, [0, 1, 3, 4, 6]);
+  for (const [i, nm] of [500, 505, 630, 645, 700].entries())
+    assert.ok(Math.abs(at.values[i]! - slope(nm)) < 1e-12);
+});

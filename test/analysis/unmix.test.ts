@@ -1,0 +1,98 @@
+/** Unmixing as a job: planted endmembers and abundances are found again. */
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readLibrary, type UnmixResults } from '../../src/analysis/index.js';
+import type { TilewrightNode } from '../../src/node.js';
+import { readRaster } from '../../src/raster/index.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { tempFolder } from '../support/temp.js';
+import { COUNT, HOLE, UNUSED } from './cubes.js';
+import { runJob } from './jobs.js';
+import { writePlantedCube } from './planted.js';
+
+const filter = { collections: ['cubes'] };
+const dot = (a: readonly number[], b: readonly number[]) =>
+  a.reduce((sum, value, i) => sum + value * b[i]!, 0);
+const degrees = (a: readonly number[], b: readonly number[]) =>
+  (180 / Math.PI) * Math.acos(Math.min(1, dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))));
+
+/** Abundances of the tiles beside those of the scene, as pairs. */
+async function abundances(
+  node: TilewrightNode,
+  order: number[],
+): Promise<[found: number, planted: number][]> {
+  const pairs: [number, number][] = [];
+  const tiles = await tilesOf(node);
+  for (const map of tiles.filter(({ source }) => source === 'unmix')) {
+    const raw = tiles.find(({ id }) => id === map.derivedFrom[0])!;
+    const truth = tiles.find(({ collection, geocode }) => collection === 'truth' && geocode === map.geocode)!;
+    const group = raw.groups.find(({ role }) => role === 'data')!;
+    const { bands } = await readRaster(node.storage.tilePath(map, group.name));
+    const planted = await readRaster(node.storage.tilePath(truth, truth.groups[0]!.name));
+    for (let i = 0; i < bands[0]!.length; i++) {
+      if (Number.isNaN(bands[0]![i]) || planted.bands[0]![i] === HOLE) continue;
+      const sum = order.reduce((total, row) => total + bands[row]![i]!, 0);
+      assert.ok(Math.abs(sum - 1) < 1e-6);
+      for (const [k, row] of order.entries()) {
+        assert.ok(bands[row]![i]! >= 0);
+        pairs.push([bands[row]![i]!, planted.bands[k]![i]! / 10_000]);
+      }
+    }
+  }
+  assert.ok(pairs.length > 5000);
+  return pairs;
+}
+
+test('planted endmembers at 30 dB are found within 2 degrees, and their abundances within 0.03', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const { cube, truth, pure, wavelengths } = writePlantedCube(folder, { snr: 30 });
+  await ingest(node, { href: cube, collection: 'cubes', precision: 6 });
+  await ingest(node, {
+    href: truth,
+    collection: 'truth',
+    precision: 6,
+    datetime: '2024-06-01T10:00:00Z',
+  });
+  const { id, status, results, error } = await runJob<UnmixResults>(node, 'analyse-unmix', {
+    filter,
+    endmembers: pure.length,
+  });
+  assert.equal(status, 'successful', error?.message);
+  const found = await readLibrary(join(await node.storage.resultsFolder(id), 'endmembers.csv'));
+  const used = found.wavelengths.map((nm) => wavelengths.indexOf(nm));
+  assert.equal(used.length, COUNT - UNUSED.length);
+  const wanted = pure.map((spectrum) => used.map((band) => spectrum[band]!));
+  const order = wanted.map((spectrum) => {
+    const angles = found.spectra.map(({ values }) => degrees(values, spectrum));
+    return angles.indexOf(Math.min(...angles));
+  });
+  assert.deepEqual(new Set(order).size, pure.length);
+  const angles = wanted.map((spectrum, k) => degrees(found.spectra[order[k]!]!.values, spectrum));
+  assert.ok(angles.reduce((sum, angle) => sum + angle, 0) / angles.length < 2, `${angles}`);
+  const pairs = await abundances(node, order);
+  const rmse = Math.sqrt(pairs.reduce((sum, [a, b]) => sum + (a - b) ** 2, 0) / pairs.length);
+  assert.ok(rmse < 0.03, `${rmse}`);
+  assert.equal(results.endmembers.length, pure.length);
+
+  // The same endmembers as a library give the same maps.
+  const library = { wavelengths: found.wavelengths, spectra: found.spectra };
+  const again = await runJob<UnmixResults>(node, 'analyse-unmix', { filter, library });
+  assert.equal(again.status, 'successful', again.error?.message);
+  const other = await abundances(node, order);
+  for (const [i, [value]] of other.entries()) assert.ok(Math.abs(value - pairs[i]![0]) < 1e-5);
+});
+
+test('what cannot be unmixed is refused', async (t) => {
+  const folder = await tempFolder(t);
+  await mkdir(folder, { recursive: true });
+  const node = await testNode(t, join(folder, 'data'));
+  const { cube, pure, wavelengths } = writePlantedCube(folder, { snr: 30, side: 12 });
+  await ingest(node, { href: cube, collection: 'cubes', precision: 6 });
+  await assert.rejects(runJob(node, 'analyse-unmix', { filter }), /TW_ANALYSIS_ENDMEMBERS/);
+  const spectra = [0, 1, 0].map((k, i) => ({ name: `${i}`, values: pure[k]! }));
+  const copies = await runJob(node, 'analyse-unmix', { filter, library: { wavelengths, spectra } });
+  assert.equal(copies.error?.code, 'TW_ANALYSIS_DEPENDENT');
+});
