@@ -23,6 +23,11 @@ export interface SourceBand extends SpectralTags {
   /** Physical value = stored * scale + offset. */
   scale: number;
   offset: number;
+  /**
+   * For spectrometers that leave 0 where they saw nothing, which is a measured value as well: the detector of the band. A pixel that is 0 in
+   * all good bands of a detector holds no data in its bands, see `unseen-pixels.ts`.
+   */
+  detector?: string;
 }
 
 /** Bands of one pixel size, data type and role; they share one position. */

@@ -7,6 +7,8 @@ export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './c
 export { crsFromEpsg, type Projection, projector } from './crs.js';
 export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './cube-file.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf-time.js';
+export { type CubeLayout, openHdf5Cube } from './hdf5/cube.js';
+export { readHdf5Lists, readHdf5Points } from './hdf5/values.js';
 export { openRaster } from './header.js';
 export { hullOf, type PixelCorner } from './hull.js';
 export { inflateStart } from './inflate.js';

@@ -9,6 +9,7 @@ import { landsat } from './landsat.js';
 import { modis } from './modis.js';
 import { naip } from './naip.js';
 import { nlcd } from './nlcd.js';
+import { prisma } from './prisma.js';
 import { rasterFile } from './raster-file.js';
 import { sentinel2 } from './sentinel2.js';
 import { sentinel2Loose } from './sentinel2-loose.js';
@@ -20,6 +21,7 @@ const FORMATS: SceneFormat[] = [
   sentinel2,
   enmap,
   landsat,
+  prisma,
   viirs,
   modis,
   naip,
