@@ -117,7 +117,7 @@ export interface SceneFormat {
   /** Whether the input is this product, whole or broken. Cheap: it may list folders and read headers, no pixels. */
   detect(candidate: Candidate): Promise<boolean>;
   /**
-   * The scenes of the input: one, unless the file has an axis of time. Throws where the product is broken, naming the file
+   * The scenes of the input: one, unless the file has an axis of time or the folder several scenes. Throws where the product is broken, naming the file
    * and what to do.
    */
   describe(candidate: Candidate, options: DescribeOptions): Promise<Scene[]>;

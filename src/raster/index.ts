@@ -32,4 +32,5 @@ export { simdKernel } from './simd-kernel.js';
 export { isSpectrum, nearestBand, spectralTags } from './spectral-tags.js';
 export * from './types.js';
 export { sourceExtent, type WarpSource, warp } from './warp.js';
+export { crsFromWkt } from './wkt.js';
 export { serveTasks, WorkerPool } from './worker-pool.js';

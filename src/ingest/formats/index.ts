@@ -4,6 +4,7 @@ import { noCollection, notRecognised, partOfProduct } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { requireUsableValues } from '../usable-values.js';
 import { cfGrid } from './cf-grid.js';
+import { emit } from './emit.js';
 import { enmap } from './enmap.js';
 import { landsat } from './landsat.js';
 import { modis } from './modis.js';
@@ -22,6 +23,7 @@ const FORMATS: SceneFormat[] = [
   enmap,
   landsat,
   prisma,
+  emit,
   viirs,
   modis,
   naip,
