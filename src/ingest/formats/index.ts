@@ -4,6 +4,7 @@ import { noCollection, notRecognised, partOfProduct } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { requireUsableValues } from '../usable-values.js';
 import { cfGrid } from './cf-grid.js';
+import { desis } from './desis.js';
 import { emit } from './emit.js';
 import { enmap } from './enmap.js';
 import { landsat } from './landsat.js';
@@ -21,6 +22,7 @@ import { viirs } from './viirs.js';
 const FORMATS: SceneFormat[] = [
   sentinel2,
   enmap,
+  desis,
   landsat,
   prisma,
   emit,
