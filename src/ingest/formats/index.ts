@@ -7,6 +7,7 @@ import { cfGrid } from './cf-grid.js';
 import { desis } from './desis.js';
 import { emit } from './emit.js';
 import { enmap } from './enmap.js';
+import { hyperion } from './hyperion.js';
 import { landsat } from './landsat.js';
 import { modis } from './modis.js';
 import { naip } from './naip.js';
@@ -23,6 +24,7 @@ const FORMATS: SceneFormat[] = [
   sentinel2,
   enmap,
   desis,
+  hyperion,
   landsat,
   prisma,
   emit,
