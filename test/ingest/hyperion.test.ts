@@ -164,25 +164,29 @@ test(
   },
 );
 
-test('the lowest number of open files that is accepted suffices for 242 bands', needsPythonGdal, async (t) => {
-  const folder = await tempFolder(t);
-  const path = await product(folder);
-  const command = [
-    process.execPath,
-    MAIN,
-    'ingest',
-    path,
-    '--data',
-    join(folder, 'data'),
-    '--precision',
-    '5',
-  ];
-  const limited = ['-c', 'ulimit -n 256; exec "$@"', 'sh', ...command];
-  const { code, stdout, stderr } = await finished(
-    spawn('sh', limited, { stdio: ['ignore', 'pipe', 'pipe'] }),
-  );
-  assert.equal(code, 0, stdout + stderr);
-});
+test(
+  'the lowest number of open files that is accepted suffices for 242 bands',
+  needsPythonGdal,
+  async (t) => {
+    const folder = await tempFolder(t);
+    const path = await product(folder);
+    const command = [
+      process.execPath,
+      MAIN,
+      'ingest',
+      path,
+      '--data',
+      join(folder, 'data'),
+      '--precision',
+      '5',
+    ];
+    const limited = ['-c', 'ulimit -n 256; exec "$@"', 'sh', ...command];
+    const { code, stdout, stderr } = await finished(
+      spawn('sh', limited, { stdio: ['ignore', 'pipe', 'pipe'] }),
+    );
+    assert.equal(code, 0, stdout + stderr);
+  },
+);
 
 test('broken products are refused; bands that are not calibrated may lack', needsPythonGdal, async (t) => {
   const path = await product(await tempFolder(t));

@@ -158,6 +158,11 @@ test('products that lack something are refused with the file and what it lacks',
     code: 'TW_INGEST_BAD_METADATA',
     message: /latitudes do not fall/,
   });
+  // Stored pixel by pixel, with as many bands as there are samples.
+  await assert.rejects(describeScenes(join(folder, 'prisma-pixels.he5'), {}), {
+    code: 'TW_INGEST_BAD_METADATA',
+    message: /List_Cw_Vnir and List_Fwhm_Vnir have 10 and 10 bands, and the cube has 28/,
+  });
   const cut = join(temp, 'cut.he5');
   await copyFile(product, cut);
   await writeFile(cut, (await readFile(cut)).subarray(0, 60_000));

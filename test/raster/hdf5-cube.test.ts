@@ -1,9 +1,14 @@
 /** Cubes whose bands lie within rows or pixels, read in pieces of all sizes. The files are those of `make.py` beside them. */
 import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import fc from 'fast-check';
+import { TilewrightError } from '../../src/errors.js';
+import { describeScenes } from '../../src/ingest/formats/index.js';
 import { type Hdf5CubeHeader, readHdf5Cube } from '../../src/raster/hdf5/read-cube.js';
 import { crsFromEpsg, openHdf5Cube, type PixelArray, readWindow } from '../../src/raster/index.js';
+import { tempFolder } from '../support/temp.js';
 import { repository } from './gdal.js';
 
 const folder = join(repository, 'test/fixtures/ingest/spectrometers');
@@ -110,4 +115,25 @@ test('a table that points beside the swath is refused', async () => {
     code: 'TW_RASTER_CORRUPT',
     message: /name column 2\d and row \d+ of a swath of 20 columns/,
   });
+});
+
+test('a cube with bytes changed: a code, no crash', async (t) => {
+  const path = join(await tempFolder(t), 'broken');
+  const whole = await readFile(join(folder, 'emit-without-good.nc'));
+  const tryRead = async (bytes: Uint8Array) => {
+    await writeFile(path, bytes);
+    const [scene] = await describeScenes(path, {});
+    const { header } = scene!.groups[0]!.bands[0]!;
+    await readWindow(header, [0, 19], { row: 0, column: 0, width: header.width, height: header.height });
+  };
+  await tryRead(whole);
+  const change = fc.tuple(fc.nat(whole.length - 1), fc.nat(255));
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 6 }), async (changes) => {
+      const bytes = Buffer.from(whole);
+      for (const [at, value] of changes) bytes[at] = value;
+      await tryRead(bytes).catch((error) => assert.ok(error instanceof TilewrightError, String(error.stack)));
+    }),
+    { seed: 7, numRuns: 100 },
+  );
 });

@@ -10,7 +10,7 @@ export interface Hdf5CubeHeader extends RasterHeader {
 }
 
 /** The library's memory holds about one piece at a time, or one chunk where chunks are larger. */
-const PIECE_BYTES = 2 ** 24;
+const PIECE_BYTES = 2 ** 22;
 
 /**
  * Reads a window of some bands (from 0). The window must lie in the raster and fit the target.
