@@ -47,7 +47,8 @@ export const prisma: SceneFormat = {
     const { container } = product;
     const { metadata } = container;
     await requireNorthUp(container);
-    const bands = (await Promise.all(DETECTORS.map((name) => bandsOf(path, metadata, name)))).flat();
+    // One after the other, so that a broken file has one error.
+    const bands = [...(await bandsOf(path, metadata, 'Vnir')), ...(await bandsOf(path, metadata, 'Swir'))];
     const names = spectralNames(bands);
     const span = flaggedTime(options) ?? timeOf(path, metadata);
     return [
@@ -141,8 +142,8 @@ async function requireNorthUp({ path, layers }: Container): Promise<void> {
 
 // --- bands --------------------------------------------------------------------------------------------------------
 
-const DETECTORS = ['Vnir', 'Swir'] as const;
-type Detector = (typeof DETECTORS)[number];
+/** As attributes spell them. */
+type Detector = 'Vnir' | 'Swir';
 
 /**
  * The bands of a detector that are there, by wavelength. Those that the instrument does not deliver have the wavelength 0, and the
