@@ -24,7 +24,8 @@ import {
 import { controlOf, maskCodes } from './cut.js';
 import { cubeImage, encodeMask, groupRecord } from './encode-cell.js';
 import { sourceProjection } from './source-projection.js';
-import type { CellGroup, CubeResult, CubeTask, CutSource, SourceRaster } from './tasks.js';
+import type { CellGroup, CubeResult, CubeTask, CutSource } from './tasks.js';
+import { clearUnseen } from './unseen-pixels.js';
 
 /** Rows of blocks [from, to) of the tile, in pixels, and the part of the source that they need. */
 interface Strip {
@@ -48,7 +49,7 @@ export function cubeBytes(cell: CubeCell, source: Source): { least: number; most
 /** Null where no band holds a valid pixel in the cell; then there is no file. Throws the errors of the system. */
 export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
   const { cell, bands, path } = task;
-  const [{ header }] = bands as [SourceRaster];
+  const { header } = bands[0]!;
   const image = cubeImage(cell);
   const file = new CubeFile(path, image);
   try {
@@ -145,6 +146,8 @@ async function readStrip(task: CubeTask, window: Window): Promise<PixelArray[]> 
       own.map(({ into }) => into),
     );
   }
+  const bands = task.bands.map(({ detector }, i) => ({ detector, good: task.cell.bands[i]!.good !== false }));
+  clearUnseen(arrays, bands, task.cell.nodata);
   return arrays;
 }
 

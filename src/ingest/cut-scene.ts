@@ -161,7 +161,7 @@ async function cutCubes(
       cell.folder ??= await write.stagingFolder(cell.geocode);
       const path = join(cell.folder, `${group.name}.tif`);
       const { buffer, offset } = memory;
-      const rasters = bands.map(({ header, index }) => ({ header, index }));
+      const rasters = bands.map(({ header, index, detector }) => ({ header, index, detector }));
       const task: CubeTask = { kind: 'cube', cell: group, bands: rasters, path, buffer, offset, bytes, mask };
       const result = await workers.cube(task, signal).catch((error) => {
         throw asStorageError(error, path);

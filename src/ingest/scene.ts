@@ -23,6 +23,11 @@ export interface SourceBand extends SpectralTags {
   /** Physical value = stored * scale + offset. */
   scale: number;
   offset: number;
+  /**
+   * For spectrometers that leave 0 where they saw nothing, which is a measured value as well: the detector of the band. A pixel that is 0 in
+   * all good bands of a detector holds no data in its bands, see `unseen-pixels.ts`.
+   */
+  detector?: string;
 }
 
 /** Bands of one pixel size, data type and role; they share one position. */
@@ -112,7 +117,7 @@ export interface SceneFormat {
   /** Whether the input is this product, whole or broken. Cheap: it may list folders and read headers, no pixels. */
   detect(candidate: Candidate): Promise<boolean>;
   /**
-   * The scenes of the input: one, unless the file has an axis of time. Throws where the product is broken, naming the file
+   * The scenes of the input: one, unless the file has an axis of time or the folder several scenes. Throws where the product is broken, naming the file
    * and what to do.
    */
   describe(candidate: Candidate, options: DescribeOptions): Promise<Scene[]>;

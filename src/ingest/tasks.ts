@@ -88,7 +88,8 @@ export interface CutTask {
 export interface CubeTask {
   kind: 'cube';
   cell: CellGroup;
-  bands: SourceRaster[];
+  /** `detector` as in `SourceBand`. */
+  bands: (SourceRaster & { detector?: string | undefined })[];
   /** Path of the file, which must not exist. */
   path: string;
   buffer: SharedArrayBuffer;

@@ -3,6 +3,7 @@ import { readEnvi } from './envi/read.js';
 import { windowOutside } from './errors.js';
 import { type GdalRead, readWithGdal } from './gdal/read.js';
 import { readHdf5 } from './hdf5/read.js';
+import { readHdf5Cube } from './hdf5/read-cube.js';
 import { openRaster } from './header.js';
 import { newPixels } from './pixels.js';
 import { readTiff } from './read-tiff.js';
@@ -92,6 +93,7 @@ async function readInto(reads: Read[], signal: AbortSignal | undefined): Promise
     const { blocks } = header;
     if (blocks.reader === 'tiff') await readTiff({ ...header, blocks }, bands, window, target);
     else if (blocks.reader === 'hdf5') await readHdf5({ ...header, blocks }, bands, window, target);
+    else if (blocks.reader === 'hdf5-cube') await readHdf5Cube({ ...header, blocks }, bands, window, target);
     else if (blocks.reader === 'envi') readEnvi({ ...header, blocks }, bands, window, target);
     else throughGdal.push({ header: { ...header, blocks }, bands, window, target });
   }

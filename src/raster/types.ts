@@ -68,6 +68,26 @@ export interface Hdf5Blocks extends BlockSize {
   upsideDown: boolean;
 }
 
+/**
+ * A cube of an HDF5 or netCDF-4 file whose bands lie within its rows or its pixels, as imaging spectrometers deliver them. Its grid
+ * may be a swath: then a lookup table says which pixel of the swath each pixel of the raster shows.
+ */
+export interface Hdf5CubeBlocks extends BlockSize {
+  reader: 'hdf5-cube';
+  /** Path within the file. */
+  dataset: string;
+  /** The dimension that counts bands: 1 of (rows, bands, columns), 2 of (rows, columns, bands). */
+  bandAxis: 1 | 2;
+  /** Sizes of the dataset's dimensions. */
+  shape: [number, number, number];
+  /** Stored value of a pixel without data; like NaN it is read as the raster's nodata value. */
+  fill?: number;
+  /** Two datasets of the raster's size: column and row in the swath, counted from 1, 0 where there is none; signs do not count. */
+  lookup?: { columns: string; rows: string };
+  /** A dataset of the cube's shape; where a value has one of these bits, the cube holds no data. */
+  errors?: { dataset: string; bits: number };
+}
+
 /** Number formats that a raw image can hold beside `DataType`: they are read as float64. */
 export type StoredType = DataType | 'int64' | 'uint64';
 
@@ -83,7 +103,7 @@ export interface EnviBlocks extends BlockSize {
 }
 
 /** Which reader decodes a raster, and what it needs to know. */
-export type BlockLayout = TiffBlocks | GdalBlocks | Hdf5Blocks | EnviBlocks;
+export type BlockLayout = TiffBlocks | GdalBlocks | Hdf5Blocks | Hdf5CubeBlocks | EnviBlocks;
 
 /** Spectral properties of a band of an imaging spectrometer. */
 export interface SpectralTags {

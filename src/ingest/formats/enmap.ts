@@ -2,19 +2,19 @@
  * EnMAP level 2A as delivered: a cube of surface reflectance, its metadata, and quality rasters (EnMAP HSI Level 1B / Level 1C / Level 2A
  * Product Specification, EN-PCV-ICD-2009-2). The metadata knows the wavelengths, which the GeoTIFF does not.
  */
-import { readdir } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename } from 'node:path';
 import { Mask, openRaster, type RasterHeader, type SpectralTags } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../errors.js';
 import { groundResolution } from '../resolution.js';
-import type { Candidate, QualityBand, Scene, SceneFormat, SourceGroup } from '../scene.js';
-import { flaggedTime, parseTime, type TimeSpan } from './acquisition-time.js';
+import type { QualityBand, Scene, SceneFormat, SourceGroup } from '../scene.js';
+import { flaggedTime } from './acquisition-time.js';
+import { filesOf, metadataFileOf, numberOf, requiredNumber, temporalCoverage } from './dlr-product.js';
 import { DLR } from './providers.js';
 import { qualityBand } from './quality-band.js';
 import { cleanId } from './scene-id.js';
 import { spectralNames } from './spectral-names.js';
-import { elementsOf, readXml, textOf, type XmlElement } from './xml.js';
+import { elementsOf, readXml, type XmlElement } from './xml.js';
 
 const METADATA = /^(ENMAP.*L2A.*)-METADATA\.XML$/i;
 const CUBE = /-SPECTRAL_IMAGE(_COG)?\.TIFF?$/i;
@@ -26,14 +26,15 @@ export const enmap: SceneFormat = {
   name: 'EnMAP L2A',
 
   async detect(candidate) {
-    return metadataOf(candidate) !== undefined;
+    return metadataFileOf(candidate, METADATA) !== undefined;
   },
 
   async describe(candidate, options) {
-    const metadata = metadataOf(candidate);
+    const metadata = metadataFileOf(candidate, METADATA);
     if (metadata === undefined) throw notRecognised(candidate.path, 'it is no EnMAP product');
     const root = await readXml(metadata);
-    const files = await filesOf(candidate, metadata);
+    const stem = METADATA.exec(basename(metadata))![1]!;
+    const files = await filesOf(candidate, metadata, stem);
     const cube = files.find((file) => CUBE.test(file));
     if (!cube)
       throw missingBand(
@@ -49,7 +50,7 @@ export const enmap: SceneFormat = {
     return [
       {
         path: candidate.path,
-        id: options.id ?? cleanId(METADATA.exec(basename(metadata))![1]!),
+        id: options.id ?? cleanId(stem),
         collection: {
           id: options.collection ?? 'enmap-l2a',
           title: 'EnMAP L2A surface reflectance',
@@ -60,7 +61,7 @@ export const enmap: SceneFormat = {
           providers: [DLR],
         },
         platform: options.platform ?? 'enmap',
-        ...(flaggedTime(options) ?? timeOf(root, metadata)),
+        ...(flaggedTime(options) ?? temporalCoverage(root, 'stopTime', metadata)),
         groups,
         quality: maskOf(groups),
         reflectanceTest: false,
@@ -69,21 +70,6 @@ export const enmap: SceneFormat = {
     ] satisfies Scene[];
   },
 };
-
-/** The given file, or the one in the folder. */
-function metadataOf({ path, entries }: Candidate): string | undefined {
-  if (entries === null) return METADATA.test(basename(path)) ? path : undefined;
-  const name = entries.find((entry) => METADATA.test(entry));
-  return name === undefined ? undefined : join(path, name);
-}
-
-/** Files of the product: those of its folder, or beside its metadata those of its name. */
-async function filesOf({ path, entries }: Candidate, metadata: string): Promise<string[]> {
-  if (entries !== null) return entries.map((name) => join(path, name));
-  const folder = dirname(metadata);
-  const stem = METADATA.exec(basename(metadata))![1]!;
-  return (await readdir(folder)).filter((name) => name.startsWith(stem)).map((name) => join(folder, name));
-}
 
 const QUALITY = {
   cloud: 'QL_QUALITY_CLOUD',
@@ -103,7 +89,12 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
   const tags = listed.map((element): SpectralTags => {
     const fwhm = numberOf(element, 'FWHMOfBand');
     return {
-      wavelength: requiredNumber(element, 'wavelengthCenterOfBand', metadata),
+      wavelength: requiredNumber(
+        element,
+        element.attributes['number'] ?? '?',
+        'wavelengthCenterOfBand',
+        metadata,
+      ),
       ...(fwhm !== undefined && fwhm > 0 && { fwhm }),
       ...(!isDelivered(Number(element.attributes['number'])) && { good: false as const }),
     };
@@ -139,28 +130,6 @@ function deliveredBands(root: XmlElement): (number: number) => boolean {
       .map(({ attributes }) => Number(attributes['number'])),
   );
   return (number) => (expected.size === 0 || expected.has(number)) && !empty.has(number);
-}
-
-function numberOf(element: XmlElement, name: string): number | undefined {
-  const value = Number(textOf(element, name) ?? NaN);
-  return Number.isFinite(value) ? value : undefined;
-}
-
-function requiredNumber(element: XmlElement, name: string, metadata: string): number {
-  const value = numberOf(element, name);
-  if (value === undefined)
-    throw badMetadata(metadata, `band ${element.attributes['number'] ?? '?'} has no ${name}`);
-  return value;
-}
-
-function timeOf(root: XmlElement, metadata: string): TimeSpan {
-  const [coverage] = elementsOf(root, 'temporalCoverage');
-  const [start, end] = ['startTime', 'stopTime'].map((name) =>
-    parseTime((coverage && textOf(coverage, name)) ?? ''),
-  );
-  if (start === undefined || Number.isNaN(start))
-    throw badMetadata(metadata, 'it has no temporalCoverage with a startTime');
-  return { start, end: end! >= start ? end! : start };
 }
 
 /** The rasters that are there; a product may lack some. */

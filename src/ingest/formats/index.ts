@@ -4,11 +4,15 @@ import { noCollection, notRecognised, partOfProduct } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { requireUsableValues } from '../usable-values.js';
 import { cfGrid } from './cf-grid.js';
+import { desis } from './desis.js';
+import { emit } from './emit.js';
 import { enmap } from './enmap.js';
+import { hyperion } from './hyperion.js';
 import { landsat } from './landsat.js';
 import { modis } from './modis.js';
 import { naip } from './naip.js';
 import { nlcd } from './nlcd.js';
+import { prisma } from './prisma.js';
 import { rasterFile } from './raster-file.js';
 import { sentinel2 } from './sentinel2.js';
 import { sentinel2Loose } from './sentinel2-loose.js';
@@ -19,7 +23,11 @@ import { viirs } from './viirs.js';
 const FORMATS: SceneFormat[] = [
   sentinel2,
   enmap,
+  desis,
+  hyperion,
   landsat,
+  prisma,
+  emit,
   viirs,
   modis,
   naip,

@@ -21,6 +21,12 @@ export const DLR: Provider = {
   url: 'https://www.enmap.org',
 };
 
+export const ASI: Provider = {
+  name: 'Italian Space Agency (ASI)',
+  roles: ['producer', 'processor', 'licensor'],
+  url: 'https://www.asi.it',
+};
+
 export const NASA: Provider = { name: 'NASA', roles: ['producer', 'licensor'], url: 'https://www.nasa.gov' };
 
 export const LP_DAAC: Provider = {

@@ -86,15 +86,20 @@ export class Hdf5File {
     return this.ask(() => dataset.slice(ranges)) as ArrayLike<number | bigint>;
   }
 
-  /** The text of a string dataset; undefined where there is none. */
+  /** The text of a string dataset, of all its elements together; undefined where there is none. */
   text(path: string): string | undefined {
+    return this.texts(path)?.join('');
+  }
+
+  /** The elements of a string dataset; undefined where there is none. */
+  texts(path: string): string[] | undefined {
     const dataset = this.dataset(path);
     if (!dataset) return undefined;
     const { type, size, total_size: count } = this.metadata(dataset);
     if (type !== TypeClass.string) return undefined;
     if (size * count > MOST_TEXT_BYTES)
       throw corrupt(this.path, `the text ${path} has ${size * count} bytes`);
-    return textOf(this.ask(() => dataset.value)).join('');
+    return textOf(this.ask(() => dataset.value));
   }
 
   /** The attributes of a group or dataset that are text or numbers; references and structures are left out. */

@@ -1,0 +1,125 @@
+/**
+ * DESIS level 2A as delivered: a cube of surface reflectance from 401 to 999 nm, its metadata, and a raster of flags (DESIS Product
+ * Specification, PAV-DLR-ICD-003). The metadata knows wavelengths and scales, which the GeoTIFF does not.
+ */
+import { basename } from 'node:path';
+import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
+import { groupBands, type UngroupedBand } from '../band-groups.js';
+import { badMetadata, missingBand, notRecognised } from '../errors.js';
+import { groundResolution } from '../resolution.js';
+import type { QualityBand, Scene, SceneFormat, SourceGroup } from '../scene.js';
+import { flaggedTime } from './acquisition-time.js';
+import { filesOf, metadataFileOf, numberOf, requiredNumber, temporalCoverage } from './dlr-product.js';
+import { DLR } from './providers.js';
+import { qualityBand } from './quality-band.js';
+import { cleanId } from './scene-id.js';
+import { spectralNames } from './spectral-names.js';
+import { elementsOf, readXml, textOf, type XmlElement } from './xml.js';
+
+const METADATA = /^(DESIS-HSI-L2A-.*)-METADATA\.XML$/i;
+const CUBE = /-SPECTRAL_IMAGE\.TIFF?$/i;
+const FLAGS_FILE = /-QL_QUALITY-2\.TIFF?$/i;
+/** The version of the processor, at the end of the stem: a corrected delivery replaces the first one. */
+const VERSION = /-V\d+$/i;
+const NODATA = -32768;
+
+export const desis: SceneFormat = {
+  name: 'DESIS L2A',
+
+  async detect(candidate) {
+    return metadataFileOf(candidate, METADATA) !== undefined;
+  },
+
+  async describe(candidate, options) {
+    const { path } = candidate;
+    const metadata = metadataFileOf(candidate, METADATA);
+    if (metadata === undefined) throw notRecognised(path, 'it is no DESIS product');
+    const root = await readXml(metadata);
+    const stem = METADATA.exec(basename(metadata))![1]!;
+    const files = await filesOf(candidate, metadata, stem);
+    const cube = files.find((file) => CUBE.test(file));
+    if (!cube)
+      throw missingBand(path, '*-SPECTRAL_IMAGE.tif', 'The cube is not there; download the product again.');
+    const flags = files.find((file) => FLAGS_FILE.test(file));
+    const bands = spectralBands(await openRaster(cube), root, metadata);
+    const groups = groupBands([...bands, ...(flags ? flagBands(await openRaster(flags)) : [])]);
+    return [
+      {
+        path,
+        id: options.id ?? cleanId(stem.replace(VERSION, '')),
+        collection: {
+          id: options.collection ?? 'desis-l2a',
+          title: 'DESIS L2A surface reflectance',
+          license: 'proprietary',
+          licenseUrl: 'https://www.dlr.de/en/eoc/research-transfer/projects-missions/desis',
+          attribution: 'DESIS data (c) Teledyne Brown Engineering and DLR [year]. All rights reserved.',
+          providers: [DLR],
+        },
+        platform: options.platform ?? 'iss',
+        ...(flaggedTime(options) ?? temporalCoverage(root, 'endTime', metadata)),
+        groups,
+        quality: maskOf(groups),
+        reflectanceTest: false,
+        warnings: flags ? [] : ['the product has no raster *-QL_QUALITY-2.tif, so cloud is not assessed'],
+      },
+    ] satisfies Scene[];
+  },
+};
+
+/** Throws TW_INGEST_BAD_METADATA if it does not list the bands of the cube. */
+function spectralBands(header: RasterHeader, root: XmlElement, metadata: string): UngroupedBand[] {
+  // Elements of the same name describe the optics of each band elsewhere.
+  const listed = elementsOf(root, 'bandCharacterisation').flatMap((list) => elementsOf(list, 'band'));
+  if (listed.length !== header.bands)
+    throw badMetadata(metadata, `it lists ${listed.length} bands, and the cube has ${header.bands}`);
+  const bands = listed.map((element, index) => {
+    const fwhm = numberOf(element, 'wavelengthWidthOfBand');
+    const number = textOf(element, 'bandNumber') ?? String(index + 1);
+    const required = (name: string) => requiredNumber(element, number, name, metadata);
+    return {
+      wavelength: required('wavelengthCenterOfBand'),
+      ...(fwhm !== undefined && fwhm > 0 && { fwhm }),
+      scale: required('gainOfBand'),
+      offset: required('offsetOfBand'),
+    };
+  });
+  const names = spectralNames(bands);
+  const resolution = groundResolution(header);
+  return bands.map((band, index) => ({
+    name: `b${index + 1}`,
+    ...(names.has(index) && { commonName: names.get(index)! }),
+    ...{ header, index, resolution, role: 'data', resampling: 'nearest' },
+    nodata: header.nodata ?? NODATA,
+    ...band,
+  }));
+}
+
+/** The first bands of the raster of flags, in its order: 1 where the flag is set. Behind them are aerosol and water vapour. */
+const FLAGS = ['shadow', 'land', 'snow', 'hazeLand', 'hazeWater', 'cloudLand', 'cloudWater', 'water'];
+
+function flagBands(header: RasterHeader): UngroupedBand[] {
+  if (header.bands < FLAGS.length)
+    throw missingBand(
+      header.path,
+      FLAGS[header.bands]!,
+      `It has ${header.bands} bands; download the product again.`,
+    );
+  const resolution = groundResolution(header);
+  return FLAGS.map((name, index) => ({
+    ...{ name, header, index, resolution, role: 'qa', nodata: null, scale: 1, offset: 0 },
+  }));
+}
+
+const flag = (code: number) => (value: number) => (value > 0 ? code : Mask.notAssessed);
+
+/** Cloud, shadow, snow; what is land or water without one of these is clear. Haze is not cloud. */
+function maskOf(groups: SourceGroup[]): QualityBand[] {
+  return [
+    qualityBand(groups, 'cloudLand', flag(Mask.cloud)),
+    qualityBand(groups, 'cloudWater', flag(Mask.cloud)),
+    qualityBand(groups, 'shadow', flag(Mask.shadow)),
+    qualityBand(groups, 'snow', flag(Mask.snow)),
+    qualityBand(groups, 'land', flag(Mask.clear)),
+    qualityBand(groups, 'water', flag(Mask.clear)),
+  ].filter((band) => band !== null);
+}

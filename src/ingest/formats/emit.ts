@@ -1,0 +1,211 @@
+/**
+ * EMIT level 2A: surface reflectance of a swath in netCDF-4, with a table that says which of its pixels each pixel of a map shows
+ * (LP DAAC, EMIT L2A Estimated Surface Reflectance and Uncertainty and Masks). The tiles show just these pixels: the table
+ * is a nearest neighbour already. Flags of clouds come in a file of their own.
+ */
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import {
+  type Affine,
+  type Container,
+  crsFromWkt,
+  Mask,
+  openContainer,
+  openHdf5Cube,
+  readHdf5Lists,
+} from '../../raster/index.js';
+import { groupBands, type UngroupedBand } from '../band-groups.js';
+import { badMetadata, notRecognised } from '../errors.js';
+import type { Candidate, DescribeOptions, QualityBand, Scene, SceneFormat, SourceGroup } from '../scene.js';
+import { flaggedTime, parseTime, type TimeSpan } from './acquisition-time.js';
+import { LP_DAAC, NASA } from './providers.js';
+import { qualityBand } from './quality-band.js';
+import { cleanId, stemOf } from './scene-id.js';
+import { spectralNames } from './spectral-names.js';
+
+const CUBE = '/reflectance';
+const MASK = '/mask';
+const LOOKUP = { columns: '/location/glt_x', rows: '/location/glt_y' };
+const WAVELENGTHS = '/sensor_band_parameters/wavelengths';
+const WIDTHS = '/sensor_band_parameters/fwhm';
+const GOOD = '/sensor_band_parameters/good_wavelengths';
+const FLAG_NAMES = '/sensor_band_parameters/mask_bands';
+
+const RFL_NAME = /^(EMIT_L2A_)RFL(_.*\.nc)$/i;
+const NODATA = -9999;
+/** Of flags, which are 0 and 1. */
+const NO_FLAG = 255;
+/** Metres: of the instrument. Pixels of the table are as many degrees wide everywhere, so their metres depend on the latitude. */
+const PIXEL = 60;
+
+export const emit: SceneFormat = {
+  name: 'EMIT L2A',
+
+  async detect(candidate) {
+    return candidate.entries ? reflectanceFiles(candidate).length > 0 : isReflectance(candidate);
+  },
+
+  async describe(candidate, options) {
+    const { path, entries } = candidate;
+    if (!entries) return [await describeFile(await candidate.container(), options)];
+    const files = reflectanceFiles(candidate);
+    if (files.length === 0) throw notRecognised(path, 'it holds no EMIT reflectance');
+    const { id, ...others } = options;
+    const each = files.length > 1 ? others : options;
+    const scenes: Scene[] = [];
+    for (const file of files) scenes.push(await describeFile(await openContainer(file), each));
+    return scenes;
+  },
+};
+
+/** A granule is delivered as three files, and a folder holds one or more. */
+function reflectanceFiles({ path, entries }: Candidate): string[] {
+  return (entries ?? []).filter((name) => RFL_NAME.test(name)).map((name) => join(path, name));
+}
+
+async function isReflectance({ kind, container: open }: Candidate): Promise<boolean> {
+  if (kind !== 'hdf5') return false;
+  // The format of all HDF5 files opens the file again and reports the error.
+  const container = await open().catch(() => null);
+  const names = new Set(container?.layers.map(({ name }) => name));
+  return names.has(CUBE) && (names.has(LOOKUP.columns) || names.has(LOOKUP.rows));
+}
+
+async function describeFile(container: Container, options: DescribeOptions): Promise<Scene> {
+  const { path, metadata } = container;
+  const warnings: string[] = [];
+  const bands = await spectralBands(container, warnings);
+  const flags = await flagBands(path, warnings);
+  const groups = groupBands([...bands, ...flags]);
+  return {
+    path,
+    id: options.id ?? cleanId(stemOf(path)),
+    collection: {
+      id: options.collection ?? 'emit-l2a-rfl',
+      title: 'EMIT L2A surface reflectance',
+      // NASA ESDIS data use policy, as for MODIS.
+      license: 'CC0-1.0',
+      attribution: 'EMIT data courtesy of NASA/JPL-Caltech and LP DAAC, doi:10.5067/EMIT/EMITL2ARFL.001',
+      providers: [NASA, LP_DAAC],
+    },
+    platform: options.platform ?? 'iss',
+    ...(flaggedTime(options) ?? timeOf(path, metadata)),
+    groups,
+    quality: maskOf(groups),
+    reflectanceTest: false,
+    warnings,
+  };
+}
+
+// --- what the file says -------------------------------------------------------------------------------------------
+
+type Metadata = Container['metadata'];
+
+/** Times have zones such as +0000. */
+function timeOf(path: string, metadata: Metadata): TimeSpan {
+  const [start, end] = ['time_coverage_start', 'time_coverage_end'].map((name) =>
+    parseTime((metadata[name] ?? '').replace(/([+-]\d\d)(\d\d)$/, '$1:$2')),
+  );
+  if (Number.isNaN(start)) throw badMetadata(path, 'it has no attribute time_coverage_start with a time');
+  return { start: start!, end: end! >= start! ? end! : start! };
+}
+
+/** Where the table lies: the attributes geotransform, in the order of GDAL, and spatial_ref. */
+function positionOf(path: string, { geotransform = '', spatial_ref = '' }: Metadata) {
+  const numbers = geotransform.split(',').map(Number);
+  const [originX, xx, xy, originY, yx, yy] = numbers;
+  if (numbers.length !== 6 || !numbers.every(Number.isFinite) || xx! * yy! - xy! * yx! === 0)
+    throw badMetadata(path, `it has no attribute geotransform of six numbers`);
+  if (spatial_ref === '') throw badMetadata(path, 'it has no attribute spatial_ref');
+  const transform = { originX, originY, xx, xy, yx, yy } as Affine;
+  return { crs: crsFromWkt(spatial_ref, path), transform: () => transform };
+}
+
+async function spectralBands({ path, metadata }: Container, warnings: string[]): Promise<UngroupedBand[]> {
+  const header = await openHdf5Cube(path, {
+    ...{ dataset: CUBE, bandAxis: 2, lookup: LOOKUP, fill: NODATA, nodata: NODATA },
+    ...positionOf(path, metadata),
+  });
+  const lists = await readHdf5Lists(path, [WAVELENGTHS, WIDTHS, GOOD]);
+  const list = (name: string) => {
+    const values = lists.get(name) ?? [];
+    if (values.length !== header.bands)
+      throw badMetadata(path, `${name} has ${values.length} values, and the cube has ${header.bands} bands`);
+    return values.map(Number);
+  };
+  const widths = list(WIDTHS);
+  if (!lists.has(GOOD)) warnings.push(`${GOOD} is missing, so all bands count as good`);
+  const good = lists.has(GOOD) ? list(GOOD) : [];
+  const tags = list(WAVELENGTHS).map((wavelength, index) => {
+    if (!(wavelength > 0)) throw badMetadata(path, `${WAVELENGTHS} has no wavelength for band ${index + 1}`);
+    return {
+      wavelength: Number(wavelength.toPrecision(7)),
+      ...(widths[index]! > 0 && { fwhm: Number(widths[index]!.toPrecision(7)) }),
+      ...(good[index] === 0 && { good: false as const }),
+    };
+  });
+  const names = spectralNames(tags);
+  return tags.map((own, index) => ({
+    name: `b${index + 1}`,
+    ...(names.has(index) && { commonName: names.get(index)! }),
+    ...{ header, index, role: 'data', resampling: 'nearest', nodata: NODATA },
+    resolution: { x: PIXEL, y: PIXEL },
+    ...{ scale: 1, offset: 0 },
+    ...own,
+  }));
+}
+
+// --- flags --------------------------------------------------------------------------------------------------------
+
+/** By the names in the mask file, and where those lack in the order of version 001. */
+const FLAGS = {
+  cloud: /^cloud/i,
+  cirrus: /^cirrus/i,
+  water: /^water/i,
+  spacecraft: /^spacecraft/i,
+  dilatedCloud: /^dilated/i,
+};
+
+async function flagBands(path: string, warnings: string[]): Promise<UngroupedBand[]> {
+  const mask = await maskFileOf(path);
+  if (!mask) {
+    warnings.push('there is no EMIT_L2A_MASK file beside it, so cloud is not assessed');
+    return [];
+  }
+  const { metadata } = await openContainer(mask);
+  const header = await openHdf5Cube(mask, {
+    ...{ dataset: MASK, bandAxis: 2, lookup: LOOKUP, fill: NODATA, nodata: NO_FLAG, dataType: 'uint8' },
+    ...positionOf(mask, metadata),
+  });
+  const named = (await readHdf5Lists(mask, [FLAG_NAMES])).get(FLAG_NAMES);
+  return Object.entries(FLAGS).map(([name, pattern], place) => {
+    const index = named ? named.findIndex((flag) => pattern.test(String(flag))) : place;
+    if (index < 0 || index >= header.bands) throw badMetadata(mask, `it has no ${name} flag among its bands`);
+    return {
+      ...{ name, header, index, role: 'qa', nodata: NO_FLAG, scale: 1, offset: 0 },
+      resolution: { x: PIXEL, y: PIXEL },
+    };
+  });
+}
+
+/** The mask of the same granule: of the same name. */
+async function maskFileOf(path: string): Promise<string | undefined> {
+  const wanted = basename(path).replace(RFL_NAME, '$1MASK$2');
+  if (wanted === basename(path)) return undefined;
+  const folder = dirname(path);
+  const found = (await readdir(folder)).find((name) => name.toLowerCase() === wanted.toLowerCase());
+  return found && join(folder, found);
+}
+
+const flag = (code: number) => (value: number) => (value === 1 ? code : Mask.notAssessed);
+
+/** Cloud, cirrus and what lies near clouds; parts of the space station hide the ground as shadow does; the rest is clear, water too. */
+function maskOf(groups: SourceGroup[]): QualityBand[] {
+  return [
+    qualityBand(groups, 'cloud', flag(Mask.cloud)),
+    qualityBand(groups, 'cirrus', flag(Mask.cloud)),
+    qualityBand(groups, 'dilatedCloud', flag(Mask.cloud)),
+    qualityBand(groups, 'spacecraft', flag(Mask.shadow)),
+    qualityBand(groups, 'water', () => Mask.clear),
+  ].filter((band) => band !== null);
+}

@@ -1,0 +1,221 @@
+/** Reads pixels of cubes whose bands lie within rows or pixels: chunk by chunk, so that each is decoded once. */
+import { corrupt } from '../errors.js';
+import { bytesPerSample, emptyPixel } from '../pixels.js';
+import type { Hdf5CubeBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
+import { type Hdf5File, withHdf5 } from './file.js';
+import { type StoredNumbers, storedNumbers } from './stored.js';
+
+export interface Hdf5CubeHeader extends RasterHeader {
+  blocks: Hdf5CubeBlocks;
+}
+
+/** The library's memory holds about one piece at a time, or one chunk where chunks are larger. */
+const PIECE_BYTES = 2 ** 22;
+
+/**
+ * Reads a window of some bands (from 0). The window must lie in the raster and fit the target.
+ * Throws TW_RASTER_UNREADABLE and _CORRUPT.
+ */
+export async function readHdf5Cube(
+  header: Hdf5CubeHeader,
+  bands: number[],
+  window: Window,
+  target: ReadTarget,
+  pieceBytes = PIECE_BYTES,
+): Promise<void> {
+  await withHdf5(header.path, (file) => {
+    const { dataset, shape } = header.blocks;
+    const cube = storedNumbers(file, dataset);
+    if (cube.shape.join() !== shape.join())
+      throw corrupt(header.path, `${dataset} is not as it was when it was opened`);
+    const sources = sourcesOf(file, header, window);
+    const { arrays, offset, stride } = target;
+    const nodata = emptyPixel(header.dataType, header.nodata);
+    const out = (pixel: number) =>
+      offset + Math.floor(pixel / window.width) * stride + (pixel % window.width);
+    for (const [pixel, source] of sources.entries())
+      if (source < 0) for (const array of arrays) array[out(pixel)] = nodata;
+    for (const piece of piecesOf(header, cube, bands, sources, pieceBytes))
+      copyPiece(file, header, cube, piece, bands, arrays, out, nodata);
+  });
+}
+
+// --- where pixels come from ---------------------------------------------------------------------------------------
+
+/** For each pixel of a window, row by row, its place in the cube: row * columns + column; -1 if it has none. */
+function sourcesOf(file: Hdf5File, { path, blocks }: Hdf5CubeHeader, window: Window): Int32Array {
+  const { lookup } = blocks;
+  const [height, width] = gridOf(blocks);
+  const sources = new Int32Array(window.width * window.height);
+  if (!lookup) {
+    for (let pixel = 0; pixel < sources.length; pixel++) {
+      const row = window.row + Math.floor(pixel / window.width);
+      sources[pixel] = row * width + window.column + (pixel % window.width);
+    }
+    return sources;
+  }
+  const columns = numbersOf(file, lookup.columns, window);
+  const rows = numbersOf(file, lookup.rows, window);
+  for (let pixel = 0; pixel < sources.length; pixel++) {
+    const column = Math.abs(Number(columns[pixel]));
+    const row = Math.abs(Number(rows[pixel]));
+    if (column > width || row > height)
+      throw corrupt(
+        path,
+        `${lookup.columns} and ${lookup.rows} name column ${column} and row ${row} of a swath of ${width} columns and ${height} rows`,
+      );
+    sources[pixel] = column >= 1 && row >= 1 ? (row - 1) * width + column - 1 : -1;
+  }
+  return sources;
+}
+
+function numbersOf(file: Hdf5File, layer: string, { column, row, width, height }: Window) {
+  const { dataset } = storedNumbers(file, layer);
+  const numbers = file.slice(dataset, [
+    [row, row + height],
+    [column, column + width],
+  ]);
+  if (numbers.length !== width * height) throw corrupt(file.path, `${layer} cannot be read`);
+  return numbers;
+}
+
+/** Rows and columns of the cube's own grid. */
+const gridOf = ({ shape, bandAxis }: Hdf5CubeBlocks) => [shape[0], shape[3 - bandAxis]!] as const;
+
+// --- pieces -------------------------------------------------------------------------------------------------------
+
+type Range = [from: number, to: number];
+
+/** A part of the cube that is read at once, and which pixels of the window come from it. */
+interface Piece {
+  rows: Range;
+  columns: Range;
+  bands: Range;
+  /** Indexes of pixels of the window. */
+  pixels: Int32Array;
+  sources: Int32Array;
+}
+
+/** Pieces are whole chunks, cut to what the window needs of them. */
+function* piecesOf(
+  { blocks }: Hdf5CubeHeader,
+  cube: StoredNumbers,
+  bands: number[],
+  sources: Int32Array,
+  pieceBytes: number,
+): Generator<Piece> {
+  const [, width] = gridOf(blocks);
+  const size = pieceSize(blocks, cube, pieceBytes);
+  const across = Math.ceil(width / size.columns);
+  const first = Math.min(...bands);
+  const end = Math.max(...bands) + 1;
+  for (const pixels of groupsOf(sources, (source) => {
+    const row = Math.floor(source / width);
+    return Math.floor(row / size.rows) * across + Math.floor((source - row * width) / size.columns);
+  })) {
+    const rows = rangeOf(pixels, (pixel) => Math.floor(sources[pixel]! / width));
+    const columns = rangeOf(pixels, (pixel) => sources[pixel]! % width);
+    for (let from = first; from < end; ) {
+      const to = Math.min(end, Math.floor(from / size.bands) * size.bands + size.bands);
+      yield { rows, columns, bands: [from, to], pixels, sources };
+      from = to;
+    }
+  }
+}
+
+/** Rows, columns and bands of a piece: a chunk, or as many of them as fit; whole rows of a cube in one piece. */
+function pieceSize(
+  { shape, bandAxis }: Hdf5CubeBlocks,
+  { chunks, dataType }: StoredNumbers,
+  pieceBytes: number,
+) {
+  const grow = (size: number, whole: number, room: number) =>
+    Math.min(whole, size * Math.max(1, Math.floor(room / size)));
+  const chunk = chunks ?? [1, shape[1], shape[2]];
+  const most = pieceBytes / bytesPerSample(dataType);
+  const [high, wide] = [chunk[0]!, chunk[3 - bandAxis]!];
+  const bands = grow(chunk[bandAxis]!, shape[bandAxis]!, most / (high * wide));
+  const columns = grow(wide, shape[3 - bandAxis]!, most / (high * bands));
+  const rows = grow(high, shape[0], most / (columns * bands));
+  return { rows, columns, bands };
+}
+
+/** Indexes of sources that are there, grouped by a key, each group in order. */
+function groupsOf(sources: Int32Array, keyOf: (source: number) => number): Int32Array[] {
+  const counts = new Map<number, number>();
+  for (const source of sources)
+    if (source >= 0) counts.set(keyOf(source), (counts.get(keyOf(source)) ?? 0) + 1);
+  const groups = new Map<number, Int32Array>();
+  for (const [key, count] of counts) {
+    groups.set(key, new Int32Array(count));
+    counts.set(key, 0);
+  }
+  for (const [pixel, source] of sources.entries()) {
+    if (source < 0) continue;
+    const key = keyOf(source);
+    const next = counts.get(key)!;
+    groups.get(key)![next] = pixel;
+    counts.set(key, next + 1);
+  }
+  return [...groups].sort(([a], [b]) => a - b).map(([, group]) => group);
+}
+
+function rangeOf(pixels: Int32Array, value: (pixel: number) => number): Range {
+  let [least, most] = [Infinity, -Infinity];
+  for (const pixel of pixels) {
+    const place = value(pixel);
+    if (place < least) least = place;
+    if (place > most) most = place;
+  }
+  return [least, most + 1];
+}
+
+// --- values -------------------------------------------------------------------------------------------------------
+
+function copyPiece(
+  file: Hdf5File,
+  { path, blocks }: Hdf5CubeHeader,
+  { dataset }: StoredNumbers,
+  { rows, columns, bands: range, pixels, sources }: Piece,
+  bands: number[],
+  arrays: PixelArray[],
+  out: (pixel: number) => number,
+  nodata: number,
+): void {
+  const { bandAxis, fill, errors } = blocks;
+  const ranges = bandAxis === 1 ? [rows, range, columns] : [rows, columns, range];
+  const [, width] = gridOf(blocks);
+  const [across, deep] = [columns[1] - columns[0], range[1] - range[0]];
+  const read = (cube: StoredNumbers['dataset']) => {
+    const values = file.slice(cube, ranges);
+    if (values.length !== (rows[1] - rows[0]) * across * deep)
+      throw corrupt(path, `rows ${rows[0]}-${rows[1]} of ${blocks.dataset} cannot be read`);
+    return values as ArrayLike<number>;
+  };
+  const values = read(dataset);
+  const flags = errors && read(storedNumbers(file, errors.dataset).dataset);
+  // Where the first band of each pixel lies in the piece, and where the pixel goes.
+  const [places, targets] = [new Int32Array(pixels.length), new Int32Array(pixels.length)];
+  for (const [i, pixel] of pixels.entries()) {
+    const source = sources[pixel]!;
+    const row = Math.floor(source / width) - rows[0];
+    const column = (source % width) - columns[0];
+    places[i] = bandAxis === 1 ? row * deep * across + column : (row * across + column) * deep;
+    targets[i] = out(pixel);
+  }
+  const step = bandAxis === 1 ? across : 1;
+  const hole = fill ?? NaN;
+  const bits = errors?.bits ?? 0;
+  for (const [b, band] of bands.entries()) {
+    if (band < range[0] || band >= range[1]) continue;
+    const array = arrays[b]!;
+    const first = (band - range[0]) * step;
+    for (let i = 0; i < places.length; i++) {
+      const place = places[i]! + first;
+      const value = values[place]!;
+      const isHole =
+        value === hole || Number.isNaN(value) || (flags !== undefined && (flags[place]! & bits) !== 0);
+      array[targets[i]!] = isHole ? nodata : value;
+    }
+  }
+}
