@@ -6,6 +6,7 @@ export { openContainer } from './container.js';
 export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './control-grid.js';
 export { crsFromEpsg, type Projection, projector } from './crs.js';
 export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './cube-file.js';
+export type { GivenPosition } from './given-position.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf-time.js';
 export { openRaster } from './header.js';
 export { hullOf, type PixelCorner } from './hull.js';

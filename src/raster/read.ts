@@ -4,6 +4,7 @@ import { windowOutside } from './errors.js';
 import { type GdalRead, readWithGdal } from './gdal/read.js';
 import { readHdf5 } from './hdf5/read.js';
 import { openRaster } from './header.js';
+import { readMat } from './mat/read.js';
 import { newPixels } from './pixels.js';
 import { readTiff } from './read-tiff.js';
 import type { PixelArray, RasterHeader, Read, Window } from './types.js';
@@ -93,6 +94,7 @@ async function readInto(reads: Read[], signal: AbortSignal | undefined): Promise
     if (blocks.reader === 'tiff') await readTiff({ ...header, blocks }, bands, window, target);
     else if (blocks.reader === 'hdf5') await readHdf5({ ...header, blocks }, bands, window, target);
     else if (blocks.reader === 'envi') readEnvi({ ...header, blocks }, bands, window, target);
+    else if (blocks.reader === 'mat') await readMat({ ...header, blocks }, bands, window, target);
     else throughGdal.push({ header: { ...header, blocks }, bands, window, target });
   }
   if (throughGdal.length > 0) await readWithGdal(throughGdal, signal);
