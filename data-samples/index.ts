@@ -1,4 +1,5 @@
 export * from './broken.js';
+export { ENDMEMBERS, type Endmember } from './endmembers.js';
 export { KINDS, type LandCover } from './kinds.js';
 export * from './landsat-like.js';
 export type { MtlForm } from './landsat-metadata.js';
@@ -8,3 +9,4 @@ export { qaPixel } from './qa-pixel.js';
 export { REGIONS, type Region } from './regions.js';
 export * from './sentinel-like.js';
 export * from './sentinel-safe.js';
+export * from './spectrometer-like.js';

@@ -21,3 +21,9 @@ export function gaussian(x: number, y: number, seed: number): number {
   const h = hash(x, y, seed);
   return ((h & 255) + ((h >>> 8) & 255) + ((h >>> 16) & 255) + (h >>> 24) - 510) / 147.8;
 }
+
+/** The same with finer steps, within ±6 and nearer to normal: from twelve bytes of three hashes. */
+export function smoothGaussian(x: number, y: number, seed: number): number {
+  const sum = gaussian(x, y, seed) + gaussian(x, y, seed + 0x1000193) + gaussian(x, y, seed + 0x2000386);
+  return sum / Math.sqrt(3);
+}

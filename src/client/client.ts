@@ -340,7 +340,7 @@ const jobPath = (id: string) => `/jobs/${encodeURIComponent(id)}`;
 
 /** "red=3,nir=4" for `{red: 3, nir: 4}`. */
 function queryText(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return String(value);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return String(value);
   return Object.entries(value)
     .map(([name, one]) => `${name}=${one}`)
     .join(',');

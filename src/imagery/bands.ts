@@ -1,5 +1,5 @@
 /** Bands of a tile by the names that people know them by. */
-import { nearestBand, storedNodata } from '../raster/index.js';
+import { isSpectrum, nearestBand, storedNodata } from '../raster/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
 import { badLook, listBands, unknownBand } from './errors.js';
 import type { Expression } from './expression/ast.js';
@@ -75,6 +75,16 @@ function bandAtWavelength(groups: GroupRecord[], text: string): string | undefin
   return nearest.place;
 }
 
+/**
+ * The name, among those of `bandPlaces`, of band number n (from 1) of the first spectrum, for `b<n>`; undefined for other names, and
+ * where there is no spectrum. In other products numbers are names of the sensor's own.
+ */
+function bandOfNumber(groups: GroupRecord[], text: string): string | undefined {
+  const number = /^b([1-9]\d*)$/.exec(text)?.[1];
+  const spectrum = groups.find(({ bands }) => isSpectrum(bands));
+  return number && spectrum && `${plainName(spectrum.name)}_b${number}`;
+}
+
 function bandFile(storage: Storage, tile: TileRecord, { group, band }: BandPlace, nodata?: number): BandFile {
   const { name, bands, dataType, width, height, nodata: own } = tile.groups[group];
   const { scale, offset } = bands[band];
@@ -116,7 +126,9 @@ export function resolveBands(expressions: Expression[], groups: GroupRecord[]): 
   const used: string[] = [];
   const instead = new Map<string, string>();
   const bandOf = (name: string): number | Expression => {
-    const found = places.has(name) ? name : (bandAtWavelength(groups, name) ?? OTHER_NAME[name]);
+    const found = places.has(name)
+      ? name
+      : (bandAtWavelength(groups, name) ?? bandOfNumber(groups, name) ?? OTHER_NAME[name]);
     if (found === undefined || !places.has(found)) {
       if (Object.hasOwn(PREDEFINED, name)) return PREDEFINED[name];
       throw unknownBand(name, listBands([...places.keys()]));
@@ -133,12 +145,16 @@ export function resolveBands(expressions: Expression[], groups: GroupRecord[]): 
   };
 }
 
-/** The band that is called so in these groups, however its name is written; else an expression. Throws TW_IMAGERY_EXPRESSION. */
+/**
+ * The band that is called so in these groups, however its name is written; band number n of a spectrum for a number alone; else an
+ * expression. Throws TW_IMAGERY_EXPRESSION.
+ */
 export function bandOrExpression(text: string, groups: GroupRecord[]): Expression {
   const isBand = groups.some(({ bands }) =>
     bands.some(({ name, commonName }) => name === text || commonName === text),
   );
-  return isBand ? { kind: 'band', name: plainName(text), position: 0 } : parseExpression(text);
+  const name = isBand ? plainName(text) : bandOfNumber(groups, `b${text}`);
+  return name === undefined ? parseExpression(text) : { kind: 'band', name, position: 0 };
 }
 
 /** Tiles of equal layouts have the same bands in the same places. */
@@ -171,7 +187,9 @@ export function assetBands(
   const names = (assets ?? [groups[0].name]).flatMap((asset) => {
     const group = groups.find(({ name }) => name === asset);
     if (group) return group.bands.map((_, i) => `${plainName(asset)}_b${i + 1}`);
-    const name = places.has(plainName(asset)) ? plainName(asset) : (bandAtWavelength(groups, asset) ?? '');
+    const name = places.has(plainName(asset))
+      ? plainName(asset)
+      : (bandAtWavelength(groups, asset) ?? bandOfNumber(groups, asset) ?? '');
     if (!places.has(name))
       throw unknownBand(asset, listBands([...groups.map((one) => one.name), ...places.keys()]));
     return [name];

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { GridName } from '../geocode/index.js';
+import type { RasterHeader } from '../raster/index.js';
 import { readModelFile } from './cloud/index.js';
 import type { SceneTest } from './cloud-test.js';
 import { type Scene, sourceFiles } from './scene.js';
@@ -35,7 +36,11 @@ export async function fingerprintOf(
   const { id, platform, start, end, quality } = scene;
   const groups = scene.groups.map(({ bands, ...group }) => ({
     ...group,
-    bands: bands.map(({ header, ...band }) => ({ ...band, file: digests.get(header.path) })),
+    bands: bands.map(({ header, ...band }) => ({
+      ...band,
+      file: digests.get(header.path),
+      ...(header.isDescribedOutside && { described: describedOutside(header) }),
+    })),
   }));
   const codes = quality.map((band) => ({
     ...band,
@@ -55,6 +60,12 @@ export async function fingerprintOf(
     compress,
   };
   return createHash('sha256').update(JSON.stringify(everything, nameNumbers)).digest('hex');
+}
+
+/** What the bytes of the file do not hold: a corrected header, or another position, makes other tiles. */
+function describedOutside({ width, height, dataType, crs, transform, blocks }: RasterHeader) {
+  const layout = blocks.reader === 'envi' || blocks.reader === 'mat' ? blocks : undefined;
+  return { width, height, dataType, crs: crs.proj4, transform, layout };
 }
 
 /** JSON has no NaN and no infinities, and would make all of them null. */

@@ -34,6 +34,9 @@ const INPUTS = {
     offset: { type: 'number' },
     platform: { type: 'string', minLength: 1, maxLength: 100 },
     maskBand: { type: 'integer', minimum: 1 },
+    layer: { type: 'string', minLength: 1, maxLength: 200 },
+    position: { type: 'string', maxLength: 200 },
+    wavelengths: { type: 'array', items: { type: 'number' }, minItems: 2, maxItems: 4096 },
   },
 };
 

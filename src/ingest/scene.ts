@@ -96,6 +96,12 @@ export interface DescribeOptions {
   offset?: number;
   platform?: string;
   maskBand?: number;
+  /** Name of the array of a file that holds several. */
+  layer?: string;
+  /** `EPSG:CODE,ULX,ULY,LRX,LRY`: system, and outer corners of the upper left and the lower right pixel. */
+  position?: string;
+  /** Of each band, or of the first and the last of bands that are evenly spaced; nm. */
+  wavelengths?: number[];
 }
 
 /** An input before it is known what product it is. Formats look at its content, and at names where nothing inside says it. */

@@ -1,11 +1,11 @@
 /** The properties that filters can ask for, as JSON Schema: OGC API Features part 3, and the filter extension of STAC APIs. */
 
-import { type PropertyKind, queryables } from './filter/properties.js';
+import { type Property, type PropertyKind, queryables } from './filter/properties.js';
 import { tileSources } from './parse-filter.js';
 
 const KINDS: Record<PropertyKind, object> = {
   text: { type: 'string' },
-  number: { type: 'number', minimum: 0, maximum: 100 },
+  number: { type: 'number', minimum: 0 },
   time: { type: 'string', format: 'date-time' },
   geometry: { $ref: 'https://geojson.org/schema/Geometry.json' },
 };
@@ -17,10 +17,13 @@ export function queryablesSchema(
   names: { collection?: string[]; platform?: string[] },
 ): object {
   const choices: Record<string, string[] | undefined> = { ...names, source: tileSources };
-  const properties = Object.entries(queryables).map(([name, { kind, title: label, description }]) => {
-    const choice = choices[name];
-    return [name, { title: label, description, ...KINDS[kind], ...(choice?.length && { enum: choice }) }];
-  });
+  const properties = Object.entries(queryables).map(
+    ([name, { kind, isPercent, title: label, description }]: [string, Property]) => {
+      const choice = choices[name];
+      const schema = { title: label, description, ...KINDS[kind], ...(isPercent && { maximum: 100 }) };
+      return [name, { ...schema, ...(choice?.length && { enum: choice }) }];
+    },
+  );
   return {
     $schema: 'https://json-schema.org/draft/2019-09/schema',
     $id: url,

@@ -10,7 +10,15 @@ import {
 } from '../storage/index.js';
 import type { JsonBytes } from './json-bytes.js';
 import { attributionOf, isoTime, urls } from './stac-common.js';
-import { collectionLinks, groupAsset, ITEM_HEAD, previewAsset, rasterBand, toStacItem } from './stac-item.js';
+import {
+  collectionLinks,
+  groupAsset,
+  ITEM_HEAD,
+  layoutFacts,
+  previewAsset,
+  rasterBand,
+  toStacItem,
+} from './stac-item.js';
 
 /**
  * Gives a writer of Items to `out`: what `toStacItem` says, as JSON. It takes a fifth of the time of making objects and
@@ -35,7 +43,7 @@ export function itemWriter(
       texts = collectionText(collection, baseUrl);
       shared.set(collection, texts);
     }
-    writeItem(out, tile, groupTexts(layout, tile.groups), collection, url, texts);
+    writeItem(out, tile, layoutText(layout, tile.groups), collection, url, texts);
   };
 }
 
@@ -63,7 +71,7 @@ function collectionText(collection: CollectionRecord, baseUrl: string): Collecti
 function writeItem(
   out: JsonBytes,
   tile: TileRecord,
-  groups: GroupText[],
+  layout: LayoutText,
   collection: CollectionRecord,
   url: Urls,
   texts: CollectionText,
@@ -73,15 +81,15 @@ function writeItem(
   const [w, s, e, n] = cellBbox(grid, tile.geocode).map(numberText);
   const box = `${w},${s},${e},${n}`;
   out.text(
-    `{${texts.head},"id":"${inside(tile.id)}","bbox":[${box}]` +
+    `{${texts.head},"stac_extensions":${layout.extensions},"id":"${inside(tile.id)}","bbox":[${box}]` +
       `,"geometry":{"type":"Polygon","coordinates":[[[${w},${s}],[${e},${s}],[${e},${n}],[${w},${n}],[${w},${s}]]]}` +
-      `,"properties":{${propertiesText(tile, collection, bounds, texts)},"proj:epsg":${grid.epsg}}` +
+      `,"properties":{${propertiesText(tile, collection, bounds, texts)}${layout.properties},"proj:epsg":${grid.epsg}}` +
       `,"links":[{"rel":"self","href":"${url.item(tile.collection, tile.id)}",${GEOJSON}},${texts.links}` +
       `${tile.derivedFrom.map((id) => derivedFromText(url.item(tile.collection, id))).join('')}` +
       `${tile.model ? derivedFromText(url.modelItem(tile.model)) : ''}]` +
       ',"assets":{',
   );
-  writeAssets(out, tile, groups, bounds, url);
+  writeAssets(out, tile, layout.groups, bounds, url);
   out.text('}}');
 }
 
@@ -170,16 +178,32 @@ interface GroupText {
   betweenPercents: string[] | undefined;
 }
 
-/** As few as there are layouts, and gone with them. */
-const textsOfLayouts = new WeakMap<TileLayout, GroupText[]>();
+/** What is the same in Items of all tiles of a layout. */
+interface LayoutText {
+  /** A list of addresses. */
+  extensions: string;
+  /** Members, each after a comma. */
+  properties: string;
+  groups: GroupText[];
+}
 
-function groupTexts(layout: TileLayout, groups: GroupRecord[]): GroupText[] {
-  let texts = textsOfLayouts.get(layout);
-  if (!texts) {
-    texts = groups.map(groupText);
-    textsOfLayouts.set(layout, texts);
+/** As few as there are layouts, and gone with them. */
+const textsOfLayouts = new WeakMap<TileLayout, LayoutText>();
+
+function layoutText(layout: TileLayout, groups: GroupRecord[]): LayoutText {
+  let text = textsOfLayouts.get(layout);
+  if (!text) {
+    const { stac_extensions, properties } = layoutFacts(layout);
+    text = {
+      extensions: JSON.stringify(stac_extensions),
+      properties: Object.entries(properties)
+        .map(([name, value]) => `,"${name}":${numberText(value)}`)
+        .join(''),
+      groups: groups.map(groupText),
+    };
+    textsOfLayouts.set(layout, text);
   }
-  return texts;
+  return text;
 }
 
 const NOWHERE: Bounds = { west: 0, south: 0, east: 0, north: 0 };

@@ -1,7 +1,14 @@
 /** Tiles as STAC 1.0.0 Items. */
 import { type Bbox, type Bounds, cellBbox, type Grid, gridByName } from '../geocode/index.js';
-import { isSpectrum } from '../raster/index.js';
-import type { BandRecord, CollectionRecord, GroupRecord, TileRecord } from '../storage/index.js';
+import { isSpectrum, type SpectralTags } from '../raster/index.js';
+import {
+  type BandRecord,
+  type CollectionRecord,
+  type GroupRecord,
+  micrometres,
+  type TileRecord,
+  wavelengthRange,
+} from '../storage/index.js';
 import { attributionOf, extension, isoTime, licenseLinks, type StacLink, urls } from './stac-common.js';
 
 export interface StacAsset {
@@ -45,13 +52,24 @@ export interface StacItem {
 }
 
 /** The same in all Items. */
-export const ITEM_HEAD: Pick<StacItem, 'type' | 'stac_version' | 'stac_extensions'> = {
-  type: 'Feature',
-  stac_version: '1.0.0',
-  stac_extensions: ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'].map(
-    extension,
-  ),
-};
+export const ITEM_HEAD: Pick<StacItem, 'type' | 'stac_version'> = { type: 'Feature', stac_version: '1.0.0' };
+
+const EXTENSIONS = ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'].map(
+  extension,
+);
+
+/** What Items of tiles with the same groups share, apart from their assets. */
+export function layoutFacts(groups: readonly { bands: readonly SpectralTags[] }[]): {
+  stac_extensions: string[];
+  properties: { 'hsi:wavelength_min'?: number; 'hsi:wavelength_max'?: number };
+} {
+  const range = wavelengthRange(groups);
+  if (!range) return { stac_extensions: EXTENSIONS, properties: {} };
+  return {
+    stac_extensions: [...EXTENSIONS, extension('hsi/v1.0.0')],
+    properties: { 'hsi:wavelength_min': range.min, 'hsi:wavelength_max': range.max },
+  };
+}
 
 const COG_TYPE = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
@@ -76,13 +94,15 @@ export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseU
   for (const group of tile.groups)
     assets[group.name] = groupAsset(group, bounds, url.file(tile.id, group.name));
   assets['thumbnail'] = previewAsset(url.preview(tile.id));
+  const { stac_extensions, properties } = layoutFacts(tile.groups);
   return {
     ...ITEM_HEAD,
+    stac_extensions,
     id: tile.id,
     collection: tile.collection,
     geometry: rectangle(bbox),
     bbox,
-    properties: itemProperties(tile, collection, grid, bounds),
+    properties: { ...itemProperties(tile, collection, grid, bounds), ...properties },
     links: [
       { rel: 'self', href: url.item(tile.collection, tile.id), type: 'application/geo+json' },
       ...collectionLinks(collection, url),
@@ -201,8 +221,6 @@ function eoBand({ name, commonName, wavelength, fwhm, good }: BandRecord): Recor
   if (good === false) band['bad_band'] = true;
   return band;
 }
-
-const micrometres = (nanometres: number) => Number((nanometres / 1000).toPrecision(6));
 
 /** Answers hold thousands of these: an object of one shape is several times as fast to make and to write as one put together. */
 export function rasterBand(

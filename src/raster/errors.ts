@@ -55,9 +55,9 @@ export const unsupported = defineError(
 export const noCrs = defineError(
   'TW_RASTER_NO_CRS',
   422,
-  'A raster does not say where on Earth it lies. Assign a coordinate system with gdal_edit.py -a_srs.',
+  'A raster does not say where on Earth it lies. Say it with `ingest --position`, or assign a coordinate system with gdal_edit.py -a_srs.',
   (path: string, what: string) =>
-    `${path} is not georeferenced: ${what}. Assign a position, for example with gdal_translate -a_srs and -a_ullr.`,
+    `${path} is not georeferenced: ${what}. Say where it lies with --position at its ingest, or assign a position with gdal_translate -a_srs and -a_ullr.`,
 );
 
 export const unknownCrs = defineError(

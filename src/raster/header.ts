@@ -3,25 +3,32 @@ import { TilewrightError } from '../errors.js';
 import { openEnvi, openEnviImage } from './envi/header.js';
 import { noLayer, notTiff, rasterUnreadable, severalLayers } from './errors.js';
 import { openWithGdal } from './gdal/header.js';
+import type { GivenPosition } from './given-position.js';
 import { openHdf5Container } from './hdf5/container.js';
 import { openHdf5 } from './hdf5/header.js';
+import { openMat } from './mat/header.js';
 import { fileKind, type RasterKind, recognise } from './recognise.js';
 import { type SourceFile, withFile } from './source-file.js';
 import { readTiffHeader } from './tiff-header.js';
 import type { RasterHeader } from './types.js';
 
 /**
- * Reads the header of a raster. `layer` names one of a file that holds several (`openContainer` lists them).
+ * Reads the header of a raster. `layer` names one of a file that holds several (`openContainer` lists them). `position` replaces what the
+ * file says of its position, except in HDF5.
  * Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _SIZE_DIFFERS, _CORRUPT, _UNSUPPORTED, _NO_CRS, _UNKNOWN_CRS, _NO_LAYER, and
  * for what GDAL reads TW_RASTER_NO_GDAL, _GDAL_FAILED and _GDAL_TIMEOUT.
  */
-export async function openRaster(path: string, layer?: string): Promise<RasterHeader> {
+export async function openRaster(
+  path: string,
+  layer?: string,
+  position?: GivenPosition,
+): Promise<RasterHeader> {
   const opened = await withFile(path, async (file) => {
     const kind = kindOf(file);
-    return kind === 'tiff' && layer === undefined ? readTiffHeader(file) : kind;
+    return kind === 'tiff' && layer === undefined ? readTiffHeader(file, position) : kind;
   }).catch(async (error) => {
     // The image of an ENVI header is bare numbers.
-    const image = notTiff.is(error) ? await readable(path, () => openEnviImage(path)) : undefined;
+    const image = notTiff.is(error) ? await readable(path, () => openEnviImage(path, position)) : undefined;
     if (!image) throw error;
     return image;
   });
@@ -30,12 +37,14 @@ export async function openRaster(path: string, layer?: string): Promise<RasterHe
     case 'tiff':
       throw noLayer(path, layer ?? '', []);
     case 'envi':
-      return readable(path, () => openEnvi(path));
+      return readable(path, () => openEnvi(path, { position }));
+    case 'mat':
+      return openMat(path, layer, position);
     case 'hdf5':
       if (layer === undefined) throw severalLayers(path, await layerNames(path));
       return openHdf5(path, layer);
     default:
-      return openWithGdal(path, opened, layer);
+      return openWithGdal(path, opened, layer, position);
   }
 }
 

@@ -7,6 +7,7 @@ export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './c
 export { crsFromEpsg, type Projection, projector } from './crs.js';
 export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './cube-file.js';
 export { readEnviLibrary } from './envi/library.js';
+export type { GivenPosition } from './given-position.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf-time.js';
 export { type CubeLayout, openHdf5Cube } from './hdf5/cube.js';
 export { readHdf5Lists, readHdf5Points } from './hdf5/values.js';

@@ -1,5 +1,5 @@
 /** Typed arrays of pixels: their types, sizes and nodata values. */
-import type { DataType, PixelArray } from './types.js';
+import type { DataType, PixelArray, StoredType } from './types.js';
 
 interface PixelArrayConstructor {
   new (length: number): PixelArray;
@@ -37,6 +37,34 @@ export function pixelsOf(
   length: number,
 ): PixelArray {
   return new CONSTRUCTORS[dataType](buffer, byteOffset, length);
+}
+
+/** How numbers of a stored type are read: 64-bit integers become float64, in which they are exact up to 2^53. */
+export function readAs(type: StoredType): DataType {
+  return type === 'int64' || type === 'uint64' ? 'float64' : type;
+}
+
+export function bytesPerStored(type: StoredType): number {
+  return bytesPerSample(readAs(type));
+}
+
+/** `length` stored numbers, of this machine's byte order, as pixels; a view of the bytes if they need no conversion. */
+export function numbersOf(
+  type: StoredType,
+  buffer: ArrayBufferLike,
+  byteOffset: number,
+  length: number,
+): PixelArray {
+  if (type === 'int64') return Float64Array.from(new BigInt64Array(buffer, byteOffset, length), Number);
+  if (type === 'uint64') return Float64Array.from(new BigUint64Array(buffer, byteOffset, length), Number);
+  return pixelsOf(type, buffer, byteOffset, length);
+}
+
+/** Turns numbers of `size` bytes into the other byte order, in place. */
+export function swapBytes(bytes: Buffer, size: number): void {
+  if (size === 2) bytes.swap16();
+  else if (size === 4) bytes.swap32();
+  else if (size === 8) bytes.swap64();
 }
 
 export function isFloat(dataType: DataType): boolean {

@@ -5,6 +5,7 @@ import { type GdalRead, readWithGdal } from './gdal/read.js';
 import { readHdf5 } from './hdf5/read.js';
 import { readHdf5Cube } from './hdf5/read-cube.js';
 import { openRaster } from './header.js';
+import { readMat } from './mat/read.js';
 import { newPixels } from './pixels.js';
 import { readTiff } from './read-tiff.js';
 import type { PixelArray, RasterHeader, Read, Window } from './types.js';
@@ -95,6 +96,7 @@ async function readInto(reads: Read[], signal: AbortSignal | undefined): Promise
     else if (blocks.reader === 'hdf5') await readHdf5({ ...header, blocks }, bands, window, target);
     else if (blocks.reader === 'hdf5-cube') await readHdf5Cube({ ...header, blocks }, bands, window, target);
     else if (blocks.reader === 'envi') readEnvi({ ...header, blocks }, bands, window, target);
+    else if (blocks.reader === 'mat') await readMat({ ...header, blocks }, bands, window, target);
     else throughGdal.push({ header: { ...header, blocks }, bands, window, target });
   }
   if (throughGdal.length > 0) await readWithGdal(throughGdal, signal);

@@ -1,7 +1,18 @@
 /** What a file is by its first bytes, whatever its name says. */
 
 /** Kinds of files that something here can open. */
-export type FileKind = 'tiff' | 'jp2' | 'hfa' | 'hdf4' | 'hdf5' | 'netcdf' | 'envi' | 'zip' | 'gzip' | 'tar';
+export type FileKind =
+  | 'tiff'
+  | 'jp2'
+  | 'hfa'
+  | 'hdf4'
+  | 'hdf5'
+  | 'netcdf'
+  | 'envi'
+  | 'mat'
+  | 'zip'
+  | 'gzip'
+  | 'tar';
 
 /** Kinds of files that hold pixels. */
 export type RasterKind = Exclude<FileKind, 'zip' | 'gzip' | 'tar'>;
@@ -28,6 +39,12 @@ const SIGNATURES: { bytes: number[]; at?: number; name: string; kind?: FileKind;
     name: 'an ENVI header',
     kind: 'envi' as const,
   })),
+  { bytes: [...Buffer.from('MATLAB 5.0 MAT-file')], name: 'a MATLAB 5 file', kind: 'mat' },
+  {
+    bytes: [...Buffer.from('MATLAB 7.3 MAT-file')],
+    name: 'a MATLAB 7.3 file',
+    advice: 'Save it in MATLAB with -v7.',
+  },
   { bytes: [0x50, 0x4b, 3, 4], name: 'a zip archive', kind: 'zip', advice: ARCHIVE },
   { bytes: [0x50, 0x4b, 5, 6], name: 'an empty zip archive', kind: 'zip', advice: ARCHIVE },
   { bytes: [0x1f, 0x8b], name: 'gzip', kind: 'gzip', advice: ARCHIVE },

@@ -4,6 +4,7 @@ import { isFastCodec } from './blocks.js';
 import { corrupt, noCrs, truncated, unsupported } from './errors.js';
 import { parseGdalMetadata } from './gdal-metadata.js';
 import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-keys.js';
+import { type GivenPosition, placeAt } from './given-position.js';
 import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from './limits.js';
 import { bytesPerSample, parseNodata } from './pixels.js';
 import type { SourceFile } from './source-file.js';
@@ -59,9 +60,9 @@ const OTHER_CODECS: Record<number, string> = {
 };
 
 /**
- * Reads the header of a GeoTIFF. Throws TW_RASTER_TRUNCATED, _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
+ * Reads the header of a GeoTIFF. A given position replaces its own. Throws TW_RASTER_TRUNCATED, _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
  */
-export async function readTiffHeader(file: SourceFile): Promise<RasterHeader> {
+export async function readTiffHeader(file: SourceFile, position?: GivenPosition): Promise<RasterHeader> {
   const { path, size } = file;
   const directory = await readTiffDirectory(file, TAGS);
   const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
@@ -89,8 +90,9 @@ export async function readTiffHeader(file: SourceFile): Promise<RasterHeader> {
     height,
     bands,
     dataType,
-    crs: crsFromGeoKeys(keys, path),
-    transform: transformOf(directory, keys, path),
+    ...(position
+      ? placeAt(position, { path, width, height })
+      : { crs: crsFromGeoKeys(keys, path), transform: transformOf(directory, keys, path) }),
     nodata: parseNodata(directory.text(TAG.gdalNodata)),
     palette,
     ...(colours?.length === 768 && { colours }),

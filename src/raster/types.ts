@@ -102,8 +102,22 @@ export interface EnviBlocks extends BlockSize {
   littleEndian: boolean;
 }
 
+/** An array of rows x columns x bands in a MATLAB file, stored column by column. A block is one row. */
+export interface MatBlocks extends BlockSize {
+  reader: 'mat';
+  storedType: StoredType;
+  /** Where the bytes of the array's element begin in the file, and how many there are. */
+  start: number;
+  bytes: number;
+  /** Whether zlib compressed the element. */
+  isCompressed: boolean;
+  /** Where the numbers begin in the decompressed element. */
+  dataOffset: number;
+  littleEndian: boolean;
+}
+
 /** Which reader decodes a raster, and what it needs to know. */
-export type BlockLayout = TiffBlocks | GdalBlocks | Hdf5Blocks | Hdf5CubeBlocks | EnviBlocks;
+export type BlockLayout = TiffBlocks | GdalBlocks | Hdf5Blocks | Hdf5CubeBlocks | EnviBlocks | MatBlocks;
 
 /** Spectral properties of a band of an imaging spectrometer. */
 export interface SpectralTags {
@@ -167,6 +181,8 @@ export interface RasterHeader {
   warnings?: string[];
   /** TIFF DateTime tag (306), as stored. */
   dateTime: string | undefined;
+  /** True if a header file or the user said where or how the pixels lie, and not the file that holds them. */
+  isDescribedOutside?: true;
 }
 
 export interface Window {

@@ -21,6 +21,7 @@ export interface Columns {
   platform: Uint16Array;
   source: Uint8Array;
   scene: Uint32Array;
+  wavelengths: Uint16Array;
   /** Where the row's `TextHeap` has what the other columns do not say of the tile's id. */
   suffix: Uint32Array;
 }
@@ -70,6 +71,7 @@ export function allocate(rows: number): Columns {
     platform: new Uint16Array(rows),
     source: new Uint8Array(rows),
     scene: new Uint32Array(rows),
+    wavelengths: new Uint16Array(rows),
     suffix: new Uint32Array(rows),
   };
 }

@@ -137,6 +137,8 @@ export class DurableIndex {
   ): Promise<Snapshot | { unusable: string }> {
     const snapshot = await this.snapshots.read(name);
     if ('unusable' in snapshot) return snapshot;
+    if (snapshot.images.some((image) => image.lacksWavelengths) && this.catalogue.tileLayouts.holdSpectra())
+      return { unusable: 'does not say the wavelengths of spectra' };
     const { sequence, tag, damaged } = snapshot.stamp;
     const at = log.findIndex(({ key }) => key === keyOf(sequence));
     if (at < 0) return { unusable: 'is of a commit that the catalogue does not know' };

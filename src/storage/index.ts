@@ -68,3 +68,4 @@ export { layoutOf, type TileLayout } from './tile-layouts.js';
 export { type SentTiles, TileList, tilesOf } from './tile-list.js';
 export { toArray } from './to-array.js';
 export { type VerifyOptions, type VerifyReport, verify } from './verify.js';
+export { micrometres, rangeNamed, type WavelengthRange, wavelengthRange } from './wavelength-range.js';

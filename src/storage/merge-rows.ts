@@ -112,6 +112,7 @@ class Copies {
   private readonly platform: Codes;
   private readonly source: Codes;
   private readonly scene: Codes;
+  private readonly wavelengths: Codes;
 
   /** At most `step` rows are added before a `flush`. */
   constructor(
@@ -126,6 +127,7 @@ class Copies {
     this.platform = new Codes(from.platforms, to.platforms);
     this.source = new Codes(from.sources, to.sources);
     this.scene = new Codes(from.scenes, to.scenes);
+    this.wavelengths = new Codes(from.wavelengthRanges, to.wavelengthRanges);
   }
 
   /** The copy of a row. */
@@ -148,13 +150,14 @@ class Copies {
     const places = this.places.subarray(0, this.count);
     this.count = 0;
     for (const name of columnNames) copyValues(this.from.columns[name], pending, to.columns[name], places);
-    const { collection, platform, source, scene, suffix } = to.columns;
+    const { collection, platform, source, scene, wavelengths, suffix } = to.columns;
     for (let i = 0; i < places.length; i++) {
       const row = places[i];
       collection[row] = this.collection.of(collection[row]);
       platform[row] = this.platform.of(platform[row]);
       source[row] = this.source.of(source[row]);
       scene[row] = this.scene.of(scene[row]);
+      wavelengths[row] = this.wavelengths.of(wavelengths[row]);
       suffix[row] = to.texts.copy(this.from.texts, suffix[row]);
     }
   }

@@ -12,6 +12,8 @@ export interface RowsFacts {
 const NAMES = 'names';
 /** Part of files of format 2; later ones leave the marks to the snapshot. */
 const REMOVED = 'removed';
+/** Part that files of older versions lack. */
+const WAVELENGTHS = 'wavelengths';
 /** Names in one line. */
 const LINE = 8_192;
 
@@ -27,7 +29,12 @@ export async function readRows(file: PartsFile<RowsFacts>): Promise<RowsImage> {
   const { rows, sorted } = file.facts;
   const names = await file.readPart(NAMES, Buffer.alloc(sizeOf(file, NAMES)));
   const image = emptyImage(rows, sorted, sizeOf(file, 'texts'), decodeNames(names));
-  for (const { name, bytes } of arraysOf(image)) await file.readPart(name, bytes);
+  if (file.sizeOf(WAVELENGTHS) === undefined) {
+    image.names.wavelengthRanges = [null];
+    image.lacksWavelengths = true;
+  }
+  for (const { name, bytes } of arraysOf(image))
+    if (name !== WAVELENGTHS || !image.lacksWavelengths) await file.readPart(name, bytes);
   if (file.sizeOf(REMOVED) !== undefined) await file.readPart(REMOVED, image.removed);
   return image;
 }

@@ -7,6 +7,7 @@ export interface RowsNames {
   platforms: (string | null)[];
   sources: (string | null)[];
   scenes: (string | null)[];
+  wavelengthRanges: (string | null)[];
 }
 
 /**
@@ -23,6 +24,8 @@ export interface RowsImage {
   newest: Uint32Array;
   texts: Uint8Array;
   names: RowsNames;
+  /** True if a file of an older version did not say them, so that all rows have none. */
+  lacksWavelengths?: true;
 }
 
 /** An image to be filled. `texts` is a size in bytes. */

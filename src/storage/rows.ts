@@ -8,6 +8,7 @@ import { tileId } from './names.js';
 import type { TileRecord } from './records.js';
 import { emptyImage, type RowsImage } from './rows-image.js';
 import { TextHeap } from './text-heap.js';
+import { rangeName, wavelengthRange } from './wavelength-range.js';
 
 const MOST_BYTES = 2 ** 32 - 1;
 
@@ -50,6 +51,8 @@ export class Rows {
   readonly platforms: Dictionary;
   readonly sources: Dictionary;
   readonly scenes: Dictionary;
+  /** As `rangeName` writes them. */
+  readonly wavelengthRanges: Dictionary;
   readonly texts: TextHeap;
   gone = 0;
   former = 0;
@@ -67,11 +70,12 @@ export class Rows {
     this.newest = image.newest;
     this.rank = new Uint32Array(image.sorted);
     for (let i = 0; i < image.sorted; i++) this.rank[image.newest[i]] = i;
-    const { collections, platforms, sources, scenes } = image.names;
+    const { collections, platforms, sources, scenes, wavelengthRanges } = image.names;
     this.collections = new Dictionary(2 ** 16, collections);
     this.platforms = new Dictionary(2 ** 16, platforms);
     this.sources = new Dictionary(2 ** 8, sources);
     this.scenes = new Dictionary(2 ** 32 - 1, scenes);
+    this.wavelengthRanges = new Dictionary(2 ** 16, wavelengthRanges);
     this.texts = TextHeap.of(image.texts);
     const { removed, rows, sorted, columns } = image;
     const { suffix } = columns;
@@ -86,7 +90,7 @@ export class Rows {
 
   /** No rows, with room in these columns and for `mostCells` cells. */
   static empty(columns = allocate(ROOM), mostCells?: number): Rows {
-    const names = { collections: [], platforms: [], sources: [], scenes: [] };
+    const names = { collections: [], platforms: [], sources: [], scenes: [], wavelengthRanges: [] };
     const removed = new Uint8Array(columns.grid.length);
     return new Rows({ ...emptyImage(0, 0, 0, names), columns, removed }, mostCells);
   }
@@ -103,7 +107,7 @@ export class Rows {
 
   /** The rows as they are now. The image does not change when rows are added or removed later. */
   image(): RowsImage {
-    const { collections, platforms, sources, scenes, used } = this;
+    const { collections, platforms, sources, scenes, wavelengthRanges, used } = this;
     return {
       rows: used,
       sorted: this.cells.rows,
@@ -116,6 +120,7 @@ export class Rows {
         platforms: platforms.names.slice(),
         sources: sources.names.slice(),
         scenes: scenes.names.slice(),
+        wavelengthRanges: wavelengthRanges.names.slice(),
       },
     };
   }
@@ -141,6 +146,7 @@ export class Rows {
     columns.platform[row] = this.platforms.add(record.platform);
     columns.source[row] = this.sources.add(record.source);
     columns.scene[row] = this.scenes.add(record.scene);
+    columns.wavelengths[row] = this.wavelengthRanges.add(rangeName(wavelengthRange(record.groups)));
     columns.suffix[row] = this.texts.add(suffixOf(record));
     return row;
   }
@@ -199,7 +205,8 @@ export class Rows {
       this.collections.names[columns.collection[row]] === record.collection &&
       this.platforms.names[columns.platform[row]] === record.platform &&
       this.sources.names[columns.source[row]] === record.source &&
-      this.scenes.names[columns.scene[row]] === record.scene
+      this.scenes.names[columns.scene[row]] === record.scene &&
+      this.wavelengthRanges.names[columns.wavelengths[row]] === rangeName(wavelengthRange(record.groups))
     );
   }
 

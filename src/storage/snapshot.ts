@@ -121,7 +121,8 @@ export class SnapshotFolder {
       const image = await PartsFile.read(join(this.dir, run.file), readRows);
       if (image.rows !== run.rows) throw new Unusable(`has another number of rows than ${run.file}`);
       await file.readPart(marksName(i), image.removed);
-      this.stored.set(image.columns, run);
+      // A file that lacks a part is written again with the next snapshot.
+      if (!image.lacksWavelengths) this.stored.set(image.columns, run);
       images.push(image);
     }
     return images;

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { storageCorrupt } from './errors.js';
 import type { BandRecord, GroupRecord, TileRecord } from './records.js';
+import { wavelengthRange } from './wavelength-range.js';
 
 /** A group without what is a tile's own. */
 export type LayoutGroup = Omit<GroupRecord, 'width' | 'height' | 'bytes' | 'crc32' | 'bands'> & {
@@ -69,6 +70,11 @@ export class TileLayouts {
   /** Takes a layout that was read from the catalogue. */
   add(digest: string, layout: TileLayout): void {
     this.known.set(digest, layout);
+  }
+
+  /** Whether any tile may have a spectrum. */
+  holdSpectra(): boolean {
+    return [...this.known.values()].some((layout) => wavelengthRange(layout) !== undefined);
   }
 
   pack(record: TileRecord): StoredTile {

@@ -4,12 +4,16 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { type Locator, type Page, chromium as program } from 'playwright-core';
-import { openNode } from '../../src/node.js';
+import { openNode, type TilewrightNode } from '../../src/node.js';
 import { nodeWithScenes, pictureOf } from '../imagery/maps.js';
+import { writeEnvi } from '../raster/envi.js';
+import { random } from '../raster/images.js';
 import { atEnd } from '../support/at-end.js';
 import { chromium, needsChromium } from '../support/chromium.js';
+import { ingest, testNode } from '../support/node.js';
+import { tempFolder } from '../support/temp.js';
 
 const SCENES = [
   { datetime: '2024-06-01T10:00:00Z', cloud: 40, seed: 1 },
@@ -159,6 +163,113 @@ test('a browser shows the map, and the dates and values of a place', needsChromi
     assert.equal(await page.locator('#message').textContent(), '');
   });
 });
+
+/** Pixels of a web map from one place to another, right and down. */
+function pixelsBetween(zoom: number, from: [number, number], to: [number, number]): [number, number] {
+  const side = 256 * 2 ** zoom;
+  const down = ([, lat]: [number, number]) =>
+    Math.asinh(Math.tan((lat * Math.PI) / 180)) * (-side / (2 * Math.PI));
+  return [((to[0] - from[0]) / 360) * side, down(to) - down(from)];
+}
+
+/** A node with seven dates of a spectrum whose band at 850 nm is bad; on the newest date but one nothing is known. */
+async function nodeWithSpectra(t: TestContext): Promise<TilewrightNode> {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const [side, count, hole] = [60, 20, -9999];
+  for (let day = 1; day <= 7; day++) {
+    const next = random(day);
+    // Wavelengths out of order, as where one detector is listed after the other.
+    const wavelengths = Array.from({ length: count }, (_, band) => 450 + 50 * ((band + 7) % count));
+    const bands = wavelengths.map(() => {
+      const value = 100 + Math.floor(4000 * next());
+      // The sixth day has a tile, but at one pixel alone.
+      return Array.from({ length: side * side }, (_, i) => (day === 6 && i > 0 ? hole : value));
+    });
+    writeEnvi(join(folder, `day${day}.bil`), {
+      ...{ width: side, height: side, bands, type: 'int16', interleave: 'bil' },
+      lines: [
+        'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84}',
+        ...[
+          `data ignore value = ${hole}`,
+          'wavelength units = Nanometers',
+          'reflectance scale factor = 10000',
+        ],
+        `acquisition time = 2024-06-0${day}T10:00:00Z`,
+        `wavelength = {${wavelengths.join()}}`,
+        `bbl = {${wavelengths.map((nm) => Number(nm !== 850)).join()}}`,
+      ],
+    });
+    const { failed } = await ingest(node, {
+      ...{ href: join(folder, `day${day}.hdr`), collection: 'cubes', precision: 5 },
+    });
+    assert.deepEqual(failed, []);
+  }
+  return node;
+}
+
+test(
+  'a click on a spectrum draws it for the newest dates, with gaps where bands are bad',
+  needsChromium,
+  async (t) => {
+    const node = await nodeWithSpectra(t);
+    await inBrowser(await node.listen('127.0.0.1', 0), 1200, async (page) => {
+      await page.waitForSelector('.leaflet-tile-loaded');
+      const box = (await page.locator('#map').boundingBox())!;
+      const [, zoom, lat0, lon0] = /map=(\d+)\/([-\d.]+)\/([-\d.]+)/.exec(page.url())!;
+      const [x, y] = pixelsBetween(Number(zoom), [Number(lon0), Number(lat0)], [15.012, 47.845]);
+      await page.mouse.click(box.x + box.width / 2 + x, box.y + box.height / 2 + y);
+      await page.waitForSelector('#place .key');
+      const shown = ['2024-06-07', '2024-06-05', '2024-06-04', '2024-06-03', '2024-06-02'];
+      assert.deepEqual(await page.locator('#place .key span').allTextContents(), shown);
+      const chart = page.locator('#place .chart').last();
+      assert.deepEqual(await chart.locator('path.line title').allTextContents(), shown);
+      const labels = await chart.locator('text').allTextContents();
+      assert.deepEqual(labels.slice(-2), ['450 nm', '1400 nm']);
+
+      const [, degrees] = /place=([-\d.]+\/[-\d.]+)/.exec(page.url())!;
+      const [lat, lon] = degrees!.split('/').map(Number);
+      const payload = { geometry: { type: 'Point', coordinates: [lon, lat] }, collections: ['cubes'] };
+      const answer = (await node.server.inject({ method: 'POST', url: '/spectra', payload })).json();
+      const paths = await chart
+        .locator('path.line')
+        .evaluateAll((nodes) => nodes.map((one) => one.getAttribute('d')!));
+      const drawn: [x: number, y: number][] = [];
+      const wanted: [nanometres: number, value: number][] = [];
+      for (const [i, path] of paths.entries()) {
+        // One gap: 400 nm of bands before 850 nm, and then the others.
+        assert.match(path, /^M[^M]*M[^M]*$/);
+        const points = path.split(/[ML]/).slice(1);
+        assert.equal(points.length, 19);
+        drawn.push(...points.map((one) => one.split(' ').map(Number) as [number, number]));
+        const entry = answer.spectra.find(({ datetime }: { datetime: string }) =>
+          datetime.startsWith(shown[i]!),
+        );
+        const { bands } = answer.sensors[entry.sensor];
+        const good = entry.values.flatMap((value: number, band: number) =>
+          bands[band].bad_band ? [] : [[bands[band].wavelength, value]],
+        );
+        wanted.push(...good.sort(([a]: [number], [b]: [number]) => a - b));
+      }
+      for (const axis of [0, 1] as const) {
+        const [at, of] = [drawn.map((one) => one[axis]), wanted.map((one) => one[axis])];
+        const [low, high] = [of.indexOf(Math.min(...of)), of.indexOf(Math.max(...of))];
+        const slope = (at[high]! - at[low]!) / (of[high]! - of[low]!);
+        for (const [i, value] of of.entries())
+          assert.ok(Math.abs(at[i]! - at[low]! - slope * (value - of[low]!)) < 0.02, `point ${i}`);
+      }
+      // No two lines have one colour.
+      const colours = await chart
+        .locator('path.line')
+        .evaluateAll((nodes) => nodes.map((one) => getComputedStyle(one).stroke));
+      assert.equal(new Set(colours).size, shown.length);
+
+      await page.fill('#to', '2024-06-03');
+      await page.waitForFunction(() => document.querySelectorAll('#place .key span').length === 3);
+      assert.equal(await page.locator('#message').textContent(), '');
+    });
+  },
+);
 
 test('a link shows again what was shown, with the meaning of its colours', needsChromium, async (t) => {
   const { node } = await nodeWithScenes(t, SCENES);

@@ -9,7 +9,7 @@ import { readRaster } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { gdal, needsGdal } from '../raster/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
-import { realData } from '../support/rasters.js';
+import { realData, writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 
 const REAL = join(realData, 'hyperspectral-enmap-potsdam');
@@ -144,6 +144,59 @@ test('bands are found by wavelength, and Items tell it in micrometres', async (t
     [asset.title, asset.data_type, asset.nodata, asset['raster:scale']],
     ['30m: 20 bands from 450 to 1400 nm', 'int16', HOLE, 0.0001],
   );
+});
+
+test('Items with a spectrum say and find their wavelengths by the extension hsi', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  // The first band is bad, so the spectrum begins with the second.
+  const lines = cube().lines.map((line) =>
+    line.startsWith('bbl') ? `bbl = {0, ${new Array(COUNT - 1).fill(1).join(', ')}}` : line,
+  );
+  writeEnvi(join(folder, 'cube.bil'), { ...cube(), lines });
+  await ingest(node, { href: join(folder, 'cube.hdr'), collection: 'cubes', precision: 5 });
+  await writeRaster(join(folder, 'other.tif'));
+  const flags = { collection: 'other', datetime: '2024-06-05T10:00:00Z', precision: 5 };
+  await ingest(node, { href: join(folder, 'other.tif'), ...flags });
+
+  const search = async (filter: string) => {
+    const answer = await node.server.inject(`/search?limit=1000&filter=${encodeURIComponent(filter)}`);
+    assert.equal(answer.statusCode, 200, answer.body);
+    const { features } = answer.json();
+    return new Set(features.map(({ collection }: { collection: string }) => collection));
+  };
+  const cubes = new Set(['cubes']);
+  const none = new Set();
+  assert.deepEqual(await search('"hsi:wavelength_min" = 0.5'), cubes);
+  assert.deepEqual(await search('hsi:wavelength_min <= 0.5 AND hsi:wavelength_max >= 1.4'), cubes);
+  assert.deepEqual(await search('hsi:wavelength_min < 0.5'), none);
+  assert.deepEqual(await search('NOT hsi:wavelength_min < 0.5'), cubes);
+  assert.deepEqual(await search('hsi:wavelength_max IN (1.4, 2.5)'), cubes);
+  assert.deepEqual(await search('hsi:wavelength_max BETWEEN 1.3 AND 2'), cubes);
+  assert.deepEqual(await search('hsi:wavelength_max IS NULL'), new Set(['other']));
+
+  const ask = async (url: string) => (await node.server.inject(url)).json();
+  const { properties } = await ask('/queryables');
+  assert.deepEqual(
+    [properties['hsi:wavelength_min'].type, properties['hsi:wavelength_min'].maximum],
+    ['number', undefined],
+  );
+  assert.equal(properties['eo:cloud_cover'].maximum, 100);
+  const HSI = 'https://stac-extensions.github.io/hsi/v1.0.0/schema.json';
+  for (const url of [
+    '/collections/cubes/items?limit=1',
+    '/search?collections=cubes&limit=1&fields=properties,stac_extensions',
+  ]) {
+    const [item] = (await ask(url)).features;
+    assert.deepEqual(
+      [item.properties['hsi:wavelength_min'], item.properties['hsi:wavelength_max']],
+      [0.5, 1.4],
+    );
+    assert.ok(item.stac_extensions.includes(HSI));
+  }
+  const [other] = (await ask('/collections/other/items?limit=1')).features;
+  assert.equal(other.properties['hsi:wavelength_min'], undefined);
+  assert.ok(!other.stac_extensions.includes(HSI));
 });
 
 test('the EnMAP cube of Potsdam has pixels, although six of its bands are empty', needsReal, async (t) => {

@@ -10,6 +10,10 @@ type Truth = boolean | null;
 /** The properties of a tile's Item; null where it has none. Percentages as float32, which is how the index keeps them. */
 function propertiesOf(tile: TileRecord): Record<string, string | number | null> {
   const isPeriod = tile.start !== tile.end;
+  const spectra = tile.groups.filter(({ bands }) => bands.length >= 16);
+  const wavelengths = spectra.flatMap(({ bands }) =>
+    bands.filter(({ good }) => good !== false).map(({ wavelength }) => wavelength!),
+  );
   return {
     id: tile.id,
     collection: tile.collection,
@@ -19,6 +23,8 @@ function propertiesOf(tile: TileRecord): Record<string, string | number | null> 
     created: tile.createdAt,
     'eo:cloud_cover': tile.cloudCover === null ? null : Math.fround(tile.cloudCover),
     pixel_coverage: Math.fround(tile.coverage),
+    'hsi:wavelength_min': wavelengths.length > 0 ? Math.min(...wavelengths) / 1000 : null,
+    'hsi:wavelength_max': wavelengths.length > 0 ? Math.max(...wavelengths) / 1000 : null,
     platform: tile.platform,
     source: tile.source,
     geocode: tile.geocode,
@@ -52,11 +58,10 @@ function truthOf(filter: Filter, tile: TileRecord): Truth {
   const value = filter.property === 'geometry' ? 0 : propertiesOf(tile)[filter.property]!;
   if (filter.op === 'isNull') return value === null;
   if (value === null) return null;
-  if (filter.op === 'in')
-    return filter.values.some((one) => (typeof one === 'number' ? Math.fround(one) : one) === value);
+  if (filter.op === 'in') return filter.values.some((one) => stored(filter.property, one) === value);
   if (filter.op === 'like') return regexOf(filter.pattern).test(String(value));
   if ('value' in filter) {
-    const bound = typeof filter.value === 'number' ? Math.fround(filter.value) : filter.value;
+    const bound = stored(filter.property, filter.value);
     return compared(filter.op, value, bound, bound);
   }
   const from = filter.period[0] ?? -Infinity;
@@ -64,6 +69,11 @@ function truthOf(filter: Filter, tile: TileRecord): Truth {
   if (!filter.op.startsWith('t_')) return compared(filter.op, value, from, to);
   const end = filter.property === 'datetime' ? tile.end : Number(value);
   return allen(filter.op, Number(value), end, from, to);
+}
+
+/** A percentage as the index keeps it, and any other value as it is. */
+function stored(property: string, value: string | number): string | number {
+  return typeof value === 'number' && !property.startsWith('hsi:') ? Math.fround(value) : value;
 }
 
 /** Against a bound that may be a period. */

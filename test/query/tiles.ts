@@ -1,7 +1,7 @@
 /** Random tiles that meet filters often: few places, few times, few names. */
 import fc from 'fast-check';
 import { geohash, gridByName, quadtile } from '../../src/geocode/index.js';
-import type { TileRecord, TileSource } from '../../src/storage/index.js';
+import type { GroupRecord, TileRecord, TileSource } from '../../src/storage/index.js';
 
 export const tileSources: TileSource[] = ['raw', 'split', 'filled', 'coalesced', 'predicted', 'cloud-free'];
 export const day = 86_400_000;
@@ -55,6 +55,21 @@ export const percent = fc.oneof(
   fc.double({ min: 0, max: 100, noNaN: true }),
 );
 
+/** A spectrum of 20 good bands between two wavelengths, with a bad band before and after them, nm. */
+function spectrum(from: number, to: number): GroupRecord[] {
+  const bands = Array.from({ length: 22 }, (_, i) => ({
+    ...{ name: `b${i + 1}`, scale: 1, offset: 0, validPercent: 100 },
+    wavelength: from + ((to - from) * (i - 1)) / 19,
+    ...((i === 0 || i === 21) && { good: false as const }),
+  }));
+  const file = { width: 4, height: 4, bytes: 10, crc32: 1, nodata: null };
+  return [{ name: '30m', role: 'data', dataType: 'int16', ...file, bands }];
+}
+
+/** Ends of the spectra, micrometres, and other numbers. */
+export const wavelengths = fc.constantFrom(0.4, 0.45, 0.9, 1, 2.5, 2.6);
+const groups = fc.constantFrom([], [], spectrum(400, 1000), spectrum(900, 2500), spectrum(400, 2500));
+
 export const tiles = fc
   .record({
     cell: cells,
@@ -67,6 +82,7 @@ export const tiles = fc
     coverage: percent,
     cloudCover: fc.option(percent),
     createdAt: times,
+    groups,
   })
   .map(({ cell, length, ...rest }) => tile({ ...cell, ...rest, end: rest.start + length }));
 

@@ -4,11 +4,12 @@ import { type TemporalOp, temporalRelations } from '../../src/query/filter/tempo
 import { type SpatialOp, spatialRelations } from '../../src/query/geometry/spatial.js';
 import { all, type Filter } from '../../src/query/index.js';
 import { shapes } from './spatial-oracle.js';
-import { cells, day, percent, tileSources, times } from './tiles.js';
+import { cells, day, percent, tileSources, times, wavelengths } from './tiles.js';
 
 const comparisons = fc.constantFrom('=', '<>', '<', '<=', '>', '>=');
 const timeNames = fc.constantFrom('datetime', 'start_datetime', 'end_datetime', 'created');
 const numberNames = fc.constantFrom('eo:cloud_cover', 'pixel_coverage');
+const wavelengthNames = fc.constantFrom('hsi:wavelength_min', 'hsi:wavelength_max');
 
 const texts = {
   id: cells.map(({ geocode }) => `a_s1_g${geocode}`),
@@ -70,9 +71,21 @@ const conditions: fc.Arbitrary<Filter> = fc.oneof(
   fc
     .tuple(numberNames, fc.array(percent, { maxLength: 4 }))
     .map(([property, values]) => ({ op: 'in', property, values }) as Filter),
+  fc.record({ op: comparisons, property: wavelengthNames, value: wavelengths }) as fc.Arbitrary<Filter>,
+  fc
+    .tuple(wavelengthNames, fc.array(wavelengths, { maxLength: 4 }))
+    .map(([property, values]) => ({ op: 'in', property, values }) as Filter),
   patterns,
   fc
-    .constantFrom('eo:cloud_cover', 'platform', 'start_datetime', 'end_datetime', 'id', 'geometry')
+    .constantFrom(
+      'hsi:wavelength_min',
+      'eo:cloud_cover',
+      'platform',
+      'start_datetime',
+      'end_datetime',
+      'id',
+      'geometry',
+    )
     .map((property) => ({ op: 'isNull', property }) as Filter),
   fc.record({
     op: fc.constantFrom(...(Object.keys(spatialRelations) as SpatialOp[]), 's_intersects'),

@@ -8,13 +8,22 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { Level } from 'level';
 import { ColumnIndex, Storage, type TileRecord, verify } from '../../src/storage/index.js';
+import { writeParts } from '../../src/storage/parts-file.js';
 import { encodeRecord } from '../../src/storage/record-codec.js';
 import { SnapshotFolder } from '../../src/storage/snapshot.js';
 import { tile, tiles } from '../query/tiles.js';
 import { atEnd } from '../support/at-end.js';
 import { faultsOf } from '../support/faults.js';
 import { assertIndexed } from './index-oracle.js';
-import { COLLECTION, cellsOf, tempFolder, writeScene } from './sample-scenes.js';
+import {
+  COLLECTION,
+  cellsOf,
+  factsOf,
+  stageTile,
+  tempFolder,
+  tileRecord,
+  writeScene,
+} from './sample-scenes.js';
 
 const stamp = { sequence: 7, tag: 'x', damaged: [] };
 const NAME = '000000000007.snap';
@@ -321,6 +330,64 @@ async function inCatalogue(dir: string, work: (db: Level<string, Buffer>) => Pro
   const db = new Level<string, Buffer>(join(dir, 'catalogue'), { valueEncoding: 'buffer' });
   await work(db);
   await db.close();
+}
+
+/** Writes the rows file of a folder as versions did that knew no wavelengths. */
+async function forgetWavelengths(dir: string): Promise<void> {
+  const path = await rowsOf(dir);
+  const bytes = await readFile(path);
+  const length = bytes.readUInt32LE(8);
+  const { parts, endianness: _, ...facts } = JSON.parse(bytes.subarray(16, 16 + length).toString());
+  const padded = (size: number) => Math.ceil(size / 8) * 8;
+  let at = 16 + padded(length);
+  const former = parts.flatMap((part: { name: string; bytes: number }) => {
+    const content = bytes.subarray(at, at + part.bytes);
+    at += padded(part.bytes);
+    if (part.name === 'wavelengths') return [];
+    if (part.name !== 'names') return [{ name: part.name, bytes: content }];
+    const [small, ...scenes] = content.toString().split('\n');
+    const { wavelengthRanges: ranges, ...names } = JSON.parse(small!);
+    assert.ok(ranges.length > 0);
+    return [{ name: 'names', bytes: Buffer.from([JSON.stringify(names), ...scenes].join('\n')) }];
+  });
+  assert.equal(former.length, parts.length - 1);
+  await writeParts(path, facts, former);
+}
+
+/** Delivers a scene of one tile with a spectrum from 400 to 780 nm. */
+async function writeSpectrum(storage: Storage, scene: string): Promise<void> {
+  const write = await storage.beginScene(COLLECTION, scene, ['9q8yy']);
+  await stageTile(write, 1, '9q8yy');
+  await write.publish(['9q8yy']);
+  const record = tileRecord(write, 1, '9q8yy');
+  const [data, ...others] = record.groups;
+  const bands = Array.from({ length: 20 }, (_, i) => ({
+    ...{ name: `b${i}`, scale: 1, offset: 0, validPercent: 100, wavelength: 400 + 20 * i },
+  }));
+  await write.commit(factsOf(1), [{ ...record, groups: [{ ...data!, bands }, ...others] }]);
+}
+
+test('a snapshot of a version that knew no wavelengths is read if no tile has a spectrum', async (t) => {
+  const dir = await folderWithLog(t);
+  await forgetWavelengths(dir);
+  assert.equal((await reopened(dir)).from, 'snapshot');
+  // The next snapshot is whole, though most of its rows are those of the file before.
+  const storage = await Storage.open(dir);
+  await writeSpectrum(storage, 'spectrum');
+  await storage.close();
+  assert.equal((await reopened(dir)).from, 'snapshot');
+  await inSingleRun(dir);
+  await forgetWavelengths(dir);
+  const load = await reopened(dir);
+  assert.equal(load.from, 'catalogue');
+  assert.match(load.reason!, /wavelengths of spectra/);
+});
+
+/** Leaves a snapshot with one run. */
+async function inSingleRun(dir: string): Promise<void> {
+  await rm(join(dir, 'columns'), { recursive: true });
+  const storage = await Storage.open(dir);
+  await storage.close();
 }
 
 /** A snapshot as version 0.1 wrote it in format 2, gzipped: all rows, sorted and not, and the removed ones, in one file. */

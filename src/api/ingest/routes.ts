@@ -75,6 +75,8 @@ export async function ingestRoutes(
       preValidation: async (request) => {
         const { query } = request;
         if (typeof query.bands === 'string') query.bands = bandNumbers(query.bands);
+        if (typeof query.wavelengths === 'string')
+          query.wavelengths = (query.wavelengths as string).split(',').map(Number);
       },
     },
     async (request, reply) => {

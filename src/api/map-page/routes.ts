@@ -22,6 +22,8 @@ const MODULES = [
   'looks',
   'page',
   'place',
+  'plot',
+  'spectrum',
 ];
 
 /**

@@ -48,6 +48,14 @@ a { color: var(--accent); }
 .chart .rule { stroke: var(--rule); }
 .chart .line { stroke: var(--accent); fill: none; stroke-width: 1.5; }
 .chart .dot { fill: var(--accent); }
+.chart .line { stroke-linecap: round; stroke-linejoin: round; }
+.line-1 { --line: #0b63b5; } .line-2 { --line: #d55e00; } .line-3 { --line: #009e73; } .line-4 { --line: #b5509c; }
+.line-5 { --line: #b08900; }
+.chart path.line { stroke: var(--line, var(--accent)); }
+.key { display: flex; flex-wrap: wrap; gap: 0 .9rem; margin: .15rem 0; font-size: .85rem; }
+.key span::before {
+  content: ''; display: inline-block; width: 1rem; margin-right: .3rem; vertical-align: middle; border-top: 2px solid var(--line);
+}
 main { position: relative; }
 #map { height: 100%; background: var(--ground); font: inherit; }
 #busy, #legend {

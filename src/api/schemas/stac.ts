@@ -60,6 +60,8 @@ const itemProperties = object({
   'model_version?': text,
   pixel_coverage: percent,
   'eo:cloud_cover?': percent,
+  'hsi:wavelength_min?': number,
+  'hsi:wavelength_max?': number,
   'proj:epsg': count,
   'proj:bbox': bbox,
   'proj:geometry?': ref('Polygon'),

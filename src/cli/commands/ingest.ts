@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
@@ -32,6 +33,25 @@ function bandNames(value: string): Record<string, number> {
   return names;
 }
 
+/** "400-2500", "400,410,420", or a file with one number for each band; nanometres. */
+function wavelengthList(value: string): number[] {
+  const range = /^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(value.trim());
+  if (range) return [Number(range[1]), Number(range[2])];
+  const text = /^[\d.,\s]+$/.test(value) ? value : readText(value);
+  const numbers = text.split(/[\s,;]+/).filter((item) => item !== '');
+  if (numbers.length < 2 || !numbers.every((item) => Number.isFinite(Number(item))))
+    throw new InvalidArgumentError('It must be numbers of nanometres, such as 400-2500, or a file of them.');
+  return numbers.map(Number);
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new InvalidArgumentError(`The file cannot be read: ${messageOf(error)}.`);
+  }
+}
+
 export function ingestCommand(): Command {
   const command = new Command('ingest')
     .description('cut scenes into tiles')
@@ -57,6 +77,20 @@ export function ingestCommand(): Command {
       flag('--mask-band <n>', 'band that is 0 where clear and anything else where cloudy', positiveInteger),
     );
   command
+    .addOption(
+      flag(
+        '--position <place>',
+        'where a raster without a position lies: EPSG:CODE,ULX,ULY,LRX,LRY, outer corners as of gdal_translate -a_ullr',
+      ),
+    )
+    .addOption(
+      flag(
+        '--wavelengths <nm>',
+        'wavelengths of the bands: a file with a number for each, or those of the first and last, such as 400-2500',
+        wavelengthList,
+      ),
+    )
+    .addOption(flag('--layer <name>', 'array of a MATLAB file that holds several'))
     .addOption(
       flag(
         '--cloud-test',

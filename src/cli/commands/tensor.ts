@@ -35,7 +35,7 @@ export function tensorCommand(): Command {
     .addOption(
       flag(
         '--bands <list>',
-        'names or expressions such as red,nir,mask,ndvi,red/green; <collection>/<name> takes it from that collection alone',
+        'names or expressions such as red,nir,mask,ndvi,red/green, of spectra also 860nm or 12; <collection>/<name> takes it from that collection alone',
       ).makeOptionMandatory(),
     )
     .addOption(flag('--output <path>', 'a file ending in .npy or .tif, or a folder').makeOptionMandatory())

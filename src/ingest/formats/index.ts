@@ -69,6 +69,9 @@ const FLAGS = {
   offset: '--offset',
   platform: '--platform',
   maskBand: '--mask-band',
+  layer: '--layer',
+  position: '--position',
+  wavelengths: '--wavelengths',
 } as const;
 
 /** Options that remember which of them were looked at, so that no format has to list those that it uses. */

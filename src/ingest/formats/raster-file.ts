@@ -1,10 +1,11 @@
 /** Any single raster, its bands and time described by flags, by a STAC Item beside it, or by its own tags. */
 import { basename } from 'node:path';
-import type { Container, RasterHeader } from '../../raster/index.js';
+import { type Container, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands } from '../band-groups.js';
 import { badSidecar, manyLayers, noCollection, noDatetime } from '../errors.js';
-import type { DescribeOptions, Scene, SceneFormat } from '../scene.js';
+import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { flaggedTime, parseTime, stamp, type TimeSpan, timesInName } from './acquisition-time.js';
+import { flaggedPosition, withWavelengths } from './given-facts.js';
 import { describeBands, maskBandQuality } from './raster-bands.js';
 import { cleanId, stemOf } from './scene-id.js';
 import { itemOfFile, type StacItem } from './stac-item-document.js';
@@ -16,9 +17,9 @@ export const rasterFile: SceneFormat = {
     return entries === null;
   },
 
-  async describe({ path, kind, header: open, container }, options) {
-    if (kind === 'hdf4' || kind === 'netcdf') refuseLayers(await container());
-    const header = await open();
+  async describe(candidate, options) {
+    const { path } = candidate;
+    const header = withWavelengths(await openWith(candidate, options), options);
     const item = await itemOfFile(path);
     const name = basename(path);
     const assets = item?.assets ?? [];
@@ -41,6 +42,17 @@ export const rasterFile: SceneFormat = {
     return [scene];
   },
 };
+
+/** The header, with the layer and the position that flags name. */
+async function openWith(
+  { path, kind, header, container }: Candidate,
+  options: DescribeOptions,
+): Promise<RasterHeader> {
+  const { layer } = options;
+  const position = flaggedPosition(options);
+  if (layer === undefined && (kind === 'hdf4' || kind === 'netcdf')) refuseLayers(await container());
+  return layer === undefined && !position ? header() : openRaster(path, layer, position);
+}
 
 /** A file of several layers does not say which of them belong together, and at what time. */
 function refuseLayers({ path, layers }: Container): void {

@@ -1,6 +1,6 @@
 /** Conditions made into tests of rows, with the bounds that they give. */
 import { type Bbox, cellBbox, type Grid, grids } from '../../geocode/index.js';
-import { mergeRanges, type Rows, type RowTest, type RunTest } from '../../storage/index.js';
+import { mergeRanges, type Rows, type RowTest, type RunTest, rangeNamed } from '../../storage/index.js';
 import { type Cover, coverShape, keyOf, keysBelow } from '../geometry/cover-shape.js';
 import { Outline } from '../geometry/outline.js';
 import { spatialRelations } from '../geometry/spatial.js';
@@ -17,7 +17,14 @@ import type {
 } from './filter.js';
 import { likeMatcher, likePrefix } from './like.js';
 import { never, type Plan } from './plan.js';
-import type { NumberProperty, TextProperty, TimeProperty } from './properties.js';
+import {
+  kindOf,
+  type NumberProperty,
+  type PropertyName,
+  type TextProperty,
+  type TimeProperty,
+  type WavelengthProperty,
+} from './properties.js';
 import { hullOf, type Period, temporalRelations } from './temporal.js';
 
 /** The rows for which a condition is true, or, `negated`, false. */
@@ -39,13 +46,13 @@ const isTemporal = (condition: { op: string }): condition is Temporal => conditi
 
 // Text
 
-const textComparisons: Record<ComparisonOp, (text: string, value: string) => boolean> = {
-  '=': (text, value) => text === value,
-  '<>': (text, value) => text !== value,
-  '<': (text, value) => text < value,
-  '<=': (text, value) => text <= value,
-  '>': (text, value) => text > value,
-  '>=': (text, value) => text >= value,
+const comparisons: Record<ComparisonOp, <T extends string | number>(one: T, value: T) => boolean> = {
+  '=': (one, value) => one === value,
+  '<>': (one, value) => one !== value,
+  '<': (one, value) => one < value,
+  '<=': (one, value) => one <= value,
+  '>': (one, value) => one > value,
+  '>=': (one, value) => one >= value,
 };
 
 type ValueComparison = Extract<Comparison, { value: unknown }>;
@@ -54,13 +61,16 @@ function comparison({ op, property, value }: ValueComparison): Plan {
   if (typeof value === 'number') return numberComparison(property as NumberProperty, op, value);
   const name = property as TextProperty;
   if (op === '=') return texts(name, [value], false);
-  const compare = textComparisons[op];
+  const compare = comparisons[op];
   return { test: textTest(name, (text) => compare(text, value)) };
 }
 
 function membership({ property, values }: Membership, negated: boolean): Plan {
-  if (property !== 'eo:cloud_cover' && property !== 'pixel_coverage')
-    return texts(property, values as string[], negated);
+  if (!isNumber(property)) return texts(property, values as string[], negated);
+  if (isWavelength(property)) {
+    const wanted = new Set(values as number[]);
+    return { test: wavelengthTest(property, (value) => wanted.has(value) !== negated) };
+  }
   const wanted = new Set((values as number[]).map(Math.fround));
   const test: RunTest = (rows) => {
     const column = numberColumn(rows, property);
@@ -179,12 +189,30 @@ function spatial({ op, shape }: Spatial, negated: boolean): Plan {
 
 // Numbers
 
+const isNumber = (property: PropertyName): property is NumberProperty => kindOf(property) === 'number';
+const isWavelength = (property: NumberProperty): property is WavelengthProperty =>
+  property.startsWith('hsi:');
+
+/** The row has a spectrum, and an end of its range passes. Ranges are names, so that each is tested once. */
+function wavelengthTest(property: WavelengthProperty, passes: (micrometres: number) => boolean): RunTest {
+  const end = property === 'hsi:wavelength_min' ? 'min' : 'max';
+  return ({ columns, wavelengthRanges }) =>
+    nameTest(columns.wavelengths, wavelengthRanges.names, (name) => passes(rangeNamed(name)[end]));
+}
+
 /** Percentages are kept as float32, so bounds are compared as such. NaN stands for the unknown. */
-function numberColumn({ columns }: Rows, property: NumberProperty): Float32Array {
+function numberColumn(
+  { columns }: Rows,
+  property: Exclude<NumberProperty, WavelengthProperty>,
+): Float32Array {
   return property === 'eo:cloud_cover' ? columns.cloud : columns.coverage;
 }
 
 function numberComparison(property: NumberProperty, op: ComparisonOp, value: number): Plan {
+  if (isWavelength(property)) {
+    const compare = comparisons[op];
+    return { test: wavelengthTest(property, (one) => compare(one, value)) };
+  }
   const bound = Math.fround(value);
   const test: RunTest = (rows) => {
     const column = numberColumn(rows, property);
@@ -299,6 +327,11 @@ function nullTest(property: IsNull['property']): RunTest | undefined {
       return ({ columns: { platform }, platforms }) =>
         (row) =>
           platforms.names[platform[row]] === null;
+    case 'hsi:wavelength_min':
+    case 'hsi:wavelength_max':
+      return ({ columns: { wavelengths }, wavelengthRanges }) =>
+        (row) =>
+          wavelengthRanges.names[wavelengths[row]] === null;
     case 'start_datetime':
     case 'end_datetime':
       return (rows) => {

@@ -4,8 +4,9 @@ import { notQueryable, unknownProperty } from '../errors.js';
 /** How a property is compared. Times are milliseconds since 1970. */
 export type PropertyKind = 'text' | 'number' | 'time' | 'geometry';
 
-interface Property {
+export interface Property {
   kind: PropertyKind;
+  isPercent?: true;
   title: string;
   description: string;
 }
@@ -24,13 +25,25 @@ const properties = {
   created: { kind: 'time', title: 'Created', description: 'When the tile was made.' },
   'eo:cloud_cover': {
     kind: 'number',
+    isPercent: true,
     title: 'Cloud cover',
     description: 'Percent of cloud among the assessed pixels; null where nothing could assess it.',
   },
   pixel_coverage: {
     kind: 'number',
+    isPercent: true,
     title: 'Pixel coverage',
     description: 'Percent of the cell that holds data in every band.',
+  },
+  'hsi:wavelength_min': {
+    kind: 'number',
+    title: 'Shortest wavelength',
+    description: 'Shortest centre of the good bands of a spectrum, micrometres; null where there is none.',
+  },
+  'hsi:wavelength_max': {
+    kind: 'number',
+    title: 'Longest wavelength',
+    description: 'Longest centre of the good bands of a spectrum, micrometres; null where there is none.',
   },
   platform: { kind: 'text', title: 'Platform', description: 'Satellite or aircraft, where known.' },
   source: { kind: 'text', title: 'Source', description: 'The last operation that made the tile.' },
@@ -46,6 +59,7 @@ type NamesOf<Kind> = {
 }[PropertyName];
 export type TextProperty = NamesOf<'text'>;
 export type NumberProperty = NamesOf<'number'>;
+export type WavelengthProperty = Extract<NumberProperty, `hsi:${string}`>;
 export type TimeProperty = NamesOf<'time'>;
 
 /** By name, as `queryables` lists them. */

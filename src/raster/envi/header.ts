@@ -1,10 +1,11 @@
 /** The header of an ENVI image (NV5, "ENVI Header Files"). */
 import { readFile, stat } from 'node:fs/promises';
 import { corrupt, notTiff, sizeDiffers, unsupported } from '../errors.js';
+import { type GivenPosition, placeAt } from '../given-position.js';
 import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../limits.js';
-import { bytesPerSample, parseNodata } from '../pixels.js';
+import { bytesPerStored, parseNodata, readAs } from '../pixels.js';
 import { tidy, toNanometres, type Wavelengths } from '../spectral-units.js';
-import type { BandTags, DataType, EnviBlocks, RasterHeader, StoredType } from '../types.js';
+import type { BandTags, EnviBlocks, RasterHeader, StoredType } from '../types.js';
 import {
   type EnviFields,
   isEnviHeader,
@@ -31,10 +32,13 @@ const TYPES: Record<number, StoredType> = {
 const COMPLEX = new Set([6, 9]);
 
 /**
- * Opens an image by its header, or by itself where its header lies beside it. Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _SIZE_DIFFERS,
+ * Opens an image by its header, or by itself where its header lies beside it. A given position replaces that of the header. Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _SIZE_DIFFERS,
  * _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
  */
-export async function openEnvi(header: string, image?: string): Promise<RasterHeader> {
+export async function openEnvi(
+  header: string,
+  { image, position }: { image?: string; position?: GivenPosition | undefined } = {},
+): Promise<RasterHeader> {
   const fields = await readFields(header);
   const type = fields.get('file type') ?? '';
   if (/spectral library/i.test(type))
@@ -48,7 +52,8 @@ export async function openEnvi(header: string, image?: string): Promise<RasterHe
   const warnings: string[] = [];
   return {
     ...numbers,
-    ...enviPosition(fields, header),
+    ...(position ? placeAt(position, numbers) : enviPosition(fields, header)),
+    isDescribedOutside: true,
     nodata: parseNodata(fields.get('data ignore value')),
     palette: /classification/i.test(type),
     bandTags: bandTagsOf(fields, numbers.bands, header, warnings),
@@ -76,20 +81,23 @@ export async function numbersOfHeader(
   if (width > MAX_SIDE || height > MAX_SIDE || bands > MAX_BANDS)
     throw unsupported(header, `its size is ${width} x ${height} with ${bands} bands`);
   const blocks = layoutOf(fields, width, bands, header);
-  const size = bytesOf(blocks.storedType);
+  const size = bytesPerStored(blocks.storedType);
   const bytes = blocks.headerOffset + width * height * bands * size;
   const described = `${width} samples x ${height} lines x ${bands} bands of ${blocks.storedType}${blocks.headerOffset > 0 ? ` after ${blocks.headerOffset} bytes` : ''}`;
   const path = image ?? (await imageOf(header, bytes, described));
   const fileBytes = (await stat(path)).size;
   if (fileBytes !== bytes)
     throw sizeDiffers(path, described, bytes, `it has ${differenceOf(fileBytes, bytes)}`);
-  return { path, fileBytes, width, height, bands, dataType: dataTypeOf(blocks.storedType), blocks };
+  return { path, fileBytes, width, height, bands, dataType: readAs(blocks.storedType), blocks };
 }
 
 /** The same for an image whose content tells nothing; undefined if no ENVI header lies beside it. */
-export async function openEnviImage(image: string): Promise<RasterHeader | undefined> {
+export async function openEnviImage(
+  image: string,
+  position?: GivenPosition,
+): Promise<RasterHeader | undefined> {
   const header = await headerBeside(image);
-  return header === undefined ? undefined : openEnvi(header, image);
+  return header === undefined ? undefined : openEnvi(header, { image, position });
 }
 
 export async function readFields(header: string): Promise<EnviFields> {
@@ -108,7 +116,7 @@ function layoutOf(fields: EnviFields, width: number, bands: number, header: stri
   const interleave = (fields.get('interleave') ?? '').toLowerCase();
   if (interleave !== 'bsq' && interleave !== 'bil' && interleave !== 'bip')
     throw corrupt(header, `its interleave is "${interleave.slice(0, 20)}" and not bsq, bil or bip`);
-  if (width * bands * bytesOf(storedType) > MAX_BLOCK_BYTES)
+  if (width * bands * bytesPerStored(storedType) > MAX_BLOCK_BYTES)
     throw unsupported(header, `one of its rows has more than 1 GiB`);
   if (fields.get('file compression') === '1') throw unsupported(header, 'its image is compressed by gzip');
   return {
@@ -121,15 +129,6 @@ function layoutOf(fields: EnviFields, width: number, bands: number, header: stri
     // Headers without it come from machines of today.
     littleEndian: wholeNumber(fields, 'byte order', { least: 0, otherwise: 0 }, header) === 0,
   };
-}
-
-/** 64-bit integers become float64, in which they are exact up to 2^53. */
-function dataTypeOf(type: StoredType): DataType {
-  return type === 'int64' || type === 'uint64' ? 'float64' : type;
-}
-
-export function bytesOf(type: StoredType): number {
-  return bytesPerSample(dataTypeOf(type));
 }
 
 /** Names of fields that writers use for one list, the standard's first. */

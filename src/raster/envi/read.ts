@@ -2,9 +2,9 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { rasterUnreadable, truncated } from '../errors.js';
 import { kernels } from '../kernels-by-type.js';
-import { pixelsOf } from '../pixels.js';
+import { bytesPerStored, numbersOf, swapBytes } from '../pixels.js';
 import type { PixelArray, ReadTarget, Window } from '../types.js';
-import { bytesOf, type EnviNumbers } from './header.js';
+import type { EnviNumbers } from './header.js';
 
 /** Rows of one band are read together up to this size. */
 const PIECE_BYTES = 2 ** 24;
@@ -37,7 +37,7 @@ function readBsq(
   { column, row, width, height }: Window,
   { arrays, offset, stride }: ReadTarget,
 ): void {
-  const most = Math.max(1, Math.floor(PIECE_BYTES / (samples * bytesOf(blocks.storedType))));
+  const most = Math.max(1, Math.floor(PIECE_BYTES / (samples * bytesPerStored(blocks.storedType))));
   for (const [i, band] of bands.entries()) {
     for (let done = 0; done < height; done += most) {
       const rows = Math.min(most, height - done);
@@ -87,7 +87,7 @@ let reused = Buffer.alloc(0);
 
 function readSamples(file: number, { path, blocks }: EnviNumbers, first: number, count: number): PixelArray {
   const { storedType, headerOffset, littleEndian } = blocks;
-  const size = bytesOf(storedType);
+  const size = bytesPerStored(storedType);
   const bytes = count * size;
   if (reused.length < bytes) reused = Buffer.allocUnsafeSlow(bytes);
   const from = headerOffset + first * size;
@@ -97,12 +97,6 @@ function readSamples(file: number, { path, blocks }: EnviNumbers, first: number,
     filled += read;
   }
   const used = reused.subarray(0, bytes);
-  if (!littleEndian) {
-    if (size === 2) used.swap16();
-    else if (size === 4) used.swap32();
-    else if (size === 8) used.swap64();
-  }
-  if (storedType === 'int64') return Float64Array.from(new BigInt64Array(used.buffer, 0, count), Number);
-  if (storedType === 'uint64') return Float64Array.from(new BigUint64Array(used.buffer, 0, count), Number);
-  return pixelsOf(storedType, used.buffer, 0, count);
+  if (!littleEndian) swapBytes(used, size);
+  return numbersOf(storedType, used.buffer, 0, count);
 }

@@ -1,7 +1,7 @@
 /** The formats that are read through GDAL, and the only drivers that may open them. */
 import type { RasterKind } from '../recognise.js';
 
-export type GdalKind = Exclude<RasterKind, 'tiff' | 'hdf5' | 'envi'>;
+export type GdalKind = Exclude<RasterKind, 'tiff' | 'hdf5' | 'envi' | 'mat'>;
 
 interface Format {
   /** For people. */

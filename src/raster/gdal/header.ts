@@ -2,6 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { gdalFailed, noLayer, severalLayers, unsupported } from '../errors.js';
+import { type GivenPosition, placeAt } from '../given-position.js';
 import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../limits.js';
 import { bytesPerSample, parseNodata } from '../pixels.js';
 import type { BandTags, ColourTable, DataType, RasterHeader } from '../types.js';
@@ -11,10 +12,15 @@ import { layersOf } from './layers.js';
 import { crsOf, transformOf } from './position.js';
 
 /**
- * Reads the header of a raster through GDAL. `layer` names one of several; a file of several needs it.
+ * Reads the header of a raster through GDAL. `layer` names one of several; a file of several needs it. A given position replaces its own.
  * Throws TW_RASTER_NO_GDAL, _GDAL_FAILED, _GDAL_TIMEOUT, _NO_LAYER, _SEVERAL_LAYERS, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
  */
-export async function openWithGdal(path: string, kind: GdalKind, layer?: string): Promise<RasterHeader> {
+export async function openWithGdal(
+  path: string,
+  kind: GdalKind,
+  layer?: string,
+  position?: GivenPosition,
+): Promise<RasterHeader> {
   const { driver, layerDriver } = FORMATS[kind];
   const file = resolve(path);
   const info = await gdalInfo(path, file, driver);
@@ -23,9 +29,9 @@ export async function openWithGdal(path: string, kind: GdalKind, layer?: string)
   const chosen = layer === undefined ? layers[0] : layers.find(({ name }) => name === layer);
   if (!chosen) throw noLayer(path, layer ?? '', names);
   if (layer === undefined && layers.length > 1) throw severalLayers(path, names);
-  if (chosen.dataset === file) return headerOf(info, path, file, driver);
+  if (chosen.dataset === file) return headerOf(info, path, file, driver, position);
   const opener = layerDriver ?? driver;
-  return headerOf(await gdalInfo(path, chosen.dataset, opener), path, chosen.dataset, opener);
+  return headerOf(await gdalInfo(path, chosen.dataset, opener), path, chosen.dataset, opener, position);
 }
 
 async function headerOf(
@@ -33,6 +39,7 @@ async function headerOf(
   path: string,
   dataset: string,
   driver: string,
+  position: GivenPosition | undefined,
 ): Promise<RasterHeader> {
   const { width, height, bands } = info;
   if (![width, height, bands.length].every((size) => Number.isInteger(size) && size > 0))
@@ -54,8 +61,9 @@ async function headerOf(
     height,
     bands: bands.length,
     dataType,
-    crs: crsOf(info, path),
-    transform: transformOf(info, path),
+    ...(position
+      ? placeAt(position, { path, width, height })
+      : { crs: crsOf(info, path), transform: transformOf(info, path) }),
     nodata: nodataOf(bands, path),
     palette: bands.some((band) => band.palette),
     colours: dataType === 'uint8' && bands.length === 1 ? coloursOf(bands[0]) : undefined,

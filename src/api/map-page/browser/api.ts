@@ -35,6 +35,13 @@ export interface Series {
   series: { datetime: string; value: number | null }[];
 }
 
+export interface Spectra {
+  /** Wavelengths in nm. */
+  sensors: { bands: { wavelength: number; bad_band?: boolean }[] }[];
+  /** From the earliest date on; null where a band holds no data. */
+  spectra: { datetime: string; sensor: number; values: (number | null)[] }[];
+}
+
 /** Which tiles, as the parameters of a search name it. */
 export type Filter = { datetime?: string; maxCloud?: number };
 

@@ -2,12 +2,15 @@
 /** What there is at a place: the chart of its values, and its tiles by date. */
 import { hasToken, showPicture } from './access.js';
 import type { Place } from './address.js';
-import { ask, type Filter, type Found, type Item, inSearch, type Series } from './api.js';
+import { ask, type Filter, type Found, type Item, inSearch, type Series, type Spectra } from './api.js';
 import { chartOf } from './chart.js';
 import type { Look } from './looks.js';
+import { linesOf, spectrumChart } from './spectrum.js';
 
 /** Tiles that are listed, newest first. */
 const MOST = 100;
+/** Dates whose spectra are read, the newest: the place may be under cloud on some. */
+const MOST_SPECTRA = 12;
 
 /** Fills `panel`. Throws what the server says is wrong. */
 export async function showPlace(
@@ -18,7 +21,10 @@ export async function showPlace(
   const { filter, look, signal } = request;
   const point = { type: 'Point', coordinates: [lon, lat] };
   const collections = [request.collection];
-  const fields = ['bbox', 'properties.datetime', 'properties.eo:cloud_cover', 'properties.pixel_coverage'];
+  const fields = [
+    ...['bbox', 'properties.datetime', 'properties.eo:cloud_cover', 'properties.pixel_coverage'],
+    'properties.hsi:wavelength_min',
+  ];
   const [found, { series }] = await Promise.all([
     ask<Found>('search', signal, {
       ...inSearch(filter),
@@ -51,10 +57,37 @@ export async function showPlace(
     figure.append(text('figcaption', `${dates} this place is under cloud or shadow, or has no data.`));
   }
   const here = found.features.filter(({ bbox }) => holds(bbox, lon, lat));
+  const spectrum = await spectrumOf(here, { filter, collections, geometry: point, signal });
   const list = document.createElement('ol');
   list.append(...here.map((item) => entryOf(item, request.collection)));
   const none = here.length === 0 ? [text('p', 'No tile is here. Another place, or other dates?')] : [];
-  panel.replaceChildren(heading, figure, ...none, list);
+  panel.replaceChildren(heading, figure, ...spectrum, ...none, list);
+}
+
+/** A figure with the spectra of the newest dates; nothing where the tiles have none. */
+async function spectrumOf(
+  tiles: Item[],
+  {
+    signal,
+    filter,
+    ...where
+  }: { filter: Filter; collections: string[]; geometry: object; signal: AbortSignal },
+): Promise<HTMLElement[]> {
+  const times = tiles
+    .filter(({ properties }) => properties['hsi:wavelength_min'] !== undefined)
+    .map(({ properties }) => String(properties['datetime']));
+  if (times.length === 0) return [];
+  const [newest, oldest] = [times[0], times.slice(0, MOST_SPECTRA).at(-1)];
+  const spectra = await ask<Spectra>('spectra', signal, {
+    ...filter,
+    ...where,
+    datetime: `${oldest}/${newest}`,
+  });
+  const lines = linesOf(spectra);
+  if (lines.length === 0) return [];
+  const figure = document.createElement('figure');
+  figure.append(text('figcaption', 'Spectrum, wavelength in nm'), ...spectrumChart(lines));
+  return [figure];
 }
 
 /** Cells are half-open, but for the edges of the world: a place on an edge between them is of one only. */
