@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import {
   AnalysisWorkers,
   anomaly,
+  classify,
   mapProcess,
   match,
   mnf,
@@ -170,6 +171,7 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
     mapProcess(analysis, anomaly),
     mapProcess(analysis, match),
     mapProcess(analysis, unmix),
+    mapProcess(analysis, classify),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const together =

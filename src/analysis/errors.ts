@@ -85,6 +85,21 @@ export const libraryOrCount = defineError(
   () => 'give either the number of endmembers to find, or a library of them',
 );
 
+export const badLabels = defineError(
+  'TW_ANALYSIS_LABELS',
+  422,
+  'Labels cannot be used; the message says why. They are a raster of whole numbers from 1 to 254 (0 for none), or a GeoJSON FeatureCollection whose features have a property "class".',
+  (what: string) => `the labels cannot be used: ${what}`,
+);
+
+export const fewLabels = defineError(
+  'TW_ANALYSIS_FEW_LABELS',
+  422,
+  'A classifier needs two classes with pixels that train, and pixels that validate. Label more pixels, in more places, or merge classes.',
+  (what: string) =>
+    `a classifier needs two classes with pixels that train, and pixels that validate: ${what}; label more pixels, in more places, or merge classes`,
+);
+
 export const noSpectra = defineError(
   'TW_ANALYSIS_NO_SPECTRA',
   422,

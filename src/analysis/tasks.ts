@@ -1,5 +1,6 @@
 /** What the analysis threads are asked to do. Plain data. */
 import type { MadeTile, NewTile } from '../wrangle/index.js';
+import type { LabelSums, LabelSumsTask, ScoreTask } from './labels/labelled-pixels.js';
 import type { Components, ComponentsTask } from './pixels/components.js';
 import type { Extreme, ExtremesTask } from './pixels/extremes.js';
 import type { PixelMethod } from './pixels/methods.js';
@@ -23,9 +24,24 @@ export interface MapTask {
   /** Name of the group of the new tile, and of its bands. */
   group: string;
   bands: string[];
-  /** Make also a group of the number, from 1, of the band that is best in each pixel; 0 if it is beyond the threshold. */
-  classes?: { best: 'least' | 'most'; threshold?: number };
+  /** Make also a group of the code of the band that is best in each pixel: its number from 1, or that of `codes`; 0 if it is beyond the threshold. */
+  classes?: { best: 'least' | 'most'; threshold?: number; codes?: number[] };
 }
 
-export type AnalysisTask = SumsTask | MapTask | ComponentsTask | WhiteningTask | ExtremesTask;
-export type AnalysisResult = WholeSums | MadeTile | Components | Whitening | (Extreme | undefined)[] | null;
+export type AnalysisTask =
+  | SumsTask
+  | MapTask
+  | ComponentsTask
+  | WhiteningTask
+  | ExtremesTask
+  | LabelSumsTask
+  | ScoreTask;
+export type AnalysisResult =
+  | WholeSums
+  | MadeTile
+  | Components
+  | Whitening
+  | (Extreme | undefined)[]
+  | LabelSums[]
+  | number[][]
+  | null;

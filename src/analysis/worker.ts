@@ -1,5 +1,6 @@
 /** An analysis thread: sums up the pixels of tiles, and makes tiles of them. */
 import { serveTasks } from '../raster/index.js';
+import { labelSums, scores } from './labels/labelled-pixels.js';
 import { components } from './pixels/components.js';
 import { extremes } from './pixels/extremes.js';
 import { mapTile } from './pixels/map-tile.js';
@@ -18,6 +19,10 @@ serveTasks<AnalysisTask, AnalysisResult>(
         return whitening(task);
       case 'extremes':
         return extremes(task);
+      case 'label-sums':
+        return labelSums(task);
+      case 'score':
+        return scores(task);
       case 'map':
         return mapTile(task);
     }

@@ -1,5 +1,6 @@
 import { WorkerPool } from '../raster/index.js';
 import type { MadeTile } from '../wrangle/index.js';
+import type { LabelSums, LabelSumsTask, ScoreTask } from './labels/labelled-pixels.js';
 import type { Components, ComponentsTask } from './pixels/components.js';
 import type { Extreme, ExtremesTask } from './pixels/extremes.js';
 import type { Whitening, WhiteningTask } from './pixels/whitening.js';
@@ -32,6 +33,14 @@ export class AnalysisWorkers {
 
   extremes(task: ExtremesTask, signal?: AbortSignal): Promise<(Extreme | undefined)[]> {
     return this.pool.run(task, { signal }) as Promise<(Extreme | undefined)[]>;
+  }
+
+  labelSums(task: LabelSumsTask, signal?: AbortSignal): Promise<LabelSums[]> {
+    return this.pool.run(task, { signal }) as Promise<LabelSums[]>;
+  }
+
+  scores(task: ScoreTask, signal?: AbortSignal): Promise<number[][]> {
+    return this.pool.run(task, { signal }) as Promise<number[][]>;
   }
 
   /** Null if no pixel of the tile is clear and holds data in every band. */

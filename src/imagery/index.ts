@@ -10,7 +10,7 @@ export { Imagery, type ImageryOptions, type MapExtent, type MapRequest } from '.
 export { colourOfCode } from './legends.js';
 export type { LookParams } from './look.js';
 export { encodePicture, type PictureFormat } from './paint.js';
-export { parseRegion, type Region } from './region.js';
+export { parseRegion, pixelsIn, type Region } from './region.js';
 export { codesAt } from './region-values.js';
 export type { Series, SeriesDate } from './series.js';
 export type { Spectra, SpectrumDate } from './spectra.js';

@@ -178,6 +178,7 @@ const SOURCES: Record<TileSource, true> = {
   anomaly: true,
   match: true,
   unmix: true,
+  classify: true,
 };
 
 /** All sources that a tile may have. */

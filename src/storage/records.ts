@@ -13,7 +13,8 @@ export type TileSource =
   | 'mnf'
   | 'anomaly'
   | 'match'
-  | 'unmix';
+  | 'unmix'
+  | 'classify';
 
 export interface CollectionRecord {
   id: string;

@@ -69,7 +69,10 @@ export const NO_CLASS = 255;
 export const UNMATCHED = 0;
 
 /** The number of the best plane, from 1. */
-function classesOf(planes: Float32Array[], { best, threshold }: NonNullable<MapTask['classes']>): Uint8Array {
+function classesOf(
+  planes: Float32Array[],
+  { best, threshold, codes: named }: NonNullable<MapTask['classes']>,
+): Uint8Array {
   const sign = best === 'least' ? -1 : 1;
   const codes = new Uint8Array(planes[0]!.length).fill(NO_CLASS);
   for (let i = 0; i < codes.length; i++) {
@@ -78,7 +81,7 @@ function classesOf(planes: Float32Array[], { best, threshold }: NonNullable<MapT
       const value = sign * plane[i]!;
       if (value <= most || Number.isNaN(value)) continue;
       most = value;
-      codes[i] = p + 1;
+      codes[i] = named?.[p] ?? p + 1;
     }
     if (threshold !== undefined && codes[i] !== NO_CLASS && most < sign * threshold) codes[i] = UNMATCHED;
   }

@@ -16,6 +16,8 @@ export type PixelMethod =
   | { kind: 'angle'; targets: Float64Array }
   /** The spectral information divergence of x and each target (Chang 2000). */
   | { kind: 'divergence'; targets: Float64Array }
+  /** The probability of each class, whose logarithm is weights (x - centre) + bias but for a constant. */
+  | { kind: 'probabilities'; weights: Float64Array; bias: Float64Array; centre: Float64Array }
   /** The abundance of each endmember, and the root mean square of what they leave of the spectrum. */
   | { kind: 'abundances'; endmembers: Float64Array; count: number; sumsToOne: boolean };
 
@@ -42,6 +44,8 @@ export function pixelFunction(method: PixelMethod, coding: Coding): PixelFunctio
       return angle(method, coding);
     case 'divergence':
       return divergence(method, coding);
+    case 'probabilities':
+      return probabilities(method, coding);
     case 'abundances':
       return abundances(method, coding);
   }
@@ -57,6 +61,30 @@ function linear({ weights, centre }: Method<'linear'>, coding: Coding): PixelFun
     evaluate(bands, indexes, from) {
       panel.load(bands, indexes, from, coding, centre);
       return panel.multiply(matrix, panel.pixels);
+    },
+  };
+}
+
+function probabilities({ weights, bias, centre }: Method<'probabilities'>, coding: Coding): PixelFunction {
+  const { rows, evaluate } = linear({ kind: 'linear', weights, centre }, coding);
+  const values = new Float64Array(rows * PANEL);
+  return {
+    rows,
+    evaluate(bands, indexes, from) {
+      const scores = evaluate(bands, indexes, from);
+      const count = Math.min(PANEL, indexes.length - from);
+      for (let i = 0; i < count; i++) {
+        let most = -Infinity;
+        for (let r = 0; r < rows; r++) most = Math.max(most, scores[r * PANEL + i]! + bias[r]!);
+        let sum = 0;
+        for (let r = 0; r < rows; r++) {
+          const value = Math.exp(scores[r * PANEL + i]! + bias[r]! - most);
+          values[r * PANEL + i] = value;
+          sum += value;
+        }
+        for (let r = 0; r < rows; r++) values[r * PANEL + i]! /= sum;
+      }
+      return values;
     },
   };
 }

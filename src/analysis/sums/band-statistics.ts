@@ -13,6 +13,10 @@ const PRODUCT_BITS = OFFSET_BITS + SUM_BITS;
 /** The number in fixed point; exact for all that f64 holds with no more bits after the point. */
 const fixed = (value: number, bits: number) => BigInt(Math.round(value * 2 ** bits));
 
+/** A sum of physical values in fixed point, so that adding several is exact, and back. */
+export const wholeOf = (value: number): bigint => fixed(value, SUM_BITS);
+export const numberOf = (whole: bigint): number => Number(whole) / 2 ** SUM_BITS;
+
 /** The sums of `ExactSums`, for another thread. */
 export interface WholeSums {
   pixels: number;

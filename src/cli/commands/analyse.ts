@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import type {
   AnomalyResults,
+  ClassifyInputs,
+  ClassifyResults,
   ComponentsResults,
   MapResults,
   MatchInputs,
@@ -46,6 +48,8 @@ type UnmixFlags = AnalyseFlags & {
   method: NonNullable<UnmixInputs['method']>;
   seed?: number;
 };
+
+type ClassifyFlags = AnalyseFlags & { labels: string; split: NonNullable<ClassifyInputs['split']> };
 
 type Results = TileCounts & { files: string[]; seconds: number };
 
@@ -126,6 +130,28 @@ export function analyseCommand(): Command {
         unmixInputs,
         printUnmix,
       ),
+    )
+    .addCommand(
+      analysis<ClassifyFlags, ClassifyResults>(
+        new Command('classify')
+          .description('maps of classes and their probabilities, from labelled pixels')
+          .addOption(
+            flag(
+              '--labels <file>',
+              'raster of codes (0 for none), or GeoJSON of points and polygons with a property "class"',
+            ).makeOptionMandatory(),
+          )
+          .addOption(
+            flag(
+              '--split <how>',
+              'validate on ground that did not train, or on random pixels, which flatters',
+            )
+              .choices(['place', 'random'])
+              .default('place'),
+          ),
+        classifyInputs,
+        printClasses,
+      ),
     );
 }
 
@@ -186,6 +212,11 @@ async function matchInputs({ library, targets, method, threshold }: MatchFlags):
 
 async function unmixInputs({ endmembers, library, targets, method, seed }: UnmixFlags): Promise<object> {
   return { endmembers, library: library && (await libraryOf(library, targets)), method, seed };
+}
+
+async function classifyInputs({ labels, split }: ClassifyFlags): Promise<object> {
+  const { readLabels } = await import('../../analysis/index.js');
+  return { labels: await readLabels(labels), split };
 }
 
 /** A library as requests take it, with the spectra of these names. */
@@ -252,6 +283,26 @@ function printUnmix(results: UnmixResults): void {
   const rows = endmembers.map(({ name, tile = '', pixel = '' }, i) => [`${i + 1}`, name, tile, `${pixel}`]);
   for (const line of table([['band', 'endmember', 'tile', 'pixel'], ...rows])) print(line);
   print(`${method} over ${count(bands.length, 'band')}`);
+  printMaps(results);
+}
+
+function printClasses(results: ClassifyResults): void {
+  const { classes, names, oa, aa, kappa, pixels, split, oaByPlace, shrinkage } = results;
+  const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+  const rows = classes.map(({ code, pixels, recall, precision, f1 }) => [
+    ...[`${code}`, names[code] ?? '', `${pixels}`],
+    ...[percent(recall), percent(precision), f1.toFixed(3)],
+  ]);
+  for (const line of table([['code', 'class', 'pixels', 'recall', 'precision', 'F1'], ...rows])) print(line);
+  const where = split === 'place' ? 'of ground that did not train' : 'at random';
+  print(
+    `overall accuracy ${percent(oa)}, average ${percent(aa)}, kappa ${kappa.toFixed(3)}, on ${count(pixels, 'pixel')} ${where}`,
+  );
+  if (oaByPlace !== undefined)
+    print(
+      `on ground that did not train it is ${percent(oaByPlace)}: the random split flatters by ${(100 * (oa - oaByPlace)).toFixed(1)} points`,
+    );
+  print(`linear discriminants, shrinkage ${shrinkage}`);
   printMaps(results);
 }
 

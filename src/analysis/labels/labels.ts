@@ -1,0 +1,134 @@
+/** Labels of pixels: an image of codes, or polygons and points. */
+import { inflateSync } from 'node:zlib';
+import { type GridName, gridByName } from '../../geocode/index.js';
+import { parseRegion, pixelsIn } from '../../imagery/index.js';
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { crsFromEpsg, projector } from '../../raster/index.js';
+import { badLabels } from '../errors.js';
+
+/** Labels as they are sent with a request. Plain JSON. Codes are 1 to 254; 0 has no label. */
+export interface Labels {
+  /** Names of codes, where there are some. */
+  names?: Record<string, string>;
+  raster?: LabelRaster;
+  features?: { code: number; geometry: object }[];
+}
+
+/** Bytes row by row, compressed by zlib, in base64. */
+interface LabelRaster {
+  epsg: number;
+  /** As of GDAL: x = t[0] + t[1] column + t[2] row, y = t[3] + t[4] column + t[5] row. */
+  transform: number[];
+  width: number;
+  height: number;
+  codes: string;
+}
+
+export const LARGEST_CODE = 254;
+/** A request holds no more, compressed. */
+const MOST_TEXT = 900_000;
+const MOST_PIXELS = 2 ** 26;
+const MOST_FEATURES = 20_000;
+/** Sides of polygons times rows of pixels. */
+const MOST_WORK = 1e9;
+
+export const LABELS = {
+  ...objectOf(
+    {},
+    {
+      names: { type: 'object', additionalProperties: TEXT },
+      raster: objectOf({
+        epsg: COUNT,
+        transform: { type: 'array', items: NUMBER, minItems: 6, maxItems: 6 },
+        width: { type: 'integer', minimum: 1, maximum: 100_000 },
+        height: { type: 'integer', minimum: 1, maximum: 100_000 },
+        codes: { type: 'string', maxLength: MOST_TEXT },
+      }),
+      features: {
+        ...listOf(
+          objectOf({
+            code: { type: 'integer', minimum: 1, maximum: LARGEST_CODE },
+            geometry: { type: 'object' },
+          }),
+        ),
+        maxItems: MOST_FEATURES,
+      },
+    },
+  ),
+  description:
+    'Labels: an image of codes 1 to 254 (0 has none), compressed by zlib in base64, or geometries with codes',
+};
+
+/** Throws TW_ANALYSIS_LABELS unless the labels are one image or a list of geometries, and can be read. */
+export function checkLabels({ raster, features }: Labels): void {
+  if ((raster === undefined) === (features === undefined))
+    throw badLabels('they must be either an image or geometries');
+  if (raster) codesOf(raster);
+  for (const { geometry } of features ?? []) parseRegion(geometry);
+}
+
+function codesOf({ width, height, codes }: LabelRaster): Uint8Array {
+  if (width * height > MOST_PIXELS) throw badLabels(`an image of ${width} x ${height} pixels is too large`);
+  try {
+    const bytes = inflateSync(Buffer.from(codes, 'base64'), { maxOutputLength: width * height });
+    if (bytes.length === width * height) return bytes;
+  } catch (error) {
+    throw badLabels.because(error, 'the image cannot be decompressed to its size');
+  }
+  throw badLabels('the image has fewer pixels than its size says');
+}
+
+/** The codes of the pixels of a cell, by their centres, row by row. Of several geometries the last one counts. */
+export function labelCodes(
+  { raster, features = [] }: Labels,
+  place: { grid: GridName; geocode: string },
+  { width, height }: { width: number; height: number },
+): Uint8Array {
+  if (raster) return rasterCodes(raster, place, width, height);
+  const out = new Uint8Array(width * height);
+  let work = 0;
+  const spend = (more: number) => {
+    work += more;
+    if (work > MOST_WORK) throw badLabels('their polygons have too many sides');
+  };
+  for (const { code, geometry } of features) {
+    const size = { width, height };
+    const { columns, rows } = pixelsIn(
+      parseRegion(geometry),
+      gridByName(place.grid),
+      place.geocode,
+      size,
+      spend,
+    );
+    for (let i = 0; i < columns.length; i++) out[rows[i]! * width + columns[i]!] = code;
+  }
+  return out;
+}
+
+function rasterCodes(
+  raster: LabelRaster,
+  { grid, geocode }: { grid: GridName; geocode: string },
+  width: number,
+  height: number,
+): Uint8Array {
+  const cells = gridByName(grid);
+  const { west, south, east, north } = cells.bounds(geocode);
+  const codes = codesOf(raster);
+  const [x0, xx, xy, y0, yx, yy] = raster.transform as [number, number, number, number, number, number];
+  const determinant = xx * yy - xy * yx;
+  const project = projector(crsFromEpsg(cells.epsg), crsFromEpsg(raster.epsg));
+  const out = new Uint8Array(width * height);
+  for (let row = 0; row < height; row++)
+    for (let column = 0; column < width; column++) {
+      const [x, y] = project(
+        west + ((column + 0.5) / width) * (east - west),
+        north - ((row + 0.5) / height) * (north - south),
+      );
+      const [dx, dy] = [x - x0, y - y0];
+      const i = Math.floor((yy * dx - xy * dy) / determinant);
+      const j = Math.floor((xx * dy - yx * dx) / determinant);
+      if (i >= 0 && j >= 0 && i < raster.width && j < raster.height)
+        out[row * width + column] = codes[j * raster.width + i]!;
+    }
+  return out;
+}

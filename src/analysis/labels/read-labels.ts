@@ -1,0 +1,75 @@
+/** Reads labels from files: a raster of codes, or GeoJSON with a class for each feature. */
+import { readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { deflateSync } from 'node:zlib';
+import { readRaster } from '../../raster/index.js';
+import { badLabels } from '../errors.js';
+import { LARGEST_CODE, type Labels } from './labels.js';
+
+/** Names of properties that hold the class of a feature, the first of which counts. */
+const CLASS = ['class', 'label', 'name', 'code', 'id'];
+
+/** Throws TW_ANALYSIS_LABELS and the errors of rasters. */
+export async function readLabels(path: string): Promise<Labels> {
+  return /^\.(geojson|json)$/i.test(extname(path)) ? readGeoJson(path) : readCodes(path);
+}
+
+async function readCodes(path: string): Promise<Labels> {
+  const { header, bands } = await readRaster(path);
+  const { crs, transform, width, height, nodata } = header;
+  if (bands.length !== 1) throw badLabels(`${path} has ${bands.length} bands, and labels are one`);
+  if (crs.epsg === undefined) throw badLabels(`${path} has a coordinate system without an EPSG code`);
+  const codes = Uint8Array.from(bands[0]!, (value) => {
+    if (value === nodata || Number.isNaN(value)) return 0;
+    if (!Number.isInteger(value) || value < 0 || value > LARGEST_CODE)
+      throw badLabels(
+        `${path} holds ${value}; codes are whole numbers from 1 to ${LARGEST_CODE}, 0 for none`,
+      );
+    return value;
+  });
+  const { originX, originY, xx, xy, yx, yy } = transform;
+  return {
+    raster: {
+      ...{ epsg: crs.epsg, width, height, transform: [originX, xx, xy, originY, yx, yy] },
+      codes: deflateSync(codes).toString('base64'),
+    },
+  };
+}
+
+interface Feature {
+  geometry?: object;
+  properties?: Record<string, unknown> | null;
+}
+
+async function readGeoJson(path: string): Promise<Labels> {
+  const document = await parsed(path);
+  const { type, features } = document;
+  if (type !== 'FeatureCollection' || !Array.isArray(features) || features.length === 0)
+    throw badLabels(`${path} is no FeatureCollection with features`);
+  const classes = features.map(({ properties }, i) => {
+    const name = CLASS.map((key) => properties?.[key]).find((value) => value !== undefined && value !== null);
+    if (name === undefined) throw badLabels(`feature ${i + 1} of ${path} has no property "class"`);
+    return String(name);
+  });
+  // Numbers are their own codes; names are numbered in their order.
+  const names = [...new Set(classes)].sort();
+  const areCodes = names.every((name) => /^\d{1,3}$/.test(name) && Number(name) >= 1);
+  const codeOf = (name: string) => (areCodes ? Number(name) : names.indexOf(name) + 1);
+  if (names.some((name) => codeOf(name) > LARGEST_CODE))
+    throw badLabels(`${path} has more than ${LARGEST_CODE} classes`);
+  return {
+    ...(!areCodes && { names: Object.fromEntries(names.map((name) => [`${codeOf(name)}`, name])) }),
+    features: features.map(({ geometry }, i) => {
+      if (!geometry) throw badLabels(`feature ${i + 1} of ${path} has no geometry`);
+      return { code: codeOf(classes[i]!), geometry };
+    }),
+  };
+}
+
+async function parsed(path: string): Promise<{ type?: unknown; features?: Feature[] }> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    throw badLabels.because(error, `${path} cannot be read as GeoJSON`);
+  }
+}

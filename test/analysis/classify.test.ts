@@ -1,0 +1,127 @@
+/** Classification as a job: planted classes are found on ground that did not train. */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
+import { scoresOf } from '../../src/analysis/labels/scores.js';
+import { setOf } from '../../src/analysis/labels/split.js';
+import { readRaster } from '../../src/raster/index.js';
+import { writeEnvi } from '../raster/envi.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { tempFolder } from '../support/temp.js';
+import { runJob } from './jobs.js';
+import { writePlantedCube } from './planted.js';
+
+const filter = { collections: ['cubes'] };
+const MAP = 'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84}';
+
+test('planted classes are found, and the map is made of them', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const side = 140;
+  const { cube, truth } = writePlantedCube(folder, { snr: 30, side });
+  await ingest(node, { href: cube, collection: 'cubes', precision: 6 });
+  const { bands } = await readRaster(truth);
+  const shares = bands.slice(0, 4).map((band) => Array.from(band));
+  const codes = shares[0]!.map((_, i) => {
+    const own = shares.map((band) => band[i]!);
+    return Math.max(...own) > 5000 ? 10 * (1 + own.indexOf(Math.max(...own))) : 0;
+  });
+  const size = { width: side, height: side, type: 'uint8', interleave: 'bsq' } as const;
+  writeEnvi(join(folder, 'labels.bsq'), { ...size, bands: [codes], lines: [MAP, 'data ignore value = 0'] });
+  const labels = await readLabels(join(folder, 'labels.hdr'));
+  const { status, results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', {
+    filter,
+    labels,
+    split: 'random',
+  });
+  assert.equal(status, 'successful', error?.message);
+  assert.deepEqual(
+    results.classes.map(({ code }) => code),
+    [10, 20, 30, 40],
+  );
+  assert.ok(results.oa > 0.9 && results.kappa > 0.85 && results.oaByPlace! > 0.9, JSON.stringify(results));
+  const maps = (await tilesOf(node)).filter(({ source }) => source === 'classify');
+  assert.ok(maps.length > 3);
+  const seen = new Set<number>();
+  for (const map of maps) {
+    const made = (await readRaster(node.storage.tilePath(map, map.groups[0]!.name))).bands;
+    const classes = (await readRaster(node.storage.tilePath(map, 'class'))).bands[0]!;
+    for (let i = 0; i < classes.length; i++) {
+      if (Number.isNaN(made[0]![i])) {
+        assert.equal(classes[i], 255);
+        continue;
+      }
+      const own = made.map((band) => band[i]!);
+      assert.ok(Math.abs(own.reduce((sum, value) => sum + value, 0) - 1) < 1e-5);
+      assert.equal(classes[i], 10 * (1 + own.indexOf(Math.max(...own))));
+      seen.add(classes[i]!);
+    }
+  }
+  assert.deepEqual([...seen].sort(), [10, 20, 30, 40]);
+});
+
+test('labels of one class, outside of the tiles, or damaged are refused', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const { cube } = writePlantedCube(folder, { snr: 30, side: 40 });
+  await ingest(node, { href: cube, collection: 'cubes', precision: 6 });
+  const square = (west: number, code: string) => ({
+    type: 'Feature',
+    properties: { class: code },
+    geometry: {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [west, 47.84],
+          [west + 0.005, 47.84],
+          [west + 0.005, 47.86],
+          [west, 47.86],
+          [west, 47.84],
+        ],
+      ],
+    },
+  });
+  const path = join(folder, 'labels.geojson');
+  const read = async (features: object[]) => {
+    await writeFile(path, JSON.stringify({ type: 'FeatureCollection', features }));
+    return readLabels(path);
+  };
+  const two = await read([square(15, 'grass'), square(16, 'water')]);
+  assert.deepEqual(two.names, { 1: 'grass', 2: 'water' });
+  const one = await runJob(node, 'analyse-classify', { filter, labels: two });
+  assert.equal(one.error?.code, 'TW_ANALYSIS_FEW_LABELS');
+  await assert.rejects(read([{ ...square(15, 'x'), properties: {} }]), /no property "class"/);
+  const raster = { epsg: 32633, transform: [0, 1, 0, 0, 0, -1], width: 9, height: 9, codes: 'eJwDAAAAAAE=' };
+  await assert.rejects(
+    runJob(node, 'analyse-classify', { filter, labels: { raster } }),
+    /TW_ANALYSIS_LABELS/,
+  );
+  await assert.rejects(
+    runJob(node, 'analyse-classify', { filter, labels: {} }),
+    /either an image or geometries/,
+  );
+});
+
+test('scores are those of the definition', () => {
+  // Labels: 5 of a, 3 of b. Of a 4 are found, of b 2.
+  const { oa, aa, kappa, classes } = scoresOf([4, 1, 1, 2], [7, 9]);
+  assert.equal(oa, 6 / 8);
+  assert.ok(Math.abs(aa - (4 / 5 + 2 / 3) / 2) < 1e-12);
+  const chance = (5 * 5 + 3 * 3) / 64;
+  assert.ok(Math.abs(kappa - (oa - chance) / (1 - chance)) < 1e-12);
+  assert.deepEqual([classes[1]!.precision, classes[1]!.recall], [2 / 3, 2 / 3]);
+});
+
+test('a square of ground is of one set, and a quarter of the squares validates', () => {
+  const set = setOf('u33', 'place');
+  const counts = [0, 0, 0];
+  for (let x = 0; x < 40; x++)
+    for (let y = 0; y < 40; y++) {
+      const own = set(32 * x, 32 * y);
+      counts[own]!++;
+      assert.equal(set(32 * x + 31, 32 * y + 31), own);
+    }
+  assert.ok(Math.abs(counts[2]! / 1600 - 0.25) < 0.04 && Math.abs(counts[1]! / 1600 - 0.15) < 0.04);
+});
