@@ -65,7 +65,7 @@ export async function benchAnalysis({ short, log }: BenchOptions): Promise<Bench
 function tasksOf(file: SpectrumFile, targets: Float64Array): Task[] {
   const sums = () => {
     const total = new ExactSums(BANDS);
-    total.add(tileSums({ kind: 'sums', file, of: 'pixels' }));
+    for (const sums of tileSums({ kind: 'sums', file, of: ['pixels'] })) total.add(sums);
     return total.statistics(file.scales, file.offsets);
   };
   const { mean, covariance, pixels } = sums();

@@ -1,8 +1,8 @@
-/** What all analyses do: agree with the other nodes on the bands, and go over the tiles of this run. */
+/** The parts that all analyses share: choosing the bands together with the other nodes, and reading the tiles of this run. */
 import { messageOf, TilewrightError } from '../errors.js';
 import { type Imagery, maskFile, unknownBand } from '../imagery/index.js';
 import type { JobContext } from '../jobs/index.js';
-import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../json-schema.js';
+import { type Check, COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../json-schema.js';
 import {
   type Filter,
   parseFilter,
@@ -12,7 +12,7 @@ import {
 } from '../query/index.js';
 import { storedNodata } from '../raster/index.js';
 import { holdTiles, inLanes, type Storage, type TileRecord } from '../storage/index.js';
-import { pickedTiles } from '../wrangle/index.js';
+import { mergeSkipped, pickedTiles } from '../wrangle/index.js';
 import { allFailed, noSpectra, tileFailed } from './errors.js';
 import { type AnalysisInputs, collectionOf } from './inputs.js';
 import { type AnalysedBand, bandSetOf, spectrumOf, type TileSpectrum } from './spectral-tile.js';
@@ -55,14 +55,10 @@ const BATCH = 64;
 
 export function mergeCounts(parts: readonly TileCounts[]): TileCounts {
   const sum = (of: (part: TileCounts) => number) => parts.reduce((total, part) => total + of(part), 0);
-  const skipped: Record<string, number> = {};
-  for (const part of parts)
-    for (const [reason, count] of Object.entries(part.skipped))
-      skipped[reason] = (skipped[reason] ?? 0) + count;
   const fetched = sum(({ bytesFetched = 0 }) => bytesFetched);
   return {
     tiles: sum(({ tiles }) => tiles),
-    skipped,
+    skipped: mergeSkipped(parts),
     failed: parts.flatMap(({ failed }) => failed).slice(0, LISTED_FAILURES),
     failures: sum(({ failures }) => failures),
     ...(fetched > 0 && { bytesFetched: fetched }),
@@ -79,29 +75,29 @@ export function requireTiles({ tiles, failures, failed }: TileCounts): void {
 }
 
 const BANDS = listOf(objectOf({ name: TEXT, wavelength: NUMBER }, { fwhm: NUMBER }));
-/** What one run tells the others: how many of its tiles have which bands, and why others have none. */
-const checkCensus = messageCheck(
+/** Checks the counts of another run. */
+const checkBandCounts = messageCheck(
   objectOf({
     sets: listOf(objectOf({ bands: BANDS, tiles: COUNT })),
     skipped: { type: 'object', additionalProperties: COUNT },
   }),
 );
 
-interface Census {
+/** How many tiles of a run have which bands, and why others have none. */
+interface BandCounts {
   sets: { bands: AnalysedBand[]; tiles: number }[];
   skipped: Record<string, number>;
 }
 
-/** What all runs of an analysis work on. */
+/** The bands and tiles of an analysis, as one run sees them. */
 export interface Analysed {
   collection: string;
   filter: Filter;
   bands: AnalysedBand[];
-  /** How many tiles of this run have other bands, by the reason, and how many have these. */
-  skipped: Record<string, number>;
+  /** Tiles of this run that have these bands. */
   tiles: number;
   spectrumOf: (tile: TileRecord) => TileSpectrum | undefined;
-  /** Tiles of this run that were read at the last pass over all of them, and those that failed at any. */
+  /** Tiles that were read in the last pass, that failed in any, and that have other bands. */
   counts: TileCounts;
 }
 
@@ -118,8 +114,8 @@ export async function agreeOnBands(
   const collection = collectionOf(inputs);
   const filter = rawUnlessAsked(parseFilter(inputs.filter));
   job.message('choosing the bands');
-  const own: Census = { sets: [], skipped: {} };
-  const known = new Map<string, Census['sets'][number]>();
+  const own: BandCounts = { sets: [], skipped: {} };
+  const known = new Map<string, BandCounts['sets'][number]>();
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
     job.signal.throwIfAborted();
     const found = spectrumIn(tile, inputs.bands);
@@ -133,18 +129,14 @@ export async function agreeOnBands(
     known.set(key, set);
   }
   own.sets = [...known.values()];
-  const all = await job.meet(own);
-  for (const census of all) {
-    const fault = checkCensus(census);
-    if (fault !== undefined) throw new Error(`a node has sent a census that is none: ${fault}`);
-  }
+  const all = await meetChecked(job, own, checkBandCounts);
   const chosen = mostCommon(all);
   if (chosen === undefined)
     throw noSpectra(collection, [...new Set(all.flatMap(({ skipped }) => Object.keys(skipped)))]);
   const others = own.sets.filter(({ bands }) => JSON.stringify(bands) !== chosen);
   for (const { tiles } of others) own.skipped[OTHER_BANDS] = (own.skipped[OTHER_BANDS] ?? 0) + tiles;
   return {
-    ...{ collection, filter, bands: JSON.parse(chosen) as AnalysedBand[], skipped: own.skipped },
+    ...{ collection, filter, bands: JSON.parse(chosen) as AnalysedBand[] },
     tiles: known.get(chosen)?.tiles ?? 0,
     counts: { tiles: 0, skipped: own.skipped, failed: [], failures: 0 },
     spectrumOf: (tile) => {
@@ -152,6 +144,19 @@ export async function agreeOnBands(
       return typeof found !== 'string' && bandSetOf(found) === chosen ? found : undefined;
     },
   };
+}
+
+/**
+ * Exchanges a word with the other runs of the job, as `JobContext.meet` does. Throws an Error if another node sends one that does not
+ * fit.
+ */
+export async function meetChecked<T>(job: JobContext, word: T, check: Check): Promise<T[]> {
+  const words = await job.meet(word);
+  for (const one of words) {
+    const fault = check(one);
+    if (fault !== undefined) throw new Error(`another node has sent a message that does not fit: ${fault}`);
+  }
+  return words;
 }
 
 /** The same tiles, with some of the bands alone. `kept`: indexes of bands, ascending. */
@@ -183,7 +188,7 @@ function spectrumIn(tile: TileRecord, named: readonly string[] | undefined): Til
 }
 
 /** JSON of the bands that the most tiles have; if several are equal, the first in the order of their texts. */
-function mostCommon(all: readonly Census[]): string | undefined {
+function mostCommon(all: readonly BandCounts[]): string | undefined {
   const tiles = new Map<string, number>();
   for (const { sets } of all)
     for (const set of sets) {

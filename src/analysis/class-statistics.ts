@@ -1,7 +1,7 @@
 /** Sums over the labelled pixels of all tiles of a job, of all its runs together. */
 import type { JobContext } from '../jobs/index.js';
 import { COUNT, listOf, messageCheck, objectOf } from '../json-schema.js';
-import { type Analysed, type AnalysisContext, eachTile } from './analysis-run.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from './analysis-run.js';
 import type { LinearClassifier } from './labels/labelled-pixels.js';
 import type { Labels } from './labels/labels.js';
 import { SETS, type SplitKind } from './labels/split.js';
@@ -102,11 +102,8 @@ export async function labelledSums(
         own[i]!.addClass(Number(code), pixels, sums);
     }
   });
-  const words = await job.meet(own.map((set) => set.sent()));
-  for (const word of words) {
-    const fault = checkSets(word);
-    if (fault !== undefined) throw new Error(`a node has sent sums that are none: ${fault}`);
-  }
+  const sent = own.map((set) => set.sent());
+  const words = await meetChecked(job, sent, checkSets);
   return {
     counts: SETS.map((_, set) => {
       const counts = new Map<number, number>();
@@ -131,25 +128,18 @@ export async function confusionTables(
   of: { set: number; codes: number[]; centre: Float64Array; classifiers: LinearClassifier[] },
   job: JobContext,
 ): Promise<number[][]> {
-  const total = of.classifiers.map(() => new Array<number>(of.codes.length ** 2).fill(0));
-  const add = (tables: readonly number[][]) => {
-    for (const [c, table] of tables.entries())
-      for (const [at, count] of table.entries()) total[c]![at]! += count;
-  };
-  const own = total.map((table) => table.slice());
+  const zeros = () => of.classifiers.map(() => new Array<number>(of.codes.length ** 2).fill(0));
+  const [own, total] = [zeros(), zeros()];
   await eachTile(context, analysed, job, async ({ grid, geocode }, file) => {
     const place = { grid, geocode };
-    const tables = await context.workers.scores(
-      { kind: 'score', file, place, labels, split, ...of },
-      job.signal,
-    );
-    for (const [c, table] of tables.entries())
-      for (const [at, count] of table.entries()) own[c]![at]! += count;
+    const task = { kind: 'score', file, place, labels, split, ...of } as const;
+    addTo(own, await context.workers.scores(task, job.signal));
   });
-  for (const tables of await job.meet(own)) {
-    const fault = checkTables(tables);
-    if (fault !== undefined) throw new Error(`a node has sent tables that are none: ${fault}`);
-    add(tables);
-  }
+  for (const tables of await meetChecked(job, own, checkTables)) addTo(total, tables);
   return total;
+}
+
+function addTo(total: number[][], tables: readonly number[][]): void {
+  for (const [c, table] of tables.entries())
+    for (const [at, count] of table.entries()) total[c]![at]! += count;
 }

@@ -129,12 +129,11 @@ function concluded(
     ...(shares ? [`${(100 * shares[i]!).toFixed(2)} %`] : []),
   ]);
   const shown = weights.slice(0, SHOWN).map((values, i) => ({ name: `${band}${i + 1}`, values }));
-  const numbers = weights.map((_, i) => i + 1);
   const colours = weights.length >= 3 ? [1, 2, 3] : [1];
   return {
     summary: { pixels, eigenvalues, ...(shares && { shares }) },
     files: { 'components.npy': matrixFile(Float64Array.from(weights.flat()), [weights.length, mean.length]) },
-    facts: [`${pixels} pixels`, `${numbers.length} components`],
+    facts: [`${pixels} pixels`, `${weights.length} components`],
     sections: [
       {
         title: 'Eigenvalues',

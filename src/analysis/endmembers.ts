@@ -6,7 +6,7 @@
 import { inverse, Matrix } from 'ml-matrix';
 import type { JobContext } from '../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../json-schema.js';
-import { type Analysed, type AnalysisContext, eachTile } from './analysis-run.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from './analysis-run.js';
 import { fewEndmembers } from './errors.js';
 import type { Extreme, ExtremesTask } from './pixels/extremes.js';
 import type { BandStatistics } from './sums/band-statistics.js';
@@ -151,11 +151,7 @@ async function largest(
     const found = await context.workers.extremes({ kind: 'extremes', file, ...functions }, job.signal);
     take(found.map((one) => one && { ...one, tile: id }));
   });
-  for (const candidates of await job.meet(own)) {
-    const fault = checkCandidates(candidates);
-    if (fault !== undefined) throw new Error(`a node has sent candidates that are none: ${fault}`);
-    take(candidates);
-  }
+  for (const candidates of await meetChecked(job, own, checkCandidates)) take(candidates);
   return own;
 }
 

@@ -7,6 +7,7 @@ import { parseFilter } from '../query/index.js';
 import type { TileSource } from '../storage/index.js';
 import {
   derive,
+  mergeSkipped,
   type Planned,
   pickedTiles,
   REPEATABLE,
@@ -138,7 +139,7 @@ async function run<Inputs extends AnalysisInputs, Fit>(
   job.message(`making maps of ${map.bands.length} bands`);
   const planned = planTiles(context, analysis.name, analysed, map, job);
   const results = await derive(context, planned, secondHalf(job, analysed.tiles), NOTHING);
-  for (const [reason, tiles] of Object.entries(analysed.skipped)) results.skipped[reason] = tiles;
+  results.skipped = mergeSkipped([results, analysed.counts]);
   results.seconds = (performance.now() - started) / 1000;
   return { ...results, bands: analysed.bands, fit };
 }

@@ -78,7 +78,8 @@ async function sumTiles(
   const sums = new CodedSums(bands.length);
   job.message(`reading ${bands.length} bands of ${analysed.tiles} tiles`);
   await eachTile(context, analysed, job, async (_, file) => {
-    sums.add(file, await context.workers.sums({ kind: 'sums', file, of: 'pixels' }, job.signal));
+    const [found] = await context.workers.sums({ kind: 'sums', file, of: ['pixels'] }, job.signal);
+    sums.add(file, found!);
     job.progress({ total: analysed.tiles, done: counts.tiles + 1, failed: counts.failures });
   });
   return { ...counts, bands, sums: sums.sent(), seconds: (performance.now() - started) / 1000 };

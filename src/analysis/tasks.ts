@@ -8,11 +8,14 @@ import type { Whitening, WhiteningTask } from './pixels/whitening.js';
 import type { WholeSums } from './sums/band-statistics.js';
 import type { SpectrumFile } from './tile-blocks.js';
 
-/** Sum up the pixels of a tile, or the differences between pixels that are neighbours in a row. */
+/** What is summed up: pixels, or the differences between pixels that are neighbours in a row. */
+export type Summed = 'pixels' | 'differences';
+
+/** Sum up a tile. */
 export interface SumsTask {
   kind: 'sums';
   file: SpectrumFile;
-  of: 'pixels' | 'differences';
+  of: readonly Summed[];
 }
 
 /** Make a tile of what a method computes of the spectrum of each pixel. */
@@ -37,7 +40,7 @@ export type AnalysisTask =
   | LabelSumsTask
   | ScoreTask;
 export type AnalysisResult =
-  | WholeSums
+  | WholeSums[]
   | MadeTile
   | Components
   | Whitening

@@ -1,7 +1,6 @@
 /** Goes over the pixels of the spectrum of a stored tile, a block at a time, so that memory holds one block of all bands. Runs in worker threads. */
 import { type BandFile, codesAt, isClear, readPlace, withTileFile } from '../imagery/index.js';
-import type { DataType, PixelArray } from '../raster/index.js';
-import { Mask } from '../raster/index.js';
+import { type DataType, Mask, type PixelArray } from '../raster/index.js';
 
 /** The file of a spectrum. Plain data. */
 export interface SpectrumFile {
@@ -33,8 +32,16 @@ export interface SpectrumBlock {
   indexes: Int32Array;
 }
 
-/** Throws TW_IMAGERY_TILE_FILE. */
-export function eachBlock(file: SpectrumFile, visit: (block: SpectrumBlock) => void): void {
+/**
+ * Visits the blocks that have pixels which are clear and hold data in every band. `wanted`: 0 for pixels of the tile to leave out, row by
+ * row; blocks that have no others are not read. Throws TW_IMAGERY_TILE_FILE.
+ */
+export function eachBlock(
+  file: SpectrumFile,
+  visit: (block: SpectrumBlock) => void,
+  wanted?: Uint8Array,
+): void {
+  if (wanted && !wanted.some((one) => one !== 0)) return;
   const codes = maskCodes(file);
   withTileFile(file.path, (handle, cog) => {
     const [level] = cog.levels;
@@ -49,7 +56,7 @@ export function eachBlock(file: SpectrumFile, visit: (block: SpectrumBlock) => v
           width: Math.min(blockWidth, width - column),
           height: Math.min(blockHeight, height - row),
         };
-        const clear = clearPixels(place, codes, width);
+        const clear = clearPixels(place, width, codes, wanted);
         if (clear.length === 0) continue;
         const all = readPlace(handle, cog, block, place.height);
         const bands = file.bands.map((band) => all[band]!);
@@ -65,20 +72,22 @@ export function maskCodes({ mask, width, height }: Pick<SpectrumFile, 'mask' | '
   const count = width * height;
   const columns = Int32Array.from({ length: count }, (_, i) => i % width);
   const rows = Int32Array.from({ length: count }, (_, i) => Math.floor(i / width));
-  return Uint8Array.from(codesAt(mask, { columns, rows }, width, height));
+  return codesAt(mask, { columns, rows }, width, height);
 }
 
 function clearPixels(
   { column, row, width, height, stride }: Omit<SpectrumBlock, 'bands' | 'indexes'>,
-  codes: Uint8Array | undefined,
   tileWidth: number,
+  codes: Uint8Array | undefined,
+  wanted: Uint8Array | undefined,
 ): Int32Array {
   const indexes = new Int32Array(width * height);
   let count = 0;
   for (let y = 0; y < height; y++)
-    for (let x = 0; x < width; x++)
-      if (isClear(codes?.[(row + y) * tileWidth + column + x] ?? Mask.clear))
-        indexes[count++] = y * stride + x;
+    for (let x = 0; x < width; x++) {
+      const at = (row + y) * tileWidth + column + x;
+      if (isClear(codes?.[at] ?? Mask.clear) && wanted?.[at] !== 0) indexes[count++] = y * stride + x;
+    }
   return indexes.subarray(0, count);
 }
 

@@ -19,8 +19,9 @@ export class AnalysisWorkers {
     return this.pool.size;
   }
 
-  sums(task: SumsTask, signal?: AbortSignal): Promise<WholeSums> {
-    return this.pool.run(task, { signal }) as Promise<WholeSums>;
+  /** One for each of `of`. */
+  sums(task: SumsTask, signal?: AbortSignal): Promise<WholeSums[]> {
+    return this.pool.run(task, { signal }) as Promise<WholeSums[]>;
   }
 
   components(task: ComponentsTask, signal?: AbortSignal): Promise<Components> {

@@ -101,19 +101,24 @@ export const REPEATABLE = {
     concludeResults(results as WrangleResults, context),
 } satisfies Partial<Process>;
 
-function mergeResults(parts: WrangleResults[]): WrangleResults {
-  const sum = (of: (part: WrangleResults) => number) => parts.reduce((total, part) => total + of(part), 0);
+/** Numbers of inputs by the reason, of several runs together. */
+export function mergeSkipped(parts: readonly { skipped: Record<string, number> }[]): Record<string, number> {
   const skipped: Record<string, number> = {};
   for (const part of parts)
     for (const [reason, count] of Object.entries(part.skipped))
       skipped[reason] = (skipped[reason] ?? 0) + count;
+  return skipped;
+}
+
+function mergeResults(parts: WrangleResults[]): WrangleResults {
+  const sum = (of: (part: WrangleResults) => number) => parts.reduce((total, part) => total + of(part), 0);
   const fetched = sum(({ bytesFetched = 0 }) => bytesFetched);
   const removed = sum(({ removed = 0 }) => removed);
   return {
     tiles: sum(({ tiles }) => tiles),
     unchanged: sum(({ unchanged }) => unchanged),
     ...(removed > 0 && { removed }),
-    skipped,
+    skipped: mergeSkipped(parts),
     failed: parts.flatMap(({ failed }) => failed).slice(0, LISTED_FAILURES),
     failures: sum(({ failures }) => failures),
     ...(fetched > 0 && { bytesFetched: fetched }),

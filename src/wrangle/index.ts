@@ -3,6 +3,7 @@ export {
   type Derivation,
   type DeriveContext,
   derive,
+  mergeSkipped,
   type Planned,
   REPEATABLE,
   type TileMaker,

@@ -21,7 +21,7 @@ import {
   type Storage,
   type TileRecord,
 } from '../storage/index.js';
-import { filesOf, type WrangleContext } from './derive.js';
+import { filesOf, mergeSkipped, type WrangleContext } from './derive.js';
 import { noBand, storedExpression, tensorTooLarge, tensorTypes } from './errors.js';
 import { pickedTiles, tilesOfCell } from './picked-cells.js';
 import { emptyOf, isBand } from './planes.js';
@@ -101,14 +101,10 @@ export function tensorProcess(context: WrangleContext): Process {
 }
 
 function mergeTensors(parts: TensorPart[]): TensorPart {
-  const skipped: Record<string, number> = {};
-  for (const part of parts)
-    for (const [reason, count] of Object.entries(part.skipped))
-      skipped[reason] = (skipped[reason] ?? 0) + count;
   const fetched = parts.reduce((sum, { bytesFetched = 0 }) => sum + bytesFetched, 0);
   return {
     files: parts.flatMap(({ files }) => files).sort((a, b) => (a.name < b.name ? -1 : 1)),
-    skipped,
+    skipped: mergeSkipped(parts),
     lacking: [...new Set(parts.flatMap(({ lacking }) => lacking))],
     ...(fetched > 0 && { bytesFetched: fetched }),
     seconds: Math.max(0, ...parts.map(({ seconds }) => seconds)),

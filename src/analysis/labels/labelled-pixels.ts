@@ -122,22 +122,24 @@ function eachLabelled(
 ): void {
   const codes = labelCodes(labels, place, file);
   const set = setOf(place.geocode, split);
-  eachBlock(file, (block) => {
-    const groups = new Map<number, number[]>();
-    for (const index of block.indexes) {
-      const row = block.row + Math.floor(index / block.stride);
-      const column = block.column + (index % block.stride);
-      const code = codes[row * file.width + column]!;
-      if (code === 0) continue;
-      const key = set(column, row) * 256 + code;
-      const known = groups.get(key);
-      if (known) known.push(index);
-      else groups.set(key, [index]);
-    }
-    const all = [...groups].map(([key, indexes]) => ({
-      ...{ set: Math.floor(key / 256), code: key % 256 },
-      indexes: Int32Array.from(indexes),
-    }));
-    if (all.length > 0) visit(block, all);
-  });
+  eachBlock(
+    file,
+    (block) => {
+      const groups = new Map<number, number[]>();
+      for (const index of block.indexes) {
+        const row = block.row + Math.floor(index / block.stride);
+        const column = block.column + (index % block.stride);
+        const key = set(column, row) * 256 + codes[row * file.width + column]!;
+        const known = groups.get(key);
+        if (known) known.push(index);
+        else groups.set(key, [index]);
+      }
+      const all = [...groups].map(([key, indexes]) => ({
+        ...{ set: Math.floor(key / 256), code: key % 256 },
+        indexes: Int32Array.from(indexes),
+      }));
+      visit(block, all);
+    },
+    codes,
+  );
 }

@@ -1,35 +1,42 @@
 /** Sums over the pixels of one tile. Runs in worker threads. */
 import type { DataType, PixelArray } from '../../raster/index.js';
-import type { SumsTask } from '../tasks.js';
+import type { Summed, SumsTask } from '../tasks.js';
 import { eachBlock, type SpectrumBlock } from '../tile-blocks.js';
 import { ExactSums, type WholeSums } from './band-statistics.js';
 import { BandProducts, type DeviationSums } from './products.js';
 
-/** Throws TW_IMAGERY_TILE_FILE. */
-export function tileSums({ file, of }: SumsTask): WholeSums {
+/** One for each of `of`. Throws TW_IMAGERY_TILE_FILE. */
+export function tileSums({ file, of }: SumsTask): WholeSums[] {
   const count = file.bands.length;
-  const total = new ExactSums(count);
-  const products = productsOf(count, file.dataType);
-  const flush = (sums: DeviationSums) => total.addDeviations(sums);
+  const sums = of.map((summed) => {
+    const total = new ExactSums(count);
+    const flush = (part: DeviationSums) => total.addDeviations(part);
+    return { summed, total, flush, products: productsOf(summed, count, file.dataType) };
+  });
   try {
     eachBlock(file, (block) => {
-      const { bands, indexes } = of === 'pixels' ? block : differences(block);
-      products.add(bands, indexes, flush);
+      for (const { summed, flush, products } of sums) {
+        const { bands, indexes } = summed === 'pixels' ? block : differences(block);
+        products.add(bands, indexes, flush);
+      }
     });
   } finally {
     // Also where a block could not be read: the next tile begins at zero.
-    flush(products.take());
+    for (const { flush, products } of sums) flush(products.take());
   }
-  return total.whole();
+  return sums.map(({ total }) => total.whole());
 }
 
-/** Tiles of one collection have the same bands: the memory of the kernel is kept. */
-let kept: { key: string; products: BandProducts } | undefined;
+/** Tiles of one collection have the same bands: the memory of the kernels is kept. */
+const kept = new Map<Summed, { key: string; products: BandProducts }>();
 
-function productsOf(bands: number, dataType: DataType): BandProducts {
+function productsOf(summed: Summed, bands: number, dataType: DataType): BandProducts {
   const key = `${bands} ${dataType}`;
-  if (kept?.key !== key) kept = { key, products: new BandProducts(bands, dataType) };
-  return kept.products;
+  const known = kept.get(summed);
+  if (known?.key === key) return known.products;
+  const products = new BandProducts(bands, dataType);
+  kept.set(summed, { key, products });
+  return products;
 }
 
 /**
