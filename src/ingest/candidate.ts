@@ -1,6 +1,7 @@
 /** Looks at an input before it is known what it is. */
 import { open, readdir, stat } from 'node:fs/promises';
 import {
+  type Container,
   type FileKind,
   fileKind,
   openContainer,
@@ -46,9 +47,7 @@ function once<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/**
- * True if the header of the candidate passes `test`. A raster that cannot be opened passes none.
- */
+/** True if the header of the candidate passes `test`. A raster that cannot be opened passes none. */
 export async function isRaster(
   { header }: Candidate,
   test: (header: RasterHeader) => boolean,
@@ -56,4 +55,11 @@ export async function isRaster(
   // The last format opens the raster again and reports the error.
   const found = await header().catch(() => null);
   return found !== null && test(found);
+}
+
+/** The layers and metadata of an HDF5 file; null for other files, and for one that cannot be opened. */
+export async function hdf5Container({ kind, container }: Candidate): Promise<Container | null> {
+  if (kind !== 'hdf5') return null;
+  // The format of all HDF5 files opens the file again and reports the error.
+  return container().catch(() => null);
 }

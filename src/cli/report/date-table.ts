@@ -1,5 +1,4 @@
 /** Places by dates: coverage and cloud of each tile. */
-
 import { day, type Html, html, percent } from '../../html/index.js';
 import { bestOf, type Cell } from './cells.js';
 import type { ReportTile } from './report-data.js';

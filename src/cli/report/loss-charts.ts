@@ -1,5 +1,4 @@
 /** How the loss of each place's model fell, as small multiples on shared axes. */
-
 import { type Html, html, logScale, logTick, type Scale, significant } from '../../html/index.js';
 import { type Axis, axes, PANEL, panel, panels, pathOf, xOf, yOf } from './chart.js';
 import type { ReportModel } from './report-data.js';

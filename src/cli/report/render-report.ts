@@ -1,5 +1,4 @@
 /** The report of a demo as one HTML page. */
-
 import { day, type Html, html, moment } from '../../html/index.js';
 import { count, duration } from '../output.js';
 import { type Cell, cellsOf } from './cells.js';

@@ -1,5 +1,4 @@
 /** Predicted against true NDVI, pooled and for each place, on shared axes. */
-
 import { decimalsOf, type Html, html, linearScale, r2, signed, significant } from '../../html/index.js';
 import { type Axis, axes, dotsOf, panel, panels, xOf, yOf } from './chart.js';
 import type { ReportMetrics, ReportModel, ReportTraining } from './report-data.js';

@@ -1,5 +1,4 @@
 /** What was done and what came of it: the first thing that is read. */
-
 import { type Html, html, median, r2, significant } from '../../html/index.js';
 import { count, duration } from '../output.js';
 import type { Cell } from './cells.js';

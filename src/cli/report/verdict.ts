@@ -1,5 +1,4 @@
 /** What the figures of a training say, in words, also where they are bad. */
-
 import { significant } from '../../html/index.js';
 import { count } from '../output.js';
 import type { ReportModel, ReportTraining } from './report-data.js';

@@ -15,6 +15,7 @@ import {
   readHdf5Lists,
 } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
+import { hdf5Container } from '../candidate.js';
 import { badMetadata, notRecognised } from '../errors.js';
 import type { Candidate, DescribeOptions, QualityBand, Scene, SceneFormat, SourceGroup } from '../scene.js';
 import { flaggedTime, parseTime, type TimeSpan } from './acquisition-time.js';
@@ -63,10 +64,8 @@ function reflectanceFiles({ path, entries }: Candidate): string[] {
   return (entries ?? []).filter((name) => RFL_NAME.test(name)).map((name) => join(path, name));
 }
 
-async function isReflectance({ kind, container: open }: Candidate): Promise<boolean> {
-  if (kind !== 'hdf5') return false;
-  // The format of all HDF5 files opens the file again and reports the error.
-  const container = await open().catch(() => null);
+async function isReflectance(candidate: Candidate): Promise<boolean> {
+  const container = await hdf5Container(candidate);
   const names = new Set(container?.layers.map(({ name }) => name));
   return names.has(CUBE) && (names.has(LOOKUP.columns) || names.has(LOOKUP.rows));
 }

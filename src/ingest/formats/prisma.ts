@@ -12,6 +12,7 @@ import {
   readWindow,
 } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
+import { hdf5Container } from '../candidate.js';
 import { badMetadata, notRecognised } from '../errors.js';
 import { gridResolution } from '../resolution.js';
 import type { Candidate, Scene, SceneFormat } from '../scene.js';
@@ -76,10 +77,8 @@ export const prisma: SceneFormat = {
   },
 };
 
-async function productOf({ kind, container: open }: Candidate) {
-  if (kind !== 'hdf5') return null;
-  // The format of all HDF5 files opens the file again and reports the error.
-  const container = await open().catch(() => null);
+async function productOf(candidate: Candidate) {
+  const container = await hdf5Container(candidate);
   const level = container?.layers.map(({ name }) => SWATH.exec(name)?.[1]).find(Boolean);
   return container && level ? { container, level } : null;
 }

@@ -5,6 +5,7 @@
  */
 import { type Container, Mask, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
+import { hdf5Container } from '../candidate.js';
 import { noDatetime, notRecognised } from '../errors.js';
 import { groundResolution } from '../resolution.js';
 import type { Candidate, DescribeOptions, QualityBand, Resolution, Scene, SceneFormat } from '../scene.js';
@@ -43,10 +44,8 @@ export const viirs: SceneFormat = {
   },
 };
 
-async function productOf({ kind, container }: Candidate): Promise<Container | null> {
-  if (kind !== 'hdf5') return null;
-  // The format of all HDF5 files opens the file again and reports the error.
-  const found = await container().catch(() => null);
+async function productOf(candidate: Candidate): Promise<Container | null> {
+  const found = await hdf5Container(candidate);
   const isProduct = PRODUCT.test(found?.metadata.ShortName ?? '') && found?.metadata.StructMetadata;
   return isProduct ? found : null;
 }
