@@ -58,7 +58,7 @@ function readArguments(): { folder: string; cubes?: CubeOptions } | undefined {
   }
 }
 
-/** Throws an Error for what is no number in its range. */
+/** Throws an Error, with the name of the option, if a value is not a number within its range. */
 function cubeOptions(values: Record<string, string>): CubeOptions {
   const options: CubeOptions = {};
   const number = (name: 'seed' | 'dates' | 'bands' | 'snr', least: number, most: number) => {

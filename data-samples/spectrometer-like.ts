@@ -20,7 +20,7 @@ export interface CubeOptions {
   snr?: number;
 }
 
-/** What a series of cubes shows, before noise. */
+/** The noise-free scene behind a series of cubes. */
 export interface CubeScene {
   width: number;
   height: number;

@@ -16,7 +16,7 @@ import { colourKey, tableOf } from './report/report.js';
 
 export interface ClassifyInputs extends AnalysisInputs {
   labels: Labels;
-  /** How pixels are told apart that train and that validate: squares of 32 x 32 pixels, or single pixels. */
+  /** Unit of the split into training and validation: squares of 32 x 32 pixels, or single pixels. */
   split?: SplitKind;
 }
 
@@ -24,7 +24,7 @@ interface ClassifyFit {
   classes: { code: number; name: string; train: number; validation: number; mean: number[] }[];
   shrinkage: number;
   scores: Scores;
-  /** Of a random split beside that by place. */
+  /** Scores of the random split, if that was asked for. */
   random?: Scores;
 }
 
@@ -33,13 +33,13 @@ export interface ClassifyResults extends MapResults, Scores {
   shrinkage: number;
   split: SplitKind;
   names: Record<string, string>;
-  /** Overall accuracy by place, if the split was random: what a random one flatters is the difference. */
+  /** Overall accuracy by place, if the split was random: the difference is what the random one overestimates. */
   oaByPlace?: number;
 }
 
 /** Numbers of `SETS`. */
 const [TRAIN, TUNE, VALIDATION] = [0, 1, 2];
-/** Shares that are tried on the pixels for tuning. Few, because these pixels are: of many the best would be so by chance. */
+/** Candidates that are compared on the tuning pixels. With more candidates than these few pixels can tell apart, chance would choose. */
 const SHRINKAGES = [1e-3, 1e-2, 0.1];
 
 const SCORES = objectOf({
@@ -58,7 +58,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
       enum: ['place', 'random'],
       default: 'place',
       description:
-        'Validate on squares of 32 x 32 pixels that did not train, or on random pixels, which flatters: neighbours look alike',
+        'Validate on squares of 32 x 32 pixels that did not train, or on random pixels, which overestimates the accuracy, because neighbours look alike',
     },
   },
   required: ['labels'],
@@ -103,8 +103,8 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
     const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
     const shown = random ?? scores;
     const title = (code: number) => classes.find((one) => one.code === code)!.name;
-    const flattery = random && [
-      `by place the overall accuracy is ${percent(scores.oa)}, so the random split flatters by ${(100 * (random.oa - scores.oa)).toFixed(1)} points`,
+    const overestimate = random && [
+      `by place the overall accuracy is ${percent(scores.oa)}, so the random split overestimates it by ${(100 * (random.oa - scores.oa)).toFixed(1)} points`,
     ];
     return {
       summary: {
@@ -116,7 +116,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
       facts: [
         `linear discriminants, shrinkage ${shrinkage}`,
         `overall accuracy ${percent(shown.oa)} on ${shown.pixels} pixels ${random ? 'at random' : 'of ground that did not train'}`,
-        ...(flattery ?? []),
+        ...(overestimate ?? []),
       ],
       sections: [
         {
@@ -165,10 +165,10 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
 
 interface Trained {
   codes: number[];
-  /** Of all labelled pixels. */
+  /** Statistics of all labelled pixels. */
   all: ClassStatistics;
   shrinkage: number;
-  /** On the pixels for validation, of what all others train. */
+  /** Scores on the validation pixels of a classifier that all other pixels have trained. */
   scores: Scores;
   counts: Map<number, number>[];
 }
@@ -208,7 +208,7 @@ async function trained(
     );
   };
   const tuned = await score(TUNE!, sums.of([TRAIN!]), SHRINKAGES);
-  // Of equal ones the largest: it trusts the covariance least.
+  // If several are equal, take the largest: it relies least on the covariance.
   const best = tuned.reduce((most, { oa }, i) => (oa >= tuned[most]!.oa ? i : most), 0);
   const shrinkage = SHRINKAGES[best]!;
   const [scores] = await score(VALIDATION!, sums.of([TRAIN!, TUNE!]), [shrinkage]);

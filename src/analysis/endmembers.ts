@@ -103,7 +103,7 @@ function inverseOf(simplex: Matrix, count: number): Matrix {
   }
 }
 
-/** What of a direction is at right angles to all points (Gram and Schmidt, twice against rounding). */
+/** The part of a direction that is orthogonal to all points (Gram-Schmidt, twice against rounding). */
 function orthogonal(direction: number[], points: number[][]): number[] {
   const basis: number[][] = [];
   const without = (vector: number[], axis: number[]) => {

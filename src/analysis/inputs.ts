@@ -1,4 +1,4 @@
-/** What all analyses ask for. */
+/** Inputs that all analyses share. */
 import { checkFilter, type FilterParams, filterBody } from '../query/index.js';
 import { oneCollection } from './errors.js';
 

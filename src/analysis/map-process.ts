@@ -50,7 +50,7 @@ export interface MapAnalysis<Inputs extends AnalysisInputs, Fit> {
   conclude(fit: Fit, inputs: Inputs, bands: AnalysedBand[]): Conclusion;
 }
 
-/** What is said of an analysis. */
+/** The outcome of an analysis: results, files and report. */
 export interface Conclusion {
   /** Members of the results. */
   summary: object;

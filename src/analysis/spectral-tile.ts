@@ -10,7 +10,7 @@ export interface TileSpectrum {
   bands: number[];
 }
 
-/** What an analysis knows of a band. Wavelengths in nm. Plain JSON. */
+/** A band of an analysis. Wavelengths in nm. Plain JSON. */
 export interface AnalysedBand {
   name: string;
   wavelength: number;

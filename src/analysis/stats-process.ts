@@ -20,7 +20,7 @@ import { writeFiles } from './result-files.js';
 import type { AnalysedBand } from './spectral-tile.js';
 import { CODED_SUMS, CodedSums, type SentCodedSums } from './sums/coded-sums.js';
 
-/** What a run over some of the tiles has found. */
+/** Result of a run over some of the tiles. */
 interface StatsPart extends TileCounts {
   bands: AnalysedBand[];
   sums: SentCodedSums[];

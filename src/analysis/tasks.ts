@@ -1,4 +1,4 @@
-/** What the analysis threads are asked to do. Plain data. */
+/** Tasks of the analysis threads. Plain data. */
 import type { MadeTile, NewTile } from '../wrangle/index.js';
 import type { LabelSums, LabelSumsTask, ScoreTask } from './labels/labelled-pixels.js';
 import type { Components, ComponentsTask } from './pixels/components.js';
@@ -8,7 +8,7 @@ import type { Whitening, WhiteningTask } from './pixels/whitening.js';
 import type { WholeSums } from './sums/band-statistics.js';
 import type { SpectrumFile } from './tile-blocks.js';
 
-/** What is summed up: pixels, or the differences between pixels that are neighbours in a row. */
+/** Sums are over pixels, or over differences between pixels that are neighbours in a row. */
 export type Summed = 'pixels' | 'differences';
 
 /** Sum up a tile. */

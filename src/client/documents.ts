@@ -1,4 +1,4 @@
-/** What the API takes and answers with, as JSON. */
+/** JSON documents that the API takes and returns. */
 import type { FilterParams } from '../query/index.js';
 
 export interface SearchRequest extends FilterParams {
@@ -164,7 +164,7 @@ interface Amount {
   bytes: number;
 }
 
-/** What a rebalance moves, or would. */
+/** Moves of a rebalance, done or planned. */
 export interface Rebalanced {
   dryRun: boolean;
   nodes: { id: string; share: number; before: Amount; after: Amount; takes: Amount; gives: Amount }[];

@@ -1,4 +1,4 @@
-/** What reports are made of: markup that data cannot break, axes of charts, and numbers as people read them. Used by every report. */
+/** Building blocks of reports: escaped markup, chart axes, number formats. */
 export * from './format.js';
 export { Html, html, trusted } from './html.js';
 export * from './scale.js';

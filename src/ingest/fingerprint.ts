@@ -62,7 +62,7 @@ export async function fingerprintOf(
   return createHash('sha256').update(JSON.stringify(everything, nameNumbers)).digest('hex');
 }
 
-/** What the bytes of the file do not hold: a corrected header, or another position, makes other tiles. */
+/** Facts that are not in the bytes of the file: a corrected header, or another position, makes other tiles. */
 function describedOutside({ width, height, dataType, crs, transform, blocks }: RasterHeader) {
   const layout = blocks.reader === 'envi' || blocks.reader === 'mat' ? blocks : undefined;
   return { width, height, dataType, crs: crs.proj4, transform, layout };

@@ -100,7 +100,7 @@ export interface DescribeOptions {
   layer?: string;
   /** `EPSG:CODE,ULX,ULY,LRX,LRY`: system, and outer corners of the upper left and the lower right pixel. */
   position?: string;
-  /** Of each band, or of the first and the last of bands that are evenly spaced; nm. */
+  /** Wavelengths in nm: one for each band, or the first and the last if the bands are evenly spaced. */
   wavelengths?: number[];
 }
 

@@ -178,7 +178,7 @@ interface GroupText {
   betweenPercents: string[] | undefined;
 }
 
-/** What is the same in Items of all tiles of a layout. */
+/** Text that Items of all tiles of a layout share. */
 interface LayoutText {
   /** A list of addresses. */
   extensions: string;

@@ -58,7 +58,7 @@ const EXTENSIONS = ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.
   extension,
 );
 
-/** What Items of tiles with the same groups share, apart from their assets. */
+/** Facts that Items of tiles with the same groups share, apart from their assets. */
 export function layoutFacts(groups: readonly { bands: readonly SpectralTags[] }[]): {
   stac_extensions: string[];
   properties: { 'hsi:wavelength_min'?: number; 'hsi:wavelength_max'?: number };

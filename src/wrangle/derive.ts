@@ -67,9 +67,9 @@ export interface Derivation<T = FillTask | CutTask> {
   facts: Facts;
   /** Tiles that it may take pixels from, in the order of their numbers. */
   inputs: TileRecord[];
-  /** What shapes it beside the inputs: others make another tile. */
+  /** Parameters that identify the tile beside its inputs: other parameters make another tile. */
   parameters: object;
-  /** Digest of what is computed from the inputs, if that is not always the same: another one replaces the tile. */
+  /** Digest of a computation that can change, such as a fitted transform: a new digest replaces the tile. */
   recipe?: string;
   task: (tile: NewTile, inputs: TileFiles[]) => T;
 }

@@ -20,9 +20,9 @@ export interface LabelSumsTask extends LabelledTile {
   kind: 'label-sums';
 }
 
-/** Of one set. */
+/** Sums of one set. */
 export interface LabelSums {
-  /** Of all pixels of the set, stored numbers. */
+  /** Sums of stored numbers over all pixels of the set. */
   all: WholeSums;
   /** For each code: pixels, and sums of physical values in fixed point. */
   classes: Record<number, { pixels: number; sums: bigint[] }>;

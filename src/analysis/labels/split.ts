@@ -1,17 +1,17 @@
-/** Which labelled pixels train, and which tell how good the classifier is. */
+/** Splits labelled pixels into training, tuning and validation. */
 import { createHash } from 'node:crypto';
 
 export const SETS = ['train', 'tune', 'validation'] as const;
 export type SetName = (typeof SETS)[number];
 export type SplitKind = 'place' | 'random';
 
-/** Pixels of a side of the squares that belong to one set: pixels that touch look alike, so random ones flatter. */
+/** Side of the squares that belong to one set, pixels. Neighbouring pixels look alike, so a random split overestimates the accuracy. */
 const SQUARE = 32;
-/** Of 20 parts: 5 for validation and 3 for tuning. */
+/** Squares are divided into 20 parts: 5 validate, 3 tune, and the others train. */
 const PARTS = 20;
 const [VALIDATION, TUNE] = [5, 8];
 
-/** Tells the set of a pixel of a cell: the same for all dates, as number of `SETS`. */
+/** Returns the set of a pixel of a cell, as an index of `SETS`; it is the same on all dates. */
 export function setOf(geocode: string, kind: SplitKind): (column: number, row: number) => number {
   const side = kind === 'place' ? SQUARE : 1;
   const known = new Map<string, number>();

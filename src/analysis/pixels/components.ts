@@ -7,7 +7,7 @@ export interface ComponentsTask {
   kind: 'components';
   /** Symmetric, bands x bands. */
   covariance: Float64Array;
-  /** Of the noise; without it, principal components. */
+  /** Covariance of the noise; without it, the result is principal components. */
   noise?: Float64Array;
   /** Components that are wanted. */
   count: number;

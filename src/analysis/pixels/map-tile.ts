@@ -88,7 +88,7 @@ function classesOf(
   return codes;
 }
 
-/** What could not be read stays what it was: cloud, shadow, snow or no data. */
+/** Mask of the new tile: pixels without a value keep their code of cloud, shadow, snow or no data. */
 function maskOf(file: SpectrumFile, valid: Uint8Array): Uint8Array {
   const known = maskCodes(file);
   return valid.map((is, at) => {

@@ -1,4 +1,4 @@
-/** What analyses compute of the spectrum of a pixel. */
+/** Methods that compute values from the spectrum of a pixel. */
 import type { PixelArray } from '../../raster/index.js';
 import type { Coding } from '../sums/coded-sums.js';
 import { AbundanceSolver } from './abundances.js';
@@ -224,7 +224,7 @@ function abundances({ endmembers, count, sumsToOne }: Method<'abundances'>, codi
   };
 }
 
-/** Of a reflectance. */
+/** Smallest reflectance that counts, because zero has no logarithm. */
 const SMALLEST = 1e-6;
 
 /** Rows of length 1. */

@@ -89,7 +89,7 @@ export function bandsText(bands: readonly AnalysedBand[]): string {
   return `${bands.length} bands, ${low} to ${high} nm`;
 }
 
-/** What a covariance was made of. */
+/** Facts about the covariance, for the head of a report. */
 export function factsOf({ pixels, loading = 0 }: { pixels?: number; loading?: number }): string[] {
   return [
     ...(pixels === undefined ? [] : [`${pixels} pixels`]),

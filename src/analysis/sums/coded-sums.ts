@@ -10,7 +10,7 @@ import {
   type WholeSums,
 } from './band-statistics.js';
 
-/** What stored numbers mean: physical value = stored * scale + offset, for each band. */
+/** Encoding of stored numbers: physical value = stored * scale + offset, for each band. */
 export interface Coding {
   scales: number[];
   offsets: number[];

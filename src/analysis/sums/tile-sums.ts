@@ -40,8 +40,8 @@ function productsOf(summed: Summed, bands: number, dataType: DataType): BandProd
 }
 
 /**
- * What each pixel has more than its neighbour to the west in the same block, if both are clear and hold data. Neighbours of a scene
- * look at nearly the same ground, so these differ mostly by noise (Green et al. 1988).
+ * Differences between each pixel and its western neighbour in the same block, if both are clear and hold data. Neighbours show nearly
+ * the same ground, so they differ mostly by noise (Green et al. 1988).
  */
 function differences({ bands, indexes, stride }: SpectrumBlock): {
   bands: PixelArray[];

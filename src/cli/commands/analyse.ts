@@ -144,7 +144,7 @@ export function analyseCommand(): Command {
           .addOption(
             flag(
               '--split <how>',
-              'validate on ground that did not train, or on random pixels, which flatters',
+              'validate on ground that did not train, or on random pixels, which overestimates the accuracy',
             )
               .choices(['place', 'random'])
               .default('place'),
@@ -300,7 +300,7 @@ function printClasses(results: ClassifyResults): void {
   );
   if (oaByPlace !== undefined)
     print(
-      `on ground that did not train it is ${percent(oaByPlace)}: the random split flatters by ${(100 * (oa - oaByPlace)).toFixed(1)} points`,
+      `on ground that did not train it is ${percent(oaByPlace)}: the random split overestimates it by ${(100 * (oa - oaByPlace)).toFixed(1)} points`,
     );
   print(`linear discriminants, shrinkage ${shrinkage}`);
   printMaps(results);

@@ -34,7 +34,7 @@ const FLAG_NAMES = '/sensor_band_parameters/mask_bands';
 
 const RFL_NAME = /^(EMIT_L2A_)RFL(_.*\.nc)$/i;
 const NODATA = -9999;
-/** Of flags, which are 0 and 1. */
+/** Codes of flags, which are 0 or 1. */
 const NO_FLAG = 255;
 /** Metres: of the instrument. Pixels of the table are as many degrees wide everywhere, so their metres depend on the latitude. */
 const PIXEL = 60;

@@ -21,7 +21,7 @@ const METADATA = /^(EO1H\w+)_MTL[._]L1T(?:\.TXT)?$/i;
 
 /** No radiance is that low; the files themselves have 0 where nothing was seen. */
 const NODATA = -32768;
-/** Of the README, if the metadata lacks them. */
+/** Scale factors from the product's README, for metadata without them. */
 const FACTORS = { vnir: 40, swir: 80 };
 
 export const hyperion: SceneFormat = {

@@ -6,7 +6,7 @@ import type { Affine, Crs, DataType, Hdf5CubeBlocks, RasterHeader } from '../typ
 import { type Hdf5File, withHdf5 } from './file.js';
 import { storedNumbers } from './stored.js';
 
-/** What the file itself does not say of a cube in a way that is the same for all products. */
+/** Facts about a cube that each product stores in its own way. */
 export interface CubeLayout
   extends Pick<Hdf5CubeBlocks, 'dataset' | 'bandAxis' | 'lookup' | 'errors' | 'fill'> {
   crs: Crs;

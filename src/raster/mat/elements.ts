@@ -92,7 +92,7 @@ async function bytesAt({ path, handle }: SourceFile, at: number, length: number)
   return bytes;
 }
 
-/** What the first bytes of a stream hold: at most about a thousand times as many. */
+/** Decompresses the first bytes of a stream, to at most about a thousand times their size. */
 function inflateHead(stored: Buffer, path: string, at: number): Buffer {
   try {
     return inflateSync(stored, { finishFlush: constants.Z_SYNC_FLUSH });
@@ -129,7 +129,7 @@ function readHead(
       ...{ dataOffset: numbers.data, dataBytes: numbers.bytes },
     };
   } catch (error) {
-    // What lies beyond the head is an error of Buffer.
+    // Buffer throws a RangeError for a read beyond the head.
     throw corrupt.because(error, path, `the start of the variable at byte ${at} cannot be read`);
   }
 }
