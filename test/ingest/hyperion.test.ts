@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { HYPERION_BANDS } from '../../src/ingest/formats/hyperion-bands.js';
+import { HYPERION_BANDS } from '../../src/ingest/formats/spectrometers/hyperion-bands.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { readRaster } from '../../src/raster/index.js';
 import { gdalPython, needsPythonGdal } from '../raster/gdal.js';

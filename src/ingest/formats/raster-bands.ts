@@ -4,7 +4,7 @@ import type { UngroupedBand } from '../band-groups.js';
 import { badOption, missingBand } from '../errors.js';
 import { groundResolution } from '../resolution.js';
 import type { DescribeOptions, QualityBand, SourceGroup } from '../scene.js';
-import { spectralNames } from './spectral-names.js';
+import { spectralNames } from './spectrometers/spectral-names.js';
 import type { ItemAsset } from './stac-item-document.js';
 
 /** STAC eo 1.1.0 common names; a band so named gets it as its common name too. */

@@ -3,18 +3,18 @@
  * Product Specification, EN-PCV-ICD-2009-2). The metadata knows the wavelengths, which the GeoTIFF does not.
  */
 import { basename } from 'node:path';
-import { Mask, openRaster, type RasterHeader, type SpectralTags } from '../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../band-groups.js';
-import { badMetadata, missingBand, notRecognised } from '../errors.js';
-import { groundResolution } from '../resolution.js';
-import type { QualityBand, Scene, SceneFormat, SourceGroup } from '../scene.js';
-import { flaggedTime } from './acquisition-time.js';
+import { Mask, openRaster, type RasterHeader, type SpectralTags } from '../../../raster/index.js';
+import { groupBands, type UngroupedBand } from '../../band-groups.js';
+import { badMetadata, missingBand, notRecognised } from '../../errors.js';
+import { groundResolution } from '../../resolution.js';
+import type { QualityBand, Scene, SceneFormat, SourceGroup } from '../../scene.js';
+import { flaggedTime } from '../acquisition-time.js';
 import { filesOf, metadataFileOf, numberOf, requiredNumber, temporalCoverage } from './dlr-product.js';
-import { DLR } from './providers.js';
-import { qualityBand } from './quality-band.js';
-import { cleanId } from './scene-id.js';
+import { DLR } from '../providers.js';
+import { qualityBand } from '../quality-band.js';
+import { cleanId } from '../scene-id.js';
 import { spectralNames } from './spectral-names.js';
-import { elementsOf, readXml, type XmlElement } from './xml.js';
+import { elementsOf, readXml, type XmlElement } from '../xml.js';
 
 const METADATA = /^(ENMAP.*L2A.*)-METADATA\.XML$/i;
 const CUBE = /-SPECTRAL_IMAGE(_COG)?\.TIFF?$/i;

@@ -10,14 +10,14 @@ import {
   type RasterHeader,
   readHdf5Points,
   readWindow,
-} from '../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../band-groups.js';
-import { hdf5Container } from '../candidate.js';
-import { badMetadata, notRecognised } from '../errors.js';
-import { gridResolution } from '../resolution.js';
-import type { Candidate, Scene, SceneFormat } from '../scene.js';
-import { flaggedTime, parseTime, stamp, type TimeSpan } from './acquisition-time.js';
-import { ASI } from './providers.js';
+} from '../../../raster/index.js';
+import { groupBands, type UngroupedBand } from '../../band-groups.js';
+import { hdf5Container } from '../../candidate.js';
+import { badMetadata, notRecognised } from '../../errors.js';
+import { gridResolution } from '../../resolution.js';
+import type { Candidate, Scene, SceneFormat } from '../../scene.js';
+import { flaggedTime, parseTime, stamp, type TimeSpan } from '../acquisition-time.js';
+import { ASI } from '../providers.js';
 import { spectralNames } from './spectral-names.js';
 
 const SWATH = /^\/HDFEOS\/SWATHS\/PRS_(L1|L2[BCD])_H[RC][CO]\//;

@@ -1,10 +1,10 @@
 /** Products as DLR delivers them (EnMAP, DESIS): files with one stem in a folder, and metadata in XML that lists the bands. */
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { badMetadata } from '../errors.js';
-import type { Candidate } from '../scene.js';
-import { parseTime, type TimeSpan } from './acquisition-time.js';
-import { elementsOf, textOf, type XmlElement } from './xml.js';
+import { badMetadata } from '../../errors.js';
+import type { Candidate } from '../../scene.js';
+import { parseTime, type TimeSpan } from '../acquisition-time.js';
+import { elementsOf, textOf, type XmlElement } from '../xml.js';
 
 /** The metadata file: the given one, or the one in the folder. The first group of `pattern` is the stem of the product. */
 export function metadataFileOf({ path, entries }: Candidate, pattern: RegExp): string | undefined {

@@ -13,15 +13,15 @@ import {
   openContainer,
   openHdf5Cube,
   readHdf5Lists,
-} from '../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../band-groups.js';
-import { hdf5Container } from '../candidate.js';
-import { badMetadata, notRecognised } from '../errors.js';
-import type { Candidate, DescribeOptions, QualityBand, Scene, SceneFormat, SourceGroup } from '../scene.js';
-import { flaggedTime, parseTime, type TimeSpan } from './acquisition-time.js';
-import { LP_DAAC, NASA } from './providers.js';
-import { qualityBand } from './quality-band.js';
-import { cleanId, stemOf } from './scene-id.js';
+} from '../../../raster/index.js';
+import { groupBands, type UngroupedBand } from '../../band-groups.js';
+import { hdf5Container } from '../../candidate.js';
+import { badMetadata, notRecognised } from '../../errors.js';
+import type { Candidate, DescribeOptions, QualityBand, Scene, SceneFormat, SourceGroup } from '../../scene.js';
+import { flaggedTime, parseTime, type TimeSpan } from '../acquisition-time.js';
+import { LP_DAAC, NASA } from '../providers.js';
+import { qualityBand } from '../quality-band.js';
+import { cleanId, stemOf } from '../scene-id.js';
 import { spectralNames } from './spectral-names.js';
 
 const CUBE = '/reflectance';

@@ -1,5 +1,5 @@
 /** Common names for bands of imaging spectrometers, so that what is written for multispectral products works on them. */
-import { nearestBand, type SpectralTags } from '../../raster/index.js';
+import { nearestBand, type SpectralTags } from '../../../raster/index.js';
 
 /** Centres of the bands of Sentinel-2A, nm (ESA, Sentinel-2 Spectral Response Functions 3.0), by STAC common names. */
 const CENTRES: Record<string, number> = {
