@@ -2,10 +2,10 @@
 import { readSync } from 'node:fs';
 import { TilewrightError } from '../errors.js';
 import { corrupt, truncated, unsupported } from './errors.js';
-import { inflate } from './inflate.js';
-import { decodeLzw } from './lzw.js';
+import { inflate } from './inflate/inflate.js';
 import { bytesPerSample, isFloat, pixelsOf } from './pixels.js';
-import { undoDifferences, undoFloatPredictor, undoWideDifferences } from './predictor.js';
+import { decodeLzw } from './tiff/lzw.js';
+import { undoDifferences, undoFloatPredictor, undoWideDifferences } from './tiff/predictor.js';
 import type { PixelArray, RasterHeader, TiffBlocks } from './types.js';
 
 /** A raster that this reader decodes. */

@@ -9,7 +9,7 @@ import { openHdf5 } from './hdf5/header.js';
 import { openMat } from './mat/header.js';
 import { fileKind, type RasterKind, recognise } from './recognise.js';
 import { type SourceFile, withFile } from './source-file.js';
-import { readTiffHeader } from './tiff-header.js';
+import { readTiffHeader } from './tiff/tiff-header.js';
 import type { RasterHeader } from './types.js';
 
 /**

@@ -1,11 +1,7 @@
 export { mapToPixel, pixelToMap } from './affine.js';
 export { blockRows } from './blocks.js';
-export { type CogImage, encodeCog } from './cog.js';
-export type { ImageFacts } from './cog-directory.js';
 export { openContainer } from './container.js';
-export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './control-grid.js';
 export { crsFromEpsg, type Projection, projector } from './crs.js';
-export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './cube-file.js';
 export { readEnviLibrary } from './envi/library.js';
 export type { GivenPosition } from './given-position.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf-time.js';
@@ -13,7 +9,7 @@ export { type CubeLayout, openHdf5Cube } from './hdf5/cube.js';
 export { readHdf5Lists, readHdf5Points } from './hdf5/values.js';
 export { openRaster } from './header.js';
 export { hullOf, type PixelCorner } from './hull.js';
-export { inflateStart } from './inflate.js';
+export { inflateStart } from './inflate/inflate.js';
 export { assessFrom, cloudCoverOf, coverageOf, histogramOf, unassessedMask } from './mask.js';
 export { type OdlNode, odlList, odlNodes, parseOdl } from './odl.js';
 export { openFile } from './open-file.js';
@@ -27,13 +23,17 @@ export {
   pixelsOf,
   storedNodata,
 } from './pixels.js';
-export { undoDifferences, undoFloatPredictor } from './predictor.js';
 export { readAllRows, readRaster, readRows, readWindow, readWindowInto } from './read.js';
 export { type FileKind, fileKind, SIGNATURE_BYTES } from './recognise.js';
 export { simdKernel } from './simd-kernel.js';
 export { isSpectrum, nearestBand, spectralTags } from './spectral-tags.js';
 export { toNanometres } from './spectral-units.js';
+export { undoDifferences, undoFloatPredictor } from './tiff/predictor.js';
 export * from './types.js';
-export { sourceExtent, type WarpSource, warp } from './warp.js';
+export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './warp/control-grid.js';
+export { sourceExtent, type WarpSource, warp } from './warp/warp.js';
 export { crsFromWkt } from './wkt.js';
 export { serveTasks, WorkerPool } from './worker-pool.js';
+export { type CogImage, encodeCog } from './write/cog.js';
+export type { ImageFacts } from './write/cog-directory.js';
+export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './write/cube-file.js';

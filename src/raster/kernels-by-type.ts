@@ -2,13 +2,13 @@
 import { DATA_TYPES } from './pixels.js';
 import type { DataType } from './types.js';
 
-type Kernels = typeof import('./kernels.js') & typeof import('./bilinear.js');
+type Kernels = typeof import('./kernels.js') & typeof import('./warp/bilinear.js');
 
 export const kernels = Object.fromEntries(
   await Promise.all(
     DATA_TYPES.map(async (dataType) => [
       dataType,
-      { ...(await import(`./kernels.js?${dataType}`)), ...(await import(`./bilinear.js?${dataType}`)) },
+      { ...(await import(`./kernels.js?${dataType}`)), ...(await import(`./warp/bilinear.js?${dataType}`)) },
     ]),
   ),
 ) as Record<DataType, Kernels>;

@@ -2,9 +2,10 @@
  * Loops over pixels that must be fast. Each data type gets its own copy of this module (see kernels-by-type.ts), because
  * V8's code for a loop that has met more than four types of arrays is ten times slower.
  */
-import type { ControlGrid } from './control-grid.js';
-import { between, EDGE } from './squares.js';
+
 import type { PixelArray } from './types.js';
+import type { ControlGrid } from './warp/control-grid.js';
+import { between, EDGE } from './warp/squares.js';
 
 /** A rectangle of a source image. */
 export interface KernelSource {

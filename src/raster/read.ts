@@ -7,7 +7,7 @@ import { readHdf5Cube } from './hdf5/read-cube.js';
 import { openRaster } from './header.js';
 import { readMat } from './mat/read.js';
 import { newPixels } from './pixels.js';
-import { readTiff } from './read-tiff.js';
+import { readTiff } from './tiff/read-tiff.js';
 import type { PixelArray, RasterHeader, Read, Window } from './types.js';
 
 /**

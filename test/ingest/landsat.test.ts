@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { type MtlForm, writeLandsatLikeScene } from '../../data-samples/index.js';
 import { geohash } from '../../src/geocode/index.js';
 import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
-import { parseMtl } from '../../src/ingest/formats/mtl.js';
+import { parseMtl } from '../../src/ingest/formats/landsat/mtl.js';
 import { readRaster } from '../../src/raster/index.js';
 import { gdalWarp, hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

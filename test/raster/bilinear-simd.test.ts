@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { bilinearSimd } from '../../src/raster/bilinear-simd.js';
 import { type ControlGrid, type DataType, newPixels, type PixelArray, warp } from '../../src/raster/index.js';
-import { squaresOf } from '../../src/raster/squares.js';
+import { bilinearSimd } from '../../src/raster/warp/bilinear-simd.js';
+import { squaresOf } from '../../src/raster/warp/squares.js';
 import { assertSamePixels, random } from './images.js';
 
 /** Position in the source of the centre of a pixel of the destination. */

@@ -6,8 +6,8 @@ import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { readBlock, readCog, readMaskBlock } from '../../src/imagery/cog.js';
-import { combineCrc32 } from '../../src/raster/crc32.js';
 import { CUBE_BLOCK, CubeFile, encodeCube, readRaster } from '../../src/raster/index.js';
+import { combineCrc32 } from '../../src/raster/write/crc32.js';
 import { gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';
 import { assertSamePixels, pixels, random } from './images.js';
 

@@ -17,7 +17,14 @@ import {
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { hdf5Container } from '../../candidate.js';
 import { badMetadata, notRecognised } from '../../errors.js';
-import type { Candidate, DescribeOptions, QualityBand, Scene, SceneFormat, SourceGroup } from '../../scene.js';
+import type {
+  Candidate,
+  DescribeOptions,
+  QualityBand,
+  Scene,
+  SceneFormat,
+  SourceGroup,
+} from '../../scene.js';
 import { flaggedTime, parseTime, type TimeSpan } from '../acquisition-time.js';
 import { LP_DAAC, NASA } from '../providers.js';
 import { qualityBand } from '../quality-band.js';

@@ -9,12 +9,12 @@ import { badMetadata, missingBand, notRecognised } from '../../errors.js';
 import { groundResolution } from '../../resolution.js';
 import type { QualityBand, Scene, SceneFormat, SourceGroup } from '../../scene.js';
 import { flaggedTime } from '../acquisition-time.js';
-import { filesOf, metadataFileOf, numberOf, requiredNumber, temporalCoverage } from './dlr-product.js';
 import { DLR } from '../providers.js';
 import { qualityBand } from '../quality-band.js';
 import { cleanId } from '../scene-id.js';
-import { spectralNames } from './spectral-names.js';
 import { elementsOf, readXml, type XmlElement } from '../xml.js';
+import { filesOf, metadataFileOf, numberOf, requiredNumber, temporalCoverage } from './dlr-product.js';
+import { spectralNames } from './spectral-names.js';
 
 const METADATA = /^(ENMAP.*L2A.*)-METADATA\.XML$/i;
 const CUBE = /-SPECTRAL_IMAGE(_COG)?\.TIFF?$/i;

@@ -11,9 +11,9 @@ import { badMetadata, missingBand, notRecognised } from '../../errors.js';
 import { gridResolution } from '../../resolution.js';
 import type { Candidate, Scene, SceneFormat } from '../../scene.js';
 import { flaggedTime, parseTime, type TimeSpan } from '../acquisition-time.js';
-import { HYPERION_BANDS } from './hyperion-bands.js';
-import { type MtlGroup, readMtl } from '../mtl.js';
+import { type MtlGroup, readMtl } from '../landsat/mtl.js';
 import { NASA, USGS } from '../providers.js';
+import { HYPERION_BANDS } from './hyperion-bands.js';
 import { spectralNames } from './spectral-names.js';
 
 const BAND_FILE = /^(EO1H\w+)_B(\d{3})_L1T\.TIFF?$/i;

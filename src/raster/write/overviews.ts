@@ -1,7 +1,7 @@
 /** Smaller copies of an image for quick looks at it. */
-import { kernels } from './kernels-by-type.js';
-import { emptyPixel, isFloat, newPixels, storedNodata } from './pixels.js';
-import type { DataType, PixelArray } from './types.js';
+import { kernels } from '../kernels-by-type.js';
+import { emptyPixel, isFloat, newPixels, storedNodata } from '../pixels.js';
+import type { DataType, PixelArray } from '../types.js';
 
 /** `mean` over the valid pixels for measurements, `nearest` for codes and masks. */
 export type OverviewResampling = 'mean' | 'nearest';

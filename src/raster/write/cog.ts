@@ -4,14 +4,15 @@
  * one bit a pixel beside each level, which GDAL knows as PER_DATASET.
  * Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026 (COG); GDAL's tags 42112 and 42113.
  */
+
+import { invalidImage, tooLarge } from '../errors.js';
+import { bytesPerSample, dataTypeOf, isFloat } from '../pixels.js';
+import { predictFloatRow } from '../tiff/predictor.js';
+import type { DataType, PixelArray } from '../types.js';
 import { type ImageFacts, imageDirectory, maskDirectory, type StoredBlocks } from './cog-directory.js';
 import { deflate, deflateDifferences, type PixelRows } from './deflate.js';
-import { invalidImage, tooLarge } from './errors.js';
 import { type ImageLevel, type OverviewResampling, pyramid } from './overviews.js';
-import { bytesPerSample, dataTypeOf, isFloat } from './pixels.js';
-import { predictFloatRow } from './predictor.js';
 import { directoryBytes, writeDirectory } from './tiff-directory.js';
-import type { DataType, PixelArray } from './types.js';
 
 export interface CogImage extends ImageFacts {
   /** One array of width x height pixels a band, rows from north to south. */

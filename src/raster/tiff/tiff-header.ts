@@ -1,15 +1,15 @@
 /** Everything that is known of a GeoTIFF before its pixels are read. */
-import { isInvertible } from './affine.js';
-import { isFastCodec } from './blocks.js';
-import { corrupt, noCrs, truncated, unsupported } from './errors.js';
-import { parseGdalMetadata } from './gdal-metadata.js';
+import { isInvertible } from '../affine.js';
+import { isFastCodec } from '../blocks.js';
+import { corrupt, noCrs, truncated, unsupported } from '../errors.js';
+import { parseGdalMetadata } from '../gdal-metadata.js';
+import { type GivenPosition, placeAt } from '../given-position.js';
+import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../limits.js';
+import { bytesPerSample, parseNodata } from '../pixels.js';
+import type { SourceFile } from '../source-file.js';
+import type { Affine, DataType, RasterHeader, TiffBlocks } from '../types.js';
 import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-keys.js';
-import { type GivenPosition, placeAt } from './given-position.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from './limits.js';
-import { bytesPerSample, parseNodata } from './pixels.js';
-import type { SourceFile } from './source-file.js';
 import { readTiffDirectory, type TiffDirectory } from './tiff.js';
-import type { Affine, DataType, RasterHeader, TiffBlocks } from './types.js';
 
 const TAG = {
   width: 256,

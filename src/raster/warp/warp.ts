@@ -1,11 +1,12 @@
 /** Brings source pixels onto the pixel grid of a destination, by inverse mapping over a control grid. */
+
+import { invalidImage, windowOutside } from '../errors.js';
+import { kernels } from '../kernels-by-type.js';
+import { dataTypeOf, emptyPixel, isFloat, lowestPixel, storedNodata } from '../pixels.js';
+import type { PixelArray, Resampling, Window } from '../types.js';
 import { bilinearSimd } from './bilinear-simd.js';
 import type { ControlGrid } from './control-grid.js';
-import { invalidImage, windowOutside } from './errors.js';
-import { kernels } from './kernels-by-type.js';
-import { dataTypeOf, emptyPixel, isFloat, lowestPixel, storedNodata } from './pixels.js';
 import { type Squares, squaresOf, workOn } from './squares.js';
-import type { PixelArray, Resampling, Window } from './types.js';
 
 /** A window of a scene, of which all pixels are in memory. */
 export interface WarpSource {

@@ -1,14 +1,14 @@
 /** Bands and masks of Sentinel-2 products, whatever laid their files out: from a list of files to a described scene. */
 import { basename, dirname } from 'node:path';
-import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
-import { inLanes } from '../../storage/index.js';
-import { groupBands, type UngroupedBand } from '../band-groups.js';
-import { badOption, missingBand } from '../errors.js';
-import { gridResolution } from '../resolution.js';
-import type { DescribeOptions, Scene } from '../scene.js';
-import { stamp, type TimeSpan } from './acquisition-time.js';
-import { COPERNICUS, ESA } from './providers.js';
-import { bit, qualityBand } from './quality-band.js';
+import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
+import { inLanes } from '../../../storage/index.js';
+import { groupBands, type UngroupedBand } from '../../band-groups.js';
+import { badOption, missingBand } from '../../errors.js';
+import { gridResolution } from '../../resolution.js';
+import type { DescribeOptions, Scene } from '../../scene.js';
+import { stamp, type TimeSpan } from '../acquisition-time.js';
+import { COPERNICUS, ESA } from '../providers.js';
+import { bit, qualityBand } from '../quality-band.js';
 
 export type Sentinel2Level = 'L1C' | 'L2A';
 

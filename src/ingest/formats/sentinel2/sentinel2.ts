@@ -5,9 +5,10 @@
  */
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize } from 'node:path';
-import { missingBand, notRecognised } from '../errors.js';
-import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
-import { flaggedTime } from './acquisition-time.js';
+import { missingBand, notRecognised } from '../../errors.js';
+import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../../scene.js';
+import { flaggedTime } from '../acquisition-time.js';
+import { rootName } from '../xml.js';
 import { levelOfRoot, readSafeProduct, readSafeTile, type SafeProduct } from './safe-metadata.js';
 import {
   type BandFile,
@@ -17,7 +18,6 @@ import {
   refuseOneId,
   sentinel2Id,
 } from './sentinel2-bands.js';
-import { rootName } from './xml.js';
 
 export const sentinel2: SceneFormat = {
   name: 'Sentinel-2 SAFE',

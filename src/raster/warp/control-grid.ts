@@ -1,8 +1,8 @@
 /** Where the pixels of a destination lie in a source image: exact at the nodes of a grid, interpolated between them. */
-import type { Bounds } from '../geocode/index.js';
-import { mapToPixel } from './affine.js';
-import type { Projection } from './crs.js';
-import type { Affine } from './types.js';
+import type { Bounds } from '../../geocode/index.js';
+import { mapToPixel } from '../affine.js';
+import type { Projection } from '../crs.js';
+import type { Affine } from '../types.js';
 
 /**
  * Node (i, j) stands for the centre of destination pixel (i * step, j * step). `x` and `y` are its position in the source in

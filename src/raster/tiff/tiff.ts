@@ -2,8 +2,8 @@
  * Directories of TIFF (TIFF 6.0) and BigTIFF files, either byte order. Every offset is checked against the file before
  * it is followed, and nothing larger than the file is allocated.
  */
-import { corrupt, truncated } from './errors.js';
-import type { SourceFile } from './source-file.js';
+import { corrupt, truncated } from '../errors.js';
+import type { SourceFile } from '../source-file.js';
 
 /** Fields of one directory, by tag. */
 export interface TiffDirectory {

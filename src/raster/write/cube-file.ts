@@ -6,13 +6,13 @@
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
+import { invalidImage, tooLarge } from '../errors.js';
+import { bytesPerSample, dataTypeOf, isFloat, newPixels, storedNodata } from '../pixels.js';
+import type { PixelArray } from '../types.js';
 import { encodeBlock, encodeMask, MAX_TIFF_BYTES } from './cog.js';
 import { type ImageFacts, imageDirectory, maskDirectory, type StoredBlocks } from './cog-directory.js';
 import { combineCrc32 } from './crc32.js';
-import { invalidImage, tooLarge } from './errors.js';
-import { bytesPerSample, dataTypeOf, isFloat, newPixels, storedNodata } from './pixels.js';
 import { directoryBytes, writeDirectory } from './tiff-directory.js';
-import type { PixelArray } from './types.js';
 
 /** Rows and columns of a block. */
 export const CUBE_BLOCK = 64;

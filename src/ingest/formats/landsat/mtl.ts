@@ -1,9 +1,9 @@
 /** Landsat's MTL metadata in its three forms: text, JSON and XML, all with the same groups and keys. */
 import { basename } from 'node:path';
-import { odlNodes, parseOdl } from '../../raster/index.js';
-import { badMetadata } from '../errors.js';
-import { readMetadata } from './metadata-file.js';
-import { readXml, type XmlElement } from './xml.js';
+import { odlNodes, parseOdl } from '../../../raster/index.js';
+import { badMetadata } from '../../errors.js';
+import { readMetadata } from '../metadata-file.js';
+import { readXml, type XmlElement } from '../xml.js';
 
 export type MtlGroup = { [key: string]: string };
 

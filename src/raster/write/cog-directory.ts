@@ -1,9 +1,9 @@
 /** The directories of the GeoTIFFs that are written here: images, their overviews, and masks of one bit a pixel. */
-import { isGeographicEpsg } from './crs.js';
-import { gdalMetadataXml } from './gdal-metadata.js';
-import { bytesPerSample, isFloat } from './pixels.js';
+import { isGeographicEpsg } from '../crs.js';
+import { gdalMetadataXml } from '../gdal-metadata.js';
+import { bytesPerSample, isFloat } from '../pixels.js';
+import type { BandTags, ColourTable, DataType } from '../types.js';
 import type { Entry } from './tiff-directory.js';
-import type { BandTags, ColourTable, DataType } from './types.js';
 
 /** Size, type and metadata of an image. */
 export interface ImageFacts {

@@ -1,6 +1,7 @@
 /** Squares of a control grid: the pixels between four of its nodes, `step` x `step`, fewer at the right and lower edges. */
+
+import type { Window } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
-import type { Window } from './types.js';
 
 /** Noise of projections is far below, real differences are far above: a pixel centre on an edge goes to the right pixel. */
 export const EDGE = 1e-10;

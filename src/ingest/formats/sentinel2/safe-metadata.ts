@@ -2,10 +2,10 @@
  * What the metadata of a Sentinel-2 SAFE product says. Structure: Sentinel-2 Products Specification Document
  * (S2-PDGS-TAS-DI-PSD), issues 12 to 15; elements are looked up by name, because their parents changed between issues.
  */
-import { badMetadata } from '../errors.js';
-import { parseTime } from './acquisition-time.js';
+import { badMetadata } from '../../errors.js';
+import { parseTime } from '../acquisition-time.js';
+import { elementsOf, readXml, textOf, type XmlElement } from '../xml.js';
 import { BANDS, type Radiometry, type Sentinel2Level } from './sentinel2-bands.js';
-import { elementsOf, readXml, textOf, type XmlElement } from './xml.js';
 
 export interface SafeProduct {
   level: Sentinel2Level;

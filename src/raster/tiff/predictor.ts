@@ -4,9 +4,9 @@
  * Photoshop TIFF note 3).
  * Values are in the byte order of this machine, which is little-endian wherever Node runs on common hardware.
  */
-import { sumRows } from './inflate.js';
-import { kernels } from './kernels-by-type.js';
-import { UNSIGNED } from './pixels.js';
+import { sumRows } from '../inflate/inflate.js';
+import { kernels } from '../kernels-by-type.js';
+import { UNSIGNED } from '../pixels.js';
 
 /** Undoes horizontal differences in place: `samples` interleaved values a pixel, `width` pixels a row. Signed ones wrap alike. */
 export function undoDifferences(

@@ -4,11 +4,11 @@
  * on each byte is done by deflate.wat in WebAssembly SIMD; where there is none, by zlib.
  */
 import { constants, deflateSync } from 'node:zlib';
-import { type Adler, adlerOver } from './adler.js';
-import { canonicalCodes, codeLengths } from './huffman.js';
-import { kernels } from './kernels-by-type.js';
-import { pixelsOf, UNSIGNED } from './pixels.js';
-import { simdKernel } from './simd-kernel.js';
+import { canonicalCodes, codeLengths } from '../huffman.js';
+import { type Adler, adlerOver } from '../inflate/adler.js';
+import { kernels } from '../kernels-by-type.js';
+import { pixelsOf, UNSIGNED } from '../pixels.js';
+import { simdKernel } from '../simd-kernel.js';
 
 /** A block of an image: `height` rows of `width` pixels, `stride` pixels apart, the first at `start`. */
 export interface PixelRows {

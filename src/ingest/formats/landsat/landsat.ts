@@ -5,16 +5,16 @@
  */
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { Mask, openRaster, type RasterHeader } from '../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../band-groups.js';
-import { missingBand, notRecognised } from '../errors.js';
-import { gridResolution } from '../resolution.js';
-import type { Candidate, DescribeOptions, QualityBand, Scene, SceneFormat } from '../scene.js';
-import { flaggedTime } from './acquisition-time.js';
+import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
+import { groupBands, type UngroupedBand } from '../../band-groups.js';
+import { missingBand, notRecognised } from '../../errors.js';
+import { gridResolution } from '../../resolution.js';
+import type { Candidate, DescribeOptions, QualityBand, Scene, SceneFormat } from '../../scene.js';
+import { flaggedTime } from '../acquisition-time.js';
+import { NASA, USGS } from '../providers.js';
+import { bit, qualityBand } from '../quality-band.js';
 import { type LandsatLevel, type LandsatProduct, productOfMtl, productOfNames } from './landsat-product.js';
 import { findMtl } from './mtl.js';
-import { NASA, USGS } from './providers.js';
-import { bit, qualityBand } from './quality-band.js';
 
 const TITLES: Record<LandsatLevel, string> = {
   'c2-l2': 'Landsat Collection 2 Level 2',

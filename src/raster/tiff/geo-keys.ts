@@ -1,7 +1,7 @@
 /** GeoTIFF keys (OGC 19-008r4): the coordinate system of a TIFF. */
-import { crsFromEpsg, datumOfEpsg } from './crs.js';
-import { noCrs, unknownCrs } from './errors.js';
-import type { Crs } from './types.js';
+import { crsFromEpsg, datumOfEpsg } from '../crs.js';
+import { noCrs, unknownCrs } from '../errors.js';
+import type { Crs } from '../types.js';
 
 /** Values by key id. */
 export type GeoKeys = Map<number, number | string>;

@@ -4,8 +4,8 @@
  * than they save, and for blocks so large that a thread should not keep their memory.
  */
 import { constants, inflateSync } from 'node:zlib';
+import { simdKernel } from '../simd-kernel.js';
 import { type Adler, adlerOver } from './adler.js';
-import { simdKernel } from './simd-kernel.js';
 
 /** Puts the stream, or the start of it, into memory. */
 type ReadStream = (into: Uint8Array) => void;

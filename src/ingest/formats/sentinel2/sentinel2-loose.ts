@@ -5,10 +5,10 @@
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { noDatetime } from '../errors.js';
-import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
-import { flaggedTime, parseTime, stamp } from './acquisition-time.js';
-import { cleanId } from './scene-id.js';
+import { noDatetime } from '../../errors.js';
+import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../../scene.js';
+import { flaggedTime, parseTime, stamp } from '../acquisition-time.js';
+import { cleanId } from '../scene-id.js';
 import {
   type BandFile,
   bandFile,

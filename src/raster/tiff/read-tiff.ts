@@ -1,11 +1,11 @@
 /** Reads pixels of TIFFs: block by block, or with a library where the codec is a rare one. */
 import { closeSync, openSync } from 'node:fs';
-import { TilewrightError } from '../errors.js';
-import { decodeBlock, isFastCodec, samplesPerBlock, type TiffHeader } from './blocks.js';
-import { corrupt, rasterUnreadable } from './errors.js';
-import { kernels } from './kernels-by-type.js';
-import { storedNodata } from './pixels.js';
-import type { PixelArray, RasterHeader, ReadTarget, Window } from './types.js';
+import { TilewrightError } from '../../errors.js';
+import { decodeBlock, isFastCodec, samplesPerBlock, type TiffHeader } from '../blocks.js';
+import { corrupt, rasterUnreadable } from '../errors.js';
+import { kernels } from '../kernels-by-type.js';
+import { storedNodata } from '../pixels.js';
+import type { PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
 
 /** Decodes a window of some bands; both lie within the image. */
 export async function readTiff(

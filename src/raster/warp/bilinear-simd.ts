@@ -1,10 +1,11 @@
 /** Runs bilinear.wat, WebAssembly SIMD, over those squares of a control grid that it can do. */
+
+import type { KernelSource } from '../kernels.js';
+import { bytesPerSample, dataTypeOf, isFloat, lowestPixel, pixelsOf } from '../pixels.js';
+import { simdKernel } from '../simd-kernel.js';
+import type { PixelArray } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
-import type { KernelSource } from './kernels.js';
-import { bytesPerSample, dataTypeOf, isFloat, lowestPixel, pixelsOf } from './pixels.js';
-import { simdKernel } from './simd-kernel.js';
 import type { Squares } from './squares.js';
-import type { PixelArray } from './types.js';
 
 /** What bilinear.wat exports. */
 interface Kernel {
