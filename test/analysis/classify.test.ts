@@ -9,8 +9,8 @@ import { setOf } from '../../src/analysis/labels/split.js';
 import { readRaster } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
+import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
-import { runJob } from './jobs.js';
 import { writePlantedCube } from './planted.js';
 
 const filter = { collections: ['cubes'] };

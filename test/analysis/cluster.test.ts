@@ -9,8 +9,8 @@ import { type Item, itemsOf, resultsOf, Servers, startJob, until } from '../jobs
 import { atEnd } from '../support/at-end.js';
 import { noEtcd } from '../support/etcd.js';
 import { ingest, tilesOf } from '../support/node.js';
+import { runJob } from '../support/run-job.js';
 import { COUNT, writeCube } from './cubes.js';
-import { runJob } from './jobs.js';
 
 const filter = { collections: ['cubes'] };
 

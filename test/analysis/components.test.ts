@@ -8,9 +8,10 @@ import type { TilewrightNode } from '../../src/node.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
 import { random } from '../raster/images.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
+import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
 import { COUNT, momentsOf, pixelsOf, UNUSED, writeCube } from './cubes.js';
-import { matrixOf, runJob } from './jobs.js';
+import { matrixOf } from './matrix.js';
 
 const USED = Array.from({ length: COUNT }, (_, band) => band).filter((band) => !UNUSED.includes(band));
 const filter = { collections: ['cubes'] };

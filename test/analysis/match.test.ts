@@ -6,9 +6,9 @@ import type { AnomalyResults, MatchResults } from '../../src/analysis/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { readRaster } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
+import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
 import { COUNT, momentsOf, pixelsOf, UNUSED, writeCube } from './cubes.js';
-import { runJob } from './jobs.js';
 
 const USED = Array.from({ length: COUNT }, (_, band) => band).filter((band) => !UNUSED.includes(band));
 const filter = { collections: ['cubes'] };

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { StatsResults } from '../../src/analysis/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
+import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
 import { COUNT, momentsOf, pixelsOf, UNUSED, writeCube } from './cubes.js';
-import { matrixOf, runJob } from './jobs.js';
+import { matrixOf } from './matrix.js';
 
 const USED = Array.from({ length: COUNT }, (_, band) => band).filter((band) => !UNUSED.includes(band));
 const filter = { collections: ['cubes'] };

@@ -7,9 +7,9 @@ import { readLibrary, type UnmixResults } from '../../src/analysis/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { readRaster } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
+import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
 import { COUNT, HOLE, UNUSED } from './cubes.js';
-import { runJob } from './jobs.js';
 import { writePlantedCube } from './planted.js';
 
 const filter = { collections: ['cubes'] };

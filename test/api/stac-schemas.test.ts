@@ -13,6 +13,7 @@ import { atEnd } from '../support/at-end.js';
 import { putModel } from '../support/models.js';
 import { ingest, tilesOf } from '../support/node.js';
 import { bytesOf, writeRaster } from '../support/rasters.js';
+import { runJob } from '../support/run-job.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -67,17 +68,6 @@ function faultsOf(document: Document): string[] {
     });
 }
 
-async function runJob(node: TilewrightNode, process: string, inputs: object): Promise<void> {
-  const headers = { authorization: `Bearer ${node.ownerSecret}` };
-  const url = `/processes/${process}/execution`;
-  const { jobID } = (await node.server.inject({ method: 'POST', url, headers, payload: { inputs } })).json();
-  for (let status = ''; status !== 'successful'; ) {
-    status = (await node.server.inject(`/jobs/${jobID}`)).json().status;
-    assert.notEqual(status, 'failed', process);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
 test('all STAC documents of a server are valid, and collections say what their tiles are', async (t) => {
   const folder = await tempFolder(t);
   const node = await openNode({ data: join(folder, 'data'), memory: 512e6, cores: 2 });
@@ -108,9 +98,16 @@ test('all STAC documents of a server are valid, and collections say what their t
   await ingest(node, { href: (await writeSafe(join(folder, 'safe'), { level: 'L2A' })).path });
   await writeLandsatLikeScene(join(folder, 'landsat'));
   await ingest(node, { href: join(folder, 'landsat') });
-  await runJob(node, 'fill', { filter: { collections: ['test'] } });
-  await runJob(node, 'split', { filter: { collections: ['test'], minCoverage: 90 }, precision: 7 });
-  await runJob(node, 'coalesce', { filter: { collections: ['test'] }, to: 'period' });
+  assert.equal((await runJob(node, 'fill', { filter: { collections: ['test'] } })).status, 'successful');
+  assert.equal(
+    (await runJob(node, 'split', { filter: { collections: ['test'], minCoverage: 90 }, precision: 7 }))
+      .status,
+    'successful',
+  );
+  assert.equal(
+    (await runJob(node, 'coalesce', { filter: { collections: ['test'] }, to: 'period' })).status,
+    'successful',
+  );
 
   const { features } = await ask('/search?limit=10000');
   const sources = new Set(

@@ -7,6 +7,7 @@ import { openNode, type TilewrightNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
 import { tilewright } from '../support/command.js';
 import { noEtcd } from '../support/etcd.js';
+import { runRequest } from '../support/run-job.js';
 import { writeTestScene } from '../support/scenes.js';
 import {
   DATES,
@@ -24,16 +25,11 @@ import {
   writeScenes,
 } from './servers.js';
 
-/** Runs a job on a node that is alone. */
-async function alone<T>({ server, ownerSecret }: TilewrightNode, url: string, payload: object): Promise<T> {
-  const headers = { authorization: `Bearer ${ownerSecret}` };
-  const { jobID } = (await server.inject({ method: 'POST', url, headers, payload })).json();
-  for (;;) {
-    const job = (await server.inject(`/jobs/${jobID}`)).json() as Job;
-    assert.notEqual(job.status, 'failed', JSON.stringify(job.error));
-    if (job.status === 'successful') return (await server.inject(`/jobs/${jobID}/results`)).json();
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+/** Runs a job on a node that is alone; it must succeed. */
+async function alone<T>(node: TilewrightNode, url: string, payload: object): Promise<T> {
+  const { status, results, error } = await runRequest<T>(node, url, payload);
+  assert.equal(status, 'successful', JSON.stringify(error));
+  return results;
 }
 
 const figuresOf = (items: Item[]) =>

@@ -3,6 +3,7 @@ import { openNode, type TilewrightNode } from '../../src/node.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { toArray } from '../../src/storage/index.js';
 import { atEnd } from './at-end.js';
+import { runRequest } from './run-job.js';
 
 /** Opens a node for a test and closes it after. */
 export async function testNode(
@@ -17,17 +18,9 @@ export async function testNode(
 
 /** Ingests as the command does and gives the results, also where every scene failed. */
 export async function ingest(node: TilewrightNode, inputs: object): Promise<IngestResults> {
-  const headers = { authorization: `Bearer ${node.ownerSecret}` };
-  const answer = await node.server.inject({ method: 'POST', url: '/ingest', headers, payload: inputs });
-  if (answer.statusCode !== 201) throw new Error(answer.body);
-  const { jobID } = answer.json();
-  for (;;) {
-    const { status, error, results } = (await node.server.inject(`/jobs/${jobID}`)).json();
-    if (status === 'successful') return (await node.server.inject(`/jobs/${jobID}/results`)).json();
-    if (status === 'failed' && results) return results;
-    if (status === 'failed') throw new Error(JSON.stringify(error));
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  const { results, error } = await runRequest<IngestResults>(node, '/ingest', inputs);
+  if (!results) throw new Error(JSON.stringify(error));
+  return results;
 }
 
 export function tilesOf(node: TilewrightNode): Promise<TileRecord[]> {
