@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { Ajv, type AnySchemaObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import { writeLandsatLikeScene, writeSafe } from '../../data-samples/index.js';
-import { openNode, type TilewrightNode } from '../../src/node.js';
+import { openNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
 import { putModel } from '../support/models.js';
 import { ingest, tilesOf } from '../support/node.js';

@@ -1,0 +1,52 @@
+/** `tilewright analyse`: real processes over a small planted cube. */
+import assert from 'node:assert/strict';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { writePlantedCube } from '../analysis/planted.js';
+import { tilewright } from '../support/command.js';
+import { tempFolder } from '../support/temp.js';
+
+test('analyses by the command: tables, JSON, files, and what is refused', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  const { cube, pure, wavelengths } = writePlantedCube(folder, { snr: 30, side: 40 });
+  const which = ['--collection', 'cubes', ...target];
+  assert.equal((await tilewright('ingest', cube, '--precision', '6', ...which)).code, 0);
+
+  const output = join(folder, 'out');
+  const stats = await tilewright('analyse', 'stats', ...which, '--output', output);
+  assert.equal(stats.code, 0, stats.stderr);
+  assert.match(stats.stdout, /b1 +450\.0 +0\.\d+/);
+  assert.match(stats.stdout, /3 files in .*out/);
+  assert.deepEqual((await readdir(output)).sort(), ['correlation.npy', 'covariance.npy', 'report.html']);
+  const report = await readFile(join(output, 'report.html'), 'utf8');
+  assert.match(report, /18 bands, 450 to 1400 nm/);
+  assert.doesNotMatch(report, /(src|href)="(?!data:)/, 'the page fetches nothing');
+
+  const library = join(folder, 'library.csv');
+  const rows = wavelengths.map((nm, b) => [nm, ...pure.map((spectrum) => spectrum[b]!)].join());
+  await writeFile(library, ['wavelength (nm),a,b,"c, d",e', ...rows].join('\n'));
+  const match = async (...more: string[]) =>
+    tilewright('analyse', 'match', '--library', library, ...which, '--format', 'json', ...more);
+  const found = JSON.parse((await match('--targets', 'b,e', '--method', 'sid')).stdout);
+  assert.deepEqual(
+    found.targets.map(({ name }: { name: string }) => name),
+    ['b', 'e'],
+  );
+  assert.equal(found.method, 'sid');
+  const wrong = await match('--targets', 'granite');
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /no spectrum "granite"; it has a, b, .*TW_CLI_TARGETS/);
+
+  const unmix = await tilewright('analyse', 'unmix', '--library', library, '--method', 'nnls', ...which);
+  assert.equal(unmix.code, 0, unmix.stderr);
+  assert.match(unmix.stdout, /nnls over 18 bands/);
+  assert.match(unmix.stdout, /made, 0 unchanged: --collection cubes --source unmix/);
+  const maps = await tilewright('search', '--source', 'unmix', '--format', 'json', ...which);
+  assert.ok(JSON.parse(maps.stdout).features.length > 0);
+
+  const none = await tilewright('analyse', 'pca', ...target);
+  assert.equal(none.code, 2);
+  assert.match(none.stderr, /collections/);
+});
