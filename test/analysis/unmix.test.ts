@@ -3,13 +3,15 @@ import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { inverse, Matrix } from 'ml-matrix';
 import { readLibrary, type UnmixResults } from '../../src/analysis/index.js';
+import { components } from '../../src/analysis/pixels/components.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { readRaster } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
-import { COUNT, HOLE, UNUSED } from './cubes.js';
+import { COUNT, HOLE, momentsOf, pixelsOf, UNUSED } from './cubes.js';
 import { writePlantedCube } from './planted.js';
 
 const filter = { collections: ['cubes'] };
@@ -17,6 +19,45 @@ const dot = (a: readonly number[], b: readonly number[]) =>
   a.reduce((sum, value, i) => sum + value * b[i]!, 0);
 const degrees = (a: readonly number[], b: readonly number[]) =>
   (180 / Math.PI) * Math.acos(Math.min(1, dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))));
+
+const USED = Array.from({ length: COUNT }, (_, band) => band).filter((band) => !UNUSED.includes(band));
+
+/** By how much the volume of the simplex of the endmembers grows at most if any pixel takes the place of one. */
+async function largestGain(node: TilewrightNode, endmembers: UnmixResults['endmembers']): Promise<number> {
+  const pixels = await pixelsOf(node, 'cubes', USED);
+  const { mean, covariance } = momentsOf(pixels);
+  const size = endmembers.length - 1;
+  const { weights } = components({
+    ...{ kind: 'components', count: size },
+    covariance: Float64Array.from(covariance.flat()),
+  });
+  const pointOf = (spectrum: number[]) => [
+    1,
+    ...Array.from({ length: size }, (_, row) =>
+      spectrum.reduce((sum, value, b) => sum + weights[row * USED.length + b]! * (value - mean[b]!), 0),
+    ),
+  ];
+  const tiles = await tilesOf(node);
+  const corners: number[][] = [];
+  for (const { tile: id, pixel } of endmembers) {
+    const tile = tiles.find((one) => one.id === id)!;
+    const group = tile.groups.find(({ role }) => role === 'data')!;
+    const { bands } = await readRaster(node.storage.tilePath(tile, group.name));
+    corners.push(pointOf(USED.map((band) => bands[band]![pixel!]! * group.bands[band]!.scale)));
+  }
+  const gains = inverse(new Matrix(corners).transpose());
+  return pixels.reduce(
+    (most, spectrum) =>
+      Math.max(
+        most,
+        ...gains
+          .mmul(Matrix.columnVector(pointOf(spectrum)))
+          .to1DArray()
+          .map(Math.abs),
+      ),
+    0,
+  );
+}
 
 /** Abundances of the tiles beside those of the scene, as pairs. */
 async function abundances(
@@ -76,6 +117,7 @@ test('planted endmembers at 30 dB are found within 2 degrees, and their abundanc
   const rmse = Math.sqrt(pairs.reduce((sum, [a, b]) => sum + (a - b) ** 2, 0) / pairs.length);
   assert.ok(rmse < 0.03, `${rmse}`);
   assert.equal(results.endmembers.length, pure.length);
+  assert.ok((await largestGain(node, results.endmembers)) < 1 + 1e-4, 'no exchange makes the simplex larger');
 
   // The same endmembers as a library give the same maps.
   const library = { wavelengths: found.wavelengths, spectra: found.spectra };
