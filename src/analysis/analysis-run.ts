@@ -74,7 +74,8 @@ export function requireTiles({ tiles, failures, failed }: TileCounts): void {
   );
 }
 
-const BANDS = listOf(objectOf({ name: TEXT, wavelength: NUMBER }, { fwhm: NUMBER }));
+/** JSON Schema of a list of `AnalysedBand`. */
+export const BANDS = listOf(objectOf({ name: TEXT, wavelength: NUMBER }, { fwhm: NUMBER }));
 /** Checks the counts of another run. */
 const checkBandCounts = messageCheck(
   objectOf({

@@ -14,7 +14,7 @@ import {
   WRANGLE_PART,
   type WrangleResults,
 } from '../wrangle/index.js';
-import { type Analysed, type AnalysisContext, agreeOnBands, fileOf } from './analysis-run.js';
+import { type Analysed, type AnalysisContext, agreeOnBands, BANDS, fileOf } from './analysis-run.js';
 import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './inputs.js';
 import { type MapLook, mapSections } from './report/maps.js';
 import { bandsText, renderReport, type Section, tilesText } from './report/report.js';
@@ -102,7 +102,7 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
       const [{ bands, fit }] = parts as [MapPart<Fit>];
       return { ...REPEATABLE.merge(parts), bands, fit };
     },
-    part: { allOf: [WRANGLE_PART, objectOf({ fit: analysis.fit })] },
+    part: { allOf: [WRANGLE_PART, objectOf({ bands: BANDS, fit: analysis.fit })] },
     run: (inputs, job) => run(context, analysis, inputs as Inputs, job),
     conclude: async (part, job, inputs) => {
       REPEATABLE.conclude(part, job);

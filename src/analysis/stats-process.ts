@@ -1,10 +1,11 @@
 /** Mean, covariance and correlation of the bands of a collection, as a job. */
 import { significant } from '../html/index.js';
 import type { ConcludeContext, JobContext, Process } from '../jobs/index.js';
-import { listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
+import { listOf, NUMBER, objectOf } from '../json-schema.js';
 import {
   type AnalysisContext,
   agreeOnBands,
+  BANDS,
   eachTile,
   mergeCounts,
   requireTiles,
@@ -38,7 +39,7 @@ export interface StatsResults extends TileCounts {
 
 const PART = objectOf({
   ...TILE_COUNTS,
-  bands: listOf(objectOf({ name: TEXT, wavelength: NUMBER }, { fwhm: NUMBER })),
+  bands: BANDS,
   sums: listOf(CODED_SUMS),
   seconds: NUMBER,
 });
