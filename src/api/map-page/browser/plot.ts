@@ -1,5 +1,5 @@
 /// <reference lib="dom" />
-/** What charts share: their size, scales, axes and numbers. */
+/** Shared parts of the charts: size, scales, axes and number formats. */
 
 export const [WIDTH, HEIGHT] = [300, 150];
 export const PLOT = { left: 54, right: 290, top: 10, bottom: 125 };
@@ -51,5 +51,5 @@ export function titled(node: SVGElement, content: string): SVGElement {
 }
 
 export const day = (time: number) => new Date(time).toISOString().slice(0, 10);
-/** Three digits that count. */
+/** Three significant digits. */
 export const short = (value: number) => String(Number(value.toPrecision(3)));
