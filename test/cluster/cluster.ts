@@ -36,6 +36,8 @@ export interface ClusterSettings {
   proxiesEtcd: boolean;
   agesEtcd: boolean;
   diskMegabytes: number | undefined;
+  /** Size of the cache of tile files, as `--cache` takes it; the default is all of the disk. */
+  cache?: string;
 }
 
 const run = promisify(execFile);
@@ -168,7 +170,9 @@ export class TestCluster {
       SECRET,
     ];
     const access = ['--token', TOKEN, '--rate-limit', '0', '--allow-folder', scenes];
+    const { cache } = this.settings;
     const limits = ['--reserve', '0', '--cores', '1', '--memory', '200MB'];
+    if (cache !== undefined) limits.push('--cache', cache);
     const server = new Server({
       args: ['serve', ...where, ...shared, ...access, ...limits],
       env,

@@ -32,6 +32,11 @@ const WINDOW = 300_000;
 const LIMIT = 300_000;
 /** Clients begin a step every 30 pauses: about one write and two searches a second, a quarter of what two cores can do. */
 const PACE = 30;
+/**
+ * Cache of a node. A node keeps files of tiles that it does not own, and of their former versions, until the cache is full; without a
+ * limit the number of files would grow for as long as the disk has room.
+ */
+const CACHE = '30MB';
 /** The log of a server is emptied when it is larger, bytes. */
 const MOST_LOG = 50e6;
 
@@ -79,7 +84,7 @@ export async function soak(settings: SoakSettings): Promise<SoakResult> {
     const cluster = await TestCluster.start(
       {
         ...{ folder, scenes, network, history: new History(), nodes: NODES, etcdServers: 1 },
-        ...{ proxiesEtcd: false, agesEtcd: false, diskMegabytes: undefined },
+        ...{ proxiesEtcd: false, agesEtcd: false, diskMegabytes: undefined, cache: CACHE },
       },
       cleanups,
     );
