@@ -113,9 +113,14 @@ export class FetchedFiles {
     const folder = tileFolder(tile);
     const { bytes, crc32 } = group;
     await this.cache.settled(folder);
-    await this.cache.fit(bytes);
-    await this.download(name, isSound ? { bytes, crc32 } : { bytes }, `tile ${tile.id}`);
-    this.cache.set(folder, `${group.name}.tif`, { bytes, isSound });
+    const arrived = this.cache.expect(bytes);
+    try {
+      await this.cache.fit();
+      await this.download(name, isSound ? { bytes, crc32 } : { bytes }, `tile ${tile.id}`);
+      this.cache.set(folder, `${group.name}.tif`, { bytes, isSound });
+    } finally {
+      arrived();
+    }
   }
 
   /** Sees to it that a file of a model is here, where it stays. It is small, and summed every time. Throws the same. */

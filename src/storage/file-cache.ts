@@ -49,6 +49,8 @@ export class FileCache {
   hits = 0;
   misses = 0;
   private bytes = 0;
+  /** Bytes of files that are being fetched. */
+  private coming = 0;
   private evicted = 0;
   private readonly own = new Map<string, Entry>();
   private readonly spare = new Map<string, Entry>();
@@ -163,12 +165,20 @@ export class FileCache {
 
   /** Whether so much more fits without removing anything. */
   hasRoom(bytes: number): boolean {
-    return this.bytes + bytes <= this.limit;
+    return this.bytes + this.coming + bytes <= this.limit;
   }
 
-  /** Sees to it that so much more fits, as far as there is something to remove. */
-  async fit(bytes = 0): Promise<void> {
-    const tooMuch = this.bytes + bytes - this.limit;
+  /** Counts bytes of a file that is being fetched, so that fetches at one time do not take the same room. Returns how to stop counting. */
+  expect(bytes: number): () => void {
+    this.coming += bytes;
+    return () => {
+      this.coming -= bytes;
+    };
+  }
+
+  /** Makes room for what is here and expected, as far as there is something to remove. */
+  async fit(): Promise<void> {
+    const tooMuch = this.bytes + this.coming - this.limit;
     if (tooMuch > 0) await this.shrink(tooMuch + SLACK * this.limit);
   }
 

@@ -1,5 +1,4 @@
 /** Tokens and their scopes, rate limits, request ids. */
-
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

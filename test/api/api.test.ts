@@ -1,5 +1,4 @@
 /** The HTTP API over a node with real tiles; requests go straight into the routes. */
-
 import assert from 'node:assert/strict';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 /** Tiles, scenes and collections go over HTTP, and what was deleted can be ingested again. */
-
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

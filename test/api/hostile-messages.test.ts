@@ -1,5 +1,4 @@
 /** Messages that are signed by the secret of the cluster, but are not what a node sends. */
-
 import assert from 'node:assert/strict';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';

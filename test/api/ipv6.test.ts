@@ -1,5 +1,4 @@
 /** A server at an IPv6 address, whose URLs have brackets: each way in which clients and other nodes reach it. */
-
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';

@@ -1,5 +1,4 @@
 /** A server whose processes are those of a test, beside those that have routes of their own. */
-
 import type { FastifyInstance } from 'fastify';
 import { buildServer } from '../../src/api/index.js';
 import { localOwners } from '../../src/dht/index.js';

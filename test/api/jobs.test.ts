@@ -1,5 +1,4 @@
 /** Jobs over HTTP: OGC API Processes, logs, retry and repeated requests. */
-
 import assert from 'node:assert/strict';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

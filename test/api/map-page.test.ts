@@ -1,5 +1,4 @@
 /** The map page: its files, and what people see of it in a real browser. */
-
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

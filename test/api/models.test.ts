@@ -1,5 +1,4 @@
 /** Versions of models over HTTP: lists, cards, Items, files, ONNX, and their deletion. */
-
 import assert from 'node:assert/strict';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 /** Whatever is wrong with a request, the answer is a problem document with a code: also before a route is found. */
-
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';

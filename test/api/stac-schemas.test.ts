@@ -1,5 +1,4 @@
 /** Every kind of Item, Collection and Catalog that a server answers, against the schemas of STAC and of the extensions it names. */
-
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

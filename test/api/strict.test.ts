@@ -1,5 +1,4 @@
 /** Requests that are nearly right are refused with a reason, and nothing is guessed of them. */
-
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';

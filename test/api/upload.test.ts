@@ -1,5 +1,4 @@
 /** Files that are sent to `POST /ingest`, sound and broken senders alike, over real sockets. */
-
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdir, readFile, rm, statfs, writeFile } from 'node:fs/promises';

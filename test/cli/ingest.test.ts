@@ -1,5 +1,4 @@
 /** `tilewright ingest` beyond one scene: looking first, and watching a folder. */
-
 import assert from 'node:assert/strict';
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 /** Jobs of a real server, seen with the real command. */
-
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

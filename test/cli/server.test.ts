@@ -1,5 +1,4 @@
 /** A data folder that a server holds is used through that server. */
-
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, watch } from 'node:fs';

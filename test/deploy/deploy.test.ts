@@ -1,5 +1,4 @@
 /** What is in deploy/: good by the schemas of its formats, and in agreement with the program. */
-
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';

@@ -1,5 +1,4 @@
 /** Nodes that serve over real etcd while commits come all the time. */
-
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';

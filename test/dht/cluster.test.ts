@@ -1,5 +1,4 @@
 /** Nodes join, leave and drain; each in a folder of its own, in one process. */
-
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

@@ -1,5 +1,4 @@
 /** A commit is made once or not at all, and its writer is told which, however transactions are lost or come late. */
-
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

@@ -1,5 +1,4 @@
 /** A real etcd behind a proxy that replaces its answers: with status 200, but a wrong shape. */
-
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, type TestContext, test } from 'node:test';

@@ -1,5 +1,4 @@
 /** Three real etcd servers that are killed and held up while nodes work. */
-
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';

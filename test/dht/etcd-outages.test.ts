@@ -1,5 +1,4 @@
 /** A real etcd behind a proxy that refuses requests or loses answers. */
-
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';

@@ -1,5 +1,4 @@
 /** What depends on the settings of etcd itself. */
-
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';

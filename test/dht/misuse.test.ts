@@ -1,5 +1,4 @@
 /** Nodes that are started in a wrong way say so, with a code and what to do, and harm nothing. */
-
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';

@@ -1,5 +1,4 @@
 /** A single node's folder is moved into a cluster of two real servers. */
-
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, rename, rm } from 'node:fs/promises';

@@ -1,5 +1,4 @@
 /** Questions to another node over real sockets: many at once, to a node that is slow, dead, or dies. */
-
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,4 @@
 /** What nodes share: a tile store and a coordination store, in one process. */
-
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

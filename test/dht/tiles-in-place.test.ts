@@ -1,5 +1,4 @@
 /** Tiles in a shared store are plain files: GDAL opens them where they lie. */
-
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';

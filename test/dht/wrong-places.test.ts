@@ -1,5 +1,4 @@
 /** Folders and stores that must not be put together are refused before anything is opened, so that nothing in them is changed. */
-
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, readdir, symlink } from 'node:fs/promises';

@@ -1,5 +1,4 @@
 /** Files and folders in an allowed folder that become links after the server has looked at them. */
-
 import assert from 'node:assert/strict';
 import { renameSync, symlinkSync } from 'node:fs';
 import { mkdir, readdir, realpath, rename, rm, symlink } from 'node:fs/promises';

@@ -1,5 +1,4 @@
 /** Inputs that once lost data, hung a command, or led out of the allowed folders. */
-
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 /** Jobs in a cluster: three servers, etcd and a shared folder, beside a node that is alone with the same scenes. */
-
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

@@ -1,5 +1,4 @@
 /** What is removed of jobs that ended long ago, on a server that is not restarted. */
-
 import assert from 'node:assert/strict';
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 /** What nodes agree on of jobs, in a real coordination store. */
-
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';

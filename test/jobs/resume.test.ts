@@ -1,5 +1,4 @@
 /** Jobs that outlive the process that accepted them. */
-
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

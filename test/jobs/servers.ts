@@ -1,5 +1,4 @@
 /** Nodes of one cluster as an operator starts them, and what clients ask of them. */
-
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,4 @@
 /** GDAL as a second implementation: found on PATH, or the tests that need it are skipped. */
-
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

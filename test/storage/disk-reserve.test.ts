@@ -1,5 +1,4 @@
 /** On a small file system of its own, a tmpfs, which only root can mount. */
-
 import assert from 'node:assert/strict';
 import { readdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 /** Which folders are synced, as the operating system sees it. */
-
 import assert from 'node:assert/strict';
 import { mkdir, open, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';

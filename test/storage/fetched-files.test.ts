@@ -1,5 +1,4 @@
 /** Files that come from the shared store, for readers and ahead of them. */
-
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

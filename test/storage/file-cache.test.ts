@@ -1,5 +1,4 @@
 /** What of the local files goes when room is needed, and what stays. */
-
 import assert from 'node:assert/strict';
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -66,14 +65,30 @@ test('what is read stays, and for a while after; what is used goes last', async 
     await cache.add([folderOf(n)]);
   }
   const release = cache.hold(folderOf(1));
-  await cache.fit(200);
+  const arrived = cache.expect(200);
+  await cache.fit();
   assert.deepEqual(await present(dir), [folderOf(1)]);
+  arrived();
   await cache.shrink(1e9);
   release();
   await cache.shrink(1e9);
   assert.deepEqual(await present(dir), [folderOf(1)], 'somebody may be about to open it');
   while (cache.figures.bytes > 0) await cache.shrink(1e9);
   assert.deepEqual(await present(dir), []);
+});
+
+test('files that are fetched at one time do not take the same room', async (t) => {
+  const { dir, catalogue } = await openFolder(t);
+  const cache = new FileCache(dir, catalogue, () => true, 250, 0);
+  await write(dir, folderOf(1), 100);
+  await cache.add([folderOf(1)]);
+  assert.equal(cache.hasRoom(150), true);
+  const arrived = [cache.expect(100), cache.expect(100)];
+  assert.equal(cache.hasRoom(1), false);
+  await cache.fit();
+  assert.deepEqual(await present(dir).catch(() => []), [], 'the two need the room of the first');
+  for (const end of arrived) end();
+  assert.equal(cache.hasRoom(250), true);
 });
 
 test('whatever is used, the sum is that of the files, and the limit holds where nothing is read', async (t) => {
@@ -91,9 +106,11 @@ test('whatever is used, the sum is that of the files, and the limit holds where 
         for (const [i, { n, bytes, use }] of steps.entries()) {
           if (use) cache.hold(folderOf(n), false)();
           else {
-            await cache.fit(bytes);
+            const arrived = cache.expect(bytes);
+            await cache.fit();
             await write(join(dir, base), folderOf(n), bytes);
             cache.set(folderOf(n), '10m.tif', { bytes, isSound: true });
+            arrived();
           }
           lastUse.set(n, i);
         }

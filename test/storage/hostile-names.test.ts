@@ -1,5 +1,4 @@
 /** Every function of the store that makes a path of a name refuses hostile names, and touches nothing. */
-
 import assert from 'node:assert/strict';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 /** An iterator of LevelDB that stays open keeps its memory, and a snapshot that stops compaction from removing anything. */
-
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClassicLevel } from 'classic-level';

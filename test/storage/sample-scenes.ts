@@ -1,5 +1,4 @@
 /** Scenes whose every byte follows from a number, so that a test can tell what must be on disk. */
-
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,4 @@
 /** The index comes back from its snapshot as the catalogue is now, or from the catalogue; never otherwise. */
-
 import assert from 'node:assert/strict';
 import { cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 /** What places look like goes with the tile that was looked at, and can be computed again where its record is damaged. */
-
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Storage, type TextureRecord, type TileRecord, toArray, verify } from '../../src/storage/index.js';

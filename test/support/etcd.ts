@@ -1,5 +1,4 @@
 /** Real etcd servers on free ports of this machine. Tests that need them are skipped where etcd is not installed. */
-
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';

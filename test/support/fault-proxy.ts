@@ -1,5 +1,4 @@
 /** A real HTTP proxy in front of a server, which answers with errors and cuts connections where a test wants it. */
-
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';

@@ -2,7 +2,6 @@
  * A real S3 server, the Versity S3 gateway over a folder, on a port of its own. `tools/install-s3-server.sh` installs it;
  * tests that need it are skipped where it is missing.
  */
-
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';

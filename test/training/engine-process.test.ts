@@ -1,5 +1,4 @@
 /** Requests to child processes that answer, fail, end by themselves and are killed, at many moments. */
-
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { getEventListeners, once } from 'node:events';

@@ -1,5 +1,4 @@
 /** Training as a job of a node: tiles by filter, a model for each place, its files over HTTP. */
-
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

@@ -1,5 +1,4 @@
 /** What is the addon's own: what it keeps, what it refuses, how it is built. */
-
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';

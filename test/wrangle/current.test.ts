@@ -1,5 +1,4 @@
 /** Which derived tiles a run leaves as they are: those that it would make again from the same versions of the same inputs. */
-
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

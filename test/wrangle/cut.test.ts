@@ -1,5 +1,4 @@
 /** Split and coalesce: the same pixels where grids nest, GDAL's where they do not, and back again. */
-
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';

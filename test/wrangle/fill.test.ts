@@ -1,5 +1,4 @@
 /** Fill against a naive oracle: pixel by pixel, date by date, in physical values. */
-
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

@@ -1,5 +1,4 @@
 /** Connections between the nodes of a distributed training. */
-
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,5 +1,4 @@
 /** How nodes agree on the places that train first. */
-
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';

@@ -1,5 +1,4 @@
 /** Which models places start from: the choice of each policy beside a scan of all places. */
-
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';

@@ -1,5 +1,4 @@
 /** Places by what they look like: what is kept in memory is used until something changes, and no longer. */
-
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { type TestContext, test } from 'node:test';
