@@ -4,6 +4,8 @@ import type { FastifyInstance } from 'fastify';
 import {
   AnalysisWorkers,
   anomaly,
+  applyClassifier,
+  CLASSIFIER,
   classify,
   mapProcess,
   match,
@@ -145,6 +147,7 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
   const textures = new TextureIndex(storage);
   const imagery = new Imagery({ storage, finder, owners, cores });
   const analysis = { storage, finder, imagery, workers: new AnalysisWorkers(cores) };
+  const appliers = { [CLASSIFIER]: applyClassifier.bind(null, analysis) };
   closes.unshift(
     () => workers.close(),
     () => wrangle.workers.close(),
@@ -163,7 +166,7 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
       ...(config.cluster && doors && { neighbours: { url: config.cluster.advertise, doors } }),
     }),
     storeModelProcess({ storage, finder }),
-    predictProcess({ storage, finder, cores }),
+    predictProcess({ storage, finder, cores, appliers }),
     textureProcess(texture),
     statsProcess(analysis),
     mapProcess(analysis, pca),

@@ -2,7 +2,6 @@
 import type { JobContext } from '../jobs/index.js';
 import { COUNT, listOf, messageCheck, objectOf } from '../json-schema.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from './analysis-run.js';
-import type { LinearClassifier } from './labels/labelled-pixels.js';
 import type { Labels } from './labels/labels.js';
 import { SETS, type SplitKind } from './labels/split.js';
 import type { ClassMean } from './pixels/discriminant.js';
@@ -24,7 +23,6 @@ const CLASS = objectOf({ pixels: COUNT, sums: listOf({ type: 'string', pattern: 
 const checkSets = messageCheck(
   listOf(objectOf({ all: listOf(CODED_SUMS), classes: { type: 'object', additionalProperties: CLASS } })),
 );
-const checkTables = messageCheck(listOf(listOf(COUNT)));
 
 /** Invariant: the sums of all pixels are those of the classes together. */
 class SetSums {
@@ -118,28 +116,4 @@ export async function labelledSums(
       return total.statistics();
     },
   };
-}
-
-/** The confusion tables of classifiers on a set, of all runs together. */
-export async function confusionTables(
-  context: AnalysisContext,
-  analysed: Analysed,
-  { labels, split }: { labels: Labels; split: SplitKind },
-  of: { set: number; codes: number[]; centre: Float64Array; classifiers: LinearClassifier[] },
-  job: JobContext,
-): Promise<number[][]> {
-  const zeros = () => of.classifiers.map(() => new Array<number>(of.codes.length ** 2).fill(0));
-  const [own, total] = [zeros(), zeros()];
-  await eachTile(context, analysed, job, async ({ grid, geocode }, file) => {
-    const place = { grid, geocode };
-    const task = { kind: 'score', file, place, labels, split, ...of } as const;
-    addTo(own, await context.workers.scores(task, job.signal));
-  });
-  for (const tables of await meetChecked(job, own, checkTables)) addTo(total, tables);
-  return total;
-}
-
-function addTo(total: number[][], tables: readonly number[][]): void {
-  for (const [c, table] of tables.entries())
-    for (const [at, count] of table.entries()) total[c]![at]! += count;
 }

@@ -2,58 +2,103 @@
 import { html } from '../html/index.js';
 import type { JobContext } from '../jobs/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
+import { parseFilter, rawUnlessAsked } from '../query/index.js';
 import type { Analysed, AnalysisContext } from './analysis-run.js';
-import { type ClassStatistics, confusionTables, labelledSums } from './class-statistics.js';
+import { type LabelledSums, labelledSums } from './class-statistics.js';
+import { CLASSIFIER, storeClassifier } from './classifier/card.js';
+import {
+  type Calibration,
+  type Candidate,
+  candidates,
+  chosenOf,
+  trainChosen,
+  validated,
+} from './classifier/choose.js';
+import { CLASSIFIERS, type ClassifierName, type Fitting } from './classifier/fit.js';
+import { modelFiles, networkOf } from './classifier/model-files.js';
+import { centredLayers, type Standard } from './classifier/network.js';
+import { LABELLED_TILES, type LabelledTileFacts, trainingData } from './classifier/training-data.js';
 import { fewLabels } from './errors.js';
-import type { AnalysisInputs } from './inputs.js';
+import { type AnalysisInputs, collectionOf } from './inputs.js';
 import { checkLabels, LABELS, type Labels } from './labels/labels.js';
-import { type Scores, scoresOf } from './labels/scores.js';
-import type { SplitKind } from './labels/split.js';
+import type { Scores } from './labels/scores.js';
+import { type SplitKind, TRAIN, TUNE, VALIDATION } from './labels/split.js';
 import type { MapAnalysis, MapResults } from './map-process.js';
-import { type Discriminant, discriminant, withinClasses } from './pixels/discriminant.js';
 import { spectrumChart } from './report/charts.js';
 import { colourKey, tableOf } from './report/report.js';
 
 export interface ClassifyInputs extends AnalysisInputs {
   labels: Labels;
+  /** Default: the best on the pixels for tuning. */
+  classifier?: ClassifierName;
   /** Unit of the split into training and validation: squares of 32 x 32 pixels, or single pixels. */
   split?: SplitKind;
+  seed?: number;
+}
+
+/** A classifier that was tried, and how it does on the validation pixels. */
+interface Compared extends Candidate {
+  oa: number;
+  aa: number;
+  kappa: number;
 }
 
 interface ClassifyFit {
   classes: { code: number; name: string; train: number; validation: number; mean: number[] }[];
-  shrinkage: number;
+  chosen: Candidate;
+  compared: Compared[];
   scores: Scores;
-  /** Scores of the random split, if that was asked for. */
+  calibration: Calibration;
+  /** Scores of the random split, if that was requested. */
   random?: Scores;
+  /** Tiles with labelled pixels. */
+  tiles: LabelledTileFacts[];
+  sizes: number[];
+  /** Files of the model, in base64. */
+  files: Record<string, string>;
 }
 
 export interface ClassifyResults extends MapResults, Scores {
-  classifier: 'lda';
+  classifier: ClassifierName;
+  /** Strength of its regularization; of `lda` the shrinkage. */
+  strength: number;
+  /** Shrinkage of the linear discriminants that it is compared with, or that it is. */
   shrinkage: number;
+  compared: Compared[];
+  calibration: Calibration;
   split: SplitKind;
   names: Record<string, string>;
   /** Overall accuracy by place, if the split was random: the difference is what the random one overestimates. */
   oaByPlace?: number;
+  /** The stored classifier, for `predict`. */
+  model: string;
+  version: string;
 }
 
-/** Numbers of `SETS`. */
-const [TRAIN, TUNE, VALIDATION] = [0, 1, 2];
-/** Candidates that are compared on the tuning pixels. With more candidates than these few pixels can tell apart, chance would choose. */
-const SHRINKAGES = [1e-3, 1e-2, 0.1];
+const DEFAULT_SEED = 1;
 
 const SCORES = objectOf({
   ...{ pixels: COUNT, oa: NUMBER, aa: NUMBER, kappa: NUMBER, confusion: listOf(listOf(COUNT)) },
   classes: listOf(objectOf({ code: COUNT, pixels: COUNT, recall: NUMBER, precision: NUMBER, f1: NUMBER })),
 });
 
+const CANDIDATE = {
+  classifier: { enum: CLASSIFIERS },
+  strength: NUMBER,
+  tuned: NUMBER,
+  entropy: NUMBER,
+  temperature: NUMBER,
+};
+
 export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
   name: 'classify',
   title: 'Classification',
   description:
-    'Maps of classes and of their probabilities, by linear discriminant analysis with shrinkage, from labelled pixels. It is validated on squares of ground that it has not seen.',
+    'Maps of classes and of their probabilities, from labelled pixels: by linear discriminant analysis with shrinkage (lda), logistic regression or a multilayer perceptron (mlp). It is validated on squares of ground that it has not seen, and stored as a model for predict.',
   properties: {
     labels: LABELS,
+    classifier: { enum: CLASSIFIERS, description: 'Default: the best on pixels that are kept for tuning' },
+    seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_SEED },
     split: {
       enum: ['place', 'random'],
       default: 'place',
@@ -67,38 +112,65 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
       classes: listOf(
         objectOf({ code: COUNT, name: TEXT, train: COUNT, validation: COUNT, mean: listOf(NUMBER) }),
       ),
-      shrinkage: NUMBER,
+      chosen: objectOf(CANDIDATE),
+      compared: listOf(objectOf({ ...CANDIDATE, oa: NUMBER, aa: NUMBER, kappa: NUMBER })),
       scores: SCORES,
+      calibration: objectOf({
+        ...{ temperature: NUMBER, error: NUMBER, uncalibrated: NUMBER },
+        bins: listOf(objectOf({ pixels: COUNT, probability: NUMBER, accuracy: NUMBER })),
+      }),
+      tiles: LABELLED_TILES,
+      sizes: listOf(COUNT),
+      files: { type: 'object', additionalProperties: TEXT },
     },
     { random: SCORES },
   ),
   check: ({ labels }) => checkLabels(labels),
-  run: async (context, analysed, { labels, split = 'place' }, job) => {
-    job.message('reading labelled pixels');
-    const byPlace = await trained(context, analysed, labels, 'place', job);
-    const random = split === 'random' ? await trained(context, analysed, labels, 'random', job) : undefined;
-    const { codes, all, shrinkage, scores, counts } = byPlace;
-    // The map takes all labelled pixels.
-    const { weights, bias } = discriminant(withinClasses(all, all.classes), all.mean, all.classes, shrinkage);
+  run: async (context, analysed, inputs, job) => {
+    const { labels, classifier, split = 'place' } = inputs;
+    const fitting = await prepare(context, analysed, inputs, 'place', job);
+    const { codes, sums, data } = fitting;
+    const compared: Compared[] = [];
+    for (const one of await candidates(fitting, classifier)) {
+      const { oa, aa, kappa } = await validated(fitting, one);
+      compared.push({ ...one, oa, aa, kappa });
+    }
+    const chosen = chosenOf(compared, classifier);
+    const { layers, scores, calibration } = await trainChosen(fitting, chosen);
+    const sizes = [analysed.bands.length, ...layers.map(({ bias }) => bias.length)];
+    const files = modelFiles({ ...data.standard, layers });
+    // The map is that of the stored numbers, as `predict` makes it.
+    const network = networkOf(CLASSIFIER, files['weights.bin']!, sizes);
     const nameOf = (code: number) => labels.names?.[code] ?? `class ${code}`;
+    const { classes } = sums.of([TRAIN, TUNE, VALIDATION]);
+    const pixelsOf = (set: number, code: number) => sums.counts[set]!.get(code) ?? 0;
     return {
       map: {
-        method: { kind: 'probabilities', weights, bias, centre: all.mean },
-        bands: codes.map((code) => `${code} ${nameOf(code)}`),
+        method: { kind: 'probabilities', layers: centredLayers(network), centre: network.centre },
+        bands: codes.map((code) => bandName(code, nameOf(code))),
         classes: { best: 'most', codes },
       },
       fit: {
-        classes: all.classes.map(({ code, mean }) => ({
+        classes: classes.map(({ code, mean }) => ({
           ...{ code, name: nameOf(code), mean: Array.from(mean) },
-          train: (counts[TRAIN]!.get(code) ?? 0) + (counts[TUNE]!.get(code) ?? 0),
-          validation: counts[VALIDATION]!.get(code) ?? 0,
+          train: pixelsOf(TRAIN, code) + pixelsOf(TUNE, code),
+          validation: pixelsOf(VALIDATION, code),
         })),
-        ...{ shrinkage, scores },
-        ...(random && { random: random.scores }),
+        ...{ chosen, compared, calibration, tiles: data.tiles, sizes },
+        scores: withCodes(scores, codes),
+        files: Object.fromEntries(
+          Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),
+        ),
+        ...(split === 'random' && {
+          random: withCodes(
+            await validated(await prepare(context, analysed, inputs, 'random', job), chosen),
+            codes,
+          ),
+        }),
       },
     };
   },
-  conclude: ({ classes, shrinkage, scores, random }, { split = 'place' }, bands) => {
+  conclude: ({ classes, chosen, compared, calibration, scores, random }, { split = 'place' }, bands) => {
     const wavelengths = bands.map(({ wavelength }) => wavelength);
     const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
     const shown = random ?? scores;
@@ -108,13 +180,21 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
     ];
     return {
       summary: {
-        ...{ classifier: 'lda', split, shrinkage, ...shown },
+        ...{
+          classifier: chosen.classifier,
+          strength: chosen.strength,
+          split,
+          compared,
+          calibration,
+          ...shown,
+        },
+        shrinkage: compared.find(({ classifier }) => classifier === 'lda')!.strength,
         names: Object.fromEntries(classes.map(({ code, name }) => [code, name])),
         ...(random && { oaByPlace: scores.oa }),
       },
       files: {},
       facts: [
-        `linear discriminants, shrinkage ${shrinkage}`,
+        `${chosen.classifier}, strength ${chosen.strength}`,
         `overall accuracy ${percent(shown.oa)} on ${shown.pixels} pixels ${random ? 'at random' : 'of ground that did not train'}`,
         ...(overestimate ?? []),
       ],
@@ -133,6 +213,30 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
               ...[colourKey(code), `${code}`, title(code)],
               ...[`${classes.find((one) => one.code === code)!.train}`, `${pixels}`],
               ...[percent(recall), percent(precision), f1.toFixed(3)],
+            ]),
+          )}`,
+        },
+        {
+          title: 'Classifiers on the validation pixels',
+          content: tableOf(
+            [
+              { name: 'classifier' },
+              ...['strength', 'overall, for tuning', 'overall', 'average', 'kappa'].map((name) => ({
+                name,
+                isNumber: true,
+              })),
+            ],
+            compared.map(({ classifier, strength, tuned, oa, aa, kappa }) => [
+              ...[classifier, `${strength}`, percent(tuned), percent(oa), percent(aa), kappa.toFixed(3)],
+            ]),
+          ),
+        },
+        {
+          title: 'Calibration of the probabilities',
+          content: html`<p>Expected calibration error ${percent(calibration.error)}, ${percent(calibration.uncalibrated)} before the temperature ${calibration.temperature.toFixed(2)}.</p>${tableOf(
+            ['mean largest probability', 'pixels', 'of them right'].map((name) => ({ name, isNumber: true })),
+            calibration.bins.map(({ pixels, probability, accuracy }) => [
+              ...[percent(probability), `${pixels}`, percent(accuracy)],
             ]),
           )}`,
         },
@@ -161,56 +265,75 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
       ],
     };
   },
-};
-
-interface Trained {
-  codes: number[];
-  /** Statistics of all labelled pixels. */
-  all: ClassStatistics;
-  shrinkage: number;
-  /** Scores on the validation pixels of a classifier that all other pixels have trained. */
-  scores: Scores;
-  counts: Map<number, number>[];
-}
-
-/** Chooses the shrinkage on the pixels for tuning, and validates on those that had no part in it. Throws TW_ANALYSIS_FEW_LABELS. */
-async function trained(
-  context: AnalysisContext,
-  analysed: Analysed,
-  labels: Labels,
-  split: SplitKind,
-  job: JobContext,
-): Promise<Trained> {
-  const sums = await labelledSums(context, analysed, labels, split, job);
-  const { counts } = sums;
-  const codes = [...new Set(counts.flatMap((set) => [...set.keys()]))].sort((a, b) => a - b);
-  const lacking = [TRAIN, TUNE, VALIDATION].map((set) => counts[set!]!.size);
-  if (codes.length < 2) throw fewLabels(`${codes.length} classes have labelled pixels in the tiles`);
-  const absent = codes.filter((code) => (counts[TRAIN!]!.get(code) ?? 0) < 2);
-  if (absent.length > 0)
-    throw fewLabels(`of class ${absent.join(', ')} less than 2 pixels are in the squares that train`);
-  if (lacking[VALIDATION!] === 0) throw fewLabels('no labelled pixel is in the squares for validation');
-  const score = async (set: number, of: ClassStatistics, shrinkages: readonly number[]) => {
-    const within = withinClasses(of, of.classes);
-    const classifiers: Discriminant[] = shrinkages.map((one) =>
-      discriminant(within, of.mean, of.classes, one),
-    );
-    const tables = await confusionTables(
-      ...([context, analysed, { labels, split }] as const),
-      { set, codes: of.classes.map(({ code }) => code), centre: of.mean, classifiers },
-      job,
-    );
-    return tables.map((table) =>
-      scoresOf(
-        table,
-        of.classes.map(({ code }) => code),
+  publish: async (storage, { job, inputs, fit, bands, seconds }) => {
+    const { chosen, compared, classes, sizes, tiles, scores, calibration } = fit;
+    const { id, version } = await storeClassifier(
+      storage,
+      {
+        ...{
+          classifier: chosen.classifier,
+          strength: chosen.strength,
+          collection: collectionOf(inputs),
+          job,
+        },
+        filter: rawUnlessAsked(parseFilter(inputs.filter)),
+        ...{ tiles, bands, sizes, calibration, seconds },
+        classes: classes.map(({ code, name, train, validation }) => ({ code, name, train, validation })),
+        split: 'squares of 32 x 32 pixels: 60 % train, 15 % tune, 25 % validate; then all train',
+        metrics: { validation: scores },
+        baseline: Object.fromEntries(
+          compared
+            .filter(({ classifier }) => classifier !== 'mlp')
+            .map(({ classifier, oa, aa, kappa }) => [classifier, { oa, aa, kappa }]),
+        ),
+        seed: inputs.seed ?? DEFAULT_SEED,
+      },
+      Object.fromEntries(
+        Object.entries(fit.files).map(([name, text]) => [name, Buffer.from(text, 'base64')]),
       ),
     );
-  };
-  const tuned = await score(TUNE!, sums.of([TRAIN!]), SHRINKAGES);
-  // If several are equal, take the largest: it relies least on the covariance.
-  const best = tuned.reduce((most, { oa }, i) => (oa >= tuned[most]!.oa ? i : most), 0);
-  const shrinkage = SHRINKAGES[best]!;
-  const [scores] = await score(VALIDATION!, sums.of([TRAIN!, TUNE!]), [shrinkage]);
-  return { codes, all: sums.of([TRAIN!, TUNE!, VALIDATION!]), shrinkage, scores: scores!, counts };
+    return { model: id, version };
+  },
+};
+
+/** Name of the band of probabilities of a class. */
+export const bandName = (code: number, name: string) => `${code} ${name}`;
+
+/** Scores by the numbers of classes, with their codes. */
+function withCodes(scores: Scores, codes: readonly number[]): Scores {
+  return { ...scores, classes: scores.classes.map((one, i) => ({ ...one, code: codes[i]! })) };
+}
+
+/** Reads the labelled pixels. Throws TW_ANALYSIS_FEW_LABELS. */
+async function prepare(
+  context: AnalysisContext,
+  analysed: Analysed,
+  { labels, seed = DEFAULT_SEED }: ClassifyInputs,
+  split: SplitKind,
+  job: JobContext,
+): Promise<Fitting & { codes: number[] }> {
+  job.message('reading labelled pixels');
+  const sums = await labelledSums(context, analysed, labels, split, job);
+  const codes = codesOf(sums);
+  const labelled = sums.counts.flatMap((set) => [...set.values()]).reduce((sum, pixels) => sum + pixels, 0);
+  const of = { labels, split, codes, standard: standardOf(sums), labelled };
+  const data = await trainingData(context, analysed, of, job);
+  return { context, data, sums, seed, job, known: new Map(), codes };
+}
+
+function codesOf({ counts }: LabelledSums): number[] {
+  const codes = [...new Set(counts.flatMap((set) => [...set.keys()]))].sort((a, b) => a - b);
+  if (codes.length < 2) throw fewLabels(`${codes.length} classes have labelled pixels in the tiles`);
+  const absent = codes.filter((code) => (counts[TRAIN]!.get(code) ?? 0) < 2);
+  if (absent.length > 0)
+    throw fewLabels(`of class ${absent.join(', ')} less than 2 pixels are in the squares that train`);
+  if (counts[VALIDATION]!.size === 0) throw fewLabels('no labelled pixel is in the squares for validation');
+  return codes;
+}
+
+/** Of the pixels that train. A band that never changes is only centred. */
+function standardOf(sums: LabelledSums): Standard {
+  const { mean, covariance } = sums.of([TRAIN]);
+  const deviation = mean.map((_, band) => Math.sqrt(covariance[band * (mean.length + 1)]!) || 1);
+  return { centre: mean, deviation };
 }

@@ -9,6 +9,7 @@ import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../json-sch
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from './analysis-run.js';
 import { fewEndmembers } from './errors.js';
 import type { Extreme, ExtremesTask } from './pixels/extremes.js';
+import { randomStream } from './random.js';
 import type { BandStatistics } from './sums/band-statistics.js';
 
 /** One endmember. Plain JSON. */
@@ -122,16 +123,10 @@ function orthogonal(direction: number[], points: number[][]): number[] {
 
 const dot = (a: number[], b: number[]) => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
 
-/** Directions that follow from the seed alone: components between -1 and 1 (mulberry32). */
+/** Directions that follow from the seed alone: components between -1 and 1. */
 function directions(seed: number, size: number): () => number[] {
-  let state = seed >>> 0;
-  const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 31 - 1;
-  };
-  return () => Array.from({ length: size }, next);
+  const next = randomStream(seed);
+  return () => Array.from({ length: size }, () => 2 * next() - 1);
 }
 
 type Functions = Pick<ExtremesTask, 'weights' | 'centre' | 'bias'>;

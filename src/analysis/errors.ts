@@ -121,3 +121,11 @@ export const allFailed = defineError(
   'None of the tiles could be analysed; the message names the first reasons.',
   (count: number, reasons: string[]) => `no tile was analysed, ${count} failed: ${reasons.join('; ')}`,
 );
+
+export const damagedClassifier = defineError(
+  'TW_ANALYSIS_CLASSIFIER',
+  422,
+  'A stored classifier cannot be used. The message says why. Train it again, or delete it.',
+  (id: string, reason: string) =>
+    `the classifier ${id} cannot be used: ${reason}; train it again, or delete it`,
+);

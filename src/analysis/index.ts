@@ -1,6 +1,9 @@
 /** Analyses of spectra as batch jobs, where the tiles are: exact sums over all tiles, what follows from them, and maps. */
 export type { AnalysisContext, TileCounts } from './analysis-run.js';
 export { type AnomalyResults, anomaly } from './anomaly.js';
+export { applyClassifier } from './apply-classifier.js';
+export { CLASSIFIER, type ClassifierCard } from './classifier/card.js';
+export { CLASSIFIERS } from './classifier/fit.js';
 export { type ClassifyInputs, type ClassifyResults, classify } from './classify.js';
 export { type ComponentsInputs, type ComponentsResults, mnf, pca } from './components.js';
 export type { AnalysisInputs } from './inputs.js';

@@ -4,7 +4,7 @@ import { serialize } from 'node:v8';
 import type { JobContext, Process } from '../jobs/index.js';
 import { objectOf } from '../json-schema.js';
 import { parseFilter } from '../query/index.js';
-import type { TileSource } from '../storage/index.js';
+import type { Storage, TileSource } from '../storage/index.js';
 import {
   derive,
   mergeSkipped,
@@ -48,6 +48,17 @@ export interface MapAnalysis<Inputs extends AnalysisInputs, Fit> {
   /** Returns the same in all runs of a job. */
   run(context: AnalysisContext, analysed: Analysed, inputs: Inputs, job: JobContext): Promise<Fitted<Fit>>;
   conclude(fit: Fit, inputs: Inputs, bands: AnalysedBand[]): Conclusion;
+  /** Stores what stays beside the tiles, once for a job. Returns members of the results. */
+  publish?(storage: Storage, ended: Ended<Inputs, Fit>): Promise<object>;
+}
+
+/** What is known when all tiles are made. */
+export interface Ended<Inputs, Fit> {
+  job: string;
+  inputs: Inputs;
+  fit: Fit;
+  bands: AnalysedBand[];
+  seconds: number;
 }
 
 /** The outcome of an analysis: results, files and report. */
@@ -122,7 +133,9 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
       });
       const all = { 'report.html': report, ...files };
       await writeFiles(context.storage, job, all);
-      return { collection, source: name, ...results, ...summary, files: Object.keys(all) };
+      const ended = { job: job.id, inputs: inputs as Inputs, fit, bands, seconds: results.seconds };
+      const published = await analysis.publish?.(context.storage, ended);
+      return { collection, source: name, ...results, ...summary, ...published, files: Object.keys(all) };
     },
   };
 }

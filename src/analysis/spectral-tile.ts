@@ -22,9 +22,8 @@ export interface AnalysedBand {
  * wavelength such as `860nm`. Throws TW_IMAGERY_BAND if the tile lacks one of them.
  */
 export function spectrumOf({ groups }: TileRecord, named?: readonly string[]): TileSpectrum | null {
-  const spectra = groups.filter(({ role, bands }) => role === 'data' && isSpectrum(bands));
-  if (spectra.length === 0) return null;
-  const group = spectra.reduce((most, one) => (one.bands.length > most.bands.length ? one : most));
+  const [group] = spectraOf(groups);
+  if (!group) return null;
   const all = Array.from(group.bands.keys());
   if (named === undefined) {
     const holdsData = ({ good, validPercent }: BandRecord) => good !== false && validPercent > 0;
@@ -32,6 +31,13 @@ export function spectrumOf({ groups }: TileRecord, named?: readonly string[]): T
   }
   const wanted = new Set(named.map((name) => bandNamed(name, group)));
   return { group, bands: all.filter((band) => wanted.has(band)) };
+}
+
+/** Groups that hold spectra, the one with the most bands first. */
+export function spectraOf(groups: readonly GroupRecord[]): GroupRecord[] {
+  return groups
+    .filter(({ role, bands }) => role === 'data' && isSpectrum(bands))
+    .sort((a, b) => b.bands.length - a.bands.length);
 }
 
 function bandNamed(name: string, group: GroupRecord): number {

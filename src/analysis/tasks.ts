@@ -1,6 +1,9 @@
 /** Tasks of the analysis threads. Plain data. */
 import type { MadeTile, NewTile } from '../wrangle/index.js';
-import type { LabelSums, LabelSumsTask, ScoreTask } from './labels/labelled-pixels.js';
+import type { GradientSums, GradientTask } from './classifier/gradient.js';
+import type { Spectra, SpectraTask } from './classifier/labelled-spectra.js';
+import type { ScoreSums, ScoreTask } from './classifier/score.js';
+import type { LabelSums, LabelSumsTask } from './labels/labelled-pixels.js';
 import type { Components, ComponentsTask } from './pixels/components.js';
 import type { Extreme, ExtremesTask } from './pixels/extremes.js';
 import type { PixelMethod } from './pixels/methods.js';
@@ -38,6 +41,8 @@ export type AnalysisTask =
   | WhiteningTask
   | ExtremesTask
   | LabelSumsTask
+  | SpectraTask
+  | GradientTask
   | ScoreTask;
 export type AnalysisResult =
   | WholeSums[]
@@ -46,5 +51,7 @@ export type AnalysisResult =
   | Whitening
   | (Extreme | undefined)[]
   | LabelSums[]
-  | number[][]
+  | Spectra[][]
+  | GradientSums
+  | ScoreSums
   | null;

@@ -1,6 +1,9 @@
 /** An analysis thread: sums up the pixels of tiles, and makes tiles of them. */
 import { serveTasks } from '../raster/index.js';
-import { labelSums, scores } from './labels/labelled-pixels.js';
+import { gradientSums } from './classifier/gradient.js';
+import { labelledSpectra } from './classifier/labelled-spectra.js';
+import { scoreSums } from './classifier/score.js';
+import { labelSums } from './labels/labelled-pixels.js';
 import { components } from './pixels/components.js';
 import { extremes } from './pixels/extremes.js';
 import { mapTile } from './pixels/map-tile.js';
@@ -21,8 +24,12 @@ serveTasks<AnalysisTask, AnalysisResult>(
         return extremes(task);
       case 'label-sums':
         return labelSums(task);
+      case 'spectra':
+        return labelledSpectra(task);
+      case 'gradient':
+        return gradientSums(task);
       case 'score':
-        return scores(task);
+        return scoreSums(task);
       case 'map':
         return mapTile(task);
     }

@@ -1,6 +1,9 @@
 import { WorkerPool } from '../raster/index.js';
 import type { MadeTile } from '../wrangle/index.js';
-import type { LabelSums, LabelSumsTask, ScoreTask } from './labels/labelled-pixels.js';
+import type { GradientSums, GradientTask } from './classifier/gradient.js';
+import type { Spectra, SpectraTask } from './classifier/labelled-spectra.js';
+import type { ScoreSums, ScoreTask } from './classifier/score.js';
+import type { LabelSums, LabelSumsTask } from './labels/labelled-pixels.js';
 import type { Components, ComponentsTask } from './pixels/components.js';
 import type { Extreme, ExtremesTask } from './pixels/extremes.js';
 import type { Whitening, WhiteningTask } from './pixels/whitening.js';
@@ -40,8 +43,16 @@ export class AnalysisWorkers {
     return this.pool.run(task, { signal }) as Promise<LabelSums[]>;
   }
 
-  scores(task: ScoreTask, signal?: AbortSignal): Promise<number[][]> {
-    return this.pool.run(task, { signal }) as Promise<number[][]>;
+  spectra(task: SpectraTask, signal?: AbortSignal): Promise<Spectra[][]> {
+    return this.pool.run(task, { signal }) as Promise<Spectra[][]>;
+  }
+
+  gradient(task: GradientTask, signal?: AbortSignal): Promise<GradientSums> {
+    return this.pool.run(task, { signal }) as Promise<GradientSums>;
+  }
+
+  score(task: ScoreTask, signal?: AbortSignal): Promise<ScoreSums> {
+    return this.pool.run(task, { signal }) as Promise<ScoreSums>;
   }
 
   /** Null if no pixel of the tile is clear and holds data in every band. */

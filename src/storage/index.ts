@@ -31,6 +31,7 @@ export { type ModelFilePlace, readModelFile } from './model-files.js';
 export { bestVersion, recordOf, versionNamed, versionsOf } from './model-versions.js';
 export type { NewModel } from './model-write.js';
 export {
+  commonCell,
   derivedTileId,
   FILE_NAME_SCHEMA,
   firstVersionAt,

@@ -65,6 +65,13 @@ type DerivedName = Pick<TileRecord, 'collection' | 'scene' | 'grid' | 'geocode' 
 /** The place of a model that no one cell covers. */
 export const WORLD = 'world';
 
+/** The smallest cell that holds all of some cells of one grid, or `world`. */
+export function commonCell(geocodes: string[]): string {
+  let prefix = geocodes[0]!;
+  for (const geocode of geocodes) while (!geocode.startsWith(prefix)) prefix = prefix.slice(0, -1);
+  return prefix === '' ? WORLD : prefix;
+}
+
 /** `<model>_<collection>_<g or q><geocode>` */
 export function modelId(model: string, collection: string, grid: GridName, geocode: string): string {
   return `${model}_${collection}_${cellName(grid, geocode)}`;

@@ -1,16 +1,19 @@
 /** Classification as a job: planted classes are found on ground that did not train. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { mkdirSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
 import { scoresOf } from '../../src/analysis/labels/scores.js';
 import { setOf } from '../../src/analysis/labels/split.js';
 import { readRaster } from '../../src/raster/index.js';
+import type { PredictResults } from '../../src/training/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
+import { writeCube } from './cubes.js';
 import { writePlantedCube } from './planted.js';
 
 const filter = { collections: ['cubes'] };
@@ -19,7 +22,7 @@ const MAP = 'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84}'
 test('planted classes are found, and the map is made of them', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
-  const side = 140;
+  const side = 96;
   const { cube, truth } = writePlantedCube(folder, { snr: 30, side });
   await ingest(node, { href: cube, collection: 'cubes', precision: 6 });
   const { bands } = await readRaster(truth);
@@ -31,12 +34,23 @@ test('planted classes are found, and the map is made of them', async (t) => {
   const size = { width: side, height: side, type: 'uint8', interleave: 'bsq' } as const;
   writeEnvi(join(folder, 'labels.bsq'), { ...size, bands: [codes], lines: [MAP, 'data ignore value = 0'] });
   const labels = await readLabels(join(folder, 'labels.hdr'));
-  const { status, results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', {
+  const { id, status, results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', {
     filter,
     labels,
     split: 'random',
   });
   assert.equal(status, 'successful', error?.message);
+  assert.deepEqual(
+    results.compared.map(({ classifier }) => classifier),
+    ['lda', 'logistic', 'mlp'],
+  );
+  assert.ok(
+    results.compared.every(({ oa }) => oa > 0.9),
+    JSON.stringify(results.compared),
+  );
+  const least = Math.min(...results.compared.map(({ entropy }) => entropy));
+  assert.equal(results.compared.find(({ entropy }) => entropy === least)!.classifier, results.classifier);
+  assert.ok(results.calibration.error < 0.1, JSON.stringify(results.calibration));
   assert.deepEqual(
     results.classes.map(({ code }) => code),
     [10, 20, 30, 40],
@@ -60,6 +74,66 @@ test('planted classes are found, and the map is made of them', async (t) => {
     }
   }
   assert.deepEqual([...seen].sort(), [10, 20, 30, 40]);
+
+  const { models } = (await node.server.inject('/models')).json();
+  assert.equal(models[0].id, results.model);
+  assert.equal(models[0].classifier, results.classifier);
+  const { card } = (await node.server.inject(`/models/${results.model}`)).json();
+  assert.deepEqual([card.job, card.classes.length, card.bands.length], [id, 4, 18]);
+  const item = (await node.server.inject(`/models/${results.model}/item`)).json();
+  assert.deepEqual(item.properties['mlm:tasks'], ['classification']);
+  assert.equal((await node.server.inject(`/models/${results.model}/model.onnx`)).statusCode, 200);
+
+  // The same pixels in another collection get the same classes.
+  await ingest(node, { href: cube, collection: 'others', precision: 6 });
+  const predict = { model: results.model, filter: { collections: ['others'] } };
+  const predicted = await runJob<PredictResults>(node, 'predict', predict);
+  assert.equal(predicted.results.tiles, maps.length, JSON.stringify(predicted));
+  const tiles = await tilesOf(node);
+  for (const map of maps) {
+    const other = tiles.find(
+      ({ collection, geocode, source }) =>
+        collection === 'others' && geocode === map.geocode && source === 'predicted',
+    )!;
+    assert.deepEqual(other.model, { id: results.model, version: results.version });
+    for (const group of ['class', map.groups[0]!.name]) {
+      const [a, b] = await Promise.all(
+        [map, other].map((one) => readRaster(node.storage.tilePath(one, group))),
+      );
+      assert.deepEqual(b!.bands, a!.bands);
+    }
+  }
+  const again = await runJob<PredictResults>(node, 'predict', predict);
+  assert.deepEqual([again.results.tiles, again.results.unchanged], [0, maps.length]);
+});
+
+test('a classifier is not applied to tiles without its bands', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const { cube, truth } = writePlantedCube(folder, { snr: 30, side: 70 });
+  await ingest(node, { href: cube, collection: 'cubes', precision: 6 });
+  const { bands } = await readRaster(truth);
+  const codes = Array.from(bands[0]!, (share, i) => (share > bands[1]![i]! ? 1 : 2));
+  const size = { width: 70, height: 70, type: 'uint8', interleave: 'bsq' } as const;
+  writeEnvi(join(folder, 'labels.bsq'), { ...size, bands: [codes], lines: [MAP, 'data ignore value = 0'] });
+  const labels = await readLabels(join(folder, 'labels.hdr'));
+  const inputs = { filter, labels, classifier: 'lda' };
+  const { results } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
+  assert.equal(results.classifier, 'lda');
+  const narrow = join(folder, 'narrow');
+  mkdirSync(narrow);
+  const other = writeCube(narrow, 'narrow', { seed: 1, date: '2024-06-01', scale: 5000 });
+  const header = other.replace(/[^.]*$/, 'hdr');
+  const moved = (list: string) => list.replace(/[\d.]+/g, (nm) => `${Number(nm) + 20}`);
+  const text = await readFile(header, 'utf8');
+  await writeFile(header, text.replace(/(?<=wavelength = \{)[^}]*/, moved));
+  await ingest(node, { href: other, collection: 'narrow', precision: 6 });
+  const filterOf = { collections: ['narrow'] };
+  const predicted = await runJob<PredictResults>(node, 'predict', { model: results.model, filter: filterOf });
+  assert.equal(predicted.results.tiles, 0);
+  assert.match(Object.keys(predicted.results.skipped).join(), /no good band at .* nm, which the model reads/);
+  const refused = await runJob(node, 'predict', { model: 'classifier_none_gu' });
+  assert.equal(refused.error?.code, 'TW_TRAIN_NO_MODEL');
 });
 
 test('labels of one class, outside of the tiles, or damaged are refused', async (t) => {

@@ -88,6 +88,8 @@ function everyLayer(): LayersModel {
     shifted,
     layers.conv2d({ filters: 1, kernelSize: 1 }),
     layers.activation({ activation: 'sigmoid' }),
+    layers.conv2d({ filters: 2, kernelSize: 1, activation: 'softmax' }),
+    layers.conv2d({ filters: 1, kernelSize: 1 }),
   );
   const seen = on([on(shifted, layers.reLU()), map], layers.multiply());
   const image = on([seen, shifted, seen], layers.add({ name: 'image' }));
@@ -96,6 +98,8 @@ function everyLayer(): LayersModel {
     layers.concatenate(),
     layers.batchNormalization(),
     layers.dense({ units: 5, activation: 'relu' }),
+    layers.dense({ units: 4, activation: 'tanh' }),
+    layers.dense({ units: 3, activation: 'softmax' }),
     layers.dense({ units: 2, useBias: false, name: 'numbers' }),
   );
   return tf.model({ inputs: input, outputs: [image, numbers], name: 'every-layer' });
@@ -220,7 +224,7 @@ test('what ONNX lacks here, or what is damaged, is named', async () => {
   };
   const { layers } = tf;
   await refused(layers.upSampling2d({ name: 'up' }), /layer up \(UpSampling2D\)/);
-  await refused(layers.conv2d({ filters: 1, kernelSize: 1, activation: 'tanh' }), /activation tanh/);
+  await refused(layers.conv2d({ filters: 1, kernelSize: 1, activation: 'selu' }), /activation selu/);
   await refused(layers.dense({ units: 1 }), /Dense of an image/);
   await refused(layers.maxPooling2d({ poolSize: 2, dataFormat: 'channelsFirst' }), /channels first/);
   await refused(layers.reLU({ maxValue: 6 }), /ReLU with a maximum/);

@@ -1,14 +1,13 @@
-/** Sums over labelled pixels of a tile, and how a classifier does on them. Runs in worker threads. */
+/** The labelled pixels of a tile, and sums over them. Runs in worker threads. */
 import type { GridName } from '../../geocode/index.js';
-import { pixelFunction } from '../pixels/methods.js';
-import { PANEL } from '../pixels/pixel-panel.js';
 import { ExactSums, type WholeSums, wholeOf } from '../sums/band-statistics.js';
 import { BandProducts } from '../sums/products.js';
 import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-blocks.js';
 import { type Labels, labelCodes } from './labels.js';
 import { SETS, type SplitKind, setOf } from './split.js';
 
-interface LabelledTile {
+/** A tile and what is known of its pixels. */
+export interface LabelledTile {
   file: SpectrumFile;
   place: { grid: GridName; geocode: string };
   labels: Labels;
@@ -62,61 +61,15 @@ export function labelSums(task: LabelSumsTask): LabelSums[] {
   });
 }
 
-/** Count what linear classifiers say of the labelled pixels of a set. */
-export interface ScoreTask extends LabelledTile {
-  kind: 'score';
-  set: number;
-  /** The codes, in the order of the rows of the classifiers. */
-  codes: number[];
-  centre: Float64Array;
-  classifiers: LinearClassifier[];
-}
-
-/** The class whose row of weights (x - centre) + bias is largest. */
-export interface LinearClassifier {
-  weights: Float64Array;
-  bias: Float64Array;
-}
-
-/** For each classifier the pixels of each code (rows) that it takes for each code (columns). */
-export function scores(task: ScoreTask): number[][] {
-  const { file, set, codes, centre, classifiers } = task;
-  const functions = classifiers.map(({ weights }) =>
-    pixelFunction({ kind: 'linear', weights, centre }, file),
-  );
-  const tables = classifiers.map(() => new Array<number>(codes.length ** 2).fill(0));
-  eachLabelled(task, ({ bands }, groups) => {
-    for (const { set: own, code, indexes } of groups) {
-      const truth = codes.indexOf(code);
-      if (own !== set || truth < 0) continue;
-      for (const [c, { evaluate }] of functions.entries()) {
-        const { bias } = classifiers[c]!;
-        for (let from = 0; from < indexes.length; from += PANEL) {
-          const values = evaluate(bands, indexes, from);
-          const count = Math.min(PANEL, indexes.length - from);
-          for (let i = 0; i < count; i++) tables[c]![truth * codes.length + best(values, i, bias)]!++;
-        }
-      }
-    }
-  });
-  return tables;
-}
-
-function best(values: ArrayLike<number>, pixel: number, bias: Float64Array): number {
-  let row = 0;
-  for (let r = 1; r < bias.length; r++)
-    if (values[r * PANEL + pixel]! + bias[r]! > values[row * PANEL + pixel]! + bias[row]!) row = r;
-  return row;
-}
-
-interface LabelledGroup {
+/** Pixels of a block that have the same code and are of the same set, an index of `SETS`. */
+export interface LabelledGroup {
   set: number;
   code: number;
   indexes: Int32Array;
 }
 
 /** Calls `visit` with the labelled pixels of each block, by set and code. */
-function eachLabelled(
+export function eachLabelled(
   { file, place, labels, split }: LabelledTile,
   visit: (block: SpectrumBlock, groups: LabelledGroup[]) => void,
 ): void {

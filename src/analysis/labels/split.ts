@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 
 export const SETS = ['train', 'tune', 'validation'] as const;
+/** Indexes of `SETS`. */
+export const [TRAIN, TUNE, VALIDATION] = [0, 1, 2] as const;
 export type SetName = (typeof SETS)[number];
 export type SplitKind = 'place' | 'random';
 
@@ -9,7 +11,7 @@ export type SplitKind = 'place' | 'random';
 const SQUARE = 32;
 /** Squares are divided into 20 parts: 5 validate, 3 tune, and the others train. */
 const PARTS = 20;
-const [VALIDATION, TUNE] = [5, 8];
+const [TO_VALIDATION, TO_TUNE] = [5, 8];
 
 /** Returns the set of a pixel of a cell, as an index of `SETS`; it is the same on all dates. */
 export function setOf(geocode: string, kind: SplitKind): (column: number, row: number) => number {
@@ -23,6 +25,6 @@ export function setOf(geocode: string, kind: SplitKind): (column: number, row: n
       part = digest.readUInt32LE(0) % PARTS;
       known.set(square, part);
     }
-    return part < VALIDATION ? 2 : part < TUNE ? 1 : 0;
+    return part < TO_VALIDATION ? VALIDATION : part < TO_TUNE ? TUNE : TRAIN;
   };
 }

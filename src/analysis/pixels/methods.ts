@@ -1,5 +1,7 @@
 /** Methods that compute values from the spectrum of a pixel. */
 import type { PixelArray } from '../../raster/index.js';
+import type { Layer } from '../classifier/network.js';
+import { PanelNetwork, padRows, softmax } from '../classifier/panel-network.js';
 import type { Coding } from '../sums/coded-sums.js';
 import { AbundanceSolver } from './abundances.js';
 import { PANEL, PixelPanel } from './pixel-panel.js';
@@ -16,8 +18,8 @@ export type PixelMethod =
   | { kind: 'angle'; targets: Float64Array }
   /** The spectral information divergence of x and each target (Chang 2000). */
   | { kind: 'divergence'; targets: Float64Array }
-  /** The probability of each class, whose logarithm is weights (x - centre) + bias but for a constant. */
-  | { kind: 'probabilities'; weights: Float64Array; bias: Float64Array; centre: Float64Array }
+  /** The probability of each class by a network of layers, for x - centre. */
+  | { kind: 'probabilities'; layers: Layer[]; centre: Float64Array }
   /** The abundance of each endmember, and the root mean square of what they leave of the spectrum. */
   | { kind: 'abundances'; endmembers: Float64Array; count: number; sumsToOne: boolean };
 
@@ -65,24 +67,20 @@ function linear({ weights, centre }: Method<'linear'>, coding: Coding): PixelFun
   };
 }
 
-function probabilities({ weights, bias, centre }: Method<'probabilities'>, coding: Coding): PixelFunction {
-  const { rows, evaluate } = linear({ kind: 'linear', weights, centre }, coding);
+function probabilities({ layers, centre }: Method<'probabilities'>, coding: Coding): PixelFunction {
+  const panel = new PixelPanel(centre.length);
+  const network = new PanelNetwork(panel, layers);
+  const rows = layers.at(-1)!.bias.length;
   const values = new Float64Array(rows * PANEL);
+  const shares = new Float64Array(rows);
   return {
     rows,
     evaluate(bands, indexes, from) {
-      const scores = evaluate(bands, indexes, from);
-      const count = Math.min(PANEL, indexes.length - from);
+      const count = panel.load(bands, indexes, from, coding, centre);
+      const scores = network.forward();
       for (let i = 0; i < count; i++) {
-        let most = -Infinity;
-        for (let r = 0; r < rows; r++) most = Math.max(most, scores[r * PANEL + i]! + bias[r]!);
-        let sum = 0;
-        for (let r = 0; r < rows; r++) {
-          const value = Math.exp(scores[r * PANEL + i]! + bias[r]! - most);
-          values[r * PANEL + i] = value;
-          sum += value;
-        }
-        for (let r = 0; r < rows; r++) values[r * PANEL + i]! /= sum;
+        softmax(scores, i, rows, shares);
+        for (let r = 0; r < rows; r++) values[r * PANEL + i] = shares[r]!;
       }
       return values;
     },
@@ -108,7 +106,7 @@ function coherence({ whitening, centre, targets }: Method<'coherence'>, coding: 
   const bands = centre.length;
   const panel = new PixelPanel(bands);
   const white = panel.matrix(whitening, bands);
-  const padded = padColumns(unitRows(targets, bands), bands, white.out.rows);
+  const padded = padRows(unitRows(targets, bands), bands, white.out.rows);
   const products = panel.matrix(padded, white.out.rows);
   const norms = panel.plane(1);
   const rows = targets.length / bands;
@@ -234,12 +232,4 @@ function unitRows(rows: Float64Array, columns: number): Float64Array {
     const all = rows.subarray(row * columns, (row + 1) * columns);
     return value / Math.sqrt(all.reduce((sum, one) => sum + one * one, 0));
   });
-}
-
-/** With columns of zeros behind. */
-function padColumns(rows: Float64Array, columns: number, wanted: number): Float64Array {
-  const padded = new Float64Array((rows.length / columns) * wanted);
-  for (const [at, value] of rows.entries())
-    padded[Math.floor(at / columns) * wanted + (at % columns)] = value;
-  return padded;
 }

@@ -25,6 +25,7 @@ interface Plane {
 /** A matrix in the memory of the kernel. */
 export interface PanelMatrix {
   readonly at: number;
+  readonly columns: number;
   /** Rows in whole groups of 4. */
   readonly groups: number;
   /** Columns from which on all numbers of a group are 0. */
@@ -54,19 +55,30 @@ export class PixelPanel {
 
   /** Copies a matrix of `rows` x `columns`, row by row. */
   matrix(values: Float64Array, columns: number): PanelMatrix {
-    const rows = values.length / columns;
+    const matrix = this.emptyMatrix(values.length / columns, columns);
+    this.fill(matrix, values);
+    return matrix;
+  }
+
+  emptyMatrix(rows: number, columns: number): PanelMatrix {
     const groups = Math.ceil(rows / ROWS);
     const at = this.take(groups * ROWS * columns);
-    const packed = this.view(at, groups * ROWS * columns);
     const ends = new Array<number>(groups).fill(1);
-    for (let row = 0; row < rows; row++)
-      for (let column = 0; column < columns; column++) {
-        const value = values[row * columns + column]!;
-        const group = Math.floor(row / ROWS);
+    return { at, columns, groups, ends, out: this.plane(groups * ROWS) };
+  }
+
+  /** Replaces the numbers of a matrix; `values` may have fewer rows. */
+  fill({ at, columns, groups, ends }: PanelMatrix, values: ArrayLike<number>): void {
+    const packed = this.view(at, groups * ROWS * columns);
+    ends.fill(1);
+    for (let i = 0, row = 0; i < values.length; row++) {
+      const group = Math.floor(row / ROWS);
+      for (let column = 0; column < columns; column++, i++) {
+        const value = values[i]!;
         packed[(group * columns + column) * ROWS + (row % ROWS)] = value;
-        if (value !== 0) ends[group] = Math.max(ends[group]!, column + 1);
+        if (value !== 0 && column >= ends[group]!) ends[group] = column + 1;
       }
-    return { at, groups, ends, out: this.plane(groups * ROWS) };
+    }
   }
 
   plane(rows: number): Plane {

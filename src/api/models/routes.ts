@@ -1,5 +1,6 @@
 /** Trained models and their versions: lists, cards, STAC Items, files, and their deletion. */
 import type { FastifyInstance } from 'fastify';
+import type { ClassifierCard } from '../../analysis/index.js';
 import { isoTime, urls } from '../../query/index.js';
 import {
   bestVersion,
@@ -19,8 +20,18 @@ import { modelItem } from './stac-item.js';
 
 /** What the lists say of a version. */
 function listed({ card, files: _files, score: _score, createdAt, ...version }: ModelVersionRecord) {
-  const { epochs, metrics, baseline, seconds, parent } = card as CardSummary;
-  return { ...version, createdAt: isoTime(createdAt), epochs, metrics, baseline, seconds, parent };
+  const { metrics, baseline, seconds, parent } = card as CardSummary | ClassifierCard;
+  const { epochs, classifier } = card as { epochs?: number; classifier?: string };
+  return {
+    ...version,
+    createdAt: isoTime(createdAt),
+    epochs,
+    classifier,
+    metrics,
+    baseline,
+    seconds,
+    parent,
+  };
 }
 
 /** What a model's versions are to each other. */

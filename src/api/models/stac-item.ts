@@ -1,4 +1,5 @@
 /** A version of a model as a STAC 1.0.0 Item with the Machine Learning Model extension 1.4.0. */
+import { CLASSIFIER, type ClassifierCard } from '../../analysis/index.js';
 import { type Bbox, cellBbox, gridByName } from '../../geocode/index.js';
 import { extension, isoTime, rectangle, type StacLink, type StacPolygon, urls } from '../../query/index.js';
 import { type ModelRecord, type ModelVersionRecord, versionsOf, WORLD } from '../../storage/index.js';
@@ -26,14 +27,26 @@ export interface ModelItem {
   assets: Record<string, ModelAsset>;
 }
 
+/** What differs between kinds of models. */
+interface Description {
+  title: string;
+  /** What it predicts, as a sentence. */
+  description: string;
+  architecture: string;
+  framework: Record<string, string>;
+  tasks: string[];
+  inputs: object[];
+  outputs: object[];
+  hyperparameters: object;
+  bands: object[];
+}
+
 /** `one` is a version of `model`. Throws TW_TRAIN_MODEL for a kind of model that this version of the program does not know. */
 export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: string): ModelItem {
-  const card = one.card as CardSummary;
-  const spec = modelNamed(one.model);
+  const card = one.card as CardSummary | ClassifierCard;
+  const described = one.model === CLASSIFIER ? describeClassifier(one) : describeNet(one);
   const bbox = bboxOf(one);
-  const bands = spec.inputs.map((name) => ({ name, common_name: name }));
   const days = card.data.map(({ datetime }) => datetime).sort();
-  const [frameworkVersion] = /^\d+\.\d+\.\d+/.exec(card.engine.version) ?? [];
   const weights = one.files.find(({ name }) => name === 'weights.bin')?.bytes ?? 0;
   return {
     type: 'Feature',
@@ -43,8 +56,8 @@ export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: str
     geometry: rectangle(bbox),
     bbox,
     properties: {
-      title: spec.title,
-      description: `Predicts ${spec.title}, for ${one.geocode} alone. Trained on ${trainedOn(one, card)}.`,
+      title: described.title,
+      description: described.description,
       datetime: null,
       start_datetime: days[0],
       end_datetime: days.at(-1),
@@ -54,21 +67,86 @@ export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: str
       ...(one.geocode !== WORLD && { 'grid:code': `${one.grid.toUpperCase()}-${one.geocode}` }),
       // The extension has no plus sign in names; a collection may.
       'mlm:name': one.id.replaceAll('+', '-'),
-      'mlm:architecture': spec.architecture,
-      'mlm:tasks': tasksOf(spec),
-      'mlm:framework': 'TensorFlow.js',
-      ...(frameworkVersion !== undefined && { 'mlm:framework_version': frameworkVersion }),
+      'mlm:architecture': described.architecture,
+      'mlm:tasks': described.tasks,
+      ...described.framework,
       // Weights are float32.
       'mlm:total_parameters': weights / 4,
       'mlm:pretrained': card.parent !== null,
       'mlm:pretrained_source': card.parent,
-      'mlm:input': [inputOf(spec)],
-      'mlm:output': outputsOf(spec),
-      'mlm:hyperparameters': hyperparameters(spec, card),
-      'eo:bands': bands,
+      'mlm:input': described.inputs,
+      'mlm:output': described.outputs,
+      'mlm:hyperparameters': described.hyperparameters,
+      'eo:bands': described.bands,
     },
     links: linksOf(model, one, card, base),
-    assets: assetsOf(urls(base).model(one.id, one.version), bands),
+    assets: assetsOf(urls(base).model(one.id, one.version), described.bands),
+  };
+}
+
+function describeNet(one: ModelVersionRecord): Description {
+  const card = one.card as CardSummary;
+  const spec = modelNamed(one.model);
+  const [version] = /^\d+\.\d+\.\d+/.exec(card.engine.version) ?? [];
+  return {
+    title: spec.title,
+    description: `Predicts ${spec.title}, for ${one.geocode} alone. Trained on ${trainedOn(one, card)}.`,
+    architecture: spec.architecture,
+    framework: {
+      'mlm:framework': 'TensorFlow.js',
+      ...(version !== undefined && { 'mlm:framework_version': version }),
+    },
+    tasks: tasksOf(spec),
+    inputs: [inputOf(spec)],
+    outputs: outputsOf(spec),
+    hyperparameters: hyperparameters(spec, card),
+    bands: spec.inputs.map((name) => ({ name, common_name: name })),
+  };
+}
+
+const ARCHITECTURES = {
+  lda: 'Linear discriminant analysis',
+  logistic: 'Logistic regression',
+  mlp: 'Multilayer perceptron',
+};
+
+function describeClassifier({ collection, card }: ModelVersionRecord): Description {
+  const { classifier, strength, seed, bands, sizes, classes } = card as ClassifierCard;
+  const tasks = ['classification'];
+  return {
+    title: 'classes of spectra',
+    description: `Predicts the class of a pixel from its spectrum. Trained on labelled pixels of the collection ${collection}.`,
+    architecture: ARCHITECTURES[classifier],
+    framework: { 'mlm:framework': 'TensorFlow.js' },
+    tasks,
+    inputs: [
+      {
+        name: 'input',
+        bands: bands.map(({ name }) => name),
+        input: arrayOf([-1, bands.length]),
+        description: 'Physical values of the bands: stored value * scale + offset',
+        value_scaling: null,
+        resize_type: null,
+        pre_processing_function: null,
+      },
+    ],
+    outputs: [
+      {
+        name: 'output',
+        tasks,
+        result: arrayOf([-1, classes.length]),
+        description: 'Probability of each class',
+        'classification:classes': classes.map(({ code, name }) => ({ value: code, name })),
+        post_processing_function: null,
+      },
+    ],
+    hyperparameters: { classifier, strength, seed, layers: sizes },
+    // Wavelengths in micrometres, as the extension has them.
+    bands: bands.map(({ name, wavelength, fwhm }) => ({
+      name,
+      center_wavelength: wavelength / 1000,
+      ...(fwhm !== undefined && { full_width_half_max: fwhm / 1000 }),
+    })),
   };
 }
 
@@ -130,7 +208,12 @@ function hyperparameters(spec: ModelSpec, { epochs, seed }: CardSummary): object
   return { epochs, seed, patch_size, batch_size, learning_rate, loss };
 }
 
-function linksOf(model: ModelRecord, one: ModelVersionRecord, card: CardSummary, base: string): StacLink[] {
+function linksOf(
+  model: ModelRecord,
+  one: ModelVersionRecord,
+  card: CardSummary | ClassifierCard,
+  base: string,
+): StacLink[] {
   const url = urls(base);
   const versions = versionsOf(model).map(({ version }) => version);
   const at = versions.indexOf(one.version);

@@ -39,7 +39,9 @@ const model = {
 /** Of one of its versions. */
 const listedModel = {
   ...model,
-  epochs: count,
+  // Classifiers have no epochs.
+  'epochs?': count,
+  'classifier?': text,
   metrics: { type: 'object' },
   baseline: { type: 'object' },
   seconds: number,

@@ -49,7 +49,12 @@ type UnmixFlags = AnalyseFlags & {
   seed?: number;
 };
 
-type ClassifyFlags = AnalyseFlags & { labels: string; split: NonNullable<ClassifyInputs['split']> };
+type ClassifyFlags = AnalyseFlags & {
+  labels: string;
+  classifier?: ClassifyInputs['classifier'];
+  split: NonNullable<ClassifyInputs['split']>;
+  seed?: number;
+};
 
 type Results = TileCounts & { files: string[]; seconds: number };
 
@@ -143,12 +148,19 @@ export function analyseCommand(): Command {
           )
           .addOption(
             flag(
+              '--classifier <name>',
+              'linear discriminants, logistic regression, or a multilayer perceptron; default: the best of them on pixels kept for tuning',
+            ).choices(['lda', 'logistic', 'mlp'] satisfies ClassifyInputs['classifier'][]),
+          )
+          .addOption(
+            flag(
               '--split <how>',
               'validate on ground that did not train, or on random pixels, which overestimates the accuracy',
             )
               .choices(['place', 'random'])
               .default('place'),
-          ),
+          )
+          .addOption(flag('--seed <n>', 'of the first weights of a perceptron', integer)),
         classifyInputs,
         printClasses,
       ),
@@ -214,9 +226,9 @@ async function unmixInputs({ endmembers, library, targets, method, seed }: Unmix
   return { endmembers, library: library && (await libraryOf(library, targets)), method, seed };
 }
 
-async function classifyInputs({ labels, split }: ClassifyFlags): Promise<object> {
+async function classifyInputs({ labels, classifier, split, seed }: ClassifyFlags): Promise<object> {
   const { readLabels } = await import('../../analysis/index.js');
-  return { labels: await readLabels(labels), split };
+  return { labels: await readLabels(labels), classifier, split, seed };
 }
 
 /** A library as requests take it, with the spectra of these names. */
@@ -287,7 +299,7 @@ function printUnmix(results: UnmixResults): void {
 }
 
 function printClasses(results: ClassifyResults): void {
-  const { classes, names, oa, aa, kappa, pixels, split, oaByPlace, shrinkage } = results;
+  const { classes, names, oa, aa, kappa, pixels, split, oaByPlace, compared, calibration, model } = results;
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
   const rows = classes.map(({ code, pixels, recall, precision, f1 }) => [
     ...[`${code}`, names[code] ?? '', `${pixels}`],
@@ -302,8 +314,17 @@ function printClasses(results: ClassifyResults): void {
     print(
       `on ground that did not train it is ${percent(oaByPlace)}: the random split overestimates it by ${(100 * (oa - oaByPlace)).toFixed(1)} points`,
     );
-  print(`linear discriminants, shrinkage ${shrinkage}`);
+  const tried = compared.map((one) => [
+    ...[one.classifier === results.classifier ? `${one.classifier} (taken)` : one.classifier],
+    ...[`${one.strength}`, percent(one.tuned), percent(one.oa), percent(one.aa), one.kappa.toFixed(3)],
+  ]);
+  print();
+  const titles = ['classifier', 'strength', 'tuning OA', 'OA', 'AA', 'kappa'];
+  for (const line of table([titles, ...tried])) print(line);
+  const { error, temperature } = calibration;
+  print(`calibration error of the probabilities ${percent(error)}, temperature ${temperature.toFixed(2)}`);
   printMaps(results);
+  print(`${model}: tilewright predict ${model} --collection OTHER`);
 }
 
 function loadingText(loading = 0): string {

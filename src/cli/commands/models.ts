@@ -1,8 +1,16 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Command } from 'commander';
+import type { ClassifierCard } from '../../analysis/index.js';
 import type { Client, ModelDocument } from '../../client/index.js';
 import type { Metrics, ModelCard } from '../../training/index.js';
+import {
+  isClassifier,
+  isClassifierDocument,
+  type ListedClassifier,
+  printClassifier,
+  printClassifiers,
+} from '../classifiers.js';
 import { cannotWrite } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options.js';
 import { count, duration, imageMeasures, mse, note, print, printJson, table } from '../output.js';
@@ -36,8 +44,9 @@ export function modelsCommand(): Command {
 async function listModels(client: Client, { format }: ModelFlags): Promise<void> {
   const listed = await client.models();
   if (format === 'json') return printJson(listed);
-  const models = listed.models as ListedModel[];
-  const rows = models.map(({ id, geocode, createdAt, metrics, baseline, versions }) => [
+  const models = listed.models as (ListedModel | ListedClassifier)[];
+  const nets = models.filter((one): one is ListedModel => !isClassifier(one));
+  const rows = nets.map(({ id, geocode, createdAt, metrics, baseline, versions }) => [
     id,
     geocode,
     createdAt,
@@ -49,16 +58,18 @@ async function listModels(client: Client, { format }: ModelFlags): Promise<void>
   ]);
   const titles = ['model', 'place', 'trained', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'versions'];
   if (rows.length > 0) for (const line of table([titles, ...rows])) print(line);
+  printClassifiers(models.filter(isClassifier));
   print(count(models.length, 'model'));
   for (const id of listed.damaged ?? [])
     note(`warning: the record of ${id} is damaged: train it again, or "tilewright delete model ${id}"`);
 }
 
 async function showModel(client: Client, id: string, { format, version }: ModelFlags): Promise<void> {
-  const model = await client.model<ModelCard>(id, version);
+  const model = await client.model<ModelCard | ClassifierCard>(id, version);
   if (format === 'json') return printJson(model);
   const versions = await client.modelVersions(id);
-  printModel(model);
+  if (isClassifierDocument(model)) return printClassifier(model, versions);
+  printModel(model as ModelDocument<ModelCard>);
   print();
   const rows = versions.map(({ version, createdAt, metrics, parent }) => [
     version,

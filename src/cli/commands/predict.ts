@@ -17,10 +17,12 @@ type PredictFlags = TargetOptions & FilterOptions & { engine?: string; version?:
 
 export function predictCommand(): Command {
   const command = new Command('predict')
-    .description('make tiles of what trained models say: maps of NDVI and NDMI, places without cloud')
+    .description(
+      'make tiles of what trained models say: maps of NDVI and NDMI, places without cloud, classes of spectra',
+    )
     .argument(
       '<model>',
-      'ndvi, ndmi or cloud-removal for the model of each place; or the id of one model',
+      'ndvi, ndmi or cloud-removal for the model of each place; or the id of one model, such as classifier_enmap_gu33d',
       parseModel,
     )
     .option('--version <version>', 'best, latest, or one version of the model by its name (default: latest)')
@@ -40,7 +42,7 @@ export function predictCommand(): Command {
 
 /** The names are those of src/training, which is not loaded for help. */
 function parseModel(value: string): string {
-  if (/^(ndvi|ndmi|cloud-removal)(_.+_[gq].+)?$/.test(value)) return value;
+  if (/^((ndvi|ndmi|cloud-removal)(_.+_[gq].+)?|classifier_.+_[gq].+)$/.test(value)) return value;
   throw new InvalidArgumentError(
     'Give ndvi, ndmi or cloud-removal, or the id of a model; "tilewright models" lists those.',
   );

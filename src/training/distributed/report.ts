@@ -1,5 +1,4 @@
 /** What is told of a model that was trained on many nodes. */
-import { WORLD } from '../../storage/index.js';
 import type { Baselines } from '../baselines.js';
 import { counted } from '../counted.js';
 import { type Metrics, pooledScore, pooledSpread } from '../metrics.js';
@@ -38,13 +37,6 @@ export interface Distributed {
     metrics: { train: Metrics; validation: Metrics };
     baseline: Baselines;
   }[];
-}
-
-/** The smallest cell that holds all of some cells of one grid, or `world`. */
-export function commonCell(geocodes: string[]): string {
-  let prefix = geocodes[0];
-  for (const geocode of geocodes) while (!geocode.startsWith(prefix)) prefix = prefix.slice(0, -1);
-  return prefix === '' ? WORLD : prefix;
 }
 
 /** `names` are those of the members, `nodes` the number of nodes that run. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import type { JobContext } from '../../jobs/index.js';
 import { parseFilter, rawUnlessAsked, searchTiles } from '../../query/index.js';
-import { holdTiles, type Storage } from '../../storage/index.js';
+import { commonCell, holdTiles, type Storage } from '../../storage/index.js';
 import { version } from '../../version.js';
 import { counted } from '../counted.js';
 import { chosenEngine } from '../engine/select-engine.js';
@@ -17,7 +17,7 @@ import { storeModel, type TrainedAbout } from '../store-model.js';
 import type { Door, Doors } from './doors.js';
 import { MemberProcess } from './member-process.js';
 import type { MemberTask, TrainedTogether } from './messages.js';
-import { beginningOf, commonCell, distributedReport, pooledPlaces, trafficOf } from './report.js';
+import { beginningOf, distributedReport, pooledPlaces, trafficOf } from './report.js';
 
 /** What a node says of itself before the ring is made. */
 interface Word {

@@ -262,14 +262,21 @@ function combined(layer: LayerContext, inputs: Value[], op: string): Value {
   return { ...inputs[0]!, name, channels: Math.max(...inputs.map(({ channels }) => channels)) };
 }
 
-const ACTIVATIONS: Record<string, string> = { relu: 'Relu', sigmoid: 'Sigmoid' };
+const ACTIVATIONS: Record<string, [op: string, attributes?: Record<string, Attribute>]> = {
+  relu: ['Relu'],
+  sigmoid: ['Sigmoid'],
+  tanh: ['Tanh'],
+  // Channels are the second axis.
+  softmax: ['Softmax', { axis: 1 }],
+};
 
 function activated(layer: LayerContext, x: Value): Value {
   const { activation = 'linear' } = layer.config;
   if (activation === 'linear') return x;
-  const op = ACTIVATIONS[activation];
-  if (op === undefined) throw unsupported(layer, `with the activation ${activation}`);
-  return { ...x, name: node(layer, op, [x.name]) };
+  const known = ACTIVATIONS[activation];
+  if (!known) throw unsupported(layer, `with the activation ${activation}`);
+  const [op, attributes] = known;
+  return { ...x, name: node(layer, op, [x.name], attributes) };
 }
 
 /** Values in row-major order with their axes in another order, as `numpy.transpose` has them. */

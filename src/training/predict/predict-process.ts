@@ -44,7 +44,16 @@ export interface PredictContext {
   finder: TileFinder;
   /** Tiles made side by side at most. */
   cores?: number;
+  /** Kinds of models that another part applies, by their names. Such a model is also for other collections than its own. */
+  appliers?: Record<string, ApplyModel>;
 }
+
+/** Makes tiles of what a model says of those that a filter picks. */
+export type ApplyModel = (
+  model: ModelVersionRecord,
+  filter: Filter,
+  job: JobContext,
+) => Promise<WrangleResults>;
 
 export interface PredictInputs {
   /** A model's name: each tile by the model of its place. A model's id: that one. */
@@ -93,6 +102,7 @@ const WORSE = objectOf({ id: TEXT, version: TEXT, geocode: TEXT, mse: NUMBER, me
 const PART = { allOf: [WRANGLE_PART, objectOf({}, { worse: listOf(WORSE) })] };
 
 export function predictProcess(context: PredictContext): Process {
+  const kinds = [...MODEL_NAMES, ...Object.keys(context.appliers ?? {})];
   return {
     id: 'predict',
     title: 'Predict tiles',
@@ -106,8 +116,8 @@ export function predictProcess(context: PredictContext): Process {
         model: {
           type: 'string',
           maxLength: 200,
-          pattern: `^(${MODEL_NAMES.join('|')})(_.+_[gq].+)?$`,
-          description: `A kind of model, ${MODEL_NAMES.join(', ')}: each tile by the model of its place. Or the id of one model, such as ndvi_sample_gu26xg.`,
+          pattern: `^(${kinds.join('|')})(_.+_[gq].+)?$`,
+          description: `A kind of model, ${MODEL_NAMES.join(', ')}: each tile by the model of its place. Or the id of one model, such as ndvi_sample_gu26xg, or classifier_enmap_gu33d.`,
         },
         version: {
           type: 'string',
@@ -129,7 +139,7 @@ export function predictProcess(context: PredictContext): Process {
 }
 
 async function predict(
-  { storage, finder, cores = availableParallelism() }: PredictContext,
+  { storage, finder, cores = availableParallelism(), appliers = {} }: PredictContext,
   inputs: PredictInputs,
   job: JobContext,
 ): Promise<PredictResults> {
@@ -138,6 +148,12 @@ async function predict(
   const one = MODEL_NAMES.includes(inputs.model) ? undefined : await storage.getModel(inputs.model);
   if (!one && !MODEL_NAMES.includes(inputs.model)) throw noModel(inputs.model, MODEL_NAMES.join(', '));
   if (one && !versionNamed(one, version)) throw noModelVersion(one.id, version);
+  const apply = one && appliers[one.model];
+  if (apply) {
+    const collections = [one.collection];
+    const filter = rawUnlessAsked(parseFilter({ collections, ...inputs.filter }));
+    return { ...(await apply(versionNamed(one, version)!, filter, job)), worse: [] };
+  }
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
   const engine = await chosenEngine(inputs.engine);

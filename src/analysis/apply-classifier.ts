@@ -1,0 +1,88 @@
+/** Applies a stored classifier to the tiles that a filter picks, of its own or of another collection. */
+import type { JobContext } from '../jobs/index.js';
+import type { Filter } from '../query/index.js';
+import type { ModelVersionRecord, Storage, TileRecord } from '../storage/index.js';
+import { derive, type Planned, pickedTiles, type WrangleResults } from '../wrangle/index.js';
+import { type AnalysisContext, fileOf } from './analysis-run.js';
+import type { ClassifierCard } from './classifier/card.js';
+import { networkOf } from './classifier/model-files.js';
+import { centredLayers } from './classifier/network.js';
+import { bandName } from './classify.js';
+import { type AnalysedBand, spectraOf, type TileSpectrum } from './spectral-tile.js';
+import type { MapTask } from './tasks.js';
+
+/** Makes tiles of the source `predicted`. Throws TW_ANALYSIS_CLASSIFIER and TW_STORAGE_MODEL_DAMAGED. */
+export async function applyClassifier(
+  context: AnalysisContext,
+  model: ModelVersionRecord,
+  filter: Filter,
+  job: JobContext,
+): Promise<WrangleResults> {
+  const { storage } = context;
+  const { bands, sizes, classes } = model.card as ClassifierCard;
+  const network = networkOf(model.id, await storage.readModelFile(model, 'weights.bin'), sizes);
+  const map: Pick<MapTask, 'method' | 'bands' | 'classes'> = {
+    method: { kind: 'probabilities', layers: centredLayers(network), centre: network.centre },
+    bands: classes.map(({ code, name }) => bandName(code, name)),
+    classes: { best: 'most', codes: classes.map(({ code }) => code) },
+  };
+  const planned = plan(storage, { model, bands, map }, filter, job);
+  return derive(context, planned, job, 'no pixel of them is clear and holds data in every band');
+}
+
+async function* plan(
+  storage: Storage,
+  of: {
+    model: ModelVersionRecord;
+    bands: readonly AnalysedBand[];
+    map: Pick<MapTask, 'method' | 'bands' | 'classes'>;
+  },
+  filter: Filter,
+  job: JobContext,
+): AsyncGenerator<Planned<MapTask>> {
+  const { model, bands, map } = of;
+  const { id, version } = model;
+  for await (const tile of pickedTiles(storage, filter, job.isMine)) {
+    const spectrum = spectrumLike(tile, bands);
+    if (typeof spectrum === 'string') {
+      yield { skipped: spectrum };
+      continue;
+    }
+    const { collection, scene, grid, geocode, start, end, platform } = tile;
+    const place = { collection, scene, grid, geocode };
+    yield {
+      facts: { ...place, source: 'predicted', start, end, platform, model: { id, version } },
+      inputs: [tile],
+      parameters: { model: id },
+      task: (made) => ({
+        ...{ kind: 'map', ...map, group: spectrum.group.name },
+        tile: { ...made, metadata: { ...made.metadata, MODEL: `${id} ${version}` } },
+        file: fileOf(storage, tile, spectrum),
+      }),
+    };
+  }
+}
+
+/** A band stands for one of a model if its centre is within half of that one's width, or within so many nm if that is not known. */
+const NEAR = 5;
+
+/** The bands of a tile that stand for those of a model, in their order, or why it lacks them. */
+function spectrumLike({ groups }: TileRecord, wanted: readonly AnalysedBand[]): TileSpectrum | string {
+  const [group] = spectraOf(groups);
+  if (!group) return 'they have no group of at least 16 bands with wavelengths';
+  const bands: number[] = [];
+  for (const { wavelength, fwhm } of wanted) {
+    const distance = (band: number) => Math.abs(group.bands[band]!.wavelength! - wavelength);
+    const usable = [...group.bands.keys()].filter(
+      (band) => group.bands[band]!.good !== false && group.bands[band]!.validPercent > 0,
+    );
+    const nearest = usable.reduce<number | undefined>(
+      (best, band) => (best === undefined || distance(band) < distance(best) ? band : best),
+      undefined,
+    );
+    if (nearest === undefined || distance(nearest) > (fwhm === undefined ? NEAR : fwhm / 2))
+      return `they have no good band at ${wavelength.toFixed(1)} nm, which the model reads`;
+    bands.push(nearest);
+  }
+  return { group, bands };
+}

@@ -1,0 +1,91 @@
+/** Stored classifiers: their files, and a card that says what they were trained on and how good they are. */
+import { type Filter, toCql2Json } from '../../query/index.js';
+import {
+  commonCell,
+  type ModelRecord,
+  modelId,
+  newVersion,
+  type Storage,
+  versionsOf,
+} from '../../storage/index.js';
+import { version as softwareVersion } from '../../version.js';
+import type { Scores } from '../labels/scores.js';
+import type { AnalysedBand } from '../spectral-tile.js';
+import type { Calibration } from './choose.js';
+import type { ClassifierName } from './fit.js';
+import type { Sizes } from './network.js';
+import type { LabelledTileFacts } from './training-data.js';
+
+/** Kind of model of all classifiers, and the start of their ids. */
+export const CLASSIFIER = 'classifier' as const;
+
+export interface ClassifierCard {
+  model: typeof CLASSIFIER;
+  classifier: ClassifierName;
+  /** Shrinkage of `lda`; of the others the factor of half the squared weights beside the mean cross entropy. */
+  strength: number;
+  collection: string;
+  grid: LabelledTileFacts['grid'];
+  /** The smallest cell that holds all labelled tiles, or `world`. */
+  geocode: string;
+  version: string;
+  /** The job that trained it. */
+  job: string;
+  /** The filter that picked the tiles, as CQL2 JSON. */
+  filter: unknown;
+  /** Tiles with labelled pixels; `datetime` is RFC 3339. */
+  data: { id: string; version: string; datetime: string }[];
+  parent: null;
+  /** What it reads, in the order of its inputs, and the values of its layers. */
+  bands: AnalysedBand[];
+  sizes: Sizes;
+  /** In the order of its outputs. Pixels by which it was validated did not train the classifier that was scored; they train this one. */
+  classes: { code: number; name: string; train: number; validation: number }[];
+  split: string;
+  metrics: { validation: Scores };
+  /** The simple classifiers on the same pixels. */
+  baseline: Record<string, Pick<Scores, 'oa' | 'aa' | 'kappa'>>;
+  calibration: Calibration;
+  seed: number;
+  seconds: number;
+  /** RFC 3339. */
+  createdAt: string;
+  softwareVersion: string;
+}
+
+export type NewClassifier = Omit<
+  ClassifierCard,
+  'model' | 'grid' | 'geocode' | 'version' | 'filter' | 'data' | 'parent' | 'createdAt' | 'softwareVersion'
+> & { filter: Filter; tiles: LabelledTileFacts[] };
+
+/** Durable when it resolves. A job that ran before and was interrupted has stored it already. */
+export async function storeClassifier(
+  storage: Storage,
+  { tiles, filter, ...about }: NewClassifier,
+  files: Record<string, Uint8Array>,
+): Promise<ModelRecord> {
+  const { grid } = tiles[0]!;
+  const place = {
+    model: CLASSIFIER,
+    ...{ collection: about.collection, grid },
+    geocode: commonCell(tiles.map(({ geocode }) => geocode)),
+  };
+  const known = await storage.scanModel(modelId(CLASSIFIER, place.collection, grid, place.geocode));
+  const done =
+    known?.record && versionsOf(known.record).some(({ card }) => (card as ClassifierCard).job === about.job);
+  if (done) return known.record!;
+  const card: ClassifierCard = {
+    ...place,
+    ...about,
+    ...{ version: newVersion(), parent: null },
+    filter: toCql2Json(filter),
+    data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
+    ...{ createdAt: new Date().toISOString(), softwareVersion },
+  };
+  const { oa, pixels, classes } = card.metrics.validation;
+  const validated = `${pixels} ${classes.map((one) => `${one.code} ${one.pixels}`).join()}`;
+  return storage.putModel(
+    { ...place, version: card.version, card, score: { error: 1 - oa, data: validated } },
+    { ...files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
+  );
+}

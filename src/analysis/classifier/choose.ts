@@ -1,0 +1,124 @@
+/** Chooses a classifier on the pixels for tuning, and validates on those that had no part in it. */
+import { type Scores, scoresOf } from '../labels/scores.js';
+import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
+import { CLASSIFIERS, type ClassifierName, type Fitting, fit, STRENGTHS } from './fit.js';
+import { QUANTUM } from './gradient.js';
+import { type Layer, withTemperature } from './network.js';
+import type { ScoreSums } from './score.js';
+import { scoresOn } from './training-data.js';
+
+/** A classifier with the strength of its regularization that is best for tuning. Plain JSON. */
+export interface Candidate {
+  classifier: ClassifierName;
+  strength: number;
+  /** On the pixels for tuning, of a fit to those for training: overall accuracy, and mean cross entropy with this temperature. */
+  tuned: number;
+  entropy: number;
+  /** The temperature with the least cross entropy; 1 if there are no pixels for tuning. */
+  temperature: number;
+}
+
+/** Probabilities against what is right. Plain JSON. */
+export interface Calibration {
+  /** Divides the values of the last layer; above 1 it makes probabilities less certain. */
+  temperature: number;
+  /** Expected calibration error, 0 to 1 (Guo et al. 2017), as it is and without the temperature. */
+  error: number;
+  uncalibrated: number;
+  /** For each tenth of the largest probability that has pixels: their number, its mean, and the share that is right. */
+  bins: { pixels: number; probability: number; accuracy: number }[];
+}
+
+/** Trains those named, and LDA and logistic regression always, to compare with. */
+export async function candidates(fitting: Fitting, wanted: ClassifierName | undefined): Promise<Candidate[]> {
+  const names = CLASSIFIERS.filter((name) => name !== 'mlp' || wanted === undefined || wanted === 'mlp');
+  const found: Candidate[] = [];
+  for (const name of names) {
+    let best: Candidate | undefined;
+    for (const strength of STRENGTHS[name]) {
+      const tuned = await tune(fitting, name, strength);
+      // Of equal ones the strongest is taken, as where there are no pixels for tuning: it relies least on the data.
+      if (!best || tuned.entropy <= best.entropy) best = tuned;
+    }
+    found.push(best!);
+  }
+  return found;
+}
+
+const TEMPERATURES = Array.from({ length: 33 }, (_, i) => 2 ** ((i - 8) / 8));
+
+async function tune(fitting: Fitting, classifier: ClassifierName, strength: number): Promise<Candidate> {
+  const { context, data, job } = fitting;
+  const pixels = data.pixels[TUNE]!;
+  if (pixels === 0) return { classifier, strength, tuned: 0, entropy: 0, temperature: 1 };
+  const layers = await fit(fitting, classifier, strength, [TRAIN]);
+  const of = { set: TUNE, layers, temperatures: TEMPERATURES };
+  const { table, losses } = await scoresOn(context, data, of, job);
+  const least = Math.min(...losses);
+  return {
+    ...{ classifier, strength, tuned: scoresOf(table, classNumbers(fitting)).oa },
+    entropy: (least * QUANTUM) / pixels,
+    temperature: TEMPERATURES[losses.indexOf(least)]!,
+  };
+}
+
+const classNumbers = ({ data }: Fitting) => Array.from({ length: data.classes }, (_, i) => i);
+
+/**
+ * The one that is wanted, else the one with the least cross entropy on the pixels for tuning; of equal ones the simplest. Accuracy counts
+ * few of them, and differences between classifiers are within its chance.
+ */
+export function chosenOf(all: readonly Candidate[], wanted: ClassifierName | undefined): Candidate {
+  const named = all.find(({ classifier }) => classifier === wanted);
+  return named ?? all.reduce((best, one) => (one.entropy < best.entropy ? one : best));
+}
+
+/** Scores on the validation pixels of a candidate that all other pixels have trained. */
+export async function validated(fitting: Fitting, { classifier, strength }: Candidate): Promise<Scores> {
+  const layers = await fit(fitting, classifier, strength, [TRAIN, TUNE]);
+  const { context, data, job } = fitting;
+  const { table } = await scoresOn(context, data, { set: VALIDATION, layers }, job);
+  return scoresOf(table, classNumbers(fitting));
+}
+
+/** A classifier that all labelled pixels have trained, with scores of one that the validation pixels have not. */
+export interface Trained {
+  layers: Layer[];
+  scores: Scores;
+  calibration: Calibration;
+}
+
+export async function trainChosen(fitting: Fitting, candidate: Candidate): Promise<Trained> {
+  const { classifier, strength, temperature } = candidate;
+  const { context, data, job } = fitting;
+  const validating = await fit(fitting, classifier, strength, [TRAIN, TUNE]);
+  const sums = await scoresOn(
+    context,
+    data,
+    { set: VALIDATION, layers: validating, temperatures: [temperature, 1] },
+    job,
+  );
+  const all = await fit(fitting, classifier, strength, [TRAIN, TUNE, VALIDATION]);
+  return {
+    layers: withTemperature(all, temperature),
+    scores: scoresOf(sums.table, classNumbers(fitting)),
+    calibration: calibrationOf(sums, temperature),
+  };
+}
+
+function calibrationOf({ reliability }: ScoreSums, temperature: number): Calibration {
+  const [calibrated, plain] = reliability.map((bins) =>
+    bins
+      .filter(({ pixels }) => pixels > 0)
+      .map(({ pixels, right, probability }) => ({
+        ...{ pixels, accuracy: right / pixels },
+        probability: (probability * QUANTUM) / pixels,
+      })),
+  );
+  const errorOf = (bins: Calibration['bins']) => {
+    const pixels = bins.reduce((sum, bin) => sum + bin.pixels, 0);
+    const apart = bins.reduce((sum, bin) => sum + bin.pixels * Math.abs(bin.accuracy - bin.probability), 0);
+    return pixels === 0 ? 0 : apart / pixels;
+  };
+  return { temperature, error: errorOf(calibrated!), uncalibrated: errorOf(plain!), bins: calibrated! };
+}

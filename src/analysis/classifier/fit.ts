@@ -1,0 +1,106 @@
+/** Fits a classifier to sets of labelled pixels. */
+import type { JobContext } from '../../jobs/index.js';
+import type { AnalysisContext } from '../analysis-run.js';
+import type { LabelledSums } from '../class-statistics.js';
+import { discriminant, withinClasses } from '../pixels/discriminant.js';
+import { randomStream } from '../random.js';
+import { minimise } from './minimise.js';
+import { countOf, type Layer, layersOf, type Sizes } from './network.js';
+import { lossOf, type TrainingData } from './training-data.js';
+
+/** Linear discriminants with shrinkage, logistic regression, and a multilayer perceptron; the simplest first. */
+export const CLASSIFIERS = ['lda', 'logistic', 'mlp'] as const;
+export type ClassifierName = (typeof CLASSIFIERS)[number];
+
+/**
+ * Strengths of the regularization that are compared, the weakest first: of `lda` the shrinkage, of the others the factor of half the squared
+ * weights beside the mean cross entropy. With more of them than a few pixels can tell apart, chance would choose.
+ */
+export const STRENGTHS: Record<ClassifierName, readonly number[]> = {
+  lda: [1e-3, 1e-2, 0.1],
+  logistic: [1e-4, 1e-3, 1e-2],
+  mlp: [1e-3, 1e-2],
+};
+
+const HIDDEN = { logistic: [], mlp: [64, 32] };
+const ITERATIONS = { logistic: 100, mlp: 120 };
+
+export interface Fitting {
+  context: AnalysisContext;
+  data: TrainingData;
+  sums: LabelledSums;
+  seed: number;
+  job: JobContext;
+  /** What is fitted already, by its parameters. */
+  known: Map<string, Layer[]>;
+}
+
+/** Layers for standardised values. Throws TW_ANALYSIS_SINGULAR, TW_ANALYSIS_TOO_FEW_PIXELS. */
+export async function fit(
+  fitting: Fitting,
+  name: ClassifierName,
+  strength: number,
+  sets: readonly number[],
+): Promise<Layer[]> {
+  const key = `${name} ${strength} ${sets}`;
+  const layers =
+    fitting.known.get(key) ??
+    (name === 'lda'
+      ? [discriminantLayer(fitting, strength, sets)]
+      : await fitNetwork(fitting, name, strength, sets));
+  fitting.known.set(key, layers);
+  return layers;
+}
+
+function discriminantLayer({ sums, data }: Fitting, shrinkage: number, sets: readonly number[]): Layer {
+  const of = sums.of(sets);
+  const { centre, deviation } = data.standard;
+  const bands = centre.length;
+  const { weights, bias } = discriminant(withinClasses(of, of.classes), of.mean, of.classes, shrinkage);
+  return {
+    weights: weights.map((value, at) => value * deviation[at % bands]!),
+    bias: bias.map((value, row) => {
+      let sum = value;
+      for (let b = 0; b < bands; b++) sum += weights[row * bands + b]! * (centre[b]! - of.mean[b]!);
+      return sum;
+    }),
+  };
+}
+
+async function fitNetwork(
+  { context, data, seed, job }: Fitting,
+  name: 'logistic' | 'mlp',
+  penalty: number,
+  sets: readonly number[],
+): Promise<Layer[]> {
+  const sizes = [data.standard.centre.length, ...HIDDEN[name], data.classes];
+  const evaluate = async (parameters: Float64Array) => {
+    const { value, gradient } = await lossOf(context, data, { sets, sizes, parameters }, job);
+    let squares = 0;
+    for (const [l, { weights }] of layersOf(parameters, sizes).entries()) {
+      const slopes = layersOf(gradient, sizes)[l]!.weights;
+      for (let at = 0; at < weights.length; at++) {
+        squares += weights[at]! ** 2;
+        slopes[at]! += penalty * weights[at]!;
+      }
+    }
+    return { value: value + (penalty / 2) * squares, gradient };
+  };
+  const parameters = await minimise(start(sizes, seed), evaluate, ITERATIONS[name], (iteration, value) => {
+    job.signal.throwIfAborted();
+    job.message(`training ${name}, penalty ${penalty}: iteration ${iteration}, loss ${value.toFixed(4)}`);
+  });
+  return layersOf(parameters, sizes);
+}
+
+/** Uniform weights (Glorot and Bengio 2010); zeros where there is no hidden layer, which has one minimum. */
+function start(sizes: Sizes, seed: number): Float64Array {
+  const parameters = new Float64Array(countOf(sizes));
+  if (sizes.length === 2) return parameters;
+  const next = randomStream(seed);
+  for (const [l, { weights }] of layersOf(parameters, sizes).entries()) {
+    const most = Math.sqrt(6 / (sizes[l]! + sizes[l + 1]!));
+    for (let at = 0; at < weights.length; at++) weights[at] = most * (2 * next() - 1);
+  }
+  return parameters;
+}

@@ -1,0 +1,76 @@
+/** Spectra of the labelled pixels of a tile, as networks are trained on them. Runs in worker threads. */
+import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
+import { SETS } from '../labels/split.js';
+import { PANEL } from '../pixels/pixel-panel.js';
+import type { Standard } from './network.js';
+
+/** Spectra of pixels of one set. Plain data, in memory that threads share. */
+export interface Spectra {
+  pixels: number;
+  /** Their labels. */
+  codes: Uint8Array;
+  /** Standardised values, in panels of 64 pixels: band b of pixel i is at (floor(i / 64) * bands + b) * 64 + i % 64. */
+  values: Float32Array;
+}
+
+export interface SpectraTask extends LabelledTile {
+  kind: 'spectra';
+  standard: Standard;
+  /** Of the labelled pixels that are taken, 0 to 1. */
+  share: number;
+}
+
+/** Panels that one thread works on without another. */
+const PANELS = 16;
+
+/** For each of `SETS` the pixels, in parts. */
+export function labelledSpectra(task: SpectraTask): Spectra[][] {
+  const { file, place, standard, share } = task;
+  const { centre, deviation } = standard;
+  const size = centre.length;
+  const sets = SETS.map(() => ({ codes: [] as number[], panels: [] as Float32Array[] }));
+  eachLabelled(task, ({ bands, column, row, stride }, groups) => {
+    for (const { set, code, indexes } of groups) {
+      const { codes, panels } = sets[set]!;
+      for (const index of indexes) {
+        const pixel = (row + Math.floor(index / stride)) * file.width + column + (index % stride);
+        if (share < 1 && chance(place.geocode, pixel) >= share) continue;
+        const at = codes.length % PANEL;
+        if (at === 0) panels.push(new Float32Array(size * PANEL));
+        const panel = panels.at(-1)!;
+        for (let b = 0; b < size; b++) {
+          const value = bands[b]![index]! * file.scales[b]! + file.offsets[b]!;
+          panel[b * PANEL + at] = (value - centre[b]!) / deviation[b]!;
+        }
+        codes.push(code);
+      }
+    }
+  });
+  return sets.map(({ codes, panels }) => {
+    const parts: Spectra[] = [];
+    for (let first = 0; first < panels.length; first += PANELS)
+      parts.push(
+        partOf(panels.slice(first, first + PANELS), codes.slice(first * PANEL, (first + PANELS) * PANEL)),
+      );
+    return parts;
+  });
+}
+
+function partOf(panels: Float32Array[], codes: number[]): Spectra {
+  const length = panels[0]!.length;
+  const values = new Float32Array(new SharedArrayBuffer(4 * length * panels.length));
+  for (const [p, panel] of panels.entries()) values.set(panel, p * length);
+  const shared = new Uint8Array(new SharedArrayBuffer(codes.length));
+  shared.set(codes);
+  return { pixels: codes.length, codes: shared, values };
+}
+
+/** A number in [0, 1) that follows from the place alone (FNV-1a, then the finalizer of MurmurHash3). */
+function chance(geocode: string, pixel: number): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < geocode.length; i++) hash = Math.imul(hash ^ geocode.charCodeAt(i), 0x01000193);
+  hash = Math.imul(hash ^ pixel, 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
+}

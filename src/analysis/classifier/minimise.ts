@@ -1,0 +1,103 @@
+/** Minimises a smooth function by L-BFGS (Nocedal and Wright 2006, algorithms 7.4 and 7.5) with a backtracking line search. */
+
+export interface Evaluation {
+  value: number;
+  gradient: Float64Array;
+}
+
+/** Pairs of steps and changes of the gradient that approximate the curvature. */
+const MEMORY = 10;
+/** Share of the decrease that the slope promises (Armijo), and the most halvings of a step. */
+const DECREASE = 1e-4;
+const MOST_HALVINGS = 20;
+/** The search ends when an iteration gains less than this share of the value. */
+const LEAST_GAIN = 1e-7;
+
+/** Returns the point of the least value that was found in so many iterations. All numbers are f64, in a fixed order. */
+export async function minimise(
+  start: Float64Array,
+  evaluate: (point: Float64Array) => Promise<Evaluation>,
+  iterations: number,
+  onIteration: (iteration: number, value: number) => void = () => {},
+): Promise<Float64Array> {
+  let point = start;
+  let now = await evaluate(point);
+  const pairs: Pair[] = [];
+  for (let iteration = 1; iteration <= iterations; iteration++) {
+    let direction = descent(now.gradient, pairs);
+    let slope = dot(direction, now.gradient);
+    if (slope >= 0) {
+      pairs.length = 0;
+      direction = now.gradient.map((value) => -value);
+      slope = -dot(now.gradient, now.gradient);
+    }
+    if (slope === 0) break;
+    const from = { point, now };
+    let step = pairs.length === 0 ? Math.min(1, 1 / Math.sqrt(-slope)) : 1;
+    let next: Evaluation | undefined;
+    for (let halving = 0; halving < MOST_HALVINGS; halving++, step /= 2) {
+      point = from.point.map((value, i) => value + step * direction[i]!);
+      const there = await evaluate(point);
+      if (there.value <= now.value + DECREASE * step * slope) {
+        next = there;
+        break;
+      }
+    }
+    if (!next) return from.point;
+    const pair = pairOf(from, { point, now: next });
+    if (pair) pairs.push(pair);
+    if (pairs.length > MEMORY) pairs.shift();
+    now = next;
+    onIteration(iteration, now.value);
+    if (from.now.value - now.value < LEAST_GAIN * Math.abs(from.now.value)) break;
+  }
+  return point;
+}
+
+interface Pair {
+  step: Float64Array;
+  change: Float64Array;
+  product: number;
+}
+
+interface At {
+  point: Float64Array;
+  now: Evaluation;
+}
+
+/** Undefined where the function does not curve upwards along the step: the pair would spoil the approximation. */
+function pairOf(from: At, to: At): Pair | undefined {
+  const step = to.point.map((value, i) => value - from.point[i]!);
+  const change = to.now.gradient.map((value, i) => value - from.now.gradient[i]!);
+  const product = dot(step, change);
+  return product > 1e-10 * dot(change, change) ? { step, change, product } : undefined;
+}
+
+/** The gradient times the approximate inverse of the Hessian, downwards. */
+function descent(gradient: Float64Array, pairs: readonly Pair[]): Float64Array {
+  const direction = gradient.map((value) => -value);
+  const shares = new Array<number>(pairs.length);
+  for (let i = pairs.length - 1; i >= 0; i--) {
+    const { step, change, product } = pairs[i]!;
+    shares[i] = dot(step, direction) / product;
+    add(direction, change, -shares[i]!);
+  }
+  const last = pairs.at(-1);
+  if (last) {
+    const scale = last.product / dot(last.change, last.change);
+    for (let i = 0; i < direction.length; i++) direction[i]! *= scale;
+  }
+  for (const [i, { step, change, product }] of pairs.entries())
+    add(direction, step, shares[i]! - dot(change, direction) / product);
+  return direction;
+}
+
+function add(to: Float64Array, values: Float64Array, factor: number): void {
+  for (let i = 0; i < to.length; i++) to[i]! += factor * values[i]!;
+}
+
+function dot(a: Float64Array, b: Float64Array): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
+  return sum;
+}

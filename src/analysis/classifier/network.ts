@@ -1,0 +1,49 @@
+/** Classifiers of spectra: dense layers over standardised values, of which linear classifiers are those with one layer. */
+
+/** weights (rows x columns, row by row) times the values before it, plus the bias. */
+export interface Layer {
+  weights: Float64Array;
+  bias: Float64Array;
+}
+
+/** Standardised value = (physical value - centre) / deviation, for each band. */
+export interface Standard {
+  centre: Float64Array;
+  deviation: Float64Array;
+}
+
+/** tanh follows each layer but the last; softmax of the last are the probabilities of the classes. */
+export interface Network extends Standard {
+  layers: Layer[];
+}
+
+/** Values of each layer: bands, hidden layers, classes. */
+export type Sizes = readonly number[];
+
+/** Numbers of all weights and biases. */
+export function countOf(sizes: Sizes): number {
+  return sizes.slice(1).reduce((sum, rows, i) => sum + rows * (sizes[i]! + 1), 0);
+}
+
+/** Views of the weights and biases in a vector: of each layer the weights, then the bias. */
+export function layersOf(parameters: Float64Array, sizes: Sizes): Layer[] {
+  let at = 0;
+  const take = (count: number) => {
+    at += count;
+    return parameters.subarray(at - count, at);
+  };
+  return sizes.slice(1).map((rows, i) => ({ weights: take(rows * sizes[i]!), bias: take(rows) }));
+}
+
+/** The layers for values that are only centred. */
+export function centredLayers({ deviation, layers: [first, ...others] }: Network): Layer[] {
+  const weights = first!.weights.map((value, at) => value / deviation[at % deviation.length]!);
+  return [{ weights, bias: first!.bias }, ...others];
+}
+
+/** With probabilities that are less certain for a temperature above 1 (Guo et al. 2017). */
+export function withTemperature(layers: Layer[], temperature: number): Layer[] {
+  const { weights, bias } = layers.at(-1)!;
+  const scaled = (values: Float64Array) => values.map((value) => value / temperature);
+  return [...layers.slice(0, -1), { weights: scaled(weights), bias: scaled(bias) }];
+}

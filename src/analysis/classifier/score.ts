@@ -1,0 +1,76 @@
+/** How a network does on labelled spectra. Runs in worker threads. */
+import { PANEL, PixelPanel } from '../pixels/pixel-panel.js';
+import { QUANTUM } from './gradient.js';
+import type { Spectra } from './labelled-spectra.js';
+import type { Layer } from './network.js';
+import { PanelNetwork, softmax } from './panel-network.js';
+
+export interface ScoreTask {
+  kind: 'score';
+  spectra: Spectra[];
+  classOf: Uint8Array;
+  layers: Layer[];
+  temperatures: number[];
+}
+
+/** Sums are whole numbers. */
+export interface ScoreSums {
+  /** Pixels of each class (rows) that are taken for each class (columns). */
+  table: number[];
+  /** For each temperature the cross entropy of the pixels, in quanta. */
+  losses: number[];
+  /** For each temperature and each tenth of the largest probability: pixels, how many are right, and the sum of the probability in quanta. */
+  reliability: { pixels: number; right: number; probability: number }[][];
+}
+
+export const BINS = 10;
+
+export function noScores(classes: number, temperatures: number): ScoreSums {
+  const bins = () => Array.from({ length: BINS }, () => ({ pixels: 0, right: 0, probability: 0 }));
+  return {
+    table: new Array<number>(classes ** 2).fill(0),
+    losses: new Array<number>(temperatures).fill(0),
+    reliability: Array.from({ length: temperatures }, bins),
+  };
+}
+
+export function addScores(to: ScoreSums, more: ScoreSums): void {
+  for (const [at, count] of more.table.entries()) to.table[at]! += count;
+  for (const [t, loss] of more.losses.entries()) to.losses[t]! += loss;
+  for (const [t, bins] of more.reliability.entries())
+    for (const [b, { pixels, right, probability }] of bins.entries()) {
+      const bin = to.reliability[t]![b]!;
+      bin.pixels += pixels;
+      bin.right += right;
+      bin.probability += probability;
+    }
+}
+
+export function scoreSums({ spectra, classOf, layers, temperatures }: ScoreTask): ScoreSums {
+  const classes = layers.at(-1)!.bias.length;
+  const bands = layers[0]!.weights.length / layers[0]!.bias.length;
+  const panel = new PixelPanel(bands);
+  const network = new PanelNetwork(panel, layers);
+  const shares = new Float64Array(classes);
+  const sums = noScores(classes, temperatures.length);
+  for (const { pixels, codes, values } of spectra)
+    for (let from = 0; from < pixels; from += PANEL) {
+      panel.values(panel.pixels).set(values.subarray(from * bands, (from + PANEL) * bands));
+      const scores = network.forward();
+      for (let i = 0; i < Math.min(PANEL, pixels - from); i++) {
+        const truth = classOf[codes[from + i]!]!;
+        let best = 0;
+        for (let r = 1; r < classes; r++) if (scores[r * PANEL + i]! > scores[best * PANEL + i]!) best = r;
+        sums.table[truth * classes + best]!++;
+        for (const [t, temperature] of temperatures.entries()) {
+          const logarithm = softmax(scores, i, classes, shares, temperature);
+          sums.losses[t]! += Math.round((logarithm - scores[truth * PANEL + i]! / temperature) / QUANTUM);
+          const bin = sums.reliability[t]![Math.min(BINS - 1, Math.floor(shares[best]! * BINS))]!;
+          bin.pixels++;
+          bin.right += Number(best === truth);
+          bin.probability += Math.round(shares[best]! / QUANTUM);
+        }
+      }
+    }
+  return sums;
+}

@@ -1,0 +1,172 @@
+/** The labelled spectra of a job: each run holds those of its tiles, and sums over all of them are exact. */
+import type { GridName } from '../../geocode/index.js';
+import type { JobContext } from '../../jobs/index.js';
+import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
+import type { Labels } from '../labels/labels.js';
+import { SETS, type SplitKind } from '../labels/split.js';
+import { type GradientSums, QUANTUM } from './gradient.js';
+import type { Spectra } from './labelled-spectra.js';
+import type { Evaluation } from './minimise.js';
+import { countOf, type Layer, type Sizes, type Standard } from './network.js';
+import { addScores, BINS, noScores, type ScoreSums } from './score.js';
+
+/** A tile with labelled pixels. Plain JSON. */
+export interface LabelledTileFacts {
+  id: string;
+  version: string;
+  /** Milliseconds since 1970. */
+  start: number;
+  grid: GridName;
+  geocode: string;
+}
+
+export interface TrainingData {
+  standard: Standard;
+  /** Of each code its class, counted from 0. */
+  classOf: Uint8Array;
+  classes: number;
+  /** Of this run, for each of `SETS`. */
+  spectra: Spectra[][];
+  /** Of all runs, for each of `SETS`. */
+  pixels: number[];
+  /** Of all runs, by their ids. */
+  tiles: LabelledTileFacts[];
+}
+
+/** Memory for the spectra of a job; of more labelled pixels than these a part is taken, chosen by hash. */
+const MOST_BYTES = 2 ** 27;
+
+/** JSON Schema of a list of `LabelledTileFacts`. */
+export const LABELLED_TILES = listOf(
+  objectOf({
+    id: TEXT,
+    version: TEXT,
+    start: NUMBER,
+    grid: { enum: ['geohash', 'quadtile'] },
+    geocode: TEXT,
+  }),
+);
+const checkGathered = messageCheck(objectOf({ pixels: listOf(COUNT), tiles: LABELLED_TILES }));
+const checkGradient = messageCheck(objectOf({ loss: NUMBER, gradient: TEXT }));
+const checkScores = messageCheck(
+  objectOf({
+    table: listOf(COUNT),
+    losses: listOf(NUMBER),
+    reliability: listOf(listOf(objectOf({ pixels: COUNT, right: COUNT, probability: COUNT }))),
+  }),
+);
+
+/** Reads each tile once. `labelled`: labelled pixels of all runs. */
+export async function trainingData(
+  context: AnalysisContext,
+  analysed: Analysed,
+  of: { labels: Labels; split: SplitKind; codes: readonly number[]; standard: Standard; labelled: number },
+  job: JobContext,
+): Promise<TrainingData> {
+  const { labels, split, codes, standard, labelled } = of;
+  const share = Math.min(1, MOST_BYTES / (4 * analysed.bands.length * labelled));
+  const found: { tile: LabelledTileFacts; spectra: Spectra[][] }[] = [];
+  await eachTile(context, analysed, job, async ({ id, version, start, grid, geocode }, file) => {
+    const place = { grid, geocode };
+    const task = { kind: 'spectra', file, place, labels, split, standard, share } as const;
+    const spectra = await context.workers.spectra(task, job.signal);
+    if (spectra.some(({ length }) => length > 0))
+      found.push({ tile: { id, version, start, grid, geocode }, spectra });
+  });
+  const spectra = SETS.map((_, set) => found.flatMap((one) => one.spectra[set]!));
+  const words = await meetChecked(
+    job,
+    {
+      pixels: spectra.map((parts) => parts.reduce((sum, { pixels }) => sum + pixels, 0)),
+      tiles: found.map(({ tile }) => tile),
+    },
+    checkGathered,
+  );
+  const classOf = new Uint8Array(256);
+  for (const [i, code] of codes.entries()) classOf[code] = i;
+  const tiles = words.flatMap((word) => word.tiles).sort((a, b) => (a.id < b.id ? -1 : 1));
+  return {
+    ...{ standard, classOf, classes: codes.length, spectra, tiles },
+    pixels: SETS.map((_, set) => words.reduce((sum, word) => sum + word.pixels[set]!, 0)),
+  };
+}
+
+/** The mean cross entropy over some sets and its gradient, of all runs: the same bits wherever the tiles are. */
+export async function lossOf(
+  { workers }: AnalysisContext,
+  data: TrainingData,
+  { sets, sizes, parameters }: { sets: readonly number[]; sizes: Sizes; parameters: Float64Array },
+  job: JobContext,
+): Promise<Evaluation> {
+  const { classOf } = data;
+  const own = new Float64Array(countOf(sizes));
+  let loss = 0;
+  await inParts(workers.threads, spectraOf(data, sets), async (spectra) => {
+    const task = { kind: 'gradient', spectra, classOf, sizes, parameters } as const;
+    const sums = await workers.gradient(task, job.signal);
+    loss += sums.loss;
+    addTo(own, sums.gradient);
+  });
+  const sums = await sumOfRuns({ loss, gradient: own }, job);
+  const scale = QUANTUM / sets.reduce((sum, set) => sum + data.pixels[set]!, 0);
+  return { value: sums.loss * scale, gradient: sums.gradient.map((value) => value * scale) };
+}
+
+async function sumOfRuns({ loss, gradient }: GradientSums, job: JobContext): Promise<GradientSums> {
+  const bytes = Buffer.from(gradient.buffer, gradient.byteOffset, gradient.byteLength);
+  const words = await meetChecked(job, { loss, gradient: bytes.toString('base64') }, checkGradient);
+  const total = { loss: 0, gradient: new Float64Array(gradient.length) };
+  for (const word of words) {
+    const sent = Uint8Array.from(Buffer.from(word.gradient, 'base64'));
+    if (sent.length !== bytes.length)
+      throw new Error(`another node has sent a gradient of ${sent.length} bytes in place of ${bytes.length}`);
+    total.loss += word.loss;
+    addTo(total.gradient, new Float64Array(sent.buffer));
+  }
+  return total;
+}
+
+/** How layers do on a set, of all runs. */
+export async function scoresOn(
+  { workers }: AnalysisContext,
+  data: TrainingData,
+  { set, layers, temperatures = [1] }: { set: number; layers: Layer[]; temperatures?: number[] },
+  job: JobContext,
+): Promise<ScoreSums> {
+  const { classOf, classes } = data;
+  const none = () => noScores(classes, temperatures.length);
+  const own = none();
+  await inParts(workers.threads, spectraOf(data, [set]), async (spectra) => {
+    const task = { kind: 'score', spectra, classOf, layers, temperatures } as const;
+    addScores(own, await workers.score(task, job.signal));
+  });
+  const total = none();
+  for (const word of await meetChecked(job, own, checkScores)) {
+    const isOfSize =
+      word.table.length === total.table.length &&
+      word.losses.length === temperatures.length &&
+      word.reliability.length === temperatures.length &&
+      word.reliability.every(({ length }) => length === BINS);
+    if (!isOfSize) throw new Error('another node has sent scores of another size');
+    addScores(total, word);
+  }
+  return total;
+}
+
+const spectraOf = ({ spectra }: TrainingData, sets: readonly number[]) =>
+  sets.flatMap((set) => spectra[set]!);
+
+/** Works on a list in as many parts as there are threads, all at once. */
+async function inParts<T>(
+  threads: number,
+  list: readonly T[],
+  work: (part: T[]) => Promise<void>,
+): Promise<void> {
+  const parts = Array.from({ length: threads }, (_, part) => list.filter((_, i) => i % threads === part));
+  await Promise.all(parts.filter(({ length }) => length > 0).map(work));
+}
+
+function addTo(total: Float64Array, values: Float64Array): void {
+  for (let i = 0; i < total.length; i++) total[i]! += values[i]!;
+}

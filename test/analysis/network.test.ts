@@ -1,0 +1,137 @@
+/** Networks of dense layers: gradients, the search for a minimum, and files that TensorFlow.js and onnxruntime read. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Tensor } from '@tensorflow/tfjs-core';
+import { gradientSums, QUANTUM } from '../../src/analysis/classifier/gradient.js';
+import type { Spectra } from '../../src/analysis/classifier/labelled-spectra.js';
+import { minimise } from '../../src/analysis/classifier/minimise.js';
+import { modelFiles, networkOf } from '../../src/analysis/classifier/model-files.js';
+import { centredLayers, countOf, layersOf } from '../../src/analysis/classifier/network.js';
+import { pixelFunction } from '../../src/analysis/pixels/methods.js';
+import { randomStream } from '../../src/analysis/random.js';
+import { loadEngine } from '../../src/training/engine/load-engine.js';
+import { exportOnnx } from '../../src/training/index.js';
+import { loadModel } from '../../src/training/weights.js';
+
+const next = randomStream(7);
+const normal = () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
+
+/** Random spectra in panels, and the same pixel by pixel. */
+function randomSpectra(pixels: number, bands: number, classes: number) {
+  const rows = Array.from({ length: pixels }, () => Float64Array.from({ length: bands }, normal));
+  const codes = Uint8Array.from({ length: pixels }, () => 1 + Math.floor(next() * classes));
+  const values = new Float32Array(Math.ceil(pixels / 64) * 64 * bands);
+  for (const [i, row] of rows.entries())
+    for (const [b, value] of row.entries()) values[(Math.floor(i / 64) * bands + b) * 64 + (i % 64)] = value;
+  return { rows, codes, spectra: { pixels, codes, values } satisfies Spectra };
+}
+
+const classOf = Uint8Array.from({ length: 256 }, (_, code) => Math.max(0, code - 1));
+
+/** The sum of the cross entropy, straight from its definition. */
+function lossAt(rows: Float64Array[], codes: Uint8Array, parameters: Float64Array, sizes: number[]): number {
+  let loss = 0;
+  for (const [i, row] of rows.entries()) {
+    let values = Array.from(row);
+    const layers = layersOf(parameters, sizes);
+    for (const [l, { weights, bias }] of layers.entries()) {
+      values = Array.from(bias, (b, r) =>
+        values.reduce((sum, value, c) => sum + weights[r * values.length + c]! * value, b),
+      );
+      if (l < layers.length - 1) values = values.map(Math.tanh);
+    }
+    loss += Math.log(values.reduce((sum, value) => sum + Math.exp(value), 0)) - values[classOf[codes[i]!]!]!;
+  }
+  return loss;
+}
+
+for (const sizes of [
+  [5, 3],
+  [70, 8, 3],
+  [66, 12, 8, 6],
+])
+  test(`the gradient of a network of ${sizes} is that of its definition, in every order of the pixels`, () => {
+    const { rows, codes, spectra } = randomSpectra(150, sizes[0]!, sizes.at(-1)!);
+    const parameters = Float64Array.from({ length: countOf(sizes) }, () => 0.3 * normal());
+    const { loss, gradient } = gradientSums({
+      kind: 'gradient',
+      spectra: [spectra],
+      classOf,
+      sizes,
+      parameters,
+    });
+    const truth = lossAt(rows, codes, parameters, sizes);
+    assert.ok(Math.abs(loss * QUANTUM - truth) < 1e-4 * truth, `${loss * QUANTUM} ${truth}`);
+    for (let i = 0; i < 40; i++) {
+      const at = Math.floor(next() * parameters.length);
+      const moved = (by: number) => parameters.map((value, k) => (k === at ? value + by : value));
+      const slope =
+        (lossAt(rows, codes, moved(1e-5), sizes) - lossAt(rows, codes, moved(-1e-5), sizes)) / 2e-5;
+      const found = gradient[at]! * QUANTUM;
+      assert.ok(Math.abs(found - slope) < 1e-3 + 1e-4 * Math.abs(slope), `${at}: ${found} ${slope}`);
+    }
+    // In parts, and in another order.
+    const panel = 64 * sizes[0]!;
+    const parts = [1, 2, 0].map((p) => ({
+      pixels: Math.min(64, 150 - 64 * p),
+      codes: codes.slice(64 * p, 64 * (p + 1)),
+      values: spectra.values.slice(p * panel, (p + 1) * panel),
+    }));
+    const again = gradientSums({ kind: 'gradient', spectra: parts, classOf, sizes, parameters });
+    assert.deepEqual(again, { loss, gradient });
+  });
+
+test('the minimum of a curved valley is found', async () => {
+  // Rosenbrock's function of ten numbers.
+  const evaluate = async (x: Float64Array) => {
+    const gradient = new Float64Array(x.length);
+    let value = 0;
+    for (let i = 0; i < x.length - 1; i++) {
+      const [a, b] = [1 - x[i]!, x[i + 1]! - x[i]! ** 2];
+      value += a * a + 100 * b * b;
+      gradient[i]! += -2 * a - 400 * x[i]! * b;
+      gradient[i + 1]! += 200 * b;
+    }
+    return { value: value + 1, gradient };
+  };
+  const found = await minimise(new Float64Array(10).fill(-0.5), evaluate, 500);
+  assert.ok(
+    found.every((value) => Math.abs(value - 1) < 1e-2),
+    `${found}`,
+  );
+});
+
+test('a network is read as it was written, and TensorFlow.js computes from its files what the panels do', async () => {
+  const sizes = [6, 8, 3];
+  const parameters = Float64Array.from({ length: countOf(sizes) }, () => Math.fround(normal()));
+  const centre = Float64Array.from({ length: 6 }, () => Math.fround(normal()));
+  const network = { centre, deviation: new Float64Array(6).fill(0.5), layers: layersOf(parameters, sizes) };
+  const files = modelFiles(network);
+  const read = networkOf('classifier_x_gu', files['weights.bin']!, sizes);
+  assert.deepEqual(read.layers, network.layers);
+  assert.deepEqual(read.centre, centre);
+  assert.ok(read.deviation.every((value) => Math.abs(value - 0.5) < 1e-9));
+  assert.throws(() => networkOf('classifier_x_gu', files['weights.bin']!, [6, 4, 3]), {
+    code: 'TW_ANALYSIS_CLASSIFIER',
+  });
+
+  const pixels = Array.from({ length: 70 }, () => Float32Array.from({ length: 6 }, normal));
+  const planes = Array.from({ length: 6 }, (_, b) => Float32Array.from(pixels, (pixel) => pixel[b]!));
+  const coding = { scales: new Array<number>(6).fill(1), offsets: new Array<number>(6).fill(0) };
+  const { evaluate } = pixelFunction(
+    { kind: 'probabilities', layers: centredLayers(read), centre: read.centre },
+    coding,
+  );
+  const indexes = Int32Array.from({ length: 70 }, (_, i) => i);
+  const { tf } = await loadEngine('wasm');
+  const model = await loadModel(tf, files['model.json']!, files['weights.bin']!);
+  const expected = model.predict(tf.tensor2d(pixels.map((pixel) => Array.from(pixel)))) as Tensor;
+  const truth = expected.dataSync();
+  for (const from of [0, 64]) {
+    const found = evaluate(planes, indexes, from);
+    for (let i = 0; i < Math.min(64, 70 - from); i++)
+      for (let r = 0; r < 3; r++)
+        assert.ok(Math.abs(found[r * 64 + i]! - truth[(from + i) * 3 + r]!) < 1e-5, `${from + i} ${r}`);
+  }
+  exportOnnx(files['model.json']!, files['weights.bin']!, 'a classifier');
+});
