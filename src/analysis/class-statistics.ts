@@ -2,6 +2,7 @@
 import type { JobContext } from '../jobs/index.js';
 import { COUNT, listOf, messageCheck, objectOf } from '../json-schema.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from './analysis-run.js';
+import { withLabels } from './labels/collection-labels.js';
 import type { Labels } from './labels/labels.js';
 import { SETS, type SplitKind } from './labels/split.js';
 import type { ClassMean } from './pixels/discriminant.js';
@@ -87,13 +88,12 @@ export async function labelledSums(
 ): Promise<LabelledSums> {
   const bands = analysed.bands.length;
   const own = SETS.map(() => new SetSums(bands));
-  await eachTile(context, analysed, job, async ({ grid, geocode }, file) => {
-    const place = { grid, geocode };
-    const found = await context.workers.labelSums(
-      { kind: 'label-sums', file, place, labels, split },
-      job.signal,
+  await eachTile(context, analysed, job, async (tile, file) => {
+    const place = { grid: tile.grid, geocode: tile.geocode };
+    const found = await withLabels(context, labels, tile, (labels) =>
+      context.workers.labelSums({ kind: 'label-sums', file, place, labels, split }, job.signal),
     );
-    for (const [i, { all, classes }] of found.entries()) {
+    for (const [i, { all, classes }] of found?.entries() ?? []) {
       if (all.pixels === 0) continue;
       own[i]!.addCoded(file, all);
       for (const [code, { pixels, sums }] of Object.entries(classes))

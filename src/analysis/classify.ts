@@ -3,7 +3,7 @@ import { html } from '../html/index.js';
 import type { JobContext } from '../jobs/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
 import { parseFilter, rawUnlessAsked } from '../query/index.js';
-import type { Analysed, AnalysisContext } from './analysis-run.js';
+import { type Analysed, type AnalysisContext, requireTiles } from './analysis-run.js';
 import { type LabelledSums, labelledSums } from './class-statistics.js';
 import { CLASSIFIER, storeClassifier } from './classifier/card.js';
 import {
@@ -304,7 +304,7 @@ function withCodes(scores: Scores, codes: readonly number[]): Scores {
   return { ...scores, classes: scores.classes.map((one, i) => ({ ...one, code: codes[i]! })) };
 }
 
-/** Reads the labelled pixels. Throws TW_ANALYSIS_FEW_LABELS. */
+/** Reads the labelled pixels. Throws TW_ANALYSIS_FEW_LABELS, and TW_ANALYSIS_ALL_FAILED if that is because no tile could be read. */
 async function prepare(
   context: AnalysisContext,
   analysed: Analysed,
@@ -314,15 +314,17 @@ async function prepare(
 ): Promise<Fitting & { codes: number[] }> {
   job.message('reading labelled pixels');
   const sums = await labelledSums(context, analysed, labels, split, job);
-  const codes = codesOf(sums);
+  const codes = codesOf(sums, analysed);
   const labelled = sums.counts.flatMap((set) => [...set.values()]).reduce((sum, pixels) => sum + pixels, 0);
   const of = { labels, split, codes, standard: standardOf(sums), labelled };
   const data = await trainingData(context, analysed, of, job);
   return { context, data, sums, seed, job, known: new Map(), codes };
 }
 
-function codesOf({ counts }: LabelledSums): number[] {
+function codesOf({ counts }: LabelledSums, analysed: Analysed): number[] {
   const codes = [...new Set(counts.flatMap((set) => [...set.keys()]))].sort((a, b) => a - b);
+  // Tiles that cannot be read may be why there are no labels.
+  if (codes.length < 2) requireTiles(analysed.counts);
   if (codes.length < 2) throw fewLabels(`${codes.length} classes have labelled pixels in the tiles`);
   const absent = codes.filter((code) => (counts[TRAIN]!.get(code) ?? 0) < 2);
   if (absent.length > 0)

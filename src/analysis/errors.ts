@@ -129,3 +129,11 @@ export const damagedClassifier = defineError(
   (id: string, reason: string) =>
     `the classifier ${id} cannot be used: ${reason}; train it again, or delete it`,
 );
+
+export const noLabelTiles = defineError(
+  'TW_ANALYSIS_LABEL_TILES',
+  422,
+  'A tile of the collection of labels holds no codes. Codes come from rasters with a colour table, from bands with classification:classes, and from classify.',
+  (tile: string) =>
+    `the tile ${tile} holds no codes; labels come from rasters with a colour table, from bands with classification:classes, and from classify`,
+);

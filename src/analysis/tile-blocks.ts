@@ -1,5 +1,5 @@
 /** Goes over the pixels of the spectrum of a stored tile, a block at a time, so that memory holds one block of all bands. Runs in worker threads. */
-import { type BandFile, codesAt, isClear, readPlace, withTileFile } from '../imagery/index.js';
+import { type BandFile, isClear, readPlace, valuesOfCell, withTileFile } from '../imagery/index.js';
 import { type DataType, Mask, type PixelArray } from '../raster/index.js';
 
 /** The file of a spectrum. Plain data. */
@@ -69,10 +69,7 @@ export function eachBlock(
 /** Mask codes of all pixels of the tile; undefined if it has no mask. */
 export function maskCodes({ mask, width, height }: Pick<SpectrumFile, 'mask' | 'width' | 'height'>) {
   if (!mask) return undefined;
-  const count = width * height;
-  const columns = Int32Array.from({ length: count }, (_, i) => i % width);
-  const rows = Int32Array.from({ length: count }, (_, i) => Math.floor(i / width));
-  return codesAt(mask, { columns, rows }, width, height);
+  return Uint8Array.from(valuesOfCell(mask, width, height));
 }
 
 function clearPixels(

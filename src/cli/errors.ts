@@ -68,3 +68,10 @@ export const noSuchTargets = defineError(
   (path: string, missing: string[], known: string[]) =>
     `${path} has no spectrum ${missing.map((name) => JSON.stringify(name)).join(', ')}; it has ${known.slice(0, 20).join(', ')}${known.length > 20 ? `, and ${known.length - 20} more` : ''}`,
 );
+
+export const labelsMissing = defineError(
+  'TW_CLI_LABELS',
+  400,
+  'A classification takes labels either from a file or from a collection.',
+  () => 'give either --labels FILE or --label-collection ID',
+);

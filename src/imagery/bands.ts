@@ -85,7 +85,13 @@ function bandOfNumber(groups: GroupRecord[], text: string): string | undefined {
   return number && spectrum && `${plainName(spectrum.name)}_b${number}`;
 }
 
-function bandFile(storage: Storage, tile: TileRecord, { group, band }: BandPlace, nodata?: number): BandFile {
+/** The file of a band. `nodata` takes the place of its own. */
+export function bandFile(
+  storage: Storage,
+  tile: TileRecord,
+  { group, band }: BandPlace,
+  nodata?: number,
+): BandFile {
   const { name, bands, dataType, width, height, nodata: own } = tile.groups[group];
   const { scale, offset } = bands[band];
   const hole = storedNodata(dataType, nodata ?? own ?? undefined) ?? NaN;

@@ -1,4 +1,11 @@
-export { type BandFile, type BandPlace, bandOrExpression, maskFile, resolveBands } from './bands.js';
+export {
+  type BandFile,
+  type BandPlace,
+  bandFile,
+  bandOrExpression,
+  maskFile,
+  resolveBands,
+} from './bands.js';
 export type { CellPart } from './cell-view.js';
 export { isClear } from './clear.js';
 export { readPlace } from './cog.js';
@@ -11,7 +18,7 @@ export { colourOfCode } from './legends.js';
 export type { LookParams } from './look.js';
 export { encodePicture, type PictureFormat } from './paint.js';
 export { parseRegion, pixelsIn, type Region } from './region.js';
-export { codesAt } from './region-values.js';
+export { valuesOfCell } from './region-values.js';
 export type { Series, SeriesDate } from './series.js';
 export type { Spectra, SpectrumDate } from './spectra.js';
 export { withTileFile } from './tile-file.js';

@@ -114,9 +114,17 @@ export function clearAt(
 }
 
 /** The codes of a mask at the centres of pixels of an image of `width` x `height` over the same cell. */
-export function codesAt(mask: BandFile, pixels: PixelList, width: number, height: number): Uint8Array {
+function codesAt(mask: BandFile, pixels: PixelList, width: number, height: number): Uint8Array {
   const [codes] = storedAt([mask], pixels, width, height);
   return Uint8Array.from(codes);
+}
+
+/** Values of a band at the centres of all pixels of an image over the same cell, row by row; NaN where it holds no data. */
+export function valuesOfCell(file: BandFile, width: number, height: number): Float64Array {
+  const count = width * height;
+  const columns = Int32Array.from({ length: count }, (_, i) => i % width);
+  const rows = Int32Array.from({ length: count }, (_, i) => Math.floor(i / width));
+  return physicalAt([file], { columns, rows }, width, height)[0]!;
 }
 
 /** One array a band, NaN where it holds no data. */

@@ -13,7 +13,7 @@ export {
 export { validOf } from './figures.js';
 export { type FillInputs, fillProcess } from './fill-process.js';
 export { npyHead } from './npy.js';
-export { foundTiles, pickedTiles } from './picked-cells.js';
+export { foundTiles, pickedTiles, tilesOfCell } from './picked-cells.js';
 export { type SplitInputs, splitProcess } from './split-process.js';
 export type { MadeTile, NewTile } from './tasks.js';
 export type { TensorFile } from './tensor-file.js';

@@ -103,6 +103,14 @@ test('planted classes are found, and the map is made of them', async (t) => {
       assert.deepEqual(b!.bands, a!.bands);
     }
   }
+  const labelled = { labels: { collection: 'cubes' }, classifier: 'lda', filter: predict.filter };
+  const learnt = await runJob<ClassifyResults>(node, 'analyse-classify', labelled);
+  assert.deepEqual(
+    learnt.results.classes.map(({ code }) => code),
+    [10, 20, 30, 40],
+  );
+  assert.ok(learnt.results.oa > 0.9);
+  assert.equal(learnt.results.model.split('_')[1], 'others');
   const again = await runJob<PredictResults>(node, 'predict', predict);
   assert.deepEqual([again.results.tiles, again.results.unchanged], [0, maps.length]);
 });
@@ -167,6 +175,8 @@ test('labels of one class, outside of the tiles, or damaged are refused', async 
   const one = await runJob(node, 'analyse-classify', { filter, labels: two });
   assert.equal(one.error?.code, 'TW_ANALYSIS_FEW_LABELS');
   await assert.rejects(read([{ ...square(15, 'x'), properties: {} }]), /no property "class"/);
+  const raw = await runJob(node, 'analyse-classify', { filter, labels: { collection: 'cubes' } });
+  assert.match(raw.error!.message, /holds no codes/);
   const raster = { epsg: 32633, transform: [0, 1, 0, 0, 0, -1], width: 9, height: 9, codes: 'eJwDAAAAAAE=' };
   await assert.rejects(
     runJob(node, 'analyse-classify', { filter, labels: { raster } }),
@@ -174,7 +184,7 @@ test('labels of one class, outside of the tiles, or damaged are refused', async 
   );
   await assert.rejects(
     runJob(node, 'analyse-classify', { filter, labels: {} }),
-    /either an image or geometries/,
+    /either an image, geometries or a collection/,
   );
 });
 

@@ -3,6 +3,7 @@ import type { GridName } from '../../geocode/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
+import { withLabels } from '../labels/collection-labels.js';
 import type { Labels } from '../labels/labels.js';
 import { SETS, type SplitKind } from '../labels/split.js';
 import { type GradientSums, QUANTUM } from './gradient.js';
@@ -67,11 +68,13 @@ export async function trainingData(
   const { labels, split, codes, standard, labelled } = of;
   const share = Math.min(1, MOST_BYTES / (4 * analysed.bands.length * labelled));
   const found: { tile: LabelledTileFacts; spectra: Spectra[][] }[] = [];
-  await eachTile(context, analysed, job, async ({ id, version, start, grid, geocode }, file) => {
+  await eachTile(context, analysed, job, async (tile, file) => {
+    const { id, version, start, grid, geocode } = tile;
     const place = { grid, geocode };
-    const task = { kind: 'spectra', file, place, labels, split, standard, share } as const;
-    const spectra = await context.workers.spectra(task, job.signal);
-    if (spectra.some(({ length }) => length > 0))
+    const spectra = await withLabels(context, labels, tile, (labels) =>
+      context.workers.spectra({ kind: 'spectra', file, place, labels, split, standard, share }, job.signal),
+    );
+    if (spectra?.some(({ length }) => length > 0))
       found.push({ tile: { id, version, start, grid, geocode }, spectra });
   });
   const spectra = SETS.map((_, set) => found.flatMap((one) => one.spectra[set]!));

@@ -3,14 +3,14 @@ import type { GridName } from '../../geocode/index.js';
 import { ExactSums, type WholeSums, wholeOf } from '../sums/band-statistics.js';
 import { BandProducts } from '../sums/products.js';
 import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-blocks.js';
-import { type Labels, labelCodes } from './labels.js';
+import { labelCodes, type TileLabels } from './labels.js';
 import { SETS, type SplitKind, setOf } from './split.js';
 
 /** A tile and what is known of its pixels. */
 export interface LabelledTile {
   file: SpectrumFile;
   place: { grid: GridName; geocode: string };
-  labels: Labels;
+  labels: TileLabels;
   split: SplitKind;
 }
 

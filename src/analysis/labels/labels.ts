@@ -1,7 +1,7 @@
 /** Labels of pixels: an image of codes, or polygons and points. */
 import { inflateSync } from 'node:zlib';
 import { type GridName, gridByName } from '../../geocode/index.js';
-import { parseRegion, pixelsIn } from '../../imagery/index.js';
+import { type BandFile, parseRegion, pixelsIn, valuesOfCell } from '../../imagery/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { crsFromEpsg, projector } from '../../raster/index.js';
 import { badLabels } from '../errors.js';
@@ -12,6 +12,14 @@ export interface Labels {
   names?: Record<string, string>;
   raster?: LabelRaster;
   features?: { code: number; geometry: object }[];
+  /** Id of a collection whose tiles of the same cells hold codes. */
+  collection?: string;
+}
+
+/** The labels of one tile, for the threads that read it. */
+export interface TileLabels extends Omit<Labels, 'collection'> {
+  /** Codes of the same cell. */
+  file?: BandFile;
 }
 
 /** Bytes row by row, compressed by zlib, in base64. */
@@ -53,16 +61,17 @@ export const LABELS = {
         ),
         maxItems: MOST_FEATURES,
       },
+      collection: { type: 'string', minLength: 1, maxLength: 64 },
     },
   ),
   description:
-    'Labels: an image of codes 1 to 254 (0 has none), compressed by zlib in base64, or geometries with codes',
+    'Labels: an image of codes 1 to 254 (0 has none), compressed by zlib in base64, geometries with codes, or a collection whose tiles of the same cells hold codes',
 };
 
-/** Throws TW_ANALYSIS_LABELS unless the labels are one image or a list of geometries, and can be read. */
-export function checkLabels({ raster, features }: Labels): void {
-  if ((raster === undefined) === (features === undefined))
-    throw badLabels('they must be either an image or geometries');
+/** Throws TW_ANALYSIS_LABELS unless the labels are one image, a list of geometries or a collection, and can be read. */
+export function checkLabels({ raster, features, collection }: Labels): void {
+  if ([raster, features, collection].filter((one) => one !== undefined).length !== 1)
+    throw badLabels('they must be either an image, geometries or a collection');
   if (raster) codesOf(raster);
   for (const { geometry } of features ?? []) parseRegion(geometry);
 }
@@ -80,11 +89,12 @@ function codesOf({ width, height, codes }: LabelRaster): Uint8Array {
 
 /** The codes of the pixels of a cell, by their centres, row by row. Of several geometries the last one counts. */
 export function labelCodes(
-  { raster, features = [] }: Labels,
+  { raster, file, features = [] }: TileLabels,
   place: { grid: GridName; geocode: string },
   { width, height }: { width: number; height: number },
 ): Uint8Array {
   if (raster) return rasterCodes(raster, place, width, height);
+  if (file) return fileCodes(file, width, height);
   const out = new Uint8Array(width * height);
   let work = 0;
   const spend = (more: number) => {
@@ -103,6 +113,12 @@ export function labelCodes(
     for (let i = 0; i < columns.length; i++) out[rows[i]! * width + columns[i]!] = code;
   }
   return out;
+}
+
+/** Codes of a tile of the same cell, by the pixels that hold the centres. Codes that no label has, and no data, are 0. */
+function fileCodes(file: BandFile, width: number, height: number): Uint8Array {
+  const values = valuesOfCell(file, width, height);
+  return Uint8Array.from(values, (value) => (value >= 1 && value <= LARGEST_CODE ? value : 0));
 }
 
 function rasterCodes(

@@ -14,7 +14,7 @@ import type {
   UnmixInputs,
   UnmixResults,
 } from '../../analysis/index.js';
-import { noSuchTargets } from '../errors.js';
+import { labelsMissing, noSuchTargets } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
 import {
   type FilterOptions,
@@ -50,7 +50,8 @@ type UnmixFlags = AnalyseFlags & {
 };
 
 type ClassifyFlags = AnalyseFlags & {
-  labels: string;
+  labels?: string;
+  labelCollection?: string;
   classifier?: ClassifyInputs['classifier'];
   split: NonNullable<ClassifyInputs['split']>;
   seed?: number;
@@ -144,8 +145,9 @@ export function analyseCommand(): Command {
             flag(
               '--labels <file>',
               'raster of codes (0 for none), or GeoJSON of points and polygons with a property "class"',
-            ).makeOptionMandatory(),
+            ),
           )
+          .addOption(flag('--label-collection <id>', 'a collection whose tiles of the same cells hold codes'))
           .addOption(
             flag(
               '--classifier <name>',
@@ -226,9 +228,12 @@ async function unmixInputs({ endmembers, library, targets, method, seed }: Unmix
   return { endmembers, library: library && (await libraryOf(library, targets)), method, seed };
 }
 
-async function classifyInputs({ labels, classifier, split, seed }: ClassifyFlags): Promise<object> {
+async function classifyInputs(flags: ClassifyFlags): Promise<object> {
+  const { labels: file, labelCollection, classifier, split, seed } = flags;
+  if ((file === undefined) === (labelCollection === undefined)) throw labelsMissing();
   const { readLabels } = await import('../../analysis/index.js');
-  return { labels: await readLabels(labels), classifier, split, seed };
+  const labels = file === undefined ? { collection: labelCollection } : await readLabels(file);
+  return { labels, classifier, split, seed };
 }
 
 /** A library as requests take it, with the spectra of these names. */

@@ -1,0 +1,45 @@
+/** Labels from the tiles of another collection: the codes of the same cell. */
+import { type BandFile, bandFile } from '../../imagery/index.js';
+import { type HeldTile, holdTiles, type TileRecord } from '../../storage/index.js';
+import { tilesOfCell } from '../../wrangle/index.js';
+import type { AnalysisContext } from '../analysis-run.js';
+import { noLabelTiles } from '../errors.js';
+import type { Labels, TileLabels } from './labels.js';
+
+/**
+ * Works with the labels of a tile, those of the date that is nearest if they come from another collection. Returns undefined if that has no
+ * tile of the cell. Throws TW_ANALYSIS_LABEL_TILES if none of its tiles there holds codes.
+ */
+export async function withLabels<T>(
+  { storage, finder }: AnalysisContext,
+  labels: Labels,
+  tile: TileRecord,
+  work: (labels: TileLabels) => Promise<T>,
+): Promise<T | undefined> {
+  const { collection } = labels;
+  if (collection === undefined) return work(labels);
+  const cell = { collection, grid: tile.grid, geocode: tile.geocode };
+  const found = await tilesOfCell(finder, cell, { op: 'and', args: [] });
+  if (found.length === 0) return undefined;
+  const withCodes = found.filter((one) => groupOfCodes(one) >= 0);
+  if (withCodes.length === 0) throw noLabelTiles(found[0]!.id);
+  const nearest = nearestInTime(withCodes, tile.start);
+  const group = groupOfCodes(nearest);
+  let held: HeldTile | undefined;
+  try {
+    held = await holdTiles(storage, [{ tile: nearest, groups: [nearest.groups[group]!] }]);
+    const file: BandFile = bandFile(storage, nearest, { group, band: 0 });
+    return await work({ names: labels.names, file });
+  } finally {
+    held?.release();
+  }
+}
+
+const groupOfCodes = ({ groups }: TileRecord) =>
+  groups.findIndex(({ codes, bands }) => codes === true && bands.length === 1);
+
+/** Of equally near ones the first by its id. */
+function nearestInTime(tiles: readonly TileRecord[], time: number): TileRecord {
+  const distance = ({ start }: TileRecord) => Math.abs(start - time);
+  return tiles.toSorted((a, b) => distance(a) - distance(b) || (a.id < b.id ? -1 : 1))[0]!;
+}
