@@ -1,11 +1,19 @@
-export { type BandFile, type BandPlace, bandOrExpression, maskFile, resolveBands } from './bands.js';
+export {
+  type BandFile,
+  type BandPlace,
+  bandOrExpression,
+  maskFile,
+  plainName,
+  resolveBands,
+  wavelengthNamed,
+} from './bands.js';
 export type { CellPart } from './cell-view.js';
 export { isClear } from './clear.js';
 export { readPlace } from './cog.js';
 export { COLORMAPS } from './colormaps.js';
 export { badExpression, unknownBand } from './errors.js';
 export { parseExpression } from './expression/parse.js';
-export { evaluate, type Program } from './expression/program.js';
+export { compile, evaluate, type Program } from './expression/program.js';
 export { Imagery, type ImageryOptions, type MapExtent, type MapRequest } from './imagery.js';
 export { colourOfCode } from './legends.js';
 export type { LookParams } from './look.js';
