@@ -4,6 +4,7 @@ import { sensorNeeded, sensorRange } from './errors.js';
 import type { AnalysisInputs } from './inputs.js';
 import type { MapAnalysis, MapResults } from './map-process.js';
 import { spectrumChart } from './report/charts.js';
+import type { MapLook } from './report/maps.js';
 import { tableOf } from './report/report.js';
 import { responseWeights, type SensorBand } from './spectra/band-response.js';
 import { reflectanceTagsOf } from './spectra/map-bands.js';
@@ -28,7 +29,6 @@ export interface ResampleResults extends MapResults, ResampleFit {
 }
 
 const MOST_BANDS = 500;
-const SHOWN_BANDS = 3;
 
 export const resample: MapAnalysis<ResampleInputs, ResampleFit> = {
   name: 'resample',
@@ -81,13 +81,20 @@ export const resample: MapAnalysis<ResampleInputs, ResampleFit> = {
         { title: 'Resampled spectra', content: spectrumChart(centres, made, '') },
         { title: 'Bands', content: bandTable(covered) },
       ],
-      looks: covered.slice(0, SHOWN_BANDS).map(({ name }, i) => ({
-        title: name,
-        look: { bidx: [i + 1], colormap_name: 'viridis' },
-      })),
+      looks: [lookOf(covered)],
     };
   },
 };
+
+/** True colour if the sensor sees it, else the first band. */
+function lookOf(bands: readonly SensorBand[]): MapLook {
+  const tags = reflectanceTagsOf(bands);
+  const bidx = ['red', 'green', 'blue'].map(
+    (name) => tags.findIndex(({ commonName }) => commonName === name) + 1,
+  );
+  if (!bidx.includes(0)) return { title: 'Red, green and blue', look: { bidx } };
+  return { title: bands[0]!.name, look: { bidx: [1], colormap_name: 'viridis' } };
+}
 
 function bandTable(bands: readonly SensorBand[]) {
   return tableOf(

@@ -15,6 +15,7 @@ export {
   noModelVersion,
   sceneBusy,
   storageCorrupt,
+  storageFull,
   storageLocked,
   storeCorrupt,
   storeExists,

@@ -16,6 +16,7 @@ import {
   inLanes,
   type ObsoleteTile,
   type Storage,
+  storageFull,
   syncFile,
   type TileRecord,
   writeSynced,
@@ -262,6 +263,8 @@ class DeriveRun<T> {
     } catch (error) {
       // Where the store is away no tile can be made.
       if (this.job.signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
+      const ofWriting = staged && asStorageError(error, await staged);
+      if (storageFull.is(ofWriting)) throw ofWriting;
       return this.fail(id, error);
     } finally {
       held?.release();

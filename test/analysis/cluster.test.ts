@@ -57,7 +57,7 @@ test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t
     ['mnf', { filter, components: 4 }],
     ['match', { filter, library, method: 'ace' }],
     ['unmix', { filter, endmembers: 3 }],
-    ['indices', { filter, indices: ['(900nm - 650nm) / (900nm + 650nm)', 'log(1050nm) / 1250nm'] }],
+    ['indices', { filter, indices: ['(900nm - 650nm) / (900nm + 650nm)', 'log(1100nm) / 1250nm'] }],
     ['smooth', { filter, window: 5, derivative: 1 }],
     ['resample', { filter, sensor: 'sentinel-2a' }],
     ['continuum', { filter }],

@@ -209,6 +209,14 @@ test('indices of the library follow their formulas', () => {
   }
 });
 
+test('docs/hyperspectral.md has the formula and the source of each index', () => {
+  const text = readFileSync(new URL('../../../docs/hyperspectral.md', import.meta.url), 'utf8');
+  for (const name of INDEX_NAMES) {
+    const { title, expression, source } = INDICES[name];
+    assert.ok(text.includes(`| \`${name}\` | ${title} | \`${expression}\` | ${source} |`), name);
+  }
+});
+
 test('the value of a pixel does not depend on the pixels beside it', () => {
   const next = random(5);
   const { even } = reference;

@@ -21,6 +21,7 @@ import { openRaster, readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
+import { smallDisk } from '../support/small-disk.js';
 import { tempFolder } from '../support/temp.js';
 import { BAD, DETECTORS, FIRST, FWHM, SIDE, writeDetectorCube } from './detector-cube.js';
 
@@ -32,11 +33,12 @@ async function cubes(
   t: Parameters<typeof tempFolder>[0] & Parameters<typeof testNode>[0],
   change = 0,
   changedFrom = SIDE,
+  disk?: string,
 ) {
   const folder = await tempFolder(t);
   mkdirSync(join(folder, 'cube'));
   const href = writeDetectorCube(join(folder, 'cube'), 'a', change, changedFrom);
-  const node = await testNode(t, join(folder, 'data'));
+  const node = await testNode(t, join(disk ?? folder, 'data'));
   assert.deepEqual((await ingest(node, { href, collection: 'cubes', precision: 5 })).failed, []);
   return node;
 }
@@ -322,4 +324,15 @@ test('the map of a pixel depends on nothing but its own spectrum', async (t) => 
     }
     assert.ok(same > 2000 && different > 2000, `${name}: ${same} ${different}`);
   }
+});
+
+test('a disk that fills up while spectra are written ends the job, and leaves what was there', async (t) => {
+  const disk = await smallDisk(t, 18);
+  if (disk === undefined) return;
+  const node = await cubes(t, 0, SIDE, disk);
+  const before = await tilesOf(node);
+  const { status, error } = await runJob(node, 'analyse-continuum', { filter });
+  assert.deepEqual([status, error?.code], ['failed', 'TW_STORAGE_FULL'], error?.message);
+  assert.deepEqual(await tilesOf(node), before);
+  await analysed<IndicesResults>(node, 'indices', { indices: ['ndvi'] });
 });
