@@ -7,10 +7,14 @@ import {
   applyClassifier,
   CLASSIFIER,
   classify,
+  continuum,
+  indices,
   mapProcess,
   match,
   mnf,
   pca,
+  resample,
+  smooth,
   statsProcess,
   unmix,
 } from './analysis/index.js';
@@ -175,6 +179,10 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
     mapProcess(analysis, match),
     mapProcess(analysis, unmix),
     mapProcess(analysis, classify),
+    mapProcess(analysis, indices),
+    mapProcess(analysis, smooth),
+    mapProcess(analysis, resample),
+    mapProcess(analysis, continuum),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const together =

@@ -100,6 +100,66 @@ export const fewLabels = defineError(
     `a classifier needs two classes with pixels that train, and pixels that validate: ${what}; label more pixels, in more places, or merge classes`,
 );
 
+export const unknownIndex = defineError(
+  'TW_ANALYSIS_INDEX',
+  400,
+  'An index is not in the library and is not an expression over bands; the message lists the library.',
+  (text: string, why: string, known: readonly string[]) =>
+    `the index ${JSON.stringify(text)} cannot be computed: ${why}; give an expression over bands such as (860nm - 660nm) / (860nm + 660nm), or one of ${known.join(', ')}`,
+);
+
+export const indexBands = defineError(
+  'TW_ANALYSIS_INDEX_BANDS',
+  422,
+  'An index needs a wavelength that no band is near enough to: within the FWHM of the band, or 15 nm if that is more. Choose other indices, or other bands.',
+  (missing: string[]) => `the bands do not cover the indices: ${missing.join('; ')}; choose other indices`,
+);
+
+export const badWindow = defineError(
+  'TW_ANALYSIS_WINDOW',
+  400,
+  'The window of a smoothing cannot be used: it has an odd number of bands, more than the order of the polynomial, which is at least that of the derivative.',
+  (window: number, order: number, derivative: number) =>
+    `a window of ${window} bands with a polynomial of order ${order} cannot give derivative ${derivative}: the window is odd and larger than the order, and the order is at least the derivative`,
+);
+
+export const shortRuns = defineError(
+  'TW_ANALYSIS_SHORT_RUNS',
+  422,
+  'No run of bands is as long as the window: bands that follow each other in the file by wavelength, without a jump back and without a gap. Choose a smaller window, or more bands.',
+  (window: number, longest: number) =>
+    `no run of bands without a jump or a gap has ${window} bands, the longest has ${longest}; choose a smaller window, or more bands`,
+);
+
+export const sensorNeeded = defineError(
+  'TW_ANALYSIS_SENSOR',
+  400,
+  'Resampling takes either the name of a sensor, or the bands of one.',
+  () => 'give either the name of a sensor, or the bands of one',
+);
+
+export const badSensorFile = defineError(
+  'TW_ANALYSIS_SENSOR_FILE',
+  422,
+  'A file with the bands of a sensor cannot be used; the message names the reason. It is a CSV of two columns, the centre and the FWHM of each band.',
+  (path: string, what: string) => `${path} does not hold the bands of a sensor: ${what}`,
+);
+
+export const sensorRange = defineError(
+  'TW_ANALYSIS_SENSOR_RANGE',
+  422,
+  'The bands of the collection cover none of those of the sensor.',
+  (sensor: string, low: number, high: number) => `bands from ${low} to ${high} nm cover no band of ${sensor}`,
+);
+
+export const emptyRange = defineError(
+  'TW_ANALYSIS_RANGE',
+  422,
+  'A continuum needs at least 3 bands within its range. Choose a wider range, or more bands.',
+  (found: number, low: number, high: number) =>
+    `${found} bands lie between ${low} and ${high} nm, and a continuum needs 3; choose a wider range, or more bands`,
+);
+
 export const noSpectra = defineError(
   'TW_ANALYSIS_NO_SPECTRA',
   422,

@@ -1,9 +1,11 @@
 /** Analyses that make a map of each tile, as jobs. */
 import { createHash } from 'node:crypto';
+import { join } from 'node:path';
 import { serialize } from 'node:v8';
 import type { JobContext, Process } from '../jobs/index.js';
 import { objectOf } from '../json-schema.js';
-import { parseFilter } from '../query/index.js';
+import { parseFilter, rawUnlessAsked } from '../query/index.js';
+import { isSpectrum } from '../raster/index.js';
 import type { Storage, TileSource } from '../storage/index.js';
 import {
   derive,
@@ -16,6 +18,8 @@ import {
 } from '../wrangle/index.js';
 import { type Analysed, type AnalysisContext, agreeOnBands, BANDS, fileOf } from './analysis-run.js';
 import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './inputs.js';
+import type { Curve } from './report/charts.js';
+import { exampleSpectra } from './report/examples.js';
 import { type MapLook, mapSections } from './report/maps.js';
 import { bandsText, renderReport, type Section, tilesText } from './report/report.js';
 import { writeFiles } from './result-files.js';
@@ -24,7 +28,7 @@ import type { MapTask } from './tasks.js';
 
 /** How maps are made of tiles: what `fit` has found, the same in all runs of a job. */
 export interface Fitted<Fit> {
-  map: Pick<MapTask, 'method' | 'bands' | 'classes'>;
+  map: Pick<MapTask, 'method' | 'bands' | 'tags' | 'classes'>;
   /** With the bands that the method takes, if these are not all that were agreed on. */
   analysed?: Analysed;
   /** Plain JSON. */
@@ -45,9 +49,12 @@ export interface MapAnalysis<Inputs extends AnalysisInputs, Fit> {
   fit: object;
   /** Throws where inputs that match the schema cannot be used, whatever the data is. */
   check?(inputs: Inputs): void;
+  /** Whether the report shows spectra of the collection. */
+  showsSpectra?: true;
   /** Returns the same in all runs of a job. */
   run(context: AnalysisContext, analysed: Analysed, inputs: Inputs, job: JobContext): Promise<Fitted<Fit>>;
-  conclude(fit: Fit, inputs: Inputs, bands: AnalysedBand[]): Conclusion;
+  /** `examples`: spectra of the collection, if the report shows some. */
+  conclude(fit: Fit, inputs: Inputs, bands: AnalysedBand[], examples: Curve[]): Conclusion;
   /** Stores what stays beside the tiles, once for a job. Returns members of the results. */
   publish?(storage: Storage, ended: Ended<Inputs, Fit>): Promise<object>;
 }
@@ -119,10 +126,15 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
       REPEATABLE.conclude(part, job);
       const { fit, ...results } = part as MapPart<Fit>;
       const { bands } = results;
-      const { summary, files, facts, sections, looks } = analysis.conclude(fit, inputs as Inputs, bands);
       const collection = collectionOf(inputs as Inputs);
       job.message('writing the report');
       const { filter } = inputs as Inputs;
+      const examples = analysis.showsSpectra
+        ? await exampleSpectra(context, rawUnlessAsked(parseFilter(filter)), bands)
+        : [];
+      const { summary, files, facts, sections, looks } = analysis.conclude(
+        ...([fit, inputs as Inputs, bands, examples] as const),
+      );
       const report = renderReport({
         ...{ title, collection, counts: results, madeAt: Date.now() },
         facts: [bandsText(bands), ...facts, `${tilesText(results.tiles + results.unchanged)}`],
@@ -185,10 +197,11 @@ async function* planTiles(
       inputs: [tile],
       parameters: {},
       recipe,
-      task: (made) => ({
+      task: async (made, _, stage) => ({
         ...{ kind: 'map', ...map, group: spectrum.group.name },
         tile: { ...made, metadata: { ...made.metadata, ANALYSIS: `${source} ${recipe}` } },
         file: fileOf(storage, tile, spectrum),
+        ...(isSpectrum(map.tags ?? []) && { path: join(await stage(), `${spectrum.group.name}.tif`) }),
       }),
     };
   }

@@ -1,4 +1,5 @@
 /** Tasks of the analysis threads. Plain data. */
+import type { SpectralTags } from '../raster/index.js';
 import type { MadeTile, NewTile } from '../wrangle/index.js';
 import type { GradientSums, GradientTask } from './classifier/gradient.js';
 import type { Spectra, SpectraTask } from './classifier/labelled-spectra.js';
@@ -21,6 +22,9 @@ export interface SumsTask {
   of: readonly Summed[];
 }
 
+/** Wavelength and FWHM of a band of a map, nm, and its common name. */
+export type MapBandTags = SpectralTags & { commonName?: string };
+
 /** Make a tile of what a method computes of the spectrum of each pixel. */
 export interface MapTask {
   kind: 'map';
@@ -30,6 +34,10 @@ export interface MapTask {
   /** Name of the group of the new tile, and of its bands. */
   group: string;
   bands: string[];
+  /** Tags of the bands, if they are wavelengths. */
+  tags?: MapBandTags[];
+  /** Path of the file if the bands are a spectrum; the file must not exist. */
+  path?: string;
   /** Make also a group of the code of the band that is best in each pixel: its number from 1, or that of `codes`; 0 if it is beyond the threshold. */
   classes?: { best: 'least' | 'most'; threshold?: number; codes?: number[] };
 }

@@ -36,6 +36,6 @@ serveTasks<AnalysisTask, AnalysisResult>(
   },
   (result) => {
     if (result === null || !('files' in result)) return [];
-    return result.files.map(({ bytes }) => bytes.buffer as ArrayBuffer);
+    return result.files.flatMap(({ bytes }) => bytes?.buffer ?? []);
   },
 );

@@ -35,7 +35,7 @@ const PREDEFINED: Record<string, Expression> = {
 };
 
 /** What is no letter, digit or `_` is written as `_` in expressions. */
-const plainName = (name: string) => name.replace(/\W/g, '_');
+export const plainName = (name: string) => name.replace(/\W/g, '_');
 
 /** Every name of every band: its own, its common name, and `<group>_b<number from 1>`. The first of a name counts. */
 function bandPlaces(groups: GroupRecord[]): Map<string, BandPlace> {
@@ -54,6 +54,12 @@ function bandPlaces(groups: GroupRecord[]): Map<string, BandPlace> {
   return places;
 }
 
+/** The wavelength, nm, of a name such as `860nm` or `0.86um`; undefined for other names. */
+export function wavelengthNamed(text: string): number | undefined {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)([nu])m$/.exec(text) ?? [];
+  return number === undefined ? undefined : Number(number) * (unit === 'u' ? 1000 : 1);
+}
+
 /** Farther bands than this from a wavelength do not stand for it, nm. */
 const TOLERANCE = 25;
 
@@ -62,9 +68,8 @@ const TOLERANCE = 25;
  * other names, and where no band has a wavelength. Throws TW_IMAGERY_BAND if the nearest is too far.
  */
 function bandAtWavelength(groups: GroupRecord[], text: string): string | undefined {
-  const [, number, unit] = /^(\d+(?:\.\d+)?)([nu])m$/.exec(text) ?? [];
-  if (number === undefined) return undefined;
-  const nanometres = Number(number) * (unit === 'u' ? 1000 : 1);
+  const nanometres = wavelengthNamed(text);
+  if (nanometres === undefined) return undefined;
   const bands = groups.flatMap(({ name, bands }) =>
     bands.map((band, b) => ({ ...band, place: `${plainName(name)}_b${b + 1}` })),
   );

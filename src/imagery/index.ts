@@ -4,7 +4,9 @@ export {
   bandFile,
   bandOrExpression,
   maskFile,
+  plainName,
   resolveBands,
+  wavelengthNamed,
 } from './bands.js';
 export type { CellPart } from './cell-view.js';
 export { isClear } from './clear.js';
@@ -12,7 +14,7 @@ export { readPlace } from './cog.js';
 export { COLORMAPS } from './colormaps.js';
 export { badExpression, unknownBand } from './errors.js';
 export { parseExpression } from './expression/parse.js';
-export { evaluate, type Program } from './expression/program.js';
+export { compile, evaluate, type Program } from './expression/program.js';
 export { Imagery, type ImageryOptions, type MapExtent, type MapRequest } from './imagery.js';
 export { colourOfCode } from './legends.js';
 export type { LookParams } from './look.js';

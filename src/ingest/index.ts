@@ -1,8 +1,9 @@
 export type { GroupPixels } from './cut.js';
-export { encodeCell, encodeMask } from './encode-cell.js';
+export { cubeImage, encodeCell, encodeMask, groupRecord } from './encode-cell.js';
 export { notRecognised, outsideFence } from './errors.js';
 export { Fence } from './fence.js';
 export { findInputs } from './formats/index.js';
+export { spectralNames } from './formats/spectrometers/spectral-names.js';
 export type { IngestOptions } from './ingest-options.js';
 export { type IngestInputs, type IngestResults, PLAN_NOTE } from './ingest-run.js';
 export { ingestProcess } from './process.js';

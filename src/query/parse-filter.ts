@@ -179,6 +179,10 @@ const SOURCES: Record<TileSource, true> = {
   match: true,
   unmix: true,
   classify: true,
+  indices: true,
+  smooth: true,
+  resample: true,
+  continuum: true,
 };
 
 /** All sources that a tile may have. */

@@ -14,7 +14,11 @@ export type TileSource =
   | 'anomaly'
   | 'match'
   | 'unmix'
-  | 'classify';
+  | 'classify'
+  | 'indices'
+  | 'smooth'
+  | 'resample'
+  | 'continuum';
 
 export interface CollectionRecord {
   id: string;

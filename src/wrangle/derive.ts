@@ -16,6 +16,8 @@ import {
   inLanes,
   type ObsoleteTile,
   type Storage,
+  storageFull,
+  syncFile,
   type TileRecord,
   writeSynced,
 } from '../storage/index.js';
@@ -71,7 +73,8 @@ export interface Derivation<T = FillTask | CutTask> {
   parameters: object;
   /** Digest of a computation that can change, such as a fitted transform: a new digest replaces the tile. */
   recipe?: string;
-  task: (tile: NewTile, inputs: TileFiles[]) => T;
+  /** `stage` returns the absolute path of the tile's new folder, for a maker that writes large files itself. */
+  task: (tile: NewTile, inputs: TileFiles[], stage: () => Promise<string>) => T | Promise<T>;
 }
 
 /** JSON Schema of `WrangleResults`. */
@@ -242,7 +245,12 @@ class DeriveRun<T> {
     const { storage, workers } = this.context;
     const { facts, inputs } = derivation;
     const files = inputs.map((tile) => filesOf(storage, tile));
-    const task = derivation.task({ ...facts, metadata: metadataOf(facts) }, files);
+    let staged: Promise<string> | undefined;
+    const stage = () => {
+      staged ??= write.stagingFolder(id);
+      return staged;
+    };
+    const task = await derivation.task({ ...facts, metadata: metadataOf(facts) }, files, stage);
     let made: MadeTile | null;
     let held: HeldTile | undefined;
     try {
@@ -255,6 +263,8 @@ class DeriveRun<T> {
     } catch (error) {
       // Where the store is away no tile can be made.
       if (this.job.signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
+      const ofWriting = staged && asStorageError(error, await staged);
+      if (storageFull.is(ofWriting)) throw ofWriting;
       return this.fail(id, error);
     } finally {
       held?.release();
@@ -264,10 +274,10 @@ class DeriveRun<T> {
       if (former) this.obsolete.push(former);
       return this.skip(this.nothing);
     }
-    const folder = await write.stagingFolder(id);
+    const folder = await stage();
     for (const { record, bytes } of made.files) {
       const path = join(folder, `${record.name}.tif`);
-      await writeSynced(path, bytes).catch((error) => {
+      await (bytes ? writeSynced(path, bytes) : syncFile(path)).catch((error) => {
         throw asStorageError(error, path);
       });
     }

@@ -71,10 +71,16 @@ export interface StackTask {
 
 export type WrangleTask = FillTask | CutTask | PlanesTask | StackTask;
 
-/** The files of a new tile, not yet written, and what follows from its pixels. */
+/** A file of a new tile. `bytes` is null if the maker has already written it into the tile's folder, as `<group>.tif`. */
+export interface MadeFile {
+  record: GroupRecord;
+  bytes: CellFile['bytes'] | null;
+}
+
+/** The files of a new tile, and what follows from its pixels. */
 export interface MadeTile {
   /** The mask comes last. */
-  files: CellFile[];
+  files: MadeFile[];
   /** Percent of the pixels that hold data in every band, of the data group that has the least. */
   coverage: number;
   cloudCover: number | null;

@@ -21,7 +21,7 @@ serveTasks<WrangleTask, WrangleResult>(
   (result) => {
     if (result === null) return [];
     if (result instanceof Uint8Array) return [result.buffer as ArrayBuffer];
-    const arrays = 'files' in result ? result.files.map(({ bytes }) => bytes) : result;
+    const arrays = 'files' in result ? result.files.flatMap(({ bytes }) => bytes ?? []) : result;
     return arrays.map(({ buffer }) => buffer as ArrayBuffer);
   },
 );

@@ -57,6 +57,10 @@ test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t
     ['mnf', { filter, components: 4 }],
     ['match', { filter, library, method: 'ace' }],
     ['unmix', { filter, endmembers: 3 }],
+    ['indices', { filter, indices: ['(900nm - 650nm) / (900nm + 650nm)', 'log(1100nm) / 1250nm'] }],
+    ['smooth', { filter, window: 5, derivative: 1 }],
+    ['resample', { filter, sensor: 'sentinel-2a' }],
+    ['continuum', { filter }],
   ] as const) {
     const made = await resultsOf<MapResults>(b, await startJob(a, `analyse-${name}`, inputs));
     const wanted = await runJob<MapResults>(single, `analyse-${name}`, inputs);

@@ -50,3 +50,68 @@ test('analyses by the command: tables, JSON, files, and what is refused', async 
   assert.equal(none.code, 2);
   assert.match(none.stderr, /collections/);
 });
+
+test('indices, smoothing, resampling and continuum removal by the command', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  const { cube } = writePlantedCube(folder, { snr: 30, side: 40 });
+  const which = ['--collection', 'cubes', ...target];
+  assert.equal((await tilewright('ingest', cube, '--precision', '6', ...which)).code, 0);
+  const made = (source: string) => new RegExp(`made, 0 unchanged: --collection cubes --source ${source}`);
+
+  const list = await tilewright('analyse', 'indices', '--list', ...target);
+  assert.equal(list.code, 0, list.stderr);
+  assert.match(
+    list.stdout,
+    /cai +0\.5 \* \(2000nm \+ 2200nm\) - 2100nm +cellulose absorption index \(Daughtry 2001/,
+  );
+  const indices = async (...more: string[]) => tilewright('analyse', 'indices', ...more, ...which);
+  const ratio = await indices('--indices', 'max(900nm,800nm)/650nm,(900nm-650nm)/(900nm+650nm)');
+  assert.equal(ratio.code, 0, ratio.stderr);
+  assert.match(
+    ratio.stdout,
+    /max\(900nm,800nm\)\/650nm +900nm: b10 \(900\.0 nm\), 800nm: b8 \(800\.0 nm\), 650nm/,
+  );
+  assert.match(ratio.stdout, made('indices'));
+  const far = await indices('--indices', 'cai,ndvi');
+  assert.equal(far.code, 1);
+  assert.match(far.stderr, /cai needs 2000 nm, and the nearest is b20 at 1400 nm.*TW_ANALYSIS_INDEX_BANDS/);
+  const none = await indices();
+  assert.equal(none.code, 2);
+  assert.match(none.stderr, /indices/);
+
+  const output = join(folder, 'out');
+  const smooth = await tilewright('analyse', 'smooth', '--window', '5', ...which, '--output', output);
+  assert.equal(smooth.code, 0, smooth.stderr);
+  assert.match(smooth.stdout, /smoothed: window 5, order 2\n18 bands in 1 run\n/);
+  assert.match(smooth.stdout, made('smooth'));
+  const report = await readFile(join(output, 'report.html'), 'utf8');
+  assert.match(report, /<h2>Smoothed spectra<\/h2>.*<path d="M/s);
+  assert.match(report, /smoothed/);
+
+  const sensor = join(folder, 'sensor.csv');
+  await writeFile(sensor, 'centre (um),fwhm\n0.56,0.04\n0.66,0.03\n1.6,0.09\n');
+  const resample = await tilewright('analyse', 'resample', '--sensor', sensor, ...which);
+  assert.equal(resample.code, 0, resample.stderr);
+  assert.match(resample.stdout, /b1 +560 +40\nb2 +660 +30\nnot covered: b3\n/);
+  assert.match(resample.stdout, made('resample'));
+  await writeFile(sensor, '560,40\n660,wide\n');
+  const wrong = await tilewright('analyse', 'resample', '--sensor', sensor, ...which);
+  assert.match(wrong.stderr, /line 2 does not hold a centre and a FWHM.*TW_ANALYSIS_SENSOR_FILE/);
+
+  const range = (text: string) =>
+    tilewright('analyse', 'continuum', '--range', text, '--depth', ...which, '--output', output);
+  const depth = await range('600nm,1.0um');
+  assert.equal(depth.code, 0, depth.stderr);
+  assert.match(depth.stdout, /depth: 8 bands, 10 beyond the range\n/);
+  assert.match(
+    await readFile(join(output, 'report.html'), 'utf8'),
+    /Depth below the continuum.*data:image\/png/s,
+  );
+  const turned = await range('1000nm,600nm');
+  assert.notEqual(turned.code, 0);
+  assert.match(turned.stderr, /two wavelengths/);
+  const even = await tilewright('analyse', 'smooth', '--window', '4', ...which);
+  assert.equal(even.code, 2);
+  assert.match(even.stderr, /a window of 4 bands.*TW_ANALYSIS_WINDOW/);
+});

@@ -49,7 +49,7 @@ test('a value that is not finite becomes nodata, and a tile of nothing else fail
   const [ndvi, codes] = await Promise.all(
     made.files.map(async ({ bytes }, i) => {
       const path = join(folder, `${i}.tif`);
-      await writeFile(path, bytes);
+      await writeFile(path, bytes!);
       return (await readRaster(path)).bands[0]!;
     }),
   );

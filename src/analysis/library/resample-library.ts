@@ -1,4 +1,5 @@
 /** Spectra of a library at the bands of an instrument. */
+import { stepsOf, widestStep } from '../spectra/gaps.js';
 import type { AnalysedBand } from '../spectral-tile.js';
 
 /** A library as it is sent with a request. Wavelengths in nm, values as the physical values of the collection. */
@@ -18,9 +19,6 @@ export interface ResampledLibrary {
 const FWHM = 2 * Math.sqrt(2 * Math.log(2));
 /** Samples within a band from which on their weighted mean is taken. */
 const FEWEST_SAMPLES = 3;
-/** A gap of a library is wider than so many of its usual steps, and than so many nm. */
-const GAP_STEPS = 3;
-const GAP = 20;
 
 /**
  * Where the library is finer than the band, the mean of its samples weighted by a normal distribution of the band's FWHM; elsewhere
@@ -32,9 +30,7 @@ export function resampleLibrary(
 ): ResampledLibrary {
   const order = [...wavelengths.keys()].sort((a, b) => wavelengths[a]! - wavelengths[b]!);
   const sorted = order.map((at) => wavelengths[at]!);
-  const steps = sorted.slice(1).map((value, i) => value - sorted[i]!);
-  const usual = steps.toSorted((a, b) => a - b)[Math.floor(steps.length / 2)] ?? 0;
-  const widest = Math.max(GAP, GAP_STEPS * usual);
+  const widest = widestStep(stepsOf(sorted));
   const weights = bands.map((band) => weightsOf(band, sorted, widest));
   const covered = [...bands.keys()].filter((band) => weights[band] !== undefined);
   const values = spectra.flatMap((spectrum) =>

@@ -1,27 +1,29 @@
 /** Makes a tile of what a method computes of the spectrum of each pixel. Runs in worker threads. */
 import { type CellFile, type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
-import { Mask } from '../../raster/index.js';
+import { isSpectrum, Mask } from '../../raster/index.js';
 import { type MadeTile, validOf } from '../../wrangle/index.js';
 import type { MapTask } from '../tasks.js';
 import { eachBlock, maskCodes, type SpectrumFile } from '../tile-blocks.js';
+import { writeSpectra } from './map-spectra.js';
 import { pixelFunction } from './methods.js';
 import { PANEL } from './pixel-panel.js';
 
-/** Null if no pixel is clear, holds data in every band, and has a value. Throws TW_IMAGERY_TILE_FILE. */
+/**
+ * Null if no pixel is clear, holds data in every band, and has a value. A pixel of the new tile is valid if it has a value in some band.
+ * Throws TW_IMAGERY_TILE_FILE.
+ */
 export function mapTile(task: MapTask): MadeTile | null {
-  const { file, bands: names, classes } = task;
-  const planes = planesOf(task);
-  const [first] = planes as [Float32Array];
-  const valid = Uint8Array.from(first, (value) => Number(!Number.isNaN(value)));
-  if (!valid.includes(1)) return null;
+  const { file, classes } = task;
   const cell = cellOf(task);
+  if (isSpectrum(cell.bands)) {
+    const made = writeSpectra(task, cell);
+    return made && madeOf([{ record: made.record, bytes: null }], made.coverage, cell, file, made.valid);
+  }
+  const planes = planesOf(task);
+  const valid = validPixels(planes);
+  if (!valid.includes(1)) return null;
   const figures = validOf(planes, NaN, valid);
-  const files: CellFile[] = [
-    encodeCell(
-      { ...cell, bands: names.map((name) => ({ name, scale: 1, offset: 0 })) },
-      { bands: planes, ...figures, valid, mask: null },
-    ).file,
-  ];
+  const files: CellFile[] = [encodeCell(cell, { bands: planes, ...figures, valid, mask: null }).file];
   if (classes) {
     const codes = classesOf(planes, classes);
     const group: CellGroup = {
@@ -32,8 +34,26 @@ export function mapTile(task: MapTask): MadeTile | null {
     const ofClasses = validOf([codes], NO_CLASS, valid);
     files.push(encodeCell(group, { bands: [codes], ...ofClasses, valid, mask: null }).file);
   }
+  return madeOf(files, figures.coverage, cell, file, valid);
+}
+
+function madeOf(
+  files: MadeTile['files'],
+  coverage: number,
+  cell: CellGroup,
+  file: SpectrumFile,
+  valid: Uint8Array,
+): MadeTile {
   const { file: mask, cloudCover, footprint } = encodeMask(cell, maskOf(file, valid));
-  return { files: [...files, mask], coverage: figures.coverage, cloudCover, footprint, used: [0] };
+  return { files: [...files, mask], coverage, cloudCover, footprint, used: [0] };
+}
+
+/** 1 for pixels that have a value in some plane. */
+function validPixels(planes: Float32Array[]): Uint8Array {
+  const valid = new Uint8Array(planes[0]!.length);
+  for (const plane of planes)
+    for (let i = 0; i < valid.length; i++) if (!Number.isNaN(plane[i]!)) valid[i] = 1;
+  return valid;
 }
 
 /** One plane for each row of the method; NaN where a pixel is not clear or has no value. */
@@ -55,11 +75,12 @@ function planesOf({ file, method }: MapTask): Float32Array[] {
   return planes;
 }
 
-function cellOf({ tile, file: { width, height }, group }: MapTask): CellGroup {
+function cellOf({ tile, file: { width, height }, group, bands, tags }: MapTask): CellGroup {
   return {
     ...tile,
     ...{ width, height, name: group, role: 'data', resampling: 'bilinear', dataType: 'float32' },
-    ...{ nodata: null, colours: undefined, bands: [] },
+    ...{ nodata: null, colours: undefined },
+    bands: bands.map((name, i) => ({ name, ...tags?.[i], scale: 1, offset: 0 })),
   };
 }
 

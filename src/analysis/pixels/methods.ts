@@ -1,14 +1,16 @@
 /** Methods that compute values from the spectrum of a pixel. */
+import { evaluate as evaluateExpression, type Program } from '../../imagery/index.js';
 import type { PixelArray } from '../../raster/index.js';
 import type { Layer } from '../classifier/network.js';
 import { PanelNetwork, padRows, softmax } from '../classifier/panel-network.js';
 import type { Coding } from '../sums/coded-sums.js';
 import { AbundanceSolver } from './abundances.js';
+import { continuumRemoval, deepestBand } from './continuum.js';
 import { PANEL, PixelPanel } from './pixel-panel.js';
 
 /** Plain data; vectors are of physical values, one number for each band. */
 export type PixelMethod =
-  /** weights * (x - centre), rows x bands: components, and the matched filter. */
+  /** weights * (x - centre), rows x bands: components, the matched filter, smoothing, and resampling. */
   | { kind: 'linear'; weights: Float64Array; centre: Float64Array }
   /** |L^-1 (x - centre)|^2, where the covariance is L L': the squared Mahalanobis distance (Reed and Yu 1990). */
   | { kind: 'distance'; whitening: Float64Array; centre: Float64Array }
@@ -21,7 +23,11 @@ export type PixelMethod =
   /** The probability of each class by a network of layers, for x - centre. */
   | { kind: 'probabilities'; layers: Layer[]; centre: Float64Array }
   /** The abundance of each endmember, and the root mean square of what they leave of the spectrum. */
-  | { kind: 'abundances'; endmembers: Float64Array; count: number; sumsToOne: boolean };
+  | { kind: 'abundances'; endmembers: Float64Array; count: number; sumsToOne: boolean }
+  /** The value of each expression; programs count the bands from 0. */
+  | { kind: 'expressions'; programs: Program[] }
+  /** x divided by its upper convex hull over the wavelengths, nm; for `depth` the largest depth below 1, and its wavelength. */
+  | { kind: 'continuum'; wavelengths: Float64Array; depth: boolean };
 
 /** Values of pixels, up to 64 at a time. */
 export interface PixelFunction {
@@ -50,6 +56,10 @@ export function pixelFunction(method: PixelMethod, coding: Coding): PixelFunctio
       return probabilities(method, coding);
     case 'abundances':
       return abundances(method, coding);
+    case 'expressions':
+      return expressions(method, coding);
+    case 'continuum':
+      return continuum(method, coding);
   }
 }
 
@@ -216,6 +226,51 @@ function abundances({ endmembers, count, sumsToOne }: Method<'abundances'>, codi
         let square = 0;
         for (let at = i; at < spectra.length; at += PANEL) square += spectra[at]! * spectra[at]!;
         values[count * PANEL + i] = Math.sqrt(solver.residual(products, i, PANEL, square) / bands);
+      }
+      return values;
+    },
+  };
+}
+
+function expressions({ programs }: Method<'expressions'>, coding: Coding): PixelFunction {
+  const bands = coding.scales.length;
+  const panel = new PixelPanel(bands, 8);
+  const zero = new Float64Array(bands);
+  const values = new Float64Array(programs.length * PANEL);
+  return {
+    rows: programs.length,
+    evaluate(pixels, indexes, from) {
+      const count = panel.load(pixels, indexes, from, coding, zero);
+      const physical = panel.values(panel.pixels) as Float64Array;
+      const inputs = Array.from(zero, (_, band) => physical.subarray(band * PANEL, band * PANEL + count));
+      for (const [row, program] of programs.entries())
+        values.set(evaluateExpression(program, inputs, count), row * PANEL);
+      return values;
+    },
+  };
+}
+
+function continuum({ wavelengths, depth }: Method<'continuum'>, coding: Coding): PixelFunction {
+  const bands = wavelengths.length;
+  const panel = new PixelPanel(bands, 8);
+  const zero = new Float64Array(bands);
+  const remove = continuumRemoval(wavelengths);
+  const spectrum = new Float64Array(bands);
+  const rows = depth ? 2 : bands;
+  const values = new Float64Array(rows * PANEL);
+  return {
+    rows,
+    evaluate(pixels, indexes, from) {
+      const count = panel.load(pixels, indexes, from, coding, zero);
+      const physical = panel.values(panel.pixels);
+      for (let i = 0; i < count; i++) {
+        for (let band = 0; band < bands; band++) spectrum[band] = physical[band * PANEL + i]!;
+        remove(spectrum);
+        if (depth) {
+          const deepest = deepestBand(spectrum, wavelengths);
+          values[i] = deepest.depth;
+          values[PANEL + i] = deepest.wavelength;
+        } else for (let band = 0; band < bands; band++) values[band * PANEL + i] = spectrum[band]!;
       }
       return values;
     },

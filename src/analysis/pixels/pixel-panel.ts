@@ -28,7 +28,8 @@ export interface PanelMatrix {
   readonly columns: number;
   /** Rows in whole groups of 4. */
   readonly groups: number;
-  /** Columns from which on all numbers of a group are 0. */
+  /** The columns [start, end) of each group that are not all 0. */
+  readonly starts: number[];
   readonly ends: number[];
   readonly out: Plane;
 }
@@ -63,22 +64,28 @@ export class PixelPanel {
   emptyMatrix(rows: number, columns: number): PanelMatrix {
     const groups = Math.ceil(rows / ROWS);
     const at = this.take(groups * ROWS * columns);
+    const starts = new Array<number>(groups).fill(0);
     const ends = new Array<number>(groups).fill(1);
-    return { at, columns, groups, ends, out: this.plane(groups * ROWS) };
+    return { at, columns, groups, starts, ends, out: this.plane(groups * ROWS) };
   }
 
   /** Replaces the numbers of a matrix; `values` may have fewer rows. */
-  fill({ at, columns, groups, ends }: PanelMatrix, values: ArrayLike<number>): void {
+  fill({ at, columns, groups, starts, ends }: PanelMatrix, values: ArrayLike<number>): void {
     const packed = this.view(at, groups * ROWS * columns);
+    starts.fill(columns - 1);
     ends.fill(1);
     for (let i = 0, row = 0; i < values.length; row++) {
       const group = Math.floor(row / ROWS);
       for (let column = 0; column < columns; column++, i++) {
         const value = values[i]!;
         packed[(group * columns + column) * ROWS + (row % ROWS)] = value;
-        if (value !== 0 && column >= ends[group]!) ends[group] = column + 1;
+        if (value === 0) continue;
+        starts[group] = Math.min(starts[group]!, column);
+        ends[group] = Math.max(ends[group]!, column + 1);
       }
     }
+    // A group of zeros alone takes one column, too.
+    for (const [group, end] of ends.entries()) starts[group] = Math.min(starts[group]!, end - 1);
   }
 
   plane(rows: number): Plane {
@@ -119,16 +126,18 @@ export class PixelPanel {
   }
 
   /** Multiplies a matrix with the values of a plane, of as many rows as the matrix has columns. */
-  multiply({ at, groups, ends, out }: PanelMatrix, of: Plane): Float32Array | Float64Array {
+  multiply({ at, groups, starts, ends, out }: PanelMatrix, of: Plane): Float32Array | Float64Array {
     const { kernel, bytes } = this;
     const multiply = bytes === 4 ? kernel.multiply : kernel.multiply64;
-    for (let group = 0; group < groups; group++)
+    for (let group = 0; group < groups; group++) {
+      const start = starts[group]!;
       multiply(
-        of.at,
-        at + group * ROWS * of.rows * bytes,
+        of.at + start * PANEL * bytes,
+        at + (group * of.rows + start) * ROWS * bytes,
         out.at + group * ROWS * PANEL * bytes,
-        ends[group]!,
+        ends[group]! - start,
       );
+    }
     return this.values(out);
   }
 

@@ -40,7 +40,7 @@ export async function mapSections(
 }
 
 /** The smallest part of the cell that holds all data of a tile, in whole pixels. */
-function partWithData({ grid, geocode, footprint, groups: [group] }: TileRecord): CellPart {
+export function partWithData({ grid, geocode, footprint, groups: [group] }: TileRecord): CellPart {
   const { west, south, east, north } = gridByName(grid).bounds(geocode);
   const { width, height } = group!;
   const columns = footprint.map(([x]) => ((x - west) / (east - west)) * width);

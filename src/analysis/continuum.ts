@@ -1,0 +1,90 @@
+/** Spectra without their continuum, and the depth of absorptions. */
+import { COUNT, NUMBER, objectOf } from '../json-schema.js';
+import { withBands } from './analysis-run.js';
+import { emptyRange } from './errors.js';
+import type { AnalysisInputs } from './inputs.js';
+import type { MapAnalysis, MapResults } from './map-process.js';
+import { continuumRemoval } from './pixels/continuum.js';
+import { spectrumChart } from './report/charts.js';
+import { spectralTagsOf } from './spectra/map-bands.js';
+
+export interface ContinuumInputs extends AnalysisInputs {
+  /** From and to, nm. Default: all bands. */
+  range?: [from: number, to: number];
+  /** Make maps of the depth and of its wavelength, in place of spectra. */
+  depth?: boolean;
+}
+
+interface ContinuumFit {
+  /** Bands beyond the range. */
+  outside: number;
+}
+
+export interface ContinuumResults extends MapResults, ContinuumFit {
+  depth: boolean;
+}
+
+/** Fewer bands have nothing below their hull. */
+const FEWEST_BANDS = 3;
+
+export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
+  name: 'continuum',
+  title: 'Continuum removal',
+  description:
+    'Spectra divided by their upper convex hull over a range of wavelengths, or maps of how deep they lie below it and at which wavelength.',
+  properties: {
+    range: {
+      ...{ type: 'array', items: NUMBER, minItems: 2, maxItems: 2 },
+      description: 'From and to, nm. Default: all bands',
+    },
+    depth: {
+      ...{ type: 'boolean', default: false },
+      description: 'Maps of the largest depth and of its wavelength, in place of spectra',
+    },
+  },
+  fit: objectOf({ outside: COUNT }),
+  showsSpectra: true,
+  run: async (_, agreed, { range, depth = false }) => {
+    const [low, high] = range ?? [-Infinity, Infinity];
+    const kept = [...agreed.bands.keys()].filter((band) => {
+      const { wavelength } = agreed.bands[band]!;
+      return wavelength >= low && wavelength <= high;
+    });
+    if (kept.length < FEWEST_BANDS) throw emptyRange(kept.length, low, high);
+    const analysed = withBands(agreed, kept);
+    const { bands } = analysed;
+    const wavelengths = Float64Array.from(bands, ({ wavelength }) => wavelength);
+    return {
+      map: {
+        method: { kind: 'continuum', wavelengths, depth },
+        ...(depth
+          ? { bands: ['depth', 'position'] }
+          : { bands: bands.map(({ name }) => name), tags: spectralTagsOf(bands) }),
+      },
+      ...{ analysed, fit: { outside: agreed.bands.length - bands.length } },
+    };
+  },
+  conclude: (fit, { depth = false }, bands, examples) => {
+    const wavelengths = bands.map(({ wavelength }) => wavelength);
+    const remove = continuumRemoval(wavelengths);
+    const removed = examples.map(({ name, values }) => {
+      const spectrum = Float64Array.from(values);
+      remove(spectrum);
+      return { name, values: spectrum };
+    });
+    const whole = removed.filter(({ values }) => values.every(Number.isFinite));
+    return {
+      ...{ summary: { ...fit, depth }, files: {}, facts: [] },
+      sections: [
+        { title: 'Spectra', content: spectrumChart(wavelengths, examples, '') },
+        { title: 'Spectra without their continuum', content: spectrumChart(wavelengths, whole, '') },
+      ],
+      looks: depth
+        ? [
+            { title: 'Depth below the continuum', look: { bidx: [1], colormap_name: 'viridis' } },
+            { title: 'Wavelength of the deepest band, nm', look: { bidx: [2], colormap_name: 'viridis' } },
+          ]
+        : [],
+    };
+  },
+};

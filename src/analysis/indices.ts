@@ -1,0 +1,167 @@
+/** Maps of narrow-band indices. */
+import { significant } from '../html/index.js';
+import { compile, type Program, parseExpression, plainName, wavelengthNamed } from '../imagery/index.js';
+import { listOf, objectOf, TEXT } from '../json-schema.js';
+import { nearestBand } from '../raster/index.js';
+import { withBands } from './analysis-run.js';
+import { indexBands, unknownIndex } from './errors.js';
+import type { AnalysisInputs } from './inputs.js';
+import type { MapAnalysis, MapResults } from './map-process.js';
+import { tableOf } from './report/report.js';
+import { INDEX_NAMES, INDICES, type IndexName } from './spectra/index-library.js';
+import type { AnalysedBand } from './spectral-tile.js';
+
+export interface IndicesInputs extends AnalysisInputs {
+  /** Names of the library, or expressions over bands. */
+  indices: string[];
+}
+
+/** An index, and the bands that it was computed from. */
+interface ComputedIndex {
+  name: string;
+  expression: string;
+  /** Of an index of the library. */
+  source?: string;
+  /** `asked`: as the expression names it. */
+  bands: { asked: string; name: string; wavelength: number }[];
+}
+
+interface IndicesFit {
+  indices: string[];
+}
+
+export interface IndicesResults extends MapResults {
+  indices: ComputedIndex[];
+}
+
+const MOST = 50;
+const SHOWN_MAPS = 8;
+/** A band stands for a wavelength within its FWHM, or within so many nm if that is more. */
+const TOLERANCE = 15;
+
+export const indices: MapAnalysis<IndicesInputs, IndicesFit> = {
+  name: 'indices',
+  title: 'Spectral indices',
+  description: `Maps of narrow-band indices: ${INDEX_NAMES.join(', ')}, or expressions over bands by wavelength. A band is the nearest good one, within its FWHM or 15 nm.`,
+  properties: {
+    indices: {
+      type: 'array',
+      items: { type: 'string', minLength: 1, maxLength: 1000 },
+      minItems: 1,
+      maxItems: MOST,
+      description: 'Names of the library, or expressions such as (860nm - 660nm) / (860nm + 660nm)',
+    },
+  },
+  required: ['indices'],
+  fit: objectOf({ indices: listOf(TEXT) }),
+  check: ({ indices }) => {
+    for (const text of indices) parseExpression(expressionOf(text));
+  },
+  run: async (_, analysed, inputs) => {
+    const names = namesOf(inputs);
+    const { bands } = analysed;
+    const kept = [...new Set(bandsUsed(names, bands).flatMap((used) => [...used.values()]))].sort(
+      (a, b) => a - b,
+    );
+    const programs = programsOf(names, (name) => kept.indexOf(bandAt(name, bands)));
+    return {
+      map: { method: { kind: 'expressions', programs }, bands: names },
+      analysed: withBands(analysed, kept),
+      fit: { indices: names },
+    };
+  },
+  conclude: ({ indices: names }, _, bands) => {
+    const used = bandsUsed(names, bands);
+    const computed = names.map((name, i): ComputedIndex => {
+      const known = libraryName(name);
+      return {
+        ...{ name, expression: expressionOf(name), ...(known && { source: INDICES[known].source }) },
+        bands: [...used[i]!].map(([asked, band]) => ({
+          asked,
+          name: bands[band]!.name,
+          wavelength: bands[band]!.wavelength,
+        })),
+      };
+    });
+    return {
+      ...{ summary: { indices: computed }, files: {}, facts: [] },
+      sections: [{ title: 'Indices', content: indexTable(computed) }],
+      looks: names.slice(0, SHOWN_MAPS).map((name, i) => ({
+        title: name,
+        look: { bidx: [i + 1], colormap_name: 'viridis' },
+      })),
+    };
+  },
+};
+
+function indexTable(computed: ComputedIndex[]) {
+  return tableOf(
+    [{ name: 'index' }, { name: 'expression' }, { name: 'source' }, { name: 'bands' }],
+    computed.map(({ name, expression, source = '', bands }) => [
+      ...[name, expression, source],
+      bands.map((band) => `${band.asked}: ${band.name} (${significant(band.wavelength)} nm)`).join(', '),
+    ]),
+  );
+}
+
+/** Each index once; those of the library in small letters. */
+function namesOf({ indices }: IndicesInputs): string[] {
+  return [...new Set(indices.map((text) => libraryName(text) ?? text.trim()))];
+}
+
+function libraryName(text: string): IndexName | undefined {
+  const name = text.trim().toLowerCase();
+  return Object.hasOwn(INDICES, name) ? (name as IndexName) : undefined;
+}
+
+function expressionOf(text: string): string {
+  const name = libraryName(text);
+  return name ? INDICES[name].expression : text;
+}
+
+function programsOf(names: string[], bandOf: (name: string) => number): Program[] {
+  return names.map((text) =>
+    compile(parseExpression(expressionOf(text)), (name) => {
+      // An expression may name an index of the library, too.
+      const known = libraryName(name);
+      return known ? parseExpression(INDICES[known].expression) : bandOf(name);
+    }),
+  );
+}
+
+/** The band that each name of each index stands for. Throws TW_ANALYSIS_INDEX, TW_ANALYSIS_INDEX_BANDS. */
+function bandsUsed(names: string[], bands: AnalysedBand[]): Map<string, number>[] {
+  const missing: string[] = [];
+  const used = names.map((text) => {
+    const found = new Map<string, number>();
+    programsOf([text], (name) => {
+      const band = bandAt(name, bands);
+      if (wavelengthNamed(name) === undefined && band < 0)
+        throw unknownIndex(text, `there is no band or index ${JSON.stringify(name)}`, INDEX_NAMES);
+      const lack = lackOf(name, bands[band]);
+      if (lack !== undefined) missing.push(`${text} needs ${lack}`);
+      found.set(name, band);
+      return band;
+    });
+    if (found.size === 0) throw unknownIndex(text, 'it names no band', INDEX_NAMES);
+    return found;
+  });
+  if (missing.length > 0) throw indexBands([...new Set(missing)]);
+  return used;
+}
+
+/** The number of a band by its name, or of the one nearest to a wavelength; -1 for other names. */
+function bandAt(name: string, bands: AnalysedBand[]): number {
+  const wavelength = wavelengthNamed(name);
+  if (wavelength !== undefined) return nearestBand(bands, wavelength, Infinity);
+  return bands.findIndex((band) => plainName(band.name) === name);
+}
+
+/** Why a band does not stand for the wavelength that it is asked for by. */
+function lackOf(name: string, band: AnalysedBand | undefined): string | undefined {
+  const asked = wavelengthNamed(name);
+  if (asked === undefined || band === undefined) return undefined;
+  const tolerance = Math.max(TOLERANCE, band.fwhm ?? 0);
+  if (Math.abs(band.wavelength - asked) <= tolerance) return undefined;
+  return `${asked} nm, and the nearest is ${band.name} at ${band.wavelength} nm (at most ${tolerance} nm away)`;
+}

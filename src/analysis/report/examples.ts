@@ -1,0 +1,56 @@
+/** Spectra of a collection that a report shows. */
+import { cellBbox, gridByName } from '../../geocode/index.js';
+import { type Imagery, parseRegion, type Region } from '../../imagery/index.js';
+import { all, type Filter, parseFilter, parseSort, searchOf, type TileFinder } from '../../query/index.js';
+import type { TileRecord } from '../../storage/index.js';
+import type { AnalysedBand } from '../spectral-tile.js';
+import type { Curve } from './charts.js';
+import { partWithData } from './maps.js';
+
+/** Tiles whose spectra are shown, the fullest first. */
+const SHOWN = 4;
+/** Pixels of a side of the square whose mean is shown. */
+const SIDE = 5;
+
+/**
+ * The mean spectrum of a small square in the middle of the data of some tiles, physical values of these bands. Tiles without data there, in
+ * every band, are left out. Throws what reading spectra throws.
+ */
+export async function exampleSpectra(
+  { finder, imagery }: { finder: TileFinder; imagery: Imagery },
+  filter: Filter,
+  bands: readonly AnalysedBand[],
+): Promise<Curve[]> {
+  const { tiles } = await finder.find(
+    searchOf(filter, { limit: SHOWN, order: parseSort('-pixel_coverage') }),
+  );
+  const curves: Curve[] = [];
+  for (const tile of tiles) {
+    const { dates } = await imagery.spectra({
+      region: middleOf(tile),
+      filter: all([filter, parseFilter({ ids: [tile.id] })]),
+    });
+    const [date] = dates;
+    const values = bands.map(
+      ({ name }) => date?.mean[date.bands.findIndex((band) => band.name === name)] ?? NaN,
+    );
+    const when = new Date(tile.start).toISOString().slice(0, 10);
+    if (values.every(Number.isFinite)) curves.push({ name: `${tile.geocode}, ${when}`, values });
+  }
+  return curves;
+}
+
+function middleOf(tile: TileRecord): Region {
+  const { grid, geocode, groups } = tile;
+  const [west, south, east, north] = cellBbox(gridByName(grid), geocode);
+  const part = partWithData(tile);
+  const { width, height } = groups[0]!;
+  const [x, y] = [(part.west + part.east) / 2, (part.north + part.south) / 2];
+  const [dx, dy] = [SIDE / width / 2, SIDE / height / 2];
+  const corner = (across: number, down: number) => [
+    west + (east - west) * Math.min(1, Math.max(0, x + across * dx)),
+    north - (north - south) * Math.min(1, Math.max(0, y + down * dy)),
+  ];
+  const ring = [corner(-1, -1), corner(1, -1), corner(1, 1), corner(-1, 1), corner(-1, -1)];
+  return parseRegion({ type: 'Polygon', coordinates: [ring] });
+}

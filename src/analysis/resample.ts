@@ -1,0 +1,131 @@
+/** Spectra as another sensor would see them. */
+import { listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
+import { sensorNeeded, sensorRange } from './errors.js';
+import type { AnalysisInputs } from './inputs.js';
+import type { MapAnalysis, MapResults } from './map-process.js';
+import { spectrumChart } from './report/charts.js';
+import type { MapLook } from './report/maps.js';
+import { tableOf } from './report/report.js';
+import { responseWeights, type SensorBand } from './spectra/band-response.js';
+import { reflectanceTagsOf } from './spectra/map-bands.js';
+import { SENSOR_NAMES, SENSORS, type SensorName } from './spectra/sensors.js';
+import { weighted } from './spectra/weighted.js';
+import type { AnalysedBand } from './spectral-tile.js';
+
+export interface ResampleInputs extends AnalysisInputs {
+  sensor?: SensorName;
+  /** Bands of a sensor that is not among these. */
+  sensorBands?: Omit<SensorBand, 'name'>[];
+}
+
+interface ResampleFit {
+  /** Names of the bands of the sensor that the collection does not cover. */
+  uncovered: string[];
+}
+
+export interface ResampleResults extends MapResults, ResampleFit {
+  /** The bands of the new tiles. */
+  sensorBands: SensorBand[];
+}
+
+const MOST_BANDS = 500;
+
+export const resample: MapAnalysis<ResampleInputs, ResampleFit> = {
+  name: 'resample',
+  title: 'Resampled spectra',
+  description: `Spectra at the bands of another sensor (${SENSOR_NAMES.join(', ')}, or its centres and FWHM), with normal distributions as responses.`,
+  properties: {
+    sensor: { enum: SENSOR_NAMES },
+    sensorBands: {
+      type: 'array',
+      items: objectOf({
+        wavelength: { ...NUMBER, minimum: 100, maximum: 100_000, description: 'Centre, nm' },
+        fwhm: { ...NUMBER, exclusiveMinimum: 0, maximum: 10_000, description: 'nm' },
+      }),
+      minItems: 1,
+      maxItems: MOST_BANDS,
+      description: 'Bands of a sensor that is not among those with a name; they are called b1, b2, ...',
+    },
+  },
+  fit: objectOf({ uncovered: listOf(TEXT) }),
+  check: ({ sensor, sensorBands }) => {
+    if ((sensor === undefined) === (sensorBands === undefined)) throw sensorNeeded();
+  },
+  showsSpectra: true,
+  run: async (_, analysed, inputs) => {
+    const { covered, weights, uncovered } = resampling(inputs, analysed.bands);
+    return {
+      map: {
+        method: { kind: 'linear', weights, centre: new Float64Array(analysed.bands.length) },
+        bands: covered.map(({ name }) => name),
+        tags: reflectanceTagsOf(covered),
+      },
+      fit: { uncovered },
+    };
+  },
+  conclude: (fit, inputs, bands, examples) => {
+    const { covered, weights } = resampling(inputs, bands);
+    const wavelengths = bands.map(({ wavelength }) => wavelength);
+    const made = examples.map(({ name, values }) => ({ name, values: weighted(weights, values) }));
+    const centres = covered.map(({ wavelength }) => wavelength);
+    const { uncovered } = fit;
+    return {
+      ...{ summary: { ...fit, sensorBands: covered }, files: {} },
+      facts: [
+        ...(inputs.sensor ? [SENSORS[inputs.sensor].title] : []),
+        `${covered.length} bands of the sensor`,
+        ...(uncovered.length > 0 ? [`not covered: ${uncovered.join(', ')}`] : []),
+      ],
+      sections: [
+        { title: 'Spectra', content: spectrumChart(wavelengths, examples, '') },
+        { title: 'Resampled spectra', content: spectrumChart(centres, made, '') },
+        { title: 'Bands', content: bandTable(covered) },
+      ],
+      looks: [lookOf(covered)],
+    };
+  },
+};
+
+/** True colour if the sensor sees it, else the first band. */
+function lookOf(bands: readonly SensorBand[]): MapLook {
+  const tags = reflectanceTagsOf(bands);
+  const bidx = ['red', 'green', 'blue'].map(
+    (name) => tags.findIndex(({ commonName }) => commonName === name) + 1,
+  );
+  if (!bidx.includes(0)) return { title: 'Red, green and blue', look: { bidx } };
+  return { title: bands[0]!.name, look: { bidx: [1], colormap_name: 'viridis' } };
+}
+
+function bandTable(bands: readonly SensorBand[]) {
+  return tableOf(
+    [{ name: 'band' }, { name: 'centre, nm', isNumber: true }, { name: 'FWHM, nm', isNumber: true }],
+    bands.map(({ name, wavelength, fwhm }) => [name, `${wavelength}`, `${fwhm}`]),
+  );
+}
+
+function sensorBandsOf({ sensor, sensorBands = [] }: ResampleInputs): SensorBand[] {
+  if (sensor) return SENSORS[sensor].bands;
+  return sensorBands.map((band, i) => ({ name: `b${i + 1}`, ...band }));
+}
+
+interface Resampling {
+  covered: SensorBand[];
+  /** One row for each covered band, one column for each band of the collection. */
+  weights: Float64Array;
+  uncovered: string[];
+}
+
+/** Throws TW_ANALYSIS_SENSOR_RANGE if no band is covered. */
+function resampling(inputs: ResampleInputs, bands: readonly AnalysedBand[]): Resampling {
+  const wavelengths = bands.map(({ wavelength }) => wavelength);
+  const all = sensorBandsOf(inputs);
+  const rows = all.map((band) => responseWeights(band, wavelengths));
+  const covered = all.filter((_, i) => rows[i] !== undefined);
+  if (covered.length === 0)
+    throw sensorRange(inputs.sensor ?? 'the sensor', Math.min(...wavelengths), Math.max(...wavelengths));
+  return {
+    covered,
+    weights: Float64Array.from(rows.flatMap((row) => (row ? [...row] : []))),
+    uncovered: all.filter((_, i) => rows[i] === undefined).map(({ name }) => name),
+  };
+}

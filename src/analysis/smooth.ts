@@ -1,0 +1,131 @@
+/** Smoothed spectra and their derivatives. */
+import { COUNT, listOf, objectOf } from '../json-schema.js';
+import { withBands } from './analysis-run.js';
+import { badWindow, shortRuns } from './errors.js';
+import type { AnalysisInputs } from './inputs.js';
+import type { MapAnalysis, MapResults } from './map-process.js';
+import { spectrumChart } from './report/charts.js';
+import { runsOf } from './spectra/gaps.js';
+import { reflectanceTagsOf, spectralTagsOf } from './spectra/map-bands.js';
+import { type SmoothingWindow, savitzkyGolay } from './spectra/savitzky-golay.js';
+import { weighted } from './spectra/weighted.js';
+import type { AnalysedBand } from './spectral-tile.js';
+
+export interface SmoothInputs extends AnalysisInputs, Partial<SmoothingWindow> {}
+
+interface SmoothFit {
+  /** Number of bands of each run, in the order of the bands. */
+  runs: number[];
+  /** Bands of runs that are shorter than the window. */
+  leftOut: number;
+}
+
+export interface SmoothResults extends MapResults, SmoothFit, SmoothingWindow {}
+
+const DEFAULTS: SmoothingWindow = { window: 7, order: 2, derivative: 0 };
+/** Higher powers of wavelengths cannot be told apart well. */
+const HIGHEST_ORDER = 5;
+const WIDEST = 101;
+const UNITS = ['', '1/nm', '1/nm²'];
+
+export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
+  name: 'smooth',
+  title: 'Smoothed spectra',
+  description:
+    'Spectra smoothed by polynomials (Savitzky-Golay), or their first or second derivative per nm, at the wavelengths of the bands and within runs of bands without a jump or a gap.',
+  properties: {
+    window: {
+      ...{ type: 'integer', minimum: 3, maximum: WIDEST, default: DEFAULTS.window },
+      description: 'Bands of a window, an odd number',
+    },
+    order: {
+      ...{ type: 'integer', minimum: 0, maximum: HIGHEST_ORDER, default: DEFAULTS.order },
+      description: 'Order of the polynomial',
+    },
+    derivative: { type: 'integer', minimum: 0, maximum: 2, default: DEFAULTS.derivative },
+  },
+  fit: objectOf({ runs: listOf(COUNT), leftOut: COUNT }),
+  check: (inputs) => {
+    const { window, order, derivative } = windowOf(inputs);
+    if (window % 2 === 0 || window <= order || order < derivative) throw badWindow(window, order, derivative);
+  },
+  showsSpectra: true,
+  run: async (_, agreed, inputs) => {
+    const window = windowOf(inputs);
+    const all = runsOf(agreed.bands.map(({ wavelength }) => wavelength));
+    const kept = all.filter(({ length }) => length >= window.window);
+    if (kept.length === 0) throw shortRuns(window.window, Math.max(...all.map(({ length }) => length)));
+    const analysed = withBands(
+      agreed,
+      kept.flat().toSorted((a, b) => a - b),
+    );
+    const { bands } = analysed;
+    const runs = kept.map(({ length }) => length);
+    const tags = window.derivative === 0 ? reflectanceTagsOf(bands) : spectralTagsOf(bands);
+    return {
+      map: {
+        method: {
+          kind: 'linear',
+          weights: smoothingWeights(bands, runs, window),
+          centre: new Float64Array(bands.length),
+        },
+        ...{ bands: bands.map(({ name }) => name), tags },
+      },
+      ...{ analysed, fit: { runs, leftOut: agreed.bands.length - bands.length } },
+    };
+  },
+  conclude: (fit, inputs, bands, examples) => {
+    const window = windowOf(inputs);
+    const wavelengths = bands.map(({ wavelength }) => wavelength);
+    const weights = smoothingWeights(bands, fit.runs, window);
+    const made = examples.map(({ name, values }) => ({ name, values: weighted(weights, values) }));
+    const { derivative } = window;
+    return {
+      ...{ summary: { ...window, ...fit }, files: {} },
+      facts: [
+        `window of ${window.window} bands, polynomials of order ${window.order}`,
+        derivative === 0 ? 'smoothed' : `derivative ${derivative}`,
+      ],
+      sections: [
+        { title: 'Spectra', content: spectrumChart(wavelengths, examples, '') },
+        {
+          title: derivative === 0 ? 'Smoothed spectra' : `Derivative ${derivative}`,
+          content: spectrumChart(wavelengths, made, UNITS[derivative]!),
+        },
+      ],
+      looks: [],
+    };
+  },
+};
+
+function windowOf({
+  window = DEFAULTS.window,
+  order = DEFAULTS.order,
+  derivative = DEFAULTS.derivative,
+}: SmoothInputs): SmoothingWindow {
+  return { window, order, derivative };
+}
+
+/** Bands x bands, row by row: each run, of so many bands, by itself. */
+function smoothingWeights(
+  bands: readonly AnalysedBand[],
+  runs: readonly number[],
+  window: SmoothingWindow,
+): Float64Array {
+  const size = bands.length;
+  const weights = new Float64Array(size * size);
+  let first = 0;
+  for (const length of runs) {
+    const run = Array.from({ length }, (_, i) => first + i).sort(
+      (a, b) => bands[a]!.wavelength - bands[b]!.wavelength,
+    );
+    const own = savitzkyGolay(
+      run.map((band) => bands[band]!.wavelength),
+      window,
+    );
+    for (const [i, to] of run.entries())
+      for (const [j, from] of run.entries()) weights[to * size + from] = own[i * length + j]!;
+    first += length;
+  }
+  return weights;
+}

@@ -1,0 +1,44 @@
+/** Gaps between the wavelengths of bands or samples, nm. */
+
+/** A gap is wider than so many of the usual steps, and than so many nm. */
+const GAP_STEPS = 3;
+const GAP = 20;
+
+/** The median of the steps between neighbours, nm; 0 if there are none. */
+export function usualStep(steps: readonly number[]): number {
+  return steps.toSorted((a, b) => a - b)[Math.floor(steps.length / 2)] ?? 0;
+}
+
+/** The widest step that is not a gap, nm. */
+export function widestStep(steps: readonly number[]): number {
+  return Math.max(GAP, GAP_STEPS * usualStep(steps));
+}
+
+/** The steps between wavelengths that are neighbours in a list, nm. */
+export function stepsOf(wavelengths: readonly number[]): number[] {
+  return wavelengths.slice(1).map((value, i) => value - wavelengths[i]!);
+}
+
+/**
+ * Indexes of bands in runs without a jump, each run in ascending order of wavelength. A run is a part of the file in which wavelengths rise, or
+ * fall, throughout and without a gap. A detector that begins at a shorter wavelength than the one before ends with begins a new run.
+ */
+export function runsOf(wavelengths: readonly number[]): number[][] {
+  const steps = stepsOf(wavelengths);
+  const widest = widestStep(steps.map(Math.abs));
+  const runs: number[][] = [];
+  let direction = 0;
+  for (const band of wavelengths.keys()) {
+    const step = steps[band - 1] ?? 0;
+    const isNext =
+      step !== 0 && Math.abs(step) <= widest && (direction === 0 || Math.sign(step) === direction);
+    if (band > 0 && isNext) {
+      runs.at(-1)!.push(band);
+      direction = Math.sign(step);
+    } else {
+      runs.push([band]);
+      direction = 0;
+    }
+  }
+  return runs.map((run) => run.toSorted((a, b) => wavelengths[a]! - wavelengths[b]!));
+}

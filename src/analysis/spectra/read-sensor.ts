@@ -1,0 +1,51 @@
+/** Reads the bands of a sensor from a CSV of their centres and FWHM. */
+import { readFile } from 'node:fs/promises';
+import { toNanometres } from '../../raster/index.js';
+import { badSensorFile } from '../errors.js';
+import type { SensorBand } from './band-response.js';
+
+export interface SensorFile {
+  /** nm */
+  bands: Omit<SensorBand, 'name'>[];
+  /** A guess about the unit, for the user. */
+  warning?: string;
+}
+
+/**
+ * A line for each band: centre, FWHM. The first line may be a heading, which may name the unit of both, as in `centre (um),fwhm`.
+ * Throws TW_ANALYSIS_SENSOR_FILE.
+ */
+export async function readSensor(path: string): Promise<SensorFile> {
+  const text = await readFile(path, 'utf8').catch((error) => {
+    throw badSensorFile.because(error, path, 'it cannot be read');
+  });
+  const lines = text
+    .replace(/^\ufeff/, '')
+    .split(/\r?\n/)
+    .map((line, i) => ({ line, number: i + 1 }))
+    .filter(({ line }) => line.trim() !== '');
+  const isHeading = Number.isNaN(Number(lines[0]?.line.split(',')[0]));
+  const [, unit] = (isHeading && /[([]\s*([^)\]]+)\s*[)\]]/.exec(lines[0]?.line ?? '')) || [];
+  const rows = lines.slice(isHeading ? 1 : 0).map(({ line, number }) => {
+    const [centre, fwhm, ...more] = line.split(',').map((cell) => (cell.trim() === '' ? NaN : Number(cell)));
+    if (more.length > 0 || !(centre! > 0) || !(fwhm! > 0))
+      throw badSensorFile(path, `line ${number} does not hold a centre and a FWHM above 0`);
+    return { centre: centre!, fwhm: fwhm! };
+  });
+  const found =
+    rows.length > 0 &&
+    toNanometres(
+      rows.map(({ centre }) => centre),
+      unit,
+    );
+  if (!found) throw badSensorFile(path, 'its first column does not hold wavelengths');
+  const { nanometres, factor, warning } = found;
+  const isGuess = unit !== undefined || factor !== 1;
+  return {
+    bands: nanometres.map((wavelength, i) => ({
+      wavelength,
+      fwhm: Number((rows[i]!.fwhm * factor).toPrecision(9)),
+    })),
+    ...(isGuess && warning !== undefined && { warning }),
+  };
+}
