@@ -46,11 +46,18 @@ async function buildProgram(argv: string[]): Promise<Command> {
   const asked = ['-V', '--version'].includes(argv[0]) ? [] : Object.values(COMMANDS);
   const named = Object.hasOwn(COMMANDS, argv[0]) ? [COMMANDS[argv[0]]] : asked;
   for (const make of named) {
-    const command = (await make()).copyInheritedSettings(program);
+    const command = inherit(await make(), program);
     command.hook('preAction', (_, action) => applyEnvironment(action));
     program.addCommand(command.hook('preAction', (_, action) => applyConfigFile(action, allCommands)));
   }
   return program;
+}
+
+/** Also for the commands below it, so that wrong usage exits with the same code everywhere. */
+function inherit(command: Command, from: Command): Command {
+  command.copyInheritedSettings(from);
+  for (const below of command.commands) inherit(below, command);
+  return command;
 }
 
 async function main(): Promise<void> {
@@ -89,6 +96,7 @@ const USAGE_CODES = [
   'TW_ANALYSIS_INDEX',
   'TW_ANALYSIS_WINDOW',
   'TW_API_BAD_REQUEST',
+  'TW_CLI_LABELS',
   'TW_CLI_NODE',
   'TW_CLI_PLACE',
   'TW_CLI_TARGETS',

@@ -54,6 +54,8 @@ test('wrong usage is exit code 2 and says what is wrong', async () => {
     ['search', '--no-such'],
     ['delete', 'job', 'x'],
     ['delete', 'scene', 'without-collection'],
+    ['analyse', 'smooth', '--no-such'],
+    ['analyse', 'classify', '--collection', 'without-labels'],
   ]) {
     const { code, stderr, stdout } = await tilewright(...args);
     assert.equal(code, 2, args.join(' '));
