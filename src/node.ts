@@ -5,6 +5,7 @@ import {
   AnalysisWorkers,
   anomaly,
   classify,
+  clustering,
   mapProcess,
   match,
   mnf,
@@ -172,6 +173,7 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
     mapProcess(analysis, match),
     mapProcess(analysis, unmix),
     mapProcess(analysis, classify),
+    mapProcess(analysis, clustering),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const together =

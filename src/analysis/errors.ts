@@ -78,6 +78,14 @@ export const fewEndmembers = defineError(
     `the pixels do not differ enough for ${wanted} endmembers${found > 0 ? `, but for ${found}` : ''}; ask for fewer, or choose a larger area`,
 );
 
+export const fewClusters = defineError(
+  'TW_ANALYSIS_FEW_CLUSTERS',
+  422,
+  'The pixels do not have so many different spectra as clusters were asked for. Ask for fewer, or choose a larger area.',
+  (wanted: number, found: number) =>
+    `the pixels have ${found} different spectra, and ${wanted} clusters were asked for; ask for fewer, or choose a larger area`,
+);
+
 export const libraryOrCount = defineError(
   'TW_ANALYSIS_ENDMEMBERS',
   400,

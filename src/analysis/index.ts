@@ -2,6 +2,7 @@
 export type { AnalysisContext, TileCounts } from './analysis-run.js';
 export { type AnomalyResults, anomaly } from './anomaly.js';
 export { type ClassifyInputs, type ClassifyResults, classify } from './classify.js';
+export { type ClusterInputs, type ClusterResults, clustering } from './cluster.js';
 export { type ComponentsInputs, type ComponentsResults, mnf, pca } from './components.js';
 export type { AnalysisInputs } from './inputs.js';
 export { readLabels } from './labels/read-labels.js';

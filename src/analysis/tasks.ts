@@ -2,10 +2,13 @@
 import type { MadeTile, NewTile } from '../wrangle/index.js';
 import type { LabelSums, LabelSumsTask, ScoreTask } from './labels/labelled-pixels.js';
 import type { Components, ComponentsTask } from './pixels/components.js';
+import type { DrawTask } from './pixels/draw.js';
 import type { Extreme, ExtremesTask } from './pixels/extremes.js';
 import type { PixelMethod } from './pixels/methods.js';
+import type { NearestTask } from './pixels/nearest-centres.js';
 import type { Whitening, WhiteningTask } from './pixels/whitening.js';
 import type { WholeSums } from './sums/band-statistics.js';
+import type { WholeClassSums } from './sums/class-sums.js';
 import type { SpectrumFile } from './tile-blocks.js';
 
 /** Sums are over pixels, or over differences between pixels that are neighbours in a row. */
@@ -37,6 +40,8 @@ export type AnalysisTask =
   | ComponentsTask
   | WhiteningTask
   | ExtremesTask
+  | DrawTask
+  | NearestTask
   | LabelSumsTask
   | ScoreTask;
 export type AnalysisResult =
@@ -45,6 +50,8 @@ export type AnalysisResult =
   | Components
   | Whitening
   | (Extreme | undefined)[]
+  | Extreme
+  | WholeClassSums
   | LabelSums[]
   | number[][]
   | null;

@@ -69,9 +69,13 @@ export function eachBlock(
 /** Mask codes of all pixels of the tile; undefined if it has no mask. */
 export function maskCodes({ mask, width, height }: Pick<SpectrumFile, 'mask' | 'width' | 'height'>) {
   if (!mask) return undefined;
-  const count = width * height;
-  const columns = Int32Array.from({ length: count }, (_, i) => i % width);
-  const rows = Int32Array.from({ length: count }, (_, i) => Math.floor(i / width));
+  const columns = new Int32Array(width * height);
+  const rows = new Int32Array(width * height);
+  for (let row = 0, at = 0; row < height; row++)
+    for (let column = 0; column < width; column++, at++) {
+      columns[at] = column;
+      rows[at] = row;
+    }
   return codesAt(mask, { columns, rows }, width, height);
 }
 

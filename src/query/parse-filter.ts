@@ -179,6 +179,7 @@ const SOURCES: Record<TileSource, true> = {
   match: true,
   unmix: true,
   classify: true,
+  cluster: true,
 };
 
 /** All sources that a tile may have. */

@@ -14,7 +14,8 @@ export type TileSource =
   | 'anomaly'
   | 'match'
   | 'unmix'
-  | 'classify';
+  | 'classify'
+  | 'cluster';
 
 export interface CollectionRecord {
   id: string;

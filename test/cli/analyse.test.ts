@@ -43,6 +43,13 @@ test('analyses by the command: tables, JSON, files, and what is refused', async 
   assert.equal(unmix.code, 0, unmix.stderr);
   assert.match(unmix.stdout, /nnls over 18 bands/);
   assert.match(unmix.stdout, /made, 0 unchanged: --collection cubes --source unmix/);
+  const cluster = await tilewright('analyse', 'cluster', '--clusters', '3', ...which, '--output', output);
+  assert.equal(cluster.code, 0, cluster.stderr);
+  assert.match(cluster.stdout, /code +pixels +share +rms distance\n1 +\d+ +\d+\.\d %/);
+  assert.match(cluster.stdout, /3 clusters hold \d+\.\d % of the variance of \d+ pixels; \d+ iterations/);
+  const centres = join(output, 'centres.csv');
+  const found3 = await tilewright('analyse', 'match', '--library', centres, ...which, '--format', 'json');
+  assert.equal(JSON.parse(found3.stdout).targets.length, 3, found3.stderr);
   const maps = await tilewright('search', '--source', 'unmix', '--format', 'json', ...which);
   assert.ok(JSON.parse(maps.stdout).features.length > 0);
 

@@ -5,6 +5,7 @@ import type {
   AnomalyResults,
   ClassifyInputs,
   ClassifyResults,
+  ClusterResults,
   ComponentsResults,
   MapResults,
   MatchInputs,
@@ -50,6 +51,8 @@ type UnmixFlags = AnalyseFlags & {
 };
 
 type ClassifyFlags = AnalyseFlags & { labels: string; split: NonNullable<ClassifyInputs['split']> };
+
+type ClusterFlags = AnalyseFlags & { clusters: number; seed?: number; iterations?: number };
 
 type Results = TileCounts & { files: string[]; seconds: number };
 
@@ -151,6 +154,19 @@ export function analyseCommand(): Command {
           ),
         classifyInputs,
         printClasses,
+      ),
+    )
+    .addCommand(
+      analysis<ClusterFlags, ClusterResults>(
+        new Command('cluster')
+          .description('maps of the clusters that spectra form (k-means), with the same codes in all tiles')
+          .addOption(
+            flag('--clusters <n>', 'clusters to find, 2 to 50', positiveInteger).makeOptionMandatory(),
+          )
+          .addOption(flag('--seed <n>', 'of the pixels at which the clusters begin; default 1', integer))
+          .addOption(flag('--iterations <n>', 'the most iterations; default 100', positiveInteger)),
+        async ({ clusters, seed, iterations }) => ({ clusters, seed, iterations }),
+        printClusters,
       ),
     );
 }
@@ -303,6 +319,20 @@ function printClasses(results: ClassifyResults): void {
       `on ground that did not train it is ${percent(oaByPlace)}: the random split overestimates it by ${(100 * (oa - oaByPlace)).toFixed(1)} points`,
     );
   print(`linear discriminants, shrinkage ${shrinkage}`);
+  printMaps(results);
+}
+
+function printClusters(results: ClusterResults): void {
+  const { clusters, pixels, explained, iterations, converged } = results;
+  const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+  const rows = clusters.map(({ code, pixels: own, spread }) => [
+    ...[`${code}`, `${own}`, percent(own / pixels), spread.toPrecision(4)],
+  ]);
+  for (const line of table([['code', 'pixels', 'share', 'rms distance'], ...rows])) print(line);
+  const rest = converged ? '' : ', after which the centres still moved';
+  print(
+    `${count(clusters.length, 'cluster')} hold ${percent(explained)} of the variance of ${count(pixels, 'pixel')}; ${count(iterations, 'iteration')}${rest}`,
+  );
   printMaps(results);
 }
 
