@@ -86,6 +86,13 @@ export const fewClusters = defineError(
     `the pixels have ${found} different spectra, and ${wanted} clusters were asked for; ask for fewer, or choose a larger area`,
 );
 
+export const badWindow = defineError(
+  'TW_ANALYSIS_WINDOW',
+  400,
+  'The windows of local anomalies cannot be used; the message says why. Their sides are odd, the inner one is smaller, and between them lie at least two pixels for each component.',
+  (what: string) => `the windows of local anomalies cannot be used: ${what}`,
+);
+
 export const libraryOrCount = defineError(
   'TW_ANALYSIS_ENDMEMBERS',
   400,

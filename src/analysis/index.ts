@@ -1,6 +1,6 @@
 /** Analyses of spectra as batch jobs, where the tiles are: exact sums over all tiles, what follows from them, and maps. */
 export type { AnalysisContext, TileCounts } from './analysis-run.js';
-export { type AnomalyResults, anomaly } from './anomaly.js';
+export { type AnomalyInputs, type AnomalyResults, anomaly } from './anomaly.js';
 export { type ClassifyInputs, type ClassifyResults, classify } from './classify.js';
 export { type ClusterInputs, type ClusterResults, clustering } from './cluster.js';
 export { type ComponentsInputs, type ComponentsResults, mnf, pca } from './components.js';

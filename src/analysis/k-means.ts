@@ -93,11 +93,9 @@ export async function lloyd(
     tell?.(`iteration ${iteration} of at most ${iterations}`);
     const members = await passes.members(centres);
     const next = members.flatMap((one) => (one ? [one.mean] : []));
-    const isFull = next.length === start.length;
     // A cluster that has lost all of its pixels begins again at a pixel that is drawn as at the start.
     while (next.length < start.length) next.push(await passes.draw(next, start.length));
-    if (isFull) moved = centres.reduce((sum, centre, k) => sum + squaredDistance(centre, next[k]!), 0);
-    else moved = Number.POSITIVE_INFINITY;
+    moved = centres.reduce((sum, centre, k) => sum + squaredDistance(centre, next[k]!), 0);
     centres = next;
   }
   // The pixels of the last centres: these may have moved since the pixels were counted.

@@ -21,6 +21,7 @@ import { bandsText, renderReport, type Section, tilesText } from './report/repor
 import { writeFiles } from './result-files.js';
 import type { AnalysedBand } from './spectral-tile.js';
 import type { MapTask } from './tasks.js';
+import { tilesAround } from './tiles-around.js';
 
 /** How maps are made of tiles: what `fit` has found, the same in all runs of a job. */
 export interface Fitted<Fit> {
@@ -156,7 +157,7 @@ function secondHalf(job: JobContext, tiles: number): JobContext {
 }
 
 async function* planTiles(
-  { storage }: AnalysisContext,
+  { storage, finder }: AnalysisContext,
   source: TileSource,
   { filter, spectrumOf }: Analysed,
   map: Fitted<unknown>['map'],
@@ -167,15 +168,29 @@ async function* planTiles(
     const spectrum = spectrumOf(tile);
     if (!spectrum) continue;
     const { collection, scene, grid, geocode, start, end, platform } = tile;
+    const { method } = map;
+    const reach = method.kind === 'local-distance' ? (method.outer - 1) / 2 : 0;
+    const near = reach > 0 ? await tilesAround(finder, tile, spectrum.group, reach) : [];
+    // A tile with other bands shows nothing that could be compared.
+    const around = near.flatMap((one) => {
+      const own = spectrumOf(one.tile);
+      return own ? [{ ...one, spectrum: own }] : [];
+    });
     yield {
       facts: { collection, scene, grid, geocode, source, start, end, platform },
       inputs: [tile],
+      around: around.map((one) => one.tile),
       parameters: {},
       recipe,
       task: (made) => ({
         ...{ kind: 'map', ...map, group: spectrum.group.name },
         tile: { ...made, metadata: { ...made.metadata, ANALYSIS: `${source} ${recipe}` } },
         file: fileOf(storage, tile, spectrum),
+        ...(around.length > 0 && {
+          around: around.map(({ tile, spectrum, east, south }) => ({
+            ...{ file: fileOf(storage, tile, spectrum), east, south },
+          })),
+        }),
       }),
     };
   }

@@ -4,6 +4,7 @@ import type { LabelSums, LabelSumsTask, ScoreTask } from './labels/labelled-pixe
 import type { Components, ComponentsTask } from './pixels/components.js';
 import type { DrawTask } from './pixels/draw.js';
 import type { Extreme, ExtremesTask } from './pixels/extremes.js';
+import type { LocalDistance, Neighbour } from './pixels/local-distances.js';
 import type { PixelMethod } from './pixels/methods.js';
 import type { NearestTask } from './pixels/nearest-centres.js';
 import type { Whitening, WhiteningTask } from './pixels/whitening.js';
@@ -21,12 +22,14 @@ export interface SumsTask {
   of: readonly Summed[];
 }
 
-/** Make a tile of what a method computes of the spectrum of each pixel. */
+/** Make a tile of what a method computes of the spectrum of each pixel, or of those around it. */
 export interface MapTask {
   kind: 'map';
   tile: NewTile;
   file: SpectrumFile;
-  method: PixelMethod;
+  method: PixelMethod | LocalDistance;
+  /** Tiles that windows reach into. */
+  around?: Neighbour[];
   /** Name of the group of the new tile, and of its bands. */
   group: string;
   bands: string[];

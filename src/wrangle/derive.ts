@@ -67,6 +67,8 @@ export interface Derivation<T = FillTask | CutTask> {
   facts: Facts;
   /** Tiles that it may take pixels from, in the order of their numbers. */
   inputs: TileRecord[];
+  /** Tiles around the cell that are read beside them. They do not identify the tile, but another version of one replaces it. */
+  around?: TileRecord[];
   /** Parameters that identify the tile beside its inputs: other parameters make another tile. */
   parameters: object;
   /** Digest of a computation that can change, such as a fitted transform: a new digest replaces the tile. */
@@ -240,7 +242,7 @@ class DeriveRun<T> {
 
   private async makeOne(write: DerivedWrite, { id, derivation, former }: Due<T>): Promise<void> {
     const { storage, workers } = this.context;
-    const { facts, inputs } = derivation;
+    const { facts, inputs, around = [] } = derivation;
     const files = inputs.map((tile) => filesOf(storage, tile));
     const task = derivation.task({ ...facts, metadata: metadataOf(facts) }, files);
     let made: MadeTile | null;
@@ -248,7 +250,7 @@ class DeriveRun<T> {
     try {
       held = await holdTiles(
         storage,
-        inputs.map((tile) => ({ tile, groups: tile.groups })),
+        [...inputs, ...around].map((tile) => ({ tile, groups: tile.groups })),
       );
       this.fetched(held.fetched);
       made = await workers.make(task, this.job.signal);
@@ -281,7 +283,7 @@ class DeriveRun<T> {
       groups: made.files.map(({ record }) => record),
       footprint,
       derivedFrom: used.map((input) => inputs[input].id),
-      inputsDigest: digestOfInputs(inputs, derivation.recipe),
+      inputsDigest: digestOfInputs([...inputs, ...around], derivation.recipe),
       createdAt: Date.now(),
     });
   }
@@ -344,9 +346,11 @@ function idOf({ facts, inputs, parameters }: Pick<Derivation, 'facts' | 'inputs'
 /** Whether a tile is what this derivation would make. */
 function isCurrent(
   { model, inputsDigest }: TileRecord,
-  { inputs, facts, recipe }: Derivation<unknown>,
+  { inputs, around = [], facts, recipe }: Derivation<unknown>,
 ): boolean {
-  return model?.version === facts.model?.version && inputsDigest === digestOfInputs(inputs, recipe);
+  return (
+    model?.version === facts.model?.version && inputsDigest === digestOfInputs([...inputs, ...around], recipe)
+  );
 }
 
 /**

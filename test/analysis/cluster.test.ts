@@ -82,6 +82,7 @@ test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t
     ['match', { filter, library, method: 'ace' }],
     ['unmix', { filter, endmembers: 3 }],
     ['anomaly', { filter }],
+    ['anomaly', { filter, window: [11, 3], components: 4 }],
     ['classify', { filter, labels }],
     ['cluster', { filter, clusters: 7 }],
   ] as const) {

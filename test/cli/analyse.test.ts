@@ -50,6 +50,13 @@ test('analyses by the command: tables, JSON, files, and what is refused', async 
   const centres = join(output, 'centres.csv');
   const found3 = await tilewright('analyse', 'match', '--library', centres, ...which, '--format', 'json');
   assert.equal(JSON.parse(found3.stdout).targets.length, 3, found3.stderr);
+  const anomaly = (...more: string[]) => tilewright('analyse', 'anomaly', ...which, ...more);
+  const local = await anomaly('--window', '9,3', '--components', '4');
+  assert.equal(local.code, 0, local.stderr);
+  assert.match(local.stdout, /background between windows of 3 and 9 pixels, in 4 components that hold \d+/);
+  const even = await anomaly('--window', '8');
+  assert.equal(even.code, 2);
+  assert.match(even.stderr, /a side of 8 pixels is not odd .*TW_ANALYSIS_WINDOW/);
   const maps = await tilewright('search', '--source', 'unmix', '--format', 'json', ...which);
   assert.ok(JSON.parse(maps.stdout).features.length > 0);
 

@@ -4,6 +4,7 @@ import { Mask } from '../../raster/index.js';
 import { type MadeTile, validOf } from '../../wrangle/index.js';
 import type { MapTask } from '../tasks.js';
 import { eachBlock, maskCodes, type SpectrumFile } from '../tile-blocks.js';
+import { localDistances } from './local-distances.js';
 import { pixelFunction } from './methods.js';
 import { PANEL } from './pixel-panel.js';
 
@@ -37,7 +38,8 @@ export function mapTile(task: MapTask): MadeTile | null {
 }
 
 /** One plane for each row of the method; NaN where a pixel is not clear or has no value. */
-function planesOf({ file, method }: MapTask): Float32Array[] {
+function planesOf({ file, method, around = [] }: MapTask): Float32Array[] {
+  if (method.kind === 'local-distance') return [localDistances(file, around, method)];
   const { width, height } = file;
   const { rows, evaluate } = pixelFunction(method, file);
   const planes = Array.from({ length: rows }, () => new Float32Array(width * height).fill(NaN));

@@ -35,6 +35,7 @@ import { splitBands } from './tensor.js';
 
 type AnalyseFlags = TargetOptions & FilterOptions & { bands?: string; output?: string };
 type ComponentsFlags = AnalyseFlags & { components?: number };
+type AnomalyFlags = AnalyseFlags & { window?: number[]; components?: number };
 type MatchFlags = AnalyseFlags & {
   library: string;
   targets?: string;
@@ -87,11 +88,26 @@ export function analyseCommand(): Command {
       ),
     )
     .addCommand(
-      analysis<AnalyseFlags, AnomalyResults>(
-        new Command('anomaly').description(
-          'maps of how far each spectrum is from the mean of the collection (RX)',
-        ),
-        async () => ({}),
+      analysis<AnomalyFlags, AnomalyResults>(
+        new Command('anomaly')
+          .description(
+            'maps of how far each spectrum is from the mean of the collection, or of the pixels around it (RX)',
+          )
+          .addOption(
+            flag(
+              '--window <outer[,inner]>',
+              'compare each pixel with those in a window around it, but for an inner one; odd sides in pixels, such as 21,5',
+              (text: string) => text.split(',').map(positiveInteger),
+            ),
+          )
+          .addOption(
+            flag(
+              '--components <n>',
+              'with --window: principal components in which pixels are compared; default 10',
+              positiveInteger,
+            ),
+          ),
+        async ({ window, components }) => ({ window, components }),
         printAnomaly,
       ),
     )
@@ -280,8 +296,12 @@ function printComponents(results: ComponentsResults): void {
 }
 
 function printAnomaly(results: AnomalyResults): void {
-  const { pixels, bands, loading } = results;
+  const { pixels, bands, loading, window, components, held = 1 } = results;
   print(`${count(pixels, 'pixel')}, ${count(bands.length, 'band')}${loadingText(loading)}`);
+  if (window)
+    print(
+      `background between windows of ${window[1]} and ${window[0]} pixels, in ${count(components!, 'component')} that hold ${(100 * held).toFixed(1)} % of the variance`,
+    );
   printMaps(results);
 }
 
