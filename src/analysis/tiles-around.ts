@@ -39,7 +39,7 @@ export async function tilesAround(
       { op: 'in', property: 'geocode', values },
     ]),
   );
-  // A geocode of digits may be one of either grid. Of several tiles of a derived source the first counts.
+  // A geocode of digits may be one of either grid. If a cell has several tiles of a derived source, the first id counts.
   const byCell = new Map(
     found
       .filter((tile) => tile.grid === name)

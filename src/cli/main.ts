@@ -86,6 +86,7 @@ function placeWithMinus(argument: string): string {
 
 /** Errors of other parts that are about what was typed. */
 const USAGE_CODES = [
+  'TW_ANALYSIS_WINDOW',
   'TW_API_BAD_REQUEST',
   'TW_CLI_NODE',
   'TW_CLI_PLACE',

@@ -19,7 +19,7 @@ export interface NearestTask extends Centres {
 
 /**
  * Sums over the pixels that are nearest to each centre, by its number from 0: of all bands, and behind them of the squared distance from
- * the centre. Of equal distances the first centre counts.
+ * the centre. The first of equally near centres counts.
  */
 export function nearestSums({ file, centres, centre }: NearestTask): WholeClassSums {
   const { rows, evaluate } = pixelFunction({ kind: 'euclidean', centres, centre }, file);
