@@ -7,6 +7,7 @@ import {
   applyClassifier,
   CLASSIFIER,
   classify,
+  clustering,
   continuum,
   indices,
   mapProcess,
@@ -183,6 +184,7 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
     mapProcess(analysis, smooth),
     mapProcess(analysis, resample),
     mapProcess(analysis, continuum),
+    mapProcess(analysis, clustering),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
   ];
   const together =

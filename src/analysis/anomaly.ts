@@ -1,49 +1,130 @@
-/** Pixels whose spectra differ from those of the collection. */
+/** Pixels whose spectra differ from those of the collection, or from those around them. */
 import { COUNT, listOf, NUMBER, objectOf } from '../json-schema.js';
 import { collectionStatistics } from './collection-statistics.js';
+import { badWindow } from './errors.js';
 import type { AnalysisInputs } from './inputs.js';
 import type { MapAnalysis, MapResults } from './map-process.js';
+import { LEAST_PIXELS } from './pixels/local-distances.js';
 import { spectrumChart } from './report/charts.js';
 import { factsOf } from './report/report.js';
 
-interface AnomalyFit {
+export interface AnomalyInputs extends AnalysisInputs {
+  /** Sides of the outer window, and of the inner one if that holds more than the pixel itself; the whole collection without. */
+  window?: number[];
+  /** Principal components in which pixels are compared with those around them. */
+  components?: number;
+}
+
+/** How pixels were compared with those around them. */
+interface LocalFit {
+  window: number[];
+  components: number;
+  /** Share of the variance of the collection that these components hold, 0 to 1. */
+  held: number;
+}
+
+interface AnomalyFit extends Partial<LocalFit> {
   pixels: number;
-  /** Share of the mean variance that was added to the diagonal of the covariance. */
+  /** Share of the mean variance that was added to the diagonal of the covariance of the collection. */
   loading: number;
   mean: number[];
 }
 
 export interface AnomalyResults extends MapResults, Omit<AnomalyFit, 'mean'> {}
 
-/** RX of Reed and Yu (1990), over the whole collection. */
-export const anomaly: MapAnalysis<AnalysisInputs, AnomalyFit> = {
+const DEFAULT_COMPONENTS = 10;
+const MOST_COMPONENTS = 50;
+const LARGEST_WINDOW = 301;
+
+/** RX of Reed and Yu (1990), over the whole collection or with a local background. */
+export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
   name: 'anomaly',
   title: 'Anomalies',
   description:
-    'Maps of how far the spectrum of each pixel is from the mean of the collection: the squared Mahalanobis distance (RX), with the mean and covariance over all its clear pixels.',
-  properties: {},
-  fit: objectOf({ pixels: COUNT, loading: NUMBER, mean: listOf(NUMBER) }),
-  run: async (context, analysed, _, job) => {
+    'Maps of how far the spectrum of each pixel is from the mean of the collection: the squared Mahalanobis distance (RX), with the mean and covariance over all its clear pixels, or over those in a window around the pixel.',
+  properties: {
+    window: {
+      ...{ type: 'array', minItems: 1, maxItems: 2 },
+      items: { type: 'integer', minimum: 1, maximum: LARGEST_WINDOW },
+      description:
+        'Sides of the windows around each pixel, odd numbers of pixels: the background is what the outer one (first) holds and the inner one (second, default 1) does not. Default: the whole collection',
+    },
+    components: {
+      ...{ type: 'integer', minimum: 1, maximum: MOST_COMPONENTS },
+      description: `With a window: principal components of the collection in which pixels are compared, default ${DEFAULT_COMPONENTS}`,
+    },
+  },
+  fit: objectOf(
+    { pixels: COUNT, loading: NUMBER, mean: listOf(NUMBER) },
+    { window: listOf(COUNT), components: COUNT, held: NUMBER },
+  ),
+  check: checkWindow,
+  run: async (context, analysed, { window, components = DEFAULT_COMPONENTS }, job) => {
     const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
     const { mean, covariance, pixels } = statistics!;
-    const { whitening, loading } = await context.workers.whitening(
-      { kind: 'whitening', covariance, pixels },
+    const fit = { pixels, loading: 0, mean: Array.from(mean) };
+    if (!window) {
+      const { whitening, loading } = await context.workers.whitening(
+        { kind: 'whitening', covariance, pixels },
+        job.signal,
+      );
+      return {
+        map: { method: { kind: 'distance', whitening, centre: mean }, bands: ['rx'] },
+        fit: { ...fit, loading },
+      };
+    }
+    const [outer, inner] = sidesOf(window);
+    const count = Math.min(components, mean.length);
+    const { weights, eigenvalues } = await context.workers.components(
+      { kind: 'components', covariance, count },
       job.signal,
     );
+    const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
+    const held = sum(eigenvalues.subarray(0, count)) / sum(eigenvalues);
     return {
-      map: { method: { kind: 'distance', whitening, centre: mean }, bands: ['rx'] },
-      fit: { pixels, loading, mean: Array.from(mean) },
+      map: { method: { kind: 'local-distance', weights, centre: mean, outer, inner }, bands: ['rx'] },
+      fit: { ...fit, window: [outer, inner], components: count, held },
     };
   },
   conclude: (fit, _, bands) => {
     const wavelengths = bands.map(({ wavelength }) => wavelength);
     const { mean, ...summary } = fit;
+    const { window, components, held = 1 } = fit;
+    const local = window && [
+      `background between windows of ${window[1]} and ${window[0]} pixels`,
+      `${components} principal components, which hold ${(100 * held).toFixed(1)} % of the variance`,
+    ];
     return {
-      ...{ summary, files: {}, facts: factsOf(fit) },
+      ...{ summary, files: {}, facts: [...factsOf(fit), ...(local ?? [])] },
       sections: [
         { title: 'Mean spectrum', content: spectrumChart(wavelengths, [{ name: 'mean', values: mean }], '') },
       ],
-      looks: [{ title: 'Squared distance from the mean', look: { bidx: [1], colormap_name: 'viridis' } }],
+      looks: [
+        {
+          title: `Squared distance from the ${window ? 'local ' : ''}mean`,
+          look: { bidx: [1], colormap_name: 'viridis' },
+        },
+      ],
     };
   },
 };
+
+const sidesOf = ([outer, inner = 1]: readonly number[]): [outer: number, inner: number] => [outer!, inner];
+
+/** Throws TW_ANALYSIS_WINDOW. */
+function checkWindow({ window, components }: AnomalyInputs): void {
+  if (!window) {
+    if (components !== undefined) throw badWindow('components are those of a window, and none is given');
+    return;
+  }
+  const [outer, inner] = sidesOf(window);
+  const even = [outer, inner].find((side) => side % 2 === 0);
+  if (even !== undefined) throw badWindow(`a side of ${even} pixels is not odd`);
+  if (inner >= outer) throw badWindow(`the inner side of ${inner} pixels is not smaller than ${outer}`);
+  const background = outer ** 2 - inner ** 2;
+  const needed = LEAST_PIXELS * (components ?? DEFAULT_COMPONENTS);
+  if (background < needed)
+    throw badWindow(
+      `${background} pixels lie between sides of ${inner} and ${outer}, and ${components ?? DEFAULT_COMPONENTS} components need ${needed}; choose a larger window, or fewer components`,
+    );
+}

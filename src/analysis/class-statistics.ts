@@ -1,13 +1,15 @@
 /** Sums over the labelled pixels of all tiles of a job, of all its runs together. */
 import type { JobContext } from '../jobs/index.js';
-import { COUNT, listOf, messageCheck, objectOf } from '../json-schema.js';
+import { listOf, messageCheck, objectOf } from '../json-schema.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from './analysis-run.js';
 import { withLabels } from './labels/collection-labels.js';
+import type { LabelSums } from './labels/labelled-pixels.js';
 import type { Labels } from './labels/labels.js';
 import { SETS, type SplitKind } from './labels/split.js';
 import type { ClassMean } from './pixels/discriminant.js';
-import { type BandStatistics, numberOf } from './sums/band-statistics.js';
-import { CODED_SUMS, CodedSums, type SentCodedSums } from './sums/coded-sums.js';
+import type { BandStatistics } from './sums/band-statistics.js';
+import { CLASS_SUMS, ClassSums, type SentClassSums } from './sums/class-sums.js';
+import { CODED_SUMS, CodedSums, type Coding, type SentCodedSums } from './sums/coded-sums.js';
 
 /** Sums of some sets of labelled pixels. */
 export interface ClassStatistics extends BandStatistics {
@@ -17,57 +19,37 @@ export interface ClassStatistics extends BandStatistics {
 
 interface SentSet {
   all: SentCodedSums[];
-  classes: Record<string, { pixels: number; sums: string[] }>;
+  classes: SentClassSums;
 }
 
-const CLASS = objectOf({ pixels: COUNT, sums: listOf({ type: 'string', pattern: '^-?[0-9]{1,400}$' }) });
-const checkSets = messageCheck(
-  listOf(objectOf({ all: listOf(CODED_SUMS), classes: { type: 'object', additionalProperties: CLASS } })),
-);
+const checkSets = messageCheck(listOf(objectOf({ all: listOf(CODED_SUMS), classes: CLASS_SUMS })));
 
 /** Invariant: the sums of all pixels are those of the classes together. */
 class SetSums {
   private readonly all: CodedSums;
-  private readonly classes = new Map<number, { pixels: number; sums: bigint[] }>();
+  private readonly classes = new ClassSums();
 
-  constructor(private readonly bands: number) {
+  constructor(bands: number) {
     this.all = new CodedSums(bands);
   }
 
-  addCoded(...args: Parameters<CodedSums['add']>): void {
-    this.all.add(...args);
-  }
-
-  addClass(code: number, pixels: number, sums: readonly bigint[]): void {
-    const known = this.classes.get(code) ?? { pixels: 0, sums: new Array<bigint>(this.bands).fill(0n) };
-    known.pixels += pixels;
-    for (const [b, sum] of sums.entries()) known.sums[b]! += sum;
-    this.classes.set(code, known);
+  add(coding: Coding, { all, classes }: LabelSums): void {
+    this.all.add(coding, all);
+    this.classes.add(classes);
   }
 
   addSent({ all, classes }: SentSet): void {
     this.all.addSent(all);
-    for (const [code, { pixels, sums }] of Object.entries(classes))
-      this.addClass(Number(code), pixels, sums.map(BigInt));
+    this.classes.addSent(classes);
   }
 
   sent(): SentSet {
-    const entries = [...this.classes].map(
-      ([code, { pixels, sums }]) => [code, { pixels, sums: sums.map(String) }] as const,
-    );
-    return { all: this.all.sent(), classes: Object.fromEntries(entries) };
+    return { all: this.all.sent(), classes: this.classes.sent() };
   }
 
   /** Throws TW_ANALYSIS_TOO_FEW_PIXELS. */
   statistics(): ClassStatistics {
-    const classes = [...this.classes].sort(([a], [b]) => a - b);
-    return {
-      ...this.all.statistics(),
-      classes: classes.map(([code, { pixels, sums }]) => ({
-        ...{ code, pixels },
-        mean: Float64Array.from(sums, (sum) => numberOf(sum) / pixels),
-      })),
-    };
+    return { ...this.all.statistics(), classes: this.classes.means() };
   }
 }
 
@@ -93,12 +75,7 @@ export async function labelledSums(
     const found = await withLabels(context, labels, tile, (labels) =>
       context.workers.labelSums({ kind: 'label-sums', file, place, labels, split }, job.signal),
     );
-    for (const [i, { all, classes }] of found?.entries() ?? []) {
-      if (all.pixels === 0) continue;
-      own[i]!.addCoded(file, all);
-      for (const [code, { pixels, sums }] of Object.entries(classes))
-        own[i]!.addClass(Number(code), pixels, sums);
-    }
+    for (const [i, sums] of found?.entries() ?? []) if (sums.all.pixels > 0) own[i]!.add(file, sums);
   });
   const sent = own.map((set) => set.sent());
   const words = await meetChecked(job, sent, checkSets);

@@ -5,10 +5,9 @@
  */
 import { inverse, Matrix } from 'ml-matrix';
 import type { JobContext } from '../jobs/index.js';
-import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../json-schema.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from './analysis-run.js';
+import type { Analysed, AnalysisContext } from './analysis-run.js';
 import { fewEndmembers } from './errors.js';
-import type { Extreme, ExtremesTask } from './pixels/extremes.js';
+import { type ExtremePixel, extremePixels } from './extreme-pixels.js';
 import { randomStream } from './random.js';
 import type { BandStatistics } from './sums/band-statistics.js';
 
@@ -20,13 +19,6 @@ export interface Endmember {
   /** Physical values of the bands, projected on the space of the components: without most of the noise of its pixel. */
   spectrum: number[];
 }
-
-interface Candidate extends Extreme {
-  tile: string;
-}
-
-const CANDIDATE = objectOf({ value: NUMBER, pixel: COUNT, tile: TEXT, spectrum: listOf(NUMBER) });
-const checkCandidates = messageCheck(listOf({ anyOf: [{ type: 'null' }, CANDIDATE] }));
 
 /** Exchanges until no pixel makes the simplex larger; each pass over the tiles makes the best one. */
 const MOST_PASSES = 4;
@@ -48,13 +40,17 @@ export async function findEndmembers(
   const axes = Matrix.from1DArray(count - 1, mean.length, Array.from(weights));
   // The last coordinate is the same for all pixels, of the size of the others: corners are then linearly independent.
   const height = 3 * Math.sqrt(eigenvalues.subarray(0, count - 1).reduce((sum, value) => sum + value, 0));
-  const search = async (functions: Matrix): Promise<Candidate[]> => {
+  const search = async (functions: Matrix): Promise<ExtremePixel[]> => {
     const rows = functions.subMatrix(0, functions.rows - 1, 0, count - 2).mmul(axes);
-    const found = await largest(context, analysed, job, {
+    const task = {
+      kind: 'extremes' as const,
       weights: Float64Array.from(rows.to1DArray()),
       centre: mean,
       bias: Float64Array.from(functions.getColumn(count - 1), (value) => value * height),
-    });
+    };
+    const found = await extremePixels(context, analysed, job, functions.rows, (_, file) =>
+      context.workers.extremes({ ...task, file }, job.signal),
+    );
     return found.map((one) => {
       if (!one) throw fewEndmembers(count, 0);
       return one;
@@ -65,7 +61,7 @@ export async function findEndmembers(
     return [...axes.mmul(less).to1DArray(), height];
   };
   job.message(`finding ${count} endmembers`);
-  const corners: Candidate[] = [];
+  const corners: ExtremePixel[] = [];
   const direction = directions(seed, count);
   while (corners.length < count) {
     const [next] = await search(
@@ -127,30 +123,4 @@ const dot = (a: number[], b: number[]) => a.reduce((sum, value, i) => sum + valu
 function directions(seed: number, size: number): () => number[] {
   const next = randomStream(seed);
   return () => Array.from({ length: size }, () => 2 * next() - 1);
-}
-
-type Functions = Pick<ExtremesTask, 'weights' | 'centre' | 'bias'>;
-
-/** The largest of each function over all tiles of all runs; of equal ones the first by tile and pixel. */
-async function largest(
-  context: AnalysisContext,
-  analysed: Analysed,
-  job: JobContext,
-  functions: Functions,
-): Promise<(Candidate | null)[]> {
-  const own: (Candidate | null)[] = Array.from(functions.bias, () => null);
-  const take = (candidates: readonly (Candidate | null | undefined)[]) => {
-    for (const [row, one] of candidates.entries()) if (one && isBefore(one, own[row])) own[row] = one;
-  };
-  await eachTile(context, analysed, job, async ({ id }, file) => {
-    const found = await context.workers.extremes({ kind: 'extremes', file, ...functions }, job.signal);
-    take(found.map((one) => one && { ...one, tile: id }));
-  });
-  for (const candidates of await meetChecked(job, own, checkCandidates)) take(candidates);
-  return own;
-}
-
-function isBefore(a: Candidate, b: Candidate | null | undefined): boolean {
-  if (!b || a.value !== b.value) return !b || a.value > b.value;
-  return a.tile === b.tile ? a.pixel < b.pixel : a.tile < b.tile;
 }

@@ -78,6 +78,21 @@ export const fewEndmembers = defineError(
     `the pixels do not differ enough for ${wanted} endmembers${found > 0 ? `, but for ${found}` : ''}; ask for fewer, or choose a larger area`,
 );
 
+export const fewClusters = defineError(
+  'TW_ANALYSIS_FEW_CLUSTERS',
+  422,
+  'The pixels do not have so many different spectra as clusters were asked for. Ask for fewer, or choose a larger area.',
+  (wanted: number, found: number) =>
+    `the pixels have ${found} different spectra, and ${wanted} clusters were asked for; ask for fewer, or choose a larger area`,
+);
+
+export const badWindow = defineError(
+  'TW_ANALYSIS_WINDOW',
+  400,
+  'The windows of local anomalies cannot be used; the message says why. Their sides are odd, the inner one is smaller, and between them lie at least two pixels for each component.',
+  (what: string) => `the windows of local anomalies cannot be used: ${what}`,
+);
+
 export const libraryOrCount = defineError(
   'TW_ANALYSIS_ENDMEMBERS',
   400,
@@ -115,8 +130,8 @@ export const indexBands = defineError(
   (missing: string[]) => `the bands do not cover the indices: ${missing.join('; ')}; choose other indices`,
 );
 
-export const badWindow = defineError(
-  'TW_ANALYSIS_WINDOW',
+export const badSmoothing = defineError(
+  'TW_ANALYSIS_SMOOTHING',
   400,
   'The window of a smoothing cannot be used: it has an odd number of bands, more than the order of the polynomial, which is at least that of the derivative.',
   (window: number, order: number, derivative: number) =>

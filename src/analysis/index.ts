@@ -1,10 +1,11 @@
 /** Analyses of spectra as batch jobs, where the tiles are: exact sums over all tiles, what follows from them, and maps. */
 export type { AnalysisContext, TileCounts } from './analysis-run.js';
-export { type AnomalyResults, anomaly } from './anomaly.js';
+export { type AnomalyInputs, type AnomalyResults, anomaly } from './anomaly.js';
 export { applyClassifier } from './apply-classifier.js';
 export { CLASSIFIER, type ClassifierCard } from './classifier/card.js';
 export { CLASSIFIERS } from './classifier/fit.js';
 export { type ClassifyInputs, type ClassifyResults, classify } from './classify.js';
+export { type ClusterInputs, type ClusterResults, clustering } from './cluster.js';
 export { type ComponentsInputs, type ComponentsResults, mnf, pca } from './components.js';
 export { type ContinuumInputs, type ContinuumResults, continuum } from './continuum.js';
 export { type IndicesInputs, type IndicesResults, indices } from './indices.js';

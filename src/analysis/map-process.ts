@@ -25,6 +25,7 @@ import { bandsText, renderReport, type Section, tilesText } from './report/repor
 import { writeFiles } from './result-files.js';
 import type { AnalysedBand } from './spectral-tile.js';
 import type { MapTask } from './tasks.js';
+import { tilesAround } from './tiles-around.js';
 
 /** How maps are made of tiles: what `fit` has found, the same in all runs of a job. */
 export interface Fitted<Fit> {
@@ -181,7 +182,7 @@ function secondHalf(job: JobContext, tiles: number): JobContext {
 }
 
 async function* planTiles(
-  { storage }: AnalysisContext,
+  { storage, finder }: AnalysisContext,
   source: TileSource,
   { filter, spectrumOf }: Analysed,
   map: Fitted<unknown>['map'],
@@ -192,9 +193,18 @@ async function* planTiles(
     const spectrum = spectrumOf(tile);
     if (!spectrum) continue;
     const { collection, scene, grid, geocode, start, end, platform } = tile;
+    const { method } = map;
+    const reach = method.kind === 'local-distance' ? (method.outer - 1) / 2 : 0;
+    const near = reach > 0 ? await tilesAround(finder, tile, spectrum.group, reach) : [];
+    // A tile with other bands shows nothing that could be compared.
+    const around = near.flatMap((one) => {
+      const own = spectrumOf(one.tile);
+      return own ? [{ ...one, spectrum: own }] : [];
+    });
     yield {
       facts: { collection, scene, grid, geocode, source, start, end, platform },
       inputs: [tile],
+      around: around.map((one) => one.tile),
       parameters: {},
       recipe,
       task: async (made, _, stage) => ({
@@ -202,6 +212,11 @@ async function* planTiles(
         tile: { ...made, metadata: { ...made.metadata, ANALYSIS: `${source} ${recipe}` } },
         file: fileOf(storage, tile, spectrum),
         ...(isSpectrum(map.tags ?? []) && { path: join(await stage(), `${spectrum.group.name}.tif`) }),
+        ...(around.length > 0 && {
+          around: around.map(({ tile, spectrum, east, south }) => ({
+            ...{ file: fileOf(storage, tile, spectrum), east, south },
+          })),
+        }),
       }),
     };
   }

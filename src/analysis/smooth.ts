@@ -1,7 +1,7 @@
 /** Smoothed spectra and their derivatives. */
 import { COUNT, listOf, objectOf } from '../json-schema.js';
 import { withBands } from './analysis-run.js';
-import { badWindow, shortRuns } from './errors.js';
+import { badSmoothing, shortRuns } from './errors.js';
 import type { AnalysisInputs } from './inputs.js';
 import type { MapAnalysis, MapResults } from './map-process.js';
 import { spectrumChart } from './report/charts.js';
@@ -47,7 +47,8 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
   fit: objectOf({ runs: listOf(COUNT), leftOut: COUNT }),
   check: (inputs) => {
     const { window, order, derivative } = windowOf(inputs);
-    if (window % 2 === 0 || window <= order || order < derivative) throw badWindow(window, order, derivative);
+    if (window % 2 === 0 || window <= order || order < derivative)
+      throw badSmoothing(window, order, derivative);
   },
   showsSpectra: true,
   run: async (_, agreed, inputs) => {

@@ -6,10 +6,14 @@ import type { Spectra, SpectraTask } from './classifier/labelled-spectra.js';
 import type { ScoreSums, ScoreTask } from './classifier/score.js';
 import type { LabelSums, LabelSumsTask } from './labels/labelled-pixels.js';
 import type { Components, ComponentsTask } from './pixels/components.js';
+import type { DrawTask } from './pixels/draw.js';
 import type { Extreme, ExtremesTask } from './pixels/extremes.js';
+import type { LocalDistance, Neighbour } from './pixels/local-distances.js';
 import type { PixelMethod } from './pixels/methods.js';
+import type { NearestTask } from './pixels/nearest-centres.js';
 import type { Whitening, WhiteningTask } from './pixels/whitening.js';
 import type { WholeSums } from './sums/band-statistics.js';
+import type { WholeClassSums } from './sums/class-sums.js';
 import type { SpectrumFile } from './tile-blocks.js';
 
 /** Sums are over pixels, or over differences between pixels that are neighbours in a row. */
@@ -25,12 +29,14 @@ export interface SumsTask {
 /** Wavelength and FWHM of a band of a map, nm, and its common name. */
 export type MapBandTags = SpectralTags & { commonName?: string };
 
-/** Make a tile of what a method computes of the spectrum of each pixel. */
+/** Make a tile of what a method computes of the spectrum of each pixel, or of those around it. */
 export interface MapTask {
   kind: 'map';
   tile: NewTile;
   file: SpectrumFile;
-  method: PixelMethod;
+  method: PixelMethod | LocalDistance;
+  /** Tiles that windows reach into. */
+  around?: Neighbour[];
   /** Name of the group of the new tile, and of its bands. */
   group: string;
   bands: string[];
@@ -48,6 +54,8 @@ export type AnalysisTask =
   | ComponentsTask
   | WhiteningTask
   | ExtremesTask
+  | DrawTask
+  | NearestTask
   | LabelSumsTask
   | SpectraTask
   | GradientTask
@@ -58,6 +66,8 @@ export type AnalysisResult =
   | Components
   | Whitening
   | (Extreme | undefined)[]
+  | Extreme
+  | WholeClassSums
   | LabelSums[]
   | Spectra[][]
   | GradientSums

@@ -8,6 +8,7 @@ import { libraryOrCount } from './errors.js';
 import type { AnalysisInputs } from './inputs.js';
 import { checkLibrary, coveredBands, LIBRARY } from './library/library-input.js';
 import { type Library, resampleLibrary } from './library/resample-library.js';
+import { libraryCsv } from './library/write-library.js';
 import type { MapAnalysis, MapResults } from './map-process.js';
 import { AbundanceSolver } from './pixels/abundances.js';
 import { spectrumChart } from './report/charts.js';
@@ -106,7 +107,7 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
     ]);
     return {
       summary: { method, uncovered, endmembers: endmembers.map(({ spectrum: _, ...one }) => one) },
-      files: { 'endmembers.csv': Buffer.from(csvOf(endmembers, bands)) },
+      files: { 'endmembers.csv': libraryCsv(endmembers, bands) },
       facts: [method, ...factsOf(pixels === undefined ? {} : { pixels })],
       sections: [
         {
@@ -140,15 +141,4 @@ function endmembersOf(library: Library, bands: AnalysedBand[]): FoundEndmember[]
     name,
     spectrum: Array.from(values.subarray(i * bands.length, (i + 1) * bands.length)),
   }));
-}
-
-/** A library as `--library` reads it. */
-function csvOf(endmembers: FoundEndmember[], bands: AnalysedBand[]): string {
-  const cell = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const heading = ['wavelength (nm)', ...endmembers.map(({ name }) => cell(name))];
-  const rows = bands.map(({ wavelength }, band) => [
-    wavelength,
-    ...endmembers.map(({ spectrum }) => spectrum[band]!),
-  ]);
-  return `${[heading, ...rows].map((cells) => cells.join()).join('\n')}\n`;
 }

@@ -5,8 +5,10 @@ import { labelledSpectra } from './classifier/labelled-spectra.js';
 import { scoreSums } from './classifier/score.js';
 import { labelSums } from './labels/labelled-pixels.js';
 import { components } from './pixels/components.js';
+import { draw } from './pixels/draw.js';
 import { extremes } from './pixels/extremes.js';
 import { mapTile } from './pixels/map-tile.js';
+import { nearestSums } from './pixels/nearest-centres.js';
 import { whitening } from './pixels/whitening.js';
 import { tileSums } from './sums/tile-sums.js';
 import type { AnalysisResult, AnalysisTask } from './tasks.js';
@@ -22,6 +24,10 @@ serveTasks<AnalysisTask, AnalysisResult>(
         return whitening(task);
       case 'extremes':
         return extremes(task);
+      case 'draw':
+        return draw(task) ?? null;
+      case 'nearest':
+        return nearestSums(task);
       case 'label-sums':
         return labelSums(task);
       case 'spectra':

@@ -5,9 +5,12 @@ import type { Spectra, SpectraTask } from './classifier/labelled-spectra.js';
 import type { ScoreSums, ScoreTask } from './classifier/score.js';
 import type { LabelSums, LabelSumsTask } from './labels/labelled-pixels.js';
 import type { Components, ComponentsTask } from './pixels/components.js';
+import type { DrawTask } from './pixels/draw.js';
 import type { Extreme, ExtremesTask } from './pixels/extremes.js';
+import type { NearestTask } from './pixels/nearest-centres.js';
 import type { Whitening, WhiteningTask } from './pixels/whitening.js';
 import type { WholeSums } from './sums/band-statistics.js';
+import type { WholeClassSums } from './sums/class-sums.js';
 import type { AnalysisResult, AnalysisTask, MapTask, SumsTask } from './tasks.js';
 
 /** Threads that read spectra of tiles; started once and kept. */
@@ -37,6 +40,14 @@ export class AnalysisWorkers {
 
   extremes(task: ExtremesTask, signal?: AbortSignal): Promise<(Extreme | undefined)[]> {
     return this.pool.run(task, { signal }) as Promise<(Extreme | undefined)[]>;
+  }
+
+  async draw(task: DrawTask, signal?: AbortSignal): Promise<Extreme | undefined> {
+    return ((await this.pool.run(task, { signal })) as Extreme | null) ?? undefined;
+  }
+
+  nearest(task: NearestTask, signal?: AbortSignal): Promise<WholeClassSums> {
+    return this.pool.run(task, { signal }) as Promise<WholeClassSums>;
   }
 
   labelSums(task: LabelSumsTask, signal?: AbortSignal): Promise<LabelSums[]> {

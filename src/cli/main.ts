@@ -94,6 +94,7 @@ function placeWithMinus(argument: string): string {
 /** Errors of other parts that are about what was typed. */
 const USAGE_CODES = [
   'TW_ANALYSIS_INDEX',
+  'TW_ANALYSIS_SMOOTHING',
   'TW_ANALYSIS_WINDOW',
   'TW_API_BAD_REQUEST',
   'TW_CLI_LABELS',

@@ -180,7 +180,7 @@ export function withFilter(command: Command): Command {
     flag('--min-coverage <percent>', 'at least this much of the cell holds data', number),
     flag(
       '--source <source>',
-      'raw, split, filled, coalesced, predicted, cloud-free, or an analysis: pca, mnf, anomaly, match, unmix, classify, indices, smooth, resample, continuum',
+      'raw, split, filled, coalesced, predicted, cloud-free, or an analysis: pca, mnf, anomaly, match, unmix, classify, cluster, indices, smooth, resample, continuum',
     ),
     flag('--platform <name>', 'tiles of this platform'),
     flag('--filter <cql2>', `any other condition, for example "eo:cloud_cover < 5 OR scene LIKE 'LC08%'"`),

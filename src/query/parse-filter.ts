@@ -183,6 +183,7 @@ const SOURCES: Record<TileSource, true> = {
   smooth: true,
   resample: true,
   continuum: true,
+  cluster: true,
 };
 
 /** All sources that a tile may have. */

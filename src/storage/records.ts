@@ -18,7 +18,8 @@ export type TileSource =
   | 'indices'
   | 'smooth'
   | 'resample'
-  | 'continuum';
+  | 'continuum'
+  | 'cluster';
 
 export interface CollectionRecord {
   id: string;

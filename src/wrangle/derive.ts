@@ -69,6 +69,8 @@ export interface Derivation<T = FillTask | CutTask> {
   facts: Facts;
   /** Tiles that it may take pixels from, in the order of their numbers. */
   inputs: TileRecord[];
+  /** Tiles around the cell that are read beside them. They do not identify the tile, but another version of one replaces it. */
+  around?: TileRecord[];
   /** Parameters that identify the tile beside its inputs: other parameters make another tile. */
   parameters: object;
   /** Digest of a computation that can change, such as a fitted transform: a new digest replaces the tile. */
@@ -243,7 +245,7 @@ class DeriveRun<T> {
 
   private async makeOne(write: DerivedWrite, { id, derivation, former }: Due<T>): Promise<void> {
     const { storage, workers } = this.context;
-    const { facts, inputs } = derivation;
+    const { facts, inputs, around = [] } = derivation;
     const files = inputs.map((tile) => filesOf(storage, tile));
     let staged: Promise<string> | undefined;
     const stage = () => {
@@ -256,7 +258,7 @@ class DeriveRun<T> {
     try {
       held = await holdTiles(
         storage,
-        inputs.map((tile) => ({ tile, groups: tile.groups })),
+        [...inputs, ...around].map((tile) => ({ tile, groups: tile.groups })),
       );
       this.fetched(held.fetched);
       made = await workers.make(task, this.job.signal);
@@ -291,7 +293,7 @@ class DeriveRun<T> {
       groups: made.files.map(({ record }) => record),
       footprint,
       derivedFrom: used.map((input) => inputs[input].id),
-      inputsDigest: digestOfInputs(inputs, derivation.recipe),
+      inputsDigest: digestOfInputs([...inputs, ...around], derivation.recipe),
       createdAt: Date.now(),
     });
   }
@@ -354,13 +356,15 @@ function idOf({ facts, inputs, parameters }: Pick<Derivation, 'facts' | 'inputs'
 /** Whether a tile is what this derivation would make. */
 function isCurrent(
   { model, inputsDigest }: TileRecord,
-  { inputs, facts, recipe }: Derivation<unknown>,
+  { inputs, around = [], facts, recipe }: Derivation<unknown>,
 ): boolean {
-  return model?.version === facts.model?.version && inputsDigest === digestOfInputs(inputs, recipe);
+  return (
+    model?.version === facts.model?.version && inputsDigest === digestOfInputs([...inputs, ...around], recipe)
+  );
 }
 
 /**
- * Identifies the inputs of a tile: the first 16 hex digits of SHA-256 over the JSON array of `[id, version]` of all inputs, in the order
+ * Identifies the inputs of a tile: the first 16 hex digits of SHA-256 over the JSON array of `[id, version]` of all inputs and of the tiles around them, in the order
  * in which the task gets them, which shapes the tile too, and of the recipe if there is one.
  *
  * Versions are compared for equality only. Their order says nothing about freshness: it is the order in which writers took their

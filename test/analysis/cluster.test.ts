@@ -13,6 +13,29 @@ import { runJob } from '../support/run-job.js';
 import { COUNT, writeCube } from './cubes.js';
 
 const filter = { collections: ['cubes'] };
+const HAVE_CLASSES: readonly string[] = ['match', 'classify', 'cluster'];
+
+/** The corner at which four cells of precision 4 meet is in the middle of the cubes, so their tiles lie in four slots, of several nodes. */
+const FOUR_SLOTS = [507_660, 5_335_590];
+
+/** Two halves of the cubes. */
+const labels = {
+  features: [15.094, 15.1172].map((west, i) => ({
+    code: i + 1,
+    geometry: {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [west, 48.1],
+          [west + 0.023, 48.1],
+          [west + 0.023, 48.2],
+          [west, 48.2],
+          [west, 48.1],
+        ],
+      ],
+    },
+  })),
+};
 
 test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t) => {
   const servers = await Servers.start(t);
@@ -29,7 +52,8 @@ test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t
   const cubes = join(folder, 'cubes');
   mkdirSync(cubes);
   for (const day of [1, 2]) {
-    const href = writeCube(cubes, `day${day}`, { seed: day, date: `2024-06-0${day}`, scale: 5000 * day });
+    const date = `2024-06-0${day}`;
+    const href = writeCube(cubes, `day${day}`, { seed: day, date, scale: 5000 * day, at: FOUR_SLOTS });
     const scene = { href, collection: 'cubes', precision: 6 };
     await resultsOf(a, await startJob(a, 'ingest', scene));
     assert.deepEqual((await ingest(single, scene)).failed, []);
@@ -61,18 +85,32 @@ test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t
     ['smooth', { filter, window: 5, derivative: 1 }],
     ['resample', { filter, sensor: 'sentinel-2a' }],
     ['continuum', { filter }],
+    ['anomaly', { filter }],
+    ['anomaly', { filter, window: [11, 3], components: 4 }],
+    ['classify', { filter, labels }],
+    ['cluster', { filter, clusters: 7 }],
   ] as const) {
-    const made = await resultsOf<MapResults>(b, await startJob(a, `analyse-${name}`, inputs));
+    const versionsOf = (maps: Item[]) => maps.map(({ properties }) => properties['version']);
+    const former = new Set(versionsOf(await mapsOf(name)));
+    const id = await startJob(a, `analyse-${name}`, inputs);
+    const made = await resultsOf<MapResults>(b, id);
     const wanted = await runJob<MapResults>(single, `analyse-${name}`, inputs);
     assert.equal(wanted.status, 'successful', wanted.error?.message);
     assert.equal(made.tiles, wanted.results.tiles);
-    await until('all maps are there', async () => (await mapsOf(name)).length === made.tiles);
+    for (const file of made.files.filter((one) => one !== 'report.html'))
+      assert.ok((await fileOf(id, file)).equals(await ownFile(wanted.id, file)), file);
+    await until('all maps are there', async () => {
+      const versions = versionsOf(await mapsOf(name));
+      return versions.length === made.tiles && versions.every((one) => !former.has(one));
+    });
     const tiles = (await tilesOf(single)).filter(({ source }) => source === name);
     for (const item of await mapsOf(name)) {
-      const answer = await fetch(`${c.url}/tiles/${item.id}/30m.tif`);
-      assert.equal(answer.status, 200);
-      const own = await single.server.inject(`/tiles/${item.id}/30m.tif`);
-      assert.ok(Buffer.from(await answer.arrayBuffer()).equals(own.rawPayload), item.id);
+      for (const file of HAVE_CLASSES.includes(name) ? ['30m', 'class'] : ['30m']) {
+        const answer = await fetch(`${c.url}/tiles/${item.id}/${file}.tif`);
+        assert.equal(answer.status, 200);
+        const own = await single.server.inject(`/tiles/${item.id}/${file}.tif`);
+        assert.ok(Buffer.from(await answer.arrayBuffer()).equals(own.rawPayload), `${item.id} ${file}`);
+      }
     }
     assert.equal(tiles.length, made.tiles);
   }

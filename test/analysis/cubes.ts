@@ -20,7 +20,16 @@ export const UNUSED = [8, 12];
 export function writeCube(
   folder: string,
   name: string,
-  { seed = 1, date = '2024-06-01', side = SIDE, scale = 10_000, bands = COUNT, empty = [12] } = {},
+  {
+    seed = 1,
+    date = '2024-06-01',
+    side = SIDE,
+    scale = 10_000,
+    bands = COUNT,
+    empty = [12],
+    /** Upper left corner, UTM zone 33. */
+    at = [500_000, 5_300_000],
+  } = {},
 ): string {
   const next = random(seed);
   const noise = () => next() + next() + next() - 1.5;
@@ -41,7 +50,7 @@ export function writeCube(
   writeEnvi(join(folder, `${name}.bil`), {
     ...{ width: side, height: side, bands: values, type: 'int16', interleave: 'bil' },
     lines: [
-      'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84}',
+      `map info = {UTM, 1, 1, ${at.join()}, 30, 30, 33, North, WGS-84}`,
       `data ignore value = ${HOLE}`,
       `acquisition time = ${date}T10:00:00Z`,
       'wavelength units = Nanometers',

@@ -146,7 +146,7 @@ test('a window longer than a run leaves the run out, and one that fits none is r
   const long = await runJob(node, 'analyse-smooth', { filter, window: 101 });
   assert.equal(long.error?.code, 'TW_ANALYSIS_SHORT_RUNS');
   for (const inputs of [{ window: 8 }, { window: 3, order: 3 }, { order: 1, derivative: 2 }])
-    await assert.rejects(runJob(node, 'analyse-smooth', { filter, ...inputs }), /TW_ANALYSIS_WINDOW/);
+    await assert.rejects(runJob(node, 'analyse-smooth', { filter, ...inputs }), /TW_ANALYSIS_SMOOTHING/);
 });
 
 test('continuum removal keeps the bands, depth has the wavelength of the deepest', async (t) => {

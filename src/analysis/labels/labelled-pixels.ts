@@ -1,6 +1,7 @@
 /** The labelled pixels of a tile, and sums over them. Runs in worker threads. */
 import type { GridName } from '../../geocode/index.js';
-import { ExactSums, type WholeSums, wholeOf } from '../sums/band-statistics.js';
+import { ExactSums, type WholeSums } from '../sums/band-statistics.js';
+import { TileClassSums, type WholeClassSums } from '../sums/class-sums.js';
 import { BandProducts } from '../sums/products.js';
 import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-blocks.js';
 import { labelCodes, type TileLabels } from './labels.js';
@@ -23,8 +24,7 @@ export interface LabelSumsTask extends LabelledTile {
 export interface LabelSums {
   /** Sums of stored numbers over all pixels of the set. */
   all: WholeSums;
-  /** For each code: pixels, and sums of physical values in fixed point. */
-  classes: Record<number, { pixels: number; sums: bigint[] }>;
+  classes: WholeClassSums;
 }
 
 /** One for each of `SETS`. */
@@ -34,30 +34,18 @@ export function labelSums(task: LabelSumsTask): LabelSums[] {
   const sets = SETS.map(() => ({
     products: new BandProducts(count, file.dataType),
     all: new ExactSums(count),
-    classes: new Map<number, { pixels: number; sums: Float64Array }>(),
+    classes: new TileClassSums(file),
   }));
   eachLabelled(task, ({ bands }, groups) => {
     for (const { set, code, indexes } of groups) {
       const { products, all, classes } = sets[set]!;
       products.add(bands, indexes, (sums) => all.addDeviations(sums));
-      const known = classes.get(code) ?? { pixels: 0, sums: new Float64Array(count) };
-      known.pixels += indexes.length;
-      for (const [b, band] of bands.entries()) {
-        let sum = 0;
-        for (let i = 0; i < indexes.length; i++) sum += band[indexes[i]!]!;
-        known.sums[b]! += sum * file.scales[b]! + indexes.length * file.offsets[b]!;
-      }
-      classes.set(code, known);
+      classes.add(code, bands, indexes);
     }
   });
   return sets.map(({ products, all, classes }) => {
     all.addDeviations(products.take());
-    return {
-      all: all.whole(),
-      classes: Object.fromEntries(
-        [...classes].map(([code, { pixels, sums }]) => [code, { pixels, sums: Array.from(sums, wholeOf) }]),
-      ),
-    };
+    return { all: all.whole(), classes: classes.whole() };
   });
 }
 

@@ -8,7 +8,7 @@ import { CUBE_BLOCK, CubeFile } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
 import type { MapTask } from '../tasks.js';
 import { eachBlock } from '../tile-blocks.js';
-import { pixelFunction } from './methods.js';
+import { type PixelMethod, pixelFunction } from './methods.js';
 import { PANEL } from './pixel-panel.js';
 
 export interface WrittenSpectra {
@@ -20,7 +20,11 @@ export interface WrittenSpectra {
 }
 
 /** Null if no pixel has a value; then there is no file. Throws TW_IMAGERY_TILE_FILE and the errors of the system. */
-export function writeSpectra({ file, method, path }: MapTask, cell: CellGroup): WrittenSpectra | null {
+export function writeSpectra(
+  { file, path }: Pick<MapTask, 'file' | 'path'>,
+  method: PixelMethod,
+  cell: CellGroup,
+): WrittenSpectra | null {
   if (path === undefined) throw new Error('a map of spectra needs a path');
   const { width, height } = file;
   const { rows, evaluate } = pixelFunction(method, file);

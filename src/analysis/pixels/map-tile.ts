@@ -4,6 +4,7 @@ import { isSpectrum, Mask } from '../../raster/index.js';
 import { type MadeTile, validOf } from '../../wrangle/index.js';
 import type { MapTask } from '../tasks.js';
 import { eachBlock, maskCodes, type SpectrumFile } from '../tile-blocks.js';
+import { localDistances } from './local-distances.js';
 import { writeSpectra } from './map-spectra.js';
 import { pixelFunction } from './methods.js';
 import { PANEL } from './pixel-panel.js';
@@ -13,10 +14,10 @@ import { PANEL } from './pixel-panel.js';
  * Throws TW_IMAGERY_TILE_FILE.
  */
 export function mapTile(task: MapTask): MadeTile | null {
-  const { file, classes } = task;
+  const { file, method, classes } = task;
   const cell = cellOf(task);
-  if (isSpectrum(cell.bands)) {
-    const made = writeSpectra(task, cell);
+  if (isSpectrum(cell.bands) && method.kind !== 'local-distance') {
+    const made = writeSpectra(task, method, cell);
     return made && madeOf([{ record: made.record, bytes: null }], made.coverage, cell, file, made.valid);
   }
   const planes = planesOf(task);
@@ -57,7 +58,8 @@ function validPixels(planes: Float32Array[]): Uint8Array {
 }
 
 /** One plane for each row of the method; NaN where a pixel is not clear or has no value. */
-function planesOf({ file, method }: MapTask): Float32Array[] {
+function planesOf({ file, method, around = [] }: MapTask): Float32Array[] {
+  if (method.kind === 'local-distance') return [localDistances(file, around, method)];
   const { width, height } = file;
   const { rows, evaluate } = pixelFunction(method, file);
   const planes = Array.from({ length: rows }, () => new Float32Array(width * height).fill(NaN));

@@ -14,6 +14,8 @@ export type PixelMethod =
   | { kind: 'linear'; weights: Float64Array; centre: Float64Array }
   /** |L^-1 (x - centre)|^2, where the covariance is L L': the squared Mahalanobis distance (Reed and Yu 1990). */
   | { kind: 'distance'; whitening: Float64Array; centre: Float64Array }
+  /** |x - c| for each centre c, rows x bands. `centre`: a spectrum near all pixels, such as their mean, which keeps float32 precise. */
+  | { kind: 'euclidean'; centres: Float64Array; centre: Float64Array }
   /** The cosine of the angle between L^-1 (x - centre) and each target, squared (Kraut, Scharf and Butler 2005). */
   | { kind: 'coherence'; whitening: Float64Array; centre: Float64Array; targets: Float64Array }
   /** The angle between x and each target, radians (Kruse et al. 1993). */
@@ -46,6 +48,8 @@ export function pixelFunction(method: PixelMethod, coding: Coding): PixelFunctio
       return linear(method, coding);
     case 'distance':
       return distance(method, coding);
+    case 'euclidean':
+      return euclidean(method, coding);
     case 'coherence':
       return coherence(method, coding);
     case 'angle':
@@ -108,6 +112,32 @@ function distance({ whitening, centre }: Method<'distance'>, coding: Coding): Pi
       panel.load(pixels, indexes, from, coding, centre);
       panel.multiply(matrix, panel.pixels);
       return panel.squares(matrix.out, out, bands);
+    },
+  };
+}
+
+/** By |x|^2 - 2 c.x + |c|^2, less the centre, so that what cancels is small. */
+function euclidean({ centres, centre }: Method<'euclidean'>, coding: Coding): PixelFunction {
+  const bands = centre.length;
+  const rows = centres.length / bands;
+  const panel = new PixelPanel(bands);
+  const shifted = centres.map((value, at) => value - centre[at % bands]!);
+  const matrix = panel.matrix(shifted, bands);
+  const norms = panel.plane(1);
+  const own = Array.from({ length: rows }, (_, row) => {
+    const one = shifted.subarray(row * bands, (row + 1) * bands);
+    return one.reduce((sum, value) => sum + value * value, 0);
+  });
+  return {
+    rows,
+    evaluate(pixels, indexes, from) {
+      panel.load(pixels, indexes, from, coding, centre);
+      const squares = panel.squares(panel.pixels, norms);
+      const values = panel.multiply(matrix, panel.pixels);
+      for (let r = 0; r < rows; r++)
+        for (let at = r * PANEL, i = 0; i < PANEL; i++, at++)
+          values[at] = Math.sqrt(Math.max(0, squares[i]! - 2 * values[at]! + own[r]!));
+      return values;
     },
   };
 }

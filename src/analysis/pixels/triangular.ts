@@ -1,8 +1,14 @@
 /** Triangular factors of covariances, in f64. Matrices are square, row by row. */
 
-/** L, where the matrix is L L'; undefined if rounding leaves the matrix without such a factor. */
-export function choleskyOf(matrix: Float64Array, size: number): Float64Array | undefined {
-  const lower = new Float64Array(size * size);
+/**
+ * L, where the matrix is L L'; undefined if rounding leaves the matrix without such a factor. Reads the lower part of the matrix, and
+ * writes that of `lower`.
+ */
+export function choleskyOf(
+  matrix: Float64Array,
+  size: number,
+  lower = new Float64Array(size * size),
+): Float64Array | undefined {
   for (let i = 0; i < size; i++)
     for (let j = 0; j <= i; j++) {
       let sum = matrix[i * size + j]!;

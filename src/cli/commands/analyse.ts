@@ -5,6 +5,7 @@ import type {
   AnomalyResults,
   ClassifyInputs,
   ClassifyResults,
+  ClusterResults,
   ComponentsResults,
   ContinuumResults,
   IndicesResults,
@@ -39,6 +40,7 @@ import { splitBands } from './tensor.js';
 
 type AnalyseFlags = TargetOptions & FilterOptions & { bands?: string; output?: string };
 type ComponentsFlags = AnalyseFlags & { components?: number };
+type AnomalyFlags = AnalyseFlags & { window?: number[]; components?: number };
 type MatchFlags = AnalyseFlags & {
   library: string;
   targets?: string;
@@ -69,6 +71,8 @@ type SmoothFlags = AnalyseFlags & Pick<SmoothInputs, 'window' | 'order' | 'deriv
 type ResampleFlags = AnalyseFlags & { sensor: string };
 
 type ContinuumFlags = AnalyseFlags & { range?: [number, number]; depth?: true };
+
+type ClusterFlags = AnalyseFlags & { clusters: number; seed?: number; iterations?: number };
 
 type Results = TileCounts & { files: string[]; seconds: number };
 
@@ -103,11 +107,26 @@ export function analyseCommand(): Command {
       ),
     )
     .addCommand(
-      analysis<AnalyseFlags, AnomalyResults>(
-        new Command('anomaly').description(
-          'maps of how far each spectrum is from the mean of the collection (RX)',
-        ),
-        async () => ({}),
+      analysis<AnomalyFlags, AnomalyResults>(
+        new Command('anomaly')
+          .description(
+            'maps of how far each spectrum is from the mean of the collection, or of the pixels around it (RX)',
+          )
+          .addOption(
+            flag(
+              '--window <outer[,inner]>',
+              'compare each pixel with those in a window around it, but for an inner one; odd sides in pixels, such as 21,5',
+              (text: string) => text.split(',').map(positiveInteger),
+            ),
+          )
+          .addOption(
+            flag(
+              '--components <n>',
+              'with --window: principal components in which pixels are compared; default 10',
+              positiveInteger,
+            ),
+          ),
+        async ({ window, components }) => ({ window, components }),
         printAnomaly,
       ),
     )
@@ -235,6 +254,19 @@ export function analyseCommand(): Command {
           .addOption(flag('--depth', 'maps of the largest depth and of its wavelength, in place of spectra')),
         async ({ range, depth }) => ({ range, depth }),
         printContinuum,
+      ),
+    )
+    .addCommand(
+      analysis<ClusterFlags, ClusterResults>(
+        new Command('cluster')
+          .description('maps of the clusters that spectra form (k-means), with the same codes in all tiles')
+          .addOption(
+            flag('--clusters <n>', 'clusters to find, 2 to 50', positiveInteger).makeOptionMandatory(),
+          )
+          .addOption(flag('--seed <n>', 'of the pixels at which the clusters begin; default 1', integer))
+          .addOption(flag('--iterations <n>', 'the most iterations; default 100', positiveInteger)),
+        async ({ clusters, seed, iterations }) => ({ clusters, seed, iterations }),
+        printClusters,
       ),
     );
 }
@@ -386,8 +418,12 @@ function printComponents(results: ComponentsResults): void {
 }
 
 function printAnomaly(results: AnomalyResults): void {
-  const { pixels, bands, loading } = results;
+  const { pixels, bands, loading, window, components, held = 1 } = results;
   print(`${count(pixels, 'pixel')}, ${count(bands.length, 'band')}${loadingText(loading)}`);
+  if (window)
+    print(
+      `background between windows of ${window[1]} and ${window[0]} pixels, in ${count(components!, 'component')} that hold ${(100 * held).toFixed(1)} % of the variance`,
+    );
   printMaps(results);
 }
 
@@ -466,6 +502,20 @@ function printContinuum(results: ContinuumResults): void {
   const { bands, outside, depth } = results;
   const left = outside > 0 ? `, ${outside} beyond the range` : '';
   print(`${depth ? 'depth' : 'continuum removed'}: ${count(bands.length, 'band')}${left}`);
+  printMaps(results);
+}
+
+function printClusters(results: ClusterResults): void {
+  const { clusters, pixels, explained, iterations, converged } = results;
+  const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+  const rows = clusters.map(({ code, pixels: own, spread }) => [
+    ...[`${code}`, `${own}`, percent(own / pixels), spread.toPrecision(4)],
+  ]);
+  for (const line of table([['code', 'pixels', 'share', 'rms distance'], ...rows])) print(line);
+  const rest = converged ? '' : ', after which the centres still moved';
+  print(
+    `${count(clusters.length, 'cluster')} hold ${percent(explained)} of the variance of ${count(pixels, 'pixel')}; ${count(iterations, 'iteration')}${rest}`,
+  );
   printMaps(results);
 }
 

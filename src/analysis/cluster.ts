@@ -1,0 +1,111 @@
+/** Maps of the clusters that the spectra of a collection form. */
+import { html, significant } from '../html/index.js';
+import { COUNT, listOf, NUMBER, objectOf } from '../json-schema.js';
+import { collectionStatistics } from './collection-statistics.js';
+import type { AnalysisInputs } from './inputs.js';
+import { type Cluster, type KMeans, kMeans } from './k-means.js';
+import { libraryCsv } from './library/write-library.js';
+import type { MapAnalysis, MapResults } from './map-process.js';
+import { spectrumChart } from './report/charts.js';
+import { colourKey, factsOf, tableOf } from './report/report.js';
+
+export interface ClusterInputs extends AnalysisInputs {
+  /** How many clusters. */
+  clusters: number;
+  seed?: number;
+  /** The most iterations. */
+  iterations?: number;
+}
+
+interface ClusterFit extends KMeans {
+  pixels: number;
+  /** Share of the variance of the spectra that lies between the clusters, 0 to 1. */
+  explained: number;
+}
+
+export interface ClusterResults extends MapResults, Omit<ClusterFit, 'clusters'> {
+  /** The largest first. `code`: in the group `class`, and number of the band. */
+  clusters: (Omit<Cluster, 'centre'> & { code: number })[];
+}
+
+const DEFAULT_SEED = 1;
+const DEFAULT_ITERATIONS = 100;
+/** Centres that a report draws. */
+const SHOWN = 8;
+
+export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
+  name: 'cluster',
+  title: 'Clusters',
+  description:
+    'Maps of the clusters of spectra that k-means finds over the whole collection, so that a code means the same in every tile, and of the distance from the centre of each.',
+  properties: {
+    clusters: { type: 'integer', minimum: 2, maximum: 50, description: 'Clusters to find' },
+    seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_SEED },
+    iterations: {
+      ...{ type: 'integer', minimum: 1, maximum: 1000, default: DEFAULT_ITERATIONS },
+      description: 'The most iterations; they end sooner if the centres rest',
+    },
+  },
+  required: ['clusters'],
+  fit: objectOf({
+    ...{ pixels: COUNT, inertia: NUMBER, explained: NUMBER, iterations: COUNT },
+    converged: { type: 'boolean' },
+    clusters: listOf(objectOf({ pixels: COUNT, spread: NUMBER, centre: listOf(NUMBER) })),
+  }),
+  run: async (context, analysed, { clusters, seed = DEFAULT_SEED, iterations = DEFAULT_ITERATIONS }, job) => {
+    const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
+    const { mean, covariance, pixels } = statistics!;
+    const found = await kMeans(context, analysed, statistics!, { clusters, seed, iterations }, job);
+    if (found.clusters.length < clusters)
+      job.log('warning', `${clusters - found.clusters.length} clusters without a pixel were left out`);
+    const trace = mean.reduce((sum, _, band) => sum + covariance[band * (mean.length + 1)]!, 0);
+    return {
+      map: {
+        method: {
+          kind: 'euclidean',
+          centres: Float64Array.from(found.clusters.flatMap(({ centre }) => centre)),
+          centre: mean,
+        },
+        bands: found.clusters.map((_, i) => `cluster${i + 1}`),
+        classes: { best: 'least' },
+      },
+      fit: { pixels, ...found, explained: 1 - found.inertia / (trace * (pixels - 1)) },
+    };
+  },
+  conclude: ({ clusters, ...fit }, _, bands) => {
+    const { pixels, inertia, explained, iterations, converged } = fit;
+    const wavelengths = bands.map(({ wavelength }) => wavelength);
+    const named = clusters.map(({ centre }, i) => ({ name: `cluster ${i + 1}`, spectrum: centre }));
+    const curves = named.slice(0, SHOWN).map(({ name, spectrum }) => ({ name, values: spectrum }));
+    const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+    return {
+      summary: { ...fit, clusters: clusters.map(({ centre: _, ...one }, i) => ({ code: i + 1, ...one })) },
+      files: { 'centres.csv': libraryCsv(named, bands) },
+      facts: [
+        ...factsOf({ pixels }),
+        `${clusters.length} clusters hold ${percent(explained)} of the variance`,
+        `${iterations} iterations${converged ? '' : ', after which the centres still moved'}`,
+      ],
+      sections: [
+        { title: 'Centres', content: spectrumChart(wavelengths, curves, '') },
+        {
+          title: 'Sizes',
+          content: html`<p>Sum of the squared distances from the centres: ${significant(inertia)}.</p>${tableOf(
+            [
+              { name: '' },
+              ...['code', 'pixels', 'share', 'root mean square distance'].map((name) => ({
+                name,
+                isNumber: true,
+              })),
+            ],
+            clusters.map((one, i) => [
+              ...[colourKey(i + 1), `${i + 1}`, `${one.pixels}`],
+              ...[percent(one.pixels / pixels), significant(one.spread)],
+            ]),
+          )}`,
+        },
+      ],
+      looks: [{ title: 'Clusters', look: { assets: ['class'] } }],
+    };
+  },
+};

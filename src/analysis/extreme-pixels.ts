@@ -1,0 +1,43 @@
+/** The pixels of a collection at which functions of the spectrum are largest, of all runs of a job together. */
+import type { JobContext } from '../jobs/index.js';
+import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../json-schema.js';
+import type { TileRecord } from '../storage/index.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from './analysis-run.js';
+import type { Extreme } from './pixels/extremes.js';
+import type { SpectrumFile } from './tile-blocks.js';
+
+export interface ExtremePixel extends Extreme {
+  /** Id of its tile. */
+  tile: string;
+}
+
+const PIXEL = objectOf({ value: NUMBER, pixel: COUNT, tile: TEXT, spectrum: listOf(NUMBER) });
+const checkPixels = messageCheck(listOf({ anyOf: [{ type: 'null' }, PIXEL] }));
+
+/**
+ * One for each of `rows` functions; of equal values the first by tile and pixel, so the result is the same wherever the tiles are. Null if
+ * no tile has such a pixel. `search` finds those of one tile.
+ */
+export async function extremePixels(
+  context: AnalysisContext,
+  analysed: Analysed,
+  job: JobContext,
+  rows: number,
+  search: (tile: TileRecord, file: SpectrumFile) => Promise<readonly (Extreme | undefined)[]>,
+): Promise<(ExtremePixel | null)[]> {
+  const best = new Array<ExtremePixel | null>(rows).fill(null);
+  const take = (found: readonly (ExtremePixel | null | undefined)[]) => {
+    for (const [row, one] of found.entries()) if (one && isBefore(one, best[row])) best[row] = one;
+  };
+  await eachTile(context, analysed, job, async (tile, file) => {
+    const found = await search(tile, file);
+    take(found.map((one) => one && { ...one, tile: tile.id }));
+  });
+  for (const found of await meetChecked(job, best, checkPixels)) take(found);
+  return best;
+}
+
+function isBefore(a: ExtremePixel, b: ExtremePixel | null | undefined): boolean {
+  if (!b || a.value !== b.value) return !b || a.value > b.value;
+  return a.tile === b.tile ? a.pixel < b.pixel : a.tile < b.tile;
+}

@@ -1,0 +1,157 @@
+/**
+ * K-means over all tiles of a job (Lloyd 1982), with a start by k-means++ (Arthur and Vassilvitskii 2007). Each pass is an exact sum or the
+ * largest value over all pixels, so centres have the same bits wherever the tiles are.
+ */
+import type { JobContext } from '../jobs/index.js';
+import { messageCheck } from '../json-schema.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from './analysis-run.js';
+import { fewClusters } from './errors.js';
+import { extremePixels } from './extreme-pixels.js';
+import type { BandStatistics } from './sums/band-statistics.js';
+import { CLASS_SUMS, ClassSums } from './sums/class-sums.js';
+
+/** One cluster. Plain JSON. */
+export interface Cluster {
+  pixels: number;
+  /** Root mean square of the distances of its pixels from the centre. */
+  spread: number;
+  /** Physical values of the bands. */
+  centre: number[];
+}
+
+export interface KMeans {
+  /** The largest first. */
+  clusters: Cluster[];
+  /** Sum of the squared distances of all pixels from their centres. */
+  inertia: number;
+  iterations: number;
+  /** Whether the centres came to rest before the iterations ended. */
+  converged: boolean;
+}
+
+export interface KMeansOptions {
+  clusters: number;
+  seed: number;
+  /** The most iterations. */
+  iterations: number;
+}
+
+/**
+ * Centres rest if the squares of their movements add up to no more than this share of the mean variance of the bands, the rule of
+ * scikit-learn.
+ */
+const TOLERANCE = 1e-4;
+
+const checkSums = messageCheck(CLASS_SUMS);
+
+/** The pixels that are nearest to a centre, and their mean, which is the next centre. */
+type Members = Omit<Cluster, 'centre'> & { mean: number[] };
+
+/** Throws TW_ANALYSIS_FEW_CLUSTERS if the pixels have fewer different spectra. */
+export async function kMeans(
+  context: AnalysisContext,
+  analysed: Analysed,
+  { mean, covariance, pixels }: BandStatistics,
+  { clusters, seed, iterations }: KMeansOptions,
+  job: JobContext,
+): Promise<KMeans> {
+  const passes = tilePasses(context, analysed, mean, seed, job);
+  const start: number[][] = [];
+  while (start.length < clusters) {
+    job.message(`drawing centre ${start.length + 1} of ${clusters}`);
+    start.push(await passes.draw(start, clusters));
+  }
+  const bands = mean.length;
+  const trace = mean.reduce((sum, _, band) => sum + covariance[band * bands + band]!, 0);
+  const tolerance = (TOLERANCE * trace * (pixels - 1)) / pixels / bands;
+  return lloyd(passes, start, { tolerance, iterations, tell: (text) => job.message(text) });
+}
+
+/** Passes over all pixels. */
+export interface Passes {
+  /** Draws one more centre, a pixel that is likely far from the others. */
+  draw(centres: readonly number[][], wanted: number): Promise<number[]>;
+  /** The pixels that are nearest to each centre; undefined for a centre without any. */
+  members(centres: readonly number[][]): Promise<(Members | undefined)[]>;
+}
+
+/** `tolerance`: the sum of the squares of all movements below which the centres rest. */
+export async function lloyd(
+  passes: Passes,
+  start: number[][],
+  {
+    tolerance,
+    iterations,
+    tell,
+  }: { tolerance: number; iterations: number; tell?: (message: string) => void },
+): Promise<KMeans> {
+  let centres = start;
+  let moved = Number.POSITIVE_INFINITY;
+  let iteration = 0;
+  while (moved > tolerance && iteration < iterations) {
+    iteration++;
+    tell?.(`iteration ${iteration} of at most ${iterations}`);
+    const members = await passes.members(centres);
+    const next = members.flatMap((one) => (one ? [one.mean] : []));
+    // A cluster that has lost all of its pixels begins again at a pixel that is drawn as at the start.
+    while (next.length < start.length) next.push(await passes.draw(next, start.length));
+    moved = centres.reduce((sum, centre, k) => sum + squaredDistance(centre, next[k]!), 0);
+    centres = next;
+  }
+  // The pixels of the last centres: these may have moved since the pixels were counted.
+  const members = await passes.members(centres);
+  const clusters = centres.flatMap((centre, k): Cluster[] => {
+    const own = members[k];
+    return own ? [{ pixels: own.pixels, spread: own.spread, centre }] : [];
+  });
+  return {
+    // The sort is stable: of equal ones the first.
+    clusters: clusters.toSorted((a, b) => b.pixels - a.pixels),
+    inertia: clusters.reduce((sum, one) => sum + one.pixels * one.spread ** 2, 0),
+    iterations: iteration,
+    converged: moved <= tolerance,
+  };
+}
+
+const squaredDistance = (a: readonly number[], b: readonly number[]) =>
+  a.reduce((sum, value, i) => sum + (value - b[i]!) ** 2, 0);
+
+/** Passes over the tiles of all runs of a job: each run makes the same ones in the same order. Drawing throws TW_ANALYSIS_FEW_CLUSTERS. */
+function tilePasses(
+  context: AnalysisContext,
+  analysed: Analysed,
+  mean: Float64Array,
+  seed: number,
+  job: JobContext,
+): Passes {
+  const taskOf = (centres: readonly number[][]) => ({
+    centres: Float64Array.from(centres.flat()),
+    centre: mean,
+  });
+  let drawn = 0;
+  return {
+    draw: async (centres, wanted) => {
+      const number = drawn++;
+      const task = { kind: 'draw' as const, ...taskOf(centres) };
+      const [found] = await extremePixels(context, analysed, job, 1, async ({ id }, file) => [
+        await context.workers.draw({ ...task, file, key: `${seed} ${number} ${id}` }, job.signal),
+      ]);
+      if (!found) throw fewClusters(wanted, centres.length);
+      return found.spectrum;
+    },
+    members: async (centres) => {
+      const [own, total] = [new ClassSums(), new ClassSums()];
+      const task = { kind: 'nearest' as const, ...taskOf(centres) };
+      await eachTile(context, analysed, job, async (_, file) => {
+        own.add(await context.workers.nearest({ ...task, file }, job.signal));
+      });
+      for (const sums of await meetChecked(job, own.sent(), checkSums)) total.addSent(sums);
+      const members: (Members | undefined)[] = centres.map(() => undefined);
+      for (const { code, pixels, mean: means } of total.means()) {
+        const own = Array.from(means.subarray(0, mean.length));
+        members[code] = { pixels, spread: Math.sqrt(means[mean.length]!), mean: own };
+      }
+      return members;
+    },
+  };
+}

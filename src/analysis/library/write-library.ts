@@ -1,0 +1,16 @@
+/** Spectral libraries as files. */
+import type { AnalysedBand } from '../spectral-tile.js';
+
+/** A CSV that `readLibrary` reads: a column of wavelengths in nm, and one for each spectrum, which has one value for each band. */
+export function libraryCsv(
+  spectra: readonly { name: string; spectrum: readonly number[] }[],
+  bands: readonly AnalysedBand[],
+): Buffer {
+  const cell = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const heading = ['wavelength (nm)', ...spectra.map(({ name }) => cell(name))];
+  const rows = bands.map(({ wavelength }, band) => [
+    wavelength,
+    ...spectra.map(({ spectrum }) => spectrum[band]!),
+  ]);
+  return Buffer.from(`${[heading, ...rows].map((cells) => cells.join()).join('\n')}\n`);
+}
