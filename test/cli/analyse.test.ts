@@ -51,10 +51,10 @@ test('analyses by the command: tables, JSON, files, and what is refused', async 
   const found3 = await tilewright('analyse', 'match', '--library', centres, ...which, '--format', 'json');
   assert.equal(JSON.parse(found3.stdout).targets.length, 3, found3.stderr);
   const anomaly = (...more: string[]) => tilewright('analyse', 'anomaly', ...which, ...more);
-  const local = await anomaly('--window', '9,3', '--components', '4');
+  const local = await anomaly('--window-pixels', '9,3', '--components', '4');
   assert.equal(local.code, 0, local.stderr);
   assert.match(local.stdout, /background between windows of 3 and 9 pixels, in 4 components that hold \d+/);
-  const even = await anomaly('--window', '8');
+  const even = await anomaly('--window-pixels', '8');
   assert.equal(even.code, 2);
   assert.match(even.stderr, /a side of 8 pixels is not odd .*TW_ANALYSIS_WINDOW/);
   const maps = await tilewright('search', '--source', 'unmix', '--format', 'json', ...which);
@@ -95,7 +95,7 @@ test('indices, smoothing, resampling and continuum removal by the command', asyn
   assert.match(none.stderr, /indices/);
 
   const output = join(folder, 'out');
-  const smooth = await tilewright('analyse', 'smooth', '--window', '5', ...which, '--output', output);
+  const smooth = await tilewright('analyse', 'smooth', '--window-bands', '5', ...which, '--output', output);
   assert.equal(smooth.code, 0, smooth.stderr);
   assert.match(smooth.stdout, /smoothed: window 5, order 2\n18 bands in 1 run\n/);
   assert.match(smooth.stdout, made('smooth'));
@@ -125,7 +125,7 @@ test('indices, smoothing, resampling and continuum removal by the command', asyn
   const turned = await range('1000nm,600nm');
   assert.equal(turned.code, 2);
   assert.match(turned.stderr, /two wavelengths/);
-  const even = await tilewright('analyse', 'smooth', '--window', '4', ...which);
+  const even = await tilewright('analyse', 'smooth', '--window-bands', '4', ...which);
   assert.equal(even.code, 2);
   assert.match(even.stderr, /a window of 4 bands.*TW_ANALYSIS_SMOOTHING/);
 });

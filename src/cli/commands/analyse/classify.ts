@@ -1,0 +1,80 @@
+import { Command } from 'commander';
+import type { ClassifyInputs, ClassifyResults } from '../../../analysis/index.js';
+import { labelsMissing } from '../../errors.js';
+import { flag, integer } from '../../options.js';
+import { count, print, table } from '../../output.js';
+import { type AnalyseFlags, analysis, percent, printMaps } from './analysis.js';
+
+type ClassifyFlags = AnalyseFlags & {
+  labels?: string;
+  labelCollection?: string;
+  classifier?: ClassifyInputs['classifier'];
+  split: NonNullable<ClassifyInputs['split']>;
+  seed?: number;
+};
+
+export const classifyCommand = () =>
+  analysis<ClassifyFlags, ClassifyResults>(
+    new Command('classify')
+      .description('maps of classes and their probabilities, from labelled pixels')
+      .addOption(
+        flag(
+          '--labels <file>',
+          'raster of codes (0 for none), or GeoJSON of points and polygons with a property "class"',
+        ),
+      )
+      .addOption(flag('--label-collection <id>', 'a collection whose tiles of the same cells hold codes'))
+      .addOption(
+        flag(
+          '--classifier <name>',
+          'linear discriminants, logistic regression, or a multilayer perceptron; default: the best of them on pixels kept for tuning',
+        ).choices(['lda', 'logistic', 'mlp'] satisfies ClassifyInputs['classifier'][]),
+      )
+      .addOption(
+        flag(
+          '--split <how>',
+          'validate on ground that did not train, or on random pixels, which overestimates the accuracy',
+        )
+          .choices(['place', 'random'])
+          .default('place'),
+      )
+      .addOption(flag('--seed <n>', 'of the first weights of a perceptron', integer)),
+    classifyInputs,
+    printClasses,
+  );
+
+async function classifyInputs(flags: ClassifyFlags): Promise<object> {
+  const { labels: file, labelCollection, classifier, split, seed } = flags;
+  if ((file === undefined) === (labelCollection === undefined)) throw labelsMissing();
+  const { readLabels } = await import('../../../analysis/index.js');
+  const labels = file === undefined ? { collection: labelCollection } : await readLabels(file);
+  return { labels, classifier, split, seed };
+}
+
+function printClasses(results: ClassifyResults): void {
+  const { classes, names, oa, aa, kappa, pixels, split, oaByPlace, compared, calibration, model } = results;
+  const rows = classes.map(({ code, pixels, recall, precision, f1 }) => [
+    ...[`${code}`, names[code] ?? '', `${pixels}`],
+    ...[percent(recall), percent(precision), f1.toFixed(3)],
+  ]);
+  for (const line of table([['code', 'class', 'pixels', 'recall', 'precision', 'F1'], ...rows])) print(line);
+  const where = split === 'place' ? 'of ground that did not train' : 'at random';
+  print(
+    `overall accuracy ${percent(oa)}, average ${percent(aa)}, kappa ${kappa.toFixed(3)}, on ${count(pixels, 'pixel')} ${where}`,
+  );
+  if (oaByPlace !== undefined)
+    print(
+      `on ground that did not train it is ${percent(oaByPlace)}: the random split overestimates it by ${(100 * (oa - oaByPlace)).toFixed(1)} points`,
+    );
+  const tried = compared.map((one) => [
+    ...[one.classifier === results.classifier ? `${one.classifier} (taken)` : one.classifier],
+    ...[`${one.strength}`, percent(one.tuned), percent(one.oa), percent(one.aa), one.kappa.toFixed(3)],
+  ]);
+  print();
+  const titles = ['classifier', 'strength', 'tuning OA', 'OA', 'AA', 'kappa'];
+  for (const line of table([titles, ...tried])) print(line);
+  const { error, temperature } = calibration;
+  print(`calibration error of the probabilities ${percent(error)}, temperature ${temperature.toFixed(2)}`);
+  printMaps(results);
+  print(`${model}: tilewright predict ${model} --collection OTHER`);
+}

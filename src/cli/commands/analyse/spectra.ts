@@ -1,0 +1,137 @@
+/** Commands of analyses that make spectra of spectra, and indices. */
+import { Command, InvalidArgumentError } from 'commander';
+import type {
+  ContinuumResults,
+  IndicesResults,
+  ResampleResults,
+  SmoothInputs,
+  SmoothResults,
+} from '../../../analysis/index.js';
+import { flag, integer, positiveInteger } from '../../options.js';
+import { count, note, print, printJson, table } from '../../output.js';
+import { splitBands } from '../tensor.js';
+import { type AnalyseFlags, analysis, printMaps } from './analysis.js';
+
+type IndicesFlags = AnalyseFlags & { indices?: string; list?: true };
+
+type SmoothFlags = AnalyseFlags & Pick<SmoothInputs, 'order' | 'derivative'> & { windowBands?: number };
+
+type ResampleFlags = AnalyseFlags & { sensor: string };
+
+type ContinuumFlags = AnalyseFlags & { range?: [number, number]; depth?: true };
+
+export const indicesCommand = () =>
+  analysis<IndicesFlags, IndicesResults>(
+    new Command('indices')
+      .description('maps of narrow-band indices')
+      .addOption(
+        flag(
+          '--indices <list>',
+          'names such as ndvi705,pri,cai, or expressions such as "(860nm-660nm)/(860nm+660nm)", with commas',
+        ),
+      )
+      .addOption(flag('--list', 'print the indices that have a name, with formula and source, and end')),
+    async ({ indices }) => ({ indices: indices === undefined ? undefined : splitBands(indices) }),
+    printIndices,
+    ({ list, format }) => (list ? listIndices(format) : undefined),
+  );
+
+export const smoothCommand = () =>
+  analysis<SmoothFlags, SmoothResults>(
+    new Command('smooth')
+      .description('smoothed spectra, or their derivatives (Savitzky-Golay)')
+      .addOption(flag('--window-bands <n>', 'bands of a window, an odd number; default 7', positiveInteger))
+      .addOption(flag('--order <n>', 'order of the polynomial; default 2', integer))
+      .addOption(flag('--derivative <n>', '0, 1 or 2, per nm; default 0', integer)),
+    async ({ windowBands: window, order, derivative }) => ({ window, order, derivative }),
+    printSmooth,
+  );
+
+export const resampleCommand = () =>
+  analysis<ResampleFlags, ResampleResults>(
+    new Command('resample')
+      .description('spectra at the bands of another sensor')
+      .addOption(
+        flag(
+          '--sensor <name or file>',
+          'sentinel-2a, landsat-8, or a CSV with the centre and the FWHM of each band, nm',
+        ).makeOptionMandatory(),
+      ),
+    resampleInputs,
+    printResample,
+  );
+
+export const continuumCommand = () =>
+  analysis<ContinuumFlags, ContinuumResults>(
+    new Command('continuum')
+      .description('spectra divided by their upper convex hull, or maps of the depth of absorptions')
+      .addOption(
+        flag('--range <from,to>', 'wavelengths such as 2100nm,2300nm; default: all bands', wavelengthRange),
+      )
+      .addOption(flag('--depth', 'maps of the largest depth and of its wavelength, in place of spectra')),
+    async ({ range, depth }) => ({ range, depth }),
+    printContinuum,
+  );
+
+/** Such as 2100nm,2300nm or 2.1um,2.3um: nm. */
+function wavelengthRange(text: string): [number, number] {
+  const numbers = text.split(',').map((part) => {
+    const [, value, unit] = /^(\d+(?:\.\d+)?)([nu])m$/.exec(part.trim()) ?? [];
+    return Number(value) * (unit === 'u' ? 1000 : 1);
+  });
+  const [from, to] = numbers;
+  if (numbers.length !== 2 || !(from! < to!))
+    throw new InvalidArgumentError(
+      'It must be two wavelengths such as 2100nm,2300nm, the shorter one first.',
+    );
+  return [from!, to!];
+}
+
+async function resampleInputs({ sensor }: ResampleFlags): Promise<object> {
+  const { readSensor, SENSOR_NAMES } = await import('../../../analysis/index.js');
+  if ((SENSOR_NAMES as string[]).includes(sensor)) return { sensor };
+  const { bands, warning } = await readSensor(sensor);
+  if (warning !== undefined) note(`${sensor}: ${warning}`);
+  return { sensorBands: bands };
+}
+
+async function listIndices(format: AnalyseFlags['format']): Promise<void> {
+  const { INDICES } = await import('../../../analysis/index.js');
+  if (format === 'json') return printJson(INDICES);
+  const rows = Object.entries(INDICES).map(([name, { expression, title, source }]) => [
+    ...[name, expression, `${title} (${source})`],
+  ]);
+  for (const line of table([['index', 'formula', 'what it is'], ...rows])) print(line);
+}
+
+function printIndices(results: IndicesResults): void {
+  const rows = results.indices.map(({ name, bands }) => [
+    name,
+    bands.map(({ asked, name, wavelength }) => `${asked}: ${name} (${wavelength.toFixed(1)} nm)`).join(', '),
+  ]);
+  for (const line of table([['index', 'bands'], ...rows])) print(line);
+  printMaps(results);
+}
+
+function printSmooth(results: SmoothResults): void {
+  const { window, order, derivative, runs, leftOut, bands } = results;
+  const what = derivative === 0 ? 'smoothed' : `derivative ${derivative} per nm`;
+  const left = leftOut > 0 ? `, ${leftOut} left out in shorter runs` : '';
+  print(`${what}: window ${window}, order ${order}`);
+  print(`${count(bands.length, 'band')} in ${count(runs.length, 'run')}${left}`);
+  printMaps(results);
+}
+
+function printResample(results: ResampleResults): void {
+  const rows = results.sensorBands.map(({ name, wavelength, fwhm }) => [name, `${wavelength}`, `${fwhm}`]);
+  for (const line of table([['band', 'nm', 'FWHM'], ...rows])) print(line);
+  if (results.uncovered.length > 0) print(`not covered: ${results.uncovered.join(', ')}`);
+  printMaps(results);
+}
+
+function printContinuum(results: ContinuumResults): void {
+  const { bands, outside, depth } = results;
+  const left = outside > 0 ? `, ${outside} beyond the range` : '';
+  print(`${depth ? 'depth' : 'continuum removed'}: ${count(bands.length, 'band')}${left}`);
+  printMaps(results);
+}

@@ -1,0 +1,103 @@
+import { Command } from 'commander';
+import type { AnomalyResults, ComponentsResults, StatsResults } from '../../../analysis/index.js';
+import { flag, positiveInteger } from '../../options.js';
+import { count, print, table } from '../../output.js';
+import { type AnalyseFlags, analysis, loadingText, printMaps } from './analysis.js';
+
+type ComponentsFlags = AnalyseFlags & { components?: number };
+type AnomalyFlags = AnalyseFlags & { windowPixels?: number[]; components?: number };
+
+export const statsCommand = () =>
+  analysis(
+    new Command('stats').description(
+      'mean, standard deviation, covariance and correlation of the bands of a collection',
+    ),
+    async () => ({}),
+    printStats,
+  );
+
+export const pcaCommand = () =>
+  analysis<ComponentsFlags, ComponentsResults>(
+    withComponents(new Command('pca').description('maps of principal components')),
+    async ({ components }) => ({ components }),
+    printComponents,
+  );
+
+export const mnfCommand = () =>
+  analysis<ComponentsFlags, ComponentsResults>(
+    withComponents(
+      new Command('mnf').description(
+        'maps of minimum noise fractions: components by their signal-to-noise ratios',
+      ),
+    ),
+    async ({ components }) => ({ components }),
+    printComponents,
+  );
+
+export const anomalyCommand = () =>
+  analysis<AnomalyFlags, AnomalyResults>(
+    new Command('anomaly')
+      .description(
+        'maps of how far each spectrum is from the mean of the collection, or of the pixels around it (RX)',
+      )
+      .addOption(
+        flag(
+          '--window-pixels <outer[,inner]>',
+          'compare each pixel with those in a window around it, but for an inner one; odd sides in pixels, such as 21,5',
+          (text: string) => text.split(',').map(positiveInteger),
+        ),
+      )
+      .addOption(
+        flag(
+          '--components <n>',
+          'with --window-pixels: principal components in which pixels are compared; default 10',
+          positiveInteger,
+        ),
+      ),
+    async ({ windowPixels: window, components }) => ({ window, components }),
+    printAnomaly,
+  );
+
+function withComponents(command: Command): Command {
+  return command.addOption(
+    flag('--components <n>', 'components to make maps of; default 10', positiveInteger),
+  );
+}
+
+function printStats({ bands, pixels, tiles }: StatsResults): void {
+  const rows = bands.map(({ name, wavelength, mean, std }) => [
+    name,
+    wavelength.toFixed(1),
+    mean.toPrecision(5),
+    std.toPrecision(4),
+  ]);
+  for (const line of table([['band', 'nm', 'mean', 'std'], ...rows])) print(line);
+  print(`${count(pixels, 'pixel')} of ${count(tiles, 'tile')}`);
+}
+
+const LISTED = 10;
+
+function printComponents(results: ComponentsResults): void {
+  const { eigenvalues, shares, pixels } = results;
+  const rows = eigenvalues
+    .slice(0, LISTED)
+    .map((value, i) => [
+      `${i + 1}`,
+      value.toPrecision(5),
+      ...(shares ? [`${(100 * shares[i]!).toFixed(2)} %`] : []),
+    ]);
+  const headings = shares ? ['component', 'variance', 'share'] : ['component', 'signal and noise to noise'];
+  for (const line of table([headings, ...rows])) print(line);
+  print(`${count(pixels, 'pixel')}`);
+  printMaps(results);
+}
+
+function printAnomaly(results: AnomalyResults): void {
+  const { pixels, bands, loading, window, components, held = 1 } = results;
+  print(`${count(pixels, 'pixel')}, ${count(bands.length, 'band')}${loadingText(loading)}`);
+  if (window)
+    print(
+      `background between windows of ${window[1]} and ${window[0]} pixels, in ${count(components!, 'component')} that hold ${(100 * held).toFixed(1)} % of the variance`,
+    );
+  printMaps(results);
+}
