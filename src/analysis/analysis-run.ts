@@ -160,7 +160,7 @@ export async function meetChecked<T>(job: JobContext, word: T, check: Check): Pr
   return words;
 }
 
-/** The same tiles, with some of the bands alone. `kept`: indexes of bands, ascending. */
+/** The same tiles, with some of the bands alone, in the order of `kept`, which holds their indexes. */
 export function withBands(analysed: Analysed, kept: readonly number[]): Analysed {
   return {
     ...analysed,

@@ -1,15 +1,19 @@
 /** Applies a stored classifier to the tiles that a filter picks, of its own or of another collection. */
 import type { JobContext } from '../jobs/index.js';
 import type { Filter } from '../query/index.js';
-import type { ModelVersionRecord, Storage, TileRecord } from '../storage/index.js';
+import type { ModelVersionRecord, TileRecord } from '../storage/index.js';
 import { derive, type Planned, pickedTiles, type WrangleResults } from '../wrangle/index.js';
 import { type AnalysisContext, fileOf } from './analysis-run.js';
 import type { ClassifierCard } from './classifier/card.js';
 import { networkOf } from './classifier/model-files.js';
-import { centredLayers } from './classifier/network.js';
 import { bandName } from './classify.js';
+import { type NetMethod, netMethod } from './nets/net-method.js';
+import { withMappers } from './nets/net-processes.js';
+import { isNet } from './nets/nets.js';
+import { layersMethod, type PixelMethod } from './pixels/methods.js';
 import { type AnalysedBand, spectraOf, type TileSpectrum } from './spectral-tile.js';
 import type { MapTask } from './tasks.js';
+import { neighboursOf, spectraAround } from './tiles-around.js';
 
 /** Makes tiles of the source `predicted`. Throws TW_ANALYSIS_CLASSIFIER and TW_STORAGE_MODEL_DAMAGED. */
 export async function applyClassifier(
@@ -19,27 +23,34 @@ export async function applyClassifier(
   job: JobContext,
 ): Promise<WrangleResults> {
   const { storage } = context;
-  const { bands, sizes, classes } = model.card as ClassifierCard;
-  const network = networkOf(model.id, await storage.readModelFile(model, 'weights.bin'), sizes);
-  const map: Pick<MapTask, 'method' | 'bands' | 'classes'> = {
-    method: { kind: 'probabilities', layers: centredLayers(network), centre: network.centre },
+  const { bands, classifier, sizes, classes } = model.card as ClassifierCard;
+  const map = {
     bands: classes.map(({ code, name }) => bandName(code, name)),
-    classes: { best: 'most', codes: classes.map(({ code }) => code) },
+    classes: { best: 'most' as const, codes: classes.map(({ code }) => code) },
   };
-  const planned = plan(storage, { model, bands, map }, filter, job);
-  return derive(context, planned, job, 'no pixel of them is clear and holds data in every band');
+  const weights = await storage.readModelFile(model, 'weights.bin');
+  if (isNet(classifier)) {
+    const files = { 'model.json': await storage.readModelFile(model, 'model.json'), 'weights.bin': weights };
+    const method = netMethod(classifier, classes.length, files);
+    const planned = plan(context, { model, bands, map: { ...map, method } }, filter, job);
+    return withMappers(context, (workers) => derive({ ...context, workers }, planned, job, NOTHING));
+  }
+  const method = layersMethod(networkOf(model.id, weights, sizes));
+  return derive(context, plan(context, { model, bands, map: { ...map, method } }, filter, job), job, NOTHING);
 }
 
-async function* plan(
-  storage: Storage,
+const NOTHING = 'no pixel of them is clear and holds data in every band';
+
+async function* plan<Method extends PixelMethod | NetMethod>(
+  { storage, finder }: AnalysisContext,
   of: {
     model: ModelVersionRecord;
     bands: readonly AnalysedBand[];
-    map: Pick<MapTask, 'method' | 'bands' | 'classes'>;
+    map: Pick<MapTask<Method>, 'method' | 'bands' | 'classes'>;
   },
   filter: Filter,
   job: JobContext,
-): AsyncGenerator<Planned<MapTask>> {
+): AsyncGenerator<Planned<MapTask<Method>>> {
   const { model, bands, map } = of;
   const { id, version } = model;
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
@@ -50,14 +61,21 @@ async function* plan(
     }
     const { collection, scene, grid, geocode, start, end, platform } = tile;
     const place = { collection, scene, grid, geocode };
+    const reach = map.method.kind === 'net' ? (map.method.side - 1) / 2 : 0;
+    const around = await spectraAround(finder, tile, reach, (one) => {
+      const found = spectrumLike(one, bands);
+      return typeof found === 'string' ? undefined : found;
+    });
     yield {
       facts: { ...place, source: 'predicted', start, end, platform, model: { id, version } },
       inputs: [tile],
+      around: around.map((one) => one.tile),
       parameters: { model: id },
       task: (made) => ({
         ...{ kind: 'map', ...map, group: spectrum.group.name },
         tile: { ...made, metadata: { ...made.metadata, MODEL: `${id} ${version}` } },
         file: fileOf(storage, tile, spectrum),
+        ...(around.length > 0 && { around: neighboursOf(storage, around) }),
       }),
     };
   }

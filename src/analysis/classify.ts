@@ -3,7 +3,7 @@ import { html } from '../html/index.js';
 import type { JobContext } from '../jobs/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
 import { parseFilter, rawUnlessAsked } from '../query/index.js';
-import { type Analysed, type AnalysisContext, requireTiles } from './analysis-run.js';
+import { type Analysed, type AnalysisContext, requireTiles, withBands } from './analysis-run.js';
 import { type LabelledSums, labelledSums } from './class-statistics.js';
 import { CLASSIFIER, storeClassifier } from './classifier/card.js';
 import {
@@ -11,21 +11,39 @@ import {
   type Candidate,
   candidates,
   chosenOf,
+  isBaseline,
   trainChosen,
   validated,
 } from './classifier/choose.js';
-import { CLASSIFIERS, type ClassifierName, type Fitting } from './classifier/fit.js';
+import {
+  CLASSIFIERS,
+  type ClassifierName,
+  type Fitted as FittedClassifier,
+  type Fitting,
+} from './classifier/fit.js';
 import { modelFiles, networkOf } from './classifier/model-files.js';
-import { centredLayers, type Standard } from './classifier/network.js';
+import {
+  BAND_WEIGHTS,
+  type BandWeights,
+  bandWeights,
+  NET_TRAINING,
+  type NetTrainingFacts,
+  netFacts,
+} from './classifier/net-facts.js';
+import type { Standard } from './classifier/network.js';
 import { LABELLED_TILES, type LabelledTileFacts, trainingData } from './classifier/training-data.js';
-import { fewLabels } from './errors.js';
+import { fewLabels, netOption } from './errors.js';
 import { type AnalysisInputs, collectionOf } from './inputs.js';
 import { checkLabels, LABELS, type Labels } from './labels/labels.js';
 import type { Scores } from './labels/scores.js';
 import { type SplitKind, TRAIN, TUNE, VALIDATION } from './labels/split.js';
-import type { MapAnalysis, MapResults } from './map-process.js';
+import type { Fitted, MapAnalysis, MapResults } from './map-process.js';
+import { type NetMethod, netMethod } from './nets/net-method.js';
+import { isNet, type NetName, PRECISIONS, type Precision, SETTINGS } from './nets/nets.js';
+import { NetSession } from './nets/session.js';
+import { layersMethod, type PixelMethod } from './pixels/methods.js';
 import { spectrumChart } from './report/charts.js';
-import { colourKey, tableOf } from './report/report.js';
+import { colourKey, type Section, tableOf } from './report/report.js';
 
 export interface ClassifyInputs extends AnalysisInputs {
   labels: Labels;
@@ -34,6 +52,10 @@ export interface ClassifyInputs extends AnalysisInputs {
   /** Unit of the split into training and validation: squares of 32 x 32 pixels, or single pixels. */
   split?: SplitKind;
   seed?: number;
+  /** Times that a network sees each labelled pixel. */
+  epochs?: number;
+  /** Default: `full`. */
+  precision?: Precision;
 }
 
 /** A classifier that was tried, and how it does on the validation pixels. */
@@ -56,6 +78,10 @@ interface ClassifyFit {
   sizes: number[];
   /** Files of the model, in base64. */
   files: Record<string, string>;
+  /** If an engine trained it. */
+  training?: NetTrainingFacts;
+  /** For each class how much each band counts, if its convolutions run along the bands. */
+  bandWeights?: BandWeights;
 }
 
 export interface ClassifyResults extends MapResults, Scores {
@@ -70,6 +96,10 @@ export interface ClassifyResults extends MapResults, Scores {
   names: Record<string, string>;
   /** Overall accuracy by place, if the split was random: the difference is what the random one overestimates. */
   oaByPlace?: number;
+  /** If an engine trained the classifier. */
+  training?: NetTrainingFacts;
+  /** For each class, in the order of `classes`, how much each band counts (Grad-CAM), 0 to 1; null without a pixel that is right. */
+  bandWeights?: BandWeights;
   /** The stored classifier, for `predict`. */
   model: string;
   version: string;
@@ -94,10 +124,25 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
   name: 'classify',
   title: 'Classification',
   description:
-    'Maps of classes and of their probabilities, from labelled pixels: by linear discriminant analysis with shrinkage (lda), logistic regression or a multilayer perceptron (mlp). It is validated on squares of ground that it has not seen, and stored as a model for predict.',
+    'Maps of classes and of their probabilities, from labelled pixels: by linear discriminant analysis with shrinkage (lda), logistic regression, a multilayer perceptron (mlp), or convolutional networks along the bands (cnn1d), over the ground (cnn2d) or both (resnet3d). It is validated on squares of ground that it has not seen, and stored as a model for predict.',
   properties: {
     labels: LABELS,
-    classifier: { enum: CLASSIFIERS, description: 'Default: the best on pixels that are kept for tuning' },
+    classifier: {
+      enum: CLASSIFIERS,
+      description: 'Default: the best of lda, logistic and mlp on pixels that are kept for tuning',
+    },
+    epochs: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1000,
+      description:
+        'Times that a network (cnn1d, cnn2d, resnet3d) sees each labelled pixel; default: 30, 20, 12',
+    },
+    precision: {
+      enum: PRECISIONS,
+      default: 'full',
+      description: 'mixed holds spectra and sends gradients of networks in float16, in half of the bytes',
+    },
     seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_SEED },
     split: {
       enum: ['place', 'random'],
@@ -123,54 +168,30 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
       sizes: listOf(COUNT),
       files: { type: 'object', additionalProperties: TEXT },
     },
-    { random: SCORES },
+    { random: SCORES, training: NET_TRAINING, bandWeights: BAND_WEIGHTS },
   ),
-  check: ({ labels }) => checkLabels(labels),
-  run: async (context, analysed, inputs, job) => {
-    const { labels, classifier, split = 'place' } = inputs;
-    const fitting = await prepare(context, analysed, inputs, 'place', job);
-    const { codes, sums, data } = fitting;
-    const compared: Compared[] = [];
-    for (const one of await candidates(fitting, classifier)) {
-      const { oa, aa, kappa } = await validated(fitting, one);
-      compared.push({ ...one, oa, aa, kappa });
-    }
-    const chosen = chosenOf(compared, classifier);
-    const { layers, scores, calibration } = await trainChosen(fitting, chosen);
-    const sizes = [analysed.bands.length, ...layers.map(({ bias }) => bias.length)];
-    const files = modelFiles({ ...data.standard, layers });
-    // The map is that of the stored numbers, as `predict` makes it.
-    const network = networkOf(CLASSIFIER, files['weights.bin']!, sizes);
-    const nameOf = (code: number) => labels.names?.[code] ?? `class ${code}`;
-    const { classes } = sums.of([TRAIN, TUNE, VALIDATION]);
-    const pixelsOf = (set: number, code: number) => sums.counts[set]!.get(code) ?? 0;
-    return {
-      map: {
-        method: { kind: 'probabilities', layers: centredLayers(network), centre: network.centre },
-        bands: codes.map((code) => bandName(code, nameOf(code))),
-        classes: { best: 'most', codes },
-      },
-      fit: {
-        classes: classes.map(({ code, mean }) => ({
-          ...{ code, name: nameOf(code), mean: Array.from(mean) },
-          train: pixelsOf(TRAIN, code) + pixelsOf(TUNE, code),
-          validation: pixelsOf(VALIDATION, code),
-        })),
-        ...{ chosen, compared, calibration, tiles: data.tiles, sizes },
-        scores: withCodes(scores, codes),
-        files: Object.fromEntries(
-          Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),
-        ),
-        ...(split === 'random' && {
-          random: withCodes(
-            await validated(await prepare(context, analysed, inputs, 'random', job), chosen),
-            codes,
-          ),
-        }),
-      },
-    };
+  check: (inputs) => {
+    const { labels, epochs, precision } = inputs;
+    checkLabels(labels);
+    if (netOf(inputs)) return;
+    if (epochs !== undefined) throw netOption('epochs');
+    if (precision === 'mixed') throw netOption('mixed precision');
   },
-  conclude: ({ classes, chosen, compared, calibration, scores, random }, { split = 'place' }, bands) => {
+  run: async (context, agreed, inputs, job) => {
+    // Convolutions need the bands in the order of their wavelengths.
+    const analysed = netOf(inputs) ? sorted(agreed) : agreed;
+    const fitted = await withLabelled(context, analysed, inputs, 'place', job, (fitting) =>
+      fitMap(fitting, inputs),
+    );
+    if (inputs.split !== 'random') return { analysed, ...fitted };
+    const random = await withLabelled(context, analysed, inputs, 'random', job, (fitting) =>
+      validated(fitting, fitted.fit.chosen),
+    );
+    const codes = fitted.fit.classes.map(({ code }) => code);
+    return { analysed, ...fitted, fit: { ...fitted.fit, random: withCodes(random, codes) } };
+  },
+  conclude: (fit, { split = 'place' }, bands) => {
+    const { classes, chosen, compared, calibration, scores, random, training, bandWeights } = fit;
     const wavelengths = bands.map(({ wavelength }) => wavelength);
     const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
     const shown = random ?? scores;
@@ -190,6 +211,8 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
         },
         shrinkage: compared.find(({ classifier }) => classifier === 'lda')!.strength,
         names: Object.fromEntries(classes.map(({ code, name }) => [code, name])),
+        ...(training && { training }),
+        ...(bandWeights && { bandWeights }),
         ...(random && { oaByPlace: scores.oa }),
       },
       files: {},
@@ -197,6 +220,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
         `${chosen.classifier}, strength ${chosen.strength}`,
         `overall accuracy ${percent(shown.oa)} on ${shown.pixels} pixels ${random ? 'at random' : 'of ground that did not train'}`,
         ...(overestimate ?? []),
+        ...(training ? [trainingText(training)] : []),
       ],
       sections: [
         {
@@ -247,6 +271,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
             shown.confusion.map((row, i) => [title(shown.classes[i]!.code), ...row.map(String)]),
           ),
         },
+        ...(bandWeights ? [bandSection(wavelengths, classes, bandWeights)] : []),
         {
           title: 'Mean spectra of the classes',
           content: spectrumChart(
@@ -266,7 +291,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
     };
   },
   publish: async (storage, { job, inputs, fit, bands, seconds }) => {
-    const { chosen, compared, classes, sizes, tiles, scores, calibration } = fit;
+    const { chosen, compared, classes, sizes, tiles, scores, calibration, training } = fit;
     const { id, version } = await storeClassifier(
       storage,
       {
@@ -278,12 +303,13 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
         },
         filter: rawUnlessAsked(parseFilter(inputs.filter)),
         ...{ tiles, bands, sizes, calibration, seconds },
+        ...(training && { training }),
         classes: classes.map(({ code, name, train, validation }) => ({ code, name, train, validation })),
         split: 'squares of 32 x 32 pixels: 60 % train, 15 % tune, 25 % validate; then all train',
         metrics: { validation: scores },
         baseline: Object.fromEntries(
           compared
-            .filter(({ classifier }) => classifier !== 'mlp')
+            .filter(({ classifier }) => isBaseline(classifier))
             .map(({ classifier, oa, aa, kappa }) => [classifier, { oa, aa, kappa }]),
         ),
         seed: inputs.seed ?? DEFAULT_SEED,
@@ -296,29 +322,134 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
   },
 };
 
+/** Trains the classifiers that are compared, and the one that makes the map. */
+async function fitMap(
+  fitting: Fitting & { codes: number[] },
+  { labels, classifier }: ClassifyInputs,
+): Promise<Fitted<ClassifyFit>> {
+  const { codes, sums, data } = fitting;
+  const compared: Compared[] = [];
+  for (const one of await candidates(fitting, classifier)) {
+    const { oa, aa, kappa } = await validated(fitting, one);
+    compared.push({ ...one, oa, aa, kappa });
+  }
+  const chosen = chosenOf(compared, classifier);
+  const { fitted, validating, scores, calibration } = await trainChosen(fitting, chosen);
+  const { method, files, sizes } = await methodOf(fitting, fitted);
+  const training = netFacts(fitting, fitted);
+  const weights = await bandWeights(fitting, validating);
+  const nameOf = (code: number) => labels.names?.[code] ?? `class ${code}`;
+  const { classes } = sums.of([TRAIN, TUNE, VALIDATION]);
+  const pixelsOf = (set: number, code: number) => sums.counts[set]!.get(code) ?? 0;
+  return {
+    map: {
+      method,
+      bands: codes.map((code) => bandName(code, nameOf(code))),
+      classes: { best: 'most', codes },
+    },
+    fit: {
+      classes: classes.map(({ code, mean }) => ({
+        ...{ code, name: nameOf(code), mean: Array.from(mean) },
+        train: pixelsOf(TRAIN, code) + pixelsOf(TUNE, code),
+        validation: pixelsOf(VALIDATION, code),
+      })),
+      ...{ chosen, compared, calibration, tiles: data.tiles, sizes },
+      scores: withCodes(scores, codes),
+      files: Object.fromEntries(
+        Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),
+      ),
+      ...(training && { training }),
+      ...(weights && { bandWeights: weights }),
+    },
+  };
+}
+
+/** How a classifier is applied, and its files. The map is that of the stored numbers, as `predict` makes it. */
+async function methodOf(
+  { data, nets }: Fitting,
+  fitted: FittedClassifier,
+): Promise<{ method: PixelMethod | NetMethod; files: Record<string, Uint8Array>; sizes: number[] }> {
+  const bands = data.standard.centre.length;
+  if (fitted.kind === 'net') {
+    const { shape } = nets!.session;
+    const files = await nets!.session.files(fitted.weights);
+    return { method: netMethod(shape.name, shape.classes, files), files, sizes: [bands, shape.classes] };
+  }
+  const { layers } = fitted;
+  const sizes = [bands, ...layers.map(({ bias }) => bias.length)];
+  const files = modelFiles({ ...data.standard, layers });
+  return { method: layersMethod(networkOf(CLASSIFIER, files['weights.bin']!, sizes)), files, sizes };
+}
+
+/** The network that is wanted, if it is one that an engine trains. */
+function netOf({ classifier }: ClassifyInputs): NetName | undefined {
+  return classifier !== undefined && isNet(classifier) ? classifier : undefined;
+}
+
+/** With the bands in the order of their wavelengths. */
+function sorted(analysed: Analysed): Analysed {
+  const { bands } = analysed;
+  return withBands(
+    analysed,
+    [...bands.keys()].sort((a, b) => bands[a]!.wavelength - bands[b]!.wavelength || a - b),
+  );
+}
+
 /** Name of the band of probabilities of a class. */
 export const bandName = (code: number, name: string) => `${code} ${name}`;
+
+function bandSection(wavelengths: number[], classes: ClassifyFit['classes'], weights: BandWeights): Section {
+  const curves = weights.flatMap((values, c) => (values ? [{ name: classes[c]!.name, values }] : []));
+  return {
+    title: 'Bands that decide (Grad-CAM)',
+    content: html`<p>How much each band speaks for the class and against the next best one: means over the validation pixels that are classified correctly, scaled by the largest value.</p>${spectrumChart(wavelengths, curves, '')}`,
+  };
+}
+
+const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+function trainingText({
+  engine,
+  precision,
+  epochs,
+  parameters,
+  spectraBytes,
+  gradientBytes,
+}: NetTrainingFacts) {
+  const bytes = `spectra ${megabytes(spectraBytes)}, gradients ${megabytes(gradientBytes)}`;
+  return `${parameters} weights, ${epochs} epochs by ${engine}, ${precision} precision: ${bytes}`;
+}
 
 /** Scores by the numbers of classes, with their codes. */
 function withCodes(scores: Scores, codes: readonly number[]): Scores {
   return { ...scores, classes: scores.classes.map((one, i) => ({ ...one, code: codes[i]! })) };
 }
 
-/** Reads the labelled pixels. Throws TW_ANALYSIS_FEW_LABELS, and TW_ANALYSIS_ALL_FAILED if that is because no tile could be read. */
-async function prepare(
+/** Reads the labelled pixels and works with them. Throws TW_ANALYSIS_FEW_LABELS, and TW_ANALYSIS_ALL_FAILED if that is because no tile could be read. */
+async function withLabelled<T>(
   context: AnalysisContext,
   analysed: Analysed,
-  { labels, seed = DEFAULT_SEED }: ClassifyInputs,
+  inputs: ClassifyInputs,
   split: SplitKind,
   job: JobContext,
-): Promise<Fitting & { codes: number[] }> {
+  work: (fitting: Fitting & { codes: number[] }) => Promise<T>,
+): Promise<T> {
+  const { labels, seed = DEFAULT_SEED, precision = 'full' } = inputs;
   job.message('reading labelled pixels');
   const sums = await labelledSums(context, analysed, labels, split, job);
   const codes = codesOf(sums, analysed);
   const labelled = sums.counts.flatMap((set) => [...set.values()]).reduce((sum, pixels) => sum + pixels, 0);
   const of = { labels, split, codes, standard: standardOf(sums), labelled };
   const data = await trainingData(context, analysed, of, job);
-  return { context, data, sums, seed, job, known: new Map(), codes };
+  const fitting = { context, data, sums, seed, job, known: new Map(), codes };
+  const name = netOf(inputs);
+  if (!name) return work(fitting);
+  const session = await NetSession.open(context, analysed, { name, precision, ...of }, job);
+  try {
+    return await work({ ...fitting, nets: { session, epochs: inputs.epochs ?? SETTINGS[name].epochs } });
+  } finally {
+    session.close();
+  }
 }
 
 function codesOf({ counts }: LabelledSums, analysed: Analysed): number[] {

@@ -212,3 +212,17 @@ export const noLabelTiles = defineError(
   (tile: string) =>
     `the tile ${tile} holds no codes; labels come from rasters with a colour table, from bands with classification:classes, and from classify`,
 );
+
+export const netFailed = defineError(
+  'TW_ANALYSIS_NET',
+  500,
+  'A neural network could not be trained or applied; the message says why.',
+  (reason: string) => `the network could not be trained or applied: ${reason}`,
+);
+
+export const netOption = defineError(
+  'TW_ANALYSIS_NET_OPTION',
+  400,
+  'Epochs and precision are for the classifiers cnn1d, cnn2d and resnet3d. Name one of them, or leave the options out.',
+  (option: string) => `${option} is for the classifiers cnn1d, cnn2d and resnet3d; name one of them with it`,
+);

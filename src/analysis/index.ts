@@ -14,6 +14,7 @@ export { readLabels } from './labels/read-labels.js';
 export { readLibrary } from './library/read-library.js';
 export { type MapResults, mapProcess } from './map-process.js';
 export { MATCH_METHODS, type MatchInputs, type MatchResults, match } from './match.js';
+export { patchSide } from './nets/nets.js';
 export { type ResampleInputs, type ResampleResults, resample } from './resample.js';
 export { type SmoothInputs, type SmoothResults, smooth } from './smooth.js';
 export { INDICES, type SpectralIndex } from './spectra/index-library.js';

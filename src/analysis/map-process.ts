@@ -18,6 +18,10 @@ import {
 } from '../wrangle/index.js';
 import { type Analysed, type AnalysisContext, agreeOnBands, BANDS, fileOf } from './analysis-run.js';
 import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './inputs.js';
+import type { NetMethod } from './nets/net-method.js';
+import { withMappers } from './nets/net-processes.js';
+import type { LocalDistance } from './pixels/local-distances.js';
+import type { PixelMethod } from './pixels/methods.js';
 import type { Curve } from './report/charts.js';
 import { exampleSpectra } from './report/examples.js';
 import { type MapLook, mapSections } from './report/maps.js';
@@ -25,11 +29,14 @@ import { bandsText, renderReport, type Section, tilesText } from './report/repor
 import { writeFiles } from './result-files.js';
 import type { AnalysedBand } from './spectral-tile.js';
 import type { MapTask } from './tasks.js';
-import { tilesAround } from './tiles-around.js';
+import { neighboursOf, spectraAround } from './tiles-around.js';
+
+type MapMethod = PixelMethod | LocalDistance | NetMethod;
+type FittedMap<Method> = Pick<MapTask<Method>, 'method' | 'bands' | 'tags' | 'classes'>;
 
 /** How maps are made of tiles: what `fit` has found, the same in all runs of a job. */
 export interface Fitted<Fit> {
-  map: Pick<MapTask, 'method' | 'bands' | 'tags' | 'classes'>;
+  map: FittedMap<MapMethod>;
   /** With the bands that the method takes, if these are not all that were agreed on. */
   analysed?: Analysed;
   /** Plain JSON. */
@@ -163,11 +170,30 @@ async function run<Inputs extends AnalysisInputs, Fit>(
   const agreed = await agreeOnBands(context, inputs, job);
   const { map, fit, analysed = agreed } = await analysis.run(context, agreed, inputs, job);
   job.message(`making maps of ${map.bands.length} bands`);
-  const planned = planTiles(context, analysis.name, analysed, map, job);
-  const results = await derive(context, planned, secondHalf(job, analysed.tiles), NOTHING);
+  const results = await makeMaps(context, analysis.name, analysed, map, secondHalf(job, analysed.tiles));
   results.skipped = mergeSkipped([results, analysed.counts]);
   results.seconds = (performance.now() - started) / 1000;
   return { ...results, bands: analysed.bands, fit };
+}
+
+/** Maps of networks are made by processes with an engine, the others by threads. */
+async function makeMaps(
+  context: AnalysisContext,
+  source: TileSource,
+  analysed: Analysed,
+  { method, ...map }: Fitted<unknown>['map'],
+  job: JobContext,
+): Promise<WrangleResults> {
+  if (method.kind !== 'net')
+    return derive(context, planTiles(context, source, analysed, { ...map, method }, job), job, NOTHING);
+  return withMappers(context, (workers) =>
+    derive(
+      { ...context, workers },
+      planTiles(context, source, analysed, { ...map, method }, job),
+      job,
+      NOTHING,
+    ),
+  );
 }
 
 /** The progress of work that begins when half of the job is done. */
@@ -181,26 +207,25 @@ function secondHalf(job: JobContext, tiles: number): JobContext {
   };
 }
 
-async function* planTiles(
+/** Pixels that a method sees around a pixel. */
+function reachOf(method: MapMethod): number {
+  if (method.kind === 'local-distance') return (method.outer - 1) / 2;
+  return method.kind === 'net' ? (method.side - 1) / 2 : 0;
+}
+
+async function* planTiles<Method extends MapMethod>(
   { storage, finder }: AnalysisContext,
   source: TileSource,
   { filter, spectrumOf }: Analysed,
-  map: Fitted<unknown>['map'],
+  map: FittedMap<Method>,
   job: JobContext,
-): AsyncGenerator<Planned<MapTask>> {
+): AsyncGenerator<Planned<MapTask<Method>>> {
   const recipe = createHash('sha256').update(serialize(map)).digest('hex').slice(0, 16);
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
     const spectrum = spectrumOf(tile);
     if (!spectrum) continue;
     const { collection, scene, grid, geocode, start, end, platform } = tile;
-    const { method } = map;
-    const reach = method.kind === 'local-distance' ? (method.outer - 1) / 2 : 0;
-    const near = reach > 0 ? await tilesAround(finder, tile, spectrum.group, reach) : [];
-    // A tile with other bands shows nothing that could be compared.
-    const around = near.flatMap((one) => {
-      const own = spectrumOf(one.tile);
-      return own ? [{ ...one, spectrum: own }] : [];
-    });
+    const around = await spectraAround(finder, tile, reachOf(map.method), spectrumOf);
     yield {
       facts: { collection, scene, grid, geocode, source, start, end, platform },
       inputs: [tile],
@@ -212,11 +237,7 @@ async function* planTiles(
         tile: { ...made, metadata: { ...made.metadata, ANALYSIS: `${source} ${recipe}` } },
         file: fileOf(storage, tile, spectrum),
         ...(isSpectrum(map.tags ?? []) && { path: join(await stage(), `${spectrum.group.name}.tif`) }),
-        ...(around.length > 0 && {
-          around: around.map(({ tile, spectrum, east, south }) => ({
-            ...{ file: fileOf(storage, tile, spectrum), east, south },
-          })),
-        }),
+        ...(around.length > 0 && { around: neighboursOf(storage, around) }),
       }),
     };
   }

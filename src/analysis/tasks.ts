@@ -1,14 +1,16 @@
 /** Tasks of the analysis threads. Plain data. */
 import type { SpectralTags } from '../raster/index.js';
 import type { MadeTile, NewTile } from '../wrangle/index.js';
+import type { Neighbour } from './blocks-around.js';
 import type { GradientSums, GradientTask } from './classifier/gradient.js';
 import type { Spectra, SpectraTask } from './classifier/labelled-spectra.js';
 import type { ScoreSums, ScoreTask } from './classifier/score.js';
 import type { LabelSums, LabelSumsTask } from './labels/labelled-pixels.js';
+import type { Patches, PatchesTask } from './nets/patches.js';
 import type { Components, ComponentsTask } from './pixels/components.js';
 import type { DrawTask } from './pixels/draw.js';
 import type { Extreme, ExtremesTask } from './pixels/extremes.js';
-import type { LocalDistance, Neighbour } from './pixels/local-distances.js';
+import type { LocalDistance } from './pixels/local-distances.js';
 import type { PixelMethod } from './pixels/methods.js';
 import type { NearestTask } from './pixels/nearest-centres.js';
 import type { Whitening, WhiteningTask } from './pixels/whitening.js';
@@ -30,11 +32,11 @@ export interface SumsTask {
 export type MapBandTags = SpectralTags & { commonName?: string };
 
 /** Make a tile of what a method computes of the spectrum of each pixel, or of those around it. */
-export interface MapTask {
+export interface MapTask<Method = PixelMethod | LocalDistance> {
   kind: 'map';
   tile: NewTile;
   file: SpectrumFile;
-  method: PixelMethod | LocalDistance;
+  method: Method;
   /** Tiles that windows reach into. */
   around?: Neighbour[];
   /** Name of the group of the new tile, and of its bands. */
@@ -59,7 +61,8 @@ export type AnalysisTask =
   | LabelSumsTask
   | SpectraTask
   | GradientTask
-  | ScoreTask;
+  | ScoreTask
+  | PatchesTask;
 export type AnalysisResult =
   | WholeSums[]
   | MadeTile
@@ -72,4 +75,5 @@ export type AnalysisResult =
   | Spectra[][]
   | GradientSums
   | ScoreSums
+  | Patches
   | null;

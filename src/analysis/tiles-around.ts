@@ -1,8 +1,11 @@
 /** The tiles around a tile, for methods that look at the pixels around a pixel. */
 import { gridByName } from '../geocode/index.js';
 import { all, type TileFinder } from '../query/index.js';
-import type { TileRecord } from '../storage/index.js';
+import type { Storage, TileRecord } from '../storage/index.js';
 import { foundTiles } from '../wrangle/index.js';
+import { fileOf } from './analysis-run.js';
+import type { Neighbour } from './blocks-around.js';
+import type { TileSpectrum } from './spectral-tile.js';
 
 export interface TileAround {
   tile: TileRecord;
@@ -56,4 +59,34 @@ export async function tilesAround(
         south: Math.round((north - other.north) / cell.height),
       };
     });
+}
+
+export interface SpectrumAround extends TileAround {
+  spectrum: TileSpectrum;
+}
+
+/**
+ * Those of them that have a spectrum with the same bands: others show nothing that could be compared. None for a reach of 0. Throws
+ * TW_WRANGLE_OUT_OF_REACH.
+ */
+export async function spectraAround(
+  finder: TileFinder,
+  tile: TileRecord,
+  reach: number,
+  spectrumOf: (tile: TileRecord) => TileSpectrum | undefined,
+): Promise<SpectrumAround[]> {
+  const own = spectrumOf(tile);
+  if (reach === 0 || !own) return [];
+  const near = await tilesAround(finder, tile, own.group, reach);
+  return near.flatMap((one) => {
+    const spectrum = spectrumOf(one.tile);
+    return spectrum ? [{ ...one, spectrum }] : [];
+  });
+}
+
+/** As threads and processes read them. */
+export function neighboursOf(storage: Storage, around: readonly SpectrumAround[]): Neighbour[] {
+  return around.map(({ tile, spectrum, east, south }) => ({
+    ...{ file: fileOf(storage, tile, spectrum), east, south },
+  }));
 }

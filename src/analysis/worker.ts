@@ -4,6 +4,7 @@ import { gradientSums } from './classifier/gradient.js';
 import { labelledSpectra } from './classifier/labelled-spectra.js';
 import { scoreSums } from './classifier/score.js';
 import { labelSums } from './labels/labelled-pixels.js';
+import { labelledPatches } from './nets/patches.js';
 import { components } from './pixels/components.js';
 import { draw } from './pixels/draw.js';
 import { extremes } from './pixels/extremes.js';
@@ -36,6 +37,8 @@ serveTasks<AnalysisTask, AnalysisResult>(
         return gradientSums(task);
       case 'score':
         return scoreSums(task);
+      case 'patches':
+        return labelledPatches(task);
       case 'map':
         return mapTile(task);
     }

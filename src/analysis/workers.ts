@@ -4,6 +4,7 @@ import type { GradientSums, GradientTask } from './classifier/gradient.js';
 import type { Spectra, SpectraTask } from './classifier/labelled-spectra.js';
 import type { ScoreSums, ScoreTask } from './classifier/score.js';
 import type { LabelSums, LabelSumsTask } from './labels/labelled-pixels.js';
+import type { Patches, PatchesTask } from './nets/patches.js';
 import type { Components, ComponentsTask } from './pixels/components.js';
 import type { DrawTask } from './pixels/draw.js';
 import type { Extreme, ExtremesTask } from './pixels/extremes.js';
@@ -64,6 +65,10 @@ export class AnalysisWorkers {
 
   score(task: ScoreTask, signal?: AbortSignal): Promise<ScoreSums> {
     return this.pool.run(task, { signal }) as Promise<ScoreSums>;
+  }
+
+  patches(task: PatchesTask, signal?: AbortSignal): Promise<Patches> {
+    return this.pool.run(task, { signal }) as Promise<Patches>;
   }
 
   /** Null if no pixel of the tile is clear and holds data in every band. */

@@ -13,6 +13,7 @@ import type { Scores } from '../labels/scores.js';
 import type { AnalysedBand } from '../spectral-tile.js';
 import type { Calibration } from './choose.js';
 import type { ClassifierName } from './fit.js';
+import type { NetTrainingFacts } from './net-facts.js';
 import type { Sizes } from './network.js';
 import type { LabelledTileFacts } from './training-data.js';
 
@@ -22,7 +23,7 @@ export const CLASSIFIER = 'classifier' as const;
 export interface ClassifierCard {
   model: typeof CLASSIFIER;
   classifier: ClassifierName;
-  /** Shrinkage of `lda`; of the others the factor of half the squared weights beside the mean cross entropy. */
+  /** Shrinkage of `lda`; of the others the factor of half the squared weights beside the mean cross entropy, or the weight decay. */
   strength: number;
   collection: string;
   grid: LabelledTileFacts['grid'];
@@ -36,9 +37,11 @@ export interface ClassifierCard {
   /** Tiles with labelled pixels; `datetime` is RFC 3339. */
   data: { id: string; version: string; datetime: string }[];
   parent: null;
-  /** What it reads, in the order of its inputs, and the values of its layers. */
+  /** What it reads, in the order of its inputs, and the values of its layers; of a network that an engine trains the bands and the classes. */
   bands: AnalysedBand[];
   sizes: Sizes;
+  /** If an engine trained it. */
+  training?: NetTrainingFacts;
   /** In the order of its outputs. Pixels by which it was validated did not train the classifier that was scored; they train this one. */
   classes: { code: number; name: string; train: number; validation: number }[];
   split: string;

@@ -1,11 +1,18 @@
 /** Chooses a classifier on the pixels for tuning, and validates on those that had no part in it. */
-import { type Scores, scoresOf } from '../labels/scores.js';
+import { type Scores, scoresOf as tableScores } from '../labels/scores.js';
 import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
-import { CLASSIFIERS, type ClassifierName, type Fitting, fit, STRENGTHS } from './fit.js';
+import {
+  CLASSIFIERS,
+  type ClassifierName,
+  type Fitted,
+  type Fitting,
+  fit,
+  STRENGTHS,
+  scoresOf,
+} from './fit.js';
 import { QUANTUM } from './gradient.js';
-import { type Layer, withTemperature } from './network.js';
+import { withTemperature as layersWithTemperature } from './network.js';
 import type { ScoreSums } from './score.js';
-import { scoresOn } from './training-data.js';
 
 /** A classifier with the strength of its regularization that is best for tuning. Plain JSON. */
 export interface Candidate {
@@ -29,9 +36,11 @@ export interface Calibration {
   bins: { pixels: number; probability: number; accuracy: number }[];
 }
 
-/** Trains those named, and LDA and logistic regression always, to compare with. */
+/** Trains the one that is wanted, and LDA and logistic regression always, to compare with. Without one, also a perceptron; networks are too slow for that. */
 export async function candidates(fitting: Fitting, wanted: ClassifierName | undefined): Promise<Candidate[]> {
-  const names = CLASSIFIERS.filter((name) => name !== 'mlp' || wanted === undefined || wanted === 'mlp');
+  const names = CLASSIFIERS.filter(
+    (name) => name === wanted || isBaseline(name) || (name === 'mlp' && wanted === undefined),
+  );
   const found: Candidate[] = [];
   for (const name of names) {
     let best: Candidate | undefined;
@@ -45,18 +54,19 @@ export async function candidates(fitting: Fitting, wanted: ClassifierName | unde
   return found;
 }
 
+/** Whether it is trained always, to compare with. */
+export const isBaseline = (name: ClassifierName) => name === 'lda' || name === 'logistic';
+
 const TEMPERATURES = Array.from({ length: 33 }, (_, i) => 2 ** ((i - 8) / 8));
 
 async function tune(fitting: Fitting, classifier: ClassifierName, strength: number): Promise<Candidate> {
-  const { context, data, job } = fitting;
-  const pixels = data.pixels[TUNE]!;
+  const pixels = fitting.data.pixels[TUNE]!;
   if (pixels === 0) return { classifier, strength, tuned: 0, entropy: 0, temperature: 1 };
-  const layers = await fit(fitting, classifier, strength, [TRAIN]);
-  const of = { set: TUNE, layers, temperatures: TEMPERATURES };
-  const { table, losses } = await scoresOn(context, data, of, job);
+  const fitted = await fit(fitting, classifier, strength, [TRAIN]);
+  const { table, losses } = await scoresOf(fitting, fitted, { set: TUNE, temperatures: TEMPERATURES });
   const least = Math.min(...losses);
   return {
-    ...{ classifier, strength, tuned: scoresOf(table, classNumbers(fitting)).oa },
+    ...{ classifier, strength, tuned: tableScores(table, classNumbers(fitting)).oa },
     entropy: (least * QUANTUM) / pixels,
     temperature: TEMPERATURES[losses.indexOf(least)]!,
   };
@@ -75,35 +85,41 @@ export function chosenOf(all: readonly Candidate[], wanted: ClassifierName | und
 
 /** Scores on the validation pixels of a candidate that all other pixels have trained. */
 export async function validated(fitting: Fitting, { classifier, strength }: Candidate): Promise<Scores> {
-  const layers = await fit(fitting, classifier, strength, [TRAIN, TUNE]);
-  const { context, data, job } = fitting;
-  const { table } = await scoresOn(context, data, { set: VALIDATION, layers }, job);
-  return scoresOf(table, classNumbers(fitting));
+  const fitted = await fit(fitting, classifier, strength, [TRAIN, TUNE]);
+  const { table } = await scoresOf(fitting, fitted, { set: VALIDATION });
+  return tableScores(table, classNumbers(fitting));
 }
 
 /** A classifier that all labelled pixels have trained, with scores of one that the validation pixels have not. */
 export interface Trained {
-  layers: Layer[];
+  fitted: Fitted;
+  /** The one that is scored. */
+  validating: Fitted;
   scores: Scores;
   calibration: Calibration;
 }
 
 export async function trainChosen(fitting: Fitting, candidate: Candidate): Promise<Trained> {
   const { classifier, strength, temperature } = candidate;
-  const { context, data, job } = fitting;
   const validating = await fit(fitting, classifier, strength, [TRAIN, TUNE]);
-  const sums = await scoresOn(
-    context,
-    data,
-    { set: VALIDATION, layers: validating, temperatures: [temperature, 1] },
-    job,
-  );
+  const sums = await scoresOf(fitting, validating, { set: VALIDATION, temperatures: [temperature, 1] });
   const all = await fit(fitting, classifier, strength, [TRAIN, TUNE, VALIDATION]);
   return {
-    layers: withTemperature(all, temperature),
-    scores: scoresOf(sums.table, classNumbers(fitting)),
+    fitted: withTemperature(fitting, all, temperature),
+    validating,
+    scores: tableScores(sums.table, classNumbers(fitting)),
     calibration: calibrationOf(sums, temperature),
   };
+}
+
+/** The last layer of a network is its last kernel and bias. */
+function withTemperature({ nets }: Fitting, fitted: Fitted, temperature: number): Fitted {
+  if (fitted.kind === 'layers')
+    return { ...fitted, layers: layersWithTemperature(fitted.layers, temperature) };
+  const last = nets!.session.parameters.slice(-2).reduce((sum, { size }) => sum + size, 0);
+  const weights = fitted.weights.slice();
+  for (let at = weights.length - last; at < weights.length; at++) weights[at]! /= temperature;
+  return { ...fitted, weights };
 }
 
 function calibrationOf({ reliability }: ScoreSums, temperature: number): Calibration {

@@ -2,24 +2,31 @@
 import type { JobContext } from '../../jobs/index.js';
 import type { AnalysisContext } from '../analysis-run.js';
 import type { LabelledSums } from '../class-statistics.js';
+import { isNet, NETS } from '../nets/nets.js';
+import type { NetSession } from '../nets/session.js';
+import { type TrainedNet, trainNet } from '../nets/train-net.js';
 import { discriminant, withinClasses } from '../pixels/discriminant.js';
 import { randomStream } from '../random.js';
 import { minimise } from './minimise.js';
 import { countOf, type Layer, layersOf, type Sizes } from './network.js';
-import { lossOf, type TrainingData } from './training-data.js';
+import type { ScoreSums } from './score.js';
+import { lossOf, scoresOfRuns, scoresOn, type TrainingData } from './training-data.js';
 
-/** Linear discriminants with shrinkage, logistic regression, and a multilayer perceptron; the simplest first. */
-export const CLASSIFIERS = ['lda', 'logistic', 'mlp'] as const;
+/** Linear discriminants with shrinkage, logistic regression, a multilayer perceptron, and convolutional networks; the simplest first. */
+export const CLASSIFIERS = ['lda', 'logistic', 'mlp', ...NETS] as const;
 export type ClassifierName = (typeof CLASSIFIERS)[number];
 
 /**
- * Strengths of the regularization that are compared, the weakest first: of `lda` the shrinkage, of the others the factor of half the squared
- * weights beside the mean cross entropy. With more of them than a few pixels can tell apart, chance would choose.
+ * Strengths of the regularization that are compared, the weakest first: of `lda` the shrinkage, of `logistic` and `mlp` the factor of half the
+ * squared weights beside the mean cross entropy, of the others the weight decay of Adam, which has one. With more of them than a few pixels can tell apart, chance would choose.
  */
 export const STRENGTHS: Record<ClassifierName, readonly number[]> = {
   lda: [1e-3, 1e-2, 0.1],
   logistic: [1e-4, 1e-3, 1e-2],
   mlp: [1e-3, 1e-2],
+  cnn1d: [1e-3],
+  cnn2d: [1e-3],
+  resnet3d: [1e-3],
 };
 
 const HIDDEN = { logistic: [], mlp: [64, 32] };
@@ -31,25 +38,55 @@ export interface Fitting {
   sums: LabelledSums;
   seed: number;
   job: JobContext;
+  /** If a network is wanted that an engine trains. */
+  nets?: { session: NetSession; epochs: number };
   /** What is fitted already, by its parameters. */
-  known: Map<string, Layer[]>;
+  known: Map<string, Fitted>;
 }
 
-/** Layers for standardised values. Throws TW_ANALYSIS_SINGULAR, TW_ANALYSIS_TOO_FEW_PIXELS. */
+/** A classifier for standardised values. */
+export type Fitted = { kind: 'layers'; layers: Layer[] } | ({ kind: 'net' } & TrainedNet);
+
+/** Throws TW_ANALYSIS_SINGULAR, TW_ANALYSIS_TOO_FEW_PIXELS and TW_ANALYSIS_NET. */
 export async function fit(
   fitting: Fitting,
   name: ClassifierName,
   strength: number,
   sets: readonly number[],
-): Promise<Layer[]> {
+): Promise<Fitted> {
   const key = `${name} ${strength} ${sets}`;
+  const fitted = fitting.known.get(key) ?? (await fitNew(fitting, name, strength, sets));
+  fitting.known.set(key, fitted);
+  return fitted;
+}
+
+async function fitNew(
+  fitting: Fitting,
+  name: ClassifierName,
+  strength: number,
+  sets: readonly number[],
+): Promise<Fitted> {
+  if (isNet(name)) {
+    const { nets, seed, job } = fitting;
+    const { session, epochs } = nets!;
+    return { kind: 'net', ...(await trainNet(session, { sets, epochs, strength, seed }, job)) };
+  }
   const layers =
-    fitting.known.get(key) ??
-    (name === 'lda'
+    name === 'lda'
       ? [discriminantLayer(fitting, strength, sets)]
-      : await fitNetwork(fitting, name, strength, sets));
-  fitting.known.set(key, layers);
-  return layers;
+      : await fitNetwork(fitting, name, strength, sets);
+  return { kind: 'layers', layers };
+}
+
+/** How a classifier does on a set, of all runs. */
+export async function scoresOf(
+  { context, data, nets, job }: Fitting,
+  fitted: Fitted,
+  { set, temperatures = [1] }: { set: number; temperatures?: number[] },
+): Promise<ScoreSums> {
+  if (fitted.kind === 'layers')
+    return scoresOn(context, data, { set, layers: fitted.layers, temperatures }, job);
+  return scoresOfRuns(await nets!.session.scores(fitted.weights, set, temperatures), job);
 }
 
 function discriminantLayer({ sums, data }: Fitting, shrinkage: number, sets: readonly number[]): Layer {

@@ -66,7 +66,7 @@ function partOf(panels: Float32Array[], codes: number[]): Spectra {
 }
 
 /** A number in [0, 1) that follows from the place alone (FNV-1a, then the finalizer of MurmurHash3). */
-function chance(geocode: string, pixel: number): number {
+export function chance(geocode: string, pixel: number): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < geocode.length; i++) hash = Math.imul(hash ^ geocode.charCodeAt(i), 0x01000193);
   hash = Math.imul(hash ^ pixel, 0x01000193);

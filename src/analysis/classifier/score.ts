@@ -51,26 +51,36 @@ export function scoreSums({ spectra, classOf, layers, temperatures }: ScoreTask)
   const bands = layers[0]!.weights.length / layers[0]!.bias.length;
   const panel = new PixelPanel(bands);
   const network = new PanelNetwork(panel, layers);
-  const shares = new Float64Array(classes);
   const sums = noScores(classes, temperatures.length);
   for (const { pixels, codes, values } of spectra)
     for (let from = 0; from < pixels; from += PANEL) {
       panel.values(panel.pixels).set(values.subarray(from * bands, (from + PANEL) * bands));
-      const scores = network.forward();
-      for (let i = 0; i < Math.min(PANEL, pixels - from); i++) {
-        const truth = classOf[codes[from + i]!]!;
-        let best = 0;
-        for (let r = 1; r < classes; r++) if (scores[r * PANEL + i]! > scores[best * PANEL + i]!) best = r;
-        sums.table[truth * classes + best]!++;
-        for (const [t, temperature] of temperatures.entries()) {
-          const logarithm = softmax(scores, i, classes, shares, temperature);
-          sums.losses[t]! += Math.round((logarithm - scores[truth * PANEL + i]! / temperature) / QUANTUM);
-          const bin = sums.reliability[t]![Math.min(BINS - 1, Math.floor(shares[best]! * BINS))]!;
-          bin.pixels++;
-          bin.right += Number(best === truth);
-          bin.probability += Math.round(shares[best]! / QUANTUM);
-        }
-      }
+      const truths = Array.from(codes.subarray(from, from + PANEL), (code) => classOf[code]!);
+      addPanelScores(sums, network.forward(), truths.slice(0, pixels - from), temperatures);
     }
   return sums;
+}
+
+/** Adds pixels whose values for class r are at r * 64 + i. `truths`: their classes. */
+export function addPanelScores(
+  sums: ScoreSums,
+  scores: ArrayLike<number>,
+  truths: readonly number[],
+  temperatures: readonly number[],
+): void {
+  const classes = Math.sqrt(sums.table.length);
+  const shares = new Float64Array(classes);
+  for (const [i, truth] of truths.entries()) {
+    let best = 0;
+    for (let r = 1; r < classes; r++) if (scores[r * PANEL + i]! > scores[best * PANEL + i]!) best = r;
+    sums.table[truth * classes + best]!++;
+    for (const [t, temperature] of temperatures.entries()) {
+      const logarithm = softmax(scores, i, classes, shares, temperature);
+      sums.losses[t]! += Math.round((logarithm - scores[truth * PANEL + i]! / temperature) / QUANTUM);
+      const bin = sums.reliability[t]![Math.min(BINS - 1, Math.floor(shares[best]! * BINS))]!;
+      bin.pixels++;
+      bin.right += Number(best === truth);
+      bin.probability += Math.round(shares[best]! / QUANTUM);
+    }
+  }
 }

@@ -36,7 +36,7 @@ export interface TrainingData {
 }
 
 /** Memory for the spectra of a job; of more labelled pixels than these a part is taken, chosen by hash. */
-const MOST_BYTES = 2 ** 27;
+export const MOST_BYTES = 2 ** 27;
 
 /** JSON Schema of a list of `LabelledTileFacts`. */
 export const LABELLED_TILES = listOf(
@@ -138,13 +138,18 @@ export async function scoresOn(
   job: JobContext,
 ): Promise<ScoreSums> {
   const { classOf, classes } = data;
-  const none = () => noScores(classes, temperatures.length);
-  const own = none();
+  const own = noScores(classes, temperatures.length);
   await inParts(workers.threads, spectraOf(data, [set]), async (spectra) => {
     const task = { kind: 'score', spectra, classOf, layers, temperatures } as const;
     addScores(own, await workers.score(task, job.signal));
   });
-  const total = none();
+  return scoresOfRuns(own, job);
+}
+
+/** Of all runs together. Throws an Error if another node sends scores of another size. */
+export async function scoresOfRuns(own: ScoreSums, job: JobContext): Promise<ScoreSums> {
+  const temperatures = own.losses;
+  const total = noScores(Math.sqrt(own.table.length), temperatures.length);
   for (const word of await meetChecked(job, own, checkScores)) {
     const isOfSize =
       word.table.length === total.table.length &&

@@ -5,7 +5,8 @@
  * The sums over a window follow from those of the window one pixel before it, so the time for a pixel depends on the number of components
  * and not on the size of the window.
  */
-import { eachBlock, type SpectrumFile } from '../tile-blocks.js';
+import { eachBlockAround, type Neighbour } from '../blocks-around.js';
+import type { SpectrumFile } from '../tile-blocks.js';
 import { PANEL, PixelPanel } from './pixel-panel.js';
 import { choleskyOf } from './triangular.js';
 
@@ -18,14 +19,6 @@ export interface LocalDistance {
   /** The background is what the outer window holds and the inner one does not. */
   outer: number;
   inner: number;
-}
-
-/** A tile of the same scene that windows reach into. */
-export interface Neighbour {
-  file: SpectrumFile;
-  /** Cells from the tile to the neighbour, to the east and to the south. */
-  east: number;
-  south: number;
 }
 
 /** Fewer pixels for each component make an inverse covariance that is too uncertain (Reed, Mallett and Brennan 1974). */
@@ -86,43 +79,18 @@ function scoresOf(
   const has = new Uint8Array(width * height);
   const panel = new PixelPanel(centre.length, 8);
   const matrix = panel.matrix(weights, centre.length);
-  for (const { file: one, east, south } of [{ file, east: 0, south: 0 }, ...around]) {
-    const columns = placesOf(east, file.width, one.width, reach);
-    const rows = placesOf(south, file.height, one.height, reach);
-    const wanted = new Uint8Array(one.width * one.height);
-    for (const [row, above] of rows.entries())
-      if (above.length > 0)
-        for (const [column, beside] of columns.entries())
-          if (beside.length > 0) wanted[row * one.width + column] = 1;
-    const visit: Parameters<typeof eachBlock>[1] = ({ column, row, stride, bands, indexes }) => {
-      for (let from = 0; from < indexes.length; from += PANEL) {
-        const count = panel.load(bands, indexes, from, one, centre);
-        const products = panel.multiply(matrix, panel.pixels);
-        for (let i = 0; i < count; i++) {
-          const index = indexes[from + i]!;
-          for (const y of rows[row + Math.floor(index / stride)]!)
-            for (const x of columns[column + (index % stride)]!) {
-              const at = y * width + x;
-              has[at] = 1;
-              for (let k = 0; k < size; k++) values[at * size + k] = products[k * PANEL + i]!;
-            }
+  eachBlockAround(file, around, { reach }, ({ bands, indexes, file: coding, placesOf }) => {
+    for (let from = 0; from < indexes.length; from += PANEL) {
+      const count = panel.load(bands, indexes, from, coding, centre);
+      const products = panel.multiply(matrix, panel.pixels);
+      for (let i = 0; i < count; i++)
+        for (const at of placesOf(indexes[from + i]!)) {
+          has[at] = 1;
+          for (let k = 0; k < size; k++) values[at * size + k] = products[k * PANEL + i]!;
         }
-      }
-    };
-    eachBlock(one, visit, wanted);
-  }
+    }
+  });
   return { width, height, size, values, has };
-}
-
-/**
- * Along one axis: for each pixel of a neighbour, the pixels of the widened tile whose centres lie in it. Cells in a row of the grid have
- * pixels of one size; in columns of geohash cells the number of pixels across may differ, and the nearest one is taken.
- */
-function placesOf(cells: number, own: number, other: number, reach: number): number[][] {
-  const places = Array.from({ length: other }, () => [] as number[]);
-  for (let at = 0; at < own + 2 * reach; at++)
-    places[Math.floor(((at - reach - cells * own + 0.5) * other) / own)]?.push(at);
-  return places;
 }
 
 /**

@@ -14,13 +14,17 @@ import { PANEL } from './pixel-panel.js';
  * Throws TW_IMAGERY_TILE_FILE.
  */
 export function mapTile(task: MapTask): MadeTile | null {
-  const { file, method, classes } = task;
+  const { method } = task;
   const cell = cellOf(task);
-  if (isSpectrum(cell.bands) && method.kind !== 'local-distance') {
-    const made = writeSpectra(task, method, cell);
-    return made && madeOf([{ record: made.record, bytes: null }], made.coverage, cell, file, made.valid);
-  }
-  const planes = planesOf(task);
+  if (!isSpectrum(cell.bands) || method.kind === 'local-distance') return madeOfPlanes(task, planesOf(task));
+  const made = writeSpectra(task, method, cell);
+  return made && madeOf([{ record: made.record, bytes: null }], made.coverage, cell, task.file, made.valid);
+}
+
+/** The tile of planes of values; null if none has a value. */
+export function madeOfPlanes(task: MapTask<unknown>, planes: Float32Array[]): MadeTile | null {
+  const { file, classes } = task;
+  const cell = cellOf(task);
   const valid = validPixels(planes);
   if (!valid.includes(1)) return null;
   const figures = validOf(planes, NaN, valid);
@@ -77,7 +81,7 @@ function planesOf({ file, method, around = [] }: MapTask): Float32Array[] {
   return planes;
 }
 
-function cellOf({ tile, file: { width, height }, group, bands, tags }: MapTask): CellGroup {
+function cellOf({ tile, file: { width, height }, group, bands, tags }: MapTask<unknown>): CellGroup {
   return {
     ...tile,
     ...{ width, height, name: group, role: 'data', resampling: 'bilinear', dataType: 'float32' },

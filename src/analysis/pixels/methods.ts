@@ -1,7 +1,7 @@
 /** Methods that compute values from the spectrum of a pixel. */
 import { evaluate as evaluateExpression, type Program } from '../../imagery/index.js';
 import type { PixelArray } from '../../raster/index.js';
-import type { Layer } from '../classifier/network.js';
+import { centredLayers, type Layer, type Network } from '../classifier/network.js';
 import { PanelNetwork, padRows, softmax } from '../classifier/panel-network.js';
 import type { Coding } from '../sums/coded-sums.js';
 import { AbundanceSolver } from './abundances.js';
@@ -30,6 +30,11 @@ export type PixelMethod =
   | { kind: 'expressions'; programs: Program[] }
   /** x divided by its upper convex hull over the wavelengths, nm; for `depth` the largest depth below 1, and its wavelength. */
   | { kind: 'continuum'; wavelengths: Float64Array; depth: boolean };
+
+/** For a classifier of layers. */
+export function layersMethod(network: Network): PixelMethod {
+  return { kind: 'probabilities', layers: centredLayers(network), centre: network.centre };
+}
 
 /** Values of pixels, up to 64 at a time. */
 export interface PixelFunction {

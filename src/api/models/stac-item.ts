@@ -1,5 +1,5 @@
 /** A version of a model as a STAC 1.0.0 Item with the Machine Learning Model extension 1.4.0. */
-import { CLASSIFIER, type ClassifierCard } from '../../analysis/index.js';
+import { CLASSIFIER, type ClassifierCard, patchSide } from '../../analysis/index.js';
 import { type Bbox, cellBbox, gridByName } from '../../geocode/index.js';
 import { extension, isoTime, rectangle, type StacLink, type StacPolygon, urls } from '../../query/index.js';
 import { type ModelRecord, type ModelVersionRecord, versionsOf, WORLD } from '../../storage/index.js';
@@ -108,11 +108,15 @@ const ARCHITECTURES = {
   lda: 'Linear discriminant analysis',
   logistic: 'Logistic regression',
   mlp: 'Multilayer perceptron',
+  cnn1d: 'Convolutional network along the bands',
+  cnn2d: 'Convolutional network over the ground',
+  resnet3d: 'Residual network of separable 3D convolutions with attention over the bands',
 };
 
 function describeClassifier({ collection, card }: ModelVersionRecord): Description {
   const { classifier, strength, seed, bands, sizes, classes } = card as ClassifierCard;
   const tasks = ['classification'];
+  const side = patchSide(classifier);
   return {
     title: 'classes of spectra',
     description: `Predicts the class of a pixel from its spectrum. Trained on labelled pixels of the collection ${collection}.`,
@@ -123,8 +127,11 @@ function describeClassifier({ collection, card }: ModelVersionRecord): Descripti
       {
         name: 'input',
         bands: bands.map(({ name }) => name),
-        input: arrayOf([-1, bands.length]),
-        description: 'Physical values of the bands: stored value * scale + offset',
+        input: arrayOf(side === 1 ? [-1, bands.length] : [-1, side, side, bands.length]),
+        description:
+          side === 1
+            ? 'Physical values of the bands: stored value * scale + offset'
+            : `Physical values of the bands, stored value * scale + offset, of the ${side} x ${side} pixels around the pixel; the mean of the band where a pixel has no data`,
         value_scaling: null,
         resize_type: null,
         pre_processing_function: null,

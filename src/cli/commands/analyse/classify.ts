@@ -10,8 +10,7 @@ type ClassifyFlags = AnalyseFlags & {
   labelCollection?: string;
   classifier?: ClassifyInputs['classifier'];
   split: NonNullable<ClassifyInputs['split']>;
-  seed?: number;
-};
+} & Pick<ClassifyInputs, 'epochs' | 'precision' | 'seed'>;
 
 export const classifyCommand = () =>
   analysis<ClassifyFlags, ClassifyResults>(
@@ -27,8 +26,15 @@ export const classifyCommand = () =>
       .addOption(
         flag(
           '--classifier <name>',
-          'linear discriminants, logistic regression, or a multilayer perceptron; default: the best of them on pixels kept for tuning',
-        ).choices(['lda', 'logistic', 'mlp'] satisfies ClassifyInputs['classifier'][]),
+          'linear discriminants, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), over the ground (cnn2d) or both (resnet3d); default: the best of the first three on pixels kept for tuning',
+        ).choices([
+          'lda',
+          'logistic',
+          'mlp',
+          'cnn1d',
+          'cnn2d',
+          'resnet3d',
+        ] satisfies ClassifyInputs['classifier'][]),
       )
       .addOption(
         flag(
@@ -38,17 +44,24 @@ export const classifyCommand = () =>
           .choices(['place', 'random'])
           .default('place'),
       )
-      .addOption(flag('--seed <n>', 'of the first weights of a perceptron', integer)),
+      .addOption(flag('--epochs <n>', 'times that a convolutional network sees each labelled pixel', integer))
+      .addOption(
+        flag(
+          '--precision <how>',
+          'mixed holds spectra and sends gradients of a convolutional network in half of the bytes',
+        ).choices(['full', 'mixed'] satisfies ClassifyInputs['precision'][]),
+      )
+      .addOption(flag('--seed <n>', 'of the first weights of a perceptron or network', integer)),
     classifyInputs,
     printClasses,
   );
 
 async function classifyInputs(flags: ClassifyFlags): Promise<object> {
-  const { labels: file, labelCollection, classifier, split, seed } = flags;
+  const { labels: file, labelCollection, classifier, split, epochs, precision, seed } = flags;
   if ((file === undefined) === (labelCollection === undefined)) throw labelsMissing();
   const { readLabels } = await import('../../../analysis/index.js');
   const labels = file === undefined ? { collection: labelCollection } : await readLabels(file);
-  return { labels, classifier, split, seed };
+  return { labels, classifier, split, epochs, precision, seed };
 }
 
 function printClasses(results: ClassifyResults): void {

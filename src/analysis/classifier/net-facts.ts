@@ -1,0 +1,73 @@
+/** What is known of a network that an engine has trained, and which bands decide for its classes. */
+import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { meetChecked } from '../analysis-run.js';
+import { VALIDATION } from '../labels/split.js';
+import { PRECISIONS, type Precision } from '../nets/nets.js';
+import type { CamSums } from '../nets/session.js';
+import type { Fitted, Fitting } from './fit.js';
+
+/** Plain JSON. */
+export interface NetTrainingFacts {
+  /** With its version. */
+  engine: string;
+  precision: Precision;
+  epochs: number;
+  /** Numbers of all weights. */
+  parameters: number;
+  /** Steps of Adam, and those that were left out because a gradient was beyond float16. */
+  steps: number;
+  overflows: number;
+  /** Bytes of the standardised spectra in memory, and of the gradients of all groups of pixels. */
+  spectraBytes: number;
+  gradientBytes: number;
+}
+
+export const NET_TRAINING = objectOf({
+  ...{ engine: TEXT, precision: { enum: PRECISIONS }, epochs: COUNT, parameters: COUNT },
+  ...{ steps: COUNT, overflows: COUNT, spectraBytes: COUNT, gradientBytes: COUNT },
+});
+
+/** For each class: how much each band counts, 0 to 1, by Grad-CAM; null if no pixel of the class is classified correctly. Plain JSON. */
+export type BandWeights = (number[] | null)[];
+
+export const BAND_WEIGHTS = { type: 'array', items: { anyOf: [listOf(NUMBER), { type: 'null' }] } };
+
+const checkCams = messageCheck(objectOf({ pixels: listOf(COUNT), sums: listOf(NUMBER) }));
+
+export function netFacts({ nets }: Fitting, fitted: Fitted): NetTrainingFacts | undefined {
+  if (fitted.kind !== 'net') return undefined;
+  const { session, epochs } = nets!;
+  const { weights, steps, overflows, bytes } = fitted;
+  return {
+    engine: `${session.engine.name} ${session.engine.version}`,
+    ...{ precision: session.precision, epochs, parameters: weights.length, steps, overflows },
+    ...{ spectraBytes: session.bytes, gradientBytes: bytes },
+  };
+}
+
+/** On the validation pixels, which did not train it; undefined if its convolutions do not run along the bands. */
+export async function bandWeights(
+  { nets, job }: Fitting,
+  validating: Fitted,
+): Promise<BandWeights | undefined> {
+  if (validating.kind !== 'net' || nets!.session.shape.name === 'cnn2d') return undefined;
+  const { session } = nets!;
+  const { classes, bands } = session.shape;
+  const own = await session.cams(validating.weights, VALIDATION);
+  const words = await meetChecked(job, { pixels: own.pixels, sums: Array.from(own.sums) }, checkCams);
+  const total: CamSums = {
+    pixels: new Array<number>(classes).fill(0),
+    sums: new Float64Array(classes * bands),
+  };
+  for (const { pixels, sums } of words) {
+    if (pixels.length !== classes || sums.length !== classes * bands)
+      throw new Error('another node has sent sums of another size');
+    for (const [c, count] of pixels.entries()) total.pixels[c]! += count;
+    for (const [at, sum] of sums.entries()) total.sums[at]! += sum;
+  }
+  return total.pixels.map((count, c) => {
+    const own = total.sums.slice(c * bands, (c + 1) * bands);
+    const most = own.reduce((most, value) => Math.max(most, value), 0);
+    return count === 0 || most === 0 ? null : Array.from(own, (value) => value / most);
+  });
+}

@@ -1,0 +1,133 @@
+/** Reads the labelled pixels of a job with what is around them: each run those of its tiles. */
+import type { JobContext } from '../../jobs/index.js';
+import { COUNT, listOf, messageCheck, objectOf, TEXT } from '../../json-schema.js';
+import { holdTiles, type TileRecord } from '../../storage/index.js';
+import { type SelectedEngine, unlikeEngines } from '../../training/index.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
+import type { Neighbour } from '../blocks-around.js';
+import type { Standard } from '../classifier/network.js';
+import { LABELLED_TILES, type LabelledTileFacts, MOST_BYTES } from '../classifier/training-data.js';
+import { withLabels } from '../labels/collection-labels.js';
+import type { Labels } from '../labels/labels.js';
+import { SETS, type SplitKind } from '../labels/split.js';
+import { neighboursOf, spectraAround } from '../tiles-around.js';
+import { GROUP, type NetTile, type PixelGroup } from './compute.js';
+import { type NetName, type Precision, SETTINGS } from './nets.js';
+
+/** Labelled pixels of one tile and set, at most `GROUP`. Groups follow from the data alone, not from where the tiles are. */
+export interface Group {
+  /** Index of `SETS`. */
+  set: number;
+  pixels: number;
+  /** If the tile is of this run. */
+  own?: PixelGroup;
+}
+
+export interface NetOptions {
+  name: NetName;
+  precision: Precision;
+  labels: Labels;
+  split: SplitKind;
+  codes: readonly number[];
+  standard: Standard;
+  /** Labelled pixels of all runs. */
+  labelled: number;
+}
+
+export interface Gathered {
+  /** Of this run. */
+  tiles: NetTile[];
+  /** Of all runs, in the same order in each. */
+  groups: Group[];
+  /** Memory for the spectra of all runs. */
+  bytes: number;
+}
+
+const checkGathered = messageCheck(
+  objectOf({ engine: TEXT, tiles: LABELLED_TILES, pixels: listOf(listOf(COUNT)), bytes: COUNT }),
+);
+
+/** Reads each tile twice. Throws TW_TRAIN_ENGINES if the runs have different engines. */
+export async function gatherPatches(
+  context: AnalysisContext,
+  analysed: Analysed,
+  { name, precision, labels, split, codes, standard, labelled }: NetOptions,
+  engine: SelectedEngine,
+  job: JobContext,
+): Promise<Gathered> {
+  const share = Math.min(1, MOST_BYTES / (4 * analysed.bands.length * labelled));
+  const { side } = SETTINGS[name];
+  const classOf = new Uint8Array(256);
+  for (const [i, code] of codes.entries()) classOf[code] = i;
+  const found: { facts: LabelledTileFacts; tile: NetTile; sets: Uint8Array }[] = [];
+  await eachTile(context, analysed, job, async (tile, file) => {
+    const { id, version, start, grid, geocode } = tile;
+    const of = { file, place: { grid, geocode }, split, standard, share, side, precision };
+    const patches = await withNeighbours(context, analysed, tile, (side - 1) / 2, (around) =>
+      withLabels(context, labels, tile, (labels) =>
+        context.workers.patches({ kind: 'patches', ...of, labels, around }, job.signal),
+      ),
+    );
+    if (!patches || patches.codes.length === 0) return;
+    const { codes, sets, ...own } = patches;
+    const classes = Uint8Array.from(codes, (code) => classOf[code]!);
+    found.push({ facts: { id, version, start, grid, geocode }, sets, tile: { ...own, classes } });
+  });
+  found.sort((a, b) => (a.facts.id < b.facts.id ? -1 : 1));
+  const pixelsOf = (sets: Uint8Array) => SETS.map((_, set) => sets.filter((one) => one === set).length);
+  const words = await meetChecked(
+    job,
+    {
+      engine: `${engine.name} ${engine.version}`,
+      tiles: found.map(({ facts }) => facts),
+      pixels: found.map(({ sets }) => pixelsOf(sets)),
+      bytes: found.reduce((sum, { tile }) => sum + tile.spectra.byteLength, 0),
+    },
+    checkGathered,
+  );
+  const engines = new Set(words.map((word) => word.engine));
+  if (engines.size > 1) throw unlikeEngines([...engines].join(', '));
+  const own = new Map(found.map(({ facts, sets }, tile) => [facts.id, { tile, sets }]));
+  const all = words
+    .flatMap(({ tiles, pixels }) => tiles.map(({ id }, i) => ({ id, pixels: pixels[i]! })))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  return {
+    tiles: found.map(({ tile }) => tile),
+    groups: all.flatMap(({ id, pixels }) =>
+      pixels.flatMap((count, set) => groupsOf(count, set, own.get(id))),
+    ),
+    bytes: words.reduce((sum, word) => sum + word.bytes, 0),
+  };
+}
+
+/** Works with the tiles around a tile. */
+async function withNeighbours<T>(
+  { storage, finder }: AnalysisContext,
+  { spectrumOf }: Analysed,
+  tile: TileRecord,
+  reach: number,
+  work: (around: Neighbour[]) => Promise<T>,
+): Promise<T> {
+  const around = await spectraAround(finder, tile, reach, spectrumOf);
+  const held = await holdTiles(
+    storage,
+    around.map(({ tile }) => ({ tile, groups: tile.groups })),
+  );
+  try {
+    return await work(neighboursOf(storage, around));
+  } finally {
+    held.release();
+  }
+}
+
+/** Pixels that lie side by side come into different groups, so that a group resembles the tile. */
+function groupsOf(count: number, set: number, own?: { tile: number; sets: Uint8Array }): Group[] {
+  const groups = Math.ceil(count / GROUP);
+  const numbers = own && [...own.sets.keys()].filter((pixel) => own.sets[pixel] === set);
+  return Array.from({ length: groups }, (_, g) => ({
+    ...{ set, pixels: Math.ceil((count - g) / groups) },
+    ...(numbers && {
+      own: { tile: own.tile, pixels: Int32Array.from(numbers.filter((_, i) => i % groups === g)) },
+    }),
+  }));
+}

@@ -1,0 +1,47 @@
+/** Numbers of IEEE 754 binary16, as their bits: 1 of the sign, 5 of the exponent, 10 of the fraction. */
+
+/** Each is rounded to the nearest, halves to the even one; beyond 65,504 it becomes infinite. */
+export function toHalf(values: Float32Array): Uint16Array {
+  const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
+  return Uint16Array.from(bits, halfBits);
+}
+
+export function fromHalf(halves: Uint16Array): Float32Array {
+  const values = new Float32Array(halves.length);
+  for (const [i, half] of halves.entries()) values[i] = KNOWN[half]!;
+  return values;
+}
+
+function halfBits(bits: number): number {
+  const sign = (bits >>> 16) & 0x8000;
+  const rest = bits & 0x7fff_ffff;
+  // NaN stays NaN.
+  if (rest > 0x7f80_0000) return sign | 0x7e00;
+  // From 65,520 on, the nearest half is infinite.
+  if (rest >= 0x477f_f000) return sign | 0x7c00;
+  // Below 2^-14 halves are multiples of 2^-24.
+  if (rest < 0x3880_0000) return sign | toEven(floatOf(rest) * 2 ** 24);
+  const kept = rest - 0x3800_0000;
+  const odd = (kept >>> 13) & 1;
+  return sign | ((kept + 0xfff + odd) >>> 13);
+}
+
+function toEven(value: number): number {
+  const down = Math.floor(value);
+  const over = value - down;
+  return over > 0.5 || (over === 0.5 && down % 2 === 1) ? down + 1 : down;
+}
+
+const scratch = new DataView(new ArrayBuffer(4));
+
+function floatOf(bits: number): number {
+  scratch.setUint32(0, bits);
+  return scratch.getFloat32(0);
+}
+
+/** The values of all halves. */
+const KNOWN = Float32Array.from({ length: 2 ** 16 }, (_, half) => {
+  const [sign, exponent, fraction] = [half >>> 15 ? -1 : 1, (half >>> 10) & 31, half & 1023];
+  if (exponent === 31) return fraction === 0 ? sign * Infinity : NaN;
+  return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+});

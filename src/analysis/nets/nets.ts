@@ -1,0 +1,37 @@
+/** The neural networks that classify spectra, and how each is trained. */
+
+/** Convolutions along the bands of a pixel, over the ground around it, and over both; the simplest first. */
+export const NETS = ['cnn1d', 'cnn2d', 'resnet3d'] as const;
+export type NetName = (typeof NETS)[number];
+
+export const isNet = (name: string): name is NetName => (NETS as readonly string[]).includes(name);
+
+export interface NetSettings {
+  /** Side of the square of pixels that it sees, the classified one in the middle; an odd number. */
+  side: number;
+  /** Times that it sees each labelled pixel. */
+  epochs: number;
+  /** The largest step of Adam. */
+  rate: number;
+}
+
+export const SETTINGS: Record<NetName, NetSettings> = {
+  cnn1d: { side: 1, epochs: 30, rate: 3e-3 },
+  cnn2d: { side: 5, epochs: 20, rate: 2e-3 },
+  resnet3d: { side: 5, epochs: 12, rate: 3e-3 },
+};
+
+/** Side of the square of pixels that a classifier sees; 1 for those that see the pixel alone. */
+export const patchSide = (classifier: string): number => (isNet(classifier) ? SETTINGS[classifier].side : 1);
+
+/** The shape of a network. Plain data. */
+export interface NetShape {
+  name: NetName;
+  bands: number;
+  classes: number;
+}
+
+/** Of stored spectra and exchanged gradients: float32, or float16 with loss scaling (Micikevicius et al. 2018). */
+export const PRECISIONS = ['full', 'mixed'] as const;
+export type Precision = (typeof PRECISIONS)[number];
+export const BYTES: Record<Precision, number> = { full: 4, mixed: 2 };
