@@ -10,7 +10,7 @@ import { type NetName, type NetShape, SETTINGS } from './nets.js';
 /** Positions along the bands that the last layer distinguishes. */
 const POSITIONS = 7;
 /** Features of a band in the residual network. */
-const FEATURES = 16;
+const FEATURES = 8;
 /** Added to the variance of a band; far below that of any. */
 const EPSILON = 1e-12;
 const STANDARDISE = 'standardise';
@@ -115,44 +115,37 @@ const GRAPHS: Record<NetName, { features: Part; head: Part }> = {
   },
   resnet3d: {
     features: (tf, make, x, { bands }) => {
-      const { conv2d, depthwiseConv2d, reshape, add, multiply, reLU, averagePooling2d } = tf.layers;
-      const side = SETTINGS.resnet3d.side;
+      const { conv2d, reshape, permute, add, multiply, reLU, averagePooling2d } = tf.layers;
+      const { side } = SETTINGS.resnet3d;
       const positions = Math.ceil(bands / 4);
-      const rows = [side * side, positions, FEATURES];
-      const along = (name: string, change: Config = {}) =>
-        make(conv2d, name, { filters: FEATURES, kernelSize: [1, 7], padding: 'same', ...change });
-      // A convolution in three dimensions that is separable: along the bands, over the ground for each band and feature, and over the features.
+      const conv = (name: string, kernelSize: number[], change: Config = {}) =>
+        make(conv2d, name, { filters: FEATURES, kernelSize, padding: 'same', ...change });
+      const shaped = (name: string, ...targetShape: number[]) => make(reshape, name, { targetShape });
+      // A convolution in three dimensions that is separable: along the bands, the columns and the rows of the ground.
       const block = (name: string, from: SymbolicTensor) => {
-        const bandwise = along(`${name}_bands`, { activation: 'relu' })(from);
-        const grid = make(reshape, `${name}_grid`, { targetShape: [side, side, positions * FEATURES] })(
-          bandwise,
-        );
-        const ground = make(depthwiseConv2d, `${name}_ground`, { kernelSize: 3, padding: 'same' })(grid);
-        const back = make(reshape, `${name}_rows`, { targetShape: rows })(ground);
-        const mixed = along(`${name}_mix`, { kernelSize: 1 })(back);
-        return make(reLU, `${name}_relu`, {})(make(add, `${name}_add`, {})(from, mixed));
+        let now = conv(`${name}_bands`, [1, 7], { activation: 'relu' })(from);
+        for (const axis of ['rows', 'columns']) {
+          const lines = shaped(`${name}_${axis}_lines`, side, side * positions, FEATURES)(now);
+          const found = conv(`${name}_${axis}`, [3, 1])(lines);
+          const grid = shaped(`${name}_${axis}_grid`, side, side, positions * FEATURES)(found);
+          now = make(permute, `${name}_${axis}_turn`, { dims: [2, 1, 3] })(grid);
+        }
+        const back = shaped(`${name}_back`, side * side, positions, FEATURES)(now);
+        return make(reLU, `${name}_relu`, {})(make(add, `${name}_add`, {})(from, back));
       };
-      const image = make(reshape, 'bands', { targetShape: [side * side, bands, 1] })(x);
-      const first = along('conv1', { strides: [1, 4], activation: 'relu' })(image);
+      const image = shaped('bands', side * side, bands, 1)(x);
+      const first = conv('conv1', [1, 7], { strides: [1, 4], activation: 'relu' })(image);
       const features = block('block2', block('block1', first));
       // Attention: how much each band counts, by what all pixels show of it.
       const pooled = make(averagePooling2d, 'attention_pool', { poolSize: [side * side, 1] })(features);
-      const squeezed = along('attention_bands', { filters: FEATURES / 2, activation: 'relu' })(pooled);
-      const weights = along('attention', { filters: 1, kernelSize: 1, activation: 'sigmoid' })(squeezed);
+      const squeezed = conv('attention_bands', [1, 7], { filters: FEATURES / 2, activation: 'relu' })(pooled);
+      const weights = conv('attention', [1, 1], { filters: 1, activation: 'sigmoid' })(squeezed);
       return make(multiply, 'attended', {})(features, weights);
     },
     head: (tf, make, x, shape) => {
-      const { depthwiseConv2d, reshape } = tf.layers;
-      const { side } = SETTINGS.resnet3d;
-      const positions = x.shape[2]!;
-      const grid = make(reshape, 'head_grid', { targetShape: [side, side, positions * FEATURES] })(x);
-      const ground = make(depthwiseConv2d, 'head_ground', { kernelSize: side, padding: 'valid' })(grid);
-      return bandHead(
-        tf,
-        make,
-        make(reshape, 'head_bands', { targetShape: [1, positions, FEATURES] })(ground),
-        shape,
-      );
+      const kernelSize = [SETTINGS.resnet3d.side ** 2, 1];
+      const change = { filters: FEATURES, kernelSize, padding: 'valid', activation: 'relu' };
+      return bandHead(tf, make, make(tf.layers.conv2d, 'ground', change)(x), shape);
     },
   },
 };

@@ -62,10 +62,8 @@ export class NetCompute {
   get parameters(): Parameters[] {
     return this.net.layers.flatMap((layer) =>
       layer.getWeights().map(({ shape, size }) => {
-        // Kernels have rows, columns, inputs and outputs. A depthwise one applies to each input alone.
-        const [rows, columns] = shape as [number, number];
-        const isDepthwise = layer.getClassName() === 'DepthwiseConv2D';
-        const inputs = shape.length === 1 ? 0 : isDepthwise ? rows * columns : size / shape.at(-1)!;
+        // Kernels have rows, columns, inputs and outputs.
+        const inputs = shape.length === 1 ? 0 : size / shape.at(-1)!;
         return { size, inputs };
       }),
     );
@@ -111,8 +109,9 @@ export class NetCompute {
   }
 
   /**
-   * Grad-CAM (Selvaraju et al. 2017) of the last convolution, along the bands: the features, weighted by the mean of the gradient of the
-   * margin of the right class over the next best one. Sums over the pixels that are classified correctly; one row a class.
+   * Grad-CAM (Selvaraju et al. 2017) of the last convolution, along the bands: its features times the gradient of the margin of the right
+   * class over the next best one. The gradient is not averaged over the positions (HiResCAM, Draelos and Carin 2020), because the last layer
+   * has a weight for each part of the spectrum. Sums over the pixels that are classified correctly; one row a class.
    */
   camsOf(group: PixelGroup): { pixels: number[]; sums: Float64Array } {
     const { tf, net, shape } = this;
@@ -135,8 +134,7 @@ export class NetCompute {
       const maps = net.features.predict(this.inputsOf(group)) as Tensor;
       const margin = (x: Tensor) =>
         tf.sum(tf.mul(net.head.apply(x) as Tensor, tf.tensor2d(signs, [GROUP, classes])));
-      const weights = tf.mean(tf.grad(margin)(maps), [1, 2], true);
-      const weighted = tf.relu(tf.sum(tf.mul(maps, weights), -1));
+      const weighted = tf.relu(tf.sum(tf.mul(maps, tf.grad(margin)(maps)), -1));
       return [tf.mean(weighted, 1).dataSync() as Float32Array, maps.shape[2]!];
     });
     const { bands } = shape;

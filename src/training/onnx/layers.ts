@@ -40,6 +40,9 @@ export interface LayerConfig {
   dilation_rate?: Pair;
   cropping?: [Pair, Pair];
   axis?: number;
+  /** Sizes after the batch, and the order of such axes from 1. */
+  target_shape?: number[];
+  dims?: number[];
   epsilon?: number;
   alpha?: number;
   max_value?: number | null;
@@ -85,6 +88,15 @@ const CONVERT: Record<string, Convert> = {
   LeakyReLU: (layer, [x]) => {
     const alpha = { float: layer.config.alpha ?? 0.3 };
     return { ...x!, name: node(layer, 'LeakyRelu', [x!.name], { alpha }) };
+  },
+  Reshape: reshaped,
+  Permute: (layer, inputs) => {
+    const x = imageOf(layer, inputs);
+    // Of the axes of tfjs, counted from 1, those of ONNX.
+    const axes = [2, 3, 1];
+    const [rows, columns, channels] = layer.config.dims!.map((axis) => axes[axis - 1]!);
+    if (channels !== 1) throw unsupported(layer, 'of channels');
+    return { ...x, name: node(layer, 'Transpose', [x.name], { perm: [0, 1, rows!, columns!] }) };
   },
   Activation: (layer, [x]) => activated(layer, x!),
   Add: (layer, inputs) => combined(layer, inputs, 'Add'),
@@ -235,6 +247,18 @@ function pooled(layer: LayerContext, inputs: Value[], op: string): Value {
 function globallyPooled(layer: LayerContext, inputs: Value[], op: string): Value {
   const x = imageOf(layer, inputs);
   return { ...x, isImage: false, name: node(layer, op, [x.name], { axes: [2, 3], keepdims: 0 }) };
+}
+
+/** The same numbers in the order of tfjs, with the channels last, as an image. */
+function reshaped(layer: LayerContext, [x]: Value[]): Value {
+  const sizes = layer.config.target_shape!;
+  if (sizes.length !== 3 || sizes.some((size) => !(size > 0)))
+    throw unsupported(layer, 'to what is no image');
+  const last = x!.isImage ? node(layer, 'Transpose', [x!.name], { perm: [0, 2, 3, 1] }) : x!.name;
+  const shape = sizesOf(layer, 'shape', [-1, ...sizes]);
+  const name = layer.graph.node('Reshape', `${layer.name}/Reshape`, [last, shape]);
+  const first = layer.graph.node('Transpose', `${layer.name}/Image`, [name], { perm: [0, 3, 1, 2] });
+  return { name: first, isImage: true, channels: sizes[2]! };
 }
 
 /** By the averages of the training. */
