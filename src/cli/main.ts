@@ -95,6 +95,7 @@ function placeWithMinus(argument: string): string {
 const USAGE_CODES = [
   'TW_ANALYSIS_INDEX',
   'TW_ANALYSIS_SMOOTHING',
+  'TW_ANALYSIS_NET_OPTION',
   'TW_ANALYSIS_WINDOW',
   'TW_API_BAD_REQUEST',
   'TW_CLI_LABELS',

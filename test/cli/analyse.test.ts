@@ -57,6 +57,17 @@ test('analyses by the command: tables, JSON, files, and what is refused', async 
   const even = await anomaly('--window-pixels', '8');
   assert.equal(even.code, 2);
   assert.match(even.stderr, /a side of 8 pixels is not odd .*TW_ANALYSIS_WINDOW/);
+  const epochs = await tilewright(
+    'analyse',
+    'classify',
+    '--label-collection',
+    'x',
+    '--epochs',
+    '3',
+    ...which,
+  );
+  assert.equal(epochs.code, 2);
+  assert.match(epochs.stderr, /epochs is for the classifiers cnn1d, .*TW_ANALYSIS_NET_OPTION/);
   const maps = await tilewright('search', '--source', 'unmix', '--format', 'json', ...which);
   assert.ok(JSON.parse(maps.stdout).features.length > 0);
 

@@ -10,6 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
+import { storedNet } from '../../src/analysis/nets/build.js';
+import { NETS, patchSide } from '../../src/analysis/nets/nets.js';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
 import type { Tf } from '../../src/training/engine/tf.js';
 import { exportOnnx, modelNamed } from '../../src/training/index.js';
@@ -168,6 +170,13 @@ test('onnxruntime computes what tfjs does, from every model and every kind of la
     [buildModel(tf, modelNamed('ndmi'), 1, line), inputOf([2, 32, 64, 3])],
     [buildModel(tf, modelNamed('cloud-removal'), 1, lines), inputOf([2, 20, 24, 3])],
   ];
+  const standard = { centre: new Float64Array(23).fill(0.3), deviation: new Float64Array(23).fill(0.2) };
+  for (const name of NETS) {
+    const { model } = storedNet(tf, { name, bands: 23, classes: 3 }, standard);
+    model.name = name;
+    const side = patchSide(name);
+    models.push([model, inputOf(side === 1 ? [4, 23] : [4, side, side, 23])]);
+  }
   const expected: Record<string, Record<string, Values>> = {};
   const files: Record<string, ModelFiles> = {};
   for (const [model, input] of models) {

@@ -6,6 +6,7 @@
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { meetChecked } from '../analysis-run.js';
+import { netFailed } from '../errors.js';
 import { randomStream } from '../random.js';
 import { Adam } from './adam.js';
 import type { GroupGradient } from './compute.js';
@@ -43,6 +44,7 @@ const checkGradients = messageCheck(
   objectOf({ groups: listOf(COUNT), losses: listOf(NUMBER), values: TEXT }),
 );
 
+/** Throws TW_ANALYSIS_NET. */
 export async function trainNet(
   session: NetSession,
   { sets, epochs, strength, seed }: NetTraining,
@@ -103,6 +105,8 @@ async function gradientsOf(
     weights,
     own.map((g) => groups[g]!.own!),
   );
+  if (found.some(({ loss }) => !Number.isFinite(loss)))
+    throw netFailed('its training diverged; values of the bands may be far beyond those of most pixels');
   const values = found.map(({ gradient }) => {
     const { buffer } = isMixed ? toHalf(gradient.map((value) => value * scale)) : gradient;
     return Buffer.from(buffer);

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { ClassifyInputs, ClassifyResults } from '../../../analysis/index.js';
 import { labelsMissing } from '../../errors.js';
 import { flag, integer } from '../../options.js';
-import { count, print, table } from '../../output.js';
+import { count, print, size, table } from '../../output.js';
 import { type AnalyseFlags, analysis, percent, printMaps } from './analysis.js';
 
 type ClassifyFlags = AnalyseFlags & {
@@ -66,6 +66,7 @@ async function classifyInputs(flags: ClassifyFlags): Promise<object> {
 
 function printClasses(results: ClassifyResults): void {
   const { classes, names, oa, aa, kappa, pixels, split, oaByPlace, compared, calibration, model } = results;
+  const { training } = results;
   const rows = classes.map(({ code, pixels, recall, precision, f1 }) => [
     ...[`${code}`, names[code] ?? '', `${pixels}`],
     ...[percent(recall), percent(precision), f1.toFixed(3)],
@@ -88,6 +89,12 @@ function printClasses(results: ClassifyResults): void {
   for (const line of table([titles, ...tried])) print(line);
   const { error, temperature } = calibration;
   print(`calibration error of the probabilities ${percent(error)}, temperature ${temperature.toFixed(2)}`);
+  if (training) {
+    const { parameters, epochs, engine, precision, spectraBytes, gradientBytes } = training;
+    print(
+      `${count(parameters, 'weight')}, ${count(epochs, 'epoch')} by ${engine}, ${precision} precision: ${size(spectraBytes)} of spectra, ${size(gradientBytes)} of gradients`,
+    );
+  }
   printMaps(results);
   print(`${model}: tilewright predict ${model} --collection OTHER`);
 }
