@@ -108,8 +108,8 @@ async function gradientsOf(
   if (found.some(({ loss }) => !Number.isFinite(loss)))
     throw netFailed('its training diverged; values of the bands may be far beyond those of most pixels');
   const values = found.map(({ gradient }) => {
-    const { buffer } = isMixed ? toHalf(gradient.map((value) => value * scale)) : gradient;
-    return Buffer.from(buffer);
+    const sent = isMixed ? toHalf(gradient.map((value) => value * scale)) : gradient;
+    return Buffer.from(sent.buffer, sent.byteOffset, sent.byteLength);
   });
   const words = await meetChecked(
     job,
