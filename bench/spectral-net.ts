@@ -19,7 +19,7 @@ export async function benchSpectralNet({ short, log }: BenchOptions): Promise<Be
     ours.push(run(process.execPath, [STEP, name, `${steps}`]));
     if (python) theirs.push(run(python, [PEER, `${steps}`]));
   }
-  const peers = python ? { PyTorch: median(theirs) } : {};
+  const peers: Record<string, number> = python ? { PyTorch: median(theirs) } : {};
   return [result(`a step of cnn1d by ${name} ${version}, less is better`, 'CPU ms', median(ours), peers)];
 }
 

@@ -36,7 +36,7 @@ export interface TrainingData {
 }
 
 /** Memory for the spectra of a job; of more labelled pixels than these a part is taken, chosen by hash. */
-export const MOST_BYTES = 2 ** 27;
+const MOST_BYTES = 2 ** 27;
 
 /** JSON Schema of a list of `LabelledTileFacts`. */
 export const LABELLED_TILES = listOf(

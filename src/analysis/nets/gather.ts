@@ -6,13 +6,13 @@ import { type SelectedEngine, unlikeEngines } from '../../training/index.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
 import type { Neighbour } from '../blocks-around.js';
 import type { Standard } from '../classifier/network.js';
-import { LABELLED_TILES, type LabelledTileFacts, MOST_BYTES } from '../classifier/training-data.js';
+import { LABELLED_TILES, type LabelledTileFacts } from '../classifier/training-data.js';
 import { withLabels } from '../labels/collection-labels.js';
 import type { Labels } from '../labels/labels.js';
 import { SETS, type SplitKind } from '../labels/split.js';
 import { neighboursOf, spectraAround } from '../tiles-around.js';
 import { GROUP, type NetTile, type PixelGroup } from './compute.js';
-import { type NetName, type Precision, SETTINGS } from './nets.js';
+import { BYTES, type NetName, type Precision, SETTINGS } from './nets.js';
 
 /** Labelled pixels of one tile and set, at most `GROUP`. Groups follow from the data alone, not from where the tiles are. */
 export interface Group {
@@ -43,6 +43,9 @@ export interface Gathered {
   bytes: number;
 }
 
+/** Memory for the spectra of a job, if no two patches share one; of more labelled pixels than these a part is taken, chosen by hash. */
+const MOST_BYTES = 2 ** 28;
+
 const checkGathered = messageCheck(
   objectOf({ engine: TEXT, tiles: LABELLED_TILES, pixels: listOf(listOf(COUNT)), bytes: COUNT }),
 );
@@ -55,8 +58,9 @@ export async function gatherPatches(
   engine: SelectedEngine,
   job: JobContext,
 ): Promise<Gathered> {
-  const share = Math.min(1, MOST_BYTES / (4 * analysed.bands.length * labelled));
   const { side } = SETTINGS[name];
+  const bytes = side ** 2 * BYTES[precision] * analysed.bands.length;
+  const share = Math.min(1, MOST_BYTES / (bytes * labelled));
   const classOf = new Uint8Array(256);
   for (const [i, code] of codes.entries()) classOf[code] = i;
   const found: { facts: LabelledTileFacts; tile: NetTile; sets: Uint8Array }[] = [];
