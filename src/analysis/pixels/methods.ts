@@ -209,7 +209,7 @@ function abundances({ endmembers, count, sumsToOne }: Method<'abundances'>, codi
       for (let i = 0; i < taken; i++) {
         const shares = solver.solve(products, i, PANEL);
         for (let k = 0; k < count; k++) values[k * PANEL + i] = shares[k]!;
-        values[count * PANEL + i] = Math.sqrt(solver.residual(products, i, PANEL, squares[i]!) / bands);
+        values[count * PANEL + i] = Math.sqrt(solver.residual(squares[i]!) / bands);
       }
       return values;
     },

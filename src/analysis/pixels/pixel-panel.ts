@@ -45,8 +45,10 @@ export interface PanelMatrix {
 
 /** Arrays of stored numbers that the kernel decodes, in the order of its types. */
 const DECODED = [Int16Array, Uint16Array, Float32Array];
-/** Stored numbers of a band that lie in the memory of the kernel: a block of a cube. */
-const WINDOW = 64 * PANEL;
+/** Pixels whose stored numbers lie in the memory of the kernel: as many as keep those of some hundred bands near the processor. */
+const WINDOW = 8 * PANEL;
+/** From a band to the next: bands a power of two apart would share few lines of the cache. */
+const STRIDE = WINDOW + 32;
 const LARGEST_BYTES = 4;
 
 /**
@@ -84,7 +86,7 @@ export class PixelPanel {
       scales.flatMap((scale, b) => [scale, this.shifts[b]!]),
     );
     // The kernel reads whole panels, beyond the last pixel as well.
-    this.window = this.take((bands * WINDOW + PANEL) * LARGEST_BYTES);
+    this.window = this.take((bands * STRIDE + PANEL) * LARGEST_BYTES);
   }
 
   /** Copies a matrix of `rows` x `columns`, row by row. */
@@ -143,20 +145,20 @@ export class PixelPanel {
     }
   }
 
-  /** Does the same for pixels side by side, from `first` on. The numbers from `start` on are copied once for all panels of a block. */
+  /** Does the same for pixels side by side, from `first` on. The numbers from `start` on are copied once for the panels that they reach. */
   private decode(bands: readonly PixelArray[], type: number, start: number, first: number): void {
-    const { kernel, window, held } = this;
+    const { kernel } = this;
     const size = bands[0]!.BYTES_PER_ELEMENT;
-    if (held?.bands !== bands || held.start !== start) {
+    if (this.held?.bands !== bands || this.held.start !== start) {
       for (const [b, band] of bands.entries()) {
         const { buffer, byteOffset, byteLength } = band.subarray(start, start + WINDOW);
-        const to = new Uint8Array(kernel.memory.buffer, window + b * WINDOW * size, byteLength);
+        const to = new Uint8Array(kernel.memory.buffer, this.window + b * STRIDE * size, byteLength);
         to.set(new Uint8Array(buffer, byteOffset, byteLength));
       }
       this.held = { bands, start };
     }
-    const stored = window + (first - start) * size;
-    kernel.decode(stored, WINDOW * size, type, this.coding, this.pixels.at, this.bytes, this.bands);
+    const stored = this.window + (first - start) * size;
+    kernel.decode(stored, STRIDE * size, type, this.coding, this.pixels.at, this.bytes, this.bands);
   }
 
   /** Multiplies a matrix with the values of a plane, of as many rows as the matrix has columns. */
