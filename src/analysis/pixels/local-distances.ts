@@ -84,8 +84,6 @@ function scoresOf(
   const [width, height] = [file.width + 2 * reach, file.height + 2 * reach];
   const values = new Float32Array(width * height * size);
   const has = new Uint8Array(width * height);
-  const panel = new PixelPanel(centre.length, 8);
-  const matrix = panel.matrix(weights, centre.length);
   for (const { file: one, east, south } of [{ file, east: 0, south: 0 }, ...around]) {
     const columns = placesOf(east, file.width, one.width, reach);
     const rows = placesOf(south, file.height, one.height, reach);
@@ -94,9 +92,11 @@ function scoresOf(
       if (above.length > 0)
         for (const [column, beside] of columns.entries())
           if (beside.length > 0) wanted[row * one.width + column] = 1;
+    const panel = new PixelPanel(one, centre, 8);
+    const matrix = panel.matrix(weights, centre.length);
     const visit: Parameters<typeof eachBlock>[1] = ({ column, row, stride, bands, indexes }) => {
       for (let from = 0; from < indexes.length; from += PANEL) {
-        const count = panel.load(bands, indexes, from, one, centre);
+        const count = panel.load(bands, indexes, from);
         const products = panel.multiply(matrix, panel.pixels);
         for (let i = 0; i < count; i++) {
           const index = indexes[from + i]!;
@@ -212,7 +212,7 @@ function distanceOf({
         if (i === j && scatter <= ROUNDING * products) return NaN;
         covariance[j * size + i] = scatter / (pixels - 1);
       }
-    if (!choleskyOf(covariance, size, lower)) return NaN;
+    if (!choleskyOf(covariance, size, { lower })) return NaN;
     let square = 0;
     for (let i = 0; i < size; i++) {
       let rest = values[at * size + i]! - mean[i]!;

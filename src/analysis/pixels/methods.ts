@@ -70,19 +70,19 @@ export function pixelFunction(method: PixelMethod, coding: Coding): PixelFunctio
 type Method<Kind extends PixelMethod['kind']> = Extract<PixelMethod, { kind: Kind }>;
 
 function linear({ weights, centre }: Method<'linear'>, coding: Coding): PixelFunction {
-  const panel = new PixelPanel(centre.length);
+  const panel = new PixelPanel(coding, centre);
   const matrix = panel.matrix(weights, centre.length);
   return {
     rows: weights.length / centre.length,
     evaluate(bands, indexes, from) {
-      panel.load(bands, indexes, from, coding, centre);
+      panel.load(bands, indexes, from);
       return panel.multiply(matrix, panel.pixels);
     },
   };
 }
 
 function probabilities({ layers, centre }: Method<'probabilities'>, coding: Coding): PixelFunction {
-  const panel = new PixelPanel(centre.length);
+  const panel = new PixelPanel(coding, centre);
   const network = new PanelNetwork(panel, layers);
   const rows = layers.at(-1)!.bias.length;
   const values = new Float64Array(rows * PANEL);
@@ -90,7 +90,7 @@ function probabilities({ layers, centre }: Method<'probabilities'>, coding: Codi
   return {
     rows,
     evaluate(bands, indexes, from) {
-      const count = panel.load(bands, indexes, from, coding, centre);
+      const count = panel.load(bands, indexes, from);
       const scores = network.forward();
       for (let i = 0; i < count; i++) {
         softmax(scores, i, rows, shares);
@@ -103,13 +103,13 @@ function probabilities({ layers, centre }: Method<'probabilities'>, coding: Codi
 
 function distance({ whitening, centre }: Method<'distance'>, coding: Coding): PixelFunction {
   const bands = centre.length;
-  const panel = new PixelPanel(bands);
+  const panel = new PixelPanel(coding, centre);
   const matrix = panel.matrix(whitening, bands);
   const out = panel.plane(1);
   return {
     rows: 1,
     evaluate(pixels, indexes, from) {
-      panel.load(pixels, indexes, from, coding, centre);
+      panel.load(pixels, indexes, from);
       panel.multiply(matrix, panel.pixels);
       return panel.squares(matrix.out, out, bands);
     },
@@ -120,7 +120,7 @@ function distance({ whitening, centre }: Method<'distance'>, coding: Coding): Pi
 function euclidean({ centres, centre }: Method<'euclidean'>, coding: Coding): PixelFunction {
   const bands = centre.length;
   const rows = centres.length / bands;
-  const panel = new PixelPanel(bands);
+  const panel = new PixelPanel(coding, centre);
   const shifted = centres.map((value, at) => value - centre[at % bands]!);
   const matrix = panel.matrix(shifted, bands);
   const norms = panel.plane(1);
@@ -131,7 +131,7 @@ function euclidean({ centres, centre }: Method<'euclidean'>, coding: Coding): Pi
   return {
     rows,
     evaluate(pixels, indexes, from) {
-      panel.load(pixels, indexes, from, coding, centre);
+      panel.load(pixels, indexes, from);
       const squares = panel.squares(panel.pixels, norms);
       const values = panel.multiply(matrix, panel.pixels);
       for (let r = 0; r < rows; r++)
@@ -144,7 +144,7 @@ function euclidean({ centres, centre }: Method<'euclidean'>, coding: Coding): Pi
 
 function coherence({ whitening, centre, targets }: Method<'coherence'>, coding: Coding): PixelFunction {
   const bands = centre.length;
-  const panel = new PixelPanel(bands);
+  const panel = new PixelPanel(coding, centre);
   const white = panel.matrix(whitening, bands);
   const padded = padRows(unitRows(targets, bands), bands, white.out.rows);
   const products = panel.matrix(padded, white.out.rows);
@@ -153,7 +153,7 @@ function coherence({ whitening, centre, targets }: Method<'coherence'>, coding: 
   return {
     rows,
     evaluate(pixels, indexes, from) {
-      panel.load(pixels, indexes, from, coding, centre);
+      panel.load(pixels, indexes, from);
       panel.multiply(white, panel.pixels);
       const squares = panel.squares(white.out, norms, bands);
       const values = panel.multiply(products, white.out);
@@ -165,22 +165,17 @@ function coherence({ whitening, centre, targets }: Method<'coherence'>, coding: 
 
 function angle({ targets }: Method<'angle'>, coding: Coding): PixelFunction {
   const bands = coding.scales.length;
-  const panel = new PixelPanel(bands);
+  const panel = new PixelPanel(coding);
   const matrix = panel.matrix(unitRows(targets, bands), bands);
   const norms = panel.plane(1);
   const rows = targets.length / bands;
-  const zero = new Float64Array(bands);
   return {
     rows,
     evaluate(pixels, indexes, from) {
-      panel.load(pixels, indexes, from, coding, zero);
-      const squares = panel.squares(panel.pixels, norms);
-      const values = panel.multiply(matrix, panel.pixels);
-      for (let at = 0; at < rows * PANEL; at++) {
-        const cosine = values[at]! / Math.sqrt(squares[at % PANEL]!);
-        values[at] = Math.acos(Math.max(-1, Math.min(1, cosine)));
-      }
-      return values;
+      panel.load(pixels, indexes, from);
+      panel.squares(panel.pixels, norms);
+      panel.multiply(matrix, panel.pixels);
+      return panel.angles(matrix.out, norms);
     },
   };
 }
@@ -191,7 +186,7 @@ function angle({ targets }: Method<'angle'>, coding: Coding): PixelFunction {
  */
 function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFunction {
   const bands = coding.scales.length;
-  const panel = new PixelPanel(bands);
+  const panel = new PixelPanel(coding);
   const shares = panel.plane(bands);
   const logs = panel.plane(bands);
   const rows = targets.length / bands;
@@ -206,11 +201,10 @@ function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFun
     const all = q.subarray(row * bands, (row + 1) * bands);
     return all.reduce((sum, value) => sum + value * Math.log(value), 0);
   });
-  const zero = new Float64Array(bands);
   return {
     rows,
     evaluate(pixels, indexes, from) {
-      const count = panel.load(pixels, indexes, from, coding, zero);
+      const count = panel.load(pixels, indexes, from);
       const [x, p, logP] = [panel.pixels, shares, logs].map((plane) => panel.values(plane)) as [
         Float32Array,
         Float32Array,
@@ -239,23 +233,21 @@ function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFun
 
 function abundances({ endmembers, count, sumsToOne }: Method<'abundances'>, coding: Coding): PixelFunction {
   const bands = coding.scales.length;
-  const panel = new PixelPanel(bands, 8);
+  const panel = new PixelPanel(coding, undefined, 8);
   const matrix = panel.matrix(endmembers, bands);
+  const norms = panel.plane(1);
   const solver = new AbundanceSolver(endmembers, count, sumsToOne);
-  const zero = new Float64Array(bands);
   const values = new Float64Array((count + 1) * PANEL);
   return {
     rows: count + 1,
     evaluate(pixels, indexes, from) {
-      const taken = panel.load(pixels, indexes, from, coding, zero);
+      const taken = panel.load(pixels, indexes, from);
       const products = panel.multiply(matrix, panel.pixels);
-      const spectra = panel.values(panel.pixels);
+      const squares = panel.squares(panel.pixels, norms);
       for (let i = 0; i < taken; i++) {
         const shares = solver.solve(products, i, PANEL);
         for (let k = 0; k < count; k++) values[k * PANEL + i] = shares[k]!;
-        let square = 0;
-        for (let at = i; at < spectra.length; at += PANEL) square += spectra[at]! * spectra[at]!;
-        values[count * PANEL + i] = Math.sqrt(solver.residual(products, i, PANEL, square) / bands);
+        values[count * PANEL + i] = Math.sqrt(solver.residual(squares[i]!) / bands);
       }
       return values;
     },
@@ -263,16 +255,16 @@ function abundances({ endmembers, count, sumsToOne }: Method<'abundances'>, codi
 }
 
 function expressions({ programs }: Method<'expressions'>, coding: Coding): PixelFunction {
-  const bands = coding.scales.length;
-  const panel = new PixelPanel(bands, 8);
-  const zero = new Float64Array(bands);
+  const panel = new PixelPanel(coding, undefined, 8);
   const values = new Float64Array(programs.length * PANEL);
   return {
     rows: programs.length,
     evaluate(pixels, indexes, from) {
-      const count = panel.load(pixels, indexes, from, coding, zero);
+      const count = panel.load(pixels, indexes, from);
       const physical = panel.values(panel.pixels) as Float64Array;
-      const inputs = Array.from(zero, (_, band) => physical.subarray(band * PANEL, band * PANEL + count));
+      const inputs = Array.from(coding.scales, (_, band) =>
+        physical.subarray(band * PANEL, band * PANEL + count),
+      );
       for (const [row, program] of programs.entries())
         values.set(evaluateExpression(program, inputs, count), row * PANEL);
       return values;
@@ -282,8 +274,7 @@ function expressions({ programs }: Method<'expressions'>, coding: Coding): Pixel
 
 function continuum({ wavelengths, depth }: Method<'continuum'>, coding: Coding): PixelFunction {
   const bands = wavelengths.length;
-  const panel = new PixelPanel(bands, 8);
-  const zero = new Float64Array(bands);
+  const panel = new PixelPanel(coding, undefined, 8);
   const remove = continuumRemoval(wavelengths);
   const spectrum = new Float64Array(bands);
   const rows = depth ? 2 : bands;
@@ -291,7 +282,7 @@ function continuum({ wavelengths, depth }: Method<'continuum'>, coding: Coding):
   return {
     rows,
     evaluate(pixels, indexes, from) {
-      const count = panel.load(pixels, indexes, from, coding, zero);
+      const count = panel.load(pixels, indexes, from);
       const physical = panel.values(panel.pixels);
       for (let i = 0; i < count; i++) {
         for (let band = 0; band < bands; band++) spectrum[band] = physical[band * PANEL + i]!;
