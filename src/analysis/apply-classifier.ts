@@ -1,7 +1,7 @@
 /** Applies a stored classifier to the tiles that a filter picks, of its own or of another collection. */
 import type { JobContext } from '../jobs/index.js';
-import type { Filter } from '../query/index.js';
-import type { ModelVersionRecord, Storage, TileRecord } from '../storage/index.js';
+import { all, type Filter, mentions } from '../query/index.js';
+import type { ModelVersionRecord, Storage, TileRecord, TileSource } from '../storage/index.js';
 import { derive, type Planned, pickedTiles, type WrangleResults } from '../wrangle/index.js';
 import { type AnalysisContext, fileOf } from './analysis-run.js';
 import type { ClassifierCard } from './classifier/card.js';
@@ -19,14 +19,17 @@ export async function applyClassifier(
   job: JobContext,
 ): Promise<WrangleResults> {
   const { storage } = context;
-  const { bands, sizes, classes } = model.card as ClassifierCard;
+  const { bands, sizes, classes, sources = ['raw'] } = model.card as ClassifierCard;
   const network = networkOf(model.id, await storage.readModelFile(model, 'weights.bin'), sizes);
   const map: Pick<MapTask, 'method' | 'bands' | 'classes'> = {
     method: { kind: 'probabilities', layers: centredLayers(network), centre: network.centre },
     bands: classes.map(({ code, name }) => bandName(code, name)),
     classes: { best: 'most', codes: classes.map(({ code }) => code) },
   };
-  const planned = plan(storage, { model, bands, map }, filter, job);
+  const wanted = mentions(filter, 'source')
+    ? filter
+    : all([filter, { op: 'in', property: 'source', values: sources }]);
+  const planned = plan(storage, { model, bands, sources, map }, wanted, job);
   return derive(context, planned, job, 'no pixel of them is clear and holds data in every band');
 }
 
@@ -35,15 +38,18 @@ async function* plan(
   of: {
     model: ModelVersionRecord;
     bands: readonly AnalysedBand[];
+    sources: readonly TileSource[];
     map: Pick<MapTask, 'method' | 'bands' | 'classes'>;
   },
   filter: Filter,
   job: JobContext,
 ): AsyncGenerator<Planned<MapTask>> {
-  const { model, bands, map } = of;
+  const { model, bands, sources, map } = of;
   const { id, version } = model;
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
-    const spectrum = spectrumLike(tile, bands);
+    const spectrum = sources.includes(tile.source)
+      ? spectrumLike(tile, bands)
+      : `their source is ${tile.source}, and the model was trained on ${sources.join(', ')}`;
     if (typeof spectrum === 'string') {
       yield { skipped: spectrum };
       continue;

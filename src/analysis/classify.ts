@@ -2,8 +2,8 @@
 import { html } from '../html/index.js';
 import type { JobContext } from '../jobs/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
-import { parseFilter, rawUnlessAsked } from '../query/index.js';
-import { type Analysed, type AnalysisContext, requireTiles } from './analysis-run.js';
+import { parseFilter, rawUnlessAsked, requireCollections } from '../query/index.js';
+import { type Analysed, type AnalysisContext, withOneSize } from './analysis-run.js';
 import { type LabelledSums, labelledSums } from './class-statistics.js';
 import { CLASSIFIER, storeClassifier } from './classifier/card.js';
 import {
@@ -62,8 +62,8 @@ export interface ClassifyResults extends MapResults, Scores {
   classifier: ClassifierName;
   /** Strength of its regularization; of `lda` the shrinkage. */
   strength: number;
-  /** Shrinkage of the linear discriminants that it is compared with, or that it is. */
-  shrinkage: number;
+  /** Shrinkage of the linear discriminants that it is compared with, or that it is; absent if there are none. */
+  shrinkage?: number;
   compared: Compared[];
   calibration: Calibration;
   split: SplitKind;
@@ -126,8 +126,10 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
     { random: SCORES },
   ),
   check: ({ labels }) => checkLabels(labels),
-  run: async (context, analysed, inputs, job) => {
+  run: async (context, agreed, inputs, job) => {
     const { labels, classifier, split = 'place' } = inputs;
+    // Squares of ground are counted in pixels: with pixels of two sizes they would overlap.
+    const analysed = await withOneSize(context, agreed, job);
     const fitting = await prepare(context, analysed, inputs, 'place', job);
     const { codes, sums, data } = fitting;
     const compared: Compared[] = [];
@@ -150,6 +152,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
         bands: codes.map((code) => bandName(code, nameOf(code))),
         classes: { best: 'most', codes },
       },
+      analysed,
       fit: {
         classes: classes.map(({ code, mean }) => ({
           ...{ code, name: nameOf(code), mean: Array.from(mean) },
@@ -172,6 +175,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
   },
   conclude: ({ classes, chosen, compared, calibration, scores, random }, { split = 'place' }, bands) => {
     const wavelengths = bands.map(({ wavelength }) => wavelength);
+    const lda = compared.find(({ classifier }) => classifier === 'lda');
     const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
     const shown = random ?? scores;
     const title = (code: number) => classes.find((one) => one.code === code)!.name;
@@ -188,7 +192,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
           calibration,
           ...shown,
         },
-        shrinkage: compared.find(({ classifier }) => classifier === 'lda')!.strength,
+        ...(lda && { shrinkage: lda.strength }),
         names: Object.fromEntries(classes.map(({ code, name }) => [code, name])),
         ...(random && { oaByPlace: scores.oa }),
       },
@@ -304,7 +308,7 @@ function withCodes(scores: Scores, codes: readonly number[]): Scores {
   return { ...scores, classes: scores.classes.map((one, i) => ({ ...one, code: codes[i]! })) };
 }
 
-/** Reads the labelled pixels. Throws TW_ANALYSIS_FEW_LABELS, and TW_ANALYSIS_ALL_FAILED if that is because no tile could be read. */
+/** Reads the labelled pixels. Throws TW_ANALYSIS_FEW_LABELS, and the errors of filters if there is no collection of labels. */
 async function prepare(
   context: AnalysisContext,
   analysed: Analysed,
@@ -313,6 +317,8 @@ async function prepare(
   job: JobContext,
 ): Promise<Fitting & { codes: number[] }> {
   job.message('reading labelled pixels');
+  if (labels.collection !== undefined)
+    await requireCollections(context.storage, { collections: labels.collection });
   const sums = await labelledSums(context, analysed, labels, split, job);
   const codes = codesOf(sums, analysed);
   const labelled = sums.counts.flatMap((set) => [...set.values()]).reduce((sum, pixels) => sum + pixels, 0);
@@ -323,9 +329,12 @@ async function prepare(
 
 function codesOf({ counts }: LabelledSums, analysed: Analysed): number[] {
   const codes = [...new Set(counts.flatMap((set) => [...set.keys()]))].sort((a, b) => a - b);
-  // Tiles that cannot be read may be why there are no labels.
-  if (codes.length < 2) requireTiles(analysed.counts);
-  if (codes.length < 2) throw fewLabels(`${codes.length} classes have labelled pixels in the tiles`);
+  if (codes.length < 2) {
+    // Tiles that cannot be read may be why there are no labels.
+    const [first] = analysed.counts.failed;
+    const why = first ? ` (${analysed.counts.failures} failed: ${first.message})` : '';
+    throw fewLabels(`${codes.length} classes have labelled pixels in the tiles${why}`);
+  }
   const absent = codes.filter((code) => (counts[TRAIN]!.get(code) ?? 0) < 2);
   if (absent.length > 0)
     throw fewLabels(`of class ${absent.join(', ')} less than 2 pixels are in the squares that train`);

@@ -87,6 +87,7 @@ test('angles, divergences, the matched filter, coherence and distances are those
     for (let k = 0; k < size; k++) sum += white[band * size + k]! * less[row * size + k]!;
     return sum;
   });
+  // Spectral Python squares the cosine; the sign tells a target from its opposite.
   for (const [name, method, wanted] of [
     ['sam', { kind: 'angle', targets }, reference.sam],
     ['sid', { kind: 'divergence', targets }, reference.sid],
@@ -94,7 +95,7 @@ test('angles, divergences, the matched filter, coherence and distances are those
     ['rx', { kind: 'distance', whitening: white, centre }, [reference.rx]],
   ] as [string, PixelMethod, number[][]][])
     for (const [row, values] of valuesOf(method).entries())
-      near(values, wanted[row]!, 1e-5, `${name} ${row}`);
+      near(name === 'ace' ? values.map(Math.abs) : values, wanted[row]!, 1e-5, `${name} ${row}`);
 });
 
 test('the value of a pixel does not depend on the pixels beside it', () => {

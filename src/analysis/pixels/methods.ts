@@ -16,7 +16,7 @@ export type PixelMethod =
   | { kind: 'distance'; whitening: Float64Array; centre: Float64Array }
   /** |x - c| for each centre c, rows x bands. `centre`: a spectrum near all pixels, such as their mean, which keeps float32 precise. */
   | { kind: 'euclidean'; centres: Float64Array; centre: Float64Array }
-  /** The cosine of the angle between L^-1 (x - centre) and each target, squared (Kraut, Scharf and Butler 2005). */
+  /** The cosine of the angle between L^-1 (x - centre) and each target, squared, with its sign (Kraut, Scharf and Butler 2005). */
   | { kind: 'coherence'; whitening: Float64Array; centre: Float64Array; targets: Float64Array }
   /** The angle between x and each target, radians (Kruse et al. 1993). */
   | { kind: 'angle'; targets: Float64Array }
@@ -157,7 +157,8 @@ function coherence({ whitening, centre, targets }: Method<'coherence'>, coding: 
       panel.multiply(white, panel.pixels);
       const squares = panel.squares(white.out, norms, bands);
       const values = panel.multiply(products, white.out);
-      for (let at = 0; at < rows * PANEL; at++) values[at] = values[at]! ** 2 / squares[at % PANEL]!;
+      for (let at = 0; at < rows * PANEL; at++)
+        values[at] = (values[at]! * Math.abs(values[at]!)) / squares[at % PANEL]!;
       return values;
     },
   };
