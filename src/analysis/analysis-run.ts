@@ -48,7 +48,7 @@ export const TILE_COUNTS = {
   failures: COUNT,
 };
 
-const LISTED_FAILURES = 1000;
+export const LISTED_FAILURES = 1000;
 const NAMED_REASONS = 3;
 /** Records of tiles that are held in memory at once; one with hundreds of bands has tens of kilobytes. */
 const BATCH = 64;
@@ -172,6 +172,38 @@ export function withBands(analysed: Analysed, kept: readonly number[]): Analysed
   };
 }
 
+const checkSizes = messageCheck(listOf(objectOf({ height: COUNT, tiles: COUNT })));
+
+/** The tiles whose cells have as many rows of pixels as most, of all runs together; the others are left out. */
+export async function withOneSize(
+  { storage }: AnalysisContext,
+  analysed: Analysed,
+  job: JobContext,
+): Promise<Analysed> {
+  const { filter, spectrumOf, counts } = analysed;
+  const own = new Map<number, number>();
+  for await (const tile of pickedTiles(storage, filter, job.isMine)) {
+    const height = spectrumOf(tile)?.group.height;
+    if (height !== undefined) own.set(height, (own.get(height) ?? 0) + 1);
+  }
+  const sent = [...own].map(([height, tiles]) => ({ height, tiles }));
+  const all = new Map<number, number>();
+  for (const { height, tiles } of (await meetChecked(job, sent, checkSizes)).flat())
+    all.set(height, (all.get(height) ?? 0) + tiles);
+  const [most] = [...all].sort(([a, m], [b, n]) => n - m || b - a)[0] ?? [];
+  const others = [...own].reduce((sum, [height, tiles]) => sum + (height === most ? 0 : tiles), 0);
+  if (others > 0) counts.skipped[OTHER_SIZE] = (counts.skipped[OTHER_SIZE] ?? 0) + others;
+  return {
+    ...analysed,
+    tiles: analysed.tiles - others,
+    spectrumOf: (tile) => {
+      const spectrum = spectrumOf(tile);
+      return spectrum?.group.height === most ? spectrum : undefined;
+    },
+  };
+}
+
+const OTHER_SIZE = 'their pixels have another size than those of most tiles';
 const NO_SPECTRUM = 'they have no group of at least 16 bands with wavelengths';
 const NO_BANDS = 'none of their bands is good and holds data';
 const OTHER_BANDS = 'they have other bands, or other bands that hold data, than most tiles';

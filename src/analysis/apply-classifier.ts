@@ -1,7 +1,7 @@
 /** Applies a stored classifier to the tiles that a filter picks, of its own or of another collection. */
 import type { JobContext } from '../jobs/index.js';
-import type { Filter } from '../query/index.js';
-import type { ModelVersionRecord, TileRecord } from '../storage/index.js';
+import { all, type Filter, mentions } from '../query/index.js';
+import type { ModelVersionRecord, TileRecord, TileSource } from '../storage/index.js';
 import { derive, type Planned, pickedTiles, type WrangleResults } from '../wrangle/index.js';
 import { type AnalysisContext, fileOf } from './analysis-run.js';
 import type { ClassifierCard } from './classifier/card.js';
@@ -23,20 +23,24 @@ export async function applyClassifier(
   job: JobContext,
 ): Promise<WrangleResults> {
   const { storage } = context;
-  const { bands, classifier, sizes, classes } = model.card as ClassifierCard;
+  const { bands, classifier, sizes, classes, sources = ['raw'] } = model.card as ClassifierCard;
   const map = {
     bands: classes.map(({ code, name }) => bandName(code, name)),
     classes: { best: 'most' as const, codes: classes.map(({ code }) => code) },
   };
+  const wanted = mentions(filter, 'source')
+    ? filter
+    : all([filter, { op: 'in', property: 'source', values: sources }]);
+  const of = { model, bands, sources };
   const weights = await storage.readModelFile(model, 'weights.bin');
   if (isNet(classifier)) {
     const files = { 'model.json': await storage.readModelFile(model, 'model.json'), 'weights.bin': weights };
     const method = netMethod(classifier, classes.length, files);
-    const planned = plan(context, { model, bands, map: { ...map, method } }, filter, job);
+    const planned = plan(context, { ...of, map: { ...map, method } }, wanted, job);
     return withMappers(context, (workers) => derive({ ...context, workers }, planned, job, NOTHING));
   }
   const method = layersMethod(networkOf(model.id, weights, sizes));
-  return derive(context, plan(context, { model, bands, map: { ...map, method } }, filter, job), job, NOTHING);
+  return derive(context, plan(context, { ...of, map: { ...map, method } }, wanted, job), job, NOTHING);
 }
 
 const NOTHING = 'no pixel of them is clear and holds data in every band';
@@ -46,15 +50,18 @@ async function* plan<Method extends PixelMethod | NetMethod>(
   of: {
     model: ModelVersionRecord;
     bands: readonly AnalysedBand[];
+    sources: readonly TileSource[];
     map: Pick<MapTask<Method>, 'method' | 'bands' | 'classes'>;
   },
   filter: Filter,
   job: JobContext,
 ): AsyncGenerator<Planned<MapTask<Method>>> {
-  const { model, bands, map } = of;
+  const { model, bands, sources, map } = of;
   const { id, version } = model;
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
-    const spectrum = spectrumLike(tile, bands);
+    const spectrum = sources.includes(tile.source)
+      ? spectrumLike(tile, bands)
+      : `their source is ${tile.source}, and the model was trained on ${sources.join(', ')}`;
     if (typeof spectrum === 'string') {
       yield { skipped: spectrum };
       continue;

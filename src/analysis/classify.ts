@@ -2,8 +2,8 @@
 import { html } from '../html/index.js';
 import type { JobContext } from '../jobs/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
-import { parseFilter, rawUnlessAsked } from '../query/index.js';
-import { type Analysed, type AnalysisContext, requireTiles, withBands } from './analysis-run.js';
+import { parseFilter, rawUnlessAsked, requireCollections } from '../query/index.js';
+import { type Analysed, type AnalysisContext, withBands, withOneSize } from './analysis-run.js';
 import { type LabelledSums, labelledSums } from './class-statistics.js';
 import { CLASSIFIER, storeClassifier } from './classifier/card.js';
 import {
@@ -88,8 +88,8 @@ export interface ClassifyResults extends MapResults, Scores {
   classifier: ClassifierName;
   /** Strength of its regularization; of `lda` the shrinkage. */
   strength: number;
-  /** Shrinkage of the linear discriminants that it is compared with, or that it is. */
-  shrinkage: number;
+  /** Shrinkage of the linear discriminants that it is compared with, or that it is; absent if there are none. */
+  shrinkage?: number;
   compared: Compared[];
   calibration: Calibration;
   split: SplitKind;
@@ -178,8 +178,10 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
     if (precision === 'mixed') throw netOption('mixed precision');
   },
   run: async (context, agreed, inputs, job) => {
+    // Squares of ground are counted in pixels: with pixels of two sizes they would overlap.
+    const alike = await withOneSize(context, agreed, job);
     // Convolutions need the bands in the order of their wavelengths.
-    const analysed = netOf(inputs) ? sorted(agreed) : agreed;
+    const analysed = netOf(inputs) ? sorted(alike) : alike;
     const fitted = await withLabelled(context, analysed, inputs, 'place', job, (fitting) =>
       fitMap(fitting, inputs),
     );
@@ -193,6 +195,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
   conclude: (fit, { split = 'place' }, bands) => {
     const { classes, chosen, compared, calibration, scores, random, training, bandWeights } = fit;
     const wavelengths = bands.map(({ wavelength }) => wavelength);
+    const lda = compared.find(({ classifier }) => classifier === 'lda');
     const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
     const shown = random ?? scores;
     const title = (code: number) => classes.find((one) => one.code === code)!.name;
@@ -209,7 +212,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
           calibration,
           ...shown,
         },
-        shrinkage: compared.find(({ classifier }) => classifier === 'lda')!.strength,
+        ...(lda && { shrinkage: lda.strength }),
         names: Object.fromEntries(classes.map(({ code, name }) => [code, name])),
         ...(training && { training }),
         ...(bandWeights && { bandWeights }),
@@ -425,7 +428,7 @@ function withCodes(scores: Scores, codes: readonly number[]): Scores {
   return { ...scores, classes: scores.classes.map((one, i) => ({ ...one, code: codes[i]! })) };
 }
 
-/** Reads the labelled pixels and works with them. Throws TW_ANALYSIS_FEW_LABELS, and TW_ANALYSIS_ALL_FAILED if that is because no tile could be read. */
+/** Reads the labelled pixels and works with them. Throws TW_ANALYSIS_FEW_LABELS, and the errors of filters if there is no collection of labels. */
 async function withLabelled<T>(
   context: AnalysisContext,
   analysed: Analysed,
@@ -436,6 +439,8 @@ async function withLabelled<T>(
 ): Promise<T> {
   const { labels, seed = DEFAULT_SEED, precision = 'full' } = inputs;
   job.message('reading labelled pixels');
+  if (labels.collection !== undefined)
+    await requireCollections(context.storage, { collections: labels.collection });
   const sums = await labelledSums(context, analysed, labels, split, job);
   const codes = codesOf(sums, analysed);
   const labelled = sums.counts.flatMap((set) => [...set.values()]).reduce((sum, pixels) => sum + pixels, 0);
@@ -454,9 +459,12 @@ async function withLabelled<T>(
 
 function codesOf({ counts }: LabelledSums, analysed: Analysed): number[] {
   const codes = [...new Set(counts.flatMap((set) => [...set.keys()]))].sort((a, b) => a - b);
-  // Tiles that cannot be read may be why there are no labels.
-  if (codes.length < 2) requireTiles(analysed.counts);
-  if (codes.length < 2) throw fewLabels(`${codes.length} classes have labelled pixels in the tiles`);
+  if (codes.length < 2) {
+    // Tiles that cannot be read may be why there are no labels.
+    const [first] = analysed.counts.failed;
+    const why = first ? ` (${analysed.counts.failures} failed: ${first.message})` : '';
+    throw fewLabels(`${codes.length} classes have labelled pixels in the tiles${why}`);
+  }
   const absent = codes.filter((code) => (counts[TRAIN]!.get(code) ?? 0) < 2);
   if (absent.length > 0)
     throw fewLabels(`of class ${absent.join(', ')} less than 2 pixels are in the squares that train`);

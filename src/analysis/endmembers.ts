@@ -33,10 +33,12 @@ export async function findEndmembers(
   seed: number,
   job: JobContext,
 ): Promise<Endmember[]> {
+  if (count - 1 > mean.length) throw fewEndmembers(count, mean.length + 1);
   const { weights, eigenvalues } = await context.workers.components(
     { kind: 'components', covariance, count: count - 1 },
     job.signal,
   );
+  if (!(eigenvalues[0]! > 0)) throw fewEndmembers(count, 0);
   const axes = Matrix.from1DArray(count - 1, mean.length, Array.from(weights));
   // The last coordinate is the same for all pixels, of the size of the others: corners are then linearly independent.
   const height = 3 * Math.sqrt(eigenvalues.subarray(0, count - 1).reduce((sum, value) => sum + value, 0));

@@ -2,9 +2,10 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { serialize } from 'node:v8';
+import { messageOf } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import { objectOf } from '../json-schema.js';
-import { parseFilter, rawUnlessAsked } from '../query/index.js';
+import { type Filter, type FilterParams, parseFilter, rawUnlessAsked } from '../query/index.js';
 import { isSpectrum } from '../raster/index.js';
 import type { Storage, TileSource } from '../storage/index.js';
 import {
@@ -16,7 +17,14 @@ import {
   WRANGLE_PART,
   type WrangleResults,
 } from '../wrangle/index.js';
-import { type Analysed, type AnalysisContext, agreeOnBands, BANDS, fileOf } from './analysis-run.js';
+import {
+  type Analysed,
+  type AnalysisContext,
+  agreeOnBands,
+  BANDS,
+  fileOf,
+  LISTED_FAILURES,
+} from './analysis-run.js';
 import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './inputs.js';
 import type { NetMethod } from './nets/net-method.js';
 import { withMappers } from './nets/net-processes.js';
@@ -135,10 +143,15 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
       const { fit, ...results } = part as MapPart<Fit>;
       const { bands } = results;
       const collection = collectionOf(inputs as Inputs);
+      const ended = { job: job.id, inputs: inputs as Inputs, fit, bands, seconds: results.seconds };
+      const published = await analysis.publish?.(context.storage, ended);
       job.message('writing the report');
       const { filter } = inputs as Inputs;
+      // A picture that cannot be drawn must not cost the maps.
+      const warn = (tile: string, error: unknown) =>
+        job.log('warning', `the report lacks ${tile}: ${messageOf(error)}`);
       const examples = analysis.showsSpectra
-        ? await exampleSpectra(context, rawUnlessAsked(parseFilter(filter)), bands)
+        ? await exampleSpectra(context, rawUnlessAsked(parseFilter(filter)), bands, warn)
         : [];
       const { summary, files, facts, sections, looks } = analysis.conclude(
         ...([fit, inputs as Inputs, bands, examples] as const),
@@ -146,18 +159,18 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
       const report = renderReport({
         ...{ title, collection, counts: results, madeAt: Date.now() },
         facts: [bandsText(bands), ...facts, `${tilesText(results.tiles + results.unchanged)}`],
-        sections: [
-          ...(await mapSections(context, parseFilter({ ...filter, source: name }), looks)),
-          ...sections,
-        ],
+        sections: [...(await mapSections(context, pictured(filter, name), looks, warn)), ...sections],
       });
       const all = { 'report.html': report, ...files };
       await writeFiles(context.storage, job, all);
-      const ended = { job: job.id, inputs: inputs as Inputs, fit, bands, seconds: results.seconds };
-      const published = await analysis.publish?.(context.storage, ended);
       return { collection, source: name, ...results, ...summary, ...published, files: Object.keys(all) };
     },
   };
+}
+
+/** The maps of an analysis; the ids of a filter are those of other tiles. */
+function pictured({ ids: _, ...filter }: FilterParams, source: TileSource): Filter {
+  return parseFilter({ ...filter, source });
 }
 
 async function run<Inputs extends AnalysisInputs, Fit>(
@@ -171,7 +184,10 @@ async function run<Inputs extends AnalysisInputs, Fit>(
   const { map, fit, analysed = agreed } = await analysis.run(context, agreed, inputs, job);
   job.message(`making maps of ${map.bands.length} bands`);
   const results = await makeMaps(context, analysis.name, analysed, map, secondHalf(job, analysed.tiles));
-  results.skipped = mergeSkipped([results, analysed.counts]);
+  const { skipped, failed, failures } = analysed.counts;
+  results.skipped = mergeSkipped([results, { skipped }]);
+  results.failed = [...failed, ...results.failed].slice(0, LISTED_FAILURES);
+  results.failures += failures;
   results.seconds = (performance.now() - started) / 1000;
   return { ...results, bands: analysed.bands, fit };
 }
@@ -216,25 +232,33 @@ function reachOf(method: MapMethod): number {
 async function* planTiles<Method extends MapMethod>(
   { storage, finder }: AnalysisContext,
   source: TileSource,
-  { filter, spectrumOf }: Analysed,
+  { filter, spectrumOf, counts }: Analysed,
   map: FittedMap<Method>,
   job: JobContext,
 ): AsyncGenerator<Planned<MapTask<Method>>> {
   const recipe = createHash('sha256').update(serialize(map)).digest('hex').slice(0, 16);
+  const failed = new Set(counts.failed.map(({ tile }) => tile));
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
     const spectrum = spectrumOf(tile);
-    if (!spectrum) continue;
-    const { collection, scene, grid, geocode, start, end, platform } = tile;
-    const around = await spectraAround(finder, tile, reachOf(map.method), spectrumOf);
-    yield {
+    const { id, collection, scene, grid, geocode, start, end, platform } = tile;
+    const made = {
       facts: { collection, scene, grid, geocode, source, start, end, platform },
       inputs: [tile],
-      around: around.map((one) => one.tile),
       parameters: {},
+    };
+    if (!spectrum || failed.has(id)) {
+      // A former map beside the new ones would mean something else. That of a tile that failed is kept.
+      if (!spectrum) yield { obsolete: made };
+      continue;
+    }
+    const around = await spectraAround(finder, tile, reachOf(map.method), spectrumOf);
+    yield {
+      ...made,
+      around: around.map((one) => one.tile),
       recipe,
-      task: async (made, _, stage) => ({
+      task: async (newTile, _, stage) => ({
         ...{ kind: 'map', ...map, group: spectrum.group.name },
-        tile: { ...made, metadata: { ...made.metadata, ANALYSIS: `${source} ${recipe}` } },
+        tile: { ...newTile, metadata: { ...newTile.metadata, ANALYSIS: `${source} ${recipe}` } },
         file: fileOf(storage, tile, spectrum),
         ...(isSpectrum(map.tags ?? []) && { path: join(await stage(), `${spectrum.group.name}.tif`) }),
         ...(around.length > 0 && { around: neighboursOf(storage, around) }),

@@ -58,11 +58,13 @@ export const match: MapAnalysis<MatchInputs, MatchFit> = {
     const bands = coveredBands(library, analysed.bands);
     const used = withBands(analysed, bands);
     const { values } = resampleLibrary(library, used.bands);
+    const limit = threshold ?? (method === 'mf' || method === 'ace' ? 0 : undefined);
     const map = {
       bands: bandNames(library),
       classes: {
         best: method === 'sam' || method === 'sid' ? ('least' as const) : ('most' as const),
-        ...(threshold !== undefined && { threshold }),
+        // A pixel that is unlike all targets has none, even if the others are less like it.
+        ...(limit !== undefined && { threshold: limit }),
       },
     };
     const uncovered = analysed.bands.length - bands.length;

@@ -49,6 +49,7 @@ export function eachBlock(
     if (level?.width !== width || level.height !== height || Math.max(...file.bands) >= cog.bands)
       throw new Error(`it has ${cog.bands} bands of ${level?.width} x ${level?.height} pixels`);
     const { blockWidth, blockHeight } = level;
+    let memory: ArrayBufferLike | undefined;
     for (let row = 0, block = 0; row < height; row += blockHeight)
       for (let column = 0; column < width; column += blockWidth, block++) {
         const place = {
@@ -58,7 +59,8 @@ export function eachBlock(
         };
         const clear = clearPixels(place, width, codes, wanted);
         if (clear.length === 0) continue;
-        const all = readPlace(handle, cog, block, place.height);
+        const all = readPlace(handle, cog, block, place.height, 0, memory);
+        memory = all[0]!.buffer;
         const bands = file.bands.map((band) => all[band]!);
         const indexes = withData(clear, bands, file.hole);
         if (indexes.length > 0) visit({ ...place, bands, indexes });
@@ -92,7 +94,7 @@ function clearPixels(
 function withData(indexes: Int32Array, bands: readonly PixelArray[], hole: number): Int32Array {
   const isFloat = bands[0] instanceof Float32Array || bands[0] instanceof Float64Array;
   // Most blocks of whole numbers have no hole, which is found out faster so.
-  const suspects = isFloat ? bands : bands.filter((band) => band.includes(hole));
+  const suspects = isFloat ? bands : bands.filter((band) => includes(band, hole));
   if (suspects.length === 0) return indexes;
   const lacks = new Uint8Array(indexes.length);
   for (const band of suspects)
@@ -103,4 +105,11 @@ function withData(indexes: Int32Array, bands: readonly PixelArray[], hole: numbe
   let count = 0;
   for (let i = 0; i < indexes.length; i++) if (lacks[i] === 0) indexes[count++] = indexes[i]!;
   return indexes.subarray(0, count);
+}
+
+/** Whether whole numbers include one; those of 16 bits are searched as characters, four times as fast. */
+function includes(band: PixelArray, wanted: number): boolean {
+  if (band.BYTES_PER_ELEMENT !== 2 || Number.isNaN(wanted)) return band.includes(wanted);
+  const bytes = Buffer.from(band.buffer as ArrayBuffer, band.byteOffset, band.byteLength);
+  return bytes.includes(String.fromCharCode(wanted & 0xffff), 0, 'ucs2');
 }

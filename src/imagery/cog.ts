@@ -215,9 +215,16 @@ export function readBlock(
 
 /**
  * Rows [0, rows) of a block of every band of the full image, as `readBlock` gives them. Where the blocks lie side by side and are not compressed,
- * as in cubes, they are one read, of all rows.
+ * as in cubes, they are one read, of all rows. `memory`: the buffer of an earlier call, to be overwritten.
  */
-export function readPlace(file: number, cog: Cog, block: number, rows: number, firstRow = 0): PixelArray[] {
+export function readPlace(
+  file: number,
+  cog: Cog,
+  block: number,
+  rows: number,
+  firstRow = 0,
+  memory?: ArrayBufferLike,
+): PixelArray[] {
   const { bands, dataType } = cog;
   const [level] = cog.levels as [StoredLevel];
   const { perBand, offsets, byteCounts, isCompressed, blockWidth, blockHeight } = level;
@@ -231,7 +238,8 @@ export function readPlace(file: number, cog: Cog, block: number, rows: number, f
   // The next block of a compressed file lies at the same place in memory.
   if (!isOnePiece)
     return all.map((band) => readBlock(file, cog, { level: 0, band, block }, rows, firstRow).slice());
-  const bytes = new Uint8Array(bands * each);
+  const size = bands * each;
+  const bytes = memory?.byteLength === size ? new Uint8Array(memory) : new Uint8Array(size);
   readBytes(file, bytes, start);
   return all.map((band) => pixelsOf(dataType, bytes.buffer, band * each, blockWidth * blockHeight));
 }

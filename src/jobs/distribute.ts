@@ -39,7 +39,8 @@ const PATIENCE = 120_000;
 const PAUSE = 1000;
 const CANCEL_PATIENCE = 5000;
 const CANCEL_PAUSE = 100;
-const WORDS_PATIENCE = 5000;
+/** Words may have megabytes, and the node may be busy with tiles. */
+const WORDS_PATIENCE = 60_000;
 /** How long this node waits for what the others have committed, ms. */
 const CATCH_UP = 600_000;
 

@@ -9,7 +9,7 @@ export { collectionContents, mergeContents, withContent } from './collection-con
 export { collectionExtents, mergeExtents } from './collection-extents.js';
 export { toCql2Json } from './cql2/write-json.js';
 export { unanswered } from './errors.js';
-export { all, type Filter, rawUnlessAsked } from './filter/filter.js';
+export { all, type Filter, mentions, rawUnlessAsked } from './filter/filter.js';
 export { type FoundTiles, type Partly, partly, TileFinder } from './finder.js';
 export { JsonBytes } from './json-bytes.js';
 export { keptUntilChange } from './kept-until-change.js';

@@ -144,8 +144,11 @@ function concludeResults(
   );
 }
 
-/** A derivation, or why there is none. */
-export type Planned<T = FillTask | CutTask> = Derivation<T> | { skipped: string };
+/** A derivation, or why there is none, or one that is made no more: its tile goes if there is one. */
+export type Planned<T = FillTask | CutTask> =
+  | Derivation<T>
+  | { skipped: string }
+  | { obsolete: Pick<Derivation, 'facts' | 'inputs' | 'parameters'> };
 
 /** Tiles of one durable plan, and the longest time between two commits, ms. */
 const BATCH = 1000;
@@ -204,6 +207,11 @@ class DeriveRun<T> {
     let batch: Due<T>[] = [];
     for await (const one of planned) {
       this.job.signal.throwIfAborted();
+      if ('obsolete' in one) {
+        const former = await this.context.finder.get(idOf(one.obsolete));
+        if (former) this.obsolete.push(former);
+        continue;
+      }
       this.counts.total++;
       if ('skipped' in one) {
         this.skip(one.skipped);
@@ -223,7 +231,7 @@ class DeriveRun<T> {
   }
 
   private async make(batch: Due<T>[]): Promise<void> {
-    if (batch.length === 0) return;
+    if (batch.length === 0 && this.obsolete.length === 0) return;
     const { storage, workers } = this.context;
     const write = await storage.beginDerived();
     try {

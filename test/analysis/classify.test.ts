@@ -144,6 +144,56 @@ test('a classifier is not applied to tiles without its bands', async (t) => {
   assert.equal(refused.error?.code, 'TW_TRAIN_NO_MODEL');
 });
 
+test('a classifier of derived spectra is for such spectra, and is trained although discriminants cannot be', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const side = 70;
+  const halves = Array.from({ length: side * side }, (_, i) => (i % side < side / 2 ? 1 : 2));
+  const size = { width: side, height: side, interleave: 'bsq' } as const;
+  const wavelengths = Array.from({ length: 20 }, (_, b) => 450 + 50 * b);
+  // Without noise the covariance within the classes is 0.
+  const bands = wavelengths.map((_, b) => halves.map((half) => 1000 * half + 100 * half * b));
+  const lines = [
+    ...[MAP, 'reflectance scale factor = 10000', 'acquisition time = 2024-06-01T10:00:00Z'],
+    ...['wavelength units = Nanometers', `wavelength = {${wavelengths.join()}}`],
+  ];
+  writeEnvi(join(folder, 'cube.bsq'), { ...size, type: 'int16', bands, lines });
+  writeEnvi(join(folder, 'labels.bsq'), { ...size, type: 'uint8', bands: [halves], lines: [MAP] });
+  await ingest(node, { href: join(folder, 'cube.hdr'), collection: 'cubes', precision: 6 });
+  await runJob(node, 'analyse-smooth', { filter, derivative: 1 });
+  const labels = await readLabels(join(folder, 'labels.hdr'));
+  const smooth = { ...filter, source: 'smooth' };
+  const { status, results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', {
+    ...{ filter: smooth, labels },
+    classifier: 'logistic',
+  });
+  assert.equal(status, 'successful', error?.message);
+  assert.deepEqual([results.oa, results.compared.length, results.shrinkage], [1, 1, undefined]);
+  const { model } = results;
+  const predicted = await runJob<PredictResults>(node, 'predict', { model, filter });
+  assert.equal(predicted.results.tiles, results.tiles);
+  const raw = await runJob<PredictResults>(node, 'predict', { model, filter: { ...filter, source: 'raw' } });
+  assert.deepEqual(
+    [raw.results.tiles, Object.keys(raw.results.skipped)],
+    [0, ['their source is raw, and the model was trained on smooth']],
+  );
+});
+
+test('labels in GeoJSON with numbers are codes, and 0 is none', async (t) => {
+  const path = join(await tempFolder(t), 'labels.geojson');
+  const feature = (value: number) => ({
+    ...{ type: 'Feature', properties: { class: value } },
+    geometry: { type: 'Point', coordinates: [15, 47] },
+  });
+  const write = (...values: number[]) =>
+    writeFile(path, JSON.stringify({ type: 'FeatureCollection', features: values.map(feature) }));
+  await write(0, 7, 2);
+  const { names, features } = await readLabels(path);
+  assert.deepEqual([names, features!.map(({ code }) => code)], [undefined, [7, 2]]);
+  await write(1, 300);
+  await assert.rejects(readLabels(path), /has the class 300; codes are 1 to 254/);
+});
+
 test('labels of one class, outside of the tiles, or damaged are refused', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));

@@ -118,6 +118,14 @@ test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t
     assert.equal(tiles.length, made.tiles);
   }
 
+  // Sums over hundreds of bands have megabytes as text.
+  const wide = { folder: join(folder, 'wide'), at: FOUR_SLOTS };
+  mkdirSync(wide.folder);
+  const href = writeCube(wide.folder, 'wide', { bands: 218, side: 40, at: wide.at });
+  await resultsOf(a, await startJob(a, 'ingest', { href, collection: 'wide', precision: 6 }));
+  const mnf = { filter: { collections: ['wide'] }, bands: undefined, components: 3 };
+  assert.ok((await resultsOf<MapResults>(b, await startJob(a, 'analyse-mnf', mnf))).tiles > 3);
+
   function mapsOf(source: string): Promise<Item[]> {
     return itemsOf(c, `source=${source}&collections=cubes`);
   }

@@ -1,5 +1,6 @@
 /** Principal components and minimum noise fractions, beside what follows from the pixels one by one. */
 import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ComponentsResults } from '../../src/analysis/index.js';
@@ -132,6 +133,28 @@ test('maps of principal components are the projections of the spectra; a second 
     maps[0]!.groups[0]!.bands.map(({ name }) => name),
     ['pc1', 'pc2', 'pc3'],
   );
+});
+
+test('maps of other bands than those of most tiles go, and a report is written without their pictures', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  await ingest(node, { href: writeCube(folder, 'a'), collection: 'cubes', precision: 6 });
+  await runJob<ComponentsResults>(node, 'analyse-pca', { filter, components: 1 });
+  for (const day of [2, 3]) {
+    const wide = join(folder, `wide${day}`);
+    mkdirSync(wide);
+    const href = writeCube(wide, `b${day}`, { bands: 24, date: `2024-06-0${day}`, seed: day });
+    await ingest(node, { href, collection: 'cubes', precision: 6 });
+  }
+  const { status, results, error } = await runJob<ComponentsResults>(node, 'analyse-pca', {
+    filter,
+    components: 3,
+  });
+  assert.equal(status, 'successful', error?.message);
+  assert.equal(Object.keys(results.skipped).length, 1, JSON.stringify(results.skipped));
+  const maps = (await tilesOf(node)).filter(({ source }) => source === 'pca');
+  assert.equal(maps.length, results.tiles);
+  assert.ok(maps.every(({ groups }) => groups[0]!.bands.length === 3));
 });
 
 test('minimum noise fractions find how many spectra are mixed', async (t) => {

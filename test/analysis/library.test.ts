@@ -97,3 +97,11 @@ test('a fine library is averaged over each band, a coarse one interpolated; gaps
   for (const [i, nm] of [500, 505, 630, 645, 700].entries())
     assert.ok(Math.abs(at.values[i]! - slope(nm)) < 1e-12);
 });
+
+test('a library with a cell without a number, or with channels that were deleted, is refused', async (t) => {
+  const path = join(await tempFolder(t), 'library.csv');
+  await writeFile(path, 'nm,grass\n500,0.1\n600,\n');
+  await assert.rejects(readLibrary(path), /line 3 does not hold 2 numbers/);
+  await writeFile(path, 'nm,grass\n500,0.1\n600,-1.23e34\n');
+  await assert.rejects(readLibrary(path), /-1.23e\+34, which is no reflectance/);
+});

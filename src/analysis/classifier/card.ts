@@ -1,4 +1,5 @@
 /** Stored classifiers: their files, and a card that says what they were trained on and how good they are. */
+import { createHash } from 'node:crypto';
 import { type Filter, toCql2Json } from '../../query/index.js';
 import {
   commonCell,
@@ -6,6 +7,7 @@ import {
   modelId,
   newVersion,
   type Storage,
+  type TileSource,
   versionsOf,
 } from '../../storage/index.js';
 import { version as softwareVersion } from '../../version.js';
@@ -37,6 +39,8 @@ export interface ClassifierCard {
   /** Tiles with labelled pixels; `datetime` is RFC 3339. */
   data: { id: string; version: string; datetime: string }[];
   parent: null;
+  /** Sources of the tiles that trained it: it is for tiles of the same. */
+  sources: TileSource[];
   /** What it reads, in the order of its inputs, and the values of its layers; of a network that an engine trains the bands and the classes. */
   bands: AnalysedBand[];
   sizes: Sizes;
@@ -58,7 +62,16 @@ export interface ClassifierCard {
 
 export type NewClassifier = Omit<
   ClassifierCard,
-  'model' | 'grid' | 'geocode' | 'version' | 'filter' | 'data' | 'parent' | 'createdAt' | 'softwareVersion'
+  | 'model'
+  | 'grid'
+  | 'geocode'
+  | 'version'
+  | 'filter'
+  | 'data'
+  | 'sources'
+  | 'parent'
+  | 'createdAt'
+  | 'softwareVersion'
 > & { filter: Filter; tiles: LabelledTileFacts[] };
 
 /** Durable when it resolves. A job that ran before and was interrupted has stored it already. */
@@ -82,11 +95,16 @@ export async function storeClassifier(
     ...about,
     ...{ version: newVersion(), parent: null },
     filter: toCql2Json(filter),
+    sources: [...new Set(tiles.map(({ source }) => source))].sort(),
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
     ...{ createdAt: new Date().toISOString(), softwareVersion },
   };
   const { oa, pixels, classes } = card.metrics.validation;
-  const validated = `${pixels} ${classes.map((one) => `${one.code} ${one.pixels}`).join()}`;
+  const read = `${card.sources.join()} of ${card.bands.map(({ wavelength }) => wavelength).join()}`;
+  const validated = createHash('sha256')
+    .update(`${read}: ${pixels} ${classes.map((one) => `${one.code} ${one.pixels}`).join()}`)
+    .digest('hex')
+    .slice(0, 16);
   return storage.putModel(
     { ...place, version: card.version, card, score: { error: 1 - oa, data: validated } },
     { ...files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },

@@ -1,4 +1,6 @@
 /** Chooses a classifier on the pixels for tuning, and validates on those that had no part in it. */
+import { messageOf } from '../../errors.js';
+import { singularCovariance } from '../errors.js';
 import { type Scores, scoresOf as tableScores } from '../labels/scores.js';
 import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
 import {
@@ -43,19 +45,29 @@ export async function candidates(fitting: Fitting, wanted: ClassifierName | unde
   );
   const found: Candidate[] = [];
   for (const name of names) {
-    let best: Candidate | undefined;
-    for (const strength of STRENGTHS[name]) {
-      const tuned = await tune(fitting, name, strength);
-      // Of equal ones the strongest is taken, as where there are no pixels for tuning: it relies least on the data.
-      if (!best || tuned.entropy <= best.entropy) best = tuned;
+    try {
+      found.push(await bestStrength(fitting, name));
+    } catch (error) {
+      // Discriminants need an inverse of the covariance; the others do not.
+      if (!singularCovariance.is(error) || wanted === name) throw error;
+      fitting.job.log('warning', `${name} is left out: ${messageOf(error)}`);
     }
-    found.push(best!);
   }
   return found;
 }
 
 /** Whether it is trained always, to compare with. */
 export const isBaseline = (name: ClassifierName) => name === 'lda' || name === 'logistic';
+
+async function bestStrength(fitting: Fitting, name: ClassifierName): Promise<Candidate> {
+  let best: Candidate | undefined;
+  for (const strength of STRENGTHS[name]) {
+    const tuned = await tune(fitting, name, strength);
+    // Of equal ones the strongest is taken, as where there are no pixels for tuning: it relies least on the data.
+    if (!best || tuned.entropy <= best.entropy) best = tuned;
+  }
+  return best!;
+}
 
 const TEMPERATURES = Array.from({ length: 33 }, (_, i) => 2 ** ((i - 8) / 8));
 

@@ -2,7 +2,7 @@
 import { PANEL, PixelPanel } from '../pixels/pixel-panel.js';
 import type { Spectra } from './labelled-spectra.js';
 import { countOf, layersOf, type Sizes } from './network.js';
-import { PanelNetwork, padRows, softmax } from './panel-network.js';
+import { PanelNetwork, padRows, softmax, uncoded } from './panel-network.js';
 
 export interface GradientTask {
   kind: 'gradient';
@@ -27,7 +27,7 @@ export const QUANTUM = 2 ** -30;
 const quanta = (value: number) => Math.round(value / QUANTUM);
 
 export function gradientSums({ spectra, classOf, sizes, parameters }: GradientTask): GradientSums {
-  const panel = new PixelPanel(sizes[0]!);
+  const panel = new PixelPanel(uncoded(sizes[0]!));
   const layers = layersOf(parameters, sizes);
   const network = new PanelNetwork(panel, layers);
   const sums = new Float64Array(countOf(sizes));

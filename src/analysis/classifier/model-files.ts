@@ -2,9 +2,6 @@
 import { damagedClassifier } from '../errors.js';
 import { type Layer, layersOf, type Network, type Sizes } from './network.js';
 
-/** Added to the variance of a band; far below that of any. */
-const EPSILON = 1e-12;
-
 /** `model.json` and `weights.bin`. The model takes physical values of the bands and gives probabilities of the classes. */
 export function modelFiles({ centre, deviation, layers }: Network): Record<string, Uint8Array> {
   const bands = centre.length;
@@ -28,7 +25,7 @@ export function modelFiles({ centre, deviation, layers }: Network): Record<strin
         layer(
           'BatchNormalization',
           norm,
-          { axis: -1, momentum: 0.99, epsilon: EPSILON, center: false, scale: false },
+          { axis: -1, momentum: 0.99, epsilon: 0, center: false, scale: false },
           'input',
         ),
         ...layers.map(({ bias }, l) =>
@@ -95,7 +92,7 @@ export function networkOf(id: string, weights: Uint8Array, sizes: Sizes): Networ
       bias,
     }),
   );
-  const deviation = values.subarray(bands, 2 * bands).map((variance) => Math.sqrt(variance + EPSILON));
+  const deviation = values.subarray(bands, 2 * bands).map(Math.sqrt);
   return { centre: values.subarray(0, bands), deviation, layers };
 }
 

@@ -1,8 +1,15 @@
 /** The layers of a network on the panel of 64 pixels. */
 import { PANEL, type PanelMatrix, type PixelPanel } from '../pixels/pixel-panel.js';
+import type { Coding } from '../sums/coded-sums.js';
 import type { Layer } from './network.js';
 
 type Plane = PixelPanel['pixels'];
+
+/** The coding of values that are as they are stored. */
+export const uncoded = (bands: number): Coding => ({
+  scales: new Array<number>(bands).fill(1),
+  offsets: new Array<number>(bands).fill(0),
+});
 
 export class PanelNetwork {
   /** By the layers. The products of each are its output. */

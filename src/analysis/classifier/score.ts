@@ -3,7 +3,7 @@ import { PANEL, PixelPanel } from '../pixels/pixel-panel.js';
 import { QUANTUM } from './gradient.js';
 import type { Spectra } from './labelled-spectra.js';
 import type { Layer } from './network.js';
-import { PanelNetwork, softmax } from './panel-network.js';
+import { PanelNetwork, softmax, uncoded } from './panel-network.js';
 
 export interface ScoreTask {
   kind: 'score';
@@ -49,7 +49,7 @@ export function addScores(to: ScoreSums, more: ScoreSums): void {
 export function scoreSums({ spectra, classOf, layers, temperatures }: ScoreTask): ScoreSums {
   const classes = layers.at(-1)!.bias.length;
   const bands = layers[0]!.weights.length / layers[0]!.bias.length;
-  const panel = new PixelPanel(bands);
+  const panel = new PixelPanel(uncoded(bands));
   const network = new PanelNetwork(panel, layers);
   const sums = noScores(classes, temperatures.length);
   for (const { pixels, codes, values } of spectra)

@@ -2,6 +2,7 @@
 import type { GridName } from '../../geocode/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import type { TileSource } from '../../storage/index.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
 import { withLabels } from '../labels/collection-labels.js';
 import type { Labels } from '../labels/labels.js';
@@ -20,6 +21,7 @@ export interface LabelledTileFacts {
   start: number;
   grid: GridName;
   geocode: string;
+  source: TileSource;
 }
 
 export interface TrainingData {
@@ -46,6 +48,7 @@ export const LABELLED_TILES = listOf(
     start: NUMBER,
     grid: { enum: ['geohash', 'quadtile'] },
     geocode: TEXT,
+    source: TEXT,
   }),
 );
 const checkGathered = messageCheck(objectOf({ pixels: listOf(COUNT), tiles: LABELLED_TILES }));
@@ -69,13 +72,13 @@ export async function trainingData(
   const share = Math.min(1, MOST_BYTES / (4 * analysed.bands.length * labelled));
   const found: { tile: LabelledTileFacts; spectra: Spectra[][] }[] = [];
   await eachTile(context, analysed, job, async (tile, file) => {
-    const { id, version, start, grid, geocode } = tile;
+    const { id, version, start, grid, geocode, source } = tile;
     const place = { grid, geocode };
     const spectra = await withLabels(context, labels, tile, (labels) =>
       context.workers.spectra({ kind: 'spectra', file, place, labels, split, standard, share }, job.signal),
     );
     if (spectra?.some(({ length }) => length > 0))
-      found.push({ tile: { id, version, start, grid, geocode }, spectra });
+      found.push({ tile: { id, version, start, grid, geocode, source }, spectra });
   });
   const spectra = SETS.map((_, set) => found.flatMap((one) => one.spectra[set]!));
   const words = await meetChecked(

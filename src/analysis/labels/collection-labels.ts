@@ -1,6 +1,6 @@
 /** Labels from the tiles of another collection: the codes of the same cell. */
 import { type BandFile, bandFile } from '../../imagery/index.js';
-import { type HeldTile, holdTiles, type TileRecord } from '../../storage/index.js';
+import { type HeldTile, holdTiles, type TileRecord, type TileSource } from '../../storage/index.js';
 import { tilesOfCell } from '../../wrangle/index.js';
 import type { AnalysisContext } from '../analysis-run.js';
 import { noLabelTiles } from '../errors.js';
@@ -21,7 +21,7 @@ export async function withLabels<T>(
   const cell = { collection, grid: tile.grid, geocode: tile.geocode };
   const found = await tilesOfCell(finder, cell, { op: 'and', args: [] });
   if (found.length === 0) return undefined;
-  const withCodes = found.filter((one) => groupOfCodes(one) >= 0);
+  const withCodes = found.filter((one) => CLASSES.includes(one.source) && groupOfCodes(one) >= 0);
   if (withCodes.length === 0) throw noLabelTiles(found[0]!.id);
   const nearest = nearestInTime(withCodes, tile.start);
   const group = groupOfCodes(nearest);
@@ -34,6 +34,9 @@ export async function withLabels<T>(
     held?.release();
   }
 }
+
+/** Codes of other sources are numbers of clusters or of spectra, which are no labels. */
+const CLASSES: TileSource[] = ['raw', 'classify', 'predicted'];
 
 const groupOfCodes = ({ groups }: TileRecord) =>
   groups.findIndex(({ codes, bands }) => codes === true && bands.length === 1);

@@ -32,6 +32,8 @@ interface LabelRaster {
   codes: string;
 }
 
+type Transform = [number, number, number, number, number, number];
+
 export const LARGEST_CODE = 254;
 /** A request holds no more, compressed. */
 const MOST_TEXT = 900_000;
@@ -72,7 +74,15 @@ export const LABELS = {
 export function checkLabels({ raster, features, collection }: Labels): void {
   if ([raster, features, collection].filter((one) => one !== undefined).length !== 1)
     throw badLabels('they must be either an image, geometries or a collection');
-  if (raster) codesOf(raster);
+  if (raster) {
+    const [, xx, xy, , yx, yy] = raster.transform as Transform;
+    if (xx * yy - xy * yx === 0) throw badLabels('the transform of the image has no inverse');
+    crsFromEpsg(raster.epsg);
+    if (codesOf(raster).includes(LARGEST_CODE + 1))
+      throw badLabels(
+        `the image holds the code ${LARGEST_CODE + 1}; codes are 1 to ${LARGEST_CODE}, 0 for none`,
+      );
+  }
   for (const { geometry } of features ?? []) parseRegion(geometry);
 }
 
@@ -130,7 +140,7 @@ function rasterCodes(
   const cells = gridByName(grid);
   const { west, south, east, north } = cells.bounds(geocode);
   const codes = codesOf(raster);
-  const [x0, xx, xy, y0, yx, yy] = raster.transform as [number, number, number, number, number, number];
+  const [x0, xx, xy, y0, yx, yy] = raster.transform as Transform;
   const determinant = xx * yy - xy * yx;
   const project = projector(crsFromEpsg(cells.epsg), crsFromEpsg(raster.epsg));
   const out = new Uint8Array(width * height);

@@ -7,7 +7,7 @@ import { badLabels } from '../errors.js';
 import { LARGEST_CODE, type Labels } from './labels.js';
 
 /** Names of properties that hold the class of a feature, the first of which counts. */
-const CLASS = ['class', 'label', 'name', 'code', 'id'];
+const CLASS = ['class', 'label', 'code', 'name', 'id'];
 
 /** Throws TW_ANALYSIS_LABELS and the errors of rasters. */
 export async function readLabels(path: string): Promise<Labels> {
@@ -51,18 +51,22 @@ async function readGeoJson(path: string): Promise<Labels> {
     if (name === undefined) throw badLabels(`feature ${i + 1} of ${path} has no property "class"`);
     return String(name);
   });
-  // Numbers are their own codes; names are numbered in their order.
+  // Numbers are their own codes, 0 for none; names are numbered in their order.
   const names = [...new Set(classes)].sort();
-  const areCodes = names.every((name) => /^\d{1,3}$/.test(name) && Number(name) >= 1);
+  const areCodes = names.every((name) => /^\d+$/.test(name));
+  const tooLarge = areCodes ? names.find((name) => Number(name) > LARGEST_CODE) : undefined;
+  if (tooLarge !== undefined)
+    throw badLabels(`${path} has the class ${tooLarge}; codes are 1 to ${LARGEST_CODE}, 0 for none`);
+  if (names.length > LARGEST_CODE + 1) throw badLabels(`${path} has more than ${LARGEST_CODE} classes`);
   const codeOf = (name: string) => (areCodes ? Number(name) : names.indexOf(name) + 1);
-  if (names.some((name) => codeOf(name) > LARGEST_CODE))
-    throw badLabels(`${path} has more than ${LARGEST_CODE} classes`);
   return {
     ...(!areCodes && { names: Object.fromEntries(names.map((name) => [`${codeOf(name)}`, name])) }),
-    features: features.map(({ geometry }, i) => {
-      if (!geometry) throw badLabels(`feature ${i + 1} of ${path} has no geometry`);
-      return { code: codeOf(classes[i]!), geometry };
-    }),
+    features: features
+      .map(({ geometry }, i) => {
+        if (!geometry) throw badLabels(`feature ${i + 1} of ${path} has no geometry`);
+        return { code: codeOf(classes[i]!), geometry };
+      })
+      .filter(({ code }) => code > 0),
   };
 }
 

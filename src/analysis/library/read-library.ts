@@ -34,7 +34,7 @@ function parseCsv(text: string, path: string): SpectralLibrary {
       'it needs a heading with a name for each spectrum, and a line for each wavelength',
     );
   const numbers = rows.map((cells, i) => {
-    const values = cells.map(Number);
+    const values = cells.map((cell) => (cell === '' ? NaN : Number(cell)));
     if (values.length !== names.length + 1 || !values.every(Number.isFinite))
       throw badLibrary(path, `line ${i + 2} does not hold ${names.length + 1} numbers`);
     return values;
@@ -70,6 +70,13 @@ function scaled(library: SpectralLibrary, path: string): SpectralLibrary {
   const largest = spectra.reduce((most, { values }) => Math.max(most, ...values), 0);
   if (!spectra.every(({ values }) => values.every(Number.isFinite)))
     throw badLibrary(path, 'it holds values that are no numbers');
+  // Libraries mark deleted channels so, as those of the USGS with -1.23e34.
+  const lowest = spectra.reduce((least, { values }) => Math.min(least, ...values), 0);
+  if (lowest < -Math.max(largest, 1))
+    throw badLibrary(
+      path,
+      `it holds ${lowest}, which is no reflectance; leave out the channels without data`,
+    );
   const scale = isScaled || largest <= 2 ? 1 : largest <= 200 ? 1e-2 : 1e-4;
   if (scale === 1) return library;
   const unit = scale === 1e-2 ? 'percents' : 'ten thousandths';

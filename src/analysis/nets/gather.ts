@@ -6,7 +6,6 @@ import { type SelectedEngine, unlikeEngines } from '../../training/index.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
 import type { Neighbour } from '../blocks-around.js';
 import type { Standard } from '../classifier/network.js';
-import { LABELLED_TILES, type LabelledTileFacts } from '../classifier/training-data.js';
 import { withLabels } from '../labels/collection-labels.js';
 import type { Labels } from '../labels/labels.js';
 import { SETS, type SplitKind } from '../labels/split.js';
@@ -47,7 +46,7 @@ export interface Gathered {
 const MOST_BYTES = 2 ** 28;
 
 const checkGathered = messageCheck(
-  objectOf({ engine: TEXT, tiles: LABELLED_TILES, pixels: listOf(listOf(COUNT)), bytes: COUNT }),
+  objectOf({ engine: TEXT, ids: listOf(TEXT), pixels: listOf(listOf(COUNT)), bytes: COUNT }),
 );
 
 /** Reads each tile twice. Throws TW_TRAIN_ENGINES if the runs have different engines. */
@@ -63,9 +62,9 @@ export async function gatherPatches(
   const share = Math.min(1, MOST_BYTES / (bytes * labelled));
   const classOf = new Uint8Array(256);
   for (const [i, code] of codes.entries()) classOf[code] = i;
-  const found: { facts: LabelledTileFacts; tile: NetTile; sets: Uint8Array }[] = [];
+  const found: { id: string; tile: NetTile; sets: Uint8Array }[] = [];
   await eachTile(context, analysed, job, async (tile, file) => {
-    const { id, version, start, grid, geocode } = tile;
+    const { id, grid, geocode } = tile;
     const of = { file, place: { grid, geocode }, split, standard, share, side, precision };
     const patches = await withNeighbours(context, analysed, tile, (side - 1) / 2, (around) =>
       withLabels(context, labels, tile, (labels) =>
@@ -75,15 +74,15 @@ export async function gatherPatches(
     if (!patches || patches.codes.length === 0) return;
     const { codes, sets, ...own } = patches;
     const classes = Uint8Array.from(codes, (code) => classOf[code]!);
-    found.push({ facts: { id, version, start, grid, geocode }, sets, tile: { ...own, classes } });
+    found.push({ id, sets, tile: { ...own, classes } });
   });
-  found.sort((a, b) => (a.facts.id < b.facts.id ? -1 : 1));
+  found.sort((a, b) => (a.id < b.id ? -1 : 1));
   const pixelsOf = (sets: Uint8Array) => SETS.map((_, set) => sets.filter((one) => one === set).length);
   const words = await meetChecked(
     job,
     {
       engine: `${engine.name} ${engine.version}`,
-      tiles: found.map(({ facts }) => facts),
+      ids: found.map(({ id }) => id),
       pixels: found.map(({ sets }) => pixelsOf(sets)),
       bytes: found.reduce((sum, { tile }) => sum + tile.spectra.byteLength, 0),
     },
@@ -91,9 +90,9 @@ export async function gatherPatches(
   );
   const engines = new Set(words.map((word) => word.engine));
   if (engines.size > 1) throw unlikeEngines([...engines].join(', '));
-  const own = new Map(found.map(({ facts, sets }, tile) => [facts.id, { tile, sets }]));
+  const own = new Map(found.map(({ id, sets }, tile) => [id, { tile, sets }]));
   const all = words
-    .flatMap(({ tiles, pixels }) => tiles.map(({ id }, i) => ({ id, pixels: pixels[i]! })))
+    .flatMap(({ ids, pixels }) => ids.map((id, i) => ({ id, pixels: pixels[i]! })))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
   return {
     tiles: found.map(({ tile }) => tile),

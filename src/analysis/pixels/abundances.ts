@@ -1,29 +1,58 @@
 /**
  * Abundances of endmembers in a spectrum: the least squares solution that is not negative (Lawson and Hanson 1974), and, if it is fully
- * constrained, adds up to 1 (Heinz and Chang 2001). An active set over the Gram matrix of the endmembers, in f64.
+ * constrained, adds up to 1 (Heinz and Chang 2001). An active set over the Gram matrix of the endmembers, in f64. Pixels share few sets, so
+ * the factor of the matrix of each set is kept. Of few endmembers, abundances.wat finds a set to start with.
  */
-import { dependentEndmembers } from '../errors.js';
+import { simdKernel } from '../../raster/index.js';
+import { dependentEndmembers, noSimd } from '../errors.js';
+import { choleskyOf } from './triangular.js';
 
-/** A multiplier below this, relative to the size of the products, is 0. */
-const TOLERANCE = 1e-12;
-/** A remainder of a diagonal below this share of it means that endmembers depend on each other. */
-const DEPENDENT = 1e-13;
+/** A gain below this, relative to the largest product, is 0. */
+const TOLERANCE = 1e-13;
+/** Sets of more endmembers have no whole number as a key, and their factors are not kept. */
+const MOST_KEPT = 30;
+const KEPT_SETS = 4096;
+const PAGE = 65_536;
+/** Sets of so many endmembers have tables: few sets, each of many pixels. */
+const MOST_TABLED = 12;
+/** Exchanges of all endmembers on the wrong side; most pixels need four. */
+const MOST_EXCHANGES = 8;
+
+interface Kernel {
+  memory: { buffer: ArrayBuffer; grow(pages: number): void };
+  wrong(table: number, products: number, count: number, limit: number): number;
+}
+
+/** A set of endmembers that have an abundance. */
+interface Factored {
+  /** Ascending, but if abundances add up to 1, the first one is the last: it has what the others leave. */
+  members: Int32Array;
+  /** How many are solved for. */
+  free: number;
+  /** Lower triangular factor of their matrix, row by row without gaps, with the inverse of each number of the diagonal in its place. */
+  lower: Float64Array;
+  /** Right side of the equations for a spectrum of zeros. */
+  start: Float64Array;
+}
 
 /**
- * Solves min |x - E' a|^2 for one spectrum after another. The result depends on that spectrum alone.
+ * Solves min |x - E' a|^2 for one spectrum after another. The result depends on that spectrum alone, not on the sets that are kept.
  *
- * Invariant: `gram` is E E', symmetric positive definite, row by row.
+ * Invariants: `gram` is E E', symmetric positive definite, row by row. `kept` has the sets by their bits, and `tables` where the memory of
+ * the kernel has the table of each set, or 0. `products` lie where that memory begins.
  */
 export class AbundanceSolver {
   private readonly gram: Float64Array;
-  private readonly lower: Float64Array;
-  /** The factor of the Gram matrix of all endmembers, and its inverse times ones. */
-  private readonly whole: Float64Array;
-  private readonly ones: Float64Array;
-  private readonly set: Int32Array;
-  private readonly first: Float64Array;
-  private readonly second: Float64Array;
-  private readonly passive: Uint8Array;
+  private readonly largest: number;
+  private readonly kept = new Map<number, Factored>();
+  private readonly kernel: Kernel | undefined;
+  private readonly tables: Int32Array;
+  private readonly isMember: Uint8Array;
+  private readonly products: Float64Array;
+  /** The solution without bounds for the members of a set. */
+  private readonly solution: Float64Array;
+  /** Multiplier of the condition that the last abundances add up to 1; 0 without it. */
+  private multiplier = 0;
   /** The abundances of the last spectrum. */
   readonly abundances: Float64Array;
 
@@ -40,187 +69,222 @@ export class AbundanceSolver {
       for (let b = 0; b < bands; b++) sum += endmembers[i * bands + b]! * endmembers[j * bands + b]!;
       return sum;
     });
-    this.lower = new Float64Array(count * count);
-    this.set = new Int32Array(count);
-    this.first = new Float64Array(count);
-    this.second = new Float64Array(count);
-    this.passive = new Uint8Array(count);
+    if (!choleskyOf(this.gram, count)) throw dependentEndmembers();
+    this.largest = this.gram.reduce((most, value) => Math.max(most, value), 0);
+    this.isMember = new Uint8Array(count);
+    this.tables = new Int32Array(count <= MOST_TABLED ? 2 ** count : 0);
+    if (count <= MOST_TABLED) {
+      this.kernel = simdKernel<Kernel>(new URL('./abundances.wasm', import.meta.url));
+      if (!this.kernel) throw noSimd();
+      this.kernel.memory.grow(Math.ceil(((2 ** count + 1) * Math.ceil(count / 2) * (count + 2) * 16) / PAGE));
+    }
+    this.products = this.kernel
+      ? new Float64Array(this.kernel.memory.buffer, 0, count)
+      : new Float64Array(count);
+    this.solution = new Float64Array(count);
     this.abundances = new Float64Array(count);
-    this.passive.fill(1);
-    if (this.factor(this.collect()) >= 0) throw dependentEndmembers();
-    this.whole = this.lower.slice();
-    this.ones = new Float64Array(count).fill(1);
-    this.substitute(this.whole, this.ones, count);
   }
 
-  /** `products`: those of the spectrum with each endmember, the first at `at`, `stride` apart. */
+  /** `products`: those of the spectrum with each endmember, the first at `at`, `stride` apart. NaN if one is not finite. */
   solve(products: ArrayLike<number>, at: number, stride: number): Float64Array {
-    const { count, abundances: a, passive } = this;
-    this.start(products, at, stride);
-    let scale = 1e-300;
-    for (let i = 0; i < count; i++) scale = Math.max(scale, Math.abs(products[at + i * stride]!));
-    // Each round lowers the residual, and there are finitely many sets; the bound is for rounding.
-    for (let round = 0; round < 20 * count; round++) {
-      const size = this.collect();
-      if (size > 0) {
-        const shift = this.solveSet(size, products, at, stride);
-        const step = this.feasibleStep(size);
-        for (let k = 0; k < size; k++) {
-          const i = this.set[k]!;
-          a[i] = step === 1 ? this.first[k]! : a[i]! + step * (this.first[k]! - a[i]!);
-        }
-        if (step < 1) {
-          this.dropZeros(size);
-          continue;
-        }
-        const next = this.largestMultiplier(products, at, stride, shift);
-        if (next < 0 || this.multiplier <= TOLERANCE * scale) return a;
-        passive[next] = 1;
-        continue;
-      }
-      const next = this.largestMultiplier(products, at, stride, 0);
-      if (next < 0 || this.multiplier <= TOLERANCE * scale) return a;
-      passive[next] = 1;
+    const { count, abundances } = this;
+    let scale = this.sumsToOne ? this.largest : 0;
+    for (let i = 0; i < count; i++) {
+      const product = products[at + i * stride]!;
+      this.products[i] = product;
+      scale = Math.max(scale, Math.abs(product));
+      abundances[i] = 0;
+      this.isMember[i] = 1;
     }
-    return a;
+    if (!Number.isFinite(scale)) return abundances.fill(NaN);
+    if (this.kernel) this.guess(this.kernel, TOLERANCE * scale);
+    // Each step lowers the residual, and there are finitely many sets; the bound is for rounding.
+    for (let round = 0; round < 20 * count; round++) {
+      const set = this.factored();
+      this.solveSet(set);
+      if (!this.stepTo(set)) continue;
+      const next = this.largestGain(set, TOLERANCE * scale);
+      if (next < 0) break;
+      this.isMember[next] = 1;
+    }
+    return abundances;
   }
 
   /**
-   * The sum of the squares of what the last abundances leave of a spectrum, of which the sum of squares is `square`. Rounding leaves
+   * The sum of the squares of what the last abundances leave of its spectrum, of which the sum of squares is `square`. Rounding leaves
    * about 1e-15 of that.
    */
-  residual(products: ArrayLike<number>, at: number, stride: number, square: number): number {
-    const { gram, count, abundances: a } = this;
-    let sum = square;
-    for (let i = 0; i < count; i++) {
-      if (a[i] === 0) continue;
-      let row = -2 * products[at + i * stride]!;
-      for (let j = 0; j < count; j++) row += gram[i * count + j]! * a[j]!;
-      sum += a[i]! * row;
-    }
+  residual(square: number): number {
+    const { products, abundances: a } = this;
+    // E E' a is the products less the multiplier, wherever a is not 0.
+    let sum = square - this.multiplier;
+    for (let i = 0; i < this.count; i++) sum -= a[i]! * products[i]!;
     return Math.max(0, sum);
   }
 
-  private multiplier = 0;
-
-  /** The members that the unconstrained solution has, in equal shares. */
-  private start(products: ArrayLike<number>, at: number, stride: number): void {
-    const { count, abundances: a, passive } = this;
-    for (let i = 0; i < count; i++) this.first[i] = products[at + i * stride]!;
-    this.substitute(this.whole, this.first, count);
-    if (this.sumsToOne) this.toSumOne(this.ones, count);
-    let kept = 0;
-    for (let i = 0; i < count; i++) {
-      passive[i] = Number(this.first[i]! > 0);
-      kept += passive[i]!;
-    }
-    for (let i = 0; i < count; i++) a[i] = passive[i] === 1 && this.sumsToOne ? 1 / kept : 0;
-  }
-
-  private collect(): number {
-    let size = 0;
-    for (let i = 0; i < this.count; i++) if (this.passive[i] === 1) this.set[size++] = i;
-    return size;
-  }
-
-  /** Cholesky factor of the Gram matrix of the set; the row where it has none, or -1. */
-  private factor(size: number): number {
-    const { lower, set, count } = this;
-    for (let i = 0; i < size; i++)
-      for (let j = 0; j <= i; j++) {
-        const value = this.gram[set[i]! * count + set[j]!]!;
-        let sum = value;
-        for (let k = 0; k < j; k++) sum -= lower[i * count + k]! * lower[j * count + k]!;
-        if (i !== j) lower[i * count + j] = sum / lower[j * count + j]!;
-        else if (sum > DEPENDENT * value) lower[i * count + i] = Math.sqrt(sum);
-        else return i;
+  /**
+   * Leaves a good set of members to start with: exchanges all endmembers on the wrong side at once (Portugal, Judice and Vicente 1994), which
+   * finds the set of the solution in most cases.
+   */
+  private guess(kernel: Kernel, limit: number): void {
+    const { count, isMember } = this;
+    let key = 2 ** count - 1;
+    for (let round = 0; round < MOST_EXCHANGES; round++) {
+      if (this.tables[key] === 0) {
+        for (let i = 0; i < count; i++) isMember[i] = (key >> i) & 1;
+        this.writeTable(kernel, key);
       }
-    return -1;
-  }
-
-  /** Leaves the solution without bounds of the set in `first`. Returns the multiplier of the sum. */
-  private solveSet(size: number, products: ArrayLike<number>, at: number, stride: number): number {
-    const { first, set } = this;
-    const second = this.second;
-    this.factor(size);
-    for (let k = 0; k < size; k++) first[k] = products[at + set[k]! * stride]!;
-    this.substitute(this.lower, first, size);
-    if (!this.sumsToOne) return 0;
-    second.fill(1, 0, size);
-    this.substitute(this.lower, second, size);
-    return this.toSumOne(second, size);
-  }
-
-  /** Makes the solution in `first` add up to 1; `ones` is the inverse of its matrix times ones. Returns the multiplier. */
-  private toSumOne(ones: Float64Array, size: number): number {
-    const { first } = this;
-    let [sum, total] = [0, 0];
-    for (let k = 0; k < size; k++) {
-      sum += first[k]!;
-      total += ones[k]!;
+      const wrong = kernel.wrong(this.tables[key]!, 0, count, limit);
+      if (wrong === 0) break;
+      key ^= wrong;
     }
-    const shift = (sum - 1) / total;
-    for (let k = 0; k < size; k++) first[k]! -= shift * ones[k]!;
-    return shift;
+    for (let i = 0; i < count; i++) isMember[i] = (key >> i) & 1;
   }
 
-  private substitute(lower: Float64Array, x: Float64Array, size: number): void {
-    const { count } = this;
-    for (let i = 0; i < size; i++) {
-      let sum = x[i]!;
-      for (let k = 0; k < i; k++) sum -= lower[i * count + k]! * x[k]!;
-      x[i] = sum / lower[i * count + i]!;
+  /**
+   * Writes what `guess` looks at, two endmembers at a time: the abundance of a member, and what another one adds to the residual. Both are
+   * linear in the products.
+   */
+  private writeTable(kernel: Kernel, key: number): void {
+    const { count, isMember, products, tables } = this;
+    const set = this.factored();
+    const asked = products.slice();
+    const pairs = Math.ceil(count / 2);
+    const length = 2 * pairs * (count + 2);
+    tables[key] = (key + 1) * length * 8;
+    const table = new Float64Array(kernel.memory.buffer, tables[key], length);
+    const place = (i: number, column: number) => 2 * ((i >> 1) * (count + 2) + column) + (i & 1);
+    for (let column = 1; column < count + 2; column++) {
+      products.fill(0);
+      if (column > 1) products[column - 2] = 1;
+      this.solveSet(set);
+      const shift = this.sumsToOne ? this.gain(set, set.members[set.free]!) : 0;
+      for (let k = 0; k < set.members.length; k++) table[place(set.members[k]!, column)] = this.solution[k]!;
+      for (let i = 0; i < count; i++) {
+        if (isMember[i] === 0) table[place(i, column)] = shift - this.gain(set, i);
+        if (column > 1) table[place(i, column)]! -= table[place(i, 1)]!;
+        else table[place(i, 0)] = isMember[i]! - 1;
+      }
     }
-    for (let i = size - 1; i >= 0; i--) {
-      let sum = x[i]!;
-      for (let k = i + 1; k < size; k++) sum -= lower[k * count + i]! * x[k]!;
-      x[i] = sum / lower[i * count + i]!;
-    }
+    products.set(asked);
   }
 
-  /** How far from the abundances to the solution of the set none becomes negative, 0 to 1. */
-  private feasibleStep(size: number): number {
+  /** The set of the members. */
+  private factored(): Factored {
+    const { count, isMember } = this;
+    if (count > MOST_KEPT) return this.factor();
+    let key = 0;
+    for (let i = 0; i < count; i++) key |= isMember[i]! << i;
+    const known = this.kept.get(key);
+    if (known) return known;
+    if (this.kept.size === KEPT_SETS) this.kept.clear();
+    const made = this.factor();
+    this.kept.set(key, made);
+    return made;
+  }
+
+  /**
+   * With abundances that add up to 1, x - E' a is x less the first member, less the differences of the others from it times their
+   * abundances. Solving for these keeps numbers small if endmembers are nearly alike.
+   */
+  private factor(): Factored {
+    const { gram, count, isMember, sumsToOne } = this;
+    const members = Int32Array.from({ length: count }, (_, i) => i).filter((i) => isMember[i] === 1);
+    const first = members[0]!;
+    if (sumsToOne) members.copyWithin(0, 1)[members.length - 1] = first;
+    const free = members.length - Number(sumsToOne);
+    const of = (i: number, j: number) => gram[i * count + j]!;
+    const matrix = new Float64Array(free * free);
+    const start = new Float64Array(free);
+    for (let k = 0, at = 0; k < free; k++) {
+      const i = members[k]!;
+      if (sumsToOne) start[k] = of(first, first) - of(i, first);
+      for (let l = 0; l < free; l++, at++) {
+        const j = members[l]!;
+        matrix[at] = sumsToOne ? of(i, j) - of(first, j) + start[k]! : of(i, j);
+      }
+    }
+    const square = choleskyOf(matrix, free, { least: 0 });
+    if (!square) throw dependentEndmembers();
+    const lower = new Float64Array((free * (free + 1)) / 2);
+    for (let i = 0, at = 0; i < free; i++) {
+      for (let k = 0; k < i; k++) lower[at++] = square[i * free + k]!;
+      lower[at++] = 1 / square[i * free + i]!;
+    }
+    return { members, free, lower, start };
+  }
+
+  private solveSet({ members, free, lower, start }: Factored): void {
+    const { products, solution: x, sumsToOne } = this;
+    const less = sumsToOne ? products[members[free]!]! : 0;
+    for (let i = 0, at = 0; i < free; i++) {
+      let sum = products[members[i]!]! - less + start[i]!;
+      for (let k = 0; k < i; k++) sum -= lower[at++]! * x[k]!;
+      x[i] = sum * lower[at++]!;
+    }
+    let rest = 1;
+    for (let i = free - 1, at = lower.length; i >= 0; i--) {
+      const value = x[i]! * lower[--at]!;
+      x[i] = value;
+      rest -= value;
+      for (let k = i - 1; k >= 0; k--) x[k]! -= lower[--at]! * value;
+    }
+    if (sumsToOne) x[free] = rest;
+  }
+
+  /**
+   * Moves the abundances towards the solution of the set until the first of them is 0, and takes out of the set the members that are then.
+   * Returns whether it came to the solution.
+   */
+  private stepTo({ members }: Factored): boolean {
+    const { abundances: a, solution: x, isMember } = this;
+    const size = members.length;
     let step = 1;
+    let blocking = -1;
     for (let k = 0; k < size; k++) {
-      const now = this.abundances[this.set[k]!]!;
-      const then = this.first[k]!;
-      if (then <= 0) step = Math.min(step, now <= 0 ? 0 : now / (now - then));
+      if (x[k]! > 0) continue;
+      const now = a[members[k]!]!;
+      const share = now / (now - x[k]!) || 0;
+      if (share > step) continue;
+      step = share;
+      blocking = k;
     }
-    return step;
-  }
-
-  /** Takes out of the set the members that the step has brought to 0. */
-  private dropZeros(size: number): void {
-    const { abundances: a, set, first, passive } = this;
-    let isDropped = false;
-    let least = -1;
+    if (blocking < 0) {
+      for (let k = 0; k < size; k++) a[members[k]!] = x[k]!;
+      return true;
+    }
     for (let k = 0; k < size; k++) {
-      const i = set[k]!;
-      if (first[k]! > 0) continue;
-      if (least < 0 || a[i]! < a[least]!) least = i;
-      if (a[i]! > 1e-15) continue;
+      const i = members[k]!;
+      a[i]! += step * (x[k]! - a[i]!);
+      if (x[k]! > 0 || (a[i]! > 1e-15 && k !== blocking)) continue;
       a[i] = 0;
-      passive[i] = 0;
-      isDropped = true;
+      isMember[i] = 0;
     }
-    if (isDropped) return;
-    a[least] = 0;
-    passive[least] = 0;
+    return false;
   }
 
-  /** The member outside of the set whose growth lowers the residual most; -1 for none. */
-  private largestMultiplier(products: ArrayLike<number>, at: number, stride: number, shift: number): number {
-    const { gram, count, passive, abundances: a } = this;
+  /** The endmember outside of the set whose growth lowers the residual most, if by more than `limit`; -1 for none. */
+  private largestGain(set: Factored, limit: number): number {
+    const { count, isMember } = this;
+    this.multiplier = this.sumsToOne ? this.gain(set, set.members[set.free]!) : 0;
+    let most = this.multiplier + limit;
     let best = -1;
-    this.multiplier = 0;
     for (let i = 0; i < count; i++) {
-      if (passive[i] === 1) continue;
-      let value = products[at + i * stride]! - shift;
-      for (let j = 0; j < count; j++) value -= gram[i * count + j]! * a[j]!;
-      if (value <= this.multiplier) continue;
-      this.multiplier = value;
+      if (isMember[i] === 1) continue;
+      const gain = this.gain(set, i);
+      if (gain <= most) continue;
+      most = gain;
       best = i;
     }
     return best;
+  }
+
+  /** Half of the derivative of the residual by an abundance, with a minus. */
+  private gain({ members }: Factored, i: number): number {
+    const { gram, solution } = this;
+    let sum = this.products[i]!;
+    const row = i * this.count;
+    for (let k = 0; k < members.length; k++) sum -= gram[row + members[k]!]! * solution[k]!;
+    return sum;
   }
 }

@@ -7,7 +7,7 @@
  */
 import { eachBlockAround, type Neighbour } from '../blocks-around.js';
 import type { SpectrumFile } from '../tile-blocks.js';
-import { PANEL, PixelPanel } from './pixel-panel.js';
+import { PANEL, type PanelMatrix, PixelPanel } from './pixel-panel.js';
 import { choleskyOf } from './triangular.js';
 
 /** Plain data. Windows are squares around the pixel; their sides are odd numbers of pixels. */
@@ -77,11 +77,15 @@ function scoresOf(
   const [width, height] = [file.width + 2 * reach, file.height + 2 * reach];
   const values = new Float32Array(width * height * size);
   const has = new Uint8Array(width * height);
-  const panel = new PixelPanel(centre.length, 8);
-  const matrix = panel.matrix(weights, centre.length);
-  eachBlockAround(file, around, { reach }, ({ bands, indexes, file: coding, placesOf }) => {
+  let known: { file: SpectrumFile; panel: PixelPanel; matrix: PanelMatrix } | undefined;
+  eachBlockAround(file, around, { reach }, ({ bands, indexes, file: one, placesOf }) => {
+    if (known?.file !== one) {
+      const panel = new PixelPanel(one, centre, 8);
+      known = { file: one, panel, matrix: panel.matrix(weights, centre.length) };
+    }
+    const { panel, matrix } = known;
     for (let from = 0; from < indexes.length; from += PANEL) {
-      const count = panel.load(bands, indexes, from, coding, centre);
+      const count = panel.load(bands, indexes, from);
       const products = panel.multiply(matrix, panel.pixels);
       for (let i = 0; i < count; i++)
         for (const at of placesOf(indexes[from + i]!)) {
@@ -180,7 +184,7 @@ function distanceOf({
         if (i === j && scatter <= ROUNDING * products) return NaN;
         covariance[j * size + i] = scatter / (pixels - 1);
       }
-    if (!choleskyOf(covariance, size, lower)) return NaN;
+    if (!choleskyOf(covariance, size, { lower })) return NaN;
     let square = 0;
     for (let i = 0; i < size; i++) {
       let rest = values[at * size + i]! - mean[i]!;

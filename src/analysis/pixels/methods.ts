@@ -16,7 +16,7 @@ export type PixelMethod =
   | { kind: 'distance'; whitening: Float64Array; centre: Float64Array }
   /** |x - c| for each centre c, rows x bands. `centre`: a spectrum near all pixels, such as their mean, which keeps float32 precise. */
   | { kind: 'euclidean'; centres: Float64Array; centre: Float64Array }
-  /** The cosine of the angle between L^-1 (x - centre) and each target, squared (Kraut, Scharf and Butler 2005). */
+  /** The cosine of the angle between L^-1 (x - centre) and each target, squared, with its sign (Kraut, Scharf and Butler 2005). */
   | { kind: 'coherence'; whitening: Float64Array; centre: Float64Array; targets: Float64Array }
   /** The angle between x and each target, radians (Kruse et al. 1993). */
   | { kind: 'angle'; targets: Float64Array }
@@ -75,19 +75,19 @@ export function pixelFunction(method: PixelMethod, coding: Coding): PixelFunctio
 type Method<Kind extends PixelMethod['kind']> = Extract<PixelMethod, { kind: Kind }>;
 
 function linear({ weights, centre }: Method<'linear'>, coding: Coding): PixelFunction {
-  const panel = new PixelPanel(centre.length);
+  const panel = new PixelPanel(coding, centre);
   const matrix = panel.matrix(weights, centre.length);
   return {
     rows: weights.length / centre.length,
     evaluate(bands, indexes, from) {
-      panel.load(bands, indexes, from, coding, centre);
+      panel.load(bands, indexes, from);
       return panel.multiply(matrix, panel.pixels);
     },
   };
 }
 
 function probabilities({ layers, centre }: Method<'probabilities'>, coding: Coding): PixelFunction {
-  const panel = new PixelPanel(centre.length);
+  const panel = new PixelPanel(coding, centre);
   const network = new PanelNetwork(panel, layers);
   const rows = layers.at(-1)!.bias.length;
   const values = new Float64Array(rows * PANEL);
@@ -95,7 +95,7 @@ function probabilities({ layers, centre }: Method<'probabilities'>, coding: Codi
   return {
     rows,
     evaluate(bands, indexes, from) {
-      const count = panel.load(bands, indexes, from, coding, centre);
+      const count = panel.load(bands, indexes, from);
       const scores = network.forward();
       for (let i = 0; i < count; i++) {
         softmax(scores, i, rows, shares);
@@ -108,13 +108,13 @@ function probabilities({ layers, centre }: Method<'probabilities'>, coding: Codi
 
 function distance({ whitening, centre }: Method<'distance'>, coding: Coding): PixelFunction {
   const bands = centre.length;
-  const panel = new PixelPanel(bands);
+  const panel = new PixelPanel(coding, centre);
   const matrix = panel.matrix(whitening, bands);
   const out = panel.plane(1);
   return {
     rows: 1,
     evaluate(pixels, indexes, from) {
-      panel.load(pixels, indexes, from, coding, centre);
+      panel.load(pixels, indexes, from);
       panel.multiply(matrix, panel.pixels);
       return panel.squares(matrix.out, out, bands);
     },
@@ -125,7 +125,7 @@ function distance({ whitening, centre }: Method<'distance'>, coding: Coding): Pi
 function euclidean({ centres, centre }: Method<'euclidean'>, coding: Coding): PixelFunction {
   const bands = centre.length;
   const rows = centres.length / bands;
-  const panel = new PixelPanel(bands);
+  const panel = new PixelPanel(coding, centre);
   const shifted = centres.map((value, at) => value - centre[at % bands]!);
   const matrix = panel.matrix(shifted, bands);
   const norms = panel.plane(1);
@@ -136,7 +136,7 @@ function euclidean({ centres, centre }: Method<'euclidean'>, coding: Coding): Pi
   return {
     rows,
     evaluate(pixels, indexes, from) {
-      panel.load(pixels, indexes, from, coding, centre);
+      panel.load(pixels, indexes, from);
       const squares = panel.squares(panel.pixels, norms);
       const values = panel.multiply(matrix, panel.pixels);
       for (let r = 0; r < rows; r++)
@@ -149,7 +149,7 @@ function euclidean({ centres, centre }: Method<'euclidean'>, coding: Coding): Pi
 
 function coherence({ whitening, centre, targets }: Method<'coherence'>, coding: Coding): PixelFunction {
   const bands = centre.length;
-  const panel = new PixelPanel(bands);
+  const panel = new PixelPanel(coding, centre);
   const white = panel.matrix(whitening, bands);
   const padded = padRows(unitRows(targets, bands), bands, white.out.rows);
   const products = panel.matrix(padded, white.out.rows);
@@ -158,11 +158,12 @@ function coherence({ whitening, centre, targets }: Method<'coherence'>, coding: 
   return {
     rows,
     evaluate(pixels, indexes, from) {
-      panel.load(pixels, indexes, from, coding, centre);
+      panel.load(pixels, indexes, from);
       panel.multiply(white, panel.pixels);
       const squares = panel.squares(white.out, norms, bands);
       const values = panel.multiply(products, white.out);
-      for (let at = 0; at < rows * PANEL; at++) values[at] = values[at]! ** 2 / squares[at % PANEL]!;
+      for (let at = 0; at < rows * PANEL; at++)
+        values[at] = (values[at]! * Math.abs(values[at]!)) / squares[at % PANEL]!;
       return values;
     },
   };
@@ -170,22 +171,17 @@ function coherence({ whitening, centre, targets }: Method<'coherence'>, coding: 
 
 function angle({ targets }: Method<'angle'>, coding: Coding): PixelFunction {
   const bands = coding.scales.length;
-  const panel = new PixelPanel(bands);
+  const panel = new PixelPanel(coding);
   const matrix = panel.matrix(unitRows(targets, bands), bands);
   const norms = panel.plane(1);
   const rows = targets.length / bands;
-  const zero = new Float64Array(bands);
   return {
     rows,
     evaluate(pixels, indexes, from) {
-      panel.load(pixels, indexes, from, coding, zero);
-      const squares = panel.squares(panel.pixels, norms);
-      const values = panel.multiply(matrix, panel.pixels);
-      for (let at = 0; at < rows * PANEL; at++) {
-        const cosine = values[at]! / Math.sqrt(squares[at % PANEL]!);
-        values[at] = Math.acos(Math.max(-1, Math.min(1, cosine)));
-      }
-      return values;
+      panel.load(pixels, indexes, from);
+      panel.squares(panel.pixels, norms);
+      panel.multiply(matrix, panel.pixels);
+      return panel.angles(matrix.out, norms);
     },
   };
 }
@@ -196,7 +192,7 @@ function angle({ targets }: Method<'angle'>, coding: Coding): PixelFunction {
  */
 function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFunction {
   const bands = coding.scales.length;
-  const panel = new PixelPanel(bands);
+  const panel = new PixelPanel(coding);
   const shares = panel.plane(bands);
   const logs = panel.plane(bands);
   const rows = targets.length / bands;
@@ -211,11 +207,10 @@ function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFun
     const all = q.subarray(row * bands, (row + 1) * bands);
     return all.reduce((sum, value) => sum + value * Math.log(value), 0);
   });
-  const zero = new Float64Array(bands);
   return {
     rows,
     evaluate(pixels, indexes, from) {
-      const count = panel.load(pixels, indexes, from, coding, zero);
+      const count = panel.load(pixels, indexes, from);
       const [x, p, logP] = [panel.pixels, shares, logs].map((plane) => panel.values(plane)) as [
         Float32Array,
         Float32Array,
@@ -244,23 +239,21 @@ function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFun
 
 function abundances({ endmembers, count, sumsToOne }: Method<'abundances'>, coding: Coding): PixelFunction {
   const bands = coding.scales.length;
-  const panel = new PixelPanel(bands, 8);
+  const panel = new PixelPanel(coding, undefined, 8);
   const matrix = panel.matrix(endmembers, bands);
+  const norms = panel.plane(1);
   const solver = new AbundanceSolver(endmembers, count, sumsToOne);
-  const zero = new Float64Array(bands);
   const values = new Float64Array((count + 1) * PANEL);
   return {
     rows: count + 1,
     evaluate(pixels, indexes, from) {
-      const taken = panel.load(pixels, indexes, from, coding, zero);
+      const taken = panel.load(pixels, indexes, from);
       const products = panel.multiply(matrix, panel.pixels);
-      const spectra = panel.values(panel.pixels);
+      const squares = panel.squares(panel.pixels, norms);
       for (let i = 0; i < taken; i++) {
         const shares = solver.solve(products, i, PANEL);
         for (let k = 0; k < count; k++) values[k * PANEL + i] = shares[k]!;
-        let square = 0;
-        for (let at = i; at < spectra.length; at += PANEL) square += spectra[at]! * spectra[at]!;
-        values[count * PANEL + i] = Math.sqrt(solver.residual(products, i, PANEL, square) / bands);
+        values[count * PANEL + i] = Math.sqrt(solver.residual(squares[i]!) / bands);
       }
       return values;
     },
@@ -268,16 +261,16 @@ function abundances({ endmembers, count, sumsToOne }: Method<'abundances'>, codi
 }
 
 function expressions({ programs }: Method<'expressions'>, coding: Coding): PixelFunction {
-  const bands = coding.scales.length;
-  const panel = new PixelPanel(bands, 8);
-  const zero = new Float64Array(bands);
+  const panel = new PixelPanel(coding, undefined, 8);
   const values = new Float64Array(programs.length * PANEL);
   return {
     rows: programs.length,
     evaluate(pixels, indexes, from) {
-      const count = panel.load(pixels, indexes, from, coding, zero);
+      const count = panel.load(pixels, indexes, from);
       const physical = panel.values(panel.pixels) as Float64Array;
-      const inputs = Array.from(zero, (_, band) => physical.subarray(band * PANEL, band * PANEL + count));
+      const inputs = Array.from(coding.scales, (_, band) =>
+        physical.subarray(band * PANEL, band * PANEL + count),
+      );
       for (const [row, program] of programs.entries())
         values.set(evaluateExpression(program, inputs, count), row * PANEL);
       return values;
@@ -287,8 +280,7 @@ function expressions({ programs }: Method<'expressions'>, coding: Coding): Pixel
 
 function continuum({ wavelengths, depth }: Method<'continuum'>, coding: Coding): PixelFunction {
   const bands = wavelengths.length;
-  const panel = new PixelPanel(bands, 8);
-  const zero = new Float64Array(bands);
+  const panel = new PixelPanel(coding, undefined, 8);
   const remove = continuumRemoval(wavelengths);
   const spectrum = new Float64Array(bands);
   const rows = depth ? 2 : bands;
@@ -296,7 +288,7 @@ function continuum({ wavelengths, depth }: Method<'continuum'>, coding: Coding):
   return {
     rows,
     evaluate(pixels, indexes, from) {
-      const count = panel.load(pixels, indexes, from, coding, zero);
+      const count = panel.load(pixels, indexes, from);
       const physical = panel.values(panel.pixels);
       for (let i = 0; i < count; i++) {
         for (let band = 0; band < bands; band++) spectrum[band] = physical[band * PANEL + i]!;

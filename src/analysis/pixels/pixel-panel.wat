@@ -3,6 +3,48 @@
 (module
   (memory (export "memory") 1)
 
+  ;; The values of 64 pixels from their stored numbers: stored * scale + shift in f64, rounded once if values have 4 $bytes. $stored: the numbers of
+  ;; the first band; those of the next one are $stride bytes further. $type: 0 for int16, 1 for uint16, 2 for float32. $coding: scale and shift of
+  ;; each band, in f64.
+  (func (export "decode") (param $stored i32) (param $stride i32) (param $type i32) (param $coding i32) (param $out i32) (param $bytes i32) (param $bands i32)
+    (local $from i32) (local $group i32)
+    (local $keep v128) (local $scale v128) (local $shift v128) (local $four v128) (local $low v128) (local $high v128)
+    ;; Numbers of 16 bits are extended by their sign to 32; uint16 keeps the lower half of that.
+    (local.set $keep (i32x4.splat (select (i32.const 0xffff) (i32.const -1) (i32.eq (local.get $type) (i32.const 1)))))
+    (loop $nextBand
+      (local.set $from (local.get $stored))
+      (local.set $scale (v128.load64_splat offset=0 (local.get $coding)))
+      (local.set $shift (v128.load64_splat offset=8 (local.get $coding)))
+      (local.set $group (i32.const 16))
+      (loop $next
+        (if (i32.eq (local.get $type) (i32.const 2))
+          (then
+            (local.set $low (f64x2.promote_low_f32x4 (v128.load64_zero offset=0 (local.get $from))))
+            (local.set $high (f64x2.promote_low_f32x4 (v128.load64_zero offset=8 (local.get $from))))
+            (local.set $from (i32.add (local.get $from) (i32.const 16))))
+          (else
+            (local.set $four (v128.and (local.get $keep) (v128.load16x4_s (local.get $from))))
+            (local.set $low (f64x2.convert_low_i32x4_s (local.get $four)))
+            (local.set $high (f64x2.convert_low_i32x4_s
+              (i8x16.shuffle 8 9 10 11 12 13 14 15 8 9 10 11 12 13 14 15 (local.get $four) (local.get $four))))
+            (local.set $from (i32.add (local.get $from) (i32.const 8)))))
+        (local.set $low (f64x2.add (f64x2.mul (local.get $low) (local.get $scale)) (local.get $shift)))
+        (local.set $high (f64x2.add (f64x2.mul (local.get $high) (local.get $scale)) (local.get $shift)))
+        (if (i32.eq (local.get $bytes) (i32.const 4))
+          (then
+            (v128.store (local.get $out)
+              (i8x16.shuffle 0 1 2 3 4 5 6 7 16 17 18 19 20 21 22 23
+                (f32x4.demote_f64x2_zero (local.get $low)) (f32x4.demote_f64x2_zero (local.get $high))))
+            (local.set $out (i32.add (local.get $out) (i32.const 16))))
+          (else
+            (v128.store offset=0 (local.get $out) (local.get $low))
+            (v128.store offset=16 (local.get $out) (local.get $high))
+            (local.set $out (i32.add (local.get $out) (i32.const 32)))))
+        (br_if $next (local.tee $group (i32.sub (local.get $group) (i32.const 1)))))
+      (local.set $stored (i32.add (local.get $stored) (local.get $stride)))
+      (local.set $coding (i32.add (local.get $coding) (i32.const 16)))
+      (br_if $nextBand (local.tee $bands (i32.sub (local.get $bands) (i32.const 1))))))
+
   ;; $weights: for each band, those of 4 rows of the matrix. $out: 64 products of the first of these rows, and so on.
   (func (export "multiply") (param $pixels i32) (param $weights i32) (param $out i32) (param $bands i32)
     (local $eight i32) (local $x i32) (local $w i32) (local $band i32)
@@ -73,6 +115,62 @@
       (br_if $pixelGroup (local.tee $group (i32.sub (local.get $group) (i32.const 1))))))
 
   ;; The same in f64.
+  (func (export "squares64") (param $pixels i32) (param $out i32) (param $bands i32)
+    (local $group i32) (local $x i32) (local $band i32) (local $value v128) (local $sum v128)
+    (local.set $group (i32.const 32))
+    (loop $pixelGroup
+      (local.set $x (local.get $pixels))
+      (local.set $band (local.get $bands))
+      (local.set $sum (v128.const i32x4 0 0 0 0))
+      (loop $next
+        (local.set $value (v128.load (local.get $x)))
+        (local.set $sum (f64x2.add (local.get $sum) (f64x2.mul (local.get $value) (local.get $value))))
+        (local.set $x (i32.add (local.get $x) (i32.const 512)))
+        (br_if $next (local.tee $band (i32.sub (local.get $band) (i32.const 1)))))
+      (v128.store (local.get $out) (local.get $sum))
+      (local.set $pixels (i32.add (local.get $pixels) (i32.const 16)))
+      (local.set $out (i32.add (local.get $out) (i32.const 16)))
+      (br_if $pixelGroup (local.tee $group (i32.sub (local.get $group) (i32.const 1))))))
+
+  ;; Angles in place of products: acos(product / sqrt(square)), for $rows rows of the products of 64 pixels with vectors of length 1. $squares: those
+  ;; of the lengths of the pixels. NaN for a length of 0. The arcsine of s, up to 1/2, is s + s z P(z) with z = s^2 (Cephes, asinf; 3e-7 of the value),
+  ;; and acos(x) is pi/2 - asin(x), or 2 asin(sqrt((1 - x) / 2)) if x is larger than 1/2; acos(-x) = pi - acos(x).
+  (func (export "angles") (param $products i32) (param $squares i32) (param $rows i32)
+    (local $at i32) (local $group i32)
+    (local $x v128) (local $size v128) (local $isLarge v128) (local $z v128) (local $s v128) (local $angle v128)
+    (loop $nextRow
+      (local.set $at (local.get $squares))
+      (local.set $group (i32.const 16))
+      (loop $next
+        (local.set $x (f32x4.div (v128.load (local.get $products)) (f32x4.sqrt (v128.load (local.get $at)))))
+        (local.set $size (f32x4.min (f32x4.abs (local.get $x)) (f32x4.splat (f32.const 1))))
+        (local.set $isLarge (f32x4.gt (local.get $size) (f32x4.splat (f32.const 0.5))))
+        (local.set $z (v128.bitselect
+          (f32x4.mul (f32x4.splat (f32.const 0.5)) (f32x4.sub (f32x4.splat (f32.const 1)) (local.get $size)))
+          (f32x4.mul (local.get $size) (local.get $size))
+          (local.get $isLarge)))
+        (local.set $s (v128.bitselect (f32x4.sqrt (local.get $z)) (local.get $size) (local.get $isLarge)))
+        (local.set $angle (f32x4.splat (f32.const 0.042163199048)))
+        (local.set $angle (f32x4.add (f32x4.splat (f32.const 0.024181311049)) (f32x4.mul (local.get $z) (local.get $angle))))
+        (local.set $angle (f32x4.add (f32x4.splat (f32.const 0.045470025998)) (f32x4.mul (local.get $z) (local.get $angle))))
+        (local.set $angle (f32x4.add (f32x4.splat (f32.const 0.074953002686)) (f32x4.mul (local.get $z) (local.get $angle))))
+        (local.set $angle (f32x4.add (f32x4.splat (f32.const 0.16666752422)) (f32x4.mul (local.get $z) (local.get $angle))))
+        (local.set $angle (f32x4.add (local.get $s) (f32x4.mul (f32x4.mul (local.get $s) (local.get $z)) (local.get $angle))))
+        (local.set $angle (v128.bitselect
+          (f32x4.add (local.get $angle) (local.get $angle))
+          (f32x4.sub (f32x4.splat (f32.const 1.57079632679)) (local.get $angle))
+          (local.get $isLarge)))
+        (v128.store (local.get $products)
+          (v128.bitselect
+            (f32x4.sub (f32x4.splat (f32.const 3.14159265359)) (local.get $angle))
+            (local.get $angle)
+            (f32x4.lt (local.get $x) (f32x4.splat (f32.const 0)))))
+        (local.set $at (i32.add (local.get $at) (i32.const 16)))
+        (local.set $products (i32.add (local.get $products) (i32.const 16)))
+        (br_if $next (local.tee $group (i32.sub (local.get $group) (i32.const 1)))))
+      (br_if $nextRow (local.tee $rows (i32.sub (local.get $rows) (i32.const 1))))))
+
+  ;; As "multiply", in f64.
   (func (export "multiply64") (param $pixels i32) (param $weights i32) (param $out i32) (param $bands i32)
     (local $group i32) (local $x i32) (local $w i32) (local $band i32)
     (local $weight v128) (local $x0 v128) (local $x1 v128)

@@ -1,20 +1,20 @@
 /** Triangular factors of covariances, in f64. Matrices are square, row by row. */
 
 /**
- * L, where the matrix is L L'; undefined if rounding leaves the matrix without such a factor. Reads the lower part of the matrix, and
- * writes that of `lower`.
+ * L, where the matrix is L L'; undefined if not more than a share of `least` remains of some number of its diagonal. Reads the lower part of
+ * the matrix, and writes that of `lower`.
  */
 export function choleskyOf(
   matrix: Float64Array,
   size: number,
-  lower = new Float64Array(size * size),
+  { least = EPSILON, lower = new Float64Array(size * size) } = {},
 ): Float64Array | undefined {
   for (let i = 0; i < size; i++)
     for (let j = 0; j <= i; j++) {
       let sum = matrix[i * size + j]!;
       for (let k = 0; k < j; k++) sum -= lower[i * size + k]! * lower[j * size + k]!;
       if (i !== j) lower[i * size + j] = sum / lower[j * size + j]!;
-      else if (sum > EPSILON * matrix[i * size + i]!) lower[i * size + i] = Math.sqrt(sum);
+      else if (sum > least * matrix[i * size + i]!) lower[i * size + i] = Math.sqrt(sum);
       else return undefined;
     }
   return lower;

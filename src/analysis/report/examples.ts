@@ -14,23 +14,26 @@ const SIDE = 5;
 
 /**
  * The mean spectrum of a small square in the middle of the data of some tiles, physical values of these bands. Tiles without data there, in
- * every band, are left out. Throws what reading spectra throws.
+ * every band, are left out. `warn` is told of tiles that cannot be read.
  */
 export async function exampleSpectra(
   { finder, imagery }: { finder: TileFinder; imagery: Imagery },
   filter: Filter,
   bands: readonly AnalysedBand[],
+  warn: (tile: string, error: unknown) => void,
 ): Promise<Curve[]> {
   const { tiles } = await finder.find(
     searchOf(filter, { limit: SHOWN, order: parseSort('-pixel_coverage') }),
   );
   const curves: Curve[] = [];
   for (const tile of tiles) {
-    const { dates } = await imagery.spectra({
-      region: middleOf(tile),
-      filter: all([filter, parseFilter({ ids: [tile.id] })]),
-    });
-    const [date] = dates;
+    const region = middleOf(tile);
+    const found = await imagery
+      .spectra({ region, filter: all([filter, parseFilter({ ids: [tile.id] })]) })
+      .catch((error) => {
+        warn(`the spectrum of ${tile.id}`, error);
+      });
+    const date = found?.dates[0];
     const values = bands.map(
       ({ name }) => date?.mean[date.bands.findIndex((band) => band.name === name)] ?? NaN,
     );

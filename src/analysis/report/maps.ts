@@ -14,11 +14,12 @@ export interface MapLook {
 /** Tiles that are shown, the fullest first. */
 const SHOWN = 6;
 
-/** One section for each look, of the tiles that match; none if there are no tiles. Throws what a preview of a tile throws. */
+/** One section for each look, of the tiles that match; none if there are no tiles. `warn` is told of pictures that cannot be drawn. */
 export async function mapSections(
   { finder, imagery }: { finder: TileFinder; imagery: Imagery },
   filter: Filter,
   looks: readonly MapLook[],
+  warn: (tile: string, error: unknown) => void,
 ): Promise<Section[]> {
   const { tiles } = await finder.find(
     searchOf(filter, { limit: SHOWN, order: parseSort('-pixel_coverage') }),
@@ -28,13 +29,17 @@ export async function mapSections(
   for (const { title, look } of looks) {
     const figures: Html[] = [];
     for (const tile of tiles) {
-      const picture = (await imagery.preview(tile, look, 'png', partWithData(tile))).toString('base64');
+      const drawn = await imagery.preview(tile, look, 'png', partWithData(tile)).catch((error) => {
+        warn(`${title} of ${tile.id}`, error);
+      });
+      if (!drawn) continue;
+      const picture = drawn.toString('base64');
       const when = new Date(tile.start).toISOString().slice(0, 10);
       figures.push(
         html`<figure><img alt="${tile.geocode}, ${when}" src="data:image/png;base64,${picture}"><figcaption>${tile.geocode}, ${when}</figcaption></figure>`,
       );
     }
-    sections.push({ title, content: html`<div class="maps">${figures}</div>` });
+    if (figures.length > 0) sections.push({ title, content: html`<div class="maps">${figures}</div>` });
   }
   return sections;
 }

@@ -15,6 +15,8 @@ import {
 import { VERSION_SCHEMA } from '../../storage/index.js';
 import { sendToNode } from './reply.js';
 
+/** What the runs of a job say to each other: exact sums over hundreds of bands have megabytes. As answers of nodes. */
+const WORDS_LIMIT = 2 ** 28;
 /** So often a share tells that it lives, ms. */
 const BEAT = 1000;
 
@@ -74,7 +76,7 @@ export async function workRoutes(server: FastifyInstance, { shares }: { shares: 
     return sendToNode(reply, { known: shares.cancel(body.run, body.job) });
   });
 
-  const words = message('run', 'words');
+  const words = { ...message('run', 'words'), bodyLimit: WORDS_LIMIT };
   server.post<{ Body: { run: string; words: unknown[] } }>(WORDS_PATH, words, async ({ body }, reply) => {
     shares.hear(body.run, body.words);
     return sendToNode(reply, {});

@@ -76,7 +76,7 @@ function logic(op: 'and' | 'or', filters: Filter[]): Filter {
 }
 
 /** Whether a filter asks for a property. */
-function mentions(filter: Filter, property: PropertyName): boolean {
+export function mentions(filter: Filter, property: PropertyName): boolean {
   if (filter.op === 'not') return mentions(filter.arg, property);
   if (filter.op === 'and' || filter.op === 'or') return filter.args.some((arg) => mentions(arg, property));
   return 'shape' in filter ? property === 'geometry' : filter.property === property;

@@ -151,7 +151,7 @@ async function predict(
   const apply = one && appliers[one.model];
   if (apply) {
     const collections = [one.collection];
-    const filter = rawUnlessAsked(parseFilter({ collections, ...inputs.filter }));
+    const filter = parseFilter({ collections, ...inputs.filter });
     return { ...(await apply(versionNamed(one, version)!, filter, job)), worse: [] };
   }
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
