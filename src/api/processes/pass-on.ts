@@ -42,6 +42,11 @@ export function passOn({ jobs, cluster }: Services, { alsoEnded = false, elseHer
       if (elseHere) return undefined;
       throw error;
     }
+    // This node must not tell the end of a job before its own searches show what the job has committed.
+    await cluster.cluster.replica.catchUp().catch((error) => {
+      answer.destroy();
+      throw error;
+    });
     for (const name of ANSWERED) {
       const value = answer.headers[name];
       if (value !== undefined) reply.header(name, value);
