@@ -40,7 +40,7 @@ export const resample: MapAnalysis<ResampleInputs, ResampleFit> = {
       type: 'array',
       items: objectOf({
         wavelength: { ...NUMBER, minimum: 100, maximum: 100_000, description: 'Centre, nm' },
-        fwhm: { ...NUMBER, exclusiveMinimum: 0, maximum: 10_000, description: 'nm' },
+        fwhm: { ...NUMBER, minimum: 1e-6, maximum: 10_000, description: 'nm' },
       }),
       minItems: 1,
       maxItems: MOST_BANDS,
