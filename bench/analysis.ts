@@ -14,7 +14,7 @@ import { PANEL } from '../src/analysis/pixels/pixel-panel.js';
 import { whitening } from '../src/analysis/pixels/whitening.js';
 import { ExactSums } from '../src/analysis/sums/band-statistics.js';
 import { tileSums } from '../src/analysis/sums/tile-sums.js';
-import { eachBlock, type SpectrumFile } from '../src/analysis/tile-blocks.js';
+import { eachBlock, type SpectrumFile } from '../src/analysis/tiles/tile-blocks.js';
 import { encodeCube } from '../src/raster/index.js';
 import { randomStream } from '../src/training/random.js';
 import { npyHead } from '../src/wrangle/index.js';

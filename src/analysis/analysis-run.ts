@@ -15,8 +15,8 @@ import { holdTiles, inLanes, type Storage, type TileRecord } from '../storage/in
 import { mergeSkipped, pickedTiles } from '../wrangle/index.js';
 import { allFailed, noSpectra, tileFailed } from './errors.js';
 import { type AnalysisInputs, collectionOf } from './inputs.js';
-import { type AnalysedBand, bandSetOf, spectrumOf, type TileSpectrum } from './spectral-tile.js';
-import type { SpectrumFile } from './tile-blocks.js';
+import { type AnalysedBand, bandSetOf, spectrumOf, type TileSpectrum } from './tiles/spectral-tile.js';
+import type { SpectrumFile } from './tiles/tile-blocks.js';
 import type { AnalysisWorkers } from './workers.js';
 
 export interface AnalysisContext {
@@ -47,6 +47,10 @@ export const TILE_COUNTS = {
   failed: listOf(objectOf({ tile: TEXT, code: TEXT, message: TEXT })),
   failures: COUNT,
 };
+
+/** Why tiles are left out, and why they give none. */
+export const NO_SPECTRUM = 'they have no group of at least 16 bands with wavelengths';
+export const NO_PIXEL = 'no pixel of them is clear and holds data in every band';
 
 export const LISTED_FAILURES = 1000;
 const NAMED_REASONS = 3;
@@ -204,7 +208,6 @@ export async function withOneSize(
 }
 
 const OTHER_SIZE = 'their pixels have another size than those of most tiles';
-const NO_SPECTRUM = 'they have no group of at least 16 bands with wavelengths';
 const NO_BANDS = 'none of their bands is good and holds data';
 const OTHER_BANDS = 'they have other bands, or other bands that hold data, than most tiles';
 

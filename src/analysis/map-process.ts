@@ -24,6 +24,7 @@ import {
   BANDS,
   fileOf,
   LISTED_FAILURES,
+  NO_PIXEL,
 } from './analysis-run.js';
 import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './inputs.js';
 import type { NetMethod } from './nets/net-method.js';
@@ -34,10 +35,10 @@ import type { Curve } from './report/charts.js';
 import { exampleSpectra } from './report/examples.js';
 import { type MapLook, mapSections } from './report/maps.js';
 import { bandsText, renderReport, type Section, tilesText } from './report/report.js';
-import { writeFiles } from './result-files.js';
-import type { AnalysedBand } from './spectral-tile.js';
+import { writeFiles } from './report/result-files.js';
 import type { MapTask } from './tasks.js';
-import { neighboursOf, spectraAround } from './tiles-around.js';
+import type { AnalysedBand } from './tiles/spectral-tile.js';
+import { neighboursOf, spectraAround } from './tiles/tiles-around.js';
 
 type MapMethod = PixelMethod | LocalDistance | NetMethod;
 type FittedMap<Method> = Pick<MapTask<Method>, 'method' | 'bands' | 'tags' | 'classes'>;
@@ -110,8 +111,6 @@ export interface MapResults extends WrangleResults {
   /** Names of the files of the job. */
   files: string[];
 }
-
-const NOTHING = 'no pixel of them is clear and holds data in every band';
 
 export function mapProcess<Inputs extends AnalysisInputs, Fit>(
   context: AnalysisContext,
@@ -201,13 +200,13 @@ async function makeMaps(
   job: JobContext,
 ): Promise<WrangleResults> {
   if (method.kind !== 'net')
-    return derive(context, planTiles(context, source, analysed, { ...map, method }, job), job, NOTHING);
+    return derive(context, planTiles(context, source, analysed, { ...map, method }, job), job, NO_PIXEL);
   return withMappers(context, (workers) =>
     derive(
       { ...context, workers },
       planTiles(context, source, analysed, { ...map, method }, job),
       job,
-      NOTHING,
+      NO_PIXEL,
     ),
   );
 }

@@ -1,7 +1,6 @@
 /** Tasks of the analysis threads. Plain data. */
 import type { SpectralTags } from '../raster/index.js';
 import type { MadeTile, NewTile } from '../wrangle/index.js';
-import type { Neighbour } from './blocks-around.js';
 import type { GradientSums, GradientTask } from './classifier/gradient.js';
 import type { Spectra, SpectraTask } from './classifier/labelled-spectra.js';
 import type { ScoreSums, ScoreTask } from './classifier/score.js';
@@ -16,7 +15,8 @@ import type { NearestTask } from './pixels/nearest-centres.js';
 import type { Whitening, WhiteningTask } from './pixels/whitening.js';
 import type { WholeSums } from './sums/band-statistics.js';
 import type { WholeClassSums } from './sums/class-sums.js';
-import type { SpectrumFile } from './tile-blocks.js';
+import type { Neighbour } from './tiles/blocks-around.js';
+import type { SpectrumFile } from './tiles/tile-blocks.js';
 
 /** Sums are over pixels, or over differences between pixels that are neighbours in a row. */
 export type Summed = 'pixels' | 'differences';

@@ -1,7 +1,7 @@
 /** How the command line shows stored classifiers. */
 import type { ClassifierCard } from '../analysis/index.js';
 import type { Client, ModelDocument } from '../client/index.js';
-import { count, duration, print, table } from './output.js';
+import { count, duration, percent, print, table } from './output.js';
 
 export interface ListedClassifier {
   id: string;
@@ -64,5 +64,3 @@ export function printClassifier(
   ]);
   for (const line of table([['version', 'trained', 'classifier', 'OA', ''], ...listed])) print(line);
 }
-
-const percent = (share: number) => `${(100 * share).toFixed(1)} %`;

@@ -12,6 +12,9 @@ export function print(line = ''): void {
   process.stdout.write(`${line}\n`);
 }
 
+/** Such as "61.2 %", of a share from 0 to 1. */
+export const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+
 export function note(line: string): void {
   process.stderr.write(`${line}\n`);
 }

@@ -16,6 +16,7 @@ export { exportOnnx } from './onnx/export-onnx.js';
 export type { PlaceDate } from './place-dates.js';
 export { type PredictResults, predictProcess } from './predict/predict-process.js';
 export { trainProcess } from './process.js';
+export { randomStream, shuffledOrder } from './random.js';
 export { type PlaceInputs, type RemotePlace, remotePlace } from './remote/remote-place.js';
 export { SENT_LIMIT, sent } from './remote/sent-model.js';
 export { placeInputs, type StoreInputs, storeModelProcess } from './remote/store-process.js';
@@ -27,5 +28,6 @@ export type { ClusteredCollection, TextureResults } from './transfer/texture-res
 export { TextureWorkers } from './transfer/workers.js';
 export { loadModel, saveModel } from './weights.js';
 export type { PlaceTask } from './worker-messages.js';
-export { EngineProcess, ProcessEnded } from './workers/engine-process.js';
+export { answerOf, EnginePool } from './workers/engine-pool.js';
+export { EngineProcess } from './workers/engine-process.js';
 export { type Handler, serveRequests } from './workers/serve-requests.js';

@@ -9,7 +9,7 @@ import { GROUP, NetCompute, type PixelGroup } from '../../src/analysis/nets/comp
 import { eachPatch } from '../../src/analysis/nets/each-patch.js';
 import { fromHalf, toHalf } from '../../src/analysis/nets/half.js';
 import { NETS, type NetName, patchSide } from '../../src/analysis/nets/nets.js';
-import type { SpectrumFile } from '../../src/analysis/tile-blocks.js';
+import type { SpectrumFile } from '../../src/analysis/tiles/tile-blocks.js';
 import { readRaster } from '../../src/raster/index.js';
 import { exportOnnx, loadEngine, loadModel, type PredictResults, type Tf } from '../../src/training/index.js';
 import { writeEnvi } from '../raster/envi.js';

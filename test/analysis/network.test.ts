@@ -8,12 +8,12 @@ import { minimise } from '../../src/analysis/classifier/minimise.js';
 import { modelFiles, networkOf } from '../../src/analysis/classifier/model-files.js';
 import { centredLayers, countOf, layersOf } from '../../src/analysis/classifier/network.js';
 import { pixelFunction } from '../../src/analysis/pixels/methods.js';
-import { randomStream } from '../../src/analysis/random.js';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
 import { exportOnnx } from '../../src/training/index.js';
+import { randomStream } from '../../src/training/random.js';
 import { loadModel } from '../../src/training/weights.js';
 
-const next = randomStream(7);
+const { next } = randomStream(7);
 const normal = () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
 
 /** Random spectra in panels, and the same pixel by pixel. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ExactSums, statisticsOf } from '../../src/analysis/sums/band-statistics.js';
 import { tileSums } from '../../src/analysis/sums/tile-sums.js';
-import type { SpectrumFile } from '../../src/analysis/tile-blocks.js';
+import type { SpectrumFile } from '../../src/analysis/tiles/tile-blocks.js';
 import { CUBE_BLOCK, encodeCube } from '../../src/raster/index.js';
 import { random } from '../raster/images.js';
 import { tempFolder } from '../support/temp.js';

@@ -12,7 +12,7 @@ import {
 } from '../../storage/index.js';
 import { version as softwareVersion } from '../../version.js';
 import type { Scores } from '../labels/scores.js';
-import type { AnalysedBand } from '../spectral-tile.js';
+import type { AnalysedBand } from '../tiles/spectral-tile.js';
 import type { Calibration } from './choose.js';
 import type { ClassifierName } from './fit.js';
 import type { NetTrainingFacts } from './net-facts.js';

@@ -1,12 +1,12 @@
 /** Fits a classifier to sets of labelled pixels. */
 import type { JobContext } from '../../jobs/index.js';
+import { randomStream } from '../../training/index.js';
 import type { AnalysisContext } from '../analysis-run.js';
-import type { LabelledSums } from '../class-statistics.js';
 import { isNet, NETS } from '../nets/nets.js';
 import type { NetSession } from '../nets/session.js';
 import { type TrainedNet, trainNet } from '../nets/train-net.js';
+import type { LabelledSums } from '../passes/class-statistics.js';
 import { discriminant, withinClasses } from '../pixels/discriminant.js';
-import { randomStream } from '../random.js';
 import { minimise } from './minimise.js';
 import { countOf, type Layer, layersOf, type Sizes } from './network.js';
 import type { ScoreSums } from './score.js';
@@ -134,7 +134,7 @@ async function fitNetwork(
 function start(sizes: Sizes, seed: number): Float64Array {
   const parameters = new Float64Array(countOf(sizes));
   if (sizes.length === 2) return parameters;
-  const next = randomStream(seed);
+  const { next } = randomStream(seed);
   for (const [l, { weights }] of layersOf(parameters, sizes).entries()) {
     const most = Math.sqrt(6 / (sizes[l]! + sizes[l + 1]!));
     for (let at = 0; at < weights.length; at++) weights[at] = most * (2 * next() - 1);

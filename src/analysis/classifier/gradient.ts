@@ -1,7 +1,7 @@
 /** Loss and gradient of a network on labelled spectra. Runs in worker threads. */
 import { PANEL, PixelPanel } from '../pixels/pixel-panel.js';
 import type { Spectra } from './labelled-spectra.js';
-import { countOf, layersOf, type Sizes } from './network.js';
+import { countOf, layersOf, type Sizes, transposed } from './network.js';
 import { PanelNetwork, padRows, softmax, uncoded } from './panel-network.js';
 
 export interface GradientTask {
@@ -37,8 +37,8 @@ export function gradientSums({ spectra, classOf, sizes, parameters }: GradientTa
   const products = errors.map(({ rows }) => panel.emptyMatrix(rows, PANEL));
   const columns = panel.plane(PANEL);
   const back = layers.slice(1).map(({ weights, bias }, i) => {
-    const transposed = transpose(weights, bias.length);
-    return panel.matrix(padRows(transposed, bias.length, errors[i + 1]!.rows), errors[i + 1]!.rows);
+    const { rows } = errors[i + 1]!;
+    return panel.matrix(padRows(transposed(weights, bias.length), bias.length, rows), rows);
   });
   const classes = sizes.at(-1)!;
   const shares = new Float64Array(classes);
@@ -94,9 +94,4 @@ export function gradientSums({ spectra, classOf, sizes, parameters }: GradientTa
       }
     }
   return { loss, gradient: sums };
-}
-
-function transpose(weights: Float64Array, rows: number): Float64Array {
-  const columns = weights.length / rows;
-  return weights.map((_, at) => weights[(at % rows) * columns + Math.floor(at / rows)]!);
 }

@@ -1,7 +1,9 @@
 /** Spectra of the labelled pixels of a tile, as networks are trained on them. Runs in worker threads. */
+import { mixedBits } from '../hash.js';
 import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
 import { SETS } from '../labels/split.js';
 import { PANEL } from '../pixels/pixel-panel.js';
+import { inSharedMemory } from '../shared-memory.js';
 import type { Standard } from './network.js';
 
 /** Spectra of pixels of one set. Plain data, in memory that threads share. */
@@ -60,17 +62,12 @@ function partOf(panels: Float32Array[], codes: number[]): Spectra {
   const length = panels[0]!.length;
   const values = new Float32Array(new SharedArrayBuffer(4 * length * panels.length));
   for (const [p, panel] of panels.entries()) values.set(panel, p * length);
-  const shared = new Uint8Array(new SharedArrayBuffer(codes.length));
-  shared.set(codes);
-  return { pixels: codes.length, codes: shared, values };
+  return { pixels: codes.length, codes: inSharedMemory(Uint8Array.from(codes)), values };
 }
 
-/** A number in [0, 1) that follows from the place alone (FNV-1a, then the finalizer of MurmurHash3). */
+/** A number in [0, 1) that follows from the place alone (FNV-1a, then `mixedBits`). */
 export function chance(geocode: string, pixel: number): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < geocode.length; i++) hash = Math.imul(hash ^ geocode.charCodeAt(i), 0x01000193);
-  hash = Math.imul(hash ^ pixel, 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
+  return (mixedBits(Math.imul(hash ^ pixel, 0x01000193)) >>> 0) / 2 ** 32;
 }

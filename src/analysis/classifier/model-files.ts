@@ -1,6 +1,6 @@
 /** A classifier as files: a layers model of TensorFlow.js, as all models are, and a card. */
 import { damagedClassifier } from '../errors.js';
-import { type Layer, layersOf, type Network, type Sizes } from './network.js';
+import { type Layer, layersOf, type Network, type Sizes, transposed } from './network.js';
 
 /** `model.json` and `weights.bin`. The model takes physical values of the bands and gives probabilities of the classes. */
 export function modelFiles({ centre, deviation, layers }: Network): Record<string, Uint8Array> {
@@ -94,10 +94,4 @@ export function networkOf(id: string, weights: Uint8Array, sizes: Sizes): Networ
   );
   const deviation = values.subarray(bands, 2 * bands).map(Math.sqrt);
   return { centre: values.subarray(0, bands), deviation, layers };
-}
-
-/** `rows` x n numbers as n x `rows`. */
-function transposed(weights: Float64Array, rows: number): Float64Array {
-  const columns = weights.length / rows;
-  return weights.map((_, at) => weights[(at % rows) * columns + Math.floor(at / rows)]!);
 }

@@ -35,6 +35,12 @@ export function layersOf(parameters: Float64Array, sizes: Sizes): Layer[] {
   return sizes.slice(1).map((rows, i) => ({ weights: take(rows * sizes[i]!), bias: take(rows) }));
 }
 
+/** `rows` x n numbers, row by row, as n x `rows`. */
+export function transposed(values: Float64Array, rows: number): Float64Array {
+  const columns = values.length / rows;
+  return values.map((_, at) => values[(at % rows) * columns + Math.floor(at / rows)]!);
+}
+
 /** The layers for values that are only centred. */
 export function centredLayers({ deviation, layers: [first, ...others] }: Network): Layer[] {
   const weights = first!.weights.map((value, at) => value / deviation[at % deviation.length]!);

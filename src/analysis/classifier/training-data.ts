@@ -6,6 +6,7 @@ import type { TileSource } from '../../storage/index.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
 import { withLabels } from '../labels/collection-labels.js';
 import type { Labels } from '../labels/labels.js';
+import { classesOfCodes } from '../labels/labels.js';
 import { SETS, type SplitKind } from '../labels/split.js';
 import { type GradientSums, QUANTUM } from './gradient.js';
 import type { Spectra } from './labelled-spectra.js';
@@ -89,11 +90,9 @@ export async function trainingData(
     },
     checkGathered,
   );
-  const classOf = new Uint8Array(256);
-  for (const [i, code] of codes.entries()) classOf[code] = i;
   const tiles = words.flatMap((word) => word.tiles).sort((a, b) => (a.id < b.id ? -1 : 1));
   return {
-    ...{ standard, classOf, classes: codes.length, spectra, tiles },
+    ...{ standard, classOf: classesOfCodes(codes), classes: codes.length, spectra, tiles },
     pixels: SETS.map((_, set) => words.reduce((sum, word) => sum + word.pixels[set]!, 0)),
   };
 }

@@ -3,7 +3,7 @@ import type { GridName } from '../../geocode/index.js';
 import { ExactSums, type WholeSums } from '../sums/band-statistics.js';
 import { TileClassSums, type WholeClassSums } from '../sums/class-sums.js';
 import { BandProducts } from '../sums/products.js';
-import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-blocks.js';
+import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tiles/tile-blocks.js';
 import { labelCodes, type TileLabels } from './labels.js';
 import { SETS, type SplitKind, setOf } from './split.js';
 

@@ -1,7 +1,7 @@
 /** Libraries that come with a request. */
 import { NUMBER, objectOf } from '../../json-schema.js';
 import { libraryRange, libraryShape } from '../errors.js';
-import type { AnalysedBand } from '../spectral-tile.js';
+import type { AnalysedBand } from '../tiles/spectral-tile.js';
 import { type Library, resampleLibrary } from './resample-library.js';
 
 const MOST_SPECTRA = 100;

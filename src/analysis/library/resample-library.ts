@@ -1,6 +1,6 @@
 /** Spectra of a library at the bands of an instrument. */
 import { stepsOf, widestStep } from '../spectra/gaps.js';
-import type { AnalysedBand } from '../spectral-tile.js';
+import type { AnalysedBand } from '../tiles/spectral-tile.js';
 
 /** A library as it is sent with a request. Wavelengths in nm, values as the physical values of the collection. */
 export interface Library {

@@ -1,5 +1,5 @@
 /** Spectral libraries as files. */
-import type { AnalysedBand } from '../spectral-tile.js';
+import type { AnalysedBand } from '../tiles/spectral-tile.js';
 
 /** A CSV that `readLibrary` reads: a column of wavelengths in nm, and one for each spectrum, which has one value for each band. */
 export function libraryCsv(

@@ -11,8 +11,6 @@ import { type NetName, type NetShape, SETTINGS } from './nets.js';
 const POSITIONS = 7;
 /** Features of a band in the residual network. */
 const FEATURES = 8;
-/** Added to the variance of a band; far below that of any. */
-const EPSILON = 1e-12;
 const STANDARDISE = 'standardise';
 
 type Config = Record<string, unknown>;
@@ -53,7 +51,7 @@ export function storedNet(
   const make = makerOf(layers);
   const input = tf.input({ shape: inputShape(shape), name: 'input' });
   const norm = tf.layers.batchNormalization({
-    ...{ name: STANDARDISE, axis: -1, epsilon: EPSILON, center: false, scale: false },
+    ...{ name: STANDARDISE, axis: -1, epsilon: 0, center: false, scale: false },
   });
   const maps = GRAPHS[shape.name].features(tf, make, norm.apply(input) as SymbolicTensor, shape);
   const values = GRAPHS[shape.name].head(tf, make, maps, shape);

@@ -19,7 +19,7 @@ export interface PixelGroup {
 }
 
 /** A tile with its classes, counted from 0. */
-export interface NetTile extends Omit<Patches, 'codes' | 'sets'> {
+export interface NetTile extends Omit<Patches, 'codes' | 'sets' | 'shown'> {
   classes: Uint8Array;
 }
 

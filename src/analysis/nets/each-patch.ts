@@ -1,8 +1,8 @@
 /** The pixels of a tile with what is around them, in the order of the rows. Runs in child processes. */
 
 import { CUBE_BLOCK } from '../../raster/index.js';
-import { eachPixelAround, type Neighbour } from '../blocks-around.js';
-import type { SpectrumFile } from '../tile-blocks.js';
+import { eachPixelAround, type Neighbour } from '../tiles/blocks-around.js';
+import type { SpectrumFile } from '../tiles/tile-blocks.js';
 
 /**
  * Visits each pixel of a tile that has a spectrum, with the physical values of the side x side pixels around it, row by row, good until the

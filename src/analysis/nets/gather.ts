@@ -4,19 +4,21 @@ import { COUNT, listOf, messageCheck, objectOf, TEXT } from '../../json-schema.j
 import { holdTiles, type TileRecord } from '../../storage/index.js';
 import { type SelectedEngine, unlikeEngines } from '../../training/index.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
-import type { Neighbour } from '../blocks-around.js';
 import type { Standard } from '../classifier/network.js';
 import { withLabels } from '../labels/collection-labels.js';
-import type { Labels } from '../labels/labels.js';
+import { classesOfCodes, type Labels } from '../labels/labels.js';
 import { SETS, type SplitKind } from '../labels/split.js';
-import { neighboursOf, spectraAround } from '../tiles-around.js';
+import type { Neighbour } from '../tiles/blocks-around.js';
+import { neighboursOf, spectraAround } from '../tiles/tiles-around.js';
 import { GROUP, type NetTile, type PixelGroup } from './compute.js';
 import { BYTES, type NetName, type Precision, SETTINGS } from './nets.js';
 
-/** Labelled pixels of one tile and set, at most `GROUP`. Groups follow from the data alone, not from where the tiles are. */
+/** Labelled pixels of one tile, at most `GROUP`. Groups follow from the data alone, not from where the tiles are. */
 export interface Group {
   /** Index of `SETS`. */
   set: number;
+  /** Bits of the sets whose ground the patches show. */
+  shown: number;
   pixels: number;
   /** If the tile is of this run. */
   own?: PixelGroup;
@@ -60,9 +62,8 @@ export async function gatherPatches(
   const { side } = SETTINGS[name];
   const bytes = side ** 2 * BYTES[precision] * analysed.bands.length;
   const share = Math.min(1, MOST_BYTES / (bytes * labelled));
-  const classOf = new Uint8Array(256);
-  for (const [i, code] of codes.entries()) classOf[code] = i;
-  const found: { id: string; tile: NetTile; sets: Uint8Array }[] = [];
+  const classOf = classesOfCodes(codes);
+  const found: { id: string; tile: NetTile; kinds: Uint8Array }[] = [];
   await eachTile(context, analysed, job, async (tile, file) => {
     const { id, grid, geocode } = tile;
     const of = { file, place: { grid, geocode }, split, standard, share, side, precision };
@@ -72,32 +73,31 @@ export async function gatherPatches(
       ),
     );
     if (!patches || patches.codes.length === 0) return;
-    const { codes, sets, ...own } = patches;
+    const { codes, sets, shown, ...own } = patches;
     const classes = Uint8Array.from(codes, (code) => classOf[code]!);
-    found.push({ id, sets, tile: { ...own, classes } });
+    found.push({ id, kinds: sets.map((set, i) => kindOf(set, shown[i]!)), tile: { ...own, classes } });
   });
   found.sort((a, b) => (a.id < b.id ? -1 : 1));
-  const pixelsOf = (sets: Uint8Array) => SETS.map((_, set) => sets.filter((one) => one === set).length);
   const words = await meetChecked(
     job,
     {
       engine: `${engine.name} ${engine.version}`,
       ids: found.map(({ id }) => id),
-      pixels: found.map(({ sets }) => pixelsOf(sets)),
+      pixels: found.map(({ kinds }) => KINDS.map((kind) => kinds.filter((one) => one === kind).length)),
       bytes: found.reduce((sum, { tile }) => sum + tile.spectra.byteLength, 0),
     },
     checkGathered,
   );
   const engines = new Set(words.map((word) => word.engine));
   if (engines.size > 1) throw unlikeEngines([...engines].join(', '));
-  const own = new Map(found.map(({ id, sets }, tile) => [id, { tile, sets }]));
+  const own = new Map(found.map(({ id, kinds }, tile) => [id, { tile, kinds }]));
   const all = words
     .flatMap(({ ids, pixels }) => ids.map((id, i) => ({ id, pixels: pixels[i]! })))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
   return {
     tiles: found.map(({ tile }) => tile),
     groups: all.flatMap(({ id, pixels }) =>
-      pixels.flatMap((count, set) => groupsOf(count, set, own.get(id))),
+      pixels.flatMap((count, kind) => groupsOf(count, kind, own.get(id))),
     ),
     bytes: words.reduce((sum, word) => sum + word.bytes, 0),
   };
@@ -123,12 +123,18 @@ async function withNeighbours<T>(
   }
 }
 
+/** Pixels of a kind have the same set, and patches that show ground of the same sets. */
+const SHOWN_SETS = 2 ** SETS.length;
+const kindOf = (set: number, shown: number) => set * SHOWN_SETS + shown;
+const KINDS = Array.from({ length: SETS.length * SHOWN_SETS }, (_, kind) => kind);
+
 /** Pixels that lie side by side come into different groups, so that a group resembles the tile. */
-function groupsOf(count: number, set: number, own?: { tile: number; sets: Uint8Array }): Group[] {
+function groupsOf(count: number, kind: number, own?: { tile: number; kinds: Uint8Array }): Group[] {
   const groups = Math.ceil(count / GROUP);
-  const numbers = own && [...own.sets.keys()].filter((pixel) => own.sets[pixel] === set);
+  const numbers = own && [...own.kinds.keys()].filter((pixel) => own.kinds[pixel] === kind);
   return Array.from({ length: groups }, (_, g) => ({
-    ...{ set, pixels: Math.ceil((count - g) / groups) },
+    ...{ set: Math.floor(kind / SHOWN_SETS), shown: kind % SHOWN_SETS },
+    pixels: Math.ceil((count - g) / groups),
     ...(numbers && {
       own: { tile: own.tile, pixels: Int32Array.from(numbers.filter((_, i) => i % groups === g)) },
     }),

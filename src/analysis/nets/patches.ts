@@ -1,18 +1,27 @@
 /** The labelled pixels of a tile with the spectra around them, as networks are trained on them. Runs in worker threads. */
-import { eachPixelAround, type Neighbour } from '../blocks-around.js';
+
 import { chance } from '../classifier/labelled-spectra.js';
 import type { Standard } from '../classifier/network.js';
 import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
+import { SETS, setOf } from '../labels/split.js';
+import { inSharedMemory } from '../shared-memory.js';
+import { eachPixelAround, type Neighbour } from '../tiles/blocks-around.js';
 import { toHalf } from './half.js';
 import type { Precision } from './nets.js';
+
+const ALL_SETS = 2 ** SETS.length - 1;
 
 /** Plain data, in memory that threads share. */
 export interface Patches {
   /** Standardised spectra, one after another; each is held once, however many patches show it. Halves are their bits. */
   spectra: Float32Array | Uint16Array;
-  /** Of each labelled pixel, in the order of the rows: its code, its set (an index of `SETS`), and the side x side spectra of its patch, row by row, -1 where there is none. */
+  /** Labels of the labelled pixels, which are in the order of the rows. */
   codes: Uint8Array;
+  /** Their sets, indexes of `SETS`. */
   sets: Uint8Array;
+  /** The sets whose ground their patches show: bit s is set for set s. */
+  shown: Uint8Array;
+  /** The side x side spectra of their patches, row by row; -1 where there is none. */
   patches: Int32Array;
 }
 
@@ -27,7 +36,7 @@ export interface PatchesTask extends LabelledTile {
 }
 
 export function labelledPatches(task: PatchesTask): Patches {
-  const { file, place, standard, share, side, around, precision } = task;
+  const { file, place, split, standard, share, side, around, precision } = task;
   const { centre, deviation } = standard;
   const bands = centre.length;
   const labelled: { pixel: number; set: number; code: number }[] = [];
@@ -42,6 +51,10 @@ export function labelledPatches(task: PatchesTask): Patches {
 
   const reach = (side - 1) / 2;
   const width = file.width + 2 * reach;
+  const setAt = setOf(place.geocode, split);
+  // Single pixels of a random split lie among those of other sets, which is what it is compared for.
+  const shownBy = (pixel: number) =>
+    split === 'random' ? 0 : setsIn(file, setAt, pixel % file.width, Math.floor(pixel / file.width), reach);
   /** Positions of a patch in the widened tile. */
   const places = labelled.flatMap(({ pixel }) => {
     const corner = Math.floor(pixel / file.width) * width + (pixel % file.width);
@@ -58,17 +71,31 @@ export function labelledPatches(task: PatchesTask): Patches {
   const spectra = new Float32Array(found.length * bands);
   for (const [i, one] of found.entries()) spectra.set(one, i * bands);
   return {
-    spectra: shared(precision === 'mixed' ? toHalf(spectra) : spectra),
-    codes: shared(Uint8Array.from(labelled, ({ code }) => code)),
-    sets: shared(Uint8Array.from(labelled, ({ set }) => set)),
-    patches: shared(Int32Array.from(places, (at) => numbers[at]!)),
+    spectra: inSharedMemory(precision === 'mixed' ? toHalf(spectra) : spectra),
+    codes: inSharedMemory(Uint8Array.from(labelled, ({ code }) => code)),
+    sets: inSharedMemory(Uint8Array.from(labelled, ({ set }) => set)),
+    shown: inSharedMemory(Uint8Array.from(labelled, ({ pixel, set }) => shownBy(pixel) | (1 << set))),
+    patches: inSharedMemory(Int32Array.from(places, (at) => numbers[at]!)),
   };
 }
 
-function shared<T extends Float32Array | Uint16Array | Uint8Array | Int32Array>(values: T): T {
-  const copy = new (values.constructor as new (buffer: SharedArrayBuffer) => T)(
-    new SharedArrayBuffer(values.byteLength),
+/**
+ * Bits of the sets whose ground lies in a square around a pixel. Patches are smaller than the squares of a set, so the corners suffice. Beyond
+ * the tile are squares of another cell, which may be of any set.
+ */
+function setsIn(
+  { width, height }: { width: number; height: number },
+  setAt: (column: number, row: number) => number,
+  column: number,
+  row: number,
+  reach: number,
+): number {
+  const [west, east, north, south] = [column - reach, column + reach, row - reach, row + reach];
+  if (west < 0 || north < 0 || east >= width || south >= height) return ALL_SETS;
+  return (
+    (1 << setAt(west, north)) |
+    (1 << setAt(east, north)) |
+    (1 << setAt(west, south)) |
+    (1 << setAt(east, south))
   );
-  copy.set(values);
-  return copy;
 }

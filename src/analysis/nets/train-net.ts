@@ -5,9 +5,9 @@
  */
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { randomStream, shuffledOrder } from '../../training/index.js';
 import { meetChecked } from '../analysis-run.js';
-import { netFailed } from '../errors.js';
-import { randomStream } from '../random.js';
+import { fewLabels, netFailed } from '../errors.js';
 import { Adam } from './adam.js';
 import type { GroupGradient } from './compute.js';
 import { fromHalf, toHalf } from './half.js';
@@ -44,14 +44,20 @@ const checkGradients = messageCheck(
   objectOf({ groups: listOf(COUNT), losses: listOf(NUMBER), values: TEXT }),
 );
 
-/** Throws TW_ANALYSIS_NET. */
+/** Throws TW_ANALYSIS_NET and TW_ANALYSIS_FEW_LABELS. */
 export async function trainNet(
   session: NetSession,
   { sets, epochs, strength, seed }: NetTraining,
   job: JobContext,
 ): Promise<TrainedNet> {
-  const groups = session.groups.filter(({ set }) => sets.includes(set));
-  const next = randomStream(seed);
+  // A patch that shows ground of another set would let the network see what it is tuned or validated by.
+  const allowed = sets.reduce((bits, set) => bits | (1 << set), 0);
+  const groups = session.groups.filter(({ set, shown }) => sets.includes(set) && (shown & ~allowed) === 0);
+  if (groups.length === 0)
+    throw fewLabels(
+      'no labelled pixel that trains has a patch without ground of the squares for tuning or validation',
+    );
+  const { next } = randomStream(seed);
   const weights = startOf(session.parameters, next);
   const adam = new Adam(weights, strength);
   const { name } = session.shape;
@@ -62,7 +68,7 @@ export async function trainNet(
   let scale = isMixed ? SCALE : 1;
   let good = 0;
   for (let epoch = 1; epoch <= epochs; epoch++) {
-    const order = shuffled(groups.length, next);
+    const order = Array.from(shuffledOrder(groups.length, next));
     let loss = 0;
     for (let step = 0; step < stepsAnEpoch; step++) {
       job.signal.throwIfAborted();
@@ -148,16 +154,6 @@ function startOf(parameters: NetSession['parameters'], next: () => number): Floa
     for (const end = at + size; at < end; at++) if (most > 0) weights[at] = most * (2 * next() - 1);
   }
   return weights;
-}
-
-/** 0 to count - 1 in a random order (Fisher-Yates). */
-function shuffled(count: number, next: () => number): number[] {
-  const order = Array.from({ length: count }, (_, i) => i);
-  for (let i = count - 1; i > 0; i--) {
-    const j = Math.floor(next() * (i + 1));
-    [order[i], order[j]] = [order[j]!, order[i]!];
-  }
-  return order;
 }
 
 /** Rises from almost 0 to 1 and falls to 0, in straight lines (Smith 2018). */

@@ -7,7 +7,8 @@
  * is drawn wherever the tiles are and in whichever order they are read.
  */
 import { createHash } from 'node:crypto';
-import { eachBlock, type SpectrumFile } from '../tile-blocks.js';
+import { mixedBits } from '../hash.js';
+import { eachBlock, type SpectrumFile } from '../tiles/tile-blocks.js';
 import type { Extreme } from './extremes.js';
 import { pixelFunction } from './methods.js';
 import type { Centres } from './nearest-centres.js';
@@ -61,14 +62,7 @@ function exponentials(key: string): (number: number) => number {
   const digest = createHash('sha256').update(key).digest();
   const [a, b] = [digest.readUInt32LE(0), digest.readUInt32LE(4)] as const;
   return (number) => {
-    const [high, low] = [mixed(number ^ a) >>> 6, mixed(number ^ b) >>> 6] as const;
+    const [high, low] = [mixedBits(number ^ a) >>> 6, mixedBits(number ^ b) >>> 6] as const;
     return -Math.log((high * 2 ** 26 + low + 0.5) / 2 ** 52);
   };
-}
-
-/** The finalizer of MurmurHash3 (Appleby 2011), which mixes all bits. */
-function mixed(number: number): number {
-  let bits = Math.imul(number ^ (number >>> 16), 0x85ebca6b);
-  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
-  return bits ^ (bits >>> 16);
 }

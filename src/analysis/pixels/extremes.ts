@@ -1,5 +1,5 @@
 /** The pixel of a tile at which each of some affine functions of the spectrum is largest. Runs in worker threads. */
-import { eachBlock, type SpectrumFile } from '../tile-blocks.js';
+import { eachBlock, type SpectrumFile } from '../tiles/tile-blocks.js';
 import { pixelFunction } from './methods.js';
 import { PANEL } from './pixel-panel.js';
 

@@ -5,8 +5,8 @@
  * The sums over a window follow from those of the window one pixel before it, so the time for a pixel depends on the number of components
  * and not on the size of the window.
  */
-import { eachBlockAround, type Neighbour } from '../blocks-around.js';
-import type { SpectrumFile } from '../tile-blocks.js';
+import { eachBlockAround, type Neighbour } from '../tiles/blocks-around.js';
+import type { SpectrumFile } from '../tiles/tile-blocks.js';
 import { PANEL, type PanelMatrix, PixelPanel } from './pixel-panel.js';
 import { choleskyOf } from './triangular.js';
 

@@ -7,7 +7,7 @@ import { type CellGroup, cubeImage, groupRecord } from '../../ingest/index.js';
 import { CUBE_BLOCK, CubeFile } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
 import type { MapTask } from '../tasks.js';
-import { eachBlock } from '../tile-blocks.js';
+import { eachBlock } from '../tiles/tile-blocks.js';
 import { type PixelMethod, pixelFunction } from './methods.js';
 import { PANEL } from './pixel-panel.js';
 

@@ -3,7 +3,7 @@ import { type CellFile, type CellGroup, encodeCell, encodeMask } from '../../ing
 import { isSpectrum, Mask } from '../../raster/index.js';
 import { type MadeTile, validOf } from '../../wrangle/index.js';
 import type { MapTask } from '../tasks.js';
-import { eachBlock, maskCodes, type SpectrumFile } from '../tile-blocks.js';
+import { eachBlock, maskCodes, type SpectrumFile } from '../tiles/tile-blocks.js';
 import { localDistances } from './local-distances.js';
 import { writeSpectra } from './map-spectra.js';
 import { pixelFunction } from './methods.js';

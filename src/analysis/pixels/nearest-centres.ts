@@ -1,6 +1,6 @@
 /** The pixels of a tile by the centre that is nearest to their spectra. Runs in worker threads. */
 import { TileClassSums, type WholeClassSums } from '../sums/class-sums.js';
-import { eachBlock, type SpectrumFile } from '../tile-blocks.js';
+import { eachBlock, type SpectrumFile } from '../tiles/tile-blocks.js';
 import { pixelFunction } from './methods.js';
 import { PANEL } from './pixel-panel.js';
 

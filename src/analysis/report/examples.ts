@@ -1,11 +1,11 @@
 /** Spectra of a collection that a report shows. */
 import { cellBbox, gridByName } from '../../geocode/index.js';
 import { type Imagery, parseRegion, type Region } from '../../imagery/index.js';
-import { all, type Filter, parseFilter, parseSort, searchOf, type TileFinder } from '../../query/index.js';
+import { all, type Filter, parseFilter, type TileFinder } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
-import type { AnalysedBand } from '../spectral-tile.js';
+import type { AnalysedBand } from '../tiles/spectral-tile.js';
 import type { Curve } from './charts.js';
-import { partWithData } from './maps.js';
+import { fullestTiles, nameOf, partWithData } from './maps.js';
 
 /** Tiles whose spectra are shown, the fullest first. */
 const SHOWN = 4;
@@ -22,11 +22,8 @@ export async function exampleSpectra(
   bands: readonly AnalysedBand[],
   warn: (tile: string, error: unknown) => void,
 ): Promise<Curve[]> {
-  const { tiles } = await finder.find(
-    searchOf(filter, { limit: SHOWN, order: parseSort('-pixel_coverage') }),
-  );
   const curves: Curve[] = [];
-  for (const tile of tiles) {
+  for (const tile of await fullestTiles(finder, filter, SHOWN)) {
     const region = middleOf(tile);
     const found = await imagery
       .spectra({ region, filter: all([filter, parseFilter({ ids: [tile.id] })]) })
@@ -37,8 +34,7 @@ export async function exampleSpectra(
     const values = bands.map(
       ({ name }) => date?.mean[date.bands.findIndex((band) => band.name === name)] ?? NaN,
     );
-    const when = new Date(tile.start).toISOString().slice(0, 10);
-    if (values.every(Number.isFinite)) curves.push({ name: `${tile.geocode}, ${when}`, values });
+    if (values.every(Number.isFinite)) curves.push({ name: nameOf(tile), values });
   }
   return curves;
 }

@@ -21,9 +21,7 @@ export async function mapSections(
   looks: readonly MapLook[],
   warn: (tile: string, error: unknown) => void,
 ): Promise<Section[]> {
-  const { tiles } = await finder.find(
-    searchOf(filter, { limit: SHOWN, order: parseSort('-pixel_coverage') }),
-  );
+  const tiles = await fullestTiles(finder, filter, SHOWN);
   if (tiles.length === 0) return [];
   const sections: Section[] = [];
   for (const { title, look } of looks) {
@@ -34,15 +32,24 @@ export async function mapSections(
       });
       if (!drawn) continue;
       const picture = drawn.toString('base64');
-      const when = new Date(tile.start).toISOString().slice(0, 10);
+      const name = nameOf(tile);
       figures.push(
-        html`<figure><img alt="${tile.geocode}, ${when}" src="data:image/png;base64,${picture}"><figcaption>${tile.geocode}, ${when}</figcaption></figure>`,
+        html`<figure><img alt="${name}" src="data:image/png;base64,${picture}"><figcaption>${name}</figcaption></figure>`,
       );
     }
     if (figures.length > 0) sections.push({ title, content: html`<div class="maps">${figures}</div>` });
   }
   return sections;
 }
+
+/** The tiles of a filter that hold the most data. */
+export async function fullestTiles(finder: TileFinder, filter: Filter, limit: number): Promise<TileRecord[]> {
+  return (await finder.find(searchOf(filter, { limit, order: parseSort('-pixel_coverage') }))).tiles;
+}
+
+/** Such as "u336, 2022-07-24". */
+export const nameOf = ({ geocode, start }: TileRecord) =>
+  `${geocode}, ${new Date(start).toISOString().slice(0, 10)}`;
 
 /** The smallest part of the cell that holds all data of a tile, in whole pixels. */
 export function partWithData({ grid, geocode, footprint, groups: [group] }: TileRecord): CellPart {

@@ -2,7 +2,7 @@
 import { type Html, html } from '../../html/index.js';
 import { colourOfCode } from '../../imagery/index.js';
 import type { TileCounts } from '../analysis-run.js';
-import type { AnalysedBand } from '../spectral-tile.js';
+import type { AnalysedBand } from '../tiles/spectral-tile.js';
 import { style } from './style.js';
 
 export interface Section {
@@ -79,6 +79,8 @@ export function colourKey(code: number): Html {
   const colour = `#${colourOfCode(code).toString(16).padStart(6, '0')}`;
   return html`<i class="key" style="background: ${colour}"></i>`;
 }
+
+export const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 
 export const tilesText = (tiles: number) => (tiles === 1 ? '1 tile' : `${tiles} tiles`);
 

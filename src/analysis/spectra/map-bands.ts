@@ -1,7 +1,7 @@
 /** Tags of the bands of maps that are spectra themselves. */
 import { spectralNames } from '../../ingest/index.js';
-import type { AnalysedBand } from '../spectral-tile.js';
 import type { MapBandTags } from '../tasks.js';
+import type { AnalysedBand } from '../tiles/spectral-tile.js';
 
 /** Wavelengths and FWHM of bands, nm. */
 export function spectralTagsOf(bands: readonly Omit<AnalysedBand, 'name'>[]): MapBandTags[] {

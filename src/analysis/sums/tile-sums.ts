@@ -1,7 +1,7 @@
 /** Sums over the pixels of one tile. Runs in worker threads. */
 import type { DataType, PixelArray } from '../../raster/index.js';
 import type { Summed, SumsTask } from '../tasks.js';
-import { eachBlock, type SpectrumBlock } from '../tile-blocks.js';
+import { eachBlock, type SpectrumBlock } from '../tiles/tile-blocks.js';
 import { ExactSums, type WholeSums } from './band-statistics.js';
 import { BandProducts, type DeviationSums } from './products.js';
 

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { grids } from '../../geocode/index.js';
 import { namedNode } from '../named-node.js';
 import { type CommonOptions, flag, listed, type TargetOptions, withCommon, withTarget } from '../options.js';
-import { count, note, print, printJson, size, table } from '../output.js';
+import { count, note, percent, print, printJson, size, table } from '../output.js';
 import type { OpenTarget } from '../target.js';
 import { openTarget } from '../target.js';
 import { joinCommand } from './node-join.js';
@@ -23,7 +23,7 @@ export function nodeCommand(): Command {
           String(slots),
           states ? `${states.initializing}/${states.leaving}` : '-',
           bytes === undefined ? '-' : size(bytes),
-          share === undefined ? '-' : `${(100 * share).toFixed(1)} %`,
+          share === undefined ? '-' : percent(share),
           lag === undefined ? '-' : String(lag),
           `${running ? 'running' : 'away'}${draining ? ', draining' : ''}`,
         ]);
@@ -101,7 +101,7 @@ export function nodeCommand(): Command {
         const { nodes, moved, least, deviation, dryRun } = answer;
         const rows = nodes.map(({ id, share, before, after, takes, gives }) => [
           id,
-          `${(100 * share).toFixed(1)} %`,
+          percent(share),
           size(before.bytes),
           size(after.bytes),
           `${takes.slots} (${size(takes.bytes)})`,

@@ -79,8 +79,6 @@ export function printMaps({ tiles, unchanged, source, collection }: MapResults):
   );
 }
 
-export const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
-
 function printEnd({ skipped, failed, files, seconds }: Results, output: string | undefined): void {
   for (const [reason, number] of Object.entries(skipped))
     note(`${count(number, 'tile')} left out: ${reason}`);

@@ -2,8 +2,8 @@ import { Command } from 'commander';
 import type { ClassifyInputs, ClassifyResults } from '../../../analysis/index.js';
 import { labelsMissing } from '../../errors.js';
 import { flag, integer } from '../../options.js';
-import { count, print, size, table } from '../../output.js';
-import { type AnalyseFlags, analysis, percent, printMaps } from './analysis.js';
+import { count, percent, print, size, table } from '../../output.js';
+import { type AnalyseFlags, analysis, printMaps } from './analysis.js';
 
 type ClassifyFlags = AnalyseFlags & {
   labels?: string;

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { ClusterResults } from '../../../analysis/index.js';
 import { flag, integer, positiveInteger } from '../../options.js';
-import { count, print, table } from '../../output.js';
-import { type AnalyseFlags, analysis, percent, printMaps } from './analysis.js';
+import { count, percent, print, table } from '../../output.js';
+import { type AnalyseFlags, analysis, printMaps } from './analysis.js';
 
 type ClusterFlags = AnalyseFlags & { clusters: number; seed?: number; iterations?: number };
 

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { AnomalyResults, ComponentsResults, StatsResults } from '../../../analysis/index.js';
 import { flag, positiveInteger } from '../../options.js';
-import { count, print, table } from '../../output.js';
+import { count, percent, print, table } from '../../output.js';
 import { type AnalyseFlags, analysis, loadingText, printMaps } from './analysis.js';
 
 type ComponentsFlags = AnalyseFlags & { components?: number };
@@ -97,7 +97,7 @@ function printAnomaly(results: AnomalyResults): void {
   print(`${count(pixels, 'pixel')}, ${count(bands.length, 'band')}${loadingText(loading)}`);
   if (window)
     print(
-      `background between windows of ${window[1]} and ${window[0]} pixels, in ${count(components!, 'component')} that hold ${(100 * held).toFixed(1)} % of the variance`,
+      `background between windows of ${window[1]} and ${window[0]} pixels, in ${count(components!, 'component')} that hold ${percent(held)} of the variance`,
     );
   printMaps(results);
 }

@@ -1,12 +1,12 @@
 /** Spectra without their continuum, and the depth of absorptions. */
-import { COUNT, NUMBER, objectOf } from '../json-schema.js';
-import { withBands } from './analysis-run.js';
-import { emptyRange } from './errors.js';
-import type { AnalysisInputs } from './inputs.js';
-import type { MapAnalysis, MapResults } from './map-process.js';
-import { continuumRemoval } from './pixels/continuum.js';
-import { spectrumChart } from './report/charts.js';
-import { spectralTagsOf } from './spectra/map-bands.js';
+import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
+import { withBands } from '../analysis-run.js';
+import { emptyRange } from '../errors.js';
+import type { AnalysisInputs } from '../inputs.js';
+import type { MapAnalysis, MapResults } from '../map-process.js';
+import { continuumRemoval } from '../pixels/continuum.js';
+import { spectrumChart } from '../report/charts.js';
+import { spectralTagsOf } from '../spectra/map-bands.js';
 
 export interface ContinuumInputs extends AnalysisInputs {
   /** From and to, nm. Default: all bands. */

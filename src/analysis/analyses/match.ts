@@ -1,14 +1,14 @@
 /** Pixels whose spectra are like those of a library. */
-import { COUNT, NUMBER, objectOf } from '../json-schema.js';
-import { withBands } from './analysis-run.js';
-import { collectionStatistics } from './collection-statistics.js';
-import type { AnalysisInputs } from './inputs.js';
-import { checkLibrary, coveredBands, LIBRARY } from './library/library-input.js';
-import { type Library, resampleLibrary } from './library/resample-library.js';
-import type { Fitted, MapAnalysis, MapResults } from './map-process.js';
-import type { PixelMethod } from './pixels/methods.js';
-import { spectrumChart } from './report/charts.js';
-import { colourKey, factsOf, tableOf } from './report/report.js';
+import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
+import { withBands } from '../analysis-run.js';
+import type { AnalysisInputs } from '../inputs.js';
+import { checkLibrary, coveredBands, LIBRARY } from '../library/library-input.js';
+import { type Library, resampleLibrary } from '../library/resample-library.js';
+import type { Fitted, MapAnalysis, MapResults } from '../map-process.js';
+import { collectionStatistics } from '../passes/collection-statistics.js';
+import type { PixelMethod } from '../pixels/methods.js';
+import { spectrumChart } from '../report/charts.js';
+import { colourKey, factsOf, tableOf } from '../report/report.js';
 
 export const MATCH_METHODS = ['sam', 'sid', 'mf', 'ace'] as const;
 type MatchMethod = (typeof MATCH_METHODS)[number];

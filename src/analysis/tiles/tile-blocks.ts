@@ -1,6 +1,6 @@
 /** Goes over the pixels of the spectrum of a stored tile, a block at a time, so that memory holds one block of all bands. Runs in worker threads. */
-import { type BandFile, isClear, readPlace, valuesOfCell, withTileFile } from '../imagery/index.js';
-import { type DataType, Mask, type PixelArray } from '../raster/index.js';
+import { type BandFile, isClear, readPlace, valuesOfCell, withTileFile } from '../../imagery/index.js';
+import { type DataType, Mask, type PixelArray } from '../../raster/index.js';
 
 /** The file of a spectrum. Plain data. */
 export interface SpectrumFile {

@@ -1,9 +1,9 @@
 /** The tiles around a tile, for methods that look at the pixels around a pixel. */
-import { gridByName } from '../geocode/index.js';
-import { all, type TileFinder } from '../query/index.js';
-import type { Storage, TileRecord } from '../storage/index.js';
-import { foundTiles } from '../wrangle/index.js';
-import { fileOf } from './analysis-run.js';
+import { gridByName } from '../../geocode/index.js';
+import { all, type TileFinder } from '../../query/index.js';
+import type { Storage, TileRecord } from '../../storage/index.js';
+import { foundTiles } from '../../wrangle/index.js';
+import { fileOf } from '../analysis-run.js';
 import type { Neighbour } from './blocks-around.js';
 import type { TileSpectrum } from './spectral-tile.js';
 

@@ -1,7 +1,7 @@
 /** Mean, covariance and correlation of the bands of a collection, as a job. */
-import { significant } from '../html/index.js';
-import type { ConcludeContext, JobContext, Process } from '../jobs/index.js';
-import { listOf, NUMBER, objectOf } from '../json-schema.js';
+import { significant } from '../../html/index.js';
+import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
+import { listOf, NUMBER, objectOf } from '../../json-schema.js';
 import {
   type AnalysisContext,
   agreeOnBands,
@@ -11,15 +11,15 @@ import {
   requireTiles,
   TILE_COUNTS,
   type TileCounts,
-} from './analysis-run.js';
-import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './inputs.js';
-import { matrixFile } from './matrix-file.js';
-import { spectrumChart } from './report/charts.js';
-import { matrixPicture } from './report/matrix-picture.js';
-import { bandsText, renderReport, tableOf, tilesText } from './report/report.js';
-import { writeFiles } from './result-files.js';
-import type { AnalysedBand } from './spectral-tile.js';
-import { CODED_SUMS, CodedSums, type SentCodedSums } from './sums/coded-sums.js';
+} from '../analysis-run.js';
+import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from '../inputs.js';
+import { spectrumChart } from '../report/charts.js';
+import { matrixFile } from '../report/matrix-file.js';
+import { matrixPicture } from '../report/matrix-picture.js';
+import { bandsText, renderReport, tableOf, tilesText } from '../report/report.js';
+import { writeFiles } from '../report/result-files.js';
+import { CODED_SUMS, CodedSums, type SentCodedSums } from '../sums/coded-sums.js';
+import type { AnalysedBand } from '../tiles/spectral-tile.js';
 
 /** Result of a run over some of the tiles. */
 interface StatsPart extends TileCounts {

@@ -1,13 +1,13 @@
 /** Maps of the clusters that the spectra of a collection form. */
-import { html, significant } from '../html/index.js';
-import { COUNT, listOf, NUMBER, objectOf } from '../json-schema.js';
-import { collectionStatistics } from './collection-statistics.js';
-import type { AnalysisInputs } from './inputs.js';
-import { type Cluster, type KMeans, kMeans } from './k-means.js';
-import { libraryCsv } from './library/write-library.js';
-import type { MapAnalysis, MapResults } from './map-process.js';
-import { spectrumChart } from './report/charts.js';
-import { colourKey, factsOf, tableOf } from './report/report.js';
+import { html, significant } from '../../html/index.js';
+import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
+import type { AnalysisInputs } from '../inputs.js';
+import { libraryCsv } from '../library/write-library.js';
+import type { MapAnalysis, MapResults } from '../map-process.js';
+import { collectionStatistics } from '../passes/collection-statistics.js';
+import { type Cluster, type KMeans, kMeans } from '../passes/k-means.js';
+import { spectrumChart } from '../report/charts.js';
+import { colourKey, factsOf, percent, tableOf } from '../report/report.js';
 
 export interface ClusterInputs extends AnalysisInputs {
   /** How many clusters. */
@@ -77,7 +77,6 @@ export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
     const wavelengths = bands.map(({ wavelength }) => wavelength);
     const named = clusters.map(({ centre }, i) => ({ name: `cluster ${i + 1}`, spectrum: centre }));
     const curves = named.slice(0, SHOWN).map(({ name, spectrum }) => ({ name, values: spectrum }));
-    const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
     return {
       summary: { ...fit, clusters: clusters.map(({ centre: _, ...one }, i) => ({ code: i + 1, ...one })) },
       files: { 'centres.csv': libraryCsv(named, bands) },

@@ -1,12 +1,12 @@
 /** Pixels whose spectra differ from those of the collection, or from those around them. */
-import { COUNT, listOf, NUMBER, objectOf } from '../json-schema.js';
-import { collectionStatistics } from './collection-statistics.js';
-import { badWindow } from './errors.js';
-import type { AnalysisInputs } from './inputs.js';
-import type { MapAnalysis, MapResults } from './map-process.js';
-import { LEAST_PIXELS } from './pixels/local-distances.js';
-import { spectrumChart } from './report/charts.js';
-import { factsOf } from './report/report.js';
+import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
+import { badWindow } from '../errors.js';
+import type { AnalysisInputs } from '../inputs.js';
+import type { MapAnalysis, MapResults } from '../map-process.js';
+import { collectionStatistics } from '../passes/collection-statistics.js';
+import { LEAST_PIXELS } from '../pixels/local-distances.js';
+import { spectrumChart } from '../report/charts.js';
+import { factsOf, percent } from '../report/report.js';
 
 export interface AnomalyInputs extends AnalysisInputs {
   /** Sides of the outer window, and of the inner one if that holds more than the pixel itself; the whole collection without. */
@@ -92,7 +92,7 @@ export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
     const { window, components, held = 1 } = fit;
     const local = window && [
       `background between windows of ${window[1]} and ${window[0]} pixels`,
-      `${components} principal components, which hold ${(100 * held).toFixed(1)} % of the variance`,
+      `${components} principal components, which hold ${percent(held)} of the variance`,
     ];
     return {
       ...{ summary, files: {}, facts: [...factsOf(fit), ...(local ?? [])] },

@@ -1,19 +1,20 @@
 /** Applies a stored classifier to the tiles that a filter picks, of its own or of another collection. */
-import type { JobContext } from '../jobs/index.js';
-import { all, type Filter, mentions } from '../query/index.js';
-import type { ModelVersionRecord, TileRecord, TileSource } from '../storage/index.js';
-import { derive, type Planned, pickedTiles, type WrangleResults } from '../wrangle/index.js';
-import { type AnalysisContext, fileOf } from './analysis-run.js';
-import type { ClassifierCard } from './classifier/card.js';
-import { networkOf } from './classifier/model-files.js';
-import { bandName } from './classify.js';
-import { type NetMethod, netMethod } from './nets/net-method.js';
-import { withMappers } from './nets/net-processes.js';
-import { isNet } from './nets/nets.js';
-import { layersMethod, type PixelMethod } from './pixels/methods.js';
-import { type AnalysedBand, spectraOf, type TileSpectrum } from './spectral-tile.js';
-import type { MapTask } from './tasks.js';
-import { neighboursOf, spectraAround } from './tiles-around.js';
+import type { JobContext } from '../../jobs/index.js';
+import { all, type Filter, mentions } from '../../query/index.js';
+import { nearestBand, spectralTags } from '../../raster/index.js';
+import type { ModelVersionRecord, TileRecord, TileSource } from '../../storage/index.js';
+import { derive, type Planned, pickedTiles, type WrangleResults } from '../../wrangle/index.js';
+import { type AnalysisContext, fileOf, NO_PIXEL, NO_SPECTRUM } from '../analysis-run.js';
+import type { ClassifierCard } from '../classifier/card.js';
+import { bandName } from '../classifier/class-map.js';
+import { networkOf } from '../classifier/model-files.js';
+import { type NetMethod, netMethod } from '../nets/net-method.js';
+import { withMappers } from '../nets/net-processes.js';
+import { isNet } from '../nets/nets.js';
+import { layersMethod, type PixelMethod } from '../pixels/methods.js';
+import type { MapTask } from '../tasks.js';
+import { type AnalysedBand, spectraOf, type TileSpectrum } from '../tiles/spectral-tile.js';
+import { neighboursOf, spectraAround } from '../tiles/tiles-around.js';
 
 /** Makes tiles of the source `predicted`. Throws TW_ANALYSIS_CLASSIFIER and TW_STORAGE_MODEL_DAMAGED. */
 export async function applyClassifier(
@@ -23,7 +24,7 @@ export async function applyClassifier(
   job: JobContext,
 ): Promise<WrangleResults> {
   const { storage } = context;
-  const { bands, classifier, sizes, classes, sources = ['raw'] } = model.card as ClassifierCard;
+  const { bands, classifier, sizes, classes, sources } = model.card as ClassifierCard;
   const map = {
     bands: classes.map(({ code, name }) => bandName(code, name)),
     classes: { best: 'most' as const, codes: classes.map(({ code }) => code) },
@@ -37,13 +38,11 @@ export async function applyClassifier(
     const files = { 'model.json': await storage.readModelFile(model, 'model.json'), 'weights.bin': weights };
     const method = netMethod(classifier, classes.length, files);
     const planned = plan(context, { ...of, map: { ...map, method } }, wanted, job);
-    return withMappers(context, (workers) => derive({ ...context, workers }, planned, job, NOTHING));
+    return withMappers(context, (workers) => derive({ ...context, workers }, planned, job, NO_PIXEL));
   }
   const method = layersMethod(networkOf(model.id, weights, sizes));
-  return derive(context, plan(context, { ...of, map: { ...map, method } }, wanted, job), job, NOTHING);
+  return derive(context, plan(context, { ...of, map: { ...map, method } }, wanted, job), job, NO_PIXEL);
 }
-
-const NOTHING = 'no pixel of them is clear and holds data in every band';
 
 async function* plan<Method extends PixelMethod | NetMethod>(
   { storage, finder }: AnalysisContext,
@@ -88,25 +87,21 @@ async function* plan<Method extends PixelMethod | NetMethod>(
   }
 }
 
-/** A band stands for one of a model if its centre is within half of that one's width, or within so many nm if that is not known. */
+/** Farther centres do not stand for a band of a model whose FWHM is unknown, nm. With a FWHM, half of it is the limit. */
 const NEAR = 5;
 
 /** The bands of a tile that stand for those of a model, in their order, or why it lacks them. */
 function spectrumLike({ groups }: TileRecord, wanted: readonly AnalysedBand[]): TileSpectrum | string {
   const [group] = spectraOf(groups);
-  if (!group) return 'they have no group of at least 16 bands with wavelengths';
+  if (!group) return NO_SPECTRUM;
+  const usable = group.bands.map(({ wavelength, fwhm, good, validPercent }) => ({
+    ...spectralTags({ wavelength, fwhm }),
+    ...((good === false || validPercent === 0) && { good: false as const }),
+  }));
   const bands: number[] = [];
   for (const { wavelength, fwhm } of wanted) {
-    const distance = (band: number) => Math.abs(group.bands[band]!.wavelength! - wavelength);
-    const usable = [...group.bands.keys()].filter(
-      (band) => group.bands[band]!.good !== false && group.bands[band]!.validPercent > 0,
-    );
-    const nearest = usable.reduce<number | undefined>(
-      (best, band) => (best === undefined || distance(band) < distance(best) ? band : best),
-      undefined,
-    );
-    if (nearest === undefined || distance(nearest) > (fwhm === undefined ? NEAR : fwhm / 2))
-      return `they have no good band at ${wavelength.toFixed(1)} nm, which the model reads`;
+    const nearest = nearestBand(usable, wavelength, fwhm === undefined ? NEAR : fwhm / 2);
+    if (nearest < 0) return `they have no good band at ${wavelength.toFixed(1)} nm, which the model reads`;
     bands.push(nearest);
   }
   return { group, bands };

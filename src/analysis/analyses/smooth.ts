@@ -1,15 +1,15 @@
 /** Smoothed spectra and their derivatives. */
-import { COUNT, listOf, objectOf } from '../json-schema.js';
-import { withBands } from './analysis-run.js';
-import { badSmoothing, shortRuns } from './errors.js';
-import type { AnalysisInputs } from './inputs.js';
-import type { MapAnalysis, MapResults } from './map-process.js';
-import { spectrumChart } from './report/charts.js';
-import { runsOf } from './spectra/gaps.js';
-import { reflectanceTagsOf, spectralTagsOf } from './spectra/map-bands.js';
-import { type SmoothingWindow, savitzkyGolay } from './spectra/savitzky-golay.js';
-import { weighted } from './spectra/weighted.js';
-import type { AnalysedBand } from './spectral-tile.js';
+import { COUNT, listOf, objectOf } from '../../json-schema.js';
+import { withBands } from '../analysis-run.js';
+import { badSmoothing, shortRuns } from '../errors.js';
+import type { AnalysisInputs } from '../inputs.js';
+import type { MapAnalysis, MapResults } from '../map-process.js';
+import { spectrumChart } from '../report/charts.js';
+import { runsOf } from '../spectra/gaps.js';
+import { reflectanceTagsOf, spectralTagsOf } from '../spectra/map-bands.js';
+import { type SmoothingWindow, savitzkyGolay } from '../spectra/savitzky-golay.js';
+import { weighted } from '../spectra/weighted.js';
+import type { AnalysedBand } from '../tiles/spectral-tile.js';
 
 export interface SmoothInputs extends AnalysisInputs, Partial<SmoothingWindow> {}
 

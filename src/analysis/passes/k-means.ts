@@ -2,13 +2,13 @@
  * K-means over all tiles of a job (Lloyd 1982), with a start by k-means++ (Arthur and Vassilvitskii 2007). Each pass is an exact sum or the
  * largest value over all pixels, so centres have the same bits wherever the tiles are.
  */
-import type { JobContext } from '../jobs/index.js';
-import { messageCheck } from '../json-schema.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from './analysis-run.js';
-import { fewClusters } from './errors.js';
+import type { JobContext } from '../../jobs/index.js';
+import { messageCheck } from '../../json-schema.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
+import { fewClusters } from '../errors.js';
+import type { BandStatistics } from '../sums/band-statistics.js';
+import { CLASS_SUMS, ClassSums } from '../sums/class-sums.js';
 import { extremePixels } from './extreme-pixels.js';
-import type { BandStatistics } from './sums/band-statistics.js';
-import { CLASS_SUMS, ClassSums } from './sums/class-sums.js';
 
 /** One cluster. Plain JSON. */
 export interface Cluster {

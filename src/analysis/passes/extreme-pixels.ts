@@ -1,10 +1,10 @@
 /** The pixels of a collection at which functions of the spectrum are largest, of all runs of a job together. */
-import type { JobContext } from '../jobs/index.js';
-import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../json-schema.js';
-import type { TileRecord } from '../storage/index.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from './analysis-run.js';
-import type { Extreme } from './pixels/extremes.js';
-import type { SpectrumFile } from './tile-blocks.js';
+import type { JobContext } from '../../jobs/index.js';
+import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import type { TileRecord } from '../../storage/index.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
+import type { Extreme } from '../pixels/extremes.js';
+import type { SpectrumFile } from '../tiles/tile-blocks.js';
 
 export interface ExtremePixel extends Extreme {
   /** Id of its tile. */

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ConcludeContext } from '../jobs/index.js';
-import { asStorageError, type Storage } from '../storage/index.js';
+import type { ConcludeContext } from '../../jobs/index.js';
+import { asStorageError, type Storage } from '../../storage/index.js';
 
 /** Writes files of a job's results, by their names. Throws the errors of the data folder. */
 export async function writeFiles(

@@ -1,19 +1,19 @@
 /** Abundances of endmembers. */
-import { html } from '../html/index.js';
-import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
-import { type Analysed, withBands } from './analysis-run.js';
-import { collectionStatistics } from './collection-statistics.js';
-import { findEndmembers } from './endmembers.js';
-import { libraryOrCount } from './errors.js';
-import type { AnalysisInputs } from './inputs.js';
-import { checkLibrary, coveredBands, LIBRARY } from './library/library-input.js';
-import { type Library, resampleLibrary } from './library/resample-library.js';
-import { libraryCsv } from './library/write-library.js';
-import type { MapAnalysis, MapResults } from './map-process.js';
-import { AbundanceSolver } from './pixels/abundances.js';
-import { spectrumChart } from './report/charts.js';
-import { factsOf, tableOf } from './report/report.js';
-import type { AnalysedBand } from './spectral-tile.js';
+import { html } from '../../html/index.js';
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { type Analysed, withBands } from '../analysis-run.js';
+import { libraryOrCount } from '../errors.js';
+import type { AnalysisInputs } from '../inputs.js';
+import { checkLibrary, coveredBands, LIBRARY } from '../library/library-input.js';
+import { type Library, resampleLibrary } from '../library/resample-library.js';
+import { libraryCsv } from '../library/write-library.js';
+import type { MapAnalysis, MapResults } from '../map-process.js';
+import { collectionStatistics } from '../passes/collection-statistics.js';
+import { findEndmembers } from '../passes/endmembers.js';
+import { AbundanceSolver } from '../pixels/abundances.js';
+import { spectrumChart } from '../report/charts.js';
+import { factsOf, tableOf } from '../report/report.js';
+import type { AnalysedBand } from '../tiles/spectral-tile.js';
 
 export interface UnmixInputs extends AnalysisInputs {
   /** How many endmembers are found in the collection. */

@@ -1,7 +1,7 @@
 /** The spectrum of a tile: the file that holds it, and the bands that an analysis takes. */
-import { bandOrExpression, resolveBands } from '../imagery/index.js';
-import { isSpectrum } from '../raster/index.js';
-import type { BandRecord, GroupRecord, TileRecord } from '../storage/index.js';
+import { bandOrExpression, resolveBands } from '../../imagery/index.js';
+import { isSpectrum } from '../../raster/index.js';
+import type { BandRecord, GroupRecord, TileRecord } from '../../storage/index.js';
 
 /** Bands of one file of a tile. */
 export interface TileSpectrum {

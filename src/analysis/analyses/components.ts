@@ -1,15 +1,15 @@
 /** Principal components and minimum noise fractions of a collection. */
-import { html, significant } from '../html/index.js';
-import { COUNT, listOf, NUMBER, objectOf } from '../json-schema.js';
-import { collectionStatistics } from './collection-statistics.js';
-import type { AnalysisInputs } from './inputs.js';
-import type { Conclusion, Fitted, MapAnalysis, MapResults } from './map-process.js';
-import { matrixFile } from './matrix-file.js';
-import type { Components, ComponentsTask } from './pixels/components.js';
-import { eigenvalueChart, spectrumChart } from './report/charts.js';
-import { tableOf } from './report/report.js';
-import type { AnalysedBand } from './spectral-tile.js';
-import type { BandStatistics } from './sums/band-statistics.js';
+import { html, significant } from '../../html/index.js';
+import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
+import type { AnalysisInputs } from '../inputs.js';
+import type { Conclusion, Fitted, MapAnalysis, MapResults } from '../map-process.js';
+import { collectionStatistics } from '../passes/collection-statistics.js';
+import type { Components, ComponentsTask } from '../pixels/components.js';
+import { eigenvalueChart, spectrumChart } from '../report/charts.js';
+import { matrixFile } from '../report/matrix-file.js';
+import { tableOf } from '../report/report.js';
+import type { BandStatistics } from '../sums/band-statistics.js';
+import type { AnalysedBand } from '../tiles/spectral-tile.js';
 
 export interface ComponentsInputs extends AnalysisInputs {
   /** Components that maps are made of. */

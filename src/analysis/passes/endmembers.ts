@@ -4,12 +4,12 @@
  * grows. Each step is the largest value of affine functions over all pixels, so it is the same wherever the tiles are.
  */
 import { inverse, Matrix } from 'ml-matrix';
-import type { JobContext } from '../jobs/index.js';
-import type { Analysed, AnalysisContext } from './analysis-run.js';
-import { fewEndmembers } from './errors.js';
+import type { JobContext } from '../../jobs/index.js';
+import { randomStream } from '../../training/index.js';
+import type { Analysed, AnalysisContext } from '../analysis-run.js';
+import { fewEndmembers } from '../errors.js';
+import type { BandStatistics } from '../sums/band-statistics.js';
 import { type ExtremePixel, extremePixels } from './extreme-pixels.js';
-import { randomStream } from './random.js';
-import type { BandStatistics } from './sums/band-statistics.js';
 
 /** One endmember. Plain JSON. */
 export interface Endmember {
@@ -123,6 +123,6 @@ const dot = (a: number[], b: number[]) => a.reduce((sum, value, i) => sum + valu
 
 /** Directions that follow from the seed alone: components between -1 and 1. */
 function directions(seed: number, size: number): () => number[] {
-  const next = randomStream(seed);
+  const { next } = randomStream(seed);
   return () => Array.from({ length: size }, () => 2 * next() - 1);
 }

@@ -1,0 +1,142 @@
+/** Maps of classes from labels. */
+import { parseFilter, rawUnlessAsked } from '../../query/index.js';
+import { withOneSize } from '../analysis-run.js';
+import { storeClassifier } from '../classifier/card.js';
+import { type Calibration, isBaseline, validated } from '../classifier/choose.js';
+import { CLASSIFY_FIT, type ClassifyFit, type Compared, fitMap, withCodes } from '../classifier/class-map.js';
+import { classSections, trainingText } from '../classifier/class-sections.js';
+import type { ClassifierName } from '../classifier/fit.js';
+import { CLASSIFY_PROPERTIES, type ClassifyInputs, DEFAULT_SEED, netOf } from '../classifier/inputs.js';
+import { sortedByWavelength, withLabelled } from '../classifier/labelled-fitting.js';
+import type { BandWeights, NetTrainingFacts } from '../classifier/net-facts.js';
+import { netOption } from '../errors.js';
+import { collectionOf } from '../inputs.js';
+import { checkLabels } from '../labels/labels.js';
+import type { Scores } from '../labels/scores.js';
+import type { SplitKind } from '../labels/split.js';
+import type { MapAnalysis, MapResults } from '../map-process.js';
+import { percent } from '../report/report.js';
+
+export interface ClassifyResults extends MapResults, Scores {
+  classifier: ClassifierName;
+  /** Strength of its regularization; of `lda` the shrinkage. */
+  strength: number;
+  /** Shrinkage of the linear discriminants that it is compared with, or that it is; absent if there are none. */
+  shrinkage?: number;
+  compared: Compared[];
+  calibration: Calibration;
+  split: SplitKind;
+  names: Record<string, string>;
+  /** Overall accuracy by place, if the split was random: the difference is what the random one overestimates. */
+  oaByPlace?: number;
+  /** If an engine trained the classifier. */
+  training?: NetTrainingFacts;
+  /** For each class, in the order of `classes`, how much each band counts (Grad-CAM), 0 to 1; null without a pixel that is right. */
+  bandWeights?: BandWeights;
+  /** The stored classifier, for `predict`. */
+  model: string;
+  version: string;
+}
+
+export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
+  name: 'classify',
+  title: 'Classification',
+  description:
+    'Maps of classes and of their probabilities, from labelled pixels: by linear discriminant analysis with shrinkage (lda), logistic regression, a multilayer perceptron (mlp), or convolutional networks along the bands (cnn1d), over the ground (cnn2d) or both (resnet3d). It is validated on squares of ground that it has not seen, and stored as a model for predict.',
+  properties: CLASSIFY_PROPERTIES,
+  required: ['labels'],
+  fit: CLASSIFY_FIT,
+  check: (inputs) => {
+    const { labels, epochs, precision } = inputs;
+    checkLabels(labels);
+    if (netOf(inputs)) return;
+    if (epochs !== undefined) throw netOption('epochs');
+    if (precision === 'mixed') throw netOption('mixed precision');
+  },
+  run: async (context, agreed, inputs, job) => {
+    // Squares of ground are counted in pixels: with pixels of two sizes they would overlap.
+    const alike = await withOneSize(context, agreed, job);
+    // Convolutions need the bands in the order of their wavelengths.
+    const analysed = netOf(inputs) ? sortedByWavelength(alike) : alike;
+    const fitted = await withLabelled(context, analysed, inputs, 'place', job, (fitting) =>
+      fitMap(fitting, inputs),
+    );
+    if (inputs.split !== 'random') return { analysed, ...fitted };
+    const random = await withLabelled(context, analysed, inputs, 'random', job, (fitting) =>
+      validated(fitting, fitted.fit.chosen),
+    );
+    const codes = fitted.fit.classes.map(({ code }) => code);
+    return { analysed, ...fitted, fit: { ...fitted.fit, random: withCodes(random, codes) } };
+  },
+  conclude: (fit, { split = 'place' }, bands) => {
+    const { classes, chosen, compared, calibration, scores, random, training, bandWeights } = fit;
+    const wavelengths = bands.map(({ wavelength }) => wavelength);
+    const lda = compared.find(({ classifier }) => classifier === 'lda');
+    const shown = random ?? scores;
+    const overestimate = random && [
+      `by place the overall accuracy is ${percent(scores.oa)}, so the random split overestimates it by ${(100 * (random.oa - scores.oa)).toFixed(1)} points`,
+    ];
+    return {
+      summary: {
+        ...{
+          classifier: chosen.classifier,
+          strength: chosen.strength,
+          split,
+          compared,
+          calibration,
+          ...shown,
+        },
+        ...(lda && { shrinkage: lda.strength }),
+        names: Object.fromEntries(classes.map(({ code, name }) => [code, name])),
+        ...(training && { training }),
+        ...(bandWeights && { bandWeights }),
+        ...(random && { oaByPlace: scores.oa }),
+      },
+      files: {},
+      facts: [
+        `${chosen.classifier}, strength ${chosen.strength}`,
+        `overall accuracy ${percent(shown.oa)} on ${shown.pixels} pixels ${random ? 'at random' : 'of ground that did not train'}`,
+        ...(overestimate ?? []),
+        ...(training ? [trainingText(training)] : []),
+      ],
+      sections: classSections(fit, wavelengths),
+      looks: [
+        { title: 'Classes', look: { assets: ['class'] } },
+        ...classes.map(({ name }, i) => ({
+          title: `Probability of ${name}`,
+          look: { bidx: [i + 1], colormap_name: 'viridis', rescale: ['0,1'] },
+        })),
+      ],
+    };
+  },
+  publish: async (storage, { job, inputs, fit, bands, seconds }) => {
+    const { chosen, compared, classes, sizes, tiles, scores, calibration, training } = fit;
+    const { id, version } = await storeClassifier(
+      storage,
+      {
+        ...{
+          classifier: chosen.classifier,
+          strength: chosen.strength,
+          collection: collectionOf(inputs),
+          job,
+        },
+        filter: rawUnlessAsked(parseFilter(inputs.filter)),
+        ...{ tiles, bands, sizes, calibration, seconds },
+        ...(training && { training }),
+        classes: classes.map(({ code, name, train, validation }) => ({ code, name, train, validation })),
+        split: 'squares of 32 x 32 pixels: 60 % train, 15 % tune, 25 % validate; then all train',
+        metrics: { validation: scores },
+        baseline: Object.fromEntries(
+          compared
+            .filter(({ classifier }) => isBaseline(classifier))
+            .map(({ classifier, oa, aa, kappa }) => [classifier, { oa, aa, kappa }]),
+        ),
+        seed: inputs.seed ?? DEFAULT_SEED,
+      },
+      Object.fromEntries(
+        Object.entries(fit.files).map(([name, text]) => [name, Buffer.from(text, 'base64')]),
+      ),
+    );
+    return { model: id, version };
+  },
+};

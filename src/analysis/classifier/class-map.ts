@@ -1,0 +1,148 @@
+/** What a classification fits to the labelled pixels: the classifier of the map, and how it does. */
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import type { Scores } from '../labels/scores.js';
+import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
+import type { Fitted } from '../map-process.js';
+import { type NetMethod, netMethod } from '../nets/net-method.js';
+import { layersMethod, type PixelMethod } from '../pixels/methods.js';
+import { CLASSIFIER } from './card.js';
+import { type Calibration, type Candidate, candidates, chosenOf, trainChosen, validated } from './choose.js';
+import { CLASSIFIERS, type Fitted as FittedClassifier, type Fitting } from './fit.js';
+import type { ClassifyInputs } from './inputs.js';
+import type { LabelledFitting } from './labelled-fitting.js';
+import { modelFiles, networkOf } from './model-files.js';
+import {
+  BAND_WEIGHTS,
+  type BandWeights,
+  bandWeights,
+  NET_TRAINING,
+  type NetTrainingFacts,
+  netFacts,
+} from './net-facts.js';
+import { LABELLED_TILES, type LabelledTileFacts } from './training-data.js';
+
+/** A classifier that was tried, and how it does on the validation pixels. */
+export interface Compared extends Candidate {
+  oa: number;
+  aa: number;
+  kappa: number;
+}
+
+export interface ClassifyFit {
+  classes: { code: number; name: string; train: number; validation: number; mean: number[] }[];
+  chosen: Candidate;
+  compared: Compared[];
+  scores: Scores;
+  calibration: Calibration;
+  /** Scores of the random split, if that was requested. */
+  random?: Scores;
+  /** Tiles with labelled pixels. */
+  tiles: LabelledTileFacts[];
+  sizes: number[];
+  /** Files of the model, in base64. */
+  files: Record<string, string>;
+  /** If an engine trained it. */
+  training?: NetTrainingFacts;
+  /** For each class how much each band counts, if its convolutions run along the bands. */
+  bandWeights?: BandWeights;
+}
+
+const SCORES = objectOf({
+  ...{ pixels: COUNT, oa: NUMBER, aa: NUMBER, kappa: NUMBER, confusion: listOf(listOf(COUNT)) },
+  classes: listOf(objectOf({ code: COUNT, pixels: COUNT, recall: NUMBER, precision: NUMBER, f1: NUMBER })),
+});
+
+const CANDIDATE = {
+  classifier: { enum: CLASSIFIERS },
+  strength: NUMBER,
+  tuned: NUMBER,
+  entropy: NUMBER,
+  temperature: NUMBER,
+};
+
+/** JSON Schema of `ClassifyFit`. */
+export const CLASSIFY_FIT = objectOf(
+  {
+    classes: listOf(
+      objectOf({ code: COUNT, name: TEXT, train: COUNT, validation: COUNT, mean: listOf(NUMBER) }),
+    ),
+    chosen: objectOf(CANDIDATE),
+    compared: listOf(objectOf({ ...CANDIDATE, oa: NUMBER, aa: NUMBER, kappa: NUMBER })),
+    scores: SCORES,
+    calibration: objectOf({
+      ...{ temperature: NUMBER, error: NUMBER, uncalibrated: NUMBER },
+      bins: listOf(objectOf({ pixels: COUNT, probability: NUMBER, accuracy: NUMBER })),
+    }),
+    tiles: LABELLED_TILES,
+    sizes: listOf(COUNT),
+    files: { type: 'object', additionalProperties: TEXT },
+  },
+  { random: SCORES, training: NET_TRAINING, bandWeights: BAND_WEIGHTS },
+);
+
+/** Trains the classifiers that are compared, and the one that makes the map. */
+export async function fitMap(
+  fitting: LabelledFitting,
+  { labels, classifier }: ClassifyInputs,
+): Promise<Fitted<ClassifyFit>> {
+  const { codes, sums, data } = fitting;
+  const compared: Compared[] = [];
+  for (const one of await candidates(fitting, classifier)) {
+    const { oa, aa, kappa } = await validated(fitting, one);
+    compared.push({ ...one, oa, aa, kappa });
+  }
+  const chosen = chosenOf(compared, classifier);
+  const { fitted, validating, scores, calibration } = await trainChosen(fitting, chosen);
+  const { method, files, sizes } = await methodOf(fitting, fitted);
+  const training = netFacts(fitting, fitted);
+  const weights = await bandWeights(fitting, validating);
+  const nameOf = (code: number) => labels.names?.[code] ?? `class ${code}`;
+  const { classes } = sums.of([TRAIN, TUNE, VALIDATION]);
+  const pixelsOf = (set: number, code: number) => sums.counts[set]!.get(code) ?? 0;
+  return {
+    map: {
+      method,
+      bands: codes.map((code) => bandName(code, nameOf(code))),
+      classes: { best: 'most', codes },
+    },
+    fit: {
+      classes: classes.map(({ code, mean }) => ({
+        ...{ code, name: nameOf(code), mean: Array.from(mean) },
+        train: pixelsOf(TRAIN, code) + pixelsOf(TUNE, code),
+        validation: pixelsOf(VALIDATION, code),
+      })),
+      ...{ chosen, compared, calibration, tiles: data.tiles, sizes },
+      scores: withCodes(scores, codes),
+      files: Object.fromEntries(
+        Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),
+      ),
+      ...(training && { training }),
+      ...(weights && { bandWeights: weights }),
+    },
+  };
+}
+
+/** How a classifier is applied, and its files. The map is that of the stored numbers, as `predict` makes it. */
+async function methodOf(
+  { data, nets }: Fitting,
+  fitted: FittedClassifier,
+): Promise<{ method: PixelMethod | NetMethod; files: Record<string, Uint8Array>; sizes: number[] }> {
+  const bands = data.standard.centre.length;
+  if (fitted.kind === 'net') {
+    const { shape } = nets!.session;
+    const files = await nets!.session.files(fitted.weights);
+    return { method: netMethod(shape.name, shape.classes, files), files, sizes: [bands, shape.classes] };
+  }
+  const { layers } = fitted;
+  const sizes = [bands, ...layers.map(({ bias }) => bias.length)];
+  const files = modelFiles({ ...data.standard, layers });
+  return { method: layersMethod(networkOf(CLASSIFIER, files['weights.bin']!, sizes)), files, sizes };
+}
+
+/** Name of the band of probabilities of a class. */
+export const bandName = (code: number, name: string) => `${code} ${name}`;
+
+/** Scores by the numbers of classes, with their codes. */
+export function withCodes(scores: Scores, codes: readonly number[]): Scores {
+  return { ...scores, classes: scores.classes.map((one, i) => ({ ...one, code: codes[i]! })) };
+}
