@@ -1,4 +1,8 @@
-/** Analyses of spectra as batch jobs, where the tiles are: exact sums over all tiles, what follows from them, and maps. */
+/**
+ * Analyses of spectra as batch jobs, on the nodes that own the tiles. `analyses/` has a file for each; `passes/` reads all tiles for sums,
+ * endmembers and clusters; `tiles/` reads spectra, `pixels/` computes values from them, `sums/` adds them exactly; `labels/`, `classifier/`
+ * and `nets/` train classifiers; `library/` and `spectra/` hold libraries, sensors and indices; `report/` writes results.
+ */
 
 export { type AnomalyInputs, type AnomalyResults, anomaly } from './analyses/anomaly.js';
 export { applyClassifier } from './analyses/apply-classifier.js';

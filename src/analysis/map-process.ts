@@ -66,7 +66,7 @@ export interface MapAnalysis<Inputs extends AnalysisInputs, Fit> {
   fit: object;
   /** Throws where inputs that match the schema cannot be used, whatever the data is. */
   check?(inputs: Inputs): void;
-  /** Whether the report shows spectra of the collection. */
+  /** Set if the report shows spectra of the collection. */
   showsSpectra?: true;
   /** Returns the same in all runs of a job. */
   run(context: AnalysisContext, analysed: Analysed, inputs: Inputs, job: JobContext): Promise<Fitted<Fit>>;
@@ -76,7 +76,7 @@ export interface MapAnalysis<Inputs extends AnalysisInputs, Fit> {
   publish?(storage: Storage, ended: Ended<Inputs, Fit>): Promise<object>;
 }
 
-/** What is known when all tiles are made. */
+/** State of a job whose tiles are all made. */
 export interface Ended<Inputs, Fit> {
   job: string;
   inputs: Inputs;

@@ -53,7 +53,7 @@ async function buildProgram(argv: string[]): Promise<Command> {
   return program;
 }
 
-/** Also for the commands below it, so that wrong usage exits with the same code everywhere. */
+/** Copies settings to a command and its subcommands, so that wrong usage exits with the same code everywhere. */
 function inherit(command: Command, from: Command): Command {
   command.copyInheritedSettings(from);
   for (const below of command.commands) inherit(below, command);

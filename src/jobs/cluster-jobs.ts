@@ -93,7 +93,7 @@ export class ClusterJobs implements JobsView {
     const stored = await this.documents.get(id);
     if (!stored || hasExpired(stored.document.job)) throw jobNotFound(id);
     const { folder, job } = stored.document;
-    // Another node has done it. This one must not tell its end before its searches show what the job has committed.
+    // Another node led the job. This node must not report the end before its own searches find the job's tiles.
     if (!stored.live) await this.options.cluster.cluster.replica.catchUp();
     if (folder === undefined) return recordOf(stored.document);
     return { ...(await this.objects.record(folder)), ...(job.retriedBy && { retriedBy: job.retriedBy }) };

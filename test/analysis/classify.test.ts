@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { deflateSync } from 'node:zlib';
 import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
 import { scoresOf } from '../../src/analysis/labels/scores.js';
 import { setOf } from '../../src/analysis/labels/split.js';
@@ -144,24 +145,49 @@ test('a classifier is not applied to tiles without its bands', async (t) => {
   assert.equal(refused.error?.code, 'TW_TRAIN_NO_MODEL');
 });
 
-test('a classifier of derived spectra is for such spectra, and is trained although discriminants cannot be', async (t) => {
-  const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
-  const side = 70;
+/** Two classes without noise, so that the covariance within them is 0. `metres`: side of a pixel. Returns the path of their labels. */
+async function writeHalves(folder: string, name: string, metres = 30, date = '2024-06-01'): Promise<string> {
+  const side = Math.round(2100 / metres);
   const halves = Array.from({ length: side * side }, (_, i) => (i % side < side / 2 ? 1 : 2));
   const size = { width: side, height: side, interleave: 'bsq' } as const;
   const wavelengths = Array.from({ length: 20 }, (_, b) => 450 + 50 * b);
-  // Without noise the covariance within the classes is 0.
   const bands = wavelengths.map((_, b) => halves.map((half) => 1000 * half + 100 * half * b));
+  const map = `map info = {UTM, 1, 1, 500000, 5300000, ${metres}, ${metres}, 33, North, WGS-84}`;
   const lines = [
-    ...[MAP, 'reflectance scale factor = 10000', 'acquisition time = 2024-06-01T10:00:00Z'],
+    ...[map, 'reflectance scale factor = 10000', `acquisition time = ${date}T10:00:00Z`],
     ...['wavelength units = Nanometers', `wavelength = {${wavelengths.join()}}`],
   ];
-  writeEnvi(join(folder, 'cube.bsq'), { ...size, type: 'int16', bands, lines });
-  writeEnvi(join(folder, 'labels.bsq'), { ...size, type: 'uint8', bands: [halves], lines: [MAP] });
+  writeEnvi(join(folder, `${name}.bsq`), { ...size, type: 'int16', bands, lines });
+  writeEnvi(join(folder, `${name}-labels.bsq`), { ...size, type: 'uint8', bands: [halves], lines: [map] });
+  return join(folder, `${name}-labels.hdr`);
+}
+
+test('tiles with pixels of another size are left out, whose squares would overlap', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const labels = await readLabels(await writeHalves(folder, 'coarse'));
+  await writeHalves(folder, 'fine', 15, '2024-06-02');
+  await writeHalves(folder, 'again', 30, '2024-06-03');
+  for (const name of ['coarse', 'fine', 'again'])
+    await ingest(node, { href: join(folder, `${name}.hdr`), collection: 'cubes', precision: 6 });
+  const inputs = { filter, labels, classifier: 'logistic' };
+  const { status, results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
+  assert.equal(status, 'successful', error?.message);
+  const raw = (await tilesOf(node)).filter(({ source }) => source === 'raw');
+  const fine = raw.filter(({ scene }) => scene.startsWith('fine'));
+  assert.ok(fine.length > 3);
+  assert.equal(results.tiles, raw.length - fine.length);
+  assert.deepEqual(results.skipped, {
+    'their pixels have another size than those of most tiles': fine.length,
+  });
+});
+
+test('a classifier of derived spectra is for such spectra, and is trained although discriminants cannot be', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const labels = await readLabels(await writeHalves(folder, 'cube'));
   await ingest(node, { href: join(folder, 'cube.hdr'), collection: 'cubes', precision: 6 });
   await runJob(node, 'analyse-smooth', { filter, derivative: 1 });
-  const labels = await readLabels(join(folder, 'labels.hdr'));
   const smooth = { ...filter, source: 'smooth' };
   const { status, results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', {
     ...{ filter: smooth, labels },
@@ -232,6 +258,16 @@ test('labels of one class, outside of the tiles, or damaged are refused', async 
     runJob(node, 'analyse-classify', { filter, labels: { raster } }),
     /TW_ANALYSIS_LABELS/,
   );
+  const image = (codes: number[], change = {}) => ({
+    ...{ epsg: 32633, transform: [500_000, 30, 0, 5_300_000, 0, -30], width: 2, height: 2, ...change },
+    codes: deflateSync(Uint8Array.from(codes)).toString('base64'),
+  });
+  for (const [bad, why] of [
+    [image([1, 2, 255, 0]), /holds the code 255/],
+    [image([1, 2, 0, 0], { transform: [0, 30, 0, 0, 0, 0] }), /has no inverse/],
+    [image([1, 2, 0, 0], { epsg: 1 }), /EPSG:1\b/],
+  ] as const)
+    await assert.rejects(runJob(node, 'analyse-classify', { filter, labels: { raster: bad } }), why);
   await assert.rejects(
     runJob(node, 'analyse-classify', { filter, labels: {} }),
     /either an image, geometries or a collection/,

@@ -1,6 +1,7 @@
 /** Principal components and minimum noise fractions, beside what follows from the pixels one by one. */
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ComponentsResults } from '../../src/analysis/index.js';
@@ -155,6 +156,19 @@ test('maps of other bands than those of most tiles go, and a report is written w
   const maps = (await tilesOf(node)).filter(({ source }) => source === 'pca');
   assert.equal(maps.length, results.tiles);
   assert.ok(maps.every(({ groups }) => groups[0]!.bands.length === 3));
+});
+
+test('a tile that cannot be read is one failure, and has no map', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  await ingest(node, { href: writeCube(folder, 'a'), collection: 'cubes', precision: 6 });
+  const [broken, ...others] = await tilesOf(node);
+  await writeFile(node.storage.tilePath(broken!, '30m'), 'no GeoTIFF');
+  const { status, results } = await runJob<ComponentsResults>(node, 'analyse-pca', { filter, components: 2 });
+  assert.deepEqual(
+    [status, results.tiles, results.failures, results.failed.map(({ tile }) => tile)],
+    ['successful', others.length, 1, [broken!.id]],
+  );
 });
 
 test('minimum noise fractions find how many spectra are mixed', async (t) => {

@@ -5,11 +5,14 @@ import { before, test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { ClassifyResults } from '../../src/analysis/index.js';
 import { readLabels } from '../../src/analysis/index.js';
+import { setOf } from '../../src/analysis/labels/split.js';
 import { GROUP, NetCompute, type PixelGroup } from '../../src/analysis/nets/compute.js';
 import { eachPatch } from '../../src/analysis/nets/each-patch.js';
 import { fromHalf, toHalf } from '../../src/analysis/nets/half.js';
 import { NETS, type NetName, patchSide } from '../../src/analysis/nets/nets.js';
+import { labelledPatches } from '../../src/analysis/nets/patches.js';
 import type { SpectrumFile } from '../../src/analysis/tiles/tile-blocks.js';
+import { gridByName } from '../../src/geocode/index.js';
 import { readRaster } from '../../src/raster/index.js';
 import { exportOnnx, loadEngine, loadModel, type PredictResults, type Tf } from '../../src/training/index.js';
 import { writeEnvi } from '../raster/envi.js';
@@ -161,6 +164,45 @@ test('the patches of a tile are those of its parts, which read the pixels around
     });
   }
   assert.equal(seen, found.size);
+});
+
+test('a labelled pixel names all sets whose ground its patch shows', async (t) => {
+  const folder = await tempFolder(t);
+  const [width, height] = [100, 80];
+  const band = Int16Array.from({ length: width * height }, (_, i) => i % 1000);
+  const size = { width, height, dataType: 'int16' } as const;
+  const path = await writeRaster(join(folder, 'tile.tif'), { ...size, bands: [band], nodata: -9999 });
+  const file: SpectrumFile = {
+    ...{ path, ...size, hole: -9999, mask: undefined, bands: [0], scales: [1], offsets: [0] },
+  };
+  const { west, south, east, north } = gridByName('geohash').bounds('u33d');
+  const whole = [
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+    [west, south],
+  ];
+  const labels = { features: [{ code: 1, geometry: { type: 'Polygon', coordinates: [whole] } }] };
+  const standard = { centre: new Float64Array(1), deviation: new Float64Array(1).fill(1) };
+  const found = labelledPatches({
+    ...{ kind: 'patches', file, place: { grid: 'geohash', geocode: 'u33d' }, labels, standard },
+    ...{ around: [], split: 'place', share: 1, side: 5, precision: 'full' },
+  });
+  assert.equal(found.codes.length, width * height);
+  const setAt = setOf('u33d', 'place');
+  let apart = 0;
+  for (let pixel = 0; pixel < width * height; pixel++) {
+    const [column, row] = [pixel % width, Math.floor(pixel / width)];
+    let bits = 0;
+    for (let y = row - 2; y <= row + 2; y++)
+      for (let x = column - 2; x <= column + 2; x++)
+        bits |= x < 0 || y < 0 || x >= width || y >= height ? 0b111 : 1 << setAt(x, y);
+    assert.equal(found.shown[pixel], bits, `${column} ${row}`);
+    assert.equal(found.sets[pixel], setAt(column, row));
+    if (bits === 1 << found.sets[pixel]!) apart++;
+  }
+  assert.ok(apart > 1000 && apart < width * height - 1000, `${apart}`);
 });
 
 const BANDS = 90;

@@ -38,7 +38,7 @@ function near(values: ArrayLike<number>, wanted: ArrayLike<number>, tolerance: n
     );
 }
 
-/** What a method makes of spectra with four decimals, which int16 holds exactly; one array for each spectrum. */
+/** Applies a method to spectra with four decimals, which int16 holds exactly. Returns one array for each spectrum. */
 function valuesOf(method: PixelMethod, spectra: number[][]): number[][] {
   const [first] = spectra as [number[]];
   const bands = first.map((_, band) => Int16Array.from(spectra, (one) => Math.round(one[band]! * 10_000)));

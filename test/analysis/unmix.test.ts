@@ -134,6 +134,8 @@ test('what cannot be unmixed is refused', async (t) => {
   const { cube, pure, wavelengths } = writePlantedCube(folder, { snr: 30, side: 12 });
   await ingest(node, { href: cube, collection: 'cubes', precision: 6 });
   await assert.rejects(runJob(node, 'analyse-unmix', { filter }), /TW_ANALYSIS_ENDMEMBERS/);
+  const many = await runJob(node, 'analyse-unmix', { filter, endmembers: 25 });
+  assert.equal(many.error?.code, 'TW_ANALYSIS_FEW_ENDMEMBERS');
   const spectra = [0, 1, 0].map((k, i) => ({ name: `${i}`, values: pure[k]! }));
   const copies = await runJob(node, 'analyse-unmix', { filter, library: { wavelengths, spectra } });
   assert.equal(copies.error?.code, 'TW_ANALYSIS_DEPENDENT');

@@ -1,4 +1,4 @@
-/** A node that is behind the log must not tell the end of a job before it shows what the job has made. */
+/** A node that is behind the log must not report the end of a job before its searches find the job's tiles. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';

@@ -19,7 +19,7 @@ import { percent } from '../report/report.js';
 
 export interface ClassifyResults extends MapResults, Scores {
   classifier: ClassifierName;
-  /** Strength of its regularization; of `lda` the shrinkage. */
+  /** Regularization strength; for `lda` the shrinkage. */
   strength: number;
   /** Shrinkage of the linear discriminants that it is compared with, or that it is; absent if there are none. */
   shrinkage?: number;
@@ -31,7 +31,7 @@ export interface ClassifyResults extends MapResults, Scores {
   oaByPlace?: number;
   /** If an engine trained the classifier. */
   training?: NetTrainingFacts;
-  /** For each class, in the order of `classes`, how much each band counts (Grad-CAM), 0 to 1; null without a pixel that is right. */
+  /** Importance of each band (Grad-CAM), 0 to 1, for each class in the order of `classes`; null if no pixel of the class is classified correctly. */
   bandWeights?: BandWeights;
   /** The stored classifier, for `predict`. */
   model: string;

@@ -20,7 +20,7 @@ export interface IndicesInputs extends AnalysisInputs {
 interface ComputedIndex {
   name: string;
   expression: string;
-  /** Of an index of the library. */
+  /** Source and title of an index of the library. */
   source?: string;
   /** `asked`: as the expression names it. */
   bands: { asked: string; name: string; wavelength: number }[];

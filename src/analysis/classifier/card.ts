@@ -25,7 +25,7 @@ export const CLASSIFIER = 'classifier' as const;
 export interface ClassifierCard {
   model: typeof CLASSIFIER;
   classifier: ClassifierName;
-  /** Shrinkage of `lda`; of the others the factor of half the squared weights beside the mean cross entropy, or the weight decay. */
+  /** Regularization strength: the shrinkage of `lda`, the L2 penalty of `logistic` and `mlp`, the weight decay of networks. */
   strength: number;
   collection: string;
   grid: LabelledTileFacts['grid'];
@@ -39,14 +39,15 @@ export interface ClassifierCard {
   /** Tiles with labelled pixels; `datetime` is RFC 3339. */
   data: { id: string; version: string; datetime: string }[];
   parent: null;
-  /** Sources of the tiles that trained it: it is for tiles of the same. */
+  /** Sources of the training tiles. The classifier applies to tiles of these sources. */
   sources: TileSource[];
-  /** What it reads, in the order of its inputs, and the values of its layers; of a network that an engine trains the bands and the classes. */
+  /** Input bands, in their order. */
   bands: AnalysedBand[];
+  /** Number of values of each layer, from bands to classes; a network that an engine trains lists bands and classes alone. */
   sizes: Sizes;
-  /** If an engine trained it. */
+  /** Present if an engine trained it. */
   training?: NetTrainingFacts;
-  /** In the order of its outputs. Pixels by which it was validated did not train the classifier that was scored; they train this one. */
+  /** Classes in the order of the outputs. Validation pixels did not train the classifier that was scored; they do train this one. */
   classes: { code: number; name: string; train: number; validation: number }[];
   split: string;
   metrics: { validation: Scores };
@@ -74,7 +75,7 @@ export type NewClassifier = Omit<
   | 'softwareVersion'
 > & { filter: Filter; tiles: LabelledTileFacts[] };
 
-/** Durable when it resolves. A job that ran before and was interrupted has stored it already. */
+/** Durable when it resolves. Stores nothing if an interrupted run of the same job has stored the classifier already. */
 export async function storeClassifier(
   storage: Storage,
   { tiles, filter, ...about }: NewClassifier,

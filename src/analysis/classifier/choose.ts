@@ -16,29 +16,31 @@ import { QUANTUM } from './gradient.js';
 import { withTemperature as layersWithTemperature } from './network.js';
 import type { ScoreSums } from './score.js';
 
-/** A classifier with the strength of its regularization that is best for tuning. Plain JSON. */
+/** A classifier with its best regularization strength. Plain JSON. */
 export interface Candidate {
   classifier: ClassifierName;
   strength: number;
-  /** On the pixels for tuning, of a fit to those for training: overall accuracy, and mean cross entropy with this temperature. */
+  /** Overall accuracy on the pixels for tuning, after a fit to those for training. */
   tuned: number;
+  /** Mean cross entropy on the same pixels, with this temperature. */
   entropy: number;
   /** The temperature with the least cross entropy; 1 if there are no pixels for tuning. */
   temperature: number;
 }
 
-/** Probabilities against what is right. Plain JSON. */
+/** Predicted probabilities compared with the share of correct pixels. Plain JSON. */
 export interface Calibration {
   /** Divides the values of the last layer; above 1 it makes probabilities less certain. */
   temperature: number;
-  /** Expected calibration error, 0 to 1 (Guo et al. 2017), as it is and without the temperature. */
+  /** Expected calibration error, 0 to 1 (Guo et al. 2017). */
   error: number;
+  /** The same error without the temperature. */
   uncalibrated: number;
-  /** For each tenth of the largest probability that has pixels: their number, its mean, and the share that is right. */
+  /** Bins by tenths of the largest probability, without empty ones: number of pixels, mean probability, and share of correct ones. */
   bins: { pixels: number; probability: number; accuracy: number }[];
 }
 
-/** Trains the one that is wanted, and LDA and logistic regression always, to compare with. Without one, also a perceptron; networks are too slow for that. */
+/** Trains the wanted classifier and the baselines. If none is wanted, trains a perceptron too; networks are too slow for that. */
 export async function candidates(fitting: Fitting, wanted: ClassifierName | undefined): Promise<Candidate[]> {
   const names = CLASSIFIERS.filter(
     (name) => name === wanted || isBaseline(name) || (name === 'mlp' && wanted === undefined),
@@ -56,14 +58,14 @@ export async function candidates(fitting: Fitting, wanted: ClassifierName | unde
   return found;
 }
 
-/** Whether it is trained always, to compare with. */
+/** LDA and logistic regression are always trained, as baselines. */
 export const isBaseline = (name: ClassifierName) => name === 'lda' || name === 'logistic';
 
 async function bestStrength(fitting: Fitting, name: ClassifierName): Promise<Candidate> {
   let best: Candidate | undefined;
   for (const strength of STRENGTHS[name]) {
     const tuned = await tune(fitting, name, strength);
-    // Of equal ones the strongest is taken, as where there are no pixels for tuning: it relies least on the data.
+    // Ties go to the strongest regularization, which relies least on the data. Without pixels for tuning all strengths tie.
     if (!best || tuned.entropy <= best.entropy) best = tuned;
   }
   return best!;
@@ -87,8 +89,8 @@ async function tune(fitting: Fitting, classifier: ClassifierName, strength: numb
 const classNumbers = ({ data }: Fitting) => Array.from({ length: data.classes }, (_, i) => i);
 
 /**
- * The one that is wanted, else the one with the least cross entropy on the pixels for tuning; of equal ones the simplest. Accuracy counts
- * few of them, and differences between classifiers are within its chance.
+ * Returns the wanted candidate, or the one with the least cross entropy on the pixels for tuning; ties go to the simplest. Accuracy is no
+ * criterion: with few pixels for tuning, its differences between classifiers are within chance.
  */
 export function chosenOf(all: readonly Candidate[], wanted: ClassifierName | undefined): Candidate {
   const named = all.find(({ classifier }) => classifier === wanted);
@@ -105,7 +107,7 @@ export async function validated(fitting: Fitting, { classifier, strength }: Cand
 /** A classifier that all labelled pixels have trained, with scores of one that the validation pixels have not. */
 export interface Trained {
   fitted: Fitted;
-  /** The one that is scored. */
+  /** The classifier that was scored. */
   validating: Fitted;
   scores: Scores;
   calibration: Calibration;

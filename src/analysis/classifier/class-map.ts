@@ -1,4 +1,4 @@
-/** What a classification fits to the labelled pixels: the classifier of the map, and how it does. */
+/** Fits classifiers to the labelled pixels, and describes the one that makes the map. */
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import type { Scores } from '../labels/scores.js';
 import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
@@ -21,7 +21,7 @@ import {
 } from './net-facts.js';
 import { LABELLED_TILES, type LabelledTileFacts } from './training-data.js';
 
-/** A classifier that was tried, and how it does on the validation pixels. */
+/** A classifier that was tried, with its scores on the validation pixels. */
 export interface Compared extends Candidate {
   oa: number;
   aa: number;
@@ -41,9 +41,9 @@ export interface ClassifyFit {
   sizes: number[];
   /** Files of the model, in base64. */
   files: Record<string, string>;
-  /** If an engine trained it. */
+  /** Present if an engine trained it. */
   training?: NetTrainingFacts;
-  /** For each class how much each band counts, if its convolutions run along the bands. */
+  /** Importance of each band for each class; absent if the convolutions do not run along the bands. */
   bandWeights?: BandWeights;
 }
 
@@ -122,7 +122,7 @@ export async function fitMap(
   };
 }
 
-/** How a classifier is applied, and its files. The map is that of the stored numbers, as `predict` makes it. */
+/** Returns the method of the map and the files of the model. The method uses the stored numbers, so that `predict` makes the same map. */
 async function methodOf(
   { data, nets }: Fitting,
   fitted: FittedClassifier,
@@ -142,7 +142,7 @@ async function methodOf(
 /** Name of the band of probabilities of a class. */
 export const bandName = (code: number, name: string) => `${code} ${name}`;
 
-/** Scores by the numbers of classes, with their codes. */
+/** Replaces the numbers of classes by their codes. */
 export function withCodes(scores: Scores, codes: readonly number[]): Scores {
   return { ...scores, classes: scores.classes.map((one, i) => ({ ...one, code: codes[i]! })) };
 }

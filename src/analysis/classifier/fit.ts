@@ -17,8 +17,9 @@ export const CLASSIFIERS = ['lda', 'logistic', 'mlp', ...NETS] as const;
 export type ClassifierName = (typeof CLASSIFIERS)[number];
 
 /**
- * Strengths of the regularization that are compared, the weakest first: of `lda` the shrinkage, of `logistic` and `mlp` the factor of half the
- * squared weights beside the mean cross entropy, of the others the weight decay of Adam, which has one. With more of them than a few pixels can tell apart, chance would choose.
+ * Regularization strengths that are compared, the weakest first: the shrinkage of `lda`; the L2 penalty of `logistic` and `mlp`, a factor of half
+ * the squared weights that is added to the mean cross entropy; the weight decay of Adam for networks. A longer list would let chance choose, because
+ * the pixels for tuning are few.
  */
 export const STRENGTHS: Record<ClassifierName, readonly number[]> = {
   lda: [1e-3, 1e-2, 0.1],
@@ -38,9 +39,9 @@ export interface Fitting {
   sums: LabelledSums;
   seed: number;
   job: JobContext;
-  /** If a network is wanted that an engine trains. */
+  /** Present if the wanted classifier is a network that an engine trains. */
   nets?: { session: NetSession; epochs: number };
-  /** What is fitted already, by its parameters. */
+  /** Cache of fitted classifiers, by their parameters. */
   known: Map<string, Fitted>;
 }
 
@@ -78,7 +79,7 @@ async function fitNew(
   return { kind: 'layers', layers };
 }
 
-/** How a classifier does on a set, of all runs. */
+/** Scores a classifier on a set of all runs. */
 export async function scoresOf(
   { context, data, nets, job }: Fitting,
   fitted: Fitted,
@@ -130,7 +131,7 @@ async function fitNetwork(
   return layersOf(parameters, sizes);
 }
 
-/** Uniform weights (Glorot and Bengio 2010); zeros where there is no hidden layer, which has one minimum. */
+/** Returns uniform weights (Glorot and Bengio 2010), or zeros if there is no hidden layer: that loss has one minimum. */
 function start(sizes: Sizes, seed: number): Float64Array {
   const parameters = new Float64Array(countOf(sizes));
   if (sizes.length === 2) return parameters;

@@ -7,7 +7,7 @@ import { PanelNetwork, padRows, softmax, uncoded } from './panel-network.js';
 export interface GradientTask {
   kind: 'gradient';
   spectra: Spectra[];
-  /** Of each code its class, counted from 0. */
+  /** Table of the class of each code, counted from 0. */
   classOf: Uint8Array;
   sizes: Sizes;
   parameters: Float64Array;
@@ -18,7 +18,7 @@ export interface GradientTask {
  * the same in every order.
  */
 export interface GradientSums {
-  /** Of the cross entropy. */
+  /** Sum of the cross entropy. */
   loss: number;
   gradient: Float64Array;
 }

@@ -1,4 +1,4 @@
-/** What a classification is asked for. */
+/** Inputs of a classification. */
 import type { AnalysisInputs } from '../inputs.js';
 import { LABELS, type Labels } from '../labels/labels.js';
 import type { SplitKind } from '../labels/split.js';
@@ -7,12 +7,12 @@ import { CLASSIFIERS, type ClassifierName } from './fit.js';
 
 export interface ClassifyInputs extends AnalysisInputs {
   labels: Labels;
-  /** Default: the best on the pixels for tuning. */
+  /** Default: the best one on the pixels for tuning. */
   classifier?: ClassifierName;
   /** Unit of the split into training and validation: squares of 32 x 32 pixels, or single pixels. */
   split?: SplitKind;
   seed?: number;
-  /** Times that a network sees each labelled pixel. */
+  /** Passes over the labelled pixels in the training of a network. */
   epochs?: number;
   /** Default: `full`. */
   precision?: Precision;
@@ -48,7 +48,7 @@ export const CLASSIFY_PROPERTIES = {
   },
 };
 
-/** The network that is wanted, if it is one that an engine trains. */
+/** Returns the wanted classifier if an engine trains it. */
 export function netOf({ classifier }: ClassifyInputs): NetName | undefined {
   return classifier !== undefined && isNet(classifier) ? classifier : undefined;
 }

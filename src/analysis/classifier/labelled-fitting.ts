@@ -12,7 +12,7 @@ import { type ClassifyInputs, DEFAULT_SEED, netOf } from './inputs.js';
 import type { Standard } from './network.js';
 import { trainingData } from './training-data.js';
 
-/** Labelled pixels with the codes of their classes, ascending. */
+/** Labelled pixels and the codes of their classes, ascending. */
 export interface LabelledFitting extends Fitting {
   codes: number[];
 }
@@ -61,14 +61,14 @@ function codesOf({ counts }: LabelledSums, analysed: Analysed): number[] {
   return codes;
 }
 
-/** Of the pixels that train. A band that never changes is only centred. */
+/** Mean and standard deviation of the training pixels. A constant band is only centred. */
 function standardOf(sums: LabelledSums): Standard {
   const { mean, covariance } = sums.of([TRAIN]);
   const deviation = mean.map((_, band) => Math.sqrt(covariance[band * (mean.length + 1)]!) || 1);
   return { centre: mean, deviation };
 }
 
-/** With the bands in the order of their wavelengths. */
+/** Returns the same tiles with the bands in order of wavelength. */
 export function sortedByWavelength(analysed: Analysed): Analysed {
   const { bands } = analysed;
   return withBands(

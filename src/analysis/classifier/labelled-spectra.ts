@@ -18,14 +18,14 @@ export interface Spectra {
 export interface SpectraTask extends LabelledTile {
   kind: 'spectra';
   standard: Standard;
-  /** Of the labelled pixels that are taken, 0 to 1. */
+  /** Share of the labelled pixels to use, 0 to 1. */
   share: number;
 }
 
 /** Panels that one thread works on without another. */
 const PANELS = 16;
 
-/** For each of `SETS` the pixels, in parts. */
+/** Returns the pixels of each of `SETS`, in parts. */
 export function labelledSpectra(task: SpectraTask): Spectra[][] {
   const { file, place, standard, share } = task;
   const { centre, deviation } = standard;

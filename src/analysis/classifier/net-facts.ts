@@ -1,4 +1,4 @@
-/** What is known of a network that an engine has trained, and which bands decide for its classes. */
+/** Facts about the training of a network, and the importance of bands for its classes. */
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { meetChecked } from '../analysis-run.js';
 import { VALIDATION } from '../labels/split.js';
@@ -8,7 +8,7 @@ import type { Fitted, Fitting } from './fit.js';
 
 /** Plain JSON. */
 export interface NetTrainingFacts {
-  /** With its version. */
+  /** Name and version of the engine. */
   engine: string;
   precision: Precision;
   epochs: number;
@@ -27,7 +27,7 @@ export const NET_TRAINING = objectOf({
   ...{ steps: COUNT, overflows: COUNT, spectraBytes: COUNT, gradientBytes: COUNT },
 });
 
-/** For each class: how much each band counts, 0 to 1, by Grad-CAM; null if no pixel of the class is classified correctly. Plain JSON. */
+/** Importance of each band (Grad-CAM), 0 to 1, for each class; null if no pixel of the class is classified correctly. Plain JSON. */
 export type BandWeights = (number[] | null)[];
 
 export const BAND_WEIGHTS = { type: 'array', items: { anyOf: [listOf(NUMBER), { type: 'null' }] } };

@@ -47,7 +47,7 @@ export function centredLayers({ deviation, layers: [first, ...others] }: Network
   return [{ weights, bias: first!.bias }, ...others];
 }
 
-/** With probabilities that are less certain for a temperature above 1 (Guo et al. 2017). */
+/** Returns layers whose probabilities are less certain for a temperature above 1 (Guo et al. 2017). */
 export function withTemperature(layers: Layer[], temperature: number): Layer[] {
   const { weights, bias } = layers.at(-1)!;
   const scaled = (values: Float64Array) => values.map((value) => value / temperature);

@@ -12,7 +12,7 @@ export const uncoded = (bands: number): Coding => ({
 });
 
 export class PanelNetwork {
-  /** By the layers. The products of each are its output. */
+  /** The weights of each layer. The products of a matrix are the output of its layer. */
   readonly matrices: PanelMatrix[] = [];
 
   /** The values of the panel are what the first layer takes. */
@@ -28,7 +28,7 @@ export class PanelNetwork {
     }
   }
 
-  /** What a layer takes. */
+  /** Returns the values that a layer reads. */
   inputOf(layer: number): Plane {
     return layer === 0 ? this.panel.pixels : this.matrices[layer - 1]!.out;
   }

@@ -1,4 +1,4 @@
-/** How a network does on labelled spectra. Runs in worker threads. */
+/** Scores networks on labelled spectra. Runs in worker threads. */
 import { PANEL, PixelPanel } from '../pixels/pixel-panel.js';
 import { QUANTUM } from './gradient.js';
 import type { Spectra } from './labelled-spectra.js';
@@ -15,11 +15,11 @@ export interface ScoreTask {
 
 /** Sums are whole numbers. */
 export interface ScoreSums {
-  /** Pixels of each class (rows) that are taken for each class (columns). */
+  /** Confusion matrix: true classes by rows, predicted ones by columns. */
   table: number[];
-  /** For each temperature the cross entropy of the pixels, in quanta. */
+  /** Sum of the cross entropy for each temperature, in quanta. */
   losses: number[];
-  /** For each temperature and each tenth of the largest probability: pixels, how many are right, and the sum of the probability in quanta. */
+  /** Bins by tenths of the largest probability, for each temperature: number of pixels, number of correct ones, and the sum of the probabilities in quanta. */
   reliability: { pixels: number; right: number; probability: number }[][];
 }
 

@@ -27,18 +27,18 @@ export interface LabelledTileFacts {
 
 export interface TrainingData {
   standard: Standard;
-  /** Of each code its class, counted from 0. */
+  /** Table of the class of each code, counted from 0. */
   classOf: Uint8Array;
   classes: number;
-  /** Of this run, for each of `SETS`. */
+  /** Spectra of this run in each of `SETS`. */
   spectra: Spectra[][];
-  /** Of all runs, for each of `SETS`. */
+  /** Number of pixels of all runs in each of `SETS`. */
   pixels: number[];
-  /** Of all runs, by their ids. */
+  /** Labelled tiles of all runs, ordered by id. */
   tiles: LabelledTileFacts[];
 }
 
-/** Memory for the spectra of a job; of more labelled pixels than these a part is taken, chosen by hash. */
+/** Memory limit for the spectra of a job. A job with more labelled pixels uses a part of them, chosen by hash. */
 const MOST_BYTES = 2 ** 27;
 
 /** JSON Schema of a list of `LabelledTileFacts`. */
@@ -132,7 +132,7 @@ async function sumOfRuns({ loss, gradient }: GradientSums, job: JobContext): Pro
   return total;
 }
 
-/** How layers do on a set, of all runs. */
+/** Scores layers on a set of all runs. */
 export async function scoresOn(
   { workers }: AnalysisContext,
   data: TrainingData,
@@ -148,7 +148,7 @@ export async function scoresOn(
   return scoresOfRuns(own, job);
 }
 
-/** Of all runs together. Throws an Error if another node sends scores of another size. */
+/** Returns the scores of all runs together. Throws an Error if another node sends scores of another size. */
 export async function scoresOfRuns(own: ScoreSums, job: JobContext): Promise<ScoreSums> {
   const temperatures = own.losses;
   const total = noScores(Math.sqrt(own.table.length), temperatures.length);

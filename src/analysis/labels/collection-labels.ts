@@ -41,7 +41,7 @@ const CLASSES: TileSource[] = ['raw', 'classify', 'predicted'];
 const groupOfCodes = ({ groups }: TileRecord) =>
   groups.findIndex(({ codes, bands }) => codes === true && bands.length === 1);
 
-/** Of equally near ones the first by its id. */
+/** Returns the tile whose start is nearest to `time`; ties go to the lower id. */
 function nearestInTime(tiles: readonly TileRecord[], time: number): TileRecord {
   const distance = ({ start }: TileRecord) => Math.abs(start - time);
   return tiles.toSorted((a, b) => distance(a) - distance(b) || (a.id < b.id ? -1 : 1))[0]!;

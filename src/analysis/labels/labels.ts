@@ -97,7 +97,7 @@ function codesOf({ width, height, codes }: LabelRaster): Uint8Array {
   throw badLabels('the image has fewer pixels than its size says');
 }
 
-/** For each code its class, counted from 0 in the order of `codes`. */
+/** Returns a table of the class of each code, counted from 0 in the order of `codes`. */
 export function classesOfCodes(codes: readonly number[]): Uint8Array {
   const classes = new Uint8Array(LARGEST_CODE + 2);
   for (const [i, code] of codes.entries()) classes[code] = i;

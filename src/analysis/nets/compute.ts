@@ -33,7 +33,7 @@ export interface Parameters {
 export interface GroupGradient {
   /** Cross entropy, summed over the pixels. */
   loss: number;
-  /** Of the loss, in the order of the weights. */
+  /** Gradient of the loss, in the order of the weights. */
   gradient: Float32Array;
 }
 

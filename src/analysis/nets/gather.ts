@@ -20,7 +20,7 @@ export interface Group {
   /** Bits of the sets whose ground the patches show. */
   shown: number;
   pixels: number;
-  /** If the tile is of this run. */
+  /** Present if the tile is of this run. */
   own?: PixelGroup;
 }
 
@@ -36,15 +36,15 @@ export interface NetOptions {
 }
 
 export interface Gathered {
-  /** Of this run. */
+  /** Tiles of this run. */
   tiles: NetTile[];
-  /** Of all runs, in the same order in each. */
+  /** The groups of all runs, in the same order on every node. */
   groups: Group[];
   /** Memory for the spectra of all runs. */
   bytes: number;
 }
 
-/** Memory for the spectra of a job, if no two patches share one; of more labelled pixels than these a part is taken, chosen by hash. */
+/** Memory limit for the spectra of a job if no two patches share one. A job with more labelled pixels uses a part of them, chosen by hash. */
 const MOST_BYTES = 2 ** 28;
 
 const checkGathered = messageCheck(

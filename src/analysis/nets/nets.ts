@@ -9,7 +9,7 @@ export const isNet = (name: string): name is NetName => (NETS as readonly string
 export interface NetSettings {
   /** Side of the square of pixels that it sees, the classified one in the middle; an odd number. */
   side: number;
-  /** Times that it sees each labelled pixel. */
+  /** Default number of passes over the labelled pixels. */
   epochs: number;
   /** The largest step of Adam. */
   rate: number;
@@ -31,7 +31,7 @@ export interface NetShape {
   classes: number;
 }
 
-/** Of stored spectra and exchanged gradients: float32, or float16 with loss scaling (Micikevicius et al. 2018). */
+/** Precision of stored spectra and exchanged gradients: float32, or float16 with loss scaling (Micikevicius et al. 2018). */
 export const PRECISIONS = ['full', 'mixed'] as const;
 export type Precision = (typeof PRECISIONS)[number];
 export const BYTES: Record<Precision, number> = { full: 4, mixed: 2 };

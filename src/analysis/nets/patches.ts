@@ -29,7 +29,7 @@ export interface PatchesTask extends LabelledTile {
   kind: 'patches';
   around: Neighbour[];
   standard: Standard;
-  /** Of the labelled pixels that are taken, 0 to 1. */
+  /** Share of the labelled pixels to use, 0 to 1. */
   share: number;
   side: number;
   precision: Precision;

@@ -13,7 +13,7 @@ import type { NetShape, Precision } from './nets.js';
 
 /** The bands that decide for a class. Sums over pixels, in whole numbers of `QUANTUM`. */
 export interface CamSums {
-  /** For each class the pixels that are classified correctly. */
+  /** Number of correctly classified pixels of each class. */
   pixels: number[];
   /** One row a class. */
   sums: Float64Array;
@@ -63,7 +63,7 @@ export class NetSession {
     }
   }
 
-  /** Of all runs, in the same order in each. */
+  /** The groups of all runs, in the same order on every node. */
   get groups(): readonly Group[] {
     return this.gathered.groups;
   }
@@ -80,7 +80,7 @@ export class NetSession {
     );
   }
 
-  /** How weights do on the pixels of a set that this run holds. */
+  /** Scores weights on the pixels of a set that this run holds. */
   async scores(weights: Float32Array, set: number, temperatures: readonly number[]): Promise<ScoreSums> {
     const { classes } = this.shape;
     const groups = this.ownOf(set);
@@ -98,7 +98,7 @@ export class NetSession {
     return sums;
   }
 
-  /** Which bands decide, on the pixels of a set that this run holds. */
+  /** Sums the importance of bands over the pixels of a set that this run holds. */
   async cams(weights: Float32Array, set: number): Promise<CamSums> {
     const { classes, bands } = this.shape;
     const total: CamSums = {

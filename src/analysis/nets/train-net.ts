@@ -17,7 +17,7 @@ import type { NetSession } from './session.js';
 export interface NetTraining {
   sets: readonly number[];
   epochs: number;
-  /** Of the weight decay. */
+  /** Weight decay. */
   strength: number;
   seed: number;
 }
@@ -98,7 +98,7 @@ export async function trainNet(
   return trained;
 }
 
-/** Of the chosen groups, in their order, from the runs that hold them; gradients are those of the loss times the scale. */
+/** Collects the gradients of the chosen groups, in their order, from the runs that hold them. Gradients are of the loss times the scale. */
 async function gradientsOf(
   session: NetSession,
   weights: Float32Array,

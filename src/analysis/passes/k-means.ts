@@ -25,7 +25,7 @@ export interface KMeans {
   /** Sum of the squared distances of all pixels from their centres. */
   inertia: number;
   iterations: number;
-  /** Whether the centres came to rest before the iterations ended. */
+  /** True if the centres stopped moving before the limit of iterations. */
   converged: boolean;
 }
 

@@ -14,7 +14,7 @@ const SIDE = 5;
 
 /**
  * The mean spectrum of a small square in the middle of the data of some tiles, physical values of these bands. Tiles without data there, in
- * every band, are left out. `warn` is told of tiles that cannot be read.
+ * every band, are left out. Calls `warn` for tiles that cannot be read.
  */
 export async function exampleSpectra(
   { finder, imagery }: { finder: TileFinder; imagery: Imagery },

@@ -14,7 +14,7 @@ export interface MapLook {
 /** Tiles that are shown, the fullest first. */
 const SHOWN = 6;
 
-/** One section for each look, of the tiles that match; none if there are no tiles. `warn` is told of pictures that cannot be drawn. */
+/** Returns one section for each look, of the tiles that match; none if no tile matches. Calls `warn` for pictures that cannot be drawn. */
 export async function mapSections(
   { finder, imagery }: { finder: TileFinder; imagery: Imagery },
   filter: Filter,

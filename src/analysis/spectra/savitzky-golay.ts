@@ -4,7 +4,7 @@ import { choleskyOf, inverseOfLower } from '../pixels/triangular.js';
 export interface SmoothingWindow {
   /** Bands of a window, odd. */
   window: number;
-  /** Of the polynomial, below `window`. */
+  /** Order of the polynomial, below `window`. */
   order: number;
   /** 0 for the smoothed value, 1 or 2 for a derivative; at most `order`. */
   derivative: number;

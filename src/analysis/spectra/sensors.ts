@@ -3,7 +3,7 @@ import type { SensorBand } from './band-response.js';
 
 export interface Sensor {
   title: string;
-  /** Where the numbers come from. */
+  /** Publication of the numbers. */
   source: string;
   bands: SensorBand[];
 }

@@ -107,7 +107,7 @@ function withData(indexes: Int32Array, bands: readonly PixelArray[], hole: numbe
   return indexes.subarray(0, count);
 }
 
-/** Whether whole numbers include one; those of 16 bits are searched as characters, four times as fast. */
+/** True if integers include `value`. Searches 16-bit numbers as characters, four times as fast. */
 function includes(band: PixelArray, wanted: number): boolean {
   if (band.BYTES_PER_ELEMENT !== 2 || Number.isNaN(wanted)) return band.includes(wanted);
   const bytes = Buffer.from(band.buffer as ArrayBuffer, band.byteOffset, band.byteLength);

@@ -84,7 +84,7 @@ export async function spectraAround(
   });
 }
 
-/** As threads and processes read them. */
+/** The neighbours as threads and processes read them. */
 export function neighboursOf(storage: Storage, around: readonly SpectrumAround[]): Neighbour[] {
   return around.map(({ tile, spectrum, east, south }) => ({
     ...{ file: fileOf(storage, tile, spectrum), east, south },

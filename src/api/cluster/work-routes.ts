@@ -15,7 +15,7 @@ import {
 import { VERSION_SCHEMA } from '../../storage/index.js';
 import { sendToNode } from './reply.js';
 
-/** What the runs of a job say to each other: exact sums over hundreds of bands have megabytes. As answers of nodes. */
+/** Limit for messages between the runs of a job: exact sums over hundreds of bands have megabytes. The same as for answers of nodes. */
 const WORDS_LIMIT = 2 ** 28;
 /** So often a share tells that it lives, ms. */
 const BEAT = 1000;

@@ -27,10 +27,10 @@ export interface ModelItem {
   assets: Record<string, ModelAsset>;
 }
 
-/** What differs between kinds of models. */
+/** Properties that differ between kinds of models. */
 interface Description {
   title: string;
-  /** What it predicts, as a sentence. */
+  /** A sentence that says what the model predicts. */
   description: string;
   architecture: string;
   framework: Record<string, string>;

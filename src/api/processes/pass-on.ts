@@ -42,7 +42,7 @@ export function passOn({ jobs, cluster }: Services, { alsoEnded = false, elseHer
       if (elseHere) return undefined;
       throw error;
     }
-    // This node must not tell the end of a job before its own searches show what the job has committed.
+    // This node must not report the end of a job before its own searches find the job's tiles.
     await cluster.cluster.replica.catchUp().catch((error) => {
       answer.destroy();
       throw error;

@@ -92,7 +92,7 @@ const CONVERT: Record<string, Convert> = {
   Reshape: reshaped,
   Permute: (layer, inputs) => {
     const x = imageOf(layer, inputs);
-    // Of the axes of tfjs, counted from 1, those of ONNX.
+    // ONNX counts axes from 0 and has channels second; TensorFlow.js counts these from 1.
     const axes = [2, 3, 1];
     const [rows, columns, channels] = layer.config.dims!.map((axis) => axes[axis - 1]!);
     if (channels !== 1) throw unsupported(layer, 'of channels');

@@ -1,4 +1,4 @@
-/** What the commands of all analyses share. */
+/** The runner and the output that the commands of all analyses share. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
