@@ -48,7 +48,7 @@ export const TILE_COUNTS = {
   failures: COUNT,
 };
 
-/** Why tiles are left out, and why they give none. */
+/** Reasons why tiles are left out or make no map. */
 export const NO_SPECTRUM = 'they have no group of at least 16 bands with wavelengths';
 export const NO_PIXEL = 'no pixel of them is clear and holds data in every band';
 
@@ -178,7 +178,7 @@ export function withBands(analysed: Analysed, kept: readonly number[]): Analysed
 
 const checkSizes = messageCheck(listOf(objectOf({ height: COUNT, tiles: COUNT })));
 
-/** The tiles whose cells have as many rows of pixels as most, of all runs together; the others are left out. */
+/** Leaves out tiles whose pixels have another size than those of most tiles of all runs. The rows of a cell show the size of its pixels. */
 export async function withOneSize(
   { storage }: AnalysisContext,
   analysed: Analysed,

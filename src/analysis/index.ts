@@ -18,7 +18,6 @@ export { type StatsResults, statsProcess } from './analyses/stats.js';
 export { type UnmixInputs, type UnmixResults, unmix } from './analyses/unmix.js';
 export type { AnalysisContext, TileCounts } from './analysis-run.js';
 export { CLASSIFIER, type ClassifierCard } from './classifier/card.js';
-export { CLASSIFIERS } from './classifier/fit.js';
 export type { ClassifyInputs } from './classifier/inputs.js';
 export type { AnalysisInputs } from './inputs.js';
 export { readLabels } from './labels/read-labels.js';

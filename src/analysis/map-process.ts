@@ -146,7 +146,7 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
       const published = await analysis.publish?.(context.storage, ended);
       job.message('writing the report');
       const { filter } = inputs as Inputs;
-      // A picture that cannot be drawn must not cost the maps.
+      // A picture that cannot be drawn must not fail a job whose maps are made.
       const warn = (tile: string, error: unknown) =>
         job.log('warning', `the report lacks ${tile}: ${messageOf(error)}`);
       const examples = analysis.showsSpectra
@@ -167,7 +167,7 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
   };
 }
 
-/** The maps of an analysis; the ids of a filter are those of other tiles. */
+/** Returns the filter of the maps of an analysis. The ids of the inputs' filter are those of other tiles. */
 function pictured({ ids: _, ...filter }: FilterParams, source: TileSource): Filter {
   return parseFilter({ ...filter, source });
 }
@@ -246,7 +246,7 @@ async function* planTiles<Method extends MapMethod>(
       parameters: {},
     };
     if (!spectrum || failed.has(id)) {
-      // A former map beside the new ones would mean something else. That of a tile that failed is kept.
+      // A former map does not fit the new ones, unless its tile has only failed.
       if (!spectrum) yield { obsolete: made };
       continue;
     }

@@ -12,7 +12,7 @@ export function print(line = ''): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** Such as "61.2 %", of a share from 0 to 1. */
+/** Formats a share from 0 to 1, such as "61.2 %". */
 export const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 
 export function note(line: string): void {

@@ -90,7 +90,7 @@ function bandOfNumber(groups: GroupRecord[], text: string): string | undefined {
   return number && spectrum && `${plainName(spectrum.name)}_b${number}`;
 }
 
-/** The file of a band. `nodata` takes the place of its own. */
+/** Returns the file of a band. `nodata` replaces the nodata value of the band. */
 export function bandFile(
   storage: Storage,
   tile: TileRecord,

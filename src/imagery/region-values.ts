@@ -119,7 +119,7 @@ function codesAt(mask: BandFile, pixels: PixelList, width: number, height: numbe
   return Uint8Array.from(codes);
 }
 
-/** Values of a band at the centres of all pixels of an image over the same cell, row by row; NaN where it holds no data. */
+/** Returns the values of a band at the centres of all pixels of an image over the same cell, row by row; NaN for no data. */
 export function valuesOfCell(file: BandFile, width: number, height: number): Float64Array {
   const count = width * height;
   const columns = Int32Array.from({ length: count }, (_, i) => i % width);

@@ -144,7 +144,7 @@ function concludeResults(
   );
 }
 
-/** A derivation, or why there is none, or one that is made no more: its tile goes if there is one. */
+/** A derivation; the reason why there is none; or a derivation that is obsolete, whose former tile is removed. */
 export type Planned<T = FillTask | CutTask> =
   | Derivation<T>
   | { skipped: string }

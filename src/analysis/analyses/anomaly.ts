@@ -9,7 +9,7 @@ import { spectrumChart } from '../report/charts.js';
 import { factsOf, percent } from '../report/report.js';
 
 export interface AnomalyInputs extends AnalysisInputs {
-  /** Sides of the outer window, and of the inner one if that holds more than the pixel itself; the whole collection without. */
+  /** Sides of the outer and the inner window; the inner one may be left out if it is the pixel itself. Default: the whole collection. */
   window?: number[];
   /** Principal components in which pixels are compared with those around them. */
   components?: number;

@@ -54,7 +54,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
     if (precision === 'mixed') throw netOption('mixed precision');
   },
   run: async (context, agreed, inputs, job) => {
-    // Squares of ground are counted in pixels: with pixels of two sizes they would overlap.
+    // The squares of the split are counted in pixels: with pixels of two sizes they would overlap.
     const alike = await withOneSize(context, agreed, job);
     // Convolutions need the bands in the order of their wavelengths.
     const analysed = netOf(inputs) ? sortedByWavelength(alike) : alike;

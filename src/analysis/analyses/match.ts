@@ -63,7 +63,7 @@ export const match: MapAnalysis<MatchInputs, MatchFit> = {
       bands: bandNames(library),
       classes: {
         best: method === 'sam' || method === 'sid' ? ('least' as const) : ('most' as const),
-        // A pixel that is unlike all targets has none, even if the others are less like it.
+        // A pixel that is unlike all targets has no class.
         ...(limit !== undefined && { threshold: limit }),
       },
     };

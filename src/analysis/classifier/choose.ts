@@ -50,7 +50,7 @@ export async function candidates(fitting: Fitting, wanted: ClassifierName | unde
     try {
       found.push(await bestStrength(fitting, name));
     } catch (error) {
-      // Discriminants need an inverse of the covariance; the others do not.
+      // Only discriminants need the inverse of the covariance.
       if (!singularCovariance.is(error) || wanted === name) throw error;
       fitting.job.log('warning', `${name} is left out: ${messageOf(error)}`);
     }

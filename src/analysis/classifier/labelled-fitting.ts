@@ -49,7 +49,7 @@ export async function withLabelled<T>(
 function codesOf({ counts }: LabelledSums, analysed: Analysed): number[] {
   const codes = [...new Set(counts.flatMap((set) => [...set.keys()]))].sort((a, b) => a - b);
   if (codes.length < 2) {
-    // Tiles that cannot be read may be why there are no labels.
+    // Unreadable tiles may be the reason that there are no labels.
     const [first] = analysed.counts.failed;
     const why = first ? ` (${analysed.counts.failures} failed: ${first.message})` : '';
     throw fewLabels(`${codes.length} classes have labelled pixels in the tiles${why}`);

@@ -22,7 +22,7 @@ export interface SpectraTask extends LabelledTile {
   share: number;
 }
 
-/** Panels that one thread works on without another. */
+/** Panels in one part, the unit of work of a thread. */
 const PANELS = 16;
 
 /** Returns the pixels of each of `SETS`, in parts. */

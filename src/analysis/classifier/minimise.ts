@@ -65,7 +65,7 @@ interface At {
   now: Evaluation;
 }
 
-/** Undefined where the function does not curve upwards along the step: the pair would spoil the approximation. */
+/** Returns undefined if the function does not curve upwards along the step: the pair would spoil the approximation. */
 function pairOf(from: At, to: At): Pair | undefined {
   const step = to.point.map((value, i) => value - from.point[i]!);
   const change = to.now.gradient.map((value, i) => value - from.now.gradient[i]!);

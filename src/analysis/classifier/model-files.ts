@@ -2,7 +2,7 @@
 import { damagedClassifier } from '../errors.js';
 import { type Layer, layersOf, type Network, type Sizes, transposed } from './network.js';
 
-/** `model.json` and `weights.bin`. The model takes physical values of the bands and gives probabilities of the classes. */
+/** Returns `model.json` and `weights.bin`. The model reads physical values of the bands and returns probabilities of the classes. */
 export function modelFiles({ centre, deviation, layers }: Network): Record<string, Uint8Array> {
   const bands = centre.length;
   const norm = 'standardise';

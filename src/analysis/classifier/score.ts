@@ -13,7 +13,7 @@ export interface ScoreTask {
   temperatures: number[];
 }
 
-/** Sums are whole numbers. */
+/** Scores of some pixels. All sums are integers, so adding them is exact. */
 export interface ScoreSums {
   /** Confusion matrix: true classes by rows, predicted ones by columns. */
   table: number[];

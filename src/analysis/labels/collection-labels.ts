@@ -35,7 +35,7 @@ export async function withLabels<T>(
   }
 }
 
-/** Codes of other sources are numbers of clusters or of spectra, which are no labels. */
+/** Sources whose codes are classes. Codes of other sources are numbers of clusters or of library spectra. */
 const CLASSES: TileSource[] = ['raw', 'classify', 'predicted'];
 
 const groupOfCodes = ({ groups }: TileRecord) =>

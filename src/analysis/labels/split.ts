@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto';
 export const SETS = ['train', 'tune', 'validation'] as const;
 /** Indexes of `SETS`. */
 export const [TRAIN, TUNE, VALIDATION] = [0, 1, 2] as const;
-export type SetName = (typeof SETS)[number];
 export type SplitKind = 'place' | 'random';
 
 /** Side of the squares that belong to one set, pixels. Neighbouring pixels look alike, so a random split overestimates the accuracy. */

@@ -41,7 +41,7 @@ export function buildNet(tf: Tf, shape: NetShape): Net {
   return { features, head, layers: weighted(layers) };
 }
 
-/** A model that takes physical values and gives the probabilities of the classes. Dispose it when done. */
+/** Builds a model that reads physical values and returns the probabilities of the classes. Dispose it when done. */
 export function storedNet(
   tf: Tf,
   shape: NetShape,
@@ -134,7 +134,7 @@ const GRAPHS: Record<NetName, { features: Part; head: Part }> = {
       const image = shaped('bands', side * side, bands, 1)(x);
       const first = conv('conv1', [1, 7], { strides: [1, 4], activation: 'relu' })(image);
       const features = block('block2', block('block1', first));
-      // Attention: how much each band counts, by what all pixels show of it.
+      // Attention: a weight for each band, computed from the mean over all pixels of the patch.
       const pooled = make(averagePooling2d, 'attention_pool', { poolSize: [side * side, 1] })(features);
       const squeezed = conv('attention_bands', [1, 7], { filters: FEATURES / 2, activation: 'relu' })(pooled);
       const weights = conv('attention', [1, 1], { filters: 1, activation: 'sigmoid' })(squeezed);

@@ -13,7 +13,7 @@ import { neighboursOf, spectraAround } from '../tiles/tiles-around.js';
 import { GROUP, type NetTile, type PixelGroup } from './compute.js';
 import { BYTES, type NetName, type Precision, SETTINGS } from './nets.js';
 
-/** Labelled pixels of one tile, at most `GROUP`. Groups follow from the data alone, not from where the tiles are. */
+/** Labelled pixels of one tile, at most `GROUP`. The data alone determines the groups, not the nodes of the tiles. */
 export interface Group {
   /** Index of `SETS`. */
   set: number;
@@ -40,7 +40,7 @@ export interface Gathered {
   tiles: NetTile[];
   /** The groups of all runs, in the same order on every node. */
   groups: Group[];
-  /** Memory for the spectra of all runs. */
+  /** Bytes of the spectra of all runs. */
   bytes: number;
 }
 

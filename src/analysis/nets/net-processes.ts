@@ -15,7 +15,7 @@ import type { GroupGradient, NetTile, Parameters, PixelGroup } from './compute.j
 import type { NetMethod } from './net-method.js';
 import type { NetShape } from './nets.js';
 
-/** Group by group where a list of groups is given. */
+/** Requests to the processes. A list of groups gets a list of results in the same order. */
 export type NetHandlers = {
   /** Begins with a network and its tiles. Returns what the weights are, in their order. */
   begin: Handler<{ shape: NetShape; tiles: NetTile[] }, Parameters[]>;

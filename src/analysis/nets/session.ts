@@ -68,7 +68,7 @@ export class NetSession {
     return this.gathered.groups;
   }
 
-  /** Memory for the spectra of all runs. */
+  /** Bytes of the spectra of all runs. */
   get bytes(): number {
     return this.gathered.bytes;
   }

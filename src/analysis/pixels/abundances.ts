@@ -25,7 +25,7 @@ interface Kernel {
 
 /** A set of endmembers that have an abundance. */
 interface Factored {
-  /** Ascending, but if abundances add up to 1, the first one is the last: it has what the others leave. */
+  /** Members in ascending order. If abundances add up to 1, the first member comes last, because its abundance is the rest. */
   members: Int32Array;
   /** How many are solved for. */
   free: number;

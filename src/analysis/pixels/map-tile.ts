@@ -91,9 +91,9 @@ function cellOf({ tile, file: { width, height }, group, bands, tags }: MapTask<u
 }
 
 /** Code of pixels without a class. */
-export const NO_CLASS = 255;
+const NO_CLASS = 255;
 /** Code of pixels that no target matches. */
-export const UNMATCHED = 0;
+const UNMATCHED = 0;
 
 /** The number of the best plane, from 1. */
 function classesOf(

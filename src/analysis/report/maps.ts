@@ -42,12 +42,12 @@ export async function mapSections(
   return sections;
 }
 
-/** The tiles of a filter that hold the most data. */
+/** Returns the matching tiles that hold the most data. */
 export async function fullestTiles(finder: TileFinder, filter: Filter, limit: number): Promise<TileRecord[]> {
   return (await finder.find(searchOf(filter, { limit, order: parseSort('-pixel_coverage') }))).tiles;
 }
 
-/** Such as "u336, 2022-07-24". */
+/** Cell and day of a tile, such as "u336, 2022-07-24". */
 export const nameOf = ({ geocode, start }: TileRecord) =>
   `${geocode}, ${new Date(start).toISOString().slice(0, 10)}`;
 

@@ -10,7 +10,7 @@ export interface Section {
   content: Html;
 }
 
-export interface AnalysisReport {
+interface AnalysisReport {
   title: string;
   collection: string;
   /** Short facts, such as the number of pixels. */

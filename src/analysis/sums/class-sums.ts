@@ -8,7 +8,7 @@ import type { Coding } from './coded-sums.js';
 /** For each code: pixels, and sums of physical values in fixed point. */
 export type WholeClassSums = Record<number, { pixels: number; sums: bigint[] }>;
 
-/** As JSON, for other nodes: whole numbers as text. */
+/** JSON for other nodes, with integers as text. */
 export type SentClassSums = Record<string, { pixels: number; sums: string[] }>;
 
 /** JSON Schema of `SentClassSums`. */

@@ -32,7 +32,7 @@ export interface DeviationSums {
 }
 
 /** Multiples of it are exact in the fixed point of `ExactSums`. */
-export const OFFSET_STEP = 2 ** -40;
+const OFFSET_STEP = 2 ** -40;
 
 /**
  * Sums up pixels. Those of numbers of 8 and 16 bits are exact: 16-bit deviations are multiplied as such and summed in 32 bits for as long

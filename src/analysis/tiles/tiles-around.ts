@@ -18,7 +18,7 @@ export interface TileAround {
  * Tiles of the same scene and source in the cells that lie within `reach` pixels of a tile, in the order of their geocodes, wherever they
  * are. Cells never reach across the antimeridian. Throws TW_WRANGLE_OUT_OF_REACH.
  */
-export async function tilesAround(
+async function tilesAround(
   finder: TileFinder,
   { collection, scene, source, grid: name, geocode }: TileRecord,
   { width, height }: { width: number; height: number },

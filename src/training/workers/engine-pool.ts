@@ -17,7 +17,7 @@ export class EnginePool<H extends Handlers> {
     this.slots = new Slots(threads);
   }
 
-  /** Gives a task to an idle process, which it starts if there is none. Rejects as the task does, and with the signal's reason. */
+  /** Runs a task in an idle process, and starts one if none is idle. Rejects with the error of the task or the signal's reason. */
   run<T>(signal: AbortSignal, task: (child: EngineProcess<H>) => Promise<T>): Promise<T> {
     return this.slots.run(signal, () => task(this.idleChild()));
   }

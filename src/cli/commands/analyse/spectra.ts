@@ -73,7 +73,7 @@ export const continuumCommand = () =>
     printContinuum,
   );
 
-/** Such as 2100nm,2300nm or 2.1um,2.3um: nm. */
+/** Parses two wavelengths such as 2100nm,2300nm or 2.1um,2.3um. Returns nm. */
 function wavelengthRange(text: string): [number, number] {
   const numbers = text.split(',').map((part) => {
     const [, value, unit] = /^(\d+(?:\.\d+)?)([nu])m$/.exec(part.trim()) ?? [];
