@@ -201,7 +201,7 @@ async function makeMaps(
 ): Promise<WrangleResults> {
   if (method.kind !== 'net')
     return derive(context, planTiles(context, source, analysed, { ...map, method }, job), job, NO_PIXEL);
-  return withMappers(context, (workers) =>
+  return withMappers(context, undefined, (workers) =>
     derive(
       { ...context, workers },
       planTiles(context, source, analysed, { ...map, method }, job),

@@ -372,8 +372,8 @@ function isCurrent(
 }
 
 /**
- * Identifies the inputs of a tile: the first 16 hex digits of SHA-256 over the JSON array of `[id, version]` of all inputs and of the tiles around them, in the order
- * in which the task gets them, which shapes the tile too, and of the recipe if there is one.
+ * Identifies the inputs of a tile: the first 16 hex digits of SHA-256 over a JSON array of the `[id, version]` of all inputs and of the tiles
+ * around them, in the order in which the task gets them, which shapes the tile too, and of the recipe if there is one.
  *
  * Versions are compared for equality only. Their order says nothing about freshness: it is the order in which writers took their
  * claims, and a tile may be made of a former input after the claim on the next one. The files of a version never change and

@@ -1,7 +1,7 @@
 /** Child processes of every kind that are killed or exit by themselves, busy and idle: their task fails with its code, the next one works. */
 import assert from 'node:assert/strict';
 import { getEventListeners, once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -130,9 +130,8 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
         const [child, ...others] = children();
         assert.ok(child !== undefined && others.length === 0);
         process.kill(child, 'SIGKILL');
-        // Until this process knows of it.
-        const { children: known } = pool as unknown as { children: { alive: boolean }[] };
-        while ([...known].some(({ alive }) => alive)) await sleep(5);
+        // Its entry goes when this process has learned of its end.
+        while (existsSync(`/proc/${child}`)) await sleep(5);
       }
       await works(pool);
       pool.close();

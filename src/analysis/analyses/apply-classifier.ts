@@ -22,6 +22,7 @@ export async function applyClassifier(
   model: ModelVersionRecord,
   filter: Filter,
   job: JobContext,
+  engine?: string,
 ): Promise<WrangleResults> {
   const { storage } = context;
   const { bands, classifier, sizes, classes, sources } = model.card as ClassifierCard;
@@ -38,7 +39,7 @@ export async function applyClassifier(
     const files = { 'model.json': await storage.readModelFile(model, 'model.json'), 'weights.bin': weights };
     const method = netMethod(classifier, classes.length, files);
     const planned = plan(context, { ...of, map: { ...map, method } }, wanted, job);
-    return withMappers(context, (workers) => derive({ ...context, workers }, planned, job, NO_PIXEL));
+    return withMappers(context, engine, (workers) => derive({ ...context, workers }, planned, job, NO_PIXEL));
   }
   const method = layersMethod(networkOf(model.id, weights, sizes));
   return derive(context, plan(context, { ...of, map: { ...map, method } }, wanted, job), job, NO_PIXEL);

@@ -40,9 +40,10 @@ export const asked = <T>(answer: Promise<T>): Promise<T> => answerOf(answer, net
 /** Works with processes that apply networks, and ends them. A process that dies fails its tile alone. Throws TW_TRAIN_NO_ENGINE. */
 export async function withMappers<T>(
   { workers: { threads } }: { workers: { threads: number } },
+  engine: string | undefined,
   work: (mappers: TileMaker<MapTask<NetMethod>>) => Promise<T>,
 ): Promise<T> {
-  const { name } = await chosenEngine();
+  const { name } = await chosenEngine(engine);
   const pool = new EnginePool<NetHandlers>(SCRIPT, name, threads);
   try {
     return await work({

@@ -44,15 +44,16 @@ export interface PredictContext {
   finder: TileFinder;
   /** Tiles made side by side at most. */
   cores?: number;
-  /** Kinds of models that another part applies, by their names. Such a model is also for other collections than its own. */
+  /** Functions that apply kinds of models of other parts, by the names of the kinds. Such models apply to any collection. */
   appliers?: Record<string, ApplyModel>;
 }
 
-/** Makes tiles of what a model says of those that a filter picks. */
+/** Makes predictions for the tiles that match. `engine`: the engine that was requested, for models that need one. */
 export type ApplyModel = (
   model: ModelVersionRecord,
   filter: Filter,
   job: JobContext,
+  engine?: string,
 ) => Promise<WrangleResults>;
 
 export interface PredictInputs {
@@ -152,7 +153,7 @@ async function predict(
   if (apply) {
     const collections = [one.collection];
     const filter = parseFilter({ collections, ...inputs.filter });
-    return { ...(await apply(versionNamed(one, version)!, filter, job)), worse: [] };
+    return { ...(await apply(versionNamed(one, version)!, filter, job, inputs.engine)), worse: [] };
   }
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
