@@ -114,6 +114,20 @@ test('planted classes are found, and the map is made of them', async (t) => {
   assert.equal(learnt.results.model.split('_')[1], 'others');
   const again = await runJob<PredictResults>(node, 'predict', predict);
   assert.deepEqual([again.results.tiles, again.results.unchanged], [0, maps.length]);
+
+  for (const classifier of ['logistic', 'mlp']) {
+    const of = async (precision: string) => {
+      const inputs = { filter, labels, classifier, precision };
+      return (await runJob<ClassifyResults>(node, 'analyse-classify', inputs)).results;
+    };
+    const [full, mixed] = [await of('full'), await of('mixed')];
+    assert.ok(Math.abs(mixed.oa - full.oa) <= 0.005, `${classifier}: ${mixed.oa} for ${full.oa}`);
+    const [a, b] = [full.training!, mixed.training!];
+    assert.equal(2 * b.spectraBytes, a.spectraBytes);
+    const [most, least] = [a, b].map((one) => one.gradientBytes / one.evaluations! / one.parameters);
+    // Near the minimum sums are small, and take 32 bits in full precision, too.
+    assert.ok(most! > 4 && most! <= 8 && least === 4, `${classifier}: ${most} ${least}`);
+  }
 });
 
 test('a classifier is not applied to tiles without its bands', async (t) => {

@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { gradientSums, QUANTUM } from '../../src/analysis/classifier/gradient.js';
-import type { Spectra } from '../../src/analysis/classifier/labelled-spectra.js';
+import { inPrecision, type Spectra } from '../../src/analysis/classifier/labelled-spectra.js';
 import { minimise } from '../../src/analysis/classifier/minimise.js';
 import { modelFiles, networkOf } from '../../src/analysis/classifier/model-files.js';
 import { centredLayers, countOf, layersOf } from '../../src/analysis/classifier/network.js';
+import { decodedSums, encodedSums } from '../../src/analysis/classifier/training-data.js';
+import { fromHalf } from '../../src/analysis/half.js';
 import { pixelFunction } from '../../src/analysis/pixels/methods.js';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
 import { exportOnnx } from '../../src/training/index.js';
@@ -59,6 +61,7 @@ for (const sizes of [
       classOf,
       sizes,
       parameters,
+      unit: QUANTUM,
     });
     const truth = lossAt(rows, codes, parameters, sizes);
     assert.ok(Math.abs(loss * QUANTUM - truth) < 1e-4 * truth, `${loss * QUANTUM} ${truth}`);
@@ -77,9 +80,30 @@ for (const sizes of [
       codes: codes.slice(64 * p, 64 * (p + 1)),
       values: spectra.values.slice(p * panel, (p + 1) * panel),
     }));
-    const again = gradientSums({ kind: 'gradient', spectra: parts, classOf, sizes, parameters });
-    assert.deepEqual(again, { loss, gradient });
+    const of = { kind: 'gradient', classOf, sizes, parameters } as const;
+    assert.deepEqual(gradientSums({ ...of, spectra: parts, unit: QUANTUM }), { loss, gradient });
+
+    const halves = (one: (typeof parts)[0]) => ({ ...one, values: inPrecision(one.values, 'mixed') });
+    const unit = 2 ** -16;
+    const mixed = gradientSums({ ...of, spectra: [halves(spectra)], unit });
+    assert.deepEqual(gradientSums({ ...of, spectra: parts.map(halves), unit }), mixed);
+    for (const [at, value] of mixed.gradient.entries())
+      assert.ok(Math.abs(value * unit - gradient[at]! * QUANTUM) < 0.05, `${at}`);
   });
+
+test('sums are sent in 32 bits if all of them fit, and arrive as they were', () => {
+  const fitting = Float64Array.from([0, -1, 2 ** 31 - 1, 1 - 2 ** 31]);
+  const larger = Float64Array.from([2 ** 31, -(2 ** 52)]);
+  assert.deepEqual(Array.from(decodedSums(encodedSums(fitting), 4)), Array.from(fitting));
+  assert.deepEqual(Array.from(decodedSums(encodedSums(larger), 2)), Array.from(larger));
+  assert.equal(Buffer.from(encodedSums(fitting), 'base64').length, 16);
+  assert.throws(() => decodedSums(encodedSums(fitting), 3), /16 bytes in place of 3 numbers/);
+});
+
+test('values beyond the range of float16 take its limits', () => {
+  const held = inPrecision(Float32Array.from([1e6, -1e9, 0.5]), 'mixed');
+  assert.deepEqual(Array.from(fromHalf(held as Uint16Array)), [65_504, -65_504, 0.5]);
+});
 
 test('the minimum of a curved valley is found', async () => {
   // Rosenbrock's function of ten numbers.

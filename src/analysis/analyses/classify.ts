@@ -8,7 +8,7 @@ import { classSections, trainingText } from '../classifier/class-sections.js';
 import type { ClassifierName } from '../classifier/fit.js';
 import { CLASSIFY_PROPERTIES, type ClassifyInputs, DEFAULT_SEED, netOf } from '../classifier/inputs.js';
 import { sortedByWavelength, withLabelled } from '../classifier/labelled-fitting.js';
-import type { BandWeights, NetTrainingFacts } from '../classifier/net-facts.js';
+import type { BandWeights, TrainingFacts } from '../classifier/training-facts.js';
 import { netOption } from '../errors.js';
 import { collectionOf } from '../inputs.js';
 import { checkLabels } from '../labels/labels.js';
@@ -29,8 +29,8 @@ export interface ClassifyResults extends MapResults, Scores {
   names: Record<string, string>;
   /** Overall accuracy by place, if the split was random: the difference is what the random one overestimates. */
   oaByPlace?: number;
-  /** If an engine trained the classifier. */
-  training?: NetTrainingFacts;
+  /** Absent for `lda`, which is not trained in steps. */
+  training?: TrainingFacts;
   /** Importance of each band (Grad-CAM), 0 to 1, for each class in the order of `classes`; null if no pixel of the class is classified correctly. */
   bandWeights?: BandWeights;
   /** The stored classifier, for `predict`. */
@@ -47,11 +47,8 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
   required: ['labels'],
   fit: CLASSIFY_FIT,
   check: (inputs) => {
-    const { labels, epochs, precision } = inputs;
-    checkLabels(labels);
-    if (netOf(inputs)) return;
-    if (epochs !== undefined) throw netOption('epochs');
-    if (precision === 'mixed') throw netOption('mixed precision');
+    checkLabels(inputs.labels);
+    if (inputs.epochs !== undefined && !netOf(inputs)) throw netOption('epochs');
   },
   run: async (context, agreed, inputs, job) => {
     // The squares of the split are counted in pixels: with pixels of two sizes they would overlap.

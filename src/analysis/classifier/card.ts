@@ -15,9 +15,9 @@ import type { Scores } from '../labels/scores.js';
 import type { AnalysedBand } from '../tiles/spectral-tile.js';
 import type { Calibration } from './choose.js';
 import type { ClassifierName } from './fit.js';
-import type { NetTrainingFacts } from './net-facts.js';
 import type { Sizes } from './network.js';
 import type { LabelledTileFacts } from './training-data.js';
+import type { TrainingFacts } from './training-facts.js';
 
 /** Kind of model of all classifiers, and the start of their ids. */
 export const CLASSIFIER = 'classifier' as const;
@@ -46,7 +46,7 @@ export interface ClassifierCard {
   /** Number of values of each layer, from bands to classes; a network that an engine trains lists bands and classes alone. */
   sizes: Sizes;
   /** Present if an engine trained it. */
-  training?: NetTrainingFacts;
+  training?: TrainingFacts;
   /** Classes in the order of the outputs. Validation pixels did not train the classifier that was scored; they do train this one. */
   classes: { code: number; name: string; train: number; validation: number }[];
   split: string;

@@ -11,15 +11,15 @@ import { CLASSIFIERS, type Fitted as FittedClassifier, type Fitting } from './fi
 import type { ClassifyInputs } from './inputs.js';
 import type { LabelledFitting } from './labelled-fitting.js';
 import { modelFiles, networkOf } from './model-files.js';
+import { LABELLED_TILES, type LabelledTileFacts } from './training-data.js';
 import {
   BAND_WEIGHTS,
   type BandWeights,
   bandWeights,
-  NET_TRAINING,
-  type NetTrainingFacts,
-  netFacts,
-} from './net-facts.js';
-import { LABELLED_TILES, type LabelledTileFacts } from './training-data.js';
+  TRAINING,
+  type TrainingFacts,
+  trainingFacts,
+} from './training-facts.js';
 
 /** A classifier that was tried, with its scores on the validation pixels. */
 export interface Compared extends Candidate {
@@ -42,7 +42,7 @@ export interface ClassifyFit {
   /** Files of the model, in base64. */
   files: Record<string, string>;
   /** Present if an engine trained it. */
-  training?: NetTrainingFacts;
+  training?: TrainingFacts;
   /** Importance of each band for each class; absent if the convolutions do not run along the bands. */
   bandWeights?: BandWeights;
 }
@@ -77,7 +77,7 @@ export const CLASSIFY_FIT = objectOf(
     sizes: listOf(COUNT),
     files: { type: 'object', additionalProperties: TEXT },
   },
-  { random: SCORES, training: NET_TRAINING, bandWeights: BAND_WEIGHTS },
+  { random: SCORES, training: TRAINING, bandWeights: BAND_WEIGHTS },
 );
 
 /** Trains the classifiers that are compared, and the one that makes the map. */
@@ -94,7 +94,7 @@ export async function fitMap(
   const chosen = chosenOf(compared, classifier);
   const { fitted, validating, scores, calibration } = await trainChosen(fitting, chosen);
   const { method, files, sizes } = await methodOf(fitting, fitted);
-  const training = netFacts(fitting, fitted);
+  const training = trainingFacts(fitting, fitted);
   const weights = await bandWeights(fitting, validating);
   const nameOf = (code: number) => labels.names?.[code] ?? `class ${code}`;
   const { classes } = sums.of([TRAIN, TUNE, VALIDATION]);

@@ -3,7 +3,7 @@ import { html } from '../../html/index.js';
 import { spectrumChart } from '../report/charts.js';
 import { colourKey, percent, type Section, tableOf } from '../report/report.js';
 import type { ClassifyFit } from './class-map.js';
-import type { BandWeights, NetTrainingFacts } from './net-facts.js';
+import type { BandWeights, TrainingFacts } from './training-facts.js';
 
 export function classSections(fit: ClassifyFit, wavelengths: number[]): Section[] {
   const { classes, compared, calibration, bandWeights } = fit;
@@ -87,7 +87,8 @@ export function trainingText({
   parameters,
   spectraBytes,
   gradientBytes,
-}: NetTrainingFacts) {
+}: TrainingFacts) {
   const bytes = `spectra ${megabytes(spectraBytes)}, gradients ${megabytes(gradientBytes)}`;
-  return `${parameters} weights, ${epochs} epochs by ${engine}, ${precision} precision: ${bytes}`;
+  const how = epochs === undefined ? '' : `${epochs} epochs by ${engine}, `;
+  return `${parameters} weights, ${how}${precision} precision: ${bytes}`;
 }

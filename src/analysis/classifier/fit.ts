@@ -46,7 +46,14 @@ export interface Fitting {
 }
 
 /** A classifier for standardised values. */
-export type Fitted = { kind: 'layers'; layers: Layer[] } | ({ kind: 'net' } & TrainedNet);
+export type Fitted = FittedLayers | ({ kind: 'net' } & TrainedNet);
+
+interface FittedLayers {
+  kind: 'layers';
+  layers: Layer[];
+  /** Evaluations of the loss by L-BFGS, and bytes of the gradients that a node sends; absent for discriminants. */
+  descent?: { evaluations: number; bytes: number };
+}
 
 /** Throws TW_ANALYSIS_SINGULAR, TW_ANALYSIS_TOO_FEW_PIXELS and TW_ANALYSIS_NET. */
 export async function fit(
@@ -72,11 +79,8 @@ async function fitNew(
     const { session, epochs } = nets!;
     return { kind: 'net', ...(await trainNet(session, { sets, epochs, strength, seed }, job)) };
   }
-  const layers =
-    name === 'lda'
-      ? [discriminantLayer(fitting, strength, sets)]
-      : await fitNetwork(fitting, name, strength, sets);
-  return { kind: 'layers', layers };
+  if (name === 'lda') return { kind: 'layers', layers: [discriminantLayer(fitting, strength, sets)] };
+  return fitNetwork(fitting, name, strength, sets);
 }
 
 /** Scores a classifier on a set of all runs. */
@@ -110,10 +114,13 @@ async function fitNetwork(
   name: 'logistic' | 'mlp',
   penalty: number,
   sets: readonly number[],
-): Promise<Layer[]> {
+): Promise<FittedLayers> {
   const sizes = [data.standard.centre.length, ...HIDDEN[name], data.classes];
+  const descent = { evaluations: 0, bytes: 0 };
   const evaluate = async (parameters: Float64Array) => {
-    const { value, gradient } = await lossOf(context, data, { sets, sizes, parameters }, job);
+    const { value, gradient, bytes } = await lossOf(context, data, { sets, sizes, parameters }, job);
+    descent.evaluations++;
+    descent.bytes += bytes;
     let squares = 0;
     for (const [l, { weights }] of layersOf(parameters, sizes).entries()) {
       const slopes = layersOf(gradient, sizes)[l]!.weights;
@@ -128,7 +135,7 @@ async function fitNetwork(
     job.signal.throwIfAborted();
     job.message(`training ${name}, penalty ${penalty}: iteration ${iteration}, loss ${value.toFixed(4)}`);
   });
-  return layersOf(parameters, sizes);
+  return { kind: 'layers', layers: layersOf(parameters, sizes), descent };
 }
 
 /** Returns uniform weights (Glorot and Bengio 2010), or zeros if there is no hidden layer: that loss has one minimum. */

@@ -1,6 +1,6 @@
 /** Loss and gradient of a network on labelled spectra. Runs in worker threads. */
 import { PANEL, PixelPanel } from '../pixels/pixel-panel.js';
-import type { Spectra } from './labelled-spectra.js';
+import { loadSpectra, type Spectra } from './labelled-spectra.js';
 import { countOf, layersOf, type Sizes, transposed } from './network.js';
 import { PanelNetwork, padRows, softmax, uncoded } from './panel-network.js';
 
@@ -11,22 +11,22 @@ export interface GradientTask {
   classOf: Uint8Array;
   sizes: Sizes;
   parameters: Float64Array;
+  /** The unit of the gradient, a power of 2. */
+  unit: number;
 }
 
-/**
- * Sums over pixels, in whole numbers of `QUANTUM`. Each group of 64 pixels is rounded for itself, so that sums of groups are exact, and
- * the same in every order.
- */
+/** Sums over pixels, as whole numbers. Each group of 64 pixels is rounded for itself, so sums of groups are exact in every order. */
 export interface GradientSums {
-  /** Sum of the cross entropy. */
+  /** Sum of the cross entropy, in units of `QUANTUM`. */
   loss: number;
+  /** In the unit of the task. */
   gradient: Float64Array;
 }
 
 export const QUANTUM = 2 ** -30;
-const quanta = (value: number) => Math.round(value / QUANTUM);
 
-export function gradientSums({ spectra, classOf, sizes, parameters }: GradientTask): GradientSums {
+export function gradientSums({ spectra, classOf, sizes, parameters, unit }: GradientTask): GradientSums {
+  const quanta = (value: number) => Math.round(value / unit);
   const panel = new PixelPanel(uncoded(sizes[0]!));
   const layers = layersOf(parameters, sizes);
   const network = new PanelNetwork(panel, layers);
@@ -54,7 +54,7 @@ export function gradientSums({ spectra, classOf, sizes, parameters }: GradientTa
       own += softmax(values, i, classes, shares) - values[truth * PANEL + i]!;
       for (let r = 0; r < classes; r++) last[r * PANEL + i] = shares[r]! - Number(r === truth);
     }
-    loss += quanta(own);
+    loss += Math.round(own / QUANTUM);
   };
   const addGradient = (l: number) => {
     const { weights, bias } = totals[l]!;
@@ -86,7 +86,7 @@ export function gradientSums({ spectra, classOf, sizes, parameters }: GradientTa
 
   for (const { pixels, codes, values } of spectra)
     for (let from = 0, at = 0; from < pixels; from += PANEL, at += sizes[0]! * PANEL) {
-      panel.values(panel.pixels).set(values.subarray(at, at + sizes[0]! * PANEL));
+      loadSpectra(values, at, panel.values(panel.pixels) as Float32Array);
       takeErrors(codes, from, Math.min(PANEL, pixels - from));
       for (let l = layers.length - 1; l >= 0; l--) {
         addGradient(l);

@@ -37,7 +37,7 @@ export const CLASSIFY_PROPERTIES = {
   precision: {
     enum: PRECISIONS,
     default: 'full',
-    description: 'mixed holds spectra and sends gradients of networks in float16, in half of the bytes',
+    description: 'mixed holds spectra in float16 and sends gradients in half of the bytes',
   },
   seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_SEED },
   split: {

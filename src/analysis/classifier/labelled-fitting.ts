@@ -33,12 +33,12 @@ export async function withLabelled<T>(
   const sums = await labelledSums(context, analysed, labels, split, job);
   const codes = codesOf(sums, analysed);
   const labelled = sums.counts.flatMap((set) => [...set.values()]).reduce((sum, pixels) => sum + pixels, 0);
-  const of = { labels, split, codes, standard: standardOf(sums), labelled };
+  const of = { labels, split, codes, standard: standardOf(sums), labelled, precision };
   const data = await trainingData(context, analysed, of, job);
   const fitting = { context, data, sums, seed, job, known: new Map(), codes };
   const name = netOf(inputs);
   if (!name) return work(fitting);
-  const session = await NetSession.open(context, analysed, { name, precision, ...of }, job);
+  const session = await NetSession.open(context, analysed, { name, ...of }, job);
   try {
     return await work({ ...fitting, nets: { session, epochs: inputs.epochs ?? SETTINGS[name].epochs } });
   } finally {

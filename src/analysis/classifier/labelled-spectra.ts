@@ -1,10 +1,15 @@
 /** Spectra of the labelled pixels of a tile, as networks are trained on them. Runs in worker threads. */
+import { fromHalf, LARGEST_HALF, toHalf } from '../half.js';
 import { mixedBits } from '../hash.js';
 import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
 import { SETS } from '../labels/split.js';
+import type { Precision } from '../nets/nets.js';
 import { PANEL } from '../pixels/pixel-panel.js';
 import { inSharedMemory } from '../shared-memory.js';
 import type { Standard } from './network.js';
+
+/** Numbers in the precision of a job: float32, or the bits of float16. */
+export type HeldSpectra = Float32Array | Uint16Array;
 
 /** Spectra of pixels of one set. Plain data, in memory that threads share. */
 export interface Spectra {
@@ -12,7 +17,7 @@ export interface Spectra {
   /** Their labels. */
   codes: Uint8Array;
   /** Standardised values, in panels of 64 pixels: band b of pixel i is at (floor(i / 64) * bands + b) * 64 + i % 64. */
-  values: Float32Array;
+  values: HeldSpectra;
 }
 
 export interface SpectraTask extends LabelledTile {
@@ -20,6 +25,7 @@ export interface SpectraTask extends LabelledTile {
   standard: Standard;
   /** Share of the labelled pixels to use, 0 to 1. */
   share: number;
+  precision: Precision;
 }
 
 /** Panels in one part, the unit of work of a thread. */
@@ -27,7 +33,7 @@ const PANELS = 16;
 
 /** Returns the pixels of each of `SETS`, in parts. */
 export function labelledSpectra(task: SpectraTask): Spectra[][] {
-  const { file, place, standard, share } = task;
+  const { file, place, standard, share, precision } = task;
   const { centre, deviation } = standard;
   const size = centre.length;
   const sets = SETS.map(() => ({ codes: [] as number[], panels: [] as Float32Array[] }));
@@ -52,17 +58,37 @@ export function labelledSpectra(task: SpectraTask): Spectra[][] {
     const parts: Spectra[] = [];
     for (let first = 0; first < panels.length; first += PANELS)
       parts.push(
-        partOf(panels.slice(first, first + PANELS), codes.slice(first * PANEL, (first + PANELS) * PANEL)),
+        partOf(
+          panels.slice(first, first + PANELS),
+          codes.slice(first * PANEL, (first + PANELS) * PANEL),
+          precision,
+        ),
       );
     return parts;
   });
 }
 
-function partOf(panels: Float32Array[], codes: number[]): Spectra {
+function partOf(panels: Float32Array[], codes: number[], precision: Precision): Spectra {
   const length = panels[0]!.length;
-  const values = new Float32Array(new SharedArrayBuffer(4 * length * panels.length));
+  const values = new Float32Array(length * panels.length);
   for (const [p, panel] of panels.entries()) values.set(panel, p * length);
-  return { pixels: codes.length, codes: inSharedMemory(Uint8Array.from(codes)), values };
+  return {
+    pixels: codes.length,
+    codes: inSharedMemory(Uint8Array.from(codes)),
+    values: inSharedMemory(inPrecision(values, precision)),
+  };
+}
+
+/** Values beyond the range of float16 take its limits. */
+export function inPrecision(values: Float32Array, precision: Precision): HeldSpectra {
+  if (precision === 'full') return values;
+  return toHalf(values.map((value) => Math.max(-LARGEST_HALF, Math.min(LARGEST_HALF, value))));
+}
+
+/** Copies the held values from `at` on. */
+export function loadSpectra(held: HeldSpectra, at: number, into: Float32Array): void {
+  if (held instanceof Float32Array) into.set(held.subarray(at, at + into.length));
+  else fromHalf(held.subarray(at, at + into.length), into);
 }
 
 /** A number in [0, 1) that follows from the place alone (FNV-1a, then `mixedBits`). */

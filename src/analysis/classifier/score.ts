@@ -1,7 +1,7 @@
 /** Scores networks on labelled spectra. Runs in worker threads. */
 import { PANEL, PixelPanel } from '../pixels/pixel-panel.js';
 import { QUANTUM } from './gradient.js';
-import type { Spectra } from './labelled-spectra.js';
+import { loadSpectra, type Spectra } from './labelled-spectra.js';
 import type { Layer } from './network.js';
 import { PanelNetwork, softmax, uncoded } from './panel-network.js';
 
@@ -54,7 +54,7 @@ export function scoreSums({ spectra, classOf, layers, temperatures }: ScoreTask)
   const sums = noScores(classes, temperatures.length);
   for (const { pixels, codes, values } of spectra)
     for (let from = 0; from < pixels; from += PANEL) {
-      panel.values(panel.pixels).set(values.subarray(from * bands, (from + PANEL) * bands));
+      loadSpectra(values, from * bands, panel.values(panel.pixels) as Float32Array);
       const truths = Array.from(codes.subarray(from, from + PANEL), (code) => classOf[code]!);
       addPanelScores(sums, network.forward(), truths.slice(0, pixels - from), temperatures);
     }

@@ -8,6 +8,7 @@ import { withLabels } from '../labels/collection-labels.js';
 import type { Labels } from '../labels/labels.js';
 import { classesOfCodes } from '../labels/labels.js';
 import { SETS, type SplitKind } from '../labels/split.js';
+import { BYTES, type Precision } from '../nets/nets.js';
 import { type GradientSums, QUANTUM } from './gradient.js';
 import type { Spectra } from './labelled-spectra.js';
 import type { Evaluation } from './minimise.js';
@@ -30,6 +31,7 @@ export interface TrainingData {
   /** Table of the class of each code, counted from 0. */
   classOf: Uint8Array;
   classes: number;
+  precision: Precision;
   /** Spectra of this run in each of `SETS`. */
   spectra: Spectra[][];
   /** Number of pixels of all runs in each of `SETS`. */
@@ -66,17 +68,27 @@ const checkScores = messageCheck(
 export async function trainingData(
   context: AnalysisContext,
   analysed: Analysed,
-  of: { labels: Labels; split: SplitKind; codes: readonly number[]; standard: Standard; labelled: number },
+  of: {
+    labels: Labels;
+    split: SplitKind;
+    codes: readonly number[];
+    standard: Standard;
+    labelled: number;
+    precision: Precision;
+  },
   job: JobContext,
 ): Promise<TrainingData> {
-  const { labels, split, codes, standard, labelled } = of;
-  const share = Math.min(1, MOST_BYTES / (4 * analysed.bands.length * labelled));
+  const { labels, split, codes, standard, labelled, precision } = of;
+  const share = Math.min(1, MOST_BYTES / (BYTES[precision] * analysed.bands.length * labelled));
   const found: { tile: LabelledTileFacts; spectra: Spectra[][] }[] = [];
   await eachTile(context, analysed, job, async (tile, file) => {
     const { id, version, start, grid, geocode, source } = tile;
     const place = { grid, geocode };
     const spectra = await withLabels(context, labels, tile, (labels) =>
-      context.workers.spectra({ kind: 'spectra', file, place, labels, split, standard, share }, job.signal),
+      context.workers.spectra(
+        { kind: 'spectra', file, place, labels, split, standard, share, precision },
+        job.signal,
+      ),
     );
     if (spectra?.some(({ length }) => length > 0))
       found.push({ tile: { id, version, start, grid, geocode, source }, spectra });
@@ -92,44 +104,66 @@ export async function trainingData(
   );
   const tiles = words.flatMap((word) => word.tiles).sort((a, b) => (a.id < b.id ? -1 : 1));
   return {
-    ...{ standard, classOf: classesOfCodes(codes), classes: codes.length, spectra, tiles },
+    ...{ standard, classOf: classesOfCodes(codes), classes: codes.length, precision, spectra, tiles },
     pixels: SETS.map((_, set) => words.reduce((sum, word) => sum + word.pixels[set]!, 0)),
   };
 }
 
-/** The mean cross entropy over some sets and its gradient, of all runs: the same bits wherever the tiles are. */
+/** The mean cross entropy over some sets and its gradient, of all runs: the same bits wherever the tiles are. `bytes`: of the sums that are exchanged. */
 export async function lossOf(
   { workers }: AnalysisContext,
   data: TrainingData,
   { sets, sizes, parameters }: { sets: readonly number[]; sizes: Sizes; parameters: Float64Array },
   job: JobContext,
-): Promise<Evaluation> {
+): Promise<Evaluation & { bytes: number }> {
   const { classOf } = data;
+  const pixels = sets.reduce((sum, set) => sum + data.pixels[set]!, 0);
+  const unit = unitOf(data.precision, pixels);
   const own = new Float64Array(countOf(sizes));
   let loss = 0;
   await inParts(workers.threads, spectraOf(data, sets), async (spectra) => {
-    const task = { kind: 'gradient', spectra, classOf, sizes, parameters } as const;
+    const task = { kind: 'gradient', spectra, classOf, sizes, parameters, unit } as const;
     const sums = await workers.gradient(task, job.signal);
     loss += sums.loss;
     addTo(own, sums.gradient);
   });
   const sums = await sumOfRuns({ loss, gradient: own }, job);
-  const scale = QUANTUM / sets.reduce((sum, set) => sum + data.pixels[set]!, 0);
-  return { value: sums.loss * scale, gradient: sums.gradient.map((value) => value * scale) };
+  return {
+    value: (sums.loss * QUANTUM) / pixels,
+    gradient: sums.gradient.map((value) => (value * unit) / pixels),
+    bytes: sums.gradient.length * bytesEach(sums.gradient),
+  };
+}
+
+/** In mixed precision, sums of a gradient take 32 bits if the mean over the pixels is below 8. */
+function unitOf(precision: Precision, pixels: number): number {
+  return precision === 'full' ? QUANTUM : 2 ** (Math.ceil(Math.log2(pixels)) + 3 - 31);
 }
 
 async function sumOfRuns({ loss, gradient }: GradientSums, job: JobContext): Promise<GradientSums> {
-  const bytes = Buffer.from(gradient.buffer, gradient.byteOffset, gradient.byteLength);
-  const words = await meetChecked(job, { loss, gradient: bytes.toString('base64') }, checkGradient);
+  const words = await meetChecked(job, { loss, gradient: encodedSums(gradient) }, checkGradient);
   const total = { loss: 0, gradient: new Float64Array(gradient.length) };
   for (const word of words) {
-    const sent = Uint8Array.from(Buffer.from(word.gradient, 'base64'));
-    if (sent.length !== bytes.length)
-      throw new Error(`another node has sent a gradient of ${sent.length} bytes in place of ${bytes.length}`);
     total.loss += word.loss;
-    addTo(total.gradient, new Float64Array(sent.buffer));
+    addTo(total.gradient, decodedSums(word.gradient, gradient.length));
   }
   return total;
+}
+
+/** Base64 of whole numbers: of 32 bits if all of them fit, else of float64. */
+export function encodedSums(sums: Float64Array): string {
+  const { buffer } = bytesEach(sums) === 4 ? Int32Array.from(sums) : Float64Array.from(sums);
+  return Buffer.from(buffer).toString('base64');
+}
+
+const bytesEach = (sums: Float64Array) => (sums.every((value) => Math.abs(value) < 2 ** 31) ? 4 : 8);
+
+/** Throws an Error if it does not hold `length` numbers. */
+export function decodedSums(text: string, length: number): Int32Array | Float64Array {
+  const { buffer } = Uint8Array.from(Buffer.from(text, 'base64'));
+  if (buffer.byteLength === 4 * length) return new Int32Array(buffer);
+  if (buffer.byteLength === 8 * length) return new Float64Array(buffer);
+  throw new Error(`another node has sent sums of ${buffer.byteLength} bytes in place of ${length} numbers`);
 }
 
 /** Scores layers on a set of all runs. */
@@ -177,6 +211,6 @@ async function inParts<T>(
   await Promise.all(parts.filter(({ length }) => length > 0).map(work));
 }
 
-function addTo(total: Float64Array, values: Float64Array): void {
+function addTo(total: Float64Array, values: Float64Array | Int32Array): void {
   for (let i = 0; i < total.length; i++) total[i]! += values[i]!;
 }

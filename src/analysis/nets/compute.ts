@@ -2,8 +2,8 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { BatchGradients, saveModel, type Tf } from '../../training/index.js';
 import type { Standard } from '../classifier/network.js';
+import { fromHalf } from '../half.js';
 import { buildNet, type Net, storedNet } from './build.js';
-import { fromHalf } from './half.js';
 import { type NetShape, SETTINGS } from './nets.js';
 import type { Patches } from './patches.js';
 

@@ -1,12 +1,11 @@
 /** The labelled pixels of a tile with the spectra around them, as networks are trained on them. Runs in worker threads. */
 
-import { chance } from '../classifier/labelled-spectra.js';
+import { chance, type HeldSpectra, inPrecision } from '../classifier/labelled-spectra.js';
 import type { Standard } from '../classifier/network.js';
 import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
 import { SETS, setOf } from '../labels/split.js';
 import { inSharedMemory } from '../shared-memory.js';
 import { eachPixelAround, type Neighbour } from '../tiles/blocks-around.js';
-import { toHalf } from './half.js';
 import type { Precision } from './nets.js';
 
 const ALL_SETS = 2 ** SETS.length - 1;
@@ -14,7 +13,7 @@ const ALL_SETS = 2 ** SETS.length - 1;
 /** Plain data, in memory that threads share. */
 export interface Patches {
   /** Standardised spectra, one after another; each is held once, however many patches show it. Halves are their bits. */
-  spectra: Float32Array | Uint16Array;
+  spectra: HeldSpectra;
   /** Labels of the labelled pixels, which are in the order of the rows. */
   codes: Uint8Array;
   /** Their sets, indexes of `SETS`. */
@@ -71,7 +70,7 @@ export function labelledPatches(task: PatchesTask): Patches {
   const spectra = new Float32Array(found.length * bands);
   for (const [i, one] of found.entries()) spectra.set(one, i * bands);
   return {
-    spectra: inSharedMemory(precision === 'mixed' ? toHalf(spectra) : spectra),
+    spectra: inSharedMemory(inPrecision(spectra, precision)),
     codes: inSharedMemory(Uint8Array.from(labelled, ({ code }) => code)),
     sets: inSharedMemory(Uint8Array.from(labelled, ({ set }) => set)),
     shown: inSharedMemory(Uint8Array.from(labelled, ({ pixel, set }) => shownBy(pixel) | (1 << set))),

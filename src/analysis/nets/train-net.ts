@@ -8,9 +8,9 @@ import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-
 import { randomStream, shuffledOrder } from '../../training/index.js';
 import { meetChecked } from '../analysis-run.js';
 import { fewLabels, netFailed } from '../errors.js';
+import { fromHalf, toHalf } from '../half.js';
 import { Adam } from './adam.js';
 import type { GroupGradient } from './compute.js';
-import { fromHalf, toHalf } from './half.js';
 import { BYTES, SETTINGS } from './nets.js';
 import type { NetSession } from './session.js';
 

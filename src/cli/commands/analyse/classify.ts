@@ -48,7 +48,7 @@ export const classifyCommand = () =>
       .addOption(
         flag(
           '--precision <how>',
-          'mixed holds spectra and sends gradients of a convolutional network in half of the bytes',
+          'mixed holds spectra in float16 and sends gradients in half of the bytes',
         ).choices(['full', 'mixed'] satisfies ClassifyInputs['precision'][]),
       )
       .addOption(flag('--seed <n>', 'of the first weights of a perceptron or network', integer)),
@@ -91,8 +91,9 @@ function printClasses(results: ClassifyResults): void {
   print(`calibration error of the probabilities ${percent(error)}, temperature ${temperature.toFixed(2)}`);
   if (training) {
     const { parameters, epochs, engine, precision, spectraBytes, gradientBytes } = training;
+    const how = epochs === undefined ? '' : `${count(epochs, 'epoch')} by ${engine}, `;
     print(
-      `${count(parameters, 'weight')}, ${count(epochs, 'epoch')} by ${engine}, ${precision} precision: ${size(spectraBytes)} of spectra, ${size(gradientBytes)} of gradients`,
+      `${count(parameters, 'weight')}, ${how}${precision} precision: ${size(spectraBytes)} of spectra, ${size(gradientBytes)} of gradients`,
     );
   }
   printMaps(results);

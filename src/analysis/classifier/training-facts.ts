@@ -1,31 +1,33 @@
-/** Facts about the training of a network, and the importance of bands for its classes. */
+/** Facts about the training of a classifier, and the importance of bands for its classes. */
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { meetChecked } from '../analysis-run.js';
 import { VALIDATION } from '../labels/split.js';
-import { PRECISIONS, type Precision } from '../nets/nets.js';
+import { BYTES, PRECISIONS, type Precision } from '../nets/nets.js';
 import type { CamSums } from '../nets/session.js';
 import type { Fitted, Fitting } from './fit.js';
 
 /** Plain JSON. */
-export interface NetTrainingFacts {
-  /** Name and version of the engine. */
-  engine: string;
+export interface TrainingFacts {
   precision: Precision;
-  epochs: number;
   /** Numbers of all weights. */
   parameters: number;
-  /** Steps of Adam, and those that were left out because a gradient was beyond float16. */
-  steps: number;
-  overflows: number;
-  /** Bytes of the standardised spectra in memory, and of the gradients of all groups of pixels. */
+  /** Bytes of the standardised spectra in memory, and of the gradients that a node sends. */
   spectraBytes: number;
   gradientBytes: number;
+  /** Evaluations of the loss by L-BFGS; absent if an engine trained it. */
+  evaluations?: number;
+  /** Name and version of the engine; absent without one, as the following numbers. */
+  engine?: string;
+  epochs?: number;
+  /** Steps of Adam, and those that were left out because a gradient was beyond float16. */
+  steps?: number;
+  overflows?: number;
 }
 
-export const NET_TRAINING = objectOf({
-  ...{ engine: TEXT, precision: { enum: PRECISIONS }, epochs: COUNT, parameters: COUNT },
-  ...{ steps: COUNT, overflows: COUNT, spectraBytes: COUNT, gradientBytes: COUNT },
-});
+export const TRAINING = objectOf(
+  { precision: { enum: PRECISIONS }, parameters: COUNT, spectraBytes: COUNT, gradientBytes: COUNT },
+  { evaluations: COUNT, engine: TEXT, epochs: COUNT, steps: COUNT, overflows: COUNT },
+);
 
 /** Importance of each band (Grad-CAM), 0 to 1, for each class; null if no pixel of the class is classified correctly. Plain JSON. */
 export type BandWeights = (number[] | null)[];
@@ -34,8 +36,19 @@ export const BAND_WEIGHTS = { type: 'array', items: { anyOf: [listOf(NUMBER), { 
 
 const checkCams = messageCheck(objectOf({ pixels: listOf(COUNT), sums: listOf(NUMBER) }));
 
-export function netFacts({ nets }: Fitting, fitted: Fitted): NetTrainingFacts | undefined {
-  if (fitted.kind !== 'net') return undefined;
+/** Undefined for discriminants, which need one pass over sums. */
+export function trainingFacts({ nets, data }: Fitting, fitted: Fitted): TrainingFacts | undefined {
+  if (fitted.kind === 'layers') {
+    const { layers, descent } = fitted;
+    if (!descent) return undefined;
+    const pixels = data.pixels.reduce((sum, count) => sum + count, 0);
+    return {
+      precision: data.precision,
+      parameters: layers.reduce((sum, { weights, bias }) => sum + weights.length + bias.length, 0),
+      spectraBytes: pixels * data.standard.centre.length * BYTES[data.precision],
+      ...{ gradientBytes: descent.bytes, evaluations: descent.evaluations },
+    };
+  }
   const { session, epochs } = nets!;
   const { weights, steps, overflows, bytes } = fitted;
   return {

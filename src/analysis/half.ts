@@ -1,15 +1,20 @@
 /** Numbers of IEEE 754 binary16, as their bits: 1 of the sign, 5 of the exponent, 10 of the fraction. */
 
+/** The largest finite one. */
+export const LARGEST_HALF = 65_504;
+
 /** Each is rounded to the nearest, halves to the even one; beyond 65,504 it becomes infinite. */
 export function toHalf(values: Float32Array): Uint16Array {
   const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
   return Uint16Array.from(bits, halfBits);
 }
 
-export function fromHalf(halves: Uint16Array): Float32Array {
-  const values = new Float32Array(halves.length);
-  for (const [i, half] of halves.entries()) values[i] = KNOWN[half]!;
-  return values;
+export function fromHalf(
+  halves: Uint16Array,
+  into: Float32Array = new Float32Array(halves.length),
+): Float32Array {
+  for (let i = 0; i < halves.length; i++) into[i] = KNOWN[halves[i]!]!;
+  return into;
 }
 
 function halfBits(bits: number): number {
