@@ -1,7 +1,5 @@
 /** Analyses that make a map of each tile, as jobs. */
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { serialize } from 'node:v8';
 import { messageOf } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import { objectOf } from '../json-schema.js';
@@ -26,6 +24,7 @@ import {
   LISTED_FAILURES,
   NO_PIXEL,
 } from './analysis-run.js';
+import { digestOf } from './hash.js';
 import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './inputs.js';
 import type { NetMethod } from './nets/net-method.js';
 import { withMappers } from './nets/net-processes.js';
@@ -235,7 +234,7 @@ async function* planTiles<Method extends MapMethod>(
   map: FittedMap<Method>,
   job: JobContext,
 ): AsyncGenerator<Planned<MapTask<Method>>> {
-  const recipe = createHash('sha256').update(serialize(map)).digest('hex').slice(0, 16);
+  const recipe = digestOf(map);
   const failed = new Set(counts.failed.map(({ tile }) => tile));
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
     const spectrum = spectrumOf(tile);

@@ -37,10 +37,6 @@ const labels = {
   })),
 };
 
-/** A tile file without the digest of its inputs, which holds their versions. A commit that is repeated takes another version. */
-const withoutInputs = (file: Buffer) =>
-  file.toString('latin1').replace(/(<Item name="ANALYSIS">[a-z]+ )[0-9a-f]{16}/, '$1');
-
 test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t) => {
   const servers = await Servers.start(t);
   const { folder } = servers;
@@ -117,8 +113,7 @@ test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t
         const answer = await fetch(`${c.url}/tiles/${item.id}/${file}.tif`);
         assert.equal(answer.status, 200);
         const own = await single.server.inject(`/tiles/${item.id}/${file}.tif`);
-        const bytes = Buffer.from(await answer.arrayBuffer());
-        assert.equal(withoutInputs(bytes), withoutInputs(own.rawPayload), `${item.id} ${file}`);
+        assert.ok(Buffer.from(await answer.arrayBuffer()).equals(own.rawPayload), `${item.id} ${file}`);
       }
     }
     assert.equal(tiles.length, made.tiles);
