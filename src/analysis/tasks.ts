@@ -31,6 +31,15 @@ export interface SumsTask {
 /** Wavelength and FWHM of a band of a map, nm, and its common name. */
 export type MapBandTags = SpectralTags & { commonName?: string };
 
+export interface MapClasses {
+  best: 'least' | 'most';
+  /** Pixels whose best value is beyond it have code 0. */
+  threshold?: number;
+  /** Codes and names of the bands. */
+  codes: number[];
+  names: string[];
+}
+
 /** Make a tile of what a method computes of the spectrum of each pixel, or of those around it. */
 export interface MapTask<Method = PixelMethod | LocalDistance> {
   kind: 'map';
@@ -46,8 +55,8 @@ export interface MapTask<Method = PixelMethod | LocalDistance> {
   tags?: MapBandTags[];
   /** Path of the file if the bands are a spectrum; the file must not exist. */
   path?: string;
-  /** Make also a group of the code of the band that is best in each pixel: its number from 1, or that of `codes`; 0 if it is beyond the threshold. */
-  classes?: { best: 'least' | 'most'; threshold?: number; codes?: number[] };
+  /** Makes also a group of the code of the band that is best in each pixel. */
+  classes?: MapClasses;
 }
 
 export type AnalysisTask =

@@ -16,7 +16,7 @@ export { badExpression, unknownBand } from './errors.js';
 export { parseExpression } from './expression/parse.js';
 export { compile, evaluate, type Program } from './expression/program.js';
 export { Imagery, type ImageryOptions, type MapExtent, type MapRequest } from './imagery.js';
-export { colourOfCode } from './legends.js';
+export { codeColours, colourOfCode } from './legends.js';
 export type { LookParams } from './look.js';
 export { encodePicture, type PictureFormat } from './paint.js';
 export { parseRegion, pixelsIn, type Region } from './region.js';

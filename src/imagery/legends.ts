@@ -1,4 +1,5 @@
 /** Colours of codes, such as classes of land cover: codes that are near each other mean nothing alike. */
+import type { ColourTable } from '../raster/index.js';
 import type { TileRecord } from '../storage/index.js';
 import type { Expression } from './expression/ast.js';
 
@@ -68,6 +69,12 @@ export function legendOf(
   if (tile.collection === 'nlcd' && [...codes].every((code) => NLCD.has(code))) return NLCD;
   return new Map(Array.from({ length: 256 }, (_, code) => [code, colourOfCode(code)]));
 }
+
+/** The colours of all codes without a legend, for a TIFF. */
+export const codeColours = (): ColourTable =>
+  [16, 8, 0].flatMap((shift) =>
+    Array.from({ length: 256 }, (_, code) => 257 * ((colourOfCode(code) >> shift) & 0xff)),
+  );
 
 /** The colour of a code without a legend, RRGGBB. */
 export const colourOfCode = (code: number): number => DISTINCT[code % DISTINCT.length];

@@ -18,7 +18,7 @@ import {
 } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 import type { GroupPixels } from './cut.js';
-import type { CellFile, CellGroup, CutResult, MaskResult } from './tasks.js';
+import type { CellBand, CellFile, CellGroup, CutResult, MaskResult } from './tasks.js';
 
 /** The group and, where there is one, the mask. */
 export function encodeCell(cell: CellGroup, pixels: GroupPixels): CutResult {
@@ -74,7 +74,10 @@ function imageFacts(cell: CellGroup): ImageFacts {
     nodata: nodata ?? undefined,
     colours,
     rgb: isPicture(cell),
-    bandTags: cell.bands.map(({ name, commonName: _, ...tags }) => ({ description: name, ...tags })),
+    bandTags: cell.bands.map(({ name, scale, offset, ...tags }) => ({
+      ...{ description: name, scale, offset },
+      ...spectralTags(tags),
+    })),
     epsg: cells.epsg,
     transform: {
       originX: west,
@@ -82,8 +85,14 @@ function imageFacts(cell: CellGroup): ImageFacts {
       pixelWidth: (east - west) / width,
       pixelHeight: (north - south) / height,
     },
-    metadata,
+    metadata: { ...metadata, ...classItems(cell.bands) },
   };
+}
+
+/** TIFF has no place for the names of classes. */
+function classItems(bands: readonly CellBand[]): Record<string, string> {
+  const classes = bands.flatMap((band) => band.classes ?? []);
+  return Object.fromEntries(classes.map(({ value, name }) => [`CLASS_${value}`, name]));
 }
 
 /** `validPercent`: of each band. */
@@ -103,9 +112,10 @@ export function groupRecord(
     height,
     nodata,
     ...(isCodes && { codes: true as const }),
-    bands: cell.bands.map(({ name, commonName, scale, offset, ...tags }, i) => ({
+    bands: cell.bands.map(({ name, commonName, scale, offset, classes, ...tags }, i) => ({
       name,
       ...(commonName && { commonName }),
+      ...(classes && { classes }),
       scale,
       offset,
       ...spectralTags(tags),

@@ -9,7 +9,7 @@ import type {
   Resampling,
   SpectralTags,
 } from '../raster/index.js';
-import type { GroupRecord } from '../storage/index.js';
+import type { ClassRecord, GroupRecord } from '../storage/index.js';
 import type { RowRead } from './row-window.js';
 
 /** Decode rows into memory that no other task reads or writes meanwhile. */
@@ -50,6 +50,15 @@ export interface CutSource {
   offsets: number[];
 }
 
+/** A band as the file of a cell describes it. */
+export interface CellBand extends SpectralTags {
+  name: string;
+  commonName?: string;
+  scale: number;
+  offset: number;
+  classes?: ClassRecord[];
+}
+
 /** One cell's part of one band group, and what its file says. */
 export interface CellGroup {
   grid: GridName;
@@ -63,7 +72,7 @@ export interface CellGroup {
   dataType: DataType;
   nodata: number | null;
   colours: ColourTable | undefined;
-  bands: (SpectralTags & { name: string; commonName?: string; scale: number; offset: number })[];
+  bands: CellBand[];
   metadata: Record<string, string>;
   /** Whether the blocks of a cube are compressed, which they are not by default; those of other groups always are. */
   compressed?: boolean;

@@ -1,8 +1,9 @@
 /** Tiles as STAC 1.0.0 Items. */
 import { type Bbox, type Bounds, cellBbox, type Grid, gridByName } from '../geocode/index.js';
-import { isSpectrum, type SpectralTags } from '../raster/index.js';
+import { isSpectrum } from '../raster/index.js';
 import {
   type BandRecord,
+  type ClassRecord,
   type CollectionRecord,
   type GroupRecord,
   micrometres,
@@ -30,6 +31,15 @@ export interface GroupAsset extends StacAsset {
   nodata?: number | string;
   'raster:scale'?: number;
   'raster:offset'?: number;
+  'classification:classes'?: StacClass[];
+}
+
+/** A class of the extension classification 2.0.0. */
+export interface StacClass {
+  value: number;
+  name: string;
+  title: string;
+  color_hint?: string;
 }
 
 export interface StacPolygon {
@@ -59,15 +69,19 @@ const EXTENSIONS = ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.
 );
 
 /** Facts that Items of tiles with the same groups share, apart from their assets. */
-export function layoutFacts(groups: readonly { bands: readonly SpectralTags[] }[]): {
+export function layoutFacts(groups: readonly { bands: readonly Omit<BandRecord, 'validPercent'>[] }[]): {
   stac_extensions: string[];
   properties: { 'hsi:wavelength_min'?: number; 'hsi:wavelength_max'?: number };
 } {
   const range = wavelengthRange(groups);
-  if (!range) return { stac_extensions: EXTENSIONS, properties: {} };
+  const hasClasses = groups.some(({ bands }) => bands.some(({ classes }) => classes));
   return {
-    stac_extensions: [...EXTENSIONS, extension('hsi/v1.0.0')],
-    properties: { 'hsi:wavelength_min': range.min, 'hsi:wavelength_max': range.max },
+    stac_extensions: [
+      ...EXTENSIONS,
+      ...(range ? [extension('hsi/v1.0.0')] : []),
+      ...(hasClasses ? [extension('classification/v2.0.0')] : []),
+    ],
+    properties: range ? { 'hsi:wavelength_min': range.min, 'hsi:wavelength_max': range.max } : {},
   };
 }
 
@@ -175,6 +189,7 @@ export function groupAsset(
   { west, south, east, north }: Bounds,
   href: string,
 ): GroupAsset {
+  const [{ classes } = {}] = group.bands as [BandRecord?];
   return {
     href,
     type: COG_TYPE,
@@ -186,6 +201,19 @@ export function groupAsset(
     ...(commonEncoding(group) ?? {
       'raster:bands': group.bands.map((band) => rasterBand(band, group)),
     }),
+    ...(classes && { 'classification:classes': classes.map(stacClass) }),
+  };
+}
+
+/** The extension wants names of letters, digits, `-` and `_`. */
+export function stacClass({
+  value,
+  name,
+  colour,
+}: Omit<ClassRecord, 'colour'> & { colour?: string }): StacClass {
+  return {
+    ...{ value, name: name.replace(/[^\w-]+/g, '_'), title: name },
+    ...(colour !== undefined && { color_hint: colour }),
   };
 }
 

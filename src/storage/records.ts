@@ -60,8 +60,17 @@ export interface BandRecord extends SpectralTags {
   /** Physical value = stored * scale + offset. */
   scale: number;
   offset: number;
+  /** The classes that its codes stand for, if they are known. */
+  classes?: ClassRecord[];
   /** Percent of the cell's pixels that hold data in this band. */
   validPercent: number;
+}
+
+export interface ClassRecord {
+  value: number;
+  name: string;
+  /** RRGGBB. */
+  colour: string;
 }
 
 /** One file of a tile. The group `mask` has role `mask` and one band. */

@@ -32,7 +32,10 @@ const TILE = {
 
 const BAND = objectOf(
   { name: TEXT, scale: NUMBER, offset: NUMBER },
-  { commonName: TEXT, wavelength: NUMBER, fwhm: NUMBER, good: { type: 'boolean' } },
+  {
+    ...{ commonName: TEXT, wavelength: NUMBER, fwhm: NUMBER, good: { type: 'boolean' } },
+    classes: listOf(objectOf({ value: COUNT, name: TEXT, colour: TEXT })),
+  },
 );
 
 /** Members of a group that all tiles of one layout share. */

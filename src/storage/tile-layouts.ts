@@ -148,13 +148,15 @@ function ownPart({ width, height, bytes, crc32, bands }: GroupRecord): StoredGro
 function joined(group: LayoutGroup, [width, height, bytes, crc32, valid]: StoredGroup): GroupRecord {
   const { name, role, dataType, nodata, codes } = group;
   const bands = group.bands.map((band, b): BandRecord => {
-    const { name, commonName, scale, offset, wavelength, fwhm, good } = band;
+    const { name, commonName, scale, offset, wavelength, fwhm, good, classes } = band;
     const validPercent = Array.isArray(valid) ? valid[b] : valid;
-    if (wavelength === undefined)
+    if (wavelength === undefined && classes === undefined)
       return commonName === undefined
         ? { name, scale, offset, validPercent }
         : { name, commonName, scale, offset, validPercent };
-    const record: BandRecord = { name, scale, offset, validPercent, wavelength };
+    const record: BandRecord = { name, scale, offset, validPercent };
+    if (wavelength !== undefined) record.wavelength = wavelength;
+    if (classes !== undefined) record.classes = classes;
     if (commonName !== undefined) record.commonName = commonName;
     if (fwhm !== undefined) record.fwhm = fwhm;
     if (good !== undefined) record.good = good;

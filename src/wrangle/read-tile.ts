@@ -73,8 +73,9 @@ export function cellGroup(
     dataType,
     nodata,
     colours: header.colours,
-    bands: bands.map(({ name, commonName, scale, offset, ...tags }) => ({
+    bands: bands.map(({ name, commonName, scale, offset, classes, ...tags }) => ({
       ...{ name, commonName, scale, offset },
+      ...(classes && { classes }),
       ...spectralTags(tags),
     })),
     metadata,

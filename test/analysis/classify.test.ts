@@ -8,7 +8,7 @@ import { deflateSync } from 'node:zlib';
 import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
 import { scoresOf } from '../../src/analysis/labels/scores.js';
 import { setOf } from '../../src/analysis/labels/split.js';
-import { readRaster } from '../../src/raster/index.js';
+import { openRaster, readRaster } from '../../src/raster/index.js';
 import type { PredictResults } from '../../src/training/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -19,6 +19,8 @@ import { writePlantedCube } from './planted.js';
 
 const filter = { collections: ['cubes'] };
 const MAP = 'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84}';
+
+const CLASS_NAMES = `class names = {${Array.from({ length: 31 }, (_, code) => `rock ${code}`).join()}}`;
 
 test('planted classes are found, and the map is made of them', async (t) => {
   const folder = await tempFolder(t);
@@ -33,7 +35,11 @@ test('planted classes are found, and the map is made of them', async (t) => {
     return Math.max(...own) > 5000 ? 10 * (1 + own.indexOf(Math.max(...own))) : 0;
   });
   const size = { width: side, height: side, type: 'uint8', interleave: 'bsq' } as const;
-  writeEnvi(join(folder, 'labels.bsq'), { ...size, bands: [codes], lines: [MAP, 'data ignore value = 0'] });
+  writeEnvi(join(folder, 'labels.bsq'), {
+    ...size,
+    bands: [codes],
+    lines: [MAP, 'data ignore value = 0', CLASS_NAMES],
+  });
   const labels = await readLabels(join(folder, 'labels.hdr'));
   const { id, status, results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', {
     filter,
@@ -104,6 +110,13 @@ test('planted classes are found, and the map is made of them', async (t) => {
       assert.deepEqual(b!.bands, a!.bands);
     }
   }
+  const { metadata, colours } = await openRaster(node.storage.tilePath(maps[0]!, 'class'));
+  assert.deepEqual([metadata['CLASS_30'], metadata['CLASS_40']], ['rock 30', 'class 40']);
+  assert.deepEqual(
+    [0, 256, 512].map((channel) => colours![channel + 10]! >> 8),
+    [0xcc, 0xeb, 0xc5],
+  );
+
   const labelled = { labels: { collection: 'cubes' }, classifier: 'lda', filter: predict.filter };
   const learnt = await runJob<ClassifyResults>(node, 'analyse-classify', labelled);
   assert.deepEqual(

@@ -8,9 +8,10 @@ import { Ajv, type AnySchemaObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import { writeLandsatLikeScene, writeSafe } from '../../data-samples/index.js';
 import { openNode } from '../../src/node.js';
+import { writeCube } from '../analysis/cubes.js';
 import { atEnd } from '../support/at-end.js';
 import { putModel } from '../support/models.js';
-import { ingest, tilesOf } from '../support/node.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
 import { bytesOf, writeRaster } from '../support/rasters.js';
 import { runJob } from '../support/run-job.js';
 import { writeTestScene } from '../support/scenes.js';
@@ -155,6 +156,29 @@ test('all STAC documents of a server are valid, and collections say what their t
           assert.ok(bandsOf(item_assets[key] ?? {}).includes(band), `${id} ${key} ${band}`);
     }
   }
+});
+
+test('maps of classes name their classes and colours', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  await ingest(node, { href: writeCube(folder, 'cube', { side: 30 }), collection: 'cubes', precision: 5 });
+  const library = {
+    wavelengths: [450, 1400],
+    spectra: [
+      { name: 'Wälder, grün', values: [0.1, 0.4] },
+      { name: 'soil', values: [0.2, 0.3] },
+    ],
+  };
+  const of = { filter: { collections: ['cubes'] }, library, method: 'sam', threshold: 0.1 };
+  assert.equal((await runJob(node, 'analyse-match', of)).status, 'successful');
+  const { features } = (await node.server.inject('/search?source=match')).json();
+  assert.ok(features.length > 0);
+  assert.deepEqual(features.flatMap(faultsOf), []);
+  assert.deepEqual(features[0].assets.class['classification:classes'], [
+    { value: 0, name: 'none', title: 'none', color_hint: '8DD3C7' },
+    { value: 1, name: 'W_lder_gr_n', title: 'Wälder, grün', color_hint: 'FFFFB3' },
+    { value: 2, name: 'soil', title: 'soil', color_hint: 'BEBADA' },
+  ]);
 });
 
 test('the schemas refuse what is wrong', () => {

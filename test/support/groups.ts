@@ -15,8 +15,15 @@ const bands: fc.Arbitrary<BandRecord> = fc
     scale: number,
     offset: number,
     validPercent: number,
+    classes: fc.option(fc.array(fc.record({ value: fc.nat(255), name, colour: fc.constant('8DD3C7') })), {
+      nil: undefined,
+    }),
   })
-  .map(({ commonName, ...band }) => (commonName === undefined ? band : { ...band, commonName }));
+  .map(({ commonName, classes, ...band }) => ({
+    ...band,
+    ...(commonName !== undefined && { commonName }),
+    ...(classes !== undefined && { classes }),
+  }));
 
 /** Of an imaging spectrometer: every band has a wavelength; scales are mostly alike. */
 const spectra: fc.Arbitrary<BandRecord[]> = fc

@@ -28,7 +28,10 @@ export async function applyClassifier(
   const { bands, classifier, sizes, classes, sources } = model.card as ClassifierCard;
   const map = {
     bands: classes.map(({ code, name }) => bandName(code, name)),
-    classes: { best: 'most' as const, codes: classes.map(({ code }) => code) },
+    classes: {
+      ...{ best: 'most' as const, codes: classes.map(({ code }) => code) },
+      names: classes.map(({ name }) => name),
+    },
   };
   const wanted = mentions(filter, 'source')
     ? filter

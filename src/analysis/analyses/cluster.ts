@@ -58,6 +58,7 @@ export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
     const found = await kMeans(context, analysed, statistics!, { clusters, seed, iterations }, job);
     if (found.clusters.length < clusters)
       job.log('warning', `${clusters - found.clusters.length} clusters without a pixel were left out`);
+    const numbers = found.clusters.map((_, i) => i + 1);
     const trace = mean.reduce((sum, _, band) => sum + covariance[band * (mean.length + 1)]!, 0);
     return {
       map: {
@@ -66,8 +67,8 @@ export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
           centres: Float64Array.from(found.clusters.flatMap(({ centre }) => centre)),
           centre: mean,
         },
-        bands: found.clusters.map((_, i) => `cluster${i + 1}`),
-        classes: { best: 'least' },
+        bands: numbers.map((number) => `cluster${number}`),
+        classes: { best: 'least', codes: numbers, names: numbers.map((number) => `cluster ${number}`) },
       },
       fit: { pixels, ...found, explained: 1 - found.inertia / (trace * (pixels - 1)) },
     };

@@ -63,6 +63,8 @@ export const match: MapAnalysis<MatchInputs, MatchFit> = {
       bands: bandNames(library),
       classes: {
         best: method === 'sam' || method === 'sid' ? ('least' as const) : ('most' as const),
+        codes: library.spectra.map((_, i) => i + 1),
+        names: library.spectra.map(({ name }) => name),
         // A pixel that is unlike all targets has no class.
         ...(limit !== undefined && { threshold: limit }),
       },

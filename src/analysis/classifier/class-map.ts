@@ -103,7 +103,7 @@ export async function fitMap(
     map: {
       method,
       bands: codes.map((code) => bandName(code, nameOf(code))),
-      classes: { best: 'most', codes },
+      classes: { best: 'most', codes, names: codes.map(nameOf) },
     },
     fit: {
       classes: classes.map(({ code, mean }) => ({

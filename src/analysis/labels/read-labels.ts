@@ -16,7 +16,7 @@ export async function readLabels(path: string): Promise<Labels> {
 
 async function readCodes(path: string): Promise<Labels> {
   const { header, bands } = await readRaster(path);
-  const { crs, transform, width, height, nodata } = header;
+  const { crs, transform, width, height, nodata, metadata } = header;
   if (bands.length !== 1) throw badLabels(`${path} has ${bands.length} bands, and labels are one`);
   if (crs.epsg === undefined) throw badLabels(`${path} has a coordinate system without an EPSG code`);
   const codes = Uint8Array.from(bands[0]!, (value) => {
@@ -28,12 +28,24 @@ async function readCodes(path: string): Promise<Labels> {
     return value;
   });
   const { originX, originY, xx, xy, yx, yy } = transform;
+  const names = classNames(metadata);
   return {
+    ...(Object.keys(names).length > 0 && { names }),
     raster: {
       ...{ epsg: crs.epsg, width, height, transform: [originX, xx, xy, originY, yx, yy] },
       codes: deflateSync(codes).toString('base64'),
     },
   };
+}
+
+/** The names of codes, from `CLASS_n` of maps of classes and from `class names` of ENVI. */
+function classNames(metadata: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(metadata).flatMap(([item, name]) => {
+      const code = /^CLASS_(\d+)$/.exec(item)?.[1];
+      return code && Number(code) > 0 && Number(code) <= LARGEST_CODE ? [[code, name]] : [];
+    }),
+  );
 }
 
 interface Feature {

@@ -1,8 +1,11 @@
 /** Makes a tile of what a method computes of the spectrum of each pixel. Runs in worker threads. */
+
+import { codeColours, colourOfCode } from '../../imagery/index.js';
 import { type CellFile, type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
 import { isSpectrum, Mask } from '../../raster/index.js';
+import type { ClassRecord } from '../../storage/index.js';
 import { type MadeTile, validOf } from '../../wrangle/index.js';
-import type { MapTask } from '../tasks.js';
+import type { MapClasses, MapTask } from '../tasks.js';
 import { eachBlock, maskCodes, type SpectrumFile } from '../tiles/tile-blocks.js';
 import { localDistances } from './local-distances.js';
 import { writeSpectra } from './map-spectra.js';
@@ -34,7 +37,8 @@ export function madeOfPlanes(task: MapTask<unknown>, planes: Float32Array[]): Ma
     const group: CellGroup = {
       ...cell,
       ...{ name: 'class', dataType: 'uint8', nodata: NO_CLASS, resampling: 'nearest' },
-      bands: [{ name: 'class', scale: 1, offset: 0 }],
+      ...{ colours: codeColours() },
+      bands: [{ name: 'class', scale: 1, offset: 0, classes: classRecords(classes) }],
     };
     const ofClasses = validOf([codes], NO_CLASS, valid);
     files.push(encodeCell(group, { bands: [codes], ...ofClasses, valid, mask: null }).file);
@@ -95,11 +99,16 @@ const NO_CLASS = 255;
 /** Code of pixels that no target matches. */
 const UNMATCHED = 0;
 
-/** The number of the best plane, from 1. */
-function classesOf(
-  planes: Float32Array[],
-  { best, threshold, codes: named }: NonNullable<MapTask['classes']>,
-): Uint8Array {
+const hexOf = (colour: number) => colour.toString(16).toUpperCase().padStart(6, '0');
+
+function classRecords({ codes, names, threshold }: MapClasses): ClassRecord[] {
+  const classes = codes.map((value, i) => ({ value, name: names[i]! }));
+  if (threshold !== undefined) classes.unshift({ value: UNMATCHED, name: 'none' });
+  return classes.map((one) => ({ ...one, colour: hexOf(colourOfCode(one.value)) }));
+}
+
+/** The codes of the best planes. */
+function classesOf(planes: Float32Array[], { best, threshold, codes: named }: MapClasses): Uint8Array {
   const sign = best === 'least' ? -1 : 1;
   const codes = new Uint8Array(planes[0]!.length).fill(NO_CLASS);
   for (let i = 0; i < codes.length; i++) {
@@ -108,7 +117,7 @@ function classesOf(
       const value = sign * plane[i]!;
       if (value <= most || Number.isNaN(value)) continue;
       most = value;
-      codes[i] = named?.[p] ?? p + 1;
+      codes[i] = named[p]!;
     }
     if (threshold !== undefined && codes[i] !== NO_CLASS && most < sign * threshold) codes[i] = UNMATCHED;
   }

@@ -1,7 +1,15 @@
 /** A version of a model as a STAC 1.0.0 Item with the Machine Learning Model extension 1.4.0. */
 import { CLASSIFIER, type ClassifierCard, patchSide } from '../../analysis/index.js';
 import { type Bbox, cellBbox, gridByName } from '../../geocode/index.js';
-import { extension, isoTime, rectangle, type StacLink, type StacPolygon, urls } from '../../query/index.js';
+import {
+  extension,
+  isoTime,
+  rectangle,
+  type StacLink,
+  type StacPolygon,
+  stacClass,
+  urls,
+} from '../../query/index.js';
 import { type ModelRecord, type ModelVersionRecord, versionsOf, WORLD } from '../../storage/index.js';
 import { type CardSummary, counted, type ModelSpec, modelNamed } from '../../training/index.js';
 import { GEOJSON } from '../schemas/answers.js';
@@ -143,7 +151,10 @@ function describeClassifier({ collection, card }: ModelVersionRecord): Descripti
         tasks,
         result: arrayOf([-1, classes.length]),
         description: 'Probability of each class',
-        'classification:classes': classes.map(({ code, name }) => ({ value: code, name })),
+        'classification:classes': classes.map(({ code, name }) => ({
+          ...stacClass({ value: code, name }),
+          description: name,
+        })),
         post_processing_function: null,
       },
     ],

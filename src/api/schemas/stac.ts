@@ -36,6 +36,9 @@ const asset = object({
       'bad_band?': flag,
     }),
   ),
+  'classification:classes?': listOf(
+    object({ value: count, name: text, 'title?': text, 'description?': text, 'color_hint?': text }),
+  ),
   'data_type?': text,
   'nodata?': { type: ['number', 'string'] },
   'raster:scale?': number,

@@ -184,5 +184,7 @@ function metadataOf(fields: EnviFields): Record<string, string> {
   return {
     ...(time && { ACQUISITION_DATETIME: time }),
     ...(sensor && !/^unknown$/i.test(sensor) && { PLATFORM: sensor }),
+    // The names under which tiles of classes have them.
+    ...Object.fromEntries((listOf(fields, 'class names') ?? []).map((name, code) => [`CLASS_${code}`, name])),
   };
 }
