@@ -178,12 +178,12 @@ export function withBands(analysed: Analysed, kept: readonly number[]): Analysed
 
 const checkSizes = messageCheck(listOf(objectOf({ height: COUNT, tiles: COUNT })));
 
-/** Leaves out tiles whose pixels have another size than those of most tiles of all runs. The rows of a cell show the size of its pixels. */
+/** Leaves out tiles whose pixels have another size than those of most tiles of all runs, which have `rows` rows. */
 export async function withOneSize(
   { storage }: AnalysisContext,
   analysed: Analysed,
   job: JobContext,
-): Promise<Analysed> {
+): Promise<Analysed & { rows: number }> {
   const { filter, spectrumOf, counts } = analysed;
   const own = new Map<number, number>();
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
@@ -194,11 +194,12 @@ export async function withOneSize(
   const all = new Map<number, number>();
   for (const { height, tiles } of (await meetChecked(job, sent, checkSizes)).flat())
     all.set(height, (all.get(height) ?? 0) + tiles);
-  const [most] = [...all].sort(([a, m], [b, n]) => n - m || b - a)[0] ?? [];
+  const [most = 0] = [...all].sort(([a, m], [b, n]) => n - m || b - a)[0] ?? [];
   const others = [...own].reduce((sum, [height, tiles]) => sum + (height === most ? 0 : tiles), 0);
   if (others > 0) counts.skipped[OTHER_SIZE] = (counts.skipped[OTHER_SIZE] ?? 0) + others;
   return {
     ...analysed,
+    rows: most,
     tiles: analysed.tiles - others,
     spectrumOf: (tile) => {
       const spectrum = spectrumOf(tile);

@@ -1,8 +1,5 @@
 /** Numbers of IEEE 754 binary16, as their bits: 1 of the sign, 5 of the exponent, 10 of the fraction. */
 
-/** The largest finite one. */
-export const LARGEST_HALF = 65_504;
-
 /** Each is rounded to the nearest, halves to the even one; beyond 65,504 it becomes infinite. */
 export function toHalf(values: Float32Array): Uint16Array {
   const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);

@@ -187,7 +187,7 @@ test('a labelled pixel names all sets whose ground its patch shows', async (t) =
   const standard = { centre: new Float64Array(1), deviation: new Float64Array(1).fill(1) };
   const found = labelledPatches({
     ...{ kind: 'patches', file, place: { grid: 'geohash', geocode: 'u33d' }, labels, standard },
-    ...{ around: [], split: 'place', share: 1, side: 5, precision: 'full' },
+    ...{ around: [], split: 'place', shares: new Float64Array(256).fill(1), side: 5, precision: 'full' },
   });
   assert.equal(found.codes.length, width * height);
   const setAt = setOf('u33d', 'place');

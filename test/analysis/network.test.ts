@@ -3,12 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { gradientSums, QUANTUM } from '../../src/analysis/classifier/gradient.js';
-import { inPrecision, type Spectra } from '../../src/analysis/classifier/labelled-spectra.js';
+import { inPrecision, type Spectra, sharesOf } from '../../src/analysis/classifier/labelled-spectra.js';
 import { minimise } from '../../src/analysis/classifier/minimise.js';
 import { modelFiles, networkOf } from '../../src/analysis/classifier/model-files.js';
-import { centredLayers, countOf, layersOf } from '../../src/analysis/classifier/network.js';
+import { centredLayers, countOf, layersOf, standardised } from '../../src/analysis/classifier/network.js';
 import { decodedSums, encodedSums } from '../../src/analysis/classifier/training-data.js';
-import { fromHalf } from '../../src/analysis/half.js';
 import { pixelFunction } from '../../src/analysis/pixels/methods.js';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
 import { exportOnnx } from '../../src/training/index.js';
@@ -55,13 +54,14 @@ for (const sizes of [
   test(`the gradient of a network of ${sizes} is that of its definition, in every order of the pixels`, () => {
     const { rows, codes, spectra } = randomSpectra(150, sizes[0]!, sizes.at(-1)!);
     const parameters = Float64Array.from({ length: countOf(sizes) }, () => 0.3 * normal());
+    const units = { loss: QUANTUM, gradient: QUANTUM };
     const { loss, gradient } = gradientSums({
       kind: 'gradient',
       spectra: [spectra],
       classOf,
       sizes,
       parameters,
-      unit: QUANTUM,
+      units,
     });
     const truth = lossAt(rows, codes, parameters, sizes);
     assert.ok(Math.abs(loss * QUANTUM - truth) < 1e-4 * truth, `${loss * QUANTUM} ${truth}`);
@@ -81,14 +81,14 @@ for (const sizes of [
       values: spectra.values.slice(p * panel, (p + 1) * panel),
     }));
     const of = { kind: 'gradient', classOf, sizes, parameters } as const;
-    assert.deepEqual(gradientSums({ ...of, spectra: parts, unit: QUANTUM }), { loss, gradient });
+    assert.deepEqual(gradientSums({ ...of, spectra: parts, units }), { loss, gradient });
 
     const halves = (one: (typeof parts)[0]) => ({ ...one, values: inPrecision(one.values, 'mixed') });
-    const unit = 2 ** -16;
-    const mixed = gradientSums({ ...of, spectra: [halves(spectra)], unit });
-    assert.deepEqual(gradientSums({ ...of, spectra: parts.map(halves), unit }), mixed);
+    const coarse = { loss: QUANTUM, gradient: 2 ** -16 };
+    const mixed = gradientSums({ ...of, spectra: [halves(spectra)], units: coarse });
+    assert.deepEqual(gradientSums({ ...of, spectra: parts.map(halves), units: coarse }), mixed);
     for (const [at, value] of mixed.gradient.entries())
-      assert.ok(Math.abs(value * unit - gradient[at]! * QUANTUM) < 0.05, `${at}`);
+      assert.ok(Math.abs(value * coarse.gradient - gradient[at]! * QUANTUM) < 0.05, `${at}`);
   });
 
 test('sums are sent in 32 bits if all of them fit, and arrive as they were', () => {
@@ -100,9 +100,25 @@ test('sums are sent in 32 bits if all of them fit, and arrive as they were', () 
   assert.throws(() => decodedSums(encodedSums(fitting), 3), /16 bytes in place of 3 numbers/);
 });
 
-test('values beyond the range of float16 take its limits', () => {
-  const held = inPrecision(Float32Array.from([1e6, -1e9, 0.5]), 'mixed');
-  assert.deepEqual(Array.from(fromHalf(held as Uint16Array)), [65_504, -65_504, 0.5]);
+test('rare classes keep their pixels if memory does not hold all', () => {
+  const shares = sharesOf(
+    new Map([
+      [1, 100_000],
+      [2, 50],
+      [3, 1000],
+    ]),
+    10_105,
+  );
+  assert.deepEqual([shares[1], shares[2], shares[3]], [0.1, 1, 0.1]);
+  assert.equal(shares[4], 0);
+});
+
+test('standardised values of damaged pixels take the limit', () => {
+  const standard = { centre: Float64Array.of(1), deviation: Float64Array.of(1e-6) };
+  assert.deepEqual(
+    [1e9, -1e9, 1 + 1e-6].map((value) => Math.round(standardised(value, 0, standard))),
+    [10_000, -10_000, 1],
+  );
 });
 
 test('the minimum of a curved valley is found', async () => {

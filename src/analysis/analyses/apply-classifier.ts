@@ -5,12 +5,12 @@ import { nearestBand, spectralTags } from '../../raster/index.js';
 import type { ModelVersionRecord, TileRecord, TileSource } from '../../storage/index.js';
 import { derive, type Planned, pickedTiles, type WrangleResults } from '../../wrangle/index.js';
 import { type AnalysisContext, fileOf, NO_PIXEL, NO_SPECTRUM } from '../analysis-run.js';
-import type { ClassifierCard } from '../classifier/card.js';
+import { type ClassifierCard, pixelHeight } from '../classifier/card.js';
 import { bandName } from '../classifier/class-map.js';
 import { networkOf } from '../classifier/model-files.js';
 import { type NetMethod, netMethod } from '../nets/net-method.js';
 import { withMappers } from '../nets/net-processes.js';
-import { isNet } from '../nets/nets.js';
+import { isNet, patchSide } from '../nets/nets.js';
 import { layersMethod, type PixelMethod } from '../pixels/methods.js';
 import type { MapTask } from '../tasks.js';
 import { type AnalysedBand, spectraOf, type TileSpectrum } from '../tiles/spectral-tile.js';
@@ -25,7 +25,15 @@ export async function applyClassifier(
   engine?: string,
 ): Promise<WrangleResults> {
   const { storage } = context;
-  const { bands, classifier, sizes, classes, sources } = model.card as ClassifierCard;
+  const {
+    bands,
+    classifier,
+    sizes,
+    classes,
+    sources,
+    grid,
+    pixelHeight: height,
+  } = model.card as ClassifierCard;
   const map = {
     bands: classes.map(({ code, name }) => bandName(code, name)),
     classes: {
@@ -36,7 +44,11 @@ export async function applyClassifier(
   const wanted = mentions(filter, 'source')
     ? filter
     : all([filter, { op: 'in', property: 'source', values: sources }]);
-  const of = { model, bands, sources };
+  const spectrumOf = (tile: TileRecord) => {
+    const isOfSize = patchSide(classifier) === 1 || hasPixels(tile, grid, height);
+    return isOfSize ? spectrumLike(tile, bands) : OTHER_SIZE;
+  };
+  const of = { model, spectrumOf, sources };
   const weights = await storage.readModelFile(model, 'weights.bin');
   if (isNet(classifier)) {
     const files = { 'model.json': await storage.readModelFile(model, 'model.json'), 'weights.bin': weights };
@@ -52,18 +64,19 @@ async function* plan<Method extends PixelMethod | NetMethod>(
   { storage, finder }: AnalysisContext,
   of: {
     model: ModelVersionRecord;
-    bands: readonly AnalysedBand[];
+    /** The spectrum that the model reads, or why it cannot. */
+    spectrumOf: (tile: TileRecord) => TileSpectrum | string;
     sources: readonly TileSource[];
     map: Pick<MapTask<Method>, 'method' | 'bands' | 'classes'>;
   },
   filter: Filter,
   job: JobContext,
 ): AsyncGenerator<Planned<MapTask<Method>>> {
-  const { model, bands, sources, map } = of;
+  const { model, spectrumOf, sources, map } = of;
   const { id, version } = model;
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
     const spectrum = sources.includes(tile.source)
-      ? spectrumLike(tile, bands)
+      ? spectrumOf(tile)
       : `their source is ${tile.source}, and the model was trained on ${sources.join(', ')}`;
     if (typeof spectrum === 'string') {
       yield { skipped: spectrum };
@@ -73,7 +86,7 @@ async function* plan<Method extends PixelMethod | NetMethod>(
     const place = { collection, scene, grid, geocode };
     const reach = map.method.kind === 'net' ? (map.method.side - 1) / 2 : 0;
     const around = await spectraAround(finder, tile, reach, (one) => {
-      const found = spectrumLike(one, bands);
+      const found = spectrumOf(one);
       return typeof found === 'string' ? undefined : found;
     });
     yield {
@@ -102,11 +115,34 @@ function spectrumLike({ groups }: TileRecord, wanted: readonly AnalysedBand[]): 
     ...spectralTags({ wavelength, fwhm }),
     ...((good === false || validPercent === 0) && { good: false as const }),
   }));
-  const bands: number[] = [];
-  for (const { wavelength, fwhm } of wanted) {
-    const nearest = nearestBand(usable, wavelength, fwhm === undefined ? NEAR : fwhm / 2);
-    if (nearest < 0) return `they have no good band at ${wavelength.toFixed(1)} nm, which the model reads`;
-    bands.push(nearest);
-  }
+  const limitOf = ({ fwhm }: AnalysedBand) => (fwhm === undefined ? NEAR : fwhm / 2);
+  const take = (band: number) => {
+    if (band >= 0) usable[band] = { ...usable[band]!, good: false };
+    return band;
+  };
+  // Where detectors overlap, several bands are near, and each stands for one band of the model: the one of its name before others.
+  const named = wanted.map((one) => {
+    const band = group.bands.findIndex(({ name }) => name === one.name);
+    const { wavelength = Infinity, good } = usable[band] ?? {};
+    const isNear = Math.abs(wavelength - one.wavelength) <= limitOf(one);
+    return take(isNear && good !== false ? band : -1);
+  });
+  const bands = wanted.map((one, i) =>
+    named[i]! >= 0 ? named[i]! : take(nearestBand(usable, one.wavelength, limitOf(one))),
+  );
+  const missing = wanted[bands.indexOf(-1)];
+  if (missing) return `they have no good band at ${missing.wavelength.toFixed(1)} nm, which the model reads`;
   return { group, bands };
+}
+
+const OTHER_SIZE = 'their pixels have another size than those that the model was trained on';
+/** Largest relative difference of pixels of one size. */
+const SIZE_TOLERANCE = 0.01;
+
+/** True if the pixels have the height of those that trained a model; also if that is unknown. */
+function hasPixels({ groups, ...place }: TileRecord, grid: TileRecord['grid'], height: number | undefined) {
+  const [group] = spectraOf(groups);
+  if (!group || height === undefined) return true;
+  const own = pixelHeight({ ...place, rows: group.height });
+  return place.grid === grid && Math.abs(own / height - 1) <= SIZE_TOLERANCE;
 }

@@ -1,13 +1,13 @@
 /** Maps of classes from labels. */
 import { parseFilter, rawUnlessAsked } from '../../query/index.js';
 import { withOneSize } from '../analysis-run.js';
-import { storeClassifier } from '../classifier/card.js';
+import { pixelHeight, storeClassifier } from '../classifier/card.js';
 import { type Calibration, isBaseline, validated } from '../classifier/choose.js';
 import { CLASSIFY_FIT, type ClassifyFit, type Compared, fitMap, withCodes } from '../classifier/class-map.js';
 import { classSections, trainingText } from '../classifier/class-sections.js';
 import type { ClassifierName } from '../classifier/fit.js';
 import { CLASSIFY_PROPERTIES, type ClassifyInputs, DEFAULT_SEED, netOf } from '../classifier/inputs.js';
-import { sortedByWavelength, withLabelled } from '../classifier/labelled-fitting.js';
+import { checkSplit, sortedByWavelength, withLabelled } from '../classifier/labelled-fitting.js';
 import type { BandWeights, TrainingFacts } from '../classifier/training-facts.js';
 import { netOption } from '../errors.js';
 import { collectionOf } from '../inputs.js';
@@ -55,8 +55,9 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
     const alike = await withOneSize(context, agreed, job);
     // Convolutions need the bands in the order of their wavelengths.
     const analysed = netOf(inputs) ? sortedByWavelength(alike) : alike;
+    if (inputs.split === 'random') await checkSplit(context, analysed, inputs, 'random', job);
     const fitted = await withLabelled(context, analysed, inputs, 'place', job, (fitting) =>
-      fitMap(fitting, inputs),
+      fitMap(fitting, inputs, alike.rows),
     );
     if (inputs.split !== 'random') return { analysed, ...fitted };
     const random = await withLabelled(context, analysed, inputs, 'random', job, (fitting) =>
@@ -107,7 +108,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
     };
   },
   publish: async (storage, { job, inputs, fit, bands, seconds }) => {
-    const { chosen, compared, classes, sizes, tiles, scores, calibration, training } = fit;
+    const { chosen, compared, classes, sizes, rows, tiles, scores, calibration, training } = fit;
     const { id, version } = await storeClassifier(
       storage,
       {
@@ -119,6 +120,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
         },
         filter: rawUnlessAsked(parseFilter(inputs.filter)),
         ...{ tiles, bands, sizes, calibration, seconds },
+        pixelHeight: pixelHeight({ ...tiles[0]!, rows }),
         ...(training && { training }),
         classes: classes.map(({ code, name, train, validation }) => ({ code, name, train, validation })),
         split: 'squares of 32 x 32 pixels: 60 % train, 15 % tune, 25 % validate; then all train',

@@ -1,5 +1,6 @@
 /** Stored classifiers: their files, and a card that says what they were trained on and how good they are. */
 import { createHash } from 'node:crypto';
+import { gridByName } from '../../geocode/index.js';
 import { type Filter, toCql2Json } from '../../query/index.js';
 import {
   commonCell,
@@ -7,6 +8,7 @@ import {
   modelId,
   newVersion,
   type Storage,
+  type TileRecord,
   type TileSource,
   versionsOf,
 } from '../../storage/index.js';
@@ -43,6 +45,8 @@ export interface ClassifierCard {
   sources: TileSource[];
   /** Input bands, in their order. */
   bands: AnalysedBand[];
+  /** Height of a pixel in the unit of the grid, for classifiers that see the pixels around; absent if an older version trained it. */
+  pixelHeight?: number;
   /** Number of values of each layer, from bands to classes; a network that an engine trains lists bands and classes alone. */
   sizes: Sizes;
   /** Present if an engine trained it. */
@@ -75,12 +79,22 @@ export type NewClassifier = Omit<
   | 'softwareVersion'
 > & { filter: Filter; tiles: LabelledTileFacts[] };
 
-/** Durable when it resolves. Stores nothing if an interrupted run of the same job has stored the classifier already. */
+/** Height of the pixels of a tile in the unit of its grid. */
+export function pixelHeight({
+  grid,
+  geocode,
+  rows,
+}: Pick<TileRecord, 'grid' | 'geocode'> & { rows: number }) {
+  const { north, south } = gridByName(grid).bounds(geocode);
+  return (north - south) / rows;
+}
+
+/** Durable when it resolves. Returns the version that an interrupted run of the same job has stored, if there is one. */
 export async function storeClassifier(
   storage: Storage,
   { tiles, filter, ...about }: NewClassifier,
   files: Record<string, Uint8Array>,
-): Promise<ModelRecord> {
+): Promise<Pick<ModelRecord, 'id' | 'version'>> {
   const { grid } = tiles[0]!;
   const place = {
     model: CLASSIFIER,
@@ -88,9 +102,9 @@ export async function storeClassifier(
     geocode: commonCell(tiles.map(({ geocode }) => geocode)),
   };
   const known = await storage.scanModel(modelId(CLASSIFIER, place.collection, grid, place.geocode));
-  const done =
-    known?.record && versionsOf(known.record).some(({ card }) => (card as ClassifierCard).job === about.job);
-  if (done) return known.record!;
+  const stored = known?.record ? versionsOf(known.record) : [];
+  const own = stored.find(({ card }) => (card as ClassifierCard).job === about.job);
+  if (own) return { id: own.id, version: own.version };
   const card: ClassifierCard = {
     ...place,
     ...about,

@@ -74,10 +74,13 @@ async function bestStrength(fitting: Fitting, name: ClassifierName): Promise<Can
 const TEMPERATURES = Array.from({ length: 33 }, (_, i) => 2 ** ((i - 8) / 8));
 
 async function tune(fitting: Fitting, classifier: ClassifierName, strength: number): Promise<Candidate> {
-  const pixels = fitting.data.pixels[TUNE]!;
-  if (pixels === 0) return { classifier, strength, tuned: 0, entropy: 0, temperature: 1 };
+  const untuned = { classifier, strength, tuned: 0, entropy: 0, temperature: 1 };
+  if (fitting.data.pixels[TUNE] === 0) return untuned;
   const fitted = await fit(fitting, classifier, strength, [TRAIN]);
   const { table, losses } = await scoresOf(fitting, fitted, { set: TUNE, temperatures: TEMPERATURES });
+  // A network may have fewer pixels than the others, since memory limits its patches.
+  const pixels = table.reduce((sum, count) => sum + count, 0);
+  if (pixels === 0) return untuned;
   const least = Math.min(...losses);
   return {
     ...{ classifier, strength, tuned: tableScores(table, classNumbers(fitting)).oa },

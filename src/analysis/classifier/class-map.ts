@@ -39,6 +39,8 @@ export interface ClassifyFit {
   /** Tiles with labelled pixels. */
   tiles: LabelledTileFacts[];
   sizes: number[];
+  /** Rows of the tiles. */
+  rows: number;
   /** Files of the model, in base64. */
   files: Record<string, string>;
   /** Present if an engine trained it. */
@@ -75,6 +77,7 @@ export const CLASSIFY_FIT = objectOf(
     }),
     tiles: LABELLED_TILES,
     sizes: listOf(COUNT),
+    rows: COUNT,
     files: { type: 'object', additionalProperties: TEXT },
   },
   { random: SCORES, training: TRAINING, bandWeights: BAND_WEIGHTS },
@@ -84,6 +87,7 @@ export const CLASSIFY_FIT = objectOf(
 export async function fitMap(
   fitting: LabelledFitting,
   { labels, classifier }: ClassifyInputs,
+  rows: number,
 ): Promise<Fitted<ClassifyFit>> {
   const { codes, sums, data } = fitting;
   const compared: Compared[] = [];
@@ -111,7 +115,7 @@ export async function fitMap(
         train: pixelsOf(TRAIN, code) + pixelsOf(TUNE, code),
         validation: pixelsOf(VALIDATION, code),
       })),
-      ...{ chosen, compared, calibration, tiles: data.tiles, sizes },
+      ...{ chosen, compared, calibration, tiles: data.tiles, sizes, rows },
       scores: withCodes(scores, codes),
       files: Object.fromEntries(
         Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),

@@ -11,22 +11,27 @@ export interface GradientTask {
   classOf: Uint8Array;
   sizes: Sizes;
   parameters: Float64Array;
-  /** The unit of the gradient, a power of 2. */
-  unit: number;
+  units: GradientUnits;
 }
 
-/** Sums over pixels, as whole numbers. Each group of 64 pixels is rounded for itself, so sums of groups are exact in every order. */
-export interface GradientSums {
-  /** Sum of the cross entropy, in units of `QUANTUM`. */
+/** Powers of 2. */
+export interface GradientUnits {
   loss: number;
-  /** In the unit of the task. */
+  gradient: number;
+}
+
+/** Sums over pixels, in whole numbers of the units of the task. Each group of 64 pixels is rounded for itself, so sums of groups are exact in every order. */
+export interface GradientSums {
+  /** Sum of the cross entropy. */
+  loss: number;
   gradient: Float64Array;
 }
 
+/** The unit of sums of scores. */
 export const QUANTUM = 2 ** -30;
 
-export function gradientSums({ spectra, classOf, sizes, parameters, unit }: GradientTask): GradientSums {
-  const quanta = (value: number) => Math.round(value / unit);
+export function gradientSums({ spectra, classOf, sizes, parameters, units }: GradientTask): GradientSums {
+  const quanta = (value: number) => Math.round(value / units.gradient);
   const panel = new PixelPanel(uncoded(sizes[0]!));
   const layers = layersOf(parameters, sizes);
   const network = new PanelNetwork(panel, layers);
@@ -54,7 +59,7 @@ export function gradientSums({ spectra, classOf, sizes, parameters, unit }: Grad
       own += softmax(values, i, classes, shares) - values[truth * PANEL + i]!;
       for (let r = 0; r < classes; r++) last[r * PANEL + i] = shares[r]! - Number(r === truth);
     }
-    loss += Math.round(own / QUANTUM);
+    loss += Math.round(own / units.loss);
   };
   const addGradient = (l: number) => {
     const { weights, bias } = totals[l]!;

@@ -32,7 +32,8 @@ export async function withLabelled<T>(
     await requireCollections(context.storage, { collections: labels.collection });
   const sums = await labelledSums(context, analysed, labels, split, job);
   const codes = codesOf(sums, analysed);
-  const labelled = sums.counts.flatMap((set) => [...set.values()]).reduce((sum, pixels) => sum + pixels, 0);
+  const pixelsOf = (code: number) => sums.counts.reduce((sum, set) => sum + (set.get(code) ?? 0), 0);
+  const labelled = new Map(codes.map((code) => [code, pixelsOf(code)]));
   const of = { labels, split, codes, standard: standardOf(sums), labelled, precision };
   const data = await trainingData(context, analysed, of, job);
   const fitting = { context, data, sums, seed, job, known: new Map(), codes };
@@ -44,6 +45,17 @@ export async function withLabelled<T>(
   } finally {
     session.close();
   }
+}
+
+/** Throws what `withLabelled` throws if the labels do not suffice for a split. */
+export async function checkSplit(
+  context: AnalysisContext,
+  analysed: Analysed,
+  { labels }: ClassifyInputs,
+  split: SplitKind,
+  job: JobContext,
+): Promise<void> {
+  codesOf(await labelledSums(context, analysed, labels, split, job), analysed);
 }
 
 function codesOf({ counts }: LabelledSums, analysed: Analysed): number[] {

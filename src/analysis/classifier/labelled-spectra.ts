@@ -1,12 +1,12 @@
 /** Spectra of the labelled pixels of a tile, as networks are trained on them. Runs in worker threads. */
-import { fromHalf, LARGEST_HALF, toHalf } from '../half.js';
+import { fromHalf, toHalf } from '../half.js';
 import { mixedBits } from '../hash.js';
 import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
 import { SETS } from '../labels/split.js';
 import type { Precision } from '../nets/nets.js';
 import { PANEL } from '../pixels/pixel-panel.js';
 import { inSharedMemory } from '../shared-memory.js';
-import type { Standard } from './network.js';
+import { type Standard, standardised } from './network.js';
 
 /** Numbers in the precision of a job: float32, or the bits of float16. */
 export type HeldSpectra = Float32Array | Uint16Array;
@@ -23,8 +23,8 @@ export interface Spectra {
 export interface SpectraTask extends LabelledTile {
   kind: 'spectra';
   standard: Standard;
-  /** Share of the labelled pixels to use, 0 to 1. */
-  share: number;
+  /** Share of the labelled pixels of each code to use, 0 to 1. */
+  shares: Float64Array;
   precision: Precision;
 }
 
@@ -33,22 +33,21 @@ const PANELS = 16;
 
 /** Returns the pixels of each of `SETS`, in parts. */
 export function labelledSpectra(task: SpectraTask): Spectra[][] {
-  const { file, place, standard, share, precision } = task;
-  const { centre, deviation } = standard;
-  const size = centre.length;
+  const { file, place, standard, shares, precision } = task;
+  const size = standard.centre.length;
   const sets = SETS.map(() => ({ codes: [] as number[], panels: [] as Float32Array[] }));
   eachLabelled(task, ({ bands, column, row, stride }, groups) => {
     for (const { set, code, indexes } of groups) {
       const { codes, panels } = sets[set]!;
       for (const index of indexes) {
         const pixel = (row + Math.floor(index / stride)) * file.width + column + (index % stride);
-        if (share < 1 && chance(place.geocode, pixel) >= share) continue;
+        if (chance(place.geocode, pixel) >= shares[code]!) continue;
         const at = codes.length % PANEL;
         if (at === 0) panels.push(new Float32Array(size * PANEL));
         const panel = panels.at(-1)!;
         for (let b = 0; b < size; b++) {
           const value = bands[b]![index]! * file.scales[b]! + file.offsets[b]!;
-          panel[b * PANEL + at] = (value - centre[b]!) / deviation[b]!;
+          panel[b * PANEL + at] = standardised(value, b, standard);
         }
         codes.push(code);
       }
@@ -79,16 +78,24 @@ function partOf(panels: Float32Array[], codes: number[], precision: Precision): 
   };
 }
 
-/** Values beyond the range of float16 take its limits. */
-export function inPrecision(values: Float32Array, precision: Precision): HeldSpectra {
-  if (precision === 'full') return values;
-  return toHalf(values.map((value) => Math.max(-LARGEST_HALF, Math.min(LARGEST_HALF, value))));
-}
+export const inPrecision = (values: Float32Array, precision: Precision): HeldSpectra =>
+  precision === 'full' ? values : toHalf(values);
 
 /** Copies the held values from `at` on. */
 export function loadSpectra(held: HeldSpectra, at: number, into: Float32Array): void {
   if (held instanceof Float32Array) into.set(held.subarray(at, at + into.length));
   else fromHalf(held.subarray(at, at + into.length), into);
+}
+
+/** Pixels of a class that are used at least, if it has as many. */
+const FEWEST = 100;
+
+/** Returns the share of the labelled pixels of each code to use, if memory holds `most` of them. A job uses more only for rare classes. */
+export function sharesOf(pixels: ReadonlyMap<number, number>, most: number): Float64Array {
+  const all = [...pixels.values()].reduce((sum, count) => sum + count, 0);
+  const shares = new Float64Array(256);
+  for (const [code, count] of pixels) shares[code] = Math.min(1, Math.max(most / all, FEWEST / count));
+  return shares;
 }
 
 /** A number in [0, 1) that follows from the place alone (FNV-1a, then `mixedBits`). */

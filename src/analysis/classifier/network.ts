@@ -12,6 +12,13 @@ export interface Standard {
   deviation: Float64Array;
 }
 
+/** Standardised values beyond it take the limit, so that damaged pixels do not dominate sums. */
+const LIMIT = 1e4;
+
+export function standardised(value: number, band: number, { centre, deviation }: Standard): number {
+  return Math.max(-LIMIT, Math.min(LIMIT, (value - centre[band]!) / deviation[band]!));
+}
+
 /** tanh follows each layer but the last; softmax of the last are the probabilities of the classes. */
 export interface Network extends Standard {
   layers: Layer[];

@@ -9,8 +9,8 @@ import type { Labels } from '../labels/labels.js';
 import { classesOfCodes } from '../labels/labels.js';
 import { SETS, type SplitKind } from '../labels/split.js';
 import { BYTES, type Precision } from '../nets/nets.js';
-import { type GradientSums, QUANTUM } from './gradient.js';
-import type { Spectra } from './labelled-spectra.js';
+import { type GradientSums, type GradientUnits, QUANTUM } from './gradient.js';
+import { type Spectra, sharesOf } from './labelled-spectra.js';
 import type { Evaluation } from './minimise.js';
 import { countOf, type Layer, type Sizes, type Standard } from './network.js';
 import { addScores, BINS, noScores, type ScoreSums } from './score.js';
@@ -64,7 +64,7 @@ const checkScores = messageCheck(
   }),
 );
 
-/** Reads each tile once. `labelled`: labelled pixels of all runs. */
+/** Reads each tile once. `labelled`: labelled pixels of all runs, by code. */
 export async function trainingData(
   context: AnalysisContext,
   analysed: Analysed,
@@ -73,20 +73,20 @@ export async function trainingData(
     split: SplitKind;
     codes: readonly number[];
     standard: Standard;
-    labelled: number;
+    labelled: ReadonlyMap<number, number>;
     precision: Precision;
   },
   job: JobContext,
 ): Promise<TrainingData> {
   const { labels, split, codes, standard, labelled, precision } = of;
-  const share = Math.min(1, MOST_BYTES / (BYTES[precision] * analysed.bands.length * labelled));
+  const shares = sharesOf(labelled, MOST_BYTES / (BYTES[precision] * analysed.bands.length));
   const found: { tile: LabelledTileFacts; spectra: Spectra[][] }[] = [];
   await eachTile(context, analysed, job, async (tile, file) => {
     const { id, version, start, grid, geocode, source } = tile;
     const place = { grid, geocode };
     const spectra = await withLabels(context, labels, tile, (labels) =>
       context.workers.spectra(
-        { kind: 'spectra', file, place, labels, split, standard, share, precision },
+        { kind: 'spectra', file, place, labels, split, standard, shares, precision },
         job.signal,
       ),
     );
@@ -118,26 +118,32 @@ export async function lossOf(
 ): Promise<Evaluation & { bytes: number }> {
   const { classOf } = data;
   const pixels = sets.reduce((sum, set) => sum + data.pixels[set]!, 0);
-  const unit = unitOf(data.precision, pixels);
+  const units = unitsOf(data.precision, pixels);
   const own = new Float64Array(countOf(sizes));
   let loss = 0;
   await inParts(workers.threads, spectraOf(data, sets), async (spectra) => {
-    const task = { kind: 'gradient', spectra, classOf, sizes, parameters, unit } as const;
+    const task = { kind: 'gradient', spectra, classOf, sizes, parameters, units } as const;
     const sums = await workers.gradient(task, job.signal);
     loss += sums.loss;
     addTo(own, sums.gradient);
   });
   const sums = await sumOfRuns({ loss, gradient: own }, job);
   return {
-    value: (sums.loss * QUANTUM) / pixels,
-    gradient: sums.gradient.map((value) => (value * unit) / pixels),
+    // A sum beyond exact whole numbers is too large to be a minimum.
+    value: Number.isSafeInteger(sums.loss) ? (sums.loss * units.loss) / pixels : Infinity,
+    gradient: sums.gradient.map((value) => (value * units.gradient) / pixels),
     bytes: sums.gradient.length * bytesEach(sums.gradient),
   };
 }
 
-/** In mixed precision, sums of a gradient take 32 bits if the mean over the pixels is below 8. */
-function unitOf(precision: Precision, pixels: number): number {
-  return precision === 'full' ? QUANTUM : 2 ** (Math.ceil(Math.log2(pixels)) + 3 - 31);
+/**
+ * Units for which sums are exact if the mean over the pixels is below 2^14, more than standardised values. In mixed precision, sums of a
+ * gradient take 32 bits if the mean is below 8.
+ */
+function unitsOf(precision: Precision, pixels: number): GradientUnits {
+  const bits = Math.ceil(Math.log2(pixels));
+  const loss = Math.max(QUANTUM, 2 ** (bits + 14 - 53));
+  return { loss, gradient: precision === 'full' ? loss : 2 ** (bits + 3 - 31) };
 }
 
 async function sumOfRuns({ loss, gradient }: GradientSums, job: JobContext): Promise<GradientSums> {

@@ -9,6 +9,8 @@ import type { Fitted, Fitting } from './fit.js';
 /** Plain JSON. */
 export interface TrainingFacts {
   precision: Precision;
+  /** Labelled pixels that trained it: fewer than there are if memory does not hold all, or if their patches show other ground. */
+  pixels: number;
   /** Numbers of all weights. */
   parameters: number;
   /** Bytes of the standardised spectra in memory, and of the gradients that a node sends. */
@@ -25,7 +27,13 @@ export interface TrainingFacts {
 }
 
 export const TRAINING = objectOf(
-  { precision: { enum: PRECISIONS }, parameters: COUNT, spectraBytes: COUNT, gradientBytes: COUNT },
+  {
+    precision: { enum: PRECISIONS },
+    pixels: COUNT,
+    parameters: COUNT,
+    spectraBytes: COUNT,
+    gradientBytes: COUNT,
+  },
   { evaluations: COUNT, engine: TEXT, epochs: COUNT, steps: COUNT, overflows: COUNT },
 );
 
@@ -43,17 +51,17 @@ export function trainingFacts({ nets, data }: Fitting, fitted: Fitted): Training
     if (!descent) return undefined;
     const pixels = data.pixels.reduce((sum, count) => sum + count, 0);
     return {
-      precision: data.precision,
+      ...{ precision: data.precision, pixels },
       parameters: layers.reduce((sum, { weights, bias }) => sum + weights.length + bias.length, 0),
       spectraBytes: pixels * data.standard.centre.length * BYTES[data.precision],
       ...{ gradientBytes: descent.bytes, evaluations: descent.evaluations },
     };
   }
   const { session, epochs } = nets!;
-  const { weights, steps, overflows, bytes } = fitted;
+  const { weights, steps, overflows, bytes, pixels } = fitted;
   return {
     engine: `${session.engine.name} ${session.engine.version}`,
-    ...{ precision: session.precision, epochs, parameters: weights.length, steps, overflows },
+    ...{ precision: session.precision, pixels, epochs, parameters: weights.length, steps, overflows },
     ...{ spectraBytes: session.bytes, gradientBytes: bytes },
   };
 }

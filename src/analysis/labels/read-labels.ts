@@ -69,7 +69,8 @@ async function readGeoJson(path: string): Promise<Labels> {
   const tooLarge = areCodes ? names.find((name) => Number(name) > LARGEST_CODE) : undefined;
   if (tooLarge !== undefined)
     throw badLabels(`${path} has the class ${tooLarge}; codes are 1 to ${LARGEST_CODE}, 0 for none`);
-  if (names.length > LARGEST_CODE + 1) throw badLabels(`${path} has more than ${LARGEST_CODE} classes`);
+  if (!areCodes && names.length > LARGEST_CODE)
+    throw badLabels(`${path} has more than ${LARGEST_CODE} classes`);
   const codeOf = (name: string) => (areCodes ? Number(name) : names.indexOf(name) + 1);
   return {
     ...(!areCodes && { names: Object.fromEntries(names.map((name) => [`${codeOf(name)}`, name])) }),

@@ -4,10 +4,12 @@ import { COUNT, listOf, messageCheck, objectOf, TEXT } from '../../json-schema.j
 import { holdTiles, type TileRecord } from '../../storage/index.js';
 import { type SelectedEngine, unlikeEngines } from '../../training/index.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
+import { sharesOf } from '../classifier/labelled-spectra.js';
 import type { Standard } from '../classifier/network.js';
+import { fewLabels } from '../errors.js';
 import { withLabels } from '../labels/collection-labels.js';
 import { classesOfCodes, type Labels } from '../labels/labels.js';
-import { SETS, type SplitKind } from '../labels/split.js';
+import { SETS, type SplitKind, TRAIN } from '../labels/split.js';
 import type { Neighbour } from '../tiles/blocks-around.js';
 import { neighboursOf, spectraAround } from '../tiles/tiles-around.js';
 import { GROUP, type NetTile, type PixelGroup } from './compute.js';
@@ -31,8 +33,8 @@ export interface NetOptions {
   split: SplitKind;
   codes: readonly number[];
   standard: Standard;
-  /** Labelled pixels of all runs. */
-  labelled: number;
+  /** Labelled pixels of all runs, by code. */
+  labelled: ReadonlyMap<number, number>;
 }
 
 export interface Gathered {
@@ -48,7 +50,10 @@ export interface Gathered {
 const MOST_BYTES = 2 ** 28;
 
 const checkGathered = messageCheck(
-  objectOf({ engine: TEXT, ids: listOf(TEXT), pixels: listOf(listOf(COUNT)), bytes: COUNT }),
+  objectOf({
+    ...{ engine: TEXT, ids: listOf(TEXT), pixels: listOf(listOf(COUNT)), bytes: COUNT },
+    training: listOf(COUNT),
+  }),
 );
 
 /** Reads each tile twice. Throws TW_TRAIN_ENGINES if the runs have different engines. */
@@ -61,12 +66,12 @@ export async function gatherPatches(
 ): Promise<Gathered> {
   const { side } = SETTINGS[name];
   const bytes = side ** 2 * BYTES[precision] * analysed.bands.length;
-  const share = Math.min(1, MOST_BYTES / (bytes * labelled));
+  const shares = sharesOf(labelled, MOST_BYTES / bytes);
   const classOf = classesOfCodes(codes);
   const found: { id: string; tile: NetTile; kinds: Uint8Array }[] = [];
   await eachTile(context, analysed, job, async (tile, file) => {
     const { id, grid, geocode } = tile;
-    const of = { file, place: { grid, geocode }, split, standard, share, side, precision };
+    const of = { file, place: { grid, geocode }, split, standard, shares, side, precision };
     const patches = await withNeighbours(context, analysed, tile, (side - 1) / 2, (around) =>
       withLabels(context, labels, tile, (labels) =>
         context.workers.patches({ kind: 'patches', ...of, labels, around }, job.signal),
@@ -84,10 +89,16 @@ export async function gatherPatches(
       engine: `${engine.name} ${engine.version}`,
       ids: found.map(({ id }) => id),
       pixels: found.map(({ kinds }) => KINDS.map((kind) => kinds.filter((one) => one === kind).length)),
+      training: codes.map((_, c) => found.reduce((sum, one) => sum + trainingPixels(one, c), 0)),
       bytes: found.reduce((sum, { tile }) => sum + tile.spectra.byteLength, 0),
     },
     checkGathered,
   );
+  const absent = codes.filter((_, c) => words.every(({ training }) => !training[c]));
+  if (absent.length > 0)
+    throw fewLabels(
+      `no pixel of class ${absent.join(', ')} that trains has a patch without ground of the squares for tuning or validation`,
+    );
   const engines = new Set(words.map((word) => word.engine));
   if (engines.size > 1) throw unlikeEngines([...engines].join(', '));
   const own = new Map(found.map(({ id, kinds }, tile) => [id, { tile, kinds }]));
@@ -127,6 +138,17 @@ async function withNeighbours<T>(
 const SHOWN_SETS = 2 ** SETS.length;
 const kindOf = (set: number, shown: number) => set * SHOWN_SETS + shown;
 const KINDS = Array.from({ length: SETS.length * SHOWN_SETS }, (_, kind) => kind);
+
+/** Pixels of a class that train the network that is tuned: those of the other trainings include them. */
+function trainingPixels({ kinds, tile }: { kinds: Uint8Array; tile: NetTile }, classNumber: number): number {
+  const trains = kindOf(TRAIN, 1 << TRAIN);
+  return kinds.filter((kind, i) => kind === trains && tile.classes[i] === classNumber).length;
+}
+
+/** True if patches that show these sets may train on the ground of `sets`. Others would show what the network is tuned or validated by. */
+export function mayTrain(shown: number, sets: readonly number[]): boolean {
+  return sets.reduce((others, set) => others & ~(1 << set), shown) === 0;
+}
 
 /** Pixels that lie side by side come into different groups, so that a group resembles the tile. */
 function groupsOf(count: number, kind: number, own?: { tile: number; kinds: Uint8Array }): Group[] {

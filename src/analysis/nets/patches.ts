@@ -1,7 +1,8 @@
 /** The labelled pixels of a tile with the spectra around them, as networks are trained on them. Runs in worker threads. */
 
-import { chance, type HeldSpectra, inPrecision } from '../classifier/labelled-spectra.js';
-import type { Standard } from '../classifier/network.js';
+import { chance, type HeldSpectra } from '../classifier/labelled-spectra.js';
+import { type Standard, standardised } from '../classifier/network.js';
+import { toHalf } from '../half.js';
 import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
 import { SETS, setOf } from '../labels/split.js';
 import { inSharedMemory } from '../shared-memory.js';
@@ -28,22 +29,21 @@ export interface PatchesTask extends LabelledTile {
   kind: 'patches';
   around: Neighbour[];
   standard: Standard;
-  /** Share of the labelled pixels to use, 0 to 1. */
-  share: number;
+  /** Share of the labelled pixels of each code to use, 0 to 1. */
+  shares: Float64Array;
   side: number;
   precision: Precision;
 }
 
 export function labelledPatches(task: PatchesTask): Patches {
-  const { file, place, split, standard, share, side, around, precision } = task;
-  const { centre, deviation } = standard;
-  const bands = centre.length;
+  const { file, place, split, standard, shares, side, around, precision } = task;
+  const bands = standard.centre.length;
   const labelled: { pixel: number; set: number; code: number }[] = [];
   eachLabelled(task, ({ column, row, stride }, groups) => {
     for (const { set, code, indexes } of groups)
       for (const index of indexes) {
         const pixel = (row + Math.floor(index / stride)) * file.width + column + (index % stride);
-        if (share === 1 || chance(place.geocode, pixel) < share) labelled.push({ pixel, set, code });
+        if (chance(place.geocode, pixel) < shares[code]!) labelled.push({ pixel, set, code });
       }
   });
   labelled.sort((a, b) => a.pixel - b.pixel);
@@ -62,15 +62,20 @@ export function labelledPatches(task: PatchesTask): Patches {
   const wanted = new Uint8Array(width * (file.height + 2 * reach));
   for (const at of places) wanted[at] = 1;
   const numbers = new Int32Array(wanted.length).fill(-1);
-  const found: Float32Array[] = [];
+  const most = wanted.reduce((sum, one) => sum + one, 0) * bands;
+  const spectra: HeldSpectra =
+    precision === 'mixed'
+      ? new Uint16Array(new SharedArrayBuffer(2 * most))
+      : new Float32Array(new SharedArrayBuffer(4 * most));
+  let found = 0;
   eachPixelAround(file, around, { reach, wanted }, (places, spectrum) => {
-    for (const at of places) numbers[at] = found.length;
-    found.push(Float32Array.from(spectrum, (value, b) => (value - centre[b]!) / deviation[b]!));
+    for (const at of places) numbers[at] = found;
+    const values = Float32Array.from(spectrum, (value, b) => standardised(value, b, standard));
+    spectra.set(precision === 'mixed' ? toHalf(values) : values, found++ * bands);
   });
-  const spectra = new Float32Array(found.length * bands);
-  for (const [i, one] of found.entries()) spectra.set(one, i * bands);
   return {
-    spectra: inSharedMemory(inPrecision(spectra, precision)),
+    // Pixels without data leave the end empty.
+    spectra: found * bands === most ? spectra : inSharedMemory(spectra.subarray(0, found * bands)),
     codes: inSharedMemory(Uint8Array.from(labelled, ({ code }) => code)),
     sets: inSharedMemory(Uint8Array.from(labelled, ({ set }) => set)),
     shown: inSharedMemory(Uint8Array.from(labelled, ({ pixel, set }) => shownBy(pixel) | (1 << set))),

@@ -7,10 +7,11 @@ import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { randomStream, shuffledOrder } from '../../training/index.js';
 import { meetChecked } from '../analysis-run.js';
-import { fewLabels, netFailed } from '../errors.js';
+import { netFailed } from '../errors.js';
 import { fromHalf, toHalf } from '../half.js';
 import { Adam } from './adam.js';
 import type { GroupGradient } from './compute.js';
+import { mayTrain } from './gather.js';
 import { BYTES, SETTINGS } from './nets.js';
 import type { NetSession } from './session.js';
 
@@ -29,6 +30,8 @@ export interface TrainedNet {
   overflows: number;
   /** Bytes of the gradients of all groups. */
   bytes: number;
+  /** Labelled pixels that trained it. */
+  pixels: number;
 }
 
 /** An epoch has about so many steps, of at most so many groups. */
@@ -44,19 +47,13 @@ const checkGradients = messageCheck(
   objectOf({ groups: listOf(COUNT), losses: listOf(NUMBER), values: TEXT }),
 );
 
-/** Throws TW_ANALYSIS_NET and TW_ANALYSIS_FEW_LABELS. */
+/** Throws TW_ANALYSIS_NET. */
 export async function trainNet(
   session: NetSession,
   { sets, epochs, strength, seed }: NetTraining,
   job: JobContext,
 ): Promise<TrainedNet> {
-  // A patch that shows ground of another set would let the network see what it is tuned or validated by.
-  const allowed = sets.reduce((bits, set) => bits | (1 << set), 0);
-  const groups = session.groups.filter(({ set, shown }) => sets.includes(set) && (shown & ~allowed) === 0);
-  if (groups.length === 0)
-    throw fewLabels(
-      'no labelled pixel that trains has a patch without ground of the squares for tuning or validation',
-    );
+  const groups = session.groups.filter(({ set, shown }) => sets.includes(set) && mayTrain(shown, sets));
   const { next } = randomStream(seed);
   const weights = startOf(session.parameters, next);
   const adam = new Adam(weights, strength);
@@ -64,7 +61,8 @@ export async function trainNet(
   const atOnce = Math.min(MOST_GROUPS, Math.ceil(groups.length / STEPS));
   const stepsAnEpoch = Math.ceil(groups.length / atOnce);
   const isMixed = session.precision === 'mixed';
-  const trained: TrainedNet = { weights, steps: 0, overflows: 0, bytes: 0 };
+  const pixels = groups.reduce((sum, group) => sum + group.pixels, 0);
+  const trained: TrainedNet = { weights, steps: 0, overflows: 0, bytes: 0, pixels };
   let scale = isMixed ? SCALE : 1;
   let good = 0;
   for (let epoch = 1; epoch <= epochs; epoch++) {
@@ -82,17 +80,18 @@ export async function trainNet(
         loss += own;
         for (let i = 0; i < sum.length; i++) sum[i]! += gradient[i]!;
       }
-      if (isMixed && !sum.every(Number.isFinite)) {
+      const overflows = !sum.every(Number.isFinite);
+      if (overflows && !isMixed) throw diverged();
+      if (overflows) {
         trained.overflows++;
         scale /= 2;
         good = 0;
         continue;
       }
       for (let i = 0; i < sum.length; i++) sum[i]! /= pixels * scale;
-      adam.step(sum, SETTINGS[name].rate * rateAt(trained.steps / (epochs * stepsAnEpoch)));
+      adam.step(sum, SETTINGS[name].rate * rateAt((trained.steps - 0.5) / (epochs * stepsAnEpoch)));
       if (isMixed && ++good % STEPS_TO_DOUBLE === 0) scale *= 2;
     }
-    const pixels = groups.reduce((sum, group) => sum + group.pixels, 0);
     job.message(`training ${name}: epoch ${epoch} of ${epochs}, loss ${(loss / pixels).toFixed(4)}`);
   }
   return trained;
@@ -111,8 +110,7 @@ async function gradientsOf(
     weights,
     own.map((g) => groups[g]!.own!),
   );
-  if (found.some(({ loss }) => !Number.isFinite(loss)))
-    throw netFailed('its training diverged; values of the bands may be far beyond those of most pixels');
+  if (found.some(({ loss }) => !Number.isFinite(loss))) throw diverged();
   const values = found.map(({ gradient }) => {
     const sent = isMixed ? toHalf(gradient.map((value) => value * scale)) : gradient;
     return Buffer.from(sent.buffer, sent.byteOffset, sent.byteLength);
@@ -144,6 +142,9 @@ async function gradientsOf(
     return one;
   });
 }
+
+const diverged = () =>
+  netFailed('its training diverged; values of the bands may be far beyond those of most pixels');
 
 /** Uniform weights (He et al. 2015), and biases of 0. */
 function startOf(parameters: NetSession['parameters'], next: () => number): Float32Array {

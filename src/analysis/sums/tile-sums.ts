@@ -48,13 +48,12 @@ function differences({ bands, indexes, stride }: SpectrumBlock): {
   indexes: Int32Array;
 } {
   const pairs = indexes.filter((index, i) => i > 0 && indexes[i - 1] === index - 1 && index % stride !== 0);
-  const from = bands[0];
-  // The difference of two numbers of 16 bits has 17.
-  const isFloat = from instanceof Float32Array || from instanceof Float64Array;
+  // The difference of two numbers of 16 bits fits into 32.
+  const areShort = bands[0]!.BYTES_PER_ELEMENT <= 2;
   return {
     indexes: Int32Array.from(pairs.keys()),
     bands: bands.map((band) => {
-      const out = isFloat ? new Float64Array(pairs.length) : new Int32Array(pairs.length);
+      const out = areShort ? new Int32Array(pairs.length) : new Float64Array(pairs.length);
       for (let i = 0; i < pairs.length; i++) out[i] = band[pairs[i]!]! - band[pairs[i]! - 1]!;
       return out;
     }),

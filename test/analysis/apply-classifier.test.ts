@@ -1,0 +1,165 @@
+/** Stored classifiers on tiles with other bands and other pixels, and labels that cannot train them. */
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { storeClassifier } from '../../src/analysis/classifier/card.js';
+import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
+import { gridByName } from '../../src/geocode/index.js';
+import { readRaster } from '../../src/raster/index.js';
+import type { PredictResults } from '../../src/training/index.js';
+import { writeEnvi } from '../raster/envi.js';
+import { random } from '../raster/images.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { runJob } from '../support/run-job.js';
+import { tempFolder } from '../support/temp.js';
+
+const BANDS = 20;
+/** Two detectors measure the wavelength of the band before this one; the classes differ in this one alone. */
+const SECOND = 13;
+const SIDE = 96;
+const filter = { collections: ['cubes'] };
+
+interface Ground {
+  metres?: number;
+  /** The class of a pixel; 0 for no label. */
+  codeAt?: (column: number, row: number) => number;
+  valueAt?: (code: number, band: number, pixel: number) => number;
+}
+
+const halves = (column: number) => (column % 4 < 2 ? 1 : 2);
+
+/** Writes a cube and its labels. Returns their paths. */
+function writeGround(
+  folder: string,
+  name: string,
+  { metres = 30, codeAt = halves, valueAt }: Ground = {},
+): { href: string; labels: string } {
+  const next = random(3);
+  const side = Math.round((SIDE * 30) / metres);
+  const codes = Array.from({ length: side * side }, (_, i) => codeAt(i % side, Math.floor(i / side)));
+  const value = (code: number, band: number) =>
+    3000 + 200 * (next() - 0.5) + (band === SECOND ? 1000 * code : 0);
+  const size = { width: side, height: side, interleave: 'bsq' } as const;
+  const map = `map info = {UTM, 1, 1, 500000, 5300000, ${metres}, ${metres}, 33, North, WGS-84}`;
+  const wavelengths = Array.from({ length: BANDS }, (_, b) => 450 + 50 * (b < SECOND ? b : b - 1));
+  mkdirSync(join(folder, name));
+  writeEnvi(join(folder, name, 'cube.bsq'), {
+    ...{ ...size, type: 'float32' },
+    bands: wavelengths.map((_, band) => codes.map((code, i) => (valueAt ?? value)(code, band, i))),
+    lines: [
+      ...[map, 'acquisition time = 2024-06-01T10:00:00Z', 'wavelength units = Nanometers'],
+      `wavelength = {${wavelengths.join()}}`,
+    ],
+  });
+  const labels = join(folder, `${name}.bsq`);
+  writeEnvi(labels, { ...size, type: 'uint8', bands: [codes], lines: [map, 'data ignore value = 0'] });
+  return { href: join(folder, name, 'cube.hdr'), labels: labels.replace('bsq', 'hdr') };
+}
+
+async function nodeWith(t: TestContext, ground: Ground = {}) {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const { href, labels } = writeGround(folder, 'cube', ground);
+  await ingest(node, { href, collection: 'cubes', precision: 6 });
+  return { folder, node, labels: await readLabels(labels) };
+}
+
+test('each band of a model is read from a band of its own, also where detectors overlap', async (t) => {
+  const { node, labels } = await nodeWith(t);
+  const inputs = { filter, labels, classifier: 'lda' };
+  const { results } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
+  assert.equal(results.oa, 1);
+  await runJob<PredictResults>(node, 'predict', { model: results.model, filter });
+  const tiles = await tilesOf(node);
+  const [maps, predicted] = ['classify', 'predicted'].map((source) =>
+    tiles.filter((one) => one.source === source),
+  );
+  assert.ok(maps!.length > 3 && predicted!.length === maps!.length);
+  for (const map of maps!) {
+    const other = predicted!.find(({ geocode }) => geocode === map.geocode)!;
+    const [a, b] = await Promise.all(
+      [map, other].map((one) => readRaster(node.storage.tilePath(one, 'class'))),
+    );
+    assert.deepEqual(b!.bands, a!.bands);
+  }
+});
+
+test('a network over the ground is not applied to pixels of another size', async (t) => {
+  const { folder, node, labels } = await nodeWith(t);
+  const inputs = { filter, labels, classifier: 'cnn2d', epochs: 1 };
+  const { results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
+  assert.ok(results, error?.message);
+  await ingest(node, {
+    ...writeGround(folder, 'coarse', { metres: 90 }),
+    collection: 'coarse',
+    precision: 6,
+  });
+  const other = { model: results.model, filter: { collections: ['coarse'] } };
+  const predicted = await runJob<PredictResults>(node, 'predict', other);
+  assert.equal(predicted.results.tiles, 0);
+  assert.deepEqual(Object.keys(predicted.results.skipped), [
+    'their pixels have another size than those that the model was trained on',
+  ]);
+  const own = await runJob<PredictResults>(node, 'predict', { model: results.model, filter });
+  assert.equal(own.results.tiles, results.tiles);
+});
+
+test('a class whose patches all reach beyond their tiles cannot train a network over the ground', async (t) => {
+  const { node } = await nodeWith(t);
+  const features = (await tilesOf(node)).flatMap(({ geocode, groups: [group] }) => {
+    const { west, east, north, south } = gridByName('geohash').bounds(geocode);
+    const { width, height } = group!;
+    return Array.from({ length: width * height }, (_, i) => {
+      const [column, row] = [i % width, Math.floor(i / width)];
+      const x = west + ((column + 0.5) * (east - west)) / width;
+      const y = north - ((row + 0.5) * (north - south)) / height;
+      return { code: row === 0 ? 2 : 1, geometry: { type: 'Point', coordinates: [x, y] } };
+    }).filter(({ code }, i) => code === 2 || i % 5 === 0);
+  });
+  const of = { filter, labels: { features } };
+  const patches = await runJob<ClassifyResults>(node, 'analyse-classify', { ...of, classifier: 'cnn2d' });
+  assert.equal(patches.error?.code, 'TW_ANALYSIS_FEW_LABELS');
+  assert.match(patches.error!.message, /no pixel of class 2 that trains has a patch without ground/);
+  const single = await runJob<ClassifyResults>(node, 'analyse-classify', {
+    ...of,
+    classifier: 'cnn1d',
+    epochs: 1,
+  });
+  assert.equal(single.status, 'successful', single.error?.message);
+});
+
+test('damaged pixels do not end the training in mixed precision', async (t) => {
+  const next = random(5);
+  const valueAt = (code: number, band: number, pixel: number) => {
+    if (band === 5) return pixel % 97 === 0 ? 1 : 1e-6 * next();
+    return 0.3 + 0.02 * next() + (band === SECOND ? 0.1 * code : 0);
+  };
+  const { node, labels } = await nodeWith(t, { valueAt });
+  for (const classifier of ['cnn1d', 'mlp']) {
+    const inputs = { filter, labels, classifier, precision: 'mixed' };
+    const of = classifier === 'cnn1d' ? { ...inputs, epochs: 1 } : inputs;
+    const { status, error } = await runJob<ClassifyResults>(node, 'analyse-classify', of);
+    assert.equal(status, 'successful', error?.message);
+  }
+});
+
+test('a job that is resumed returns the version that it has stored', async (t) => {
+  const { node } = await nodeWith(t);
+  const store = (job: string) =>
+    storeClassifier(
+      node.storage,
+      {
+        ...{ classifier: 'lda', strength: 0.1, collection: 'cubes', job, sizes: [1, 2], seed: 1, seconds: 1 },
+        ...{ bands: [], split: '', classes: [], baseline: {}, filter: { op: 'and', args: [] } },
+        calibration: { temperature: 1, error: 0, uncalibrated: 0, bins: [] },
+        metrics: { validation: { pixels: 1, oa: 1, aa: 1, kappa: 1, confusion: [], classes: [] } },
+        tiles: [{ id: 'a', version: '1', start: 0, grid: 'geohash', geocode: 'gu2d8z', source: 'raw' }],
+      },
+      { 'model.json': Buffer.from('{}'), 'weights.bin': Buffer.alloc(4) },
+    );
+  const first = await store('job-a');
+  const second = await store('job-b');
+  assert.notEqual(first.version, second.version);
+  assert.deepEqual(await store('job-a'), { id: first.id, version: first.version });
+});
