@@ -1,4 +1,5 @@
 /** The parts that all analyses share: choosing the bands together with the other nodes, and reading the tiles of this run. */
+import { createHash } from 'node:crypto';
 import { messageOf, TilewrightError } from '../errors.js';
 import { type Imagery, maskFile, unknownBand } from '../imagery/index.js';
 import type { JobContext } from '../jobs/index.js';
@@ -13,7 +14,7 @@ import {
 import { storedNodata } from '../raster/index.js';
 import { holdTiles, inLanes, type Storage, type TileRecord } from '../storage/index.js';
 import { mergeSkipped, pickedTiles } from '../wrangle/index.js';
-import { allFailed, noSpectra, tileFailed } from './errors.js';
+import { allFailed, collectionChanged, noSpectra, tileFailed } from './errors.js';
 import { type AnalysisInputs, collectionOf } from './inputs.js';
 import { type AnalysedBand, bandSetOf, spectrumOf, type TileSpectrum } from './tiles/spectral-tile.js';
 import type { SpectrumFile } from './tiles/tile-blocks.js';
@@ -101,6 +102,8 @@ export interface Analysed {
   bands: AnalysedBand[];
   /** Tiles of this run that have these bands. */
   tiles: number;
+  /** Numbers of the tiles of this run and their versions. Passes read no others. */
+  agreed: ReadonlySet<number>;
   spectrumOf: (tile: TileRecord) => TileSpectrum | undefined;
   /** Tiles that were read in the last pass, that failed in any, and that have other bands. */
   counts: TileCounts;
@@ -120,6 +123,7 @@ export async function agreeOnBands(
   const filter = rawUnlessAsked(parseFilter(inputs.filter));
   job.message('choosing the bands');
   const own: BandCounts = { sets: [], skipped: {} };
+  const agreed = new Set<number>();
   const known = new Map<string, BandCounts['sets'][number]>();
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
     job.signal.throwIfAborted();
@@ -131,6 +135,7 @@ export async function agreeOnBands(
     const key = bandSetOf(found);
     const set = known.get(key) ?? { bands: JSON.parse(key) as AnalysedBand[], tiles: 0 };
     set.tiles++;
+    agreed.add(stateOf(tile));
     known.set(key, set);
   }
   own.sets = [...known.values()];
@@ -142,13 +147,18 @@ export async function agreeOnBands(
   for (const { tiles } of others) own.skipped[OTHER_BANDS] = (own.skipped[OTHER_BANDS] ?? 0) + tiles;
   return {
     ...{ collection, filter, bands: JSON.parse(chosen) as AnalysedBand[] },
-    tiles: known.get(chosen)?.tiles ?? 0,
+    ...{ tiles: known.get(chosen)?.tiles ?? 0, agreed },
     counts: { tiles: 0, skipped: own.skipped, failed: [], failures: 0 },
     spectrumOf: (tile) => {
       const found = spectrumIn(tile, inputs.bands);
       return typeof found !== 'string' && bandSetOf(found) === chosen ? found : undefined;
     },
   };
+}
+
+/** A number of 48 bits for the version of a tile: a set of them takes a fraction of the memory of the texts. */
+function stateOf({ id, version }: TileRecord): number {
+  return createHash('sha256').update(`${id} ${version}`).digest().readUIntBE(0, 6);
 }
 
 /**
@@ -238,11 +248,12 @@ function mostCommon(all: readonly BandCounts[]): string | undefined {
 
 /**
  * Works on each tile of this run that has the bands. A tile that fails is reported and not worked on again, and the others go on; the
- * run ends if the store is away or the job is cancelled. Keeps the counts up to date.
+ * run ends if the store is away or the job is cancelled. Keeps the counts up to date. Throws TW_ANALYSIS_CHANGED if tiles are gone or
+ * have other versions than when the bands were chosen: sums of several passes would be over different pixels.
  */
 export async function eachTile(
   { storage, workers }: AnalysisContext,
-  { filter, spectrumOf, counts }: Analysed,
+  { collection, filter, spectrumOf, tiles, agreed, counts }: Analysed,
   job: JobContext,
   work: (tile: TileRecord, file: SpectrumFile) => Promise<void>,
 ): Promise<void> {
@@ -264,17 +275,22 @@ export async function eachTile(
   };
   const failed = new Set(counts.failed.map(({ tile }) => tile));
   counts.tiles = 0;
+  let present = 0;
   let batch: { tile: TileRecord; spectrum: TileSpectrum }[] = [];
   const finish = async () => {
     await inLanes(batch, workers.threads + 1, one);
     batch = [];
   };
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
-    const spectrum = spectrumOf(tile);
+    const spectrum = agreed.has(stateOf(tile)) ? spectrumOf(tile) : undefined;
+    if (spectrum) present++;
     if (spectrum && !failed.has(tile.id)) batch.push({ tile, spectrum });
     if (batch.length === BATCH) await finish();
   }
   await finish();
+  if (present === tiles) return;
+  await requireCollections(storage, { collections: collection });
+  throw collectionChanged(collection);
 }
 
 function fail(counts: TileCounts, job: JobContext, tile: string, error: unknown): void {

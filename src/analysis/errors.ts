@@ -190,6 +190,14 @@ export const tileFailed = defineError(
   (tile: string, detail: string) => `${tile} could not be analysed: ${detail}`,
 );
 
+export const collectionChanged = defineError(
+  'TW_ANALYSIS_CHANGED',
+  409,
+  'Tiles were deleted or replaced while an analysis read them, so its passes would be over different pixels. Run it again.',
+  (collection: string) =>
+    `tiles of ${JSON.stringify(collection)} were deleted or replaced while they were analysed; run the analysis again`,
+);
+
 export const allFailed = defineError(
   'TW_ANALYSIS_ALL_FAILED',
   500,

@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import { messageOf } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import { objectOf } from '../json-schema.js';
-import { type Filter, type FilterParams, parseFilter, rawUnlessAsked } from '../query/index.js';
+import {
+  type Filter,
+  type FilterParams,
+  parseFilter,
+  rawUnlessAsked,
+  requireCollections,
+} from '../query/index.js';
 import { isSpectrum } from '../raster/index.js';
 import type { Storage, TileSource } from '../storage/index.js';
 import {
@@ -24,6 +30,7 @@ import {
   LISTED_FAILURES,
   NO_PIXEL,
 } from './analysis-run.js';
+import { noSpectra } from './errors.js';
 import { digestOf } from './hash.js';
 import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './inputs.js';
 import type { NetMethod } from './nets/net-method.js';
@@ -141,8 +148,7 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
       const { fit, ...results } = part as MapPart<Fit>;
       const { bands } = results;
       const collection = collectionOf(inputs as Inputs);
-      const ended = { job: job.id, inputs: inputs as Inputs, fit, bands, seconds: results.seconds };
-      const published = await analysis.publish?.(context.storage, ended);
+      const published = await publish(context, analysis, { ...results, fit }, inputs as Inputs, job);
       job.message('writing the report');
       const { filter } = inputs as Inputs;
       // A picture that cannot be drawn must not fail a job whose maps are made.
@@ -164,6 +170,21 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
       return { collection, source: name, ...results, ...summary, ...published, files: Object.keys(all) };
     },
   };
+}
+
+/** Stores what an analysis has trained. A model of a collection that was deleted meanwhile would stay for ever. */
+async function publish<Inputs extends AnalysisInputs, Fit>(
+  { storage }: AnalysisContext,
+  analysis: MapAnalysis<Inputs, Fit>,
+  { fit, bands, seconds, tiles, unchanged, skipped }: MapPart<Fit>,
+  inputs: Inputs,
+  job: { id: string },
+): Promise<object | undefined> {
+  if (!analysis.publish) return undefined;
+  const collection = collectionOf(inputs);
+  await requireCollections(storage, { collections: collection });
+  if (tiles + unchanged === 0) throw noSpectra(collection, Object.keys(skipped));
+  return analysis.publish(storage, { job: job.id, inputs, fit, bands, seconds });
 }
 
 /** Returns the filter of the maps of an analysis. The ids of the inputs' filter are those of other tiles. */

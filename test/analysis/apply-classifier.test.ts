@@ -90,11 +90,8 @@ test('a network over the ground is not applied to pixels of another size', async
   const inputs = { filter, labels, classifier: 'cnn2d', epochs: 1 };
   const { results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
   assert.ok(results, error?.message);
-  await ingest(node, {
-    ...writeGround(folder, 'coarse', { metres: 90 }),
-    collection: 'coarse',
-    precision: 6,
-  });
+  const { href } = writeGround(folder, 'coarse', { metres: 90 });
+  await ingest(node, { href, collection: 'coarse', precision: 6 });
   const other = { model: results.model, filter: { collections: ['coarse'] } };
   const predicted = await runJob<PredictResults>(node, 'predict', other);
   assert.equal(predicted.results.tiles, 0);

@@ -1,5 +1,5 @@
 /** The spectrum of a tile: the file that holds it, and the bands that an analysis takes. */
-import { bandOrExpression, resolveBands } from '../../imagery/index.js';
+import { badExpression, bandOrExpression, resolveBands, unknownBand } from '../../imagery/index.js';
 import { isSpectrum } from '../../raster/index.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../storage/index.js';
 
@@ -40,9 +40,16 @@ export function spectraOf(groups: readonly GroupRecord[]): GroupRecord[] {
     .sort((a, b) => b.bands.length - a.bands.length);
 }
 
+/** Throws TW_IMAGERY_BAND, also for an expression. */
 function bandNamed(name: string, group: GroupRecord): number {
-  const { places } = resolveBands([bandOrExpression(name, [group])], [group]);
-  return places[0]!.band;
+  try {
+    const band = bandOrExpression(name, [group]);
+    const { places } = resolveBands([band], [group]);
+    if (band.kind === 'band' && places.length === 1) return places[0]!.band;
+  } catch (error) {
+    if (!badExpression.is(error)) throw error;
+  }
+  throw unknownBand(name, 'an analysis takes names, numbers or wavelengths of bands, not expressions');
 }
 
 export function bandsOf({ group, bands }: TileSpectrum): AnalysedBand[] {
