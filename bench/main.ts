@@ -8,6 +8,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   fill: async () => (await import('./fill.js')).benchFill,
   xyz: async () => (await import('./xyz.js')).benchXyz,
   analysis: async () => (await import('./analysis.js')).benchAnalysis,
+  'analysis-nodes': async () => (await import('./analysis-nodes.js')).benchAnalysisNodes,
   'spectral-net': async () => (await import('./spectral-net.js')).benchSpectralNet,
   cube: async () => (await import('./cube.js')).benchCube,
   series: async () => (await import('./series.js')).benchSeries,
