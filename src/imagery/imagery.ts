@@ -158,6 +158,11 @@ export class Imagery {
     return this.encode(picture, look, format);
   }
 
+  /** What the colours of a preview mean; undefined if it shows three bands, or codes. Throws as `preview`. */
+  async colourScale(tile: TileRecord, look: LookParams): Promise<ColourScale | undefined> {
+    return colourScaleOf(await this.look(tile, look));
+  }
+
   /** Where a look of a collection can be shown; undefined where it has no tiles. Throws what a map tile of it would. */
   async mapExtent({
     collection,

@@ -17,7 +17,7 @@ export { parseExpression } from './expression/parse.js';
 export { compile, evaluate, type Program } from './expression/program.js';
 export { Imagery, type ImageryOptions, type MapExtent, type MapRequest } from './imagery.js';
 export { codeColours, colourOfCode } from './legends.js';
-export type { LookParams } from './look.js';
+export type { ColourScale, LookParams } from './look.js';
 export { encodePicture, type PictureFormat } from './paint.js';
 export { parseRegion, pixelsIn, type Region } from './region.js';
 export { valuesOfCell } from './region-values.js';

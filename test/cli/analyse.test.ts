@@ -131,7 +131,7 @@ test('indices, smoothing, resampling and continuum removal by the command', asyn
   assert.match(depth.stdout, /depth: 8 bands, 10 beyond the range\n/);
   assert.match(
     await readFile(join(output, 'report.html'), 'utf8'),
-    /Depth below the continuum.*data:image\/png/s,
+    /Depth below the continuum.*class="legend scale">[\d.e-]+<i style="background: linear-gradient\(to right, #440154.*data:image\/png/s,
   );
   const turned = await range('1000nm,600nm');
   assert.equal(turned.code, 2);

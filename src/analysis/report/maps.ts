@@ -1,7 +1,7 @@
 /** Pictures of the tiles that an analysis has made, for its report. */
 import { gridByName } from '../../geocode/index.js';
 import { type Html, html } from '../../html/index.js';
-import type { CellPart, Imagery, LookParams } from '../../imagery/index.js';
+import type { CellPart, ColourScale, Imagery, LookParams } from '../../imagery/index.js';
 import { type Filter, parseSort, searchOf, type TileFinder } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
 import type { Section } from './report.js';
@@ -24,7 +24,12 @@ export async function mapSections(
   const tiles = await fullestTiles(finder, filter, SHOWN);
   if (tiles.length === 0) return [];
   const sections: Section[] = [];
-  for (const { title, look } of looks) {
+  for (const { title, look: wanted } of looks) {
+    // The fullest tile sets the range of all, so that their colours can be compared.
+    const scale = await imagery.colourScale(tiles[0]!, wanted).catch((error) => {
+      warn(`the colours of ${title}`, error);
+    });
+    const look = scale ? { ...wanted, rescale: [`${scale.low},${scale.high}`] } : wanted;
     const figures: Html[] = [];
     for (const tile of tiles) {
       const drawn = await imagery.preview(tile, look, 'png', partWithData(tile)).catch((error) => {
@@ -37,9 +42,18 @@ export async function mapSections(
         html`<figure><img alt="${name}" src="data:image/png;base64,${picture}"><figcaption>${name}</figcaption></figure>`,
       );
     }
-    if (figures.length > 0) sections.push({ title, content: html`<div class="maps">${figures}</div>` });
+    if (figures.length > 0)
+      sections.push({
+        title,
+        content: html`${scale ? colourBar(scale) : ''}<div class="maps">${figures}</div>`,
+      });
   }
   return sections;
+}
+
+function colourBar({ low, high, colours }: ColourScale): Html {
+  const [from, to] = [low, high].map((value) => String(Number(value.toPrecision(3))));
+  return html`<p class="legend scale">${from!}<i style="background: linear-gradient(to right, ${colours.join(', ')})"></i>${to!}</p>`;
 }
 
 /** Returns the matching tiles that hold the most data. */

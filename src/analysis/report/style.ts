@@ -18,6 +18,7 @@ td.number, th.number { text-align: right; }
 .curve path { fill: none; stroke-width: 1.6; } .curve path.spread { stroke: none; opacity: 0.18; }
 .legend span { margin-right: 16px; } .legend span::before { content: ''; display: inline-block; width: 18px; border-top: 3px solid currentColor; margin-right: 6px; vertical-align: 4px; }
 ${CURVES.map((colour, c) => `.curve.c${c} path { stroke: ${colour}; } .curve.c${c} path.spread { fill: ${colour}; } .legend .c${c} { color: ${colour}; }`).join('\n')}
+.scale i { display: inline-block; width: 160px; height: 12px; margin: 0 8px; vertical-align: -1px; }
 .key { display: inline-block; width: 14px; height: 14px; border-radius: 3px; }
 .maps { display: flex; flex-wrap: wrap; gap: 16px; } figure { margin: 0; }
 .maps img { height: 280px; width: auto; max-width: 100%; object-fit: contain; } .maps img, .matrix { image-rendering: pixelated; background: var(--line); } .matrix { width: 100%; max-width: 480px; }
