@@ -148,6 +148,7 @@ export function eachRun(
   const [left, bottom, right, top] = region.bbox;
   if (right < westernmost || left > easternmost || top < lowest || bottom > highest) return;
   const sides = region.sides.filter((side) => side.south[1] <= highest && side.north[1] >= lowest);
+  if (sides.length === 0) return;
   spend(sides.length * height, 0);
   const lons = Float64Array.from(
     { length: width },
