@@ -82,3 +82,11 @@ export function defineError<Args extends unknown[]>(
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** JSON of a value for a message, shortened to 100 characters. */
+export function excerpt(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length > LONGEST_EXCERPT ? `${text.slice(0, LONGEST_EXCERPT)}...` : text;
+}
+
+const LONGEST_EXCERPT = 100;

@@ -71,7 +71,7 @@ export interface MapAnalysis<Inputs extends AnalysisInputs, Fit> {
   /** JSON Schema of what is fitted, by which that of other nodes is checked. */
   fit: object;
   /** Throws where inputs that match the schema cannot be used, whatever the data is. */
-  check?(inputs: Inputs): void;
+  check?(inputs: Inputs): void | Promise<void>;
   /** Set if the report shows spectra of the collection. */
   showsSpectra?: true;
   /** Returns the same in all runs of a job. */
@@ -133,9 +133,9 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
     },
     ...REPEATABLE,
     goesTogether: () => true,
-    check: (inputs) => {
+    check: async (inputs) => {
       checkAnalysis(inputs);
-      analysis.check?.(inputs as Inputs);
+      await analysis.check?.(inputs as Inputs);
     },
     merge: (parts) => {
       const [{ bands, fit }] = parts as [MapPart<Fit>];

@@ -10,9 +10,21 @@ export const badRequest = defineError(
 export const tooLarge = defineError(
   'TW_API_TOO_LARGE',
   413,
-  'The body of the request is longer than the server takes: 1 MB for JSON, `--max-upload` for files.',
-  (limit: number) =>
-    `the body is longer than the ${Math.floor(limit / 1e6)} MB that the server takes (--max-upload for files)`,
+  'The body of the request is longer than the server takes: 1 MB for JSON, `--max-upload` for files. Send less JSON at once, such as fewer spectra of a library or fewer labels.',
+  (limit: number, what: 'JSON' | 'file') => {
+    const text = `the ${what === 'JSON' ? 'request' : 'file'} is larger than the ${Math.floor(limit / 1e6)} MB that the server takes`;
+    return what === 'JSON'
+      ? `${text}: send less at once, such as fewer spectra of a library, fewer labels or a simpler outline`
+      : `${text}: send a smaller one, or start the server with a larger --max-upload`;
+  },
+);
+
+export const tooDeep = defineError(
+  'TW_API_TOO_DEEP',
+  400,
+  'The JSON of the request has more levels of objects and lists inside each other than the server takes.',
+  (most: number) =>
+    `the JSON of the request has more than ${most} levels of objects and lists inside each other: send it flatter`,
 );
 
 export const tooSlow = defineError(

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { messageOf, TilewrightError } from '../errors.js';
+import { excerpt, messageOf, TilewrightError } from '../errors.js';
 import { jobNotFound, jobNotReady } from '../jobs/index.js';
 import { badRequest, internal, noHost, noProcess, stopping, tooLarge, tooSlow } from './errors.js';
 import { answerUnknown } from './methods.js';
@@ -18,7 +18,7 @@ function problemOf(error: unknown, bodyLimit: number): TilewrightError {
   if (error instanceof TilewrightError) return error;
   // Fastify's own errors: validation, unknown media types, bad addresses. Their messages name the field.
   const { statusCode, code } = error as { statusCode?: number; code?: string };
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(bodyLimit);
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(bodyLimit, 'JSON');
   if (!statusCode || statusCode >= 500) return internal.because(error);
   return new TilewrightError(badRequest.code, statusCode, badRequest(reasonOf(error)).message);
 }
@@ -35,7 +35,7 @@ function reasonOf(error: unknown): string {
     );
   }
   const where = validationContext === 'querystring' ? 'the query' : `the ${validationContext}`;
-  return `${where} has the unknown parameter ${JSON.stringify(unknown)}`;
+  return `${where} has the unknown parameter ${excerpt(unknown)}`;
 }
 
 /** Where a standard has a name for the problem. */

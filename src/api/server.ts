@@ -6,6 +6,7 @@ import { mapRoutes } from './imagery/map-routes.js';
 import { seriesRoutes } from './imagery/series-routes.js';
 import { spectraRoutes } from './imagery/spectra-routes.js';
 import { ingestRoutes } from './ingest/routes.js';
+import { limitJsonBodies } from './json-body.js';
 import { mapPageRoutes } from './map-page/routes.js';
 import { modelRoutes } from './models/routes.js';
 import { operationRoutes } from './operations/routes.js';
@@ -51,6 +52,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   });
   answerRequestIds(server);
   answerProblems(server);
+  limitJsonBodies(server);
   paceBodies(server);
   controlAccess(server, options);
   if (services.cluster) answerSeq(server, services.cluster.cluster);

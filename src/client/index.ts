@@ -17,6 +17,6 @@ export type {
 } from './documents.js';
 export { JobError, unreachable } from './errors.js';
 export type { JobDocument, JobEvent, LogLine } from './job-events.js';
-export { FileBody } from './send-file.js';
+export { FileBody } from './send-long.js';
 export type { Answer, Transport } from './transport.js';
 export { decoded, httpTransport } from './transport.js';

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { messageOf, TilewrightError } from '../errors.js';
 import { badAnswer, unreachable } from './errors.js';
-import { FileBody, sendFile } from './send-file.js';
+import { FileBody, sendLong } from './send-long.js';
 
 export interface Answer {
   status: number;
@@ -30,6 +30,9 @@ export interface Transport {
   download(path: string, into: string): Promise<Answer>;
 }
 
+/** The server may refuse longer JSON for its length, in characters; most routes do. */
+const LONG_JSON = 1e6;
+
 /** Requests over HTTP. Errors: TW_CLIENT_UNREACHABLE. */
 export function httpTransport(url: string, token?: string): Transport {
   const base = url.replace(/\/+$/, '');
@@ -40,12 +43,17 @@ export function httpTransport(url: string, token?: string): Transport {
   };
   const ask = async (method: string, path: string, body?: unknown): Promise<Answer> => {
     const headers = withToken({});
-    if (body instanceof FileBody) {
-      const { status, text, headers: sent } = await sendFile(base + path, method, body, headers).catch(fail);
+    const content = body instanceof FileBody ? body : (JSON.stringify(body) as string | undefined);
+    if (content instanceof FileBody || (content !== undefined && content.length > LONG_JSON)) {
+      const {
+        status,
+        text,
+        headers: sent,
+      } = await sendLong(base + path, method, content, headers).catch(fail);
       return { status, body: parsed(text), headers: sent };
     }
-    if (body !== undefined) headers['content-type'] = 'application/json';
-    const request = { method, headers, body: JSON.stringify(body) };
+    if (content !== undefined) headers['content-type'] = 'application/json';
+    const request = { method, headers, ...(content !== undefined && { body: content }) };
     const response = await fetch(base + path, request).catch(fail);
     const answer = parsed(await response.text().catch(fail));
     return { status: response.status, body: answer, headers: Object.fromEntries(response.headers) };

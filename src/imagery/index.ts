@@ -19,7 +19,7 @@ export { Imagery, type ImageryOptions, type MapExtent, type MapRequest } from '.
 export { codeColours, colourOfCode } from './legends.js';
 export type { ColourScale, LookParams } from './look.js';
 export { encodePicture, type PictureFormat } from './paint.js';
-export { parseRegion, pixelsIn, type Region } from './region.js';
+export { eachRun, parseRegion, type Region } from './region.js';
 export { valuesOfCell } from './region-values.js';
 export type { Series, SeriesDate } from './series.js';
 export type { Spectra, SpectrumDate } from './spectra.js';

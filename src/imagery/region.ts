@@ -1,4 +1,5 @@
 /** Places of which series are made: a point, or the inside of polygons, in degrees. */
+import { excerpt } from '../errors.js';
 import type { Bbox, Grid } from '../geocode/index.js';
 import { longitudeFirst } from '../query/index.js';
 import { badRegion } from './errors.js';
@@ -27,7 +28,7 @@ export function parseRegion(given: unknown): Region {
         listOf(coordinates, 'polygons').flatMap((polygon) => listOf(polygon, 'rings').map(ringOf)),
       );
     default:
-      throw badRegion(`its type is ${JSON.stringify(type) ?? 'missing'}`);
+      throw badRegion(`its type is ${type === undefined ? 'missing' : excerpt(type)}`);
   }
 }
 
@@ -61,7 +62,7 @@ function ringOf(value: unknown): Point[] {
 function pointOf(value: unknown): Point {
   const [lon, lat] = Array.isArray(value) ? (value as unknown[]) : [];
   if (typeof lon !== 'number' || typeof lat !== 'number' || !Number.isFinite(lon + lat))
-    throw badRegion(`${JSON.stringify(value)} is no point`);
+    throw badRegion(`${excerpt(value)} is no point`);
   if (Math.abs(lat) > 90)
     throw badRegion(
       `${lon},${lat} is beyond 90 degrees of latitude; ${longitudeFirst([[lon, lat]], `${lat},${lon}`)}`,
@@ -98,17 +99,37 @@ export interface PixelList {
   rows: Int32Array;
 }
 
-/**
- * The pixels of a cell whose centres lie in a region; the one that holds a point. `spend` is told of the work before it is
- * done, as sides of the region times rows of pixels, and of the pixels as they are found; it throws where these are too many.
- */
+/** `work`: sides of a region times rows of pixels, before these are looked at; `pixels`: those that were found. Throws if there were too many. */
+export type Spend = (work: number, pixels: number) => void;
+
+/** The pixels of a cell whose centres lie in a region; the one that contains a point. Throws what `spend` throws. */
 export function pixelsIn(
   region: Region,
   grid: Grid,
   geocode: string,
-  { width, height }: { width: number; height: number },
-  spend: (work: number, pixels: number) => void,
+  size: { width: number; height: number },
+  spend: Spend,
 ): PixelList {
+  const columns: number[] = [];
+  const rows: number[] = [];
+  eachRun(region, grid, geocode, size, spend, (row, from, to) => {
+    for (let column = from; column < to; column++) {
+      columns.push(column);
+      rows.push(row);
+    }
+  });
+  return pixelList(columns, rows);
+}
+
+/** Calls `visit` with the same pixels as runs of columns, from `from` to before `to`, row by row. */
+export function eachRun(
+  region: Region,
+  grid: Grid,
+  geocode: string,
+  { width, height }: { width: number; height: number },
+  spend: Spend,
+  visit: (row: number, from: number, to: number) => void,
+): void {
   const { west, south, east, north } = grid.bounds(geocode);
   if (region.kind === 'point') {
     const [x, y] = grid.fromLonLat(...region.point);
@@ -116,16 +137,18 @@ export function pixelsIn(
     // Half-open, as cells are: a point on an edge is of one cell only.
     const inColumn = x >= west && (x < east || (x === east && east === extent.east));
     const inRow = y >= south && (y < north || (y === north && north === extent.north));
-    if (!inColumn || !inRow) return pixelList([], []);
+    if (!inColumn || !inRow) return;
     const column = Math.min(width - 1, Math.floor(((x - west) / (east - west)) * width));
     const row = Math.min(height - 1, Math.max(0, Math.ceil(((north - y) / (north - south)) * height) - 1));
-    return pixelList([column], [row]);
+    visit(row, column, column + 1);
+    return;
   }
-  const columns: number[] = [];
-  const rows: number[] = [];
-  const [, lowest] = grid.toLonLat(west, south);
-  const [, highest] = grid.toLonLat(west, north);
+  const [westernmost, lowest] = grid.toLonLat(west, south);
+  const [easternmost, highest] = grid.toLonLat(east, north);
+  const [left, bottom, right, top] = region.bbox;
+  if (right < westernmost || left > easternmost || top < lowest || bottom > highest) return;
   const sides = region.sides.filter((side) => side.south[1] <= highest && side.north[1] >= lowest);
+  if (sides.length === 0) return;
   spend(sides.length * height, 0);
   const lons = Float64Array.from(
     { length: width },
@@ -134,16 +157,14 @@ export function pixelsIn(
   for (let row = 0; row < height; row++) {
     const [, lat] = grid.toLonLat(west, north - ((row + 0.5) / height) * (north - south));
     const crossings = crossingsAt(sides, lat);
-    const before = columns.length;
+    let pixels = 0;
     for (let i = 0; i + 1 < crossings.length; i += 2) {
-      for (let column = firstAfter(lons, crossings[i]); lons[column] < crossings[i + 1]; column++) {
-        columns.push(column);
-        rows.push(row);
-      }
+      const [from, to] = [firstAfter(lons, crossings[i]), firstAfter(lons, crossings[i + 1])];
+      if (from < to) visit(row, from, to);
+      pixels += Math.max(0, to - from);
     }
-    spend(0, columns.length - before);
+    spend(0, pixels);
   }
-  return pixelList(columns, rows);
 }
 
 /** Where sides cross a parallel, from west to east. A side holds its southern end. */

@@ -13,7 +13,7 @@ export interface Process {
   /** What the results are, by their names: a title and a JSON Schema each. */
   outputs?: Record<string, { title: string; schema: Record<string, unknown> }>;
   /** Throws a TilewrightError where inputs that fit the schema cannot be used, whatever the data are: then no job is accepted. */
-  check?(inputs: unknown): void;
+  check?(inputs: unknown): void | Promise<void>;
   /** Whether it is safe to run it again with the same inputs after it was cut off at any moment. */
   resumable?: boolean;
   /**

@@ -191,7 +191,7 @@ export class Shares {
       throw jobFailed(`process ${id} is not known here; run the same version on all nodes`);
     const fault = this.inputChecks.get(id)!(inputs);
     if (fault !== undefined) throw badShareInputs(id, fault);
-    process.check?.(inputs);
+    await process.check?.(inputs);
     const slots = SlotSet.fromText(text);
     await replica.waitFor(since, CATCH_UP, signal);
     const requireSlots = () => {

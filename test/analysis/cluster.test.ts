@@ -73,6 +73,10 @@ test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t
     assert.ok(bytes.length > 8 * (COUNT - 2) ** 2);
     assert.ok(bytes.equals(await ownFile(alone.id, name)), name);
   }
+  const { headers } = await fetch(`${c.url}/jobs/${id}/results/files/report.html`);
+  assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
+  assert.match(headers.get('content-security-policy') ?? '', /default-src 'none'.*; sandbox$/);
+  assert.equal(headers.get('x-content-type-options'), 'nosniff');
 
   const wavelengths = Array.from({ length: COUNT }, (_, band) => 450 + 50 * band);
   const library = { wavelengths, spectra: [{ name: 'rising', values: wavelengths.map((nm) => nm / 2000) }] };

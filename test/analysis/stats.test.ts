@@ -51,6 +51,16 @@ test('mean, covariance and correlation of all tiles are those of their pixels, a
   const std = covariance.map((row, i) => Math.sqrt(row[i]!));
   const correlation = covariance.flatMap((row, i) => row.map((value, j) => value / (std[i]! * std[j]!)));
   near(await matrixOf(node, id, 'correlation.npy'), correlation, 1e-11, 'correlation');
+
+  // A browser shows the report, runs no script of it, and takes no other file for a page.
+  const file = (name: string) => node.server.inject(`/jobs/${id}/results/files/${name}`);
+  const { headers, body } = await file('report.html');
+  assert.equal(headers['content-type'], 'text/html; charset=utf-8');
+  const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(body)![1]!;
+  assert.equal(headers['content-security-policy'], `${policy.replaceAll('&#39;', "'")}; sandbox`);
+  for (const name of ['report.html', 'covariance.npy'])
+    assert.equal((await file(name)).headers['x-content-type-options'], 'nosniff');
+  assert.equal((await file('covariance.npy')).headers['content-type'], 'application/octet-stream');
 });
 
 test('bands are chosen by name and by wavelength, bad ones too', async (t) => {

@@ -102,31 +102,73 @@ const BESIDE_FILTER = {
 
 test('JSON that is nested too deep is refused, wherever in a filter it is', async (t) => {
   const { refused } = await withTiles(t);
-  const post = (url: string, payload: string, more = {}) => {
+  const post = (code: string, url: string, payload: string, more = {}) => {
     const headers = { 'content-type': 'application/json', ...more };
-    return refused({ method: 'POST', url, headers, payload }, 'TW_QUERY_TOO_COMPLEX');
+    return refused({ method: 'POST', url, headers, payload }, code);
   };
-  // As text: what makes JSON would itself go too deep.
-  const nested = (open: string, close: string, inside: string) =>
-    `${open.repeat(18_000)}${inside}${close.repeat(18_000)}`;
-  const operators = nested('{"op":"not","args":[', ']}', 'true');
-  const lists = nested('[', ']', '');
-  const filters = [
-    `{"filter":${operators}}`,
-    `{"filter":{"op":"=","args":[{"property":"scene"},"x"],"unread":${lists}}}`,
-    `{"intersects":{"type":"Point","coordinates":[0,0],"unread":${lists}}}`,
-    `{"query":{"eo:cloud_cover":{"lte":${lists}}}}`,
-  ];
-  for (const filter of filters) {
-    await post('/search', filter);
-    for (const [process, inputs] of Object.entries(BESIDE_FILTER)) {
-      const given = JSON.stringify({ inputs: { ...inputs, filter: 0 } }).replace(
-        '"filter":0',
-        `"filter":${filter}`,
-      );
-      await post(`/processes/${process}/execution`, given);
-      await post(`/processes/${process}/execution`, given, { 'idempotency-key': process });
+  for (const [levels, code] of [
+    [400, 'TW_QUERY_TOO_COMPLEX'],
+    [36_000, 'TW_API_TOO_DEEP'],
+  ] as const) {
+    const operators = nested(levels / 2, '{"op":"not","args":[', ']}', 'true');
+    const lists = nested(levels);
+    const filters = [
+      `{"filter":${operators}}`,
+      `{"filter":{"op":"=","args":[{"property":"scene"},"x"],"unread":${lists}}}`,
+      `{"intersects":{"type":"Point","coordinates":[0,0],"unread":${lists}}}`,
+      `{"query":{"eo:cloud_cover":{"lte":${lists}}}}`,
+    ];
+    for (const filter of filters) {
+      await post(code, '/search', filter);
+      for (const [process, inputs] of Object.entries(BESIDE_FILTER)) {
+        const given = JSON.stringify({ inputs: { ...inputs, filter: 0 } }).replace(
+          '"filter":0',
+          `"filter":${filter}`,
+        );
+        await post(code, `/processes/${process}/execution`, given);
+        await post(code, `/processes/${process}/execution`, given, { 'idempotency-key': process });
+      }
     }
+  }
+});
+
+/** As text: what makes JSON would itself go too deep. */
+const nested = (levels: number, open = '[', close = ']', inside = '') =>
+  `${open.repeat(levels)}${inside}${close.repeat(levels)}`;
+
+test('JSON that is nested too deep is refused, wherever in a body it is', async (t) => {
+  const { refused, node, asOwner } = await withTiles(t);
+  const headers = { ...asOwner, 'content-type': 'application/json' };
+  const series = (geometry: string) => `{"expression":"b1","geometry":${geometry}}`;
+  const labels = (geometry: string) =>
+    `{"inputs":{"filter":{"collections":["test"]},"labels":{"features":[{"code":1,"geometry":${geometry}}]}}}`;
+  for (const levels of [600, 4000, 5000, 450_000])
+    for (const geometry of [
+      `{"type":"Polygon","coordinates":${nested(levels)}}`,
+      `{"type":"Point","coordinates":[15,48],"unread":${nested(levels)}}`,
+    ])
+      for (const [url, payload] of [
+        ['/spectra', `{"geometry":${geometry}}`],
+        ['/timeseries', series(geometry)],
+        ['/processes/analyse-classify/execution', labels(geometry)],
+      ] as const)
+        await refused({ method: 'POST', url, headers, payload }, 'TW_API_TOO_DEEP');
+  const ask = (url: string, payload: string) => node.server.inject({ method: 'POST', url, headers, payload });
+  const point = `{"type":"Point","coordinates":[15,48],"unread":${nested(480)}}`;
+  const flat = await ask('/timeseries', series(point));
+  assert.equal(flat.statusCode, 200, flat.body);
+  const text = `${'['.repeat(1000)}\\"${'{'.repeat(1000)}\\\\`;
+  assert.equal((await ask('/search', `{"ids":["${text}"],"limit":1}`)).statusCode, 200, 'brackets in texts');
+  const wide = await ask(
+    '/search',
+    `{"ids":[${'"a",'.repeat(900)}"b"],"collections":["test"],"unread":[${'[],'.repeat(9000)}1]}`,
+  );
+  assert.equal(wide.json().code, 'TW_API_BAD_REQUEST', 'lists beside each other');
+  const many = `{"type":"Polygon","coordinates":[[[${'[["x"]],'.repeat(1e5)}0]]]}`;
+  for (const url of ['/spectra', '/timeseries']) {
+    const payload = url === '/spectra' ? `{"geometry":${many}}` : series(many);
+    const { body } = await refused({ method: 'POST', url, headers, payload }, 'TW_IMAGERY_REGION');
+    assert.ok(body.length < 1000, body.slice(0, 2000));
   }
 });
 

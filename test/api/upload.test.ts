@@ -214,6 +214,23 @@ test('too long a file is refused by its head alone, and without one when it gets
   await scratchIsEmpty(data);
 });
 
+test('JSON that is too long is refused by its head alone, and the client tells why', async (t) => {
+  const { url, client } = await served(t);
+  const early = speak(
+    url,
+    'POST /search HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 9600000\r\n\r\n',
+  );
+  assert.match(await early.answer, /^HTTP\/1.1 413 [\s\S]*TW_API_TOO_LARGE/);
+  const ids = (count: number) => ({ ids: Array.from({ length: count }, (_, i) => `${i}`.padStart(96, 'x')) });
+  for (const count of [11_000, 100_000, 600_000])
+    await assert.rejects(client.search(ids(count)), {
+      code: 'TW_API_TOO_LARGE',
+      message: /the request is larger than the 1 MB that the server takes: send less at once/,
+    });
+  // Longer than what is sent without asking, and within the limit.
+  await assert.rejects(client.search(ids(10_300)), { code: 'TW_QUERY_TOO_COMPLEX' });
+});
+
 test('who waits for leave gets it, and any other expectation is passed over', async (t) => {
   const { url, scene } = await served(t);
   const bytes = await readFile(scene);

@@ -31,3 +31,16 @@ test('a point whose latitude is beyond 90 is told with the order, and the other 
   assert.match(message(100, 95), /beyond 90 degrees of latitude; longitude comes first; give/);
   assert.match(message(181, 10), /beyond 180 degrees of longitude/);
 });
+
+test('a message quotes the start of what is no place only', () => {
+  const long = 'x'.repeat(900_000);
+  for (const given of [
+    { type: long },
+    { type: 'Point', coordinates: long },
+    { type: 'Polygon', coordinates: [[[long]]] },
+  ])
+    assert.throws(
+      () => parseRegion(given),
+      (error: Error) => /xxx\.\.\./.test(error.message) && error.message.length < 400,
+    );
+});

@@ -46,8 +46,8 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
   properties: CLASSIFY_PROPERTIES,
   required: ['labels'],
   fit: CLASSIFY_FIT,
-  check: (inputs) => {
-    checkLabels(inputs.labels);
+  check: async (inputs) => {
+    await checkLabels(inputs.labels);
     if (inputs.epochs !== undefined && !netOf(inputs)) throw netOption('epochs');
   },
   run: async (context, agreed, inputs, job) => {

@@ -5,8 +5,7 @@ import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-
 import type { TileSource } from '../../storage/index.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
 import { withLabels } from '../labels/collection-labels.js';
-import type { Labels } from '../labels/labels.js';
-import { classesOfCodes } from '../labels/labels.js';
+import { classesOfCodes, type Labels, openLabels } from '../labels/labels.js';
 import { SETS, type SplitKind } from '../labels/split.js';
 import { BYTES, type Precision } from '../nets/nets.js';
 import { type GradientSums, type GradientUnits, QUANTUM } from './gradient.js';
@@ -81,10 +80,11 @@ export async function trainingData(
   const { labels, split, codes, standard, labelled, precision } = of;
   const shares = sharesOf(labelled, MOST_BYTES / (BYTES[precision] * analysed.bands.length));
   const found: { tile: LabelledTileFacts; spectra: Spectra[][] }[] = [];
+  const open = await openLabels(labels);
   await eachTile(context, analysed, job, async (tile, file) => {
     const { id, version, start, grid, geocode, source } = tile;
     const place = { grid, geocode };
-    const spectra = await withLabels(context, labels, tile, (labels) =>
+    const spectra = await withLabels(context, open, tile, (labels) =>
       context.workers.spectra(
         { kind: 'spectra', file, place, labels, split, standard, shares, precision },
         job.signal,

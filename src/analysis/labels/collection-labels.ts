@@ -4,7 +4,7 @@ import { type HeldTile, holdTiles, type TileRecord, type TileSource } from '../.
 import { tilesOfCell } from '../../wrangle/index.js';
 import type { AnalysisContext } from '../analysis-run.js';
 import { noLabelTiles } from '../errors.js';
-import type { Labels, TileLabels } from './labels.js';
+import type { OpenLabels, TileLabels } from './labels.js';
 
 /**
  * Works with the labels of a tile, those of the date that is nearest if they come from another collection. Returns undefined if that has no
@@ -12,7 +12,7 @@ import type { Labels, TileLabels } from './labels.js';
  */
 export async function withLabels<T>(
   { storage, finder }: AnalysisContext,
-  labels: Labels,
+  labels: OpenLabels,
   tile: TileRecord,
   work: (labels: TileLabels) => Promise<T>,
 ): Promise<T | undefined> {

@@ -1,9 +1,11 @@
 /** Labels of pixels: an image of codes, or polygons and points. */
-import { inflateSync } from 'node:zlib';
+import { createInflate } from 'node:zlib';
+import { messageOf } from '../../errors.js';
 import { type GridName, gridByName } from '../../geocode/index.js';
-import { type BandFile, parseRegion, pixelsIn, valuesOfCell } from '../../imagery/index.js';
+import { type BandFile, eachRun, parseRegion, type Region, valuesOfCell } from '../../imagery/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { crsFromEpsg, projector } from '../../raster/index.js';
+import { SerialQueue } from '../../serial-queue.js';
 import { badLabels } from '../errors.js';
 
 /** Labels as they are sent with a request. Plain JSON. Codes are 1 to 254; 0 has no label. */
@@ -16,8 +18,13 @@ export interface Labels {
   collection?: string;
 }
 
+/** Labels that threads can read. */
+export interface OpenLabels extends Omit<Labels, 'raster'> {
+  raster?: LabelImage;
+}
+
 /** The labels of one tile, for the threads that read it. */
-export interface TileLabels extends Omit<Labels, 'collection'> {
+export interface TileLabels extends Omit<OpenLabels, 'collection'> {
   /** Codes of the same cell. */
   file?: BandFile;
 }
@@ -32,6 +39,11 @@ interface LabelRaster {
   codes: string;
 }
 
+/** An image whose codes are bytes row by row, in shared memory, so that threads need no copies. */
+interface LabelImage extends Omit<LabelRaster, 'codes'> {
+  codes: Uint8Array;
+}
+
 type Transform = [number, number, number, number, number, number];
 
 export const LARGEST_CODE = 254;
@@ -39,7 +51,7 @@ export const LARGEST_CODE = 254;
 const MOST_TEXT = 900_000;
 const MOST_PIXELS = 2 ** 26;
 const MOST_FEATURES = 20_000;
-/** Sides of polygons times rows of pixels. */
+/** Sides of polygons times rows of pixels, and pixels inside of polygons, of one tile. */
 const MOST_WORK = 1e9;
 
 export const LABELS = {
@@ -71,30 +83,69 @@ export const LABELS = {
 };
 
 /** Throws TW_ANALYSIS_LABELS unless the labels are one image, a list of geometries or a collection, and can be read. */
-export function checkLabels({ raster, features, collection }: Labels): void {
+export async function checkLabels({ raster, features, collection }: Labels): Promise<void> {
   if ([raster, features, collection].filter((one) => one !== undefined).length !== 1)
     throw badLabels('they must be either an image, geometries or a collection');
-  if (raster) {
-    const [, xx, xy, , yx, yy] = raster.transform as Transform;
-    if (xx * yy - xy * yx === 0) throw badLabels('the transform of the image has no inverse');
-    crsFromEpsg(raster.epsg);
-    if (codesOf(raster).includes(LARGEST_CODE + 1))
+  for (const [i, { geometry }] of (features ?? []).entries()) regionOf(geometry, `feature ${i + 1}`);
+  if (!raster) return;
+  const [, xx, xy, , yx, yy] = raster.transform as Transform;
+  if (xx * yy - xy * yx === 0) throw badLabels('the transform of the image has no inverse');
+  crsFromEpsg(raster.epsg);
+  await inflated(raster, (bytes) => {
+    if (bytes.includes(LARGEST_CODE + 1))
       throw badLabels(
         `the image holds the code ${LARGEST_CODE + 1}; codes are 1 to ${LARGEST_CODE}, 0 for none`,
       );
-  }
-  for (const { geometry } of features ?? []) parseRegion(geometry);
+  });
 }
 
-function codesOf({ width, height, codes }: LabelRaster): Uint8Array {
-  if (width * height > MOST_PIXELS) throw badLabels(`an image of ${width} x ${height} pixels is too large`);
+/** `feature` names it in the error. Throws TW_ANALYSIS_LABELS. */
+export function regionOf(geometry: unknown, feature: string): Region {
   try {
-    const bytes = inflateSync(Buffer.from(codes, 'base64'), { maxOutputLength: width * height });
-    if (bytes.length === width * height) return bytes;
+    return parseRegion(geometry);
   } catch (error) {
-    throw badLabels.because(error, 'the image cannot be decompressed to its size');
+    throw badLabels.because(error, `${feature}: ${messageOf(error)}`);
   }
-  throw badLabels('the image has fewer pixels than its size says');
+}
+
+/** Decompresses an image of codes. Throws TW_ANALYSIS_LABELS. */
+export async function openLabels({ raster, ...others }: Labels): Promise<OpenLabels> {
+  if (!raster) return others;
+  const codes = new Uint8Array(new SharedArrayBuffer(raster.width * raster.height));
+  await inflated(raster, (bytes, at) => codes.set(bytes, at));
+  return { ...others, raster: { ...raster, codes } };
+}
+
+const inflating = new SerialQueue();
+const CHUNK_BYTES = 2 ** 18;
+
+/**
+ * Calls `visit` with the bytes of an image, part by part, and the number of bytes before each. A thread decompresses one image at a time,
+ * and requests are answered between the parts: a megabyte of text may hold `MOST_PIXELS`. Throws TW_ANALYSIS_LABELS and what `visit` throws.
+ */
+async function inflated(
+  { width, height, codes }: LabelRaster,
+  visit: (bytes: Uint8Array, at: number) => void,
+): Promise<void> {
+  const size = width * height;
+  if (size > MOST_PIXELS) throw badLabels(`an image of ${width} x ${height} pixels is too large`);
+  return inflating.run(async () => {
+    const inflate = createInflate({ chunkSize: CHUNK_BYTES });
+    inflate.end(Buffer.from(codes, 'base64'));
+    let at = 0;
+    try {
+      for await (const bytes of inflate as AsyncIterable<Buffer>) {
+        if (at + bytes.length > size) throw badLabels('the image has more pixels than its size says');
+        visit(bytes, at);
+        at += bytes.length;
+      }
+    } catch (error) {
+      throw badLabels.is(error)
+        ? error
+        : badLabels.because(error, 'the image cannot be decompressed to its size');
+    }
+    if (at < size) throw badLabels('the image has fewer pixels than its size says');
+  });
 }
 
 /** Returns a table of the class of each code, counted from 0 in the order of `codes`. */
@@ -113,21 +164,18 @@ export function labelCodes(
   if (raster) return rasterCodes(raster, place, width, height);
   if (file) return fileCodes(file, width, height);
   const out = new Uint8Array(width * height);
-  let work = 0;
-  const spend = (more: number) => {
-    work += more;
-    if (work > MOST_WORK) throw badLabels('their polygons have too many sides');
+  let total = 0;
+  const spend = (work: number, pixels: number) => {
+    total += work + pixels;
+    if (total > MOST_WORK)
+      throw badLabels('their polygons have too many sides, or cover too many pixels one over the other');
   };
-  for (const { code, geometry } of features) {
-    const size = { width, height };
-    const { columns, rows } = pixelsIn(
-      parseRegion(geometry),
-      gridByName(place.grid),
-      place.geocode,
-      size,
-      spend,
+  const grid = gridByName(place.grid);
+  for (const [i, { code, geometry }] of features.entries()) {
+    const region = regionOf(geometry, `feature ${i + 1}`);
+    eachRun(region, grid, place.geocode, { width, height }, spend, (row, from, to) =>
+      out.fill(code, row * width + from, row * width + to),
     );
-    for (let i = 0; i < columns.length; i++) out[rows[i]! * width + columns[i]!] = code;
   }
   return out;
 }
@@ -139,14 +187,14 @@ function fileCodes(file: BandFile, width: number, height: number): Uint8Array {
 }
 
 function rasterCodes(
-  raster: LabelRaster,
+  raster: LabelImage,
   { grid, geocode }: { grid: GridName; geocode: string },
   width: number,
   height: number,
 ): Uint8Array {
   const cells = gridByName(grid);
   const { west, south, east, north } = cells.bounds(geocode);
-  const codes = codesOf(raster);
+  const { codes } = raster;
   const [x0, xx, xy, y0, yx, yy] = raster.transform as Transform;
   const determinant = xx * yy - xy * yx;
   const project = projector(crsFromEpsg(cells.epsg), crsFromEpsg(raster.epsg));

@@ -4,7 +4,7 @@ import { extname } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { readRaster } from '../../raster/index.js';
 import { badLabels } from '../errors.js';
-import { LARGEST_CODE, type Labels } from './labels.js';
+import { LARGEST_CODE, type Labels, regionOf } from './labels.js';
 
 /** Names of properties that hold the class of a feature, the first of which counts. */
 const CLASS = ['class', 'label', 'code', 'name', 'id'];
@@ -77,6 +77,7 @@ async function readGeoJson(path: string): Promise<Labels> {
     features: features
       .map(({ geometry }, i) => {
         if (!geometry) throw badLabels(`feature ${i + 1} of ${path} has no geometry`);
+        regionOf(geometry, `feature ${i + 1} of ${path}`);
         return { code: codeOf(classes[i]!), geometry };
       })
       .filter(({ code }) => code > 0),

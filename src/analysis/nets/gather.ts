@@ -8,7 +8,7 @@ import { sharesOf } from '../classifier/labelled-spectra.js';
 import type { Standard } from '../classifier/network.js';
 import { fewLabels } from '../errors.js';
 import { withLabels } from '../labels/collection-labels.js';
-import { classesOfCodes, type Labels } from '../labels/labels.js';
+import { classesOfCodes, type Labels, openLabels } from '../labels/labels.js';
 import { SETS, type SplitKind, TRAIN } from '../labels/split.js';
 import type { Neighbour } from '../tiles/blocks-around.js';
 import { neighboursOf, spectraAround } from '../tiles/tiles-around.js';
@@ -69,11 +69,12 @@ export async function gatherPatches(
   const shares = sharesOf(labelled, MOST_BYTES / bytes);
   const classOf = classesOfCodes(codes);
   const found: { id: string; tile: NetTile; kinds: Uint8Array }[] = [];
+  const open = await openLabels(labels);
   await eachTile(context, analysed, job, async (tile, file) => {
     const { id, grid, geocode } = tile;
     const of = { file, place: { grid, geocode }, split, standard, shares, side, precision };
     const patches = await withNeighbours(context, analysed, tile, (side - 1) / 2, (around) =>
-      withLabels(context, labels, tile, (labels) =>
+      withLabels(context, open, tile, (labels) =>
         context.workers.patches({ kind: 'patches', ...of, labels, around }, job.signal),
       ),
     );

@@ -4,7 +4,7 @@ import { listOf, messageCheck, objectOf } from '../../json-schema.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
 import { withLabels } from '../labels/collection-labels.js';
 import type { LabelSums } from '../labels/labelled-pixels.js';
-import type { Labels } from '../labels/labels.js';
+import { type Labels, openLabels } from '../labels/labels.js';
 import { SETS, type SplitKind } from '../labels/split.js';
 import type { ClassMean } from '../pixels/discriminant.js';
 import type { BandStatistics } from '../sums/band-statistics.js';
@@ -70,9 +70,10 @@ export async function labelledSums(
 ): Promise<LabelledSums> {
   const bands = analysed.bands.length;
   const own = SETS.map(() => new SetSums(bands));
+  const open = await openLabels(labels);
   await eachTile(context, analysed, job, async (tile, file) => {
     const place = { grid: tile.grid, geocode: tile.geocode };
-    const found = await withLabels(context, labels, tile, (labels) =>
+    const found = await withLabels(context, open, tile, (labels) =>
       context.workers.labelSums({ kind: 'label-sums', file, place, labels, split }, job.signal),
     );
     for (const [i, sums] of found?.entries() ?? []) if (sums.all.pixels > 0) own[i]!.add(file, sums);

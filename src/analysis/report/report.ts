@@ -1,5 +1,5 @@
 /** The report of an analysis as one HTML page that fetches nothing. */
-import { type Html, html } from '../../html/index.js';
+import { type Html, html, PAGE_POLICY } from '../../html/index.js';
 import { colourOfCode } from '../../imagery/index.js';
 import type { TileCounts } from '../analysis-run.js';
 import type { AnalysedBand } from '../tiles/spectral-tile.js';
@@ -21,9 +21,6 @@ interface AnalysisReport {
   madeAt: number;
 }
 
-/** The browser is told to refuse whatever the page does not hold. */
-const POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
-
 /** Every text from outside is escaped. */
 export function renderReport({ title, collection, facts, counts, sections, madeAt }: AnalysisReport): string {
   return html`<!doctype html>
@@ -31,7 +28,7 @@ export function renderReport({ title, collection, facts, counts, sections, madeA
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="${POLICY}">
+<meta http-equiv="Content-Security-Policy" content="${PAGE_POLICY}">
 <title>${title}: ${collection}</title>
 <style>${style}</style>
 </head>

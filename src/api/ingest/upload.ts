@@ -21,7 +21,7 @@ export function safeName(filename: string): string {
 /** Refuses what is too long by its own account, or for the disk, before it is sent. Throws TW_API_TOO_LARGE, TW_STORAGE_DISK_LOW. */
 export async function admit(contentLength: string | undefined, services: Services): Promise<void> {
   const bytes = Number(contentLength ?? 0);
-  if (bytes > services.maxUpload) throw tooLarge(services.maxUpload);
+  if (bytes > services.maxUpload) throw tooLarge(services.maxUpload, 'file');
   await services.storage.reserve.check(bytes);
 }
 
@@ -51,7 +51,7 @@ export async function receive(
     // The body is not destroyed when it is refused, for its socket carries the answer.
     for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > maxUpload) throw tooLarge(maxUpload);
+      if (bytes > maxUpload) throw tooLarge(maxUpload, 'file');
       await storage.reserve.check(chunk.length);
       digest?.update(chunk);
       yield chunk;

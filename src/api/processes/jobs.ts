@@ -3,6 +3,7 @@ import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { errorCatalogue, TilewrightError } from '../../errors.js';
+import { PAGE_POLICY } from '../../html/index.js';
 import { hasEnded, type JobsView, jobNotFound, jobNotReady } from '../../jobs/index.js';
 import type { JobRecord } from '../../storage/index.js';
 import { baseUrl, requestUrl } from '../base-url.js';
@@ -101,7 +102,7 @@ export async function jobRoutes(
       schema: {
         summary: 'A file that a job answered with; kept for a week',
         tags,
-        response: { 200: bytes('The file', ...Object.values(FILE_TYPES), OTHER) },
+        response: { 200: bytes('The file', 'image/tiff', 'application/json', 'text/html', OTHER) },
       },
     },
     async (request, reply) => {
@@ -111,7 +112,10 @@ export async function jobRoutes(
       const file = await jobs.file(id, name);
       if (!file) throw notFound(`file ${name} of job ${id}`);
       const type = FILE_TYPES[extname(name)] ?? OTHER;
+      // A report contains names from data of others: browsers run no script of it, and of no other file either.
+      if (type === HTML) reply.header('content-security-policy', `${PAGE_POLICY}; sandbox`);
       return reply
+        .header('x-content-type-options', 'nosniff')
         .header('content-length', file.bytes)
         .type(type)
         .send(await file.open());
@@ -238,7 +242,12 @@ async function requireJob(jobs: JobsView, token: string): Promise<void> {
 }
 
 const OTHER = 'application/octet-stream';
-const FILE_TYPES: Record<string, string> = { '.tif': 'image/tiff', '.json': 'application/json' };
+const HTML = 'text/html; charset=utf-8';
+const FILE_TYPES: Record<string, string> = {
+  '.tif': 'image/tiff',
+  '.json': 'application/json',
+  '.html': HTML,
+};
 
 /** With the status of its code: who asked for what cannot be done is told so, also by the results. */
 function errorOf({ code, message }: { code: string; message: string }): TilewrightError {

@@ -16,6 +16,8 @@ const ANSWERED = [
   'location',
   'retry-after',
   'x-accel-buffering',
+  'content-security-policy',
+  'x-content-type-options',
 ];
 const CONNECT_TIMEOUT_MS = 1000;
 

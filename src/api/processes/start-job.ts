@@ -51,7 +51,7 @@ export async function startJob(
   inputs: unknown,
   { asked = inputs, ...options }: StartOptions & { asked?: unknown } = {},
 ): Promise<{ job: JobRecord; repeated: boolean }> {
-  process.check?.(inputs);
+  await process.check?.(inputs);
   const key = requestKey(request, process, asked);
   if (key) return jobs.startOnce(process, inputs, { ...options, request: key });
   return { job: await jobs.start(process, inputs, options), repeated: false };

@@ -1,4 +1,5 @@
 /** Geometries of filters: GeoJSON (RFC 7946) or a box, in degrees, two coordinates a point. */
+import { excerpt } from '../../errors.js';
 import type { Bbox } from '../../geocode/index.js';
 import { badGeometry } from '../errors.js';
 import { longitudeFirst } from '../longitude-first.js';
@@ -52,7 +53,7 @@ function readSimple(value: unknown): SimpleGeometry {
     case 'GeometryCollection':
       throw badGeometry('a collection lies in another one');
     default:
-      throw badGeometry(`the type is ${JSON.stringify(type) ?? 'missing'}`);
+      throw badGeometry(`the type is ${type === undefined ? 'missing' : excerpt(type)}`);
   }
 }
 

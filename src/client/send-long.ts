@@ -1,4 +1,4 @@
-/** Sends a file as the body of a request. `fetch` cannot: it does not wait for leave, nor read an early refusal. */
+/** Sends files and long texts as bodies of requests. `fetch` cannot: it does not wait for leave, nor read an early refusal. */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { type IncomingMessage, type OutgoingHttpHeaders, request as overHttp } from 'node:http';
@@ -14,24 +14,25 @@ export class FileBody {
   ) {}
 }
 
-/** Servers and proxies that do not know `Expect` say nothing; then the file is sent all the same. */
+/** Servers and proxies that do not know `Expect` say nothing; then the body is sent all the same. */
 const PATIENCE = 2000;
 
-/** Waits for `100 Continue` before the first byte, so that a refused file is not sent in vain. */
-export async function sendFile(
+/** Waits for `100 Continue` before the first byte, so that a refused body is not sent in vain. `body`: a file, or JSON. */
+export async function sendLong(
   url: string,
   method: string,
-  { path, signal }: FileBody,
+  body: FileBody | string,
   headers: OutgoingHttpHeaders,
 ): Promise<{ status: number; text: string; headers: Record<string, string> }> {
-  const { size } = await stat(path);
+  const isFile = body instanceof FileBody;
+  const size = isFile ? (await stat(body.path)).size : Buffer.byteLength(body);
   const send = url.startsWith('https:') ? overHttps : overHttp;
   const request = send(url, {
     method,
-    signal,
+    signal: isFile ? body.signal : undefined,
     headers: {
       ...headers,
-      'content-type': 'application/octet-stream',
+      'content-type': isFile ? 'application/octet-stream' : 'application/json',
       'content-length': size,
       expect: '100-continue',
     },
@@ -42,7 +43,8 @@ export async function sendFile(
   const patience = setTimeout(() => request.emit('continue'), PATIENCE);
   request.once('continue', () => {
     // An error here destroys the request, so `answered` rejects too, unless the server has answered: then its answer says more.
-    pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), request).catch(() => undefined);
+    const bytes = isFile ? createReadStream(body.path, { highWaterMark: 1 << 20 }) : [Buffer.from(body)];
+    pipeline(bytes, request).catch(() => undefined);
   });
   request.flushHeaders();
   try {
