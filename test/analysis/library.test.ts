@@ -67,6 +67,18 @@ test('files that are no libraries are refused, and why', async (t) => {
     readLibrary(await writeEnviLibrary(folder, 'bare', lines, [1, 2, 3])),
     /no wavelengths/,
   );
+  // The last of a field counts.
+  for (const [line, message] of [
+    ['byte order = 7', /byte order is 7/],
+    ['reflectance scale factor = 0', /reflectance scale factor is "0"/],
+    ['reflectance scale factor = NaN', /reflectance scale factor is "NaN"/],
+  ] as const)
+    await assert.rejects(
+      readLibrary(
+        await writeEnviLibrary(folder, 'odd', [...lines, 'wavelength = {500, 600, 700}', line], [1, 2, 3]),
+      ),
+      { code: 'TW_RASTER_CORRUPT', message },
+    );
 });
 
 test('a fine library is averaged over each band, a coarse one interpolated; gaps and ends are left out', () => {
