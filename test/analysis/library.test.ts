@@ -1,9 +1,10 @@
 /** Spectral libraries, and their spectra at the bands of an instrument. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdir, rename, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readLibrary } from '../../src/analysis/index.js';
+import { readLabels, readLibrary, readSensor } from '../../src/analysis/index.js';
 import { resampleLibrary } from '../../src/analysis/library/resample-library.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -116,4 +117,55 @@ test('a library with a cell without a number, or with channels that were deleted
   await assert.rejects(readLibrary(path), /line 3 does not hold 2 numbers/);
   await writeFile(path, 'nm,grass\n500,0.1\n600,-1.23e34\n');
   await assert.rejects(readLibrary(path), /-1.23e\+34, which is no reflectance/);
+});
+
+const noPipes = spawnSync('mkfifo', ['--version']).error ? 'mkfifo is not there' : false;
+
+test('pipes, devices, folders and files of another size are refused and not read', {
+  skip: noPipes,
+  timeout: 60_000,
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const readers = [
+    ['TW_ANALYSIS_LIBRARY', readLibrary, 'lib.csv'],
+    ['TW_ANALYSIS_LABELS', readLabels, 'labels.geojson'],
+    ['TW_ANALYSIS_SENSOR_FILE', readSensor, 'sensor.csv'],
+  ] as const;
+  for (const [code, read, name] of readers) {
+    const path = join(folder, name);
+    spawnSync('mkfifo', [path]);
+    await assert.rejects(read(path), { code, message: /pipe or a device/ });
+    await rename(path, `${path}.pipe`);
+    await assert.rejects(read(path), { code, message: /ENOENT/ });
+    await writeFile(path, '');
+    await truncate(path, 1e12);
+    await assert.rejects(read(path), { code, message: /has 1000000000000 bytes, and at most \d+ are read/ });
+    await truncate(path, 0);
+  }
+  const dotted = join(folder, 'folder.csv');
+  await mkdir(dotted);
+  await assert.rejects(readLibrary(dotted), { code: 'TW_ANALYSIS_LIBRARY', message: /it is a folder/ });
+  // ENVI libraries are refused as rasters are.
+  await assert.rejects(readLibrary(folder), { code: 'TW_RASTER_NOT_TIFF', message: /it is a folder/ });
+  const pipe = { code: 'TW_RASTER_UNREADABLE', message: /pipe or a device/ };
+  await assert.rejects(readLibrary('/dev/zero'), pipe);
+  const lines = ['file type = ENVI Spectral Library', 'samples = 2', 'lines = 1', 'wavelength = {500, 600}'];
+  const image = await writeEnviLibrary(folder, 'lib', lines, [1, 2]);
+  for (const path of [image, image.replace('.sli', '.hdr')]) {
+    await rename(path, `${path}.kept`);
+    spawnSync('mkfifo', [path]);
+    await assert.rejects(readLibrary(path), pipe);
+    await rename(path, `${path}.pipe`);
+    await assert.rejects(readLibrary(path), { code: 'TW_RASTER_UNREADABLE', message: /ENOENT/ });
+    await rename(`${path}.kept`, path);
+  }
+  const away = join(folder, 'away', 'lib.sli');
+  await assert.rejects(readLibrary(away), { code: 'TW_RASTER_UNREADABLE', message: /ENOENT/ });
+});
+
+test('a library of more wavelengths than a call takes arguments is read', async (t) => {
+  const path = join(await tempFolder(t), 'long.csv');
+  const rows = Array.from({ length: 300_000 }, (_, i) => `${400 + i / 200},0.5`);
+  await writeFile(path, `nm,grass\n${rows.join('\n')}\n`);
+  assert.equal((await readLibrary(path)).wavelengths.length, 300_000);
 });
