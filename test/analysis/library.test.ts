@@ -4,8 +4,10 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, rename, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { readLabels, readLibrary, readSensor } from '../../src/analysis/index.js';
 import { resampleLibrary } from '../../src/analysis/library/resample-library.js';
+import { libraryCsv } from '../../src/analysis/library/write-library.js';
 import { tempFolder } from '../support/temp.js';
 
 async function writeEnviLibrary(folder: string, name: string, lines: string[], values: number[]) {
@@ -168,4 +170,32 @@ test('a library of more wavelengths than a call takes arguments is read', async 
   const rows = Array.from({ length: 300_000 }, (_, i) => `${400 + i / 200},0.5`);
   await writeFile(path, `nm,grass\n${rows.join('\n')}\n`);
   assert.equal((await readLibrary(path)).wavelengths.length, 300_000);
+});
+
+test('a written library is read back with its names, whatever is in them', async (t) => {
+  const path = join(await tempFolder(t), 'endmembers.csv');
+  const bands = [500, 600].map((wavelength) => ({ name: '', wavelength }));
+  const special = fc.constantFrom(
+    ...['"', ',', '\n', '\r', '\t', ' ', "'", '=', '+', '-', '@', '\u2028', '\ufeff'],
+  );
+  const name = fc
+    .array(fc.oneof(special, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 3 })), { minLength: 1 })
+    .map((parts) => parts.join(''));
+  await fc.assert(
+    fc.asyncProperty(fc.array(name, { minLength: 1, maxLength: 4 }), async (names) => {
+      const spectra = names.map((one, i) => ({ name: one, spectrum: [0.1 * i, 0.5] }));
+      const text = libraryCsv(spectra, bands);
+      await writeFile(path, text);
+      const read = await readLibrary(path);
+      assert.deepEqual(
+        read.spectra.map((one) => one.name),
+        names.map((one) => one.replace(/[\p{Cc}\u2028\u2029]/gu, ' ')),
+      );
+      assert.deepEqual(read.spectra[0]!.values, [0, 0.5]);
+      assert.equal(text.toString().split(/[\r\n]/).length, 4);
+      for (const one of spectra)
+        assert.doesNotMatch(libraryCsv([one], bands).toString(), /^wavelength \(nm\),"?\s*[=+@-]/);
+    }),
+    { seed: 11, numRuns: 300 },
+  );
 });

@@ -3,6 +3,7 @@ import { extname } from 'node:path';
 import { messageOf } from '../../errors.js';
 import { readEnviLibrary, readWhole, type SpectralLibrary, toNanometres } from '../../raster/index.js';
 import { badLibrary } from '../errors.js';
+import { cellsOf } from './csv-cells.js';
 
 /** Larger text is no library that fits into a request. */
 const MOST_TEXT = 50e6;
@@ -50,17 +51,6 @@ function parseCsv(text: string, path: string): SpectralLibrary {
     isScaled: false,
     ...(unit !== undefined && spectrum.warning !== undefined && { warning: spectrum.warning }),
   };
-}
-
-/** Cells of a line (RFC 4180); a cell in quotes ends on its line. */
-function cellsOf(line: string): string[] {
-  const cells = line.match(/(?<=^|,)("(?:[^"]|"")*"|[^,]*)(?=,|$)/g) ?? [];
-  return cells.map((cell) =>
-    cell
-      .trim()
-      .replace(/^"(.*)"$/, '$1')
-      .replaceAll('""', '"'),
-  );
 }
 
 /** Libraries hold reflectances as shares, percents or ten thousandths. */
