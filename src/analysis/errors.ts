@@ -171,8 +171,17 @@ export const emptyRange = defineError(
   'TW_ANALYSIS_RANGE',
   422,
   'A continuum needs at least 3 bands within its range. Choose a wider range, or more bands.',
-  (found: number, low: number, high: number) =>
-    `${found} bands lie between ${low} and ${high} nm, and a continuum needs 3; choose a wider range, or more bands`,
+  (found: number, range: readonly [low: number, high: number] | undefined) =>
+    range
+      ? `${found} bands lie between ${range[0]} and ${range[1]} nm, and a continuum needs 3; choose a wider range, or more bands`
+      : `${found} bands are analysed, and a continuum needs 3; choose more bands`,
+);
+
+export const turnedRange = defineError(
+  'TW_ANALYSIS_RANGE_ORDER',
+  400,
+  'A range of wavelengths does not begin with the shorter one. Give the shorter one first.',
+  (from: number, to: number) => `the range ${from} to ${to} nm is empty; give the shorter wavelength first`,
 );
 
 export const noSpectra = defineError(

@@ -12,7 +12,7 @@ export { hullOf, type PixelCorner } from './hull.js';
 export { inflateStart } from './inflate/inflate.js';
 export { assessFrom, cloudCoverOf, coverageOf, histogramOf, unassessedMask } from './mask.js';
 export { type OdlNode, odlList, odlNodes, parseOdl } from './odl.js';
-export { openFile } from './open-file.js';
+export { openFile, readWhole } from './open-file.js';
 export {
   bytesPerSample,
   DATA_TYPES,

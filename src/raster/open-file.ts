@@ -16,3 +16,16 @@ export async function openFile(path: string): Promise<FileHandle> {
     throw error;
   }
 }
+
+/** The bytes of a file that is read as a whole. Throws as `openFile` does, and an error for a folder and for more than `most` bytes. */
+export async function readWhole(path: string, most: number): Promise<Buffer> {
+  const file = await openFile(path);
+  try {
+    const status = await file.stat();
+    if (!status.isFile()) throw new Error('it is a folder');
+    if (status.size > most) throw new Error(`it has ${status.size} bytes, and at most ${most} are read`);
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}

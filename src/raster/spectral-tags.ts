@@ -1,5 +1,5 @@
 /** Wavelengths of bands as GDAL metadata items hold them, and as ENVI and EnMAP-Box write and read them. */
-import { tidy, toNanometres } from './spectral-units.js';
+import { tidy, toNanometres, widthsOf } from './spectral-units.js';
 import type { SpectralTags } from './types.js';
 
 /** Instruments with fewer bands are no imaging spectrometers. */
@@ -60,9 +60,14 @@ export function spectralTagsOf(
       );
     if (!spectrum) return false;
     if (spectrum.warning) warnings.push(spectrum.warning);
-    for (const [i, { band, fwhm }] of known.entries()) {
+    const widths = widthsOf(
+      known.map(({ fwhm }) => fwhm),
+      spectrum,
+      warnings,
+    );
+    for (const [i, { band }] of known.entries()) {
       tags[band]!.wavelength = spectrum.nanometres[i]!;
-      if (fwhm > 0) tags[band]!.fwhm = tidy(fwhm * spectrum.factor);
+      if (widths[i] !== undefined) tags[band]!.fwhm = widths[i];
     }
     return true;
   });

@@ -28,7 +28,7 @@ export interface Wavelengths {
   nanometres: number[];
   /** Nanometres in one unit of the file, which its FWHM has, too. */
   factor: number;
-  /** A guess about the units, for the user. */
+  /** For the user: a guess about the units, and that all wavelengths are the same. */
   warning?: string;
 }
 
@@ -41,19 +41,57 @@ export function toNanometres(values: number[], unit: string | undefined): Wavele
   const isIn = (factor: number) => values.every((value) => isWavelength(value * factor));
   if (OTHER_QUANTITIES.has(name)) return undefined;
   const known = Object.hasOwn(NANOMETRES, name) ? NANOMETRES[name] : undefined;
-  if (known !== undefined && isIn(known))
-    return { nanometres: values.map((value) => tidy(value * known)), factor: known };
+  if (known !== undefined && isIn(known)) return inNanometres(values, known);
   // Micrometres of optical instruments are below 30, nanometres above 200.
-  const largest = Math.max(...values);
+  const [least, largest] = extremes(values);
   const guess = largest <= 30 ? 1e3 : 1;
   if (!isIn(guess)) return undefined;
   const said = name === '' || name === 'unknown' ? 'no unit' : `the unit "${unit!.trim().slice(0, 40)}"`;
-  const warning = `wavelengths from ${Math.min(...values)} to ${largest} with ${said} are taken as ${guess === 1 ? 'nanometres' : 'micrometres'}`;
-  return { nanometres: values.map((value) => tidy(value * guess)), factor: guess, warning };
+  const warning = `wavelengths from ${least} to ${largest} with ${said} are taken as ${guess === 1 ? 'nanometres' : 'micrometres'}`;
+  return inNanometres(values, guess, warning);
+}
+
+function inNanometres(values: readonly number[], factor: number, guess?: string): Wavelengths {
+  const nanometres = values.map((value) => tidy(value * factor));
+  const [first] = nanometres;
+  const isOne = nanometres.length > 1 && nanometres.every((value) => value === first);
+  const warning = [guess ?? [], isOne ? `all ${nanometres.length} wavelengths are ${first} nm` : []].flat();
+  return { nanometres, factor, ...(warning.length > 0 && { warning: warning.join('; ') }) };
+}
+
+/**
+ * The FWHM of bands in nm, from values in the unit of their wavelengths. NaN stands for a width that is not known. A width that is not
+ * above 0, or not below twice the wavelength, is left out, and `warnings` says so.
+ */
+export function widthsOf(
+  values: readonly number[],
+  { nanometres, factor }: Wavelengths,
+  warnings: string[],
+): (number | undefined)[] {
+  const widths = values.map((value, band) => {
+    const width = tidy(value * factor);
+    return width > 0 && width < 2 * nanometres[band]! ? width : undefined;
+  });
+  const wrong = values.filter((value, band) => widths[band] === undefined && !Number.isNaN(value));
+  if (wrong.length > 0)
+    warnings.push(
+      `the FWHM of ${wrong.length} of ${values.length} bands is left out, because it cannot be ${wrong[0]}`,
+    );
+  return widths;
 }
 
 function isWavelength(nanometres: number): boolean {
   return nanometres >= SHORTEST && nanometres <= LONGEST;
+}
+
+/** Without arguments for each value: a call takes fewer than long lists have. */
+function extremes(values: readonly number[]): [least: number, largest: number] {
+  let [least, largest] = [Infinity, -Infinity];
+  for (const value of values) {
+    least = Math.min(least, value);
+    largest = Math.max(largest, value);
+  }
+  return [least, largest];
 }
 
 /** Without the noise of a multiplication by 1,000. */

@@ -1,10 +1,13 @@
 /** Spectral libraries, and their spectra at the bands of an instrument. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdir, rename, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readLibrary } from '../../src/analysis/index.js';
+import fc from 'fast-check';
+import { readLabels, readLibrary, readSensor } from '../../src/analysis/index.js';
 import { resampleLibrary } from '../../src/analysis/library/resample-library.js';
+import { libraryCsv } from '../../src/analysis/library/write-library.js';
 import { tempFolder } from '../support/temp.js';
 
 async function writeEnviLibrary(folder: string, name: string, lines: string[], values: number[]) {
@@ -67,6 +70,18 @@ test('files that are no libraries are refused, and why', async (t) => {
     readLibrary(await writeEnviLibrary(folder, 'bare', lines, [1, 2, 3])),
     /no wavelengths/,
   );
+  // The last of a field counts.
+  for (const [line, message] of [
+    ['byte order = 7', /byte order is 7/],
+    ['reflectance scale factor = 0', /reflectance scale factor is "0"/],
+    ['reflectance scale factor = NaN', /reflectance scale factor is "NaN"/],
+  ] as const)
+    await assert.rejects(
+      readLibrary(
+        await writeEnviLibrary(folder, 'odd', [...lines, 'wavelength = {500, 600, 700}', line], [1, 2, 3]),
+      ),
+      { code: 'TW_RASTER_CORRUPT', message },
+    );
 });
 
 test('a fine library is averaged over each band, a coarse one interpolated; gaps and ends are left out', () => {
@@ -104,4 +119,83 @@ test('a library with a cell without a number, or with channels that were deleted
   await assert.rejects(readLibrary(path), /line 3 does not hold 2 numbers/);
   await writeFile(path, 'nm,grass\n500,0.1\n600,-1.23e34\n');
   await assert.rejects(readLibrary(path), /-1.23e\+34, which is no reflectance/);
+});
+
+const noPipes = spawnSync('mkfifo', ['--version']).error ? 'mkfifo is not there' : false;
+
+test('pipes, devices, folders and files of another size are refused and not read', {
+  skip: noPipes,
+  timeout: 60_000,
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const readers = [
+    ['TW_ANALYSIS_LIBRARY', readLibrary, 'lib.csv'],
+    ['TW_ANALYSIS_LABELS', readLabels, 'labels.geojson'],
+    ['TW_ANALYSIS_SENSOR_FILE', readSensor, 'sensor.csv'],
+  ] as const;
+  for (const [code, read, name] of readers) {
+    const path = join(folder, name);
+    spawnSync('mkfifo', [path]);
+    await assert.rejects(read(path), { code, message: /pipe or a device/ });
+    await rename(path, `${path}.pipe`);
+    await assert.rejects(read(path), { code, message: /ENOENT/ });
+    await writeFile(path, '');
+    await truncate(path, 1e12);
+    await assert.rejects(read(path), { code, message: /has 1000000000000 bytes, and at most \d+ are read/ });
+    await truncate(path, 0);
+  }
+  const dotted = join(folder, 'folder.csv');
+  await mkdir(dotted);
+  await assert.rejects(readLibrary(dotted), { code: 'TW_ANALYSIS_LIBRARY', message: /it is a folder/ });
+  // ENVI libraries are refused as rasters are.
+  await assert.rejects(readLibrary(folder), { code: 'TW_RASTER_NOT_TIFF', message: /it is a folder/ });
+  const pipe = { code: 'TW_RASTER_UNREADABLE', message: /pipe or a device/ };
+  await assert.rejects(readLibrary('/dev/zero'), pipe);
+  const lines = ['file type = ENVI Spectral Library', 'samples = 2', 'lines = 1', 'wavelength = {500, 600}'];
+  const image = await writeEnviLibrary(folder, 'lib', lines, [1, 2]);
+  for (const path of [image, image.replace('.sli', '.hdr')]) {
+    await rename(path, `${path}.kept`);
+    spawnSync('mkfifo', [path]);
+    await assert.rejects(readLibrary(path), pipe);
+    await rename(path, `${path}.pipe`);
+    await assert.rejects(readLibrary(path), { code: 'TW_RASTER_UNREADABLE', message: /ENOENT/ });
+    await rename(`${path}.kept`, path);
+  }
+  const away = join(folder, 'away', 'lib.sli');
+  await assert.rejects(readLibrary(away), { code: 'TW_RASTER_UNREADABLE', message: /ENOENT/ });
+});
+
+test('a library of more wavelengths than a call takes arguments is read', async (t) => {
+  const path = join(await tempFolder(t), 'long.csv');
+  const rows = Array.from({ length: 300_000 }, (_, i) => `${400 + i / 200},0.5`);
+  await writeFile(path, `nm,grass\n${rows.join('\n')}\n`);
+  assert.equal((await readLibrary(path)).wavelengths.length, 300_000);
+});
+
+test('a written library is read back with its names, whatever is in them', async (t) => {
+  const path = join(await tempFolder(t), 'endmembers.csv');
+  const bands = [500, 600].map((wavelength) => ({ name: '', wavelength }));
+  const special = fc.constantFrom(
+    ...['"', ',', '\n', '\r', '\t', ' ', "'", '=', '+', '-', '@', '\u2028', '\ufeff'],
+  );
+  const name = fc
+    .array(fc.oneof(special, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 3 })), { minLength: 1 })
+    .map((parts) => parts.join(''));
+  await fc.assert(
+    fc.asyncProperty(fc.array(name, { minLength: 1, maxLength: 4 }), async (names) => {
+      const spectra = names.map((one, i) => ({ name: one, spectrum: [0.1 * i, 0.5] }));
+      const text = libraryCsv(spectra, bands);
+      await writeFile(path, text);
+      const read = await readLibrary(path);
+      assert.deepEqual(
+        read.spectra.map((one) => one.name),
+        names.map((one) => one.replace(/[\p{Cc}\u2028\u2029]/gu, ' ')),
+      );
+      assert.deepEqual(read.spectra[0]!.values, [0, 0.5]);
+      assert.equal(text.toString().split(/[\r\n]/).length, 4);
+      for (const one of spectra)
+        assert.doesNotMatch(libraryCsv([one], bands).toString(), /^wavelength \(nm\),"?\s*[=+@-]/);
+    }),
+    { seed: 11, numRuns: 300 },
+  );
 });

@@ -145,4 +145,63 @@ test('libraries that do not fit are refused, and bands that they lack are left o
       why,
     );
   await assert.rejects(runJob(node, 'analyse-match', { filter }), /library/);
+  for (const value of [1e308, -1e308, 1.1e9])
+    await assert.rejects(
+      runJob(node, 'analyse-match', {
+        filter,
+        library: of(wavelengths.map((_, b) => (b === 3 ? value : 1))),
+      }),
+      /values\/3 must be [<>]= -?1000000000/,
+    );
+});
+
+const of = (values: number[], at = wavelengths) => ({
+  wavelengths: at,
+  spectra: [...spectra.slice(0, 1), { name: 'odd', values }],
+});
+
+test('a spectrum without a direction in the bands of the collection is refused by its name', async (t) => {
+  const node = await cubes(t);
+  // Above 0 between the bands alone, which are 50 nm apart.
+  const fine = Array.from({ length: 191 }, (_, i) => 450 + 5 * i);
+  const between = {
+    wavelengths: fine,
+    spectra: [{ name: 'odd', values: fine.map((nm) => Number(nm % 50 === 25)) }],
+  };
+  const refused = async (process: string, inputs: object, message: RegExp) => {
+    const { error } = await runJob(node, process, { filter, ...inputs });
+    assert.deepEqual(error?.code, 'TW_ANALYSIS_LIBRARY_SPECTRUM', error?.message);
+    assert.match(error.message, message);
+  };
+  for (const process of ['analyse-match', 'analyse-unmix']) {
+    await refused(process, { library: between }, /"odd" cannot be used: its values at the bands .* all 0/);
+    await refused(process, { library: of(wavelengths.map(() => 1e-60)) }, /"odd" .* all 0/);
+  }
+  const negative = of(wavelengths.map((_, b) => -0.1 - 0.01 * b));
+  await refused(
+    'analyse-match',
+    { library: negative, method: 'sid' },
+    /"odd" .*sid needs a value above 0\.000001/,
+  );
+  const { status } = await runJob(node, 'analyse-match', { filter, library: negative });
+  assert.equal(status, 'successful', 'angles are defined');
+});
+
+test('sid counts negative values as the smallest one', async (t) => {
+  const node = await cubes(t);
+  const values = wavelengths.map((_, b) => (b % 4 === 0 ? -0.2 : 0.3 + 0.01 * b));
+  const inputs = { filter, library: of(values), method: 'sid' };
+  const { status, error } = await runJob<MatchResults>(node, 'analyse-match', inputs);
+  assert.equal(status, 'successful', error?.message);
+  const shares = (spectrum: number[]) => {
+    const positive = spectrum.map((value) => Math.max(value, 1e-6));
+    const sum = positive.reduce((total, value) => total + value, 0);
+    return positive.map((value) => value / sum);
+  };
+  const q = shares(USED.map((band) => values[band]!));
+  await eachPixel(node, 'match', (spectrum, [, value]) => {
+    const p = shares(spectrum);
+    const wanted = p.reduce((sum, one, b) => sum + (one - q[b]!) * Math.log(one / q[b]!), 0);
+    assert.ok(Math.abs(value! - wanted) < 1e-4 * Math.max(1, wanted), `${value} ${wanted}`);
+  });
 });

@@ -182,6 +182,19 @@ test('continuum removal keeps the bands, depth has the wavelength of the deepest
   assert.ok(near2205 > 100, 'the planted absorption');
   const none = await runJob(node, 'analyse-continuum', { filter, range: [1360, 1440] });
   assert.equal(none.error?.code, 'TW_ANALYSIS_RANGE');
+  assert.match(none.error.message, /bands lie between 1360 and 1440 nm/);
+  const [one, other] = bands.map(({ name }) => name);
+  const few = await runJob(node, 'analyse-continuum', { filter, bands: [one, other] });
+  assert.equal(few.error?.code, 'TW_ANALYSIS_RANGE');
+  assert.match(few.error.message, /^2 bands are analysed, and a continuum needs 3; choose more bands$/);
+  for (const turned of [
+    [2300, 500],
+    [500, 500],
+  ])
+    await assert.rejects(
+      runJob(node, 'analyse-continuum', { filter, range: turned }),
+      /"status":400.*TW_ANALYSIS_RANGE_ORDER|TW_ANALYSIS_RANGE_ORDER.*"status":400/,
+    );
 });
 
 test('resampled tiles carry the bands of the sensor', async (t) => {

@@ -157,6 +157,12 @@ test('flags that cannot be used are refused, and say what is expected', async (t
   await refused({ position: 'EPSG:999999,0,1,1,0' }, 'TW_RASTER_UNKNOWN_CRS', /999999/);
   await refused({ position: PLACE, wavelengths: [450, 500, 550] }, 'TW_INGEST_BAD_OPTION', /expected 20/);
   await refused({ position: PLACE, wavelengths: [0.45, 1.4] }, 'TW_INGEST_BAD_OPTION', /nanometres/);
+  for (const count of [2, 20])
+    await refused(
+      { position: PLACE, wavelengths: new Array(count).fill(500) },
+      'TW_INGEST_BAD_OPTION',
+      /that differ/,
+    );
 });
 
 test('the command and a sent file say it, too', async (t) => {

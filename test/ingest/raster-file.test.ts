@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseSpan, timesInName } from '../../src/ingest/formats/acquisition-time.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
+import { MAP_INFO, writeEnvi } from '../raster/envi.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { bytesOf, realData, writeRaster } from '../support/rasters.js';
@@ -38,6 +39,20 @@ const item = (href: string, more: object = {}, asset: object = {}) =>
   });
 
 const twoBands = { dataType: 'uint8', bands: bytesOf(2, 64 * 64, (i, band) => (i % 50) + band) } as const;
+
+test('a description that is too long to be typed is not the name of a band', async (t) => {
+  const path = join(await tempFolder(t), 'field.dat');
+  writeEnvi(path, {
+    ...{ width: 2, height: 2, type: 'uint8', interleave: 'bsq' },
+    bands: [1, 2, 3].map((value) => new Array(4).fill(value)),
+    lines: [MAP_INFO, `band names = {${'x'.repeat(200_000)}, ${'y'.repeat(200)}, short}`],
+  });
+  const [scene] = await describeScenes(path, { collection: 'fields', datetime: '2024-06-01' });
+  assert.deepEqual(
+    scene.groups.flatMap(({ bands }) => bands.map(({ name }) => name)),
+    ['b1', 'y'.repeat(200), 'short'],
+  );
+});
 
 test('flags say everything, and a date may be a span', async (t) => {
   const folder = await tempFolder(t);

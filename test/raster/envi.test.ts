@@ -279,6 +279,33 @@ test('broken headers are refused with what is wrong', async (t) => {
     /spectral library/,
   );
   await refused(whole.replace('samples = 4', 'samples = 99999999'), 'TW_RASTER_UNSUPPORTED', /its size is/);
+  await refused(
+    whole.replace('order = 0', 'order = 7'),
+    'TW_RASTER_CORRUPT',
+    /byte order is 7 and not 0 or 1/,
+  );
+  for (const factor of ['0', '-1', 'NaN', 'inf', 'Infinity', '1e-320', 'ten'])
+    await refused(
+      `${whole}reflectance scale factor = ${factor}`,
+      'TW_RASTER_CORRUPT',
+      /reflectance scale factor is ".*" and not a finite number above 0/,
+    );
+});
+
+test('widths that bands cannot have are left out with a warning, and equal wavelengths are named', async (t) => {
+  const path = join(temporaryFolder(t), 'cube.dat');
+  const open = async (wavelengths: string, fwhm: string) => {
+    const lines = [`wavelength = {${wavelengths}}`, 'wavelength units = um', `fwhm = {${fwhm}}`];
+    writeEnvi(path, { ...TINY, lines: [MAP_INFO, ...lines, 'reflectance scale factor ='] });
+    const { bandTags, warnings } = await openRaster(path);
+    return [bandTags.map(({ fwhm: width }) => width), warnings];
+  };
+  assert.deepEqual(await open('0.4, 2.4', '0.79, nan'), [[790, undefined], []]);
+  for (const wrong of ['-0.01', '0', '1e300', 'Infinity', '0.8']) {
+    const warning = `the FWHM of 1 of 2 bands is left out, because it cannot be ${Number(wrong)}`;
+    assert.deepEqual(await open('0.4, 2.4', `${wrong}, 0.01`), [[undefined, 10], [warning]]);
+  }
+  assert.deepEqual(await open('0.5, 0.5', '0.01, 0.01'), [[10, 10], ['all 2 wavelengths are 500 nm']]);
 });
 
 test('the EnMAP cube reads alike from ENVI and from GeoTIFF, wavelengths included', needsReal, async () => {

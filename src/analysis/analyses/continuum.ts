@@ -1,7 +1,7 @@
 /** Spectra without their continuum, and the depth of absorptions. */
 import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
 import { withBands } from '../analysis-run.js';
-import { emptyRange } from '../errors.js';
+import { emptyRange, turnedRange } from '../errors.js';
 import type { AnalysisInputs } from '../inputs.js';
 import type { MapAnalysis, MapResults } from '../map-process.js';
 import { continuumRemoval } from '../pixels/continuum.js';
@@ -44,13 +44,16 @@ export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
   },
   fit: objectOf({ outside: COUNT }),
   showsSpectra: true,
+  check: ({ range }) => {
+    if (range && !(range[0] < range[1])) throw turnedRange(...range);
+  },
   run: async (_, agreed, { range, depth = false }) => {
     const [low, high] = range ?? [-Infinity, Infinity];
     const kept = [...agreed.bands.keys()].filter((band) => {
       const { wavelength } = agreed.bands[band]!;
       return wavelength >= low && wavelength <= high;
     });
-    if (kept.length < FEWEST_BANDS) throw emptyRange(kept.length, low, high);
+    if (kept.length < FEWEST_BANDS) throw emptyRange(kept.length, range);
     const analysed = withBands(agreed, kept);
     const { bands } = analysed;
     const wavelengths = Float64Array.from(bands, ({ wavelength }) => wavelength);

@@ -1,12 +1,13 @@
 /** Pixels whose spectra are like those of a library. */
 import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
 import { withBands } from '../analysis-run.js';
+import { libraryShape } from '../errors.js';
 import type { AnalysisInputs } from '../inputs.js';
 import { checkLibrary, coveredBands, LIBRARY } from '../library/library-input.js';
-import { type Library, resampleLibrary } from '../library/resample-library.js';
+import { type Library, resampledSpectra, resampleLibrary } from '../library/resample-library.js';
 import type { Fitted, MapAnalysis, MapResults } from '../map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
-import type { PixelMethod } from '../pixels/methods.js';
+import { type PixelMethod, SMALLEST_VALUE } from '../pixels/methods.js';
 import { spectrumChart } from '../report/charts.js';
 import { colourKey, factsOf, tableOf } from '../report/report.js';
 
@@ -57,7 +58,9 @@ export const match: MapAnalysis<MatchInputs, MatchFit> = {
   run: async (context, analysed, { library, method = 'sam', threshold }, job) => {
     const bands = coveredBands(library, analysed.bands);
     const used = withBands(analysed, bands);
-    const { values } = resampleLibrary(library, used.bands);
+    const resampled = resampleLibrary(library, used.bands);
+    if (method === 'sid') requirePositive(resampledSpectra(library, resampled));
+    const { values } = resampled;
     const limit = threshold ?? (method === 'mf' || method === 'ace' ? 0 : undefined);
     const map = {
       bands: bandNames(library),
@@ -88,11 +91,7 @@ export const match: MapAnalysis<MatchInputs, MatchFit> = {
   },
   conclude: (fit, { library, method = 'sam', threshold }, bands) => {
     const wavelengths = bands.map(({ wavelength }) => wavelength);
-    const { values } = resampleLibrary(library, bands);
-    const curves = library.spectra.map(({ name }, i) => ({
-      name,
-      values: values.subarray(i * bands.length, (i + 1) * bands.length),
-    }));
+    const curves = resampledSpectra(library, resampleLibrary(library, bands));
     const codes = library.spectra.map(({ name }, i) => [colourKey(i + 1), `${i + 1}`, name]);
     const limit = threshold === undefined ? [] : [`threshold ${threshold}`];
     return {
@@ -116,6 +115,13 @@ export const match: MapAnalysis<MatchInputs, MatchFit> = {
     };
   },
 };
+
+/** Throws TW_ANALYSIS_LIBRARY_SPECTRUM for a spectrum that the divergence would take as one value in all bands. */
+function requirePositive(spectra: { name: string; values: Float64Array }[]): void {
+  for (const { name, values } of spectra)
+    if (values.every((value) => value <= SMALLEST_VALUE))
+      throw libraryShape(name, `sid needs a value above ${SMALLEST_VALUE}, and it has none at the bands`);
+}
 
 /** Names of bands are unique, and none is a number alone. */
 function bandNames({ spectra }: Library): string[] {

@@ -5,7 +5,7 @@ import { type Analysed, withBands } from '../analysis-run.js';
 import { libraryOrCount } from '../errors.js';
 import type { AnalysisInputs } from '../inputs.js';
 import { checkLibrary, coveredBands, LIBRARY } from '../library/library-input.js';
-import { type Library, resampleLibrary } from '../library/resample-library.js';
+import { type Library, resampledSpectra, resampleLibrary } from '../library/resample-library.js';
 import { libraryCsv } from '../library/write-library.js';
 import type { MapAnalysis, MapResults } from '../map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
@@ -136,9 +136,8 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
 const SHOWN_MAPS = 8;
 
 function endmembersOf(library: Library, bands: AnalysedBand[]): FoundEndmember[] {
-  const { values } = resampleLibrary(library, bands);
-  return library.spectra.map(({ name }, i) => ({
+  return resampledSpectra(library, resampleLibrary(library, bands)).map(({ name, values }) => ({
     name,
-    spectrum: Array.from(values.subarray(i * bands.length, (i + 1) * bands.length)),
+    spectrum: [...values],
   }));
 }

@@ -1,11 +1,13 @@
 /** Reads labels from files: a raster of codes, or GeoJSON with a class for each feature. */
-import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { deflateSync } from 'node:zlib';
-import { readRaster } from '../../raster/index.js';
+import { messageOf } from '../../errors.js';
+import { readRaster, readWhole } from '../../raster/index.js';
 import { badLabels } from '../errors.js';
 import { LARGEST_CODE, type Labels, regionOf } from './labels.js';
 
+/** Larger text holds more labels than fit into a request. */
+const MOST_TEXT = 200e6;
 /** Names of properties that hold the class of a feature, the first of which counts. */
 const CLASS = ['class', 'label', 'code', 'name', 'id'];
 
@@ -86,8 +88,8 @@ async function readGeoJson(path: string): Promise<Labels> {
 
 async function parsed(path: string): Promise<{ type?: unknown; features?: Feature[] }> {
   try {
-    return JSON.parse(await readFile(path, 'utf8'));
+    return JSON.parse((await readWhole(path, MOST_TEXT)).toString());
   } catch (error) {
-    throw badLabels.because(error, `${path} cannot be read as GeoJSON`);
+    throw badLabels.because(error, `${path} cannot be read as GeoJSON: ${messageOf(error)}`);
   }
 }

@@ -1,8 +1,9 @@
 /** Reads spectral libraries from files: ENVI, or CSV with a column of wavelengths and one column for each spectrum. */
-import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { readEnviLibrary, type SpectralLibrary, toNanometres } from '../../raster/index.js';
+import { messageOf } from '../../errors.js';
+import { readEnviLibrary, readWhole, type SpectralLibrary, toNanometres } from '../../raster/index.js';
 import { badLibrary } from '../errors.js';
+import { cellsOf } from './csv-cells.js';
 
 /** Larger text is no library that fits into a request. */
 const MOST_TEXT = 50e6;
@@ -14,10 +15,9 @@ export async function readLibrary(path: string): Promise<SpectralLibrary> {
 }
 
 async function textOf(path: string): Promise<string> {
-  const bytes = await readFile(path).catch((error) => {
-    throw badLibrary.because(error, path, 'it cannot be read');
+  const bytes = await readWhole(path, MOST_TEXT).catch((error) => {
+    throw badLibrary.because(error, path, messageOf(error));
   });
-  if (bytes.length > MOST_TEXT) throw badLibrary(path, `it has ${bytes.length} bytes`);
   return bytes.toString();
 }
 
@@ -53,25 +53,16 @@ function parseCsv(text: string, path: string): SpectralLibrary {
   };
 }
 
-/** Cells of a line (RFC 4180); a cell in quotes ends on its line. */
-function cellsOf(line: string): string[] {
-  const cells = line.match(/(?<=^|,)("(?:[^"]|"")*"|[^,]*)(?=,|$)/g) ?? [];
-  return cells.map((cell) =>
-    cell
-      .trim()
-      .replace(/^"(.*)"$/, '$1')
-      .replaceAll('""', '"'),
-  );
-}
-
 /** Libraries hold reflectances as shares, percents or ten thousandths. */
 function scaled(library: SpectralLibrary, path: string): SpectralLibrary {
   const { spectra, isScaled } = library;
-  const largest = spectra.reduce((most, { values }) => Math.max(most, ...values), 0);
+  const fold = (of: (a: number, b: number) => number) =>
+    spectra.reduce((all, { values }) => values.reduce((a, b) => of(a, b), all), 0);
+  const largest = fold(Math.max);
   if (!spectra.every(({ values }) => values.every(Number.isFinite)))
     throw badLibrary(path, 'it holds values that are no numbers');
   // Libraries mark deleted channels so, as those of the USGS with -1.23e34.
-  const lowest = spectra.reduce((least, { values }) => Math.min(least, ...values), 0);
+  const lowest = fold(Math.min);
   if (lowest < -Math.max(largest, 1))
     throw badLibrary(
       path,

@@ -41,6 +41,17 @@ export function resampleLibrary(
   return { bands: covered, values: Float64Array.from(values) };
 }
 
+/** The spectra of a library by name, with one value for each band that the library covers. */
+export function resampledSpectra(
+  { spectra }: Library,
+  { bands, values }: ResampledLibrary,
+): { name: string; values: Float64Array }[] {
+  return spectra.map(({ name }, i) => ({
+    name,
+    values: values.subarray(i * bands.length, (i + 1) * bands.length),
+  }));
+}
+
 interface Weight {
   /** Number of a sample, in the order of wavelengths. */
   at: number;

@@ -188,7 +188,7 @@ function angle({ targets }: Method<'angle'>, coding: Coding): PixelFunction {
 
 /**
  * With p = x / sum x and q = t / sum t it is the sum of (p - q) (log p - log q): what belongs to x or t alone, less the products of
- * log q with p and of q with log p. Values that are not positive count as a small number, since they have no logarithm.
+ * log q with p and of q with log p. Values below 1e-6 count as 1e-6.
  */
 function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFunction {
   const bands = coding.scales.length;
@@ -199,7 +199,7 @@ function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFun
   const q = Float64Array.from(targets, (value, at) => {
     const row = Math.floor(at / bands);
     const all = targets.subarray(row * bands, (row + 1) * bands);
-    return Math.max(value, SMALLEST) / all.reduce((sum, one) => sum + Math.max(one, SMALLEST), 0);
+    return Math.max(value, SMALLEST_VALUE) / all.reduce((sum, one) => sum + Math.max(one, SMALLEST_VALUE), 0);
   });
   const ofShares = panel.matrix(q.map(Math.log), bands);
   const ofLogs = panel.matrix(q, bands);
@@ -219,9 +219,9 @@ function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFun
       const entropies = new Float64Array(PANEL);
       for (let i = 0; i < count; i++) {
         let sum = 0;
-        for (let at = i; at < x.length; at += PANEL) sum += Math.max(x[at]!, SMALLEST);
+        for (let at = i; at < x.length; at += PANEL) sum += Math.max(x[at]!, SMALLEST_VALUE);
         for (let at = i; at < x.length; at += PANEL) {
-          const share = Math.max(x[at]!, SMALLEST) / sum;
+          const share = Math.max(x[at]!, SMALLEST_VALUE) / sum;
           const log = Math.log(share);
           p[at] = share;
           logP[at] = log;
@@ -304,8 +304,8 @@ function continuum({ wavelengths, depth }: Method<'continuum'>, coding: Coding):
   };
 }
 
-/** Smallest reflectance that counts, because zero has no logarithm. */
-const SMALLEST = 1e-6;
+/** The divergence counts smaller values as this one, because zero has no logarithm. */
+export const SMALLEST_VALUE = 1e-6;
 
 /** Rows of length 1. */
 function unitRows(rows: Float64Array, columns: number): Float64Array {

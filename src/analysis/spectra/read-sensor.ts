@@ -1,8 +1,11 @@
 /** Reads the bands of a sensor from a CSV of their centres and FWHM. */
-import { readFile } from 'node:fs/promises';
-import { toNanometres } from '../../raster/index.js';
+import { messageOf } from '../../errors.js';
+import { readWhole, toNanometres } from '../../raster/index.js';
 import { badSensorFile } from '../errors.js';
 import type { SensorBand } from './band-response.js';
+
+/** Sensors have thousands of bands at most, of some bytes each. */
+const MOST_TEXT = 10e6;
 
 export interface SensorFile {
   /** nm */
@@ -16,10 +19,11 @@ export interface SensorFile {
  * Throws TW_ANALYSIS_SENSOR_FILE.
  */
 export async function readSensor(path: string): Promise<SensorFile> {
-  const text = await readFile(path, 'utf8').catch((error) => {
-    throw badSensorFile.because(error, path, 'it cannot be read');
+  const bytes = await readWhole(path, MOST_TEXT).catch((error) => {
+    throw badSensorFile.because(error, path, messageOf(error));
   });
-  const lines = text
+  const lines = bytes
+    .toString()
     .replace(/^\ufeff/, '')
     .split(/\r?\n/)
     .map((line, i) => ({ line, number: i + 1 }))

@@ -33,8 +33,11 @@ export function withWavelengths(header: RasterHeader, { wavelengths }: DescribeO
   const isOptical = (nanometres: number) => nanometres >= SHORTEST && nanometres <= LONGEST;
   if (!wavelengths.every(isOptical))
     throw badOption('--wavelengths', said, `nanometres from ${SHORTEST} to ${LONGEST}`);
+  if (wavelengths.every((nanometres) => nanometres === wavelengths[0]))
+    throw badOption('--wavelengths', said, 'wavelengths that differ');
   const { bands } = header;
-  if (wavelengths.length !== bands && wavelengths.length !== 2)
+  const isEnds = wavelengths.length === 2 && bands > 1;
+  if (wavelengths.length !== bands && !isEnds)
     throw badOption(
       '--wavelengths',
       `with ${wavelengths.length} values`,

@@ -34,7 +34,7 @@ export function describeBands(
   return header.bandTags.map((tags, index): UngroupedBand => {
     const item = asset?.bands[index] ?? asset?.everyBand;
     const single = header.bands === 1 ? fallback : undefined;
-    const own = spectrum ? nameOfSpectralBand(tags) : tags.description;
+    const own = spectrum ? nameOfSpectralBand(tags) : nameOfBand(tags);
     const name = (flagged[index] ?? item?.name ?? (own || single) ?? `b${index + 1}`).trim();
     const base = { name, header, index, resolution };
     if (index + 1 === options.maskBand) return { ...base, role: 'qa', nodata: null, scale: 1, offset: 0 };
@@ -51,6 +51,14 @@ export function describeBands(
       offset: options.offset ?? item?.offset ?? tags.offset ?? 0,
     };
   });
+}
+
+/** As in the requests that name bands. */
+const LONGEST_NAME = 200;
+
+/** Long descriptions are no names. */
+function nameOfBand({ description = '' }: BandTags): string {
+  return description.length > LONGEST_NAME ? '' : description;
 }
 
 /** Descriptions such as "band 1 (418.24 Nanometers)" repeat the number and the wavelength, and are no names. */

@@ -1,10 +1,11 @@
 /** The header of an ENVI image (NV5, "ENVI Header Files"). */
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { corrupt, notTiff, sizeDiffers, unsupported } from '../errors.js';
 import { type GivenPosition, placeAt } from '../given-position.js';
 import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../limits.js';
 import { bytesPerStored, parseNodata, readAs } from '../pixels.js';
-import { tidy, toNanometres, type Wavelengths } from '../spectral-units.js';
+import { withFile } from '../source-file.js';
+import { toNanometres, type Wavelengths, widthsOf } from '../spectral-units.js';
 import type { BandTags, EnviBlocks, RasterHeader, StoredType } from '../types.js';
 import {
   type EnviFields,
@@ -100,10 +101,12 @@ export async function openEnviImage(
   return header === undefined ? undefined : openEnvi(header, { image, position });
 }
 
+/** Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _CORRUPT and _UNSUPPORTED. */
 export async function readFields(header: string): Promise<EnviFields> {
-  const { size } = await stat(header);
-  if (size > LONGEST_HEADER) throw unsupported(header, `a header of ${size} bytes is none of an image`);
-  const bytes = await readFile(header);
+  const bytes = await withFile(header, async ({ size, handle }) => {
+    if (size > LONGEST_HEADER) throw unsupported(header, `a header of ${size} bytes is none of an image`);
+    return handle.readFile();
+  });
   if (!isEnviHeader(bytes)) throw notTiff(header, 'its first line is not "ENVI"', 'Write the header again.');
   return parseEnviHeader(bytes.toString(), header);
 }
@@ -126,9 +129,28 @@ function layoutOf(fields: EnviFields, width: number, bands: number, header: stri
     interleave,
     headerOffset: wholeNumber(fields, 'header offset', { least: 0, otherwise: 0 }, header),
     storedType,
-    // Headers without it come from machines of today.
-    littleEndian: wholeNumber(fields, 'byte order', { least: 0, otherwise: 0 }, header) === 0,
+    littleEndian: isLittleEndian(fields, header),
   };
+}
+
+/** Headers without a byte order come from machines of today. */
+function isLittleEndian(fields: EnviFields, header: string): boolean {
+  const order = wholeNumber(fields, 'byte order', { least: 0, otherwise: 0 }, header);
+  if (order > 1) throw corrupt(header, `its byte order is ${order} and not 0 or 1`);
+  return order === 0;
+}
+
+/** What stored values are multiplied by; undefined if the header does not say. Throws TW_RASTER_CORRUPT. */
+export function reflectanceScale(fields: EnviFields, header: string): number | undefined {
+  const text = fields.get('reflectance scale factor');
+  if (!text) return undefined;
+  const scale = 1 / Number(text);
+  if (!(scale > 0 && Number.isFinite(scale)))
+    throw corrupt(
+      header,
+      `its reflectance scale factor is "${text.slice(0, 40)}" and not a finite number above 0`,
+    );
+  return scale;
 }
 
 /** Names of fields that writers use for one list, the standard's first. */
@@ -155,12 +177,11 @@ function bandTagsOf(fields: EnviFields, bands: number, header: string, warnings:
   if (spectrum?.warning) warnings.push(spectrum.warning);
   if (!spectrum && WAVELENGTH.some((name) => fields.get(name)))
     warnings.push('the values of "wavelength" are no wavelengths, so the bands have none');
-  const fwhm = spectrum && numbers('fwhm');
+  const widths = spectrum && widthsOf(numbers('fwhm') ?? [], spectrum, warnings);
   const good = numbers('bbl');
   const gains = numbers('data gain values') ?? numbers('data reflectance gain values');
   const offsets = numbers('data offset values') ?? numbers('data reflectance offset values');
-  const factor = Number(fields.get('reflectance scale factor'));
-  const scale = factor > 0 && Number.isFinite(factor) ? 1 / factor : undefined;
+  const scale = reflectanceScale(fields, header);
   const names = listOf(fields, 'band names');
   return Array.from({ length: bands }, (_, band): BandTags => {
     const ownScale = gains?.[band] ?? scale;
@@ -171,7 +192,7 @@ function bandTagsOf(fields: EnviFields, bands: number, header: string, warnings:
       ...(ownScale !== undefined && { scale: ownScale }),
       ...(offset !== undefined && { offset }),
       ...(spectrum && { wavelength: spectrum.nanometres[band]! }),
-      ...(fwhm && fwhm[band]! > 0 && { fwhm: tidy(fwhm[band]! * spectrum!.factor) }),
+      ...(widths?.[band] !== undefined && { fwhm: widths[band] }),
       ...(good?.[band] === 0 && { good: false as const }),
     };
   });
