@@ -10,7 +10,7 @@ export {
 } from './bands.js';
 export type { CellPart } from './cell-view.js';
 export { isClear } from './clear.js';
-export { readPlace } from './cog.js';
+export { type Cog, readPlace } from './cog.js';
 export { COLORMAPS } from './colormaps.js';
 export { badExpression, unknownBand } from './errors.js';
 export { parseExpression } from './expression/parse.js';

@@ -1,5 +1,12 @@
 /** Goes over the pixels of the spectrum of a stored tile, a block at a time, so that memory holds one block of all bands. Runs in worker threads. */
-import { type BandFile, isClear, readPlace, valuesOfCell, withTileFile } from '../../imagery/index.js';
+import {
+  type BandFile,
+  type Cog,
+  isClear,
+  readPlace,
+  valuesOfCell,
+  withTileFile,
+} from '../../imagery/index.js';
 import { type DataType, Mask, type PixelArray } from '../../raster/index.js';
 
 /** The file of a spectrum. Plain data. */
@@ -34,7 +41,7 @@ export interface SpectrumBlock {
 
 /**
  * Visits the blocks that have pixels which are clear and hold data in every band. `wanted`: 0 for pixels of the tile to leave out, row by
- * row; blocks that have no others are not read. Throws TW_IMAGERY_TILE_FILE.
+ * row; blocks that have no others are not read. Throws TW_IMAGERY_TILE_FILE and what `visit` throws.
  */
 export function eachBlock(
   file: SpectrumFile,
@@ -43,7 +50,17 @@ export function eachBlock(
 ): void {
   if (wanted && !wanted.some((one) => one !== 0)) return;
   const codes = maskCodes(file);
-  withTileFile(file.path, (handle, cog) => {
+  // Errors of `visit`, such as a full disk, do not say that the file cannot be read.
+  const failures: unknown[] = [];
+  const visitBlock = (block: SpectrumBlock) => {
+    try {
+      visit(block);
+    } catch (error) {
+      failures.push(error);
+      throw error;
+    }
+  };
+  const readBlocks = (handle: number, cog: Cog) => {
     const [level] = cog.levels;
     const { width, height } = file;
     if (level?.width !== width || level.height !== height || Math.max(...file.bands) >= cog.bands)
@@ -63,9 +80,14 @@ export function eachBlock(
         memory = all[0]!.buffer;
         const bands = file.bands.map((band) => all[band]!);
         const indexes = withData(clear, bands, file.hole);
-        if (indexes.length > 0) visit({ ...place, bands, indexes });
+        if (indexes.length > 0) visitBlock({ ...place, bands, indexes });
       }
-  });
+  };
+  try {
+    withTileFile(file.path, readBlocks);
+  } catch (error) {
+    throw failures.length > 0 ? failures[0] : error;
+  }
 }
 
 /** Mask codes of all pixels of the tile; undefined if it has no mask. */
