@@ -247,6 +247,8 @@ export const outsideFence = defineError(
   'TW_INGEST_OUTSIDE',
   403,
   'An input of a server leads out of the folders of `--allow-folder`, holds a link, or was changed while it was read. Put real files there, whole, before they are named.',
-  (path: string) =>
-    `${path} is missing, is or holds a link, leads out of the folders that may be read, or was changed while it was read; put real files there first`,
+  (path: string, entry?: string) =>
+    entry !== undefined
+      ? `${path} cannot be read, because ${entry} beside or below it is a link, no regular file, or too deep; put real files there first`
+      : `${path} is missing, is or holds a link, leads out of the folders that may be read, or was changed while it was read; put real files there first`,
 );

@@ -27,10 +27,10 @@ export class Fence {
     if (!this.encloses(real)) throw outsideFence(path);
     // Metadata files speak for the files beside them.
     const product = /\.(txt|json|xml|hdr)$/i.test(real) ? dirname(real) : real;
-    const links = await holdsLinks(product, LEVELS).catch((error) => {
+    const refused = await findRefused(product, LEVELS).catch((error) => {
       throw outsideFence.because(error, path);
     });
-    if (links) throw outsideFence(path);
+    if (refused !== undefined) throw outsideFence(path, refused);
     return real;
   }
 
@@ -62,12 +62,15 @@ export class Fence {
   }
 }
 
-async function holdsLinks(path: string, levels: number): Promise<boolean> {
-  if (!(await stat(path)).isDirectory()) return false;
-  if (levels === 0) return true;
+/** Returns the first path that is a link or another special file, or a folder that is too deep. */
+async function findRefused(path: string, levels: number): Promise<string | undefined> {
+  if (!(await stat(path)).isDirectory()) return undefined;
+  if (levels === 0) return path;
   for (const entry of await readdir(path, { withFileTypes: true })) {
-    if (!entry.isFile() && !entry.isDirectory()) return true;
-    if (entry.isDirectory() && (await holdsLinks(join(path, entry.name), levels - 1))) return true;
+    const below = join(path, entry.name);
+    if (!entry.isFile() && !entry.isDirectory()) return below;
+    const found = entry.isDirectory() ? await findRefused(below, levels - 1) : undefined;
+    if (found !== undefined) return found;
   }
-  return false;
+  return undefined;
 }

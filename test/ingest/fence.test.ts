@@ -84,7 +84,9 @@ test('a product whose band or folder became a link since it was checked is not r
   const band = (await readdir(product)).find((name) => name.endsWith('_B4.TIF')) as string;
   await rename(join(product, band), join(folder, band));
   await symlink(secret, join(product, band));
-  assert.deepEqual(codes(await run({ paths: [product] })), ['TW_INGEST_OUTSIDE']);
+  const { failed } = await run({ paths: [product] });
+  assert.deepEqual(codes({ failed } as IngestResults), ['TW_INGEST_OUTSIDE']);
+  assert.ok(failed[0]!.message.includes(join(product, band)), failed[0]!.message);
   assert.deepEqual(codes(await run({ paths: [allowed] })), ['TW_INGEST_OUTSIDE']);
 
   await rm(join(product, band));
