@@ -105,7 +105,7 @@ function inputsOf(name: string, round: number): object {
 
 /** CPU seconds of each server during an analysis. */
 async function costs(servers: Server[], name: string, inputs: object): Promise<number[]> {
-  // What the last job has left to do, such as the copies of its maps, is not of this one.
+  // The last job may still copy its maps to the store.
   await sleep(3000);
   const before = servers.map(({ child }) => treeCpuSeconds([child.pid!]));
   await run(servers[0]!, `analyse-${name}`, inputs);

@@ -102,8 +102,8 @@ export interface Analysed {
   bands: AnalysedBand[];
   /** Tiles of this run that have these bands. */
   tiles: number;
-  /** Numbers of the tiles of this run and their versions. Passes read no others. */
-  agreed: ReadonlySet<number>;
+  /** Hashes of the tiles of this run and their versions when the bands were chosen. Passes read no others. */
+  snapshot: ReadonlySet<number>;
   spectrumOf: (tile: TileRecord) => TileSpectrum | undefined;
   /** Tiles that were read in the last pass, that failed in any, and that have other bands. */
   counts: TileCounts;
@@ -114,7 +114,7 @@ export interface Analysed {
  * them would be one of no band. Throws TW_ANALYSIS_NO_SPECTRA.
  */
 export async function agreeOnBands(
-  { storage }: AnalysisContext,
+  { storage }: Pick<AnalysisContext, 'storage'>,
   inputs: AnalysisInputs,
   job: JobContext,
 ): Promise<Analysed> {
@@ -123,7 +123,7 @@ export async function agreeOnBands(
   const filter = rawUnlessAsked(parseFilter(inputs.filter));
   job.message('choosing the bands');
   const own: BandCounts = { sets: [], skipped: {} };
-  const agreed = new Set<number>();
+  const snapshot = new Set<number>();
   const known = new Map<string, BandCounts['sets'][number]>();
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
     job.signal.throwIfAborted();
@@ -135,7 +135,7 @@ export async function agreeOnBands(
     const key = bandSetOf(found);
     const set = known.get(key) ?? { bands: JSON.parse(key) as AnalysedBand[], tiles: 0 };
     set.tiles++;
-    agreed.add(stateOf(tile));
+    snapshot.add(versionHash(tile));
     known.set(key, set);
   }
   own.sets = [...known.values()];
@@ -147,7 +147,7 @@ export async function agreeOnBands(
   for (const { tiles } of others) own.skipped[OTHER_BANDS] = (own.skipped[OTHER_BANDS] ?? 0) + tiles;
   return {
     ...{ collection, filter, bands: JSON.parse(chosen) as AnalysedBand[] },
-    ...{ tiles: known.get(chosen)?.tiles ?? 0, agreed },
+    ...{ tiles: known.get(chosen)?.tiles ?? 0, snapshot },
     counts: { tiles: 0, skipped: own.skipped, failed: [], failures: 0 },
     spectrumOf: (tile) => {
       const found = spectrumIn(tile, inputs.bands);
@@ -156,8 +156,8 @@ export async function agreeOnBands(
   };
 }
 
-/** A number of 48 bits for the version of a tile: a set of them takes a fraction of the memory of the texts. */
-function stateOf({ id, version }: TileRecord): number {
+/** 48 bits of SHA-256, because a set of numbers takes a fraction of the memory of texts. */
+function versionHash({ id, version }: TileRecord): number {
   return createHash('sha256').update(`${id} ${version}`).digest().readUIntBE(0, 6);
 }
 
@@ -190,14 +190,14 @@ const checkSizes = messageCheck(listOf(objectOf({ height: COUNT, tiles: COUNT })
 
 /** Leaves out tiles whose pixels have another size than those of most tiles of all runs, which have `rows` rows. */
 export async function withOneSize(
-  { storage }: AnalysisContext,
+  { storage }: Pick<AnalysisContext, 'storage'>,
   analysed: Analysed,
   job: JobContext,
 ): Promise<Analysed & { rows: number }> {
-  const { filter, spectrumOf, counts } = analysed;
+  const { filter, spectrumOf, snapshot, counts } = analysed;
   const own = new Map<number, number>();
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
-    const height = spectrumOf(tile)?.group.height;
+    const height = snapshot.has(versionHash(tile)) ? spectrumOf(tile)?.group.height : undefined;
     if (height !== undefined) own.set(height, (own.get(height) ?? 0) + 1);
   }
   const sent = [...own].map(([height, tiles]) => ({ height, tiles }));
@@ -253,7 +253,7 @@ function mostCommon(all: readonly BandCounts[]): string | undefined {
  */
 export async function eachTile(
   { storage, workers }: AnalysisContext,
-  { collection, filter, spectrumOf, tiles, agreed, counts }: Analysed,
+  { collection, filter, spectrumOf, tiles, snapshot, counts }: Analysed,
   job: JobContext,
   work: (tile: TileRecord, file: SpectrumFile) => Promise<void>,
 ): Promise<void> {
@@ -282,7 +282,7 @@ export async function eachTile(
     batch = [];
   };
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {
-    const spectrum = agreed.has(stateOf(tile)) ? spectrumOf(tile) : undefined;
+    const spectrum = snapshot.has(versionHash(tile)) ? spectrumOf(tile) : undefined;
     if (spectrum) present++;
     if (spectrum && !failed.has(tile.id)) batch.push({ tile, spectrum });
     if (batch.length === BATCH) await finish();

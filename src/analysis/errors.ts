@@ -241,5 +241,5 @@ export const netOption = defineError(
   'TW_ANALYSIS_NET_OPTION',
   400,
   'Epochs are for the classifiers cnn1d, cnn2d and resnet3d. Name one of them, or leave the option out.',
-  (option: string) => `${option} is for the classifiers cnn1d, cnn2d and resnet3d; name one of them with it`,
+  () => 'epochs is for the classifiers cnn1d, cnn2d and resnet3d; name one of them with it',
 );

@@ -172,7 +172,7 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
   };
 }
 
-/** Stores what an analysis has trained. A model of a collection that was deleted meanwhile would stay for ever. */
+/** Stores the trained model. Throws TW_QUERY_NO_COLLECTION if the collection was deleted, because nothing would ever delete the model. */
 async function publish<Inputs extends AnalysisInputs, Fit>(
   { storage }: AnalysisContext,
   analysis: MapAnalysis<Inputs, Fit>,

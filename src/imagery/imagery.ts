@@ -158,7 +158,7 @@ export class Imagery {
     return this.encode(picture, look, format);
   }
 
-  /** What the colours of a preview mean; undefined if it shows three bands, or codes. Throws as `preview`. */
+  /** Returns the colour scale of a preview; undefined if the preview shows three bands or codes. Throws the errors of `preview`. */
   async colourScale(tile: TileRecord, look: LookParams): Promise<ColourScale | undefined> {
     return colourScaleOf(await this.look(tile, look));
   }

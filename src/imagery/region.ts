@@ -62,7 +62,7 @@ function ringOf(value: unknown): Point[] {
 function pointOf(value: unknown): Point {
   const [lon, lat] = Array.isArray(value) ? (value as unknown[]) : [];
   if (typeof lon !== 'number' || typeof lat !== 'number' || !Number.isFinite(lon + lat))
-    throw badRegion(`${excerpt(value)} is no point`);
+    throw badRegion(`${excerpt(value)} is not a point`);
   if (Math.abs(lat) > 90)
     throw badRegion(
       `${lon},${lat} is beyond 90 degrees of latitude; ${longitudeFirst([[lon, lat]], `${lat},${lon}`)}`,

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { storeClassifier } from '../../src/analysis/classifier/card.js';
 import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
+import { setOf, VALIDATION } from '../../src/analysis/labels/split.js';
 import { gridByName } from '../../src/geocode/index.js';
-import { readRaster } from '../../src/raster/index.js';
+import { crsFromEpsg, projector, readRaster } from '../../src/raster/index.js';
 import type { PredictResults } from '../../src/training/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
@@ -22,6 +23,7 @@ const filter = { collections: ['cubes'] };
 
 interface Ground {
   metres?: number;
+  bandNames?: string[];
   /** The class of a pixel; 0 for no label. */
   codeAt?: (column: number, row: number) => number;
   valueAt?: (code: number, band: number, pixel: number) => number;
@@ -33,7 +35,7 @@ const halves = (column: number) => (column % 4 < 2 ? 1 : 2);
 function writeGround(
   folder: string,
   name: string,
-  { metres = 30, codeAt = halves, valueAt }: Ground = {},
+  { metres = 30, codeAt = halves, valueAt, bandNames }: Ground = {},
 ): { href: string; labels: string } {
   const next = random(3);
   const side = Math.round((SIDE * 30) / metres);
@@ -50,6 +52,7 @@ function writeGround(
     lines: [
       ...[map, 'acquisition time = 2024-06-01T10:00:00Z', 'wavelength units = Nanometers'],
       `wavelength = {${wavelengths.join()}}`,
+      ...(bandNames ? [`band names = {${bandNames.join()}}`] : []),
     ],
   });
   const labels = join(folder, `${name}.bsq`);
@@ -65,24 +68,28 @@ async function nodeWith(t: TestContext, ground: Ground = {}) {
   return { folder, node, labels: await readLabels(labels) };
 }
 
-test('each band of a model is read from a band of its own, also where detectors overlap', async (t) => {
-  const { node, labels } = await nodeWith(t);
+test('two bands of a model are never read from one band, even if detectors overlap', async (t) => {
+  const { folder, node, labels } = await nodeWith(t);
   const inputs = { filter, labels, classifier: 'lda' };
   const { results } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
   assert.equal(results.oa, 1);
-  await runJob<PredictResults>(node, 'predict', { model: results.model, filter });
+  const bandNames = Array.from({ length: BANDS }, (_, b) => `x${b}`);
+  const { href } = writeGround(folder, 'renamed', { bandNames });
+  await ingest(node, { href, collection: 'renamed', precision: 6 });
+  for (const collection of ['cubes', 'renamed'])
+    await runJob(node, 'predict', { model: results.model, filter: { collections: [collection] } });
   const tiles = await tilesOf(node);
-  const [maps, predicted] = ['classify', 'predicted'].map((source) =>
-    tiles.filter((one) => one.source === source),
-  );
-  assert.ok(maps!.length > 3 && predicted!.length === maps!.length);
-  for (const map of maps!) {
-    const other = predicted!.find(({ geocode }) => geocode === map.geocode)!;
-    const [a, b] = await Promise.all(
-      [map, other].map((one) => readRaster(node.storage.tilePath(one, 'class'))),
-    );
-    assert.deepEqual(b!.bands, a!.bands);
-  }
+  assert.equal(tiles.find((one) => one.collection === 'renamed')!.groups[0]!.bands[0]!.name, 'x0');
+  const maps = tiles.filter(({ source }) => source === 'classify');
+  const predicted = tiles.filter(({ source }) => source === 'predicted');
+  assert.ok(maps.length > 3 && predicted.length === 2 * maps.length);
+  for (const map of maps)
+    for (const other of predicted.filter(({ geocode }) => geocode === map.geocode)) {
+      const [a, b] = await Promise.all(
+        [map, other].map((one) => readRaster(node.storage.tilePath(one, 'class'))),
+      );
+      assert.deepEqual(b!.bands, a!.bands, other.collection);
+    }
 });
 
 test('a network over the ground is not applied to pixels of another size', async (t) => {
@@ -126,17 +133,37 @@ test('a class whose patches all reach beyond their tiles cannot train a network 
   assert.equal(single.status, 'successful', single.error?.message);
 });
 
-test('damaged pixels do not end the training in mixed precision', async (t) => {
+test('a damaged pixel on ground for validation does not end the training in mixed precision', async (t) => {
+  const { folder, node, labels } = await nodeWith(t);
+  const project = projector(crsFromEpsg(4326), crsFromEpsg(32633));
+  const pixel = (await tilesOf(node))
+    .flatMap(({ geocode, groups: [group] }) => {
+      const { width, height } = group!;
+      const { west, east, north, south } = gridByName('geohash').bounds(geocode);
+      const set = setOf(geocode, 'place');
+      return Array.from({ length: width * height }, (_, i) => {
+        const [column, row] = [i % width, Math.floor(i / width)];
+        if (set(column, row) !== VALIDATION) return -1;
+        const lon = west + ((column + 0.5) * (east - west)) / width;
+        const lat = north - ((row + 0.5) * (north - south)) / height;
+        const [x, y] = project(lon, lat);
+        const [c, r] = [Math.floor((x - 500_000) / 30), Math.floor((5_300_000 - y) / 30)];
+        return c >= 0 && r >= 0 && c < SIDE && r < SIDE ? r * SIDE + c : -1;
+      });
+    })
+    .find((at) => at >= 0);
+  assert.ok(pixel !== undefined);
   const next = random(5);
-  const valueAt = (code: number, band: number, pixel: number) => {
-    if (band === 5) return pixel % 97 === 0 ? 1 : 1e-6 * next();
+  // In a band that is nearly 0, as those of water vapour are, one bright pixel lies a million deviations away.
+  const valueAt = (code: number, band: number, at: number) => {
+    if (band === 5) return at === pixel ? 1 : 1e-6 * next();
     return 0.3 + 0.02 * next() + (band === SECOND ? 0.1 * code : 0);
   };
-  const { node, labels } = await nodeWith(t, { valueAt });
-  for (const classifier of ['cnn1d', 'mlp']) {
-    const inputs = { filter, labels, classifier, precision: 'mixed' };
-    const of = classifier === 'cnn1d' ? { ...inputs, epochs: 1 } : inputs;
-    const { status, error } = await runJob<ClassifyResults>(node, 'analyse-classify', of);
+  const { href } = writeGround(folder, 'damaged', { valueAt });
+  await ingest(node, { href, collection: 'damaged', precision: 6 });
+  for (const of of [{ classifier: 'cnn1d', epochs: 1 }, { classifier: 'mlp' }]) {
+    const inputs = { filter: { collections: ['damaged'] }, labels, precision: 'mixed', ...of };
+    const { status, error } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
     assert.equal(status, 'successful', error?.message);
   }
 });

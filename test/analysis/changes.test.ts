@@ -1,16 +1,29 @@
-/** Tiles that are deleted while an analysis reads them. */
+/** Tiles that are deleted or added while an analysis reads them. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { agreeOnBands, withOneSize } from '../../src/analysis/analysis-run.js';
 import { readLabels } from '../../src/analysis/index.js';
+import type { JobContext } from '../../src/jobs/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { ingest, testNode } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
 import { writeCube } from './cubes.js';
 
 const filter = { collections: ['cubes'] };
+
+/** The context of a job that one node does alone. */
+const ALONE: JobContext = {
+  ...{ id: 'job', signal: new AbortController().signal, isMine: () => true },
+  meet: async (word) => [word],
+  progress() {},
+  message() {},
+  log() {},
+  partial() {},
+  async file() {},
+};
 
 /** Starts a job and waits until its message matches. Returns its id. */
 async function startUntil(node: TilewrightNode, process: string, inputs: object, message: RegExp) {
@@ -51,6 +64,21 @@ test('an analysis fails if tiles are deleted between its passes', async (t) => {
   await remove(node, '/collections/cubes/scenes/day2');
   const { status, error } = await endOf(node, id);
   assert.deepEqual([status, error?.code], ['failed', 'TW_ANALYSIS_CHANGED']);
+});
+
+test('tiles that are added while an analysis runs do not count, also with pixels of another size', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  await ingest(node, { href: writeCube(folder, 'day1'), collection: 'cubes', precision: 6 });
+  const { storage } = node;
+  const agreed = await agreeOnBands({ storage }, { filter }, ALONE);
+  const href = writeCube(folder, 'day2', { seed: 2, date: '2024-06-02' });
+  const header = join(folder, 'day2.hdr');
+  writeFileSync(header, readFileSync(header, 'utf8').replace(', 30, 30, 33,', ', 60, 60, 33,'));
+  await ingest(node, { href, collection: 'cubes', precision: 6 });
+  const alike = await withOneSize({ storage }, agreed, ALONE);
+  assert.ok(agreed.tiles > 3);
+  assert.deepEqual([alike.tiles, alike.counts.skipped], [agreed.tiles, {}]);
 });
 
 test('a classifier of a collection that is deleted meanwhile is not stored', async (t) => {

@@ -1,19 +1,19 @@
 /** Applies a stored classifier to the tiles that a filter picks, of its own or of another collection. */
 import type { JobContext } from '../../jobs/index.js';
 import { all, type Filter, mentions } from '../../query/index.js';
-import { nearestBand, spectralTags } from '../../raster/index.js';
 import type { ModelVersionRecord, TileRecord, TileSource } from '../../storage/index.js';
 import { derive, type Planned, pickedTiles, type WrangleResults } from '../../wrangle/index.js';
-import { type AnalysisContext, fileOf, NO_PIXEL, NO_SPECTRUM } from '../analysis-run.js';
-import { type ClassifierCard, pixelHeight } from '../classifier/card.js';
+import { type AnalysisContext, fileOf, NO_PIXEL } from '../analysis-run.js';
+import type { ClassifierCard } from '../classifier/card.js';
 import { bandName } from '../classifier/class-map.js';
+import { inputSpectrum } from '../classifier/input-spectrum.js';
 import { networkOf } from '../classifier/model-files.js';
 import { type NetMethod, netMethod } from '../nets/net-method.js';
 import { withMappers } from '../nets/net-processes.js';
-import { isNet, patchSide } from '../nets/nets.js';
+import { isNet } from '../nets/nets.js';
 import { layersMethod, type PixelMethod } from '../pixels/methods.js';
 import type { MapTask } from '../tasks.js';
-import { type AnalysedBand, spectraOf, type TileSpectrum } from '../tiles/spectral-tile.js';
+import type { TileSpectrum } from '../tiles/spectral-tile.js';
 import { neighboursOf, spectraAround } from '../tiles/tiles-around.js';
 
 /** Makes tiles of the source `predicted`. Throws TW_ANALYSIS_CLASSIFIER and TW_STORAGE_MODEL_DAMAGED. */
@@ -25,15 +25,8 @@ export async function applyClassifier(
   engine?: string,
 ): Promise<WrangleResults> {
   const { storage } = context;
-  const {
-    bands,
-    classifier,
-    sizes,
-    classes,
-    sources,
-    grid,
-    pixelHeight: height,
-  } = model.card as ClassifierCard;
+  const card = model.card as ClassifierCard;
+  const { classifier, sizes, classes, sources } = card;
   const map = {
     bands: classes.map(({ code, name }) => bandName(code, name)),
     classes: {
@@ -44,11 +37,7 @@ export async function applyClassifier(
   const wanted = mentions(filter, 'source')
     ? filter
     : all([filter, { op: 'in', property: 'source', values: sources }]);
-  const spectrumOf = (tile: TileRecord) => {
-    const isOfSize = patchSide(classifier) === 1 || hasPixels(tile, grid, height);
-    return isOfSize ? spectrumLike(tile, bands) : OTHER_SIZE;
-  };
-  const of = { model, spectrumOf, sources };
+  const of = { model, spectrumOf: (tile: TileRecord) => inputSpectrum(tile, card), sources };
   const weights = await storage.readModelFile(model, 'weights.bin');
   if (isNet(classifier)) {
     const files = { 'model.json': await storage.readModelFile(model, 'model.json'), 'weights.bin': weights };
@@ -102,47 +91,4 @@ async function* plan<Method extends PixelMethod | NetMethod>(
       }),
     };
   }
-}
-
-/** Farther centres do not stand for a band of a model whose FWHM is unknown, nm. With a FWHM, half of it is the limit. */
-const NEAR = 5;
-
-/** The bands of a tile that stand for those of a model, in their order, or why it lacks them. */
-function spectrumLike({ groups }: TileRecord, wanted: readonly AnalysedBand[]): TileSpectrum | string {
-  const [group] = spectraOf(groups);
-  if (!group) return NO_SPECTRUM;
-  const usable = group.bands.map(({ wavelength, fwhm, good, validPercent }) => ({
-    ...spectralTags({ wavelength, fwhm }),
-    ...((good === false || validPercent === 0) && { good: false as const }),
-  }));
-  const limitOf = ({ fwhm }: AnalysedBand) => (fwhm === undefined ? NEAR : fwhm / 2);
-  const take = (band: number) => {
-    if (band >= 0) usable[band] = { ...usable[band]!, good: false };
-    return band;
-  };
-  // Where detectors overlap, several bands are near, and each stands for one band of the model: the one of its name before others.
-  const named = wanted.map((one) => {
-    const band = group.bands.findIndex(({ name }) => name === one.name);
-    const { wavelength = Infinity, good } = usable[band] ?? {};
-    const isNear = Math.abs(wavelength - one.wavelength) <= limitOf(one);
-    return take(isNear && good !== false ? band : -1);
-  });
-  const bands = wanted.map((one, i) =>
-    named[i]! >= 0 ? named[i]! : take(nearestBand(usable, one.wavelength, limitOf(one))),
-  );
-  const missing = wanted[bands.indexOf(-1)];
-  if (missing) return `they have no good band at ${missing.wavelength.toFixed(1)} nm, which the model reads`;
-  return { group, bands };
-}
-
-const OTHER_SIZE = 'their pixels have another size than those that the model was trained on';
-/** Largest relative difference of pixels of one size. */
-const SIZE_TOLERANCE = 0.01;
-
-/** True if the pixels have the height of those that trained a model; also if that is unknown. */
-function hasPixels({ groups, ...place }: TileRecord, grid: TileRecord['grid'], height: number | undefined) {
-  const [group] = spectraOf(groups);
-  if (!group || height === undefined) return true;
-  const own = pixelHeight({ ...place, rows: group.height });
-  return place.grid === grid && Math.abs(own / height - 1) <= SIZE_TOLERANCE;
 }

@@ -48,7 +48,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
   fit: CLASSIFY_FIT,
   check: async (inputs) => {
     await checkLabels(inputs.labels);
-    if (inputs.epochs !== undefined && !netOf(inputs)) throw netOption('epochs');
+    if (inputs.epochs !== undefined && !netOf(inputs)) throw netOption();
   },
   run: async (context, agreed, inputs, job) => {
     // The squares of the split are counted in pixels: with pixels of two sizes they would overlap.

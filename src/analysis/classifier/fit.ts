@@ -138,7 +138,7 @@ async function fitNetwork(
   return { kind: 'layers', layers: layersOf(parameters, sizes), descent };
 }
 
-/** Returns uniform weights (Glorot and Bengio 2010), or zeros if there is no hidden layer: that loss has one minimum. */
+/** Returns uniform weights (Glorot and Bengio 2010). Without hidden layers it returns zeros, because that loss is convex. */
 function start(sizes: Sizes, seed: number): Float64Array {
   const parameters = new Float64Array(countOf(sizes));
   if (sizes.length === 2) return parameters;

@@ -17,7 +17,7 @@ export interface LabelledFitting extends Fitting {
   codes: number[];
 }
 
-/** Reads the labelled pixels and works with them. Throws TW_ANALYSIS_FEW_LABELS, and the errors of filters if there is no collection of labels. */
+/** Reads the labelled pixels and passes them to `work`. Throws TW_ANALYSIS_FEW_LABELS, and TW_QUERY_NO_COLLECTION if the collection of labels does not exist. */
 export async function withLabelled<T>(
   context: AnalysisContext,
   analysed: Analysed,

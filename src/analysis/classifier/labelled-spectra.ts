@@ -8,8 +8,8 @@ import { PANEL } from '../pixels/pixel-panel.js';
 import { inSharedMemory } from '../shared-memory.js';
 import { type Standard, standardised } from './network.js';
 
-/** Numbers in the precision of a job: float32, or the bits of float16. */
-export type HeldSpectra = Float32Array | Uint16Array;
+/** Values in the precision of a job: float32, or the bits of float16. */
+export type SpectraValues = Float32Array | Uint16Array;
 
 /** Spectra of pixels of one set. Plain data, in memory that threads share. */
 export interface Spectra {
@@ -17,7 +17,7 @@ export interface Spectra {
   /** Their labels. */
   codes: Uint8Array;
   /** Standardised values, in panels of 64 pixels: band b of pixel i is at (floor(i / 64) * bands + b) * 64 + i % 64. */
-  values: HeldSpectra;
+  values: SpectraValues;
 }
 
 export interface SpectraTask extends LabelledTile {
@@ -78,11 +78,11 @@ function partOf(panels: Float32Array[], codes: number[], precision: Precision): 
   };
 }
 
-export const inPrecision = (values: Float32Array, precision: Precision): HeldSpectra =>
+export const inPrecision = (values: Float32Array, precision: Precision): SpectraValues =>
   precision === 'full' ? values : toHalf(values);
 
 /** Copies the held values from `at` on. */
-export function loadSpectra(held: HeldSpectra, at: number, into: Float32Array): void {
+export function loadSpectra(held: SpectraValues, at: number, into: Float32Array): void {
   if (held instanceof Float32Array) into.set(held.subarray(at, at + into.length));
   else fromHalf(held.subarray(at, at + into.length), into);
 }

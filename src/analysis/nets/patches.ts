@@ -1,6 +1,6 @@
 /** The labelled pixels of a tile with the spectra around them, as networks are trained on them. Runs in worker threads. */
 
-import { chance, type HeldSpectra } from '../classifier/labelled-spectra.js';
+import { chance, type SpectraValues } from '../classifier/labelled-spectra.js';
 import { type Standard, standardised } from '../classifier/network.js';
 import { toHalf } from '../half.js';
 import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
@@ -14,7 +14,7 @@ const ALL_SETS = 2 ** SETS.length - 1;
 /** Plain data, in memory that threads share. */
 export interface Patches {
   /** Standardised spectra, one after another; each is held once, however many patches show it. Halves are their bits. */
-  spectra: HeldSpectra;
+  spectra: SpectraValues;
   /** Labels of the labelled pixels, which are in the order of the rows. */
   codes: Uint8Array;
   /** Their sets, indexes of `SETS`. */
@@ -63,7 +63,7 @@ export function labelledPatches(task: PatchesTask): Patches {
   for (const at of places) wanted[at] = 1;
   const numbers = new Int32Array(wanted.length).fill(-1);
   const most = wanted.reduce((sum, one) => sum + one, 0) * bands;
-  const spectra: HeldSpectra =
+  const spectra: SpectraValues =
     precision === 'mixed'
       ? new Uint16Array(new SharedArrayBuffer(2 * most))
       : new Float32Array(new SharedArrayBuffer(4 * most));

@@ -140,7 +140,7 @@ function isLittleEndian(fields: EnviFields, header: string): boolean {
   return order === 0;
 }
 
-/** What stored values are multiplied by; undefined if the header does not say. Throws TW_RASTER_CORRUPT. */
+/** Returns the factor from stored values to reflectance; undefined if the header has none. Throws TW_RASTER_CORRUPT. */
 export function reflectanceScale(fields: EnviFields, header: string): number | undefined {
   const text = fields.get('reflectance scale factor');
   if (!text) return undefined;

@@ -153,7 +153,7 @@ function node(
 }
 
 function imageOf(layer: LayerContext, [x]: Value[]): Value {
-  if (!x!.isImage) throw unsupported(layer, 'of what is no image');
+  if (!x!.isImage) throw unsupported(layer, 'of an input that is not an image');
   return x!;
 }
 
@@ -253,7 +253,7 @@ function globallyPooled(layer: LayerContext, inputs: Value[], op: string): Value
 function reshaped(layer: LayerContext, [x]: Value[]): Value {
   const sizes = layer.config.target_shape!;
   if (sizes.length !== 3 || sizes.some((size) => !(size > 0)))
-    throw unsupported(layer, 'to what is no image');
+    throw unsupported(layer, 'to a shape other than an image');
   const last = x!.isImage ? node(layer, 'Transpose', [x!.name], { perm: [0, 2, 3, 1] }) : x!.name;
   const shape = sizesOf(layer, 'shape', [-1, ...sizes]);
   const name = layer.graph.node('Reshape', `${layer.name}/Reshape`, [last, shape]);
