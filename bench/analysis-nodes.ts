@@ -6,17 +6,9 @@ import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync }
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ENDMEMBERS, writeSpectrometerLikeSeries } from '../data-samples/index.js';
+import { Client, httpTransport } from '../src/client/index.js';
 import { type BenchOptions, type BenchResult, median, result } from './bench.js';
-import {
-  ask,
-  ready,
-  type Server,
-  settled,
-  startEtcd,
-  startNode,
-  startSingle,
-  stop,
-} from './cluster/servers.js';
+import { ready, type Server, settled, startEtcd, startNode, startSingle, stop } from './cluster/servers.js';
 import { treeCpuSeconds } from './measure-tree.js';
 import { BENCH_FOLDER } from './scene.js';
 
@@ -113,11 +105,5 @@ async function costs(servers: Server[], name: string, inputs: object): Promise<n
 }
 
 async function run(server: Server, process: string, inputs: object): Promise<void> {
-  const { jobID } = await ask<{ jobID: string }>(server, `/processes/${process}/execution`, { inputs });
-  for (;;) {
-    const { status, message } = await ask<{ status: string; message?: string }>(server, `/jobs/${jobID}`);
-    if (status === 'successful') return;
-    if (status !== 'accepted' && status !== 'running') throw new Error(`${process}: ${status}: ${message}`);
-    await sleep(20);
-  }
+  await new Client(httpTransport(server.url)).run(process, inputs);
 }
