@@ -15,6 +15,7 @@ import {
 } from '../dht/index.js';
 import { messageOf, receivedError, TilewrightError } from '../errors.js';
 import { type Check, messageCheck, objectOf } from '../json-schema.js';
+import { balanced, type WorkedSlot } from './balance.js';
 import { jobDismissed, jobInterrupted, noWorker, runLost } from './errors.js';
 import { concluded, type JobContext, type JobProgress, type Process, runWhole } from './process.js';
 import {
@@ -94,6 +95,8 @@ class Distribution {
   /** For nodes that are away. */
   private isWaiting = false;
   private readonly checkLine: Check;
+  /** Bytes of the tiles of each slot, when the job began. */
+  private bytes: ArrayLike<number> = [];
 
   constructor(
     private readonly options: DistributeOptions,
@@ -109,6 +112,7 @@ class Distribution {
   async run(): Promise<unknown> {
     const { context } = this;
     context.partial(() => this.process.merge?.([...this.parts, ...this.partial]));
+    this.bytes = await this.bytesOfSlots();
     if (this.process.goesTogether?.(this.inputs)) await this.workTogether();
     else await this.workOn([...everySlot], new Set(), Infinity);
     return concluded(this.process, this.parts, this.concludeContext(), this.inputs);
@@ -225,21 +229,30 @@ class Distribution {
     context.message(text);
   }
 
-  /** The first owner of each slot that runs, and slots without. */
+  /** Asks all nodes. Without an answer the work is divided by the first owners, which is less even but as correct. */
+  private async bytesOfSlots(): Promise<ArrayLike<number>> {
+    try {
+      return (await this.options.cluster.survey()).bytes;
+    } catch (error) {
+      this.context.log('warning', `the bytes of the slots are unknown: ${messageOf(error)}`);
+      return [];
+    }
+  }
+
+  /** Slots by the owner that is to do their work, of the owners that run, and slots without one. */
   private route(slots: number[], avoided: ReadonlySet<string>) {
-    const { cluster } = this.options;
-    const present = new Set(cluster.nodes.map(({ id }) => id)).add(cluster.self);
-    const shares = new Map<string, number[]>();
+    const { placement, nodes, self } = this.options.cluster;
+    const present = new Set(nodes.map(({ id }) => id)).add(self);
+    const worked: WorkedSlot[] = [];
     const unanswered: number[] = [];
     for (const slot of slots) {
-      const owner = answeringOwners(cluster.placement.slots[slot]!).find(
-        ({ node }) => present.has(node) && !avoided.has(node),
-      );
-      if (!owner) unanswered.push(slot);
-      else if (shares.has(owner.node)) shares.get(owner.node)!.push(slot);
-      else shares.set(owner.node, [slot]);
+      const owners = answeringOwners(placement.slots[slot]!).map(({ node }) => node);
+      const able = owners.filter((node) => present.has(node) && !avoided.has(node));
+      if (able.length === 0) unanswered.push(slot);
+      else worked.push({ slot, nodes: able, bytes: this.bytes[slot] ?? 0 });
     }
-    return { shares, unanswered };
+    const weights = new Map(placement.nodes.map(({ id, weight }) => [id, weight]));
+    return { shares: balanced(worked, (node) => weights.get(node) ?? 1), unanswered };
   }
 
   private request(slots: number[]): ShareRequest {

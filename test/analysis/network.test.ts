@@ -7,6 +7,7 @@ import { inPrecision, type Spectra, sharesOf } from '../../src/analysis/classifi
 import { minimise } from '../../src/analysis/classifier/minimise.js';
 import { modelFiles, networkOf } from '../../src/analysis/classifier/model-files.js';
 import { centredLayers, countOf, layersOf, standardised } from '../../src/analysis/classifier/network.js';
+import { preconditioner } from '../../src/analysis/classifier/precondition.js';
 import { decodedSums, encodedSums } from '../../src/analysis/classifier/training-data.js';
 import { pixelFunction } from '../../src/analysis/pixels/methods.js';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
@@ -21,10 +22,16 @@ const normal = () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI
 function randomSpectra(pixels: number, bands: number, classes: number) {
   const rows = Array.from({ length: pixels }, () => Float64Array.from({ length: bands }, normal));
   const codes = Uint8Array.from({ length: pixels }, () => 1 + Math.floor(next() * classes));
+  return { rows, codes, spectra: spectraOf(rows, codes) };
+}
+
+function spectraOf(rows: Float64Array[], codes: Uint8Array<ArrayBuffer>) {
+  const pixels = rows.length;
+  const bands = rows[0]!.length;
   const values = new Float32Array(Math.ceil(pixels / 64) * 64 * bands);
   for (const [i, row] of rows.entries())
     for (const [b, value] of row.entries()) values[(Math.floor(i / 64) * bands + b) * 64 + (i % 64)] = value;
-  return { rows, codes, spectra: { pixels, codes, values } satisfies Spectra };
+  return { pixels, codes, values } satisfies Spectra;
 }
 
 const classOf = Uint8Array.from({ length: 256 }, (_, code) => Math.max(0, code - 1));
@@ -134,11 +141,60 @@ test('the minimum of a curved valley is found', async () => {
     }
     return { value: value + 1, gradient };
   };
-  const found = await minimise(new Float64Array(10).fill(-0.5), evaluate, 500);
+  const found = await minimise(new Float64Array(10).fill(-0.5), evaluate, { iterations: 500 });
   assert.ok(
     found.every((value) => Math.abs(value - 1) < 1e-2),
     `${found}`,
   );
+});
+
+test('the covariance of correlated bands saves most evaluations, and finds the same minimum', async () => {
+  const [pixels, bands, penalty] = [320, 12, 1e-4];
+  const sizes = [bands, 3];
+  const rows = Array.from({ length: pixels }, (_, i) => {
+    const common = normal();
+    return Float64Array.from(
+      { length: bands },
+      (_, b) => common + 0.03 * (normal() + Number(b % 3 === i % 3)),
+    );
+  });
+  const codes = Uint8Array.from({ length: pixels }, (_, i) => 1 + (i % 3));
+  const spectra = spectraOf(rows, codes);
+  const covariance = new Float64Array(bands * bands);
+  for (const row of rows)
+    for (const at of covariance.keys())
+      covariance[at]! += (row[at % bands]! * row[Math.floor(at / bands)]!) / pixels;
+  const units = { loss: QUANTUM, gradient: QUANTUM };
+  let evaluations = 0;
+  const evaluate = async (parameters: Float64Array) => {
+    evaluations++;
+    const sums = gradientSums({ kind: 'gradient', spectra: [spectra], classOf, sizes, parameters, units });
+    const weights = bands * 3;
+    const squares = parameters.subarray(0, weights).reduce((sum, weight) => sum + weight ** 2, 0);
+    return {
+      value: (sums.loss * QUANTUM) / pixels + (penalty / 2) * squares,
+      gradient: sums.gradient.map(
+        (value, at) => (value * QUANTUM) / pixels + (at < weights ? penalty * parameters[at]! : 0),
+      ),
+    };
+  };
+  const search = async (precondition?: (gradient: Float64Array) => Float64Array) => {
+    evaluations = 0;
+    const start = new Float64Array(countOf(sizes));
+    const found = await minimise(start, evaluate, { iterations: 2000, precondition });
+    const count = evaluations;
+    return { count, value: (await evaluate(found)).value };
+  };
+  const plain = await search();
+  const preconditioned = await search(preconditioner(covariance, sizes, penalty));
+  assert.ok(preconditioned.count * 2 < plain.count, `${preconditioned.count} of ${plain.count}`);
+  assert.ok(preconditioned.value < plain.value + 1e-4, `${preconditioned.value} ${plain.value}`);
+});
+
+test('a covariance that cannot be factored is left out', () => {
+  const covariance = Float64Array.of(1e20, 1e20, 1e20, 1e20);
+  const gradient = Float64Array.of(1, 2, 3, 4, 5, 6);
+  assert.deepEqual(preconditioner(covariance, [2, 2], 1e-4)(gradient), gradient);
 });
 
 test('a network is read as it was written, and TensorFlow.js computes from its files what the panels do', async () => {

@@ -9,6 +9,7 @@ import type { LabelledSums } from '../passes/class-statistics.js';
 import { discriminant, withinClasses } from '../pixels/discriminant.js';
 import { minimise } from './minimise.js';
 import { countOf, type Layer, layersOf, type Sizes } from './network.js';
+import { preconditioner } from './precondition.js';
 import type { ScoreSums } from './score.js';
 import { lossOf, scoresOfRuns, scoresOn, type TrainingData } from './training-data.js';
 
@@ -110,7 +111,7 @@ function discriminantLayer({ sums, data }: Fitting, shrinkage: number, sets: rea
 }
 
 async function fitNetwork(
-  { context, data, seed, job }: Fitting,
+  { context, data, sums, seed, job }: Fitting,
   name: 'logistic' | 'mlp',
   penalty: number,
   sets: readonly number[],
@@ -131,9 +132,19 @@ async function fitNetwork(
     }
     return { value: value + (penalty / 2) * squares, gradient };
   };
-  const parameters = await minimise(start(sizes, seed), evaluate, ITERATIONS[name], (iteration, value) => {
-    job.signal.throwIfAborted();
-    job.message(`training ${name}, penalty ${penalty}: iteration ${iteration}, loss ${value.toFixed(4)}`);
+  const { deviation } = data.standard;
+  const covariance = sums
+    .of(sets)
+    .covariance.map(
+      (value, at) => value / (deviation[at % sizes[0]!]! * deviation[Math.floor(at / sizes[0]!)]!),
+    );
+  const parameters = await minimise(start(sizes, seed), evaluate, {
+    iterations: ITERATIONS[name],
+    precondition: preconditioner(covariance, sizes, penalty),
+    onIteration: (iteration, value) => {
+      job.signal.throwIfAborted();
+      job.message(`training ${name}, penalty ${penalty}: iteration ${iteration}, loss ${value.toFixed(4)}`);
+    },
   });
   return { kind: 'layers', layers: layersOf(parameters, sizes), descent };
 }

@@ -13,23 +13,32 @@ const MOST_HALVINGS = 20;
 /** The search ends when an iteration gains less than this share of the value. */
 const LEAST_GAIN = 1e-7;
 
-/** Returns the point of the least value that was found in so many iterations. All numbers are f64, in a fixed order. */
+export interface Search {
+  iterations: number;
+  /**
+   * Multiplies a gradient by a symmetric positive definite approximation of the inverse Hessian, up to a factor. A good one replaces the
+   * identity that L-BFGS starts from and saves most iterations where inputs are correlated, as neighbouring bands are.
+   */
+  precondition?: ((gradient: Float64Array) => Float64Array) | undefined;
+  onIteration?: (iteration: number, value: number) => void;
+}
+
+/** Returns the point of the least value that was found. All numbers are f64, in a fixed order. */
 export async function minimise(
   start: Float64Array,
   evaluate: (point: Float64Array) => Promise<Evaluation>,
-  iterations: number,
-  onIteration: (iteration: number, value: number) => void = () => {},
+  { iterations, precondition = (gradient) => gradient.slice(), onIteration }: Search,
 ): Promise<Float64Array> {
   let point = start;
   let now = await evaluate(point);
   const pairs: Pair[] = [];
   for (let iteration = 1; iteration <= iterations; iteration++) {
-    let direction = descent(now.gradient, pairs);
+    let direction = descent(now.gradient, pairs, precondition);
     let slope = dot(direction, now.gradient);
     if (slope >= 0) {
       pairs.length = 0;
-      direction = now.gradient.map((value) => -value);
-      slope = -dot(now.gradient, now.gradient);
+      direction = descent(now.gradient, pairs, precondition);
+      slope = dot(direction, now.gradient);
     }
     if (slope === 0) break;
     const from = { point, now };
@@ -48,7 +57,7 @@ export async function minimise(
     if (pair) pairs.push(pair);
     if (pairs.length > MEMORY) pairs.shift();
     now = next;
-    onIteration(iteration, now.value);
+    onIteration?.(iteration, now.value);
     if (from.now.value - now.value < LEAST_GAIN * Math.abs(from.now.value)) break;
   }
   return point;
@@ -74,17 +83,22 @@ function pairOf(from: At, to: At): Pair | undefined {
 }
 
 /** The gradient times the approximate inverse of the Hessian, downwards. */
-function descent(gradient: Float64Array, pairs: readonly Pair[]): Float64Array {
-  const direction = gradient.map((value) => -value);
+function descent(
+  gradient: Float64Array,
+  pairs: readonly Pair[],
+  precondition: (gradient: Float64Array) => Float64Array,
+): Float64Array {
+  const rest = gradient.map((value) => -value);
   const shares = new Array<number>(pairs.length);
   for (let i = pairs.length - 1; i >= 0; i--) {
     const { step, change, product } = pairs[i]!;
-    shares[i] = dot(step, direction) / product;
-    add(direction, change, -shares[i]!);
+    shares[i] = dot(step, rest) / product;
+    add(rest, change, -shares[i]!);
   }
+  const direction = precondition(rest);
   const last = pairs.at(-1);
   if (last) {
-    const scale = last.product / dot(last.change, last.change);
+    const scale = last.product / dot(last.change, precondition(last.change));
     for (let i = 0; i < direction.length; i++) direction[i]! *= scale;
   }
   for (const [i, { step, change, product }] of pairs.entries())
