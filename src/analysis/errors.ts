@@ -12,7 +12,8 @@ export const tooFewPixels = defineError(
   'TW_ANALYSIS_TOO_FEW_PIXELS',
   422,
   'A covariance needs two pixels that hold data in every band. Choose a larger area, or fewer bands.',
-  (pixels: number) => `${pixels} pixels hold data in every band, and a covariance needs 2`,
+  (found: number, counted = 'pixels') =>
+    `${found} ${counted} hold data in every band, and a covariance needs 2`,
 );
 
 export const oneCollection = defineError(

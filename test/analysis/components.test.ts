@@ -8,6 +8,7 @@ import type { ComponentsResults } from '../../src/analysis/index.js';
 import { type ComponentsTask, components } from '../../src/analysis/pixels/components.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
+import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { runJob } from '../support/run-job.js';
@@ -134,6 +135,35 @@ test('maps of principal components are the projections of the spectra; a second 
     maps[0]!.groups[0]!.bands.map(({ name }) => name),
     ['pc1', 'pc2', 'pc3'],
   );
+});
+
+test('a constant cube has components without variance; one column of pixels has no noise estimate', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const next = random(3);
+  const write = async (name: string, width: number, valueOf: () => number) => {
+    const bands = Array.from({ length: COUNT }, () => Array.from({ length: width * 40 }, valueOf));
+    writeEnvi(join(folder, `${name}.bil`), {
+      ...{ width, height: 40, bands, type: 'float32', interleave: 'bil' },
+      lines: [
+        'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84}',
+        'acquisition time = 2024-06-01T10:00:00Z',
+        'wavelength units = Nanometers',
+        `wavelength = {${bands.map((_, band) => 450 + 50 * band).join()}}`,
+      ],
+    });
+    await ingest(node, { href: join(folder, `${name}.hdr`), collection: name, precision: 6 });
+  };
+  await write('constant', 40, () => 0.25);
+  await write('column', 1, next);
+  const analyse = (name: string, collection: string) =>
+    runJob<ComponentsResults>(node, `analyse-${name}`, { filter: { collections: [collection] } });
+  const { results } = await analyse('pca', 'constant');
+  assert.ok(results.eigenvalues.every((value) => value === 0));
+  assert.ok(results.shares!.every((share) => share === 0));
+  const { error } = await analyse('mnf', 'column');
+  assert.equal(error?.code, 'TW_ANALYSIS_TOO_FEW_PIXELS');
+  assert.match(error.message, /^0 pairs of neighbours hold data/);
 });
 
 test('maps of other bands than those of most tiles go, and a report is written without their pictures', async (t) => {

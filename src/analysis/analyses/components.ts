@@ -67,7 +67,7 @@ export const pca: MapAnalysis<ComponentsInputs, ComponentsFit> = {
     const total = fit.eigenvalues.reduce((sum, value) => sum + value, 0);
     return concluded(fit, bands, 'pc', {
       columns: ['variance', 'share of it'],
-      shares: fit.eigenvalues.map((value) => value / total),
+      shares: fit.eigenvalues.map((value) => (total > 0 ? value / total : 0)),
     });
   },
 };

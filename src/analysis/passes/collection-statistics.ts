@@ -2,6 +2,7 @@
 import type { JobContext } from '../../jobs/index.js';
 import { listOf, messageCheck } from '../../json-schema.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
+import { tooFewPixels } from '../errors.js';
 import type { BandStatistics } from '../sums/band-statistics.js';
 import { CODED_SUMS, CodedSums } from '../sums/coded-sums.js';
 import type { Summed } from '../tasks.js';
@@ -34,5 +35,8 @@ export async function collectionStatistics(
   const sent = own.map((one) => one.sent());
   for (const sums of await meetChecked(job, sent, checkSums))
     for (const [i, one] of sums.entries()) total[i]!.addSent(one);
-  return total.map((sums) => sums.statistics());
+  return total.map((sums, i) => {
+    if (wanted[i] === 'differences' && sums.count < 2) throw tooFewPixels(sums.count, 'pairs of neighbours');
+    return sums.statistics();
+  });
 }

@@ -48,6 +48,11 @@ export class CodedSums {
     return [...this.sums].map(([key, sums]) => ({ ...(JSON.parse(key) as Coding), sums: sums.sent() }));
   }
 
+  /** Pixels added so far. */
+  get count(): number {
+    return [...this.sums.values()].reduce((sum, { count }) => sum + count, 0);
+  }
+
   /** Mean and covariance of physical values, the same bits wherever the tiles are. Throws TW_ANALYSIS_TOO_FEW_PIXELS. */
   statistics(): BandStatistics {
     const sets = [...this.sums].filter(([, { count }]) => count > 0).sort(([a], [b]) => (a < b ? -1 : 1));
