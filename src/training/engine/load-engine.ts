@@ -7,8 +7,12 @@ import { messageOf } from '../../errors.js';
 import { engineUnavailable } from '../errors.js';
 import { loadOneDnn } from './onednn/addon.js';
 import type { Tf } from './tf.js';
+import { hasRelaxedSimd } from './wasm/heap.js';
 import { heapLoops } from './wasm/heap-loops.js';
 import { registerTrainingKernels } from './wasm/register.js';
+
+/** Version of our own kernels of convolutions, whose results differ from those of other versions in the last bits. */
+const KERNELS = 2;
 
 /** Best first. */
 export const ENGINE_NAMES = ['tfjs-node-gpu', 'tfjs-node', 'wasm-onednn', 'wasm'] as const;
@@ -64,7 +68,8 @@ async function loadWasm(name: Exclude<EngineName, NativeName>): Promise<LoadedEn
       throw new Error('this processor has no WASM SIMD');
     if (!(await tf.setBackend('wasm'))) throw new Error('the WASM backend did not start');
     registerTrainingKernels(tf, dnn ?? heapLoops(tf.backend() as BackendWasm));
-    const version = dnn ? `${wasm.version_wasm} on oneDNN ${dnn.version}` : wasm.version_wasm;
+    const own = `own.${KERNELS}${hasRelaxedSimd ? '.relaxed' : ''}`;
+    const version = `${wasm.version_wasm}${dnn ? ` on oneDNN ${dnn.version}` : `+${own}`}`;
     return { name, version, tf };
   } catch (error) {
     throw engineUnavailable.because(error, name, messageOf(error));

@@ -10,7 +10,7 @@ const MOST_PIXELS = 128;
 const LEAST_PIXELS = 32;
 const MOST_FLOATS = 2 ** 17;
 
-interface Shape {
+export interface Shape {
   batch: number;
   height: number;
   width: number;
@@ -110,8 +110,8 @@ export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number
     pack(heap, gradients, k, s.outputs, panels);
     for (let o = 0; o < s.outputs; o += PANEL)
       heap.run.multiplyPanel(
-        ...[tall, k, surroundings, BYTES, tall * BYTES],
-        ...[panels + o * k * BYTES, sums + o * BYTES, wide * BYTES, 0],
+        ...[tall, 1, k, surroundings, BYTES, tall * BYTES, 0, ROWS * BYTES],
+        ...[panels + o * k * BYTES, PANEL * BYTES, sums + o * BYTES, wide * BYTES, 0],
       );
   }
   heap.run.copyRuns(s.taps, s.outputs, sums, wide * BYTES, dw, s.outputs * BYTES);

@@ -1,9 +1,13 @@
 /** The loops on the heap of tfjs: WebAssembly (loops.wat) where the time goes, TypeScript around it. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
-import { forward, shapeOf, toFilter, toInput } from './convolution.js';
+import * as general from './convolution.js';
 import { BYTES, Heap, upTo } from './heap.js';
 import { FORWARD, type Loops, TO_INPUT } from './loops.js';
 import { multiply, PANEL, pack, ROWS } from './products.js';
+import * as winograd from './winograd.js';
+
+/** Channels of a vector. */
+const VECTOR = 4;
 
 /** Of the started backend. Arrays that are not on its heap are copied there and back. */
 export function heapLoops(backend: BackendWasm): Loops {
@@ -11,7 +15,8 @@ export function heapLoops(backend: BackendWasm): Loops {
 
   const loops: Loops = {
     convolve(direction, geometry, x, filter, y, bias) {
-      const shape = shapeOf(geometry);
+      const shape = general.shapeOf(geometry);
+      const { forward, toInput, toFilter } = winograd.isWinograd(shape) ? winograd : general;
       const compute = direction === FORWARD ? forward : direction === TO_INPUT ? toInput : toFilter;
       heap.with(bias ? [x, filter, y, bias] : [x, filter, y], (...[ofX, ofFilter, ofY, ofBias]) =>
         compute(heap, shape, ofX, ofFilter, ofY, ofBias),
@@ -41,7 +46,10 @@ export function heapLoops(backend: BackendWasm): Loops {
       sums.set(all);
     },
 
-    maxPoolGradient,
+    maxPoolGradient(geometry, ...arrays) {
+      if (geometry[3] % VECTOR === 0) maxPoolGradient(heap, geometry, ...arrays);
+      else maxPoolGradientOfChannels(geometry, ...arrays);
+    },
     avgPoolGradient,
 
     leakyRelu(length, alpha, x, y) {
@@ -110,8 +118,45 @@ export function heapLoops(backend: BackendWasm): Loops {
   return loops;
 }
 
-/** Each gradient goes to the first maximum of its window. */
-function maxPoolGradient(geometry: Int32Array, x: Float32Array, dy: Float32Array, dx: Float32Array): void {
+/** Each gradient goes to the first maximum of its window. The WebAssembly works on whole vectors of channels. */
+function maxPoolGradient(
+  heap: Heap,
+  geometry: Int32Array,
+  x: Float32Array,
+  dy: Float32Array,
+  dx: Float32Array,
+): void {
+  const [batch, height, width, channels, rows, columns, filterHeight, filterWidth] = geometry;
+  const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
+  const pixel = channels * BYTES;
+  heap.with([x, dy, dx], (ofX, ofDy, toDx) => {
+    for (let line = 0; line < batch * rows; line++) {
+      const [firstRow, endRow] = within((line % rows) * strideHeight - top, filterHeight, height);
+      for (let column = 0; column < columns; ) {
+        const [first, end] = within(column * strideWidth - left, filterWidth, width);
+        // Windows that are whole follow each other up to the right edge.
+        const last = Math.floor((width - filterWidth + left) / strideWidth);
+        const count = end - first === filterWidth ? Math.max(1, Math.min(columns - 1, last) - column + 1) : 1;
+        const at = ((Math.floor(line / rows) * height + firstRow) * width + first) * pixel;
+        if (endRow > firstRow && end > first)
+          heap.run.maxPoolGradient(
+            ...[count, channels / VECTOR, endRow - firstRow, end - first],
+            ...[ofX + at, width * pixel, pixel, strideWidth * pixel],
+            ...[ofDy + (line * columns + column) * pixel, toDx + at],
+          );
+        column += count;
+      }
+    }
+  });
+}
+
+/** The same, channel by channel. */
+function maxPoolGradientOfChannels(
+  geometry: Int32Array,
+  x: Float32Array,
+  dy: Float32Array,
+  dx: Float32Array,
+): void {
   const [batch, height, width, channels, rows, columns, filterHeight, filterWidth] = geometry;
   const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
   const largest = new Float32Array(channels);

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 
-/** What loops.wat exports; places and distances are in bytes. */
+/** What loops.wat and tools/wat/convolution.ts export; places and distances are in bytes. */
 type Exports = Record<
   | 'leakyRelu'
   | 'leakyReluGradient'
@@ -12,7 +12,14 @@ type Exports = Record<
   | 'addRuns'
   | 'copyStrided'
   | 'adam'
-  | 'multiplyPanel',
+  | 'multiplyPanel'
+  | 'multiplyPoints'
+  | 'maxPoolGradient'
+  | 'inputPoints'
+  | 'filterPoints'
+  | 'gradientPoints'
+  | 'outputPixels'
+  | 'filterPixels',
   (...numbers: number[]) => void
 >;
 
@@ -22,6 +29,15 @@ interface Module {
   _malloc(bytes: number): number;
   _free(address: number): void;
 }
+
+const [plain, relaxed] = ['convolution.wasm', 'convolution-relaxed.wasm'];
+
+/**
+ * Multiply-add that rounds once is part of relaxed SIMD, which Node has from version 22 on. Results differ from those of the plain kernels in the
+ * last bits, so the version of the engine names it.
+ */
+export const hasRelaxedSimd = WebAssembly.validate(readFileSync(new URL(relaxed, import.meta.url)));
+const kernelFile = hasRelaxedSimd ? relaxed : plain;
 
 /** Of a float32. */
 export const BYTES = 4;
@@ -40,9 +56,12 @@ export class Heap {
   /** Of the started backend. */
   constructor(backend: BackendWasm) {
     this.module = backend.wasm as unknown as Module;
-    const code = new WebAssembly.Module(readFileSync(new URL('./loops.wasm', import.meta.url)));
     const imports = { tfjs: { memory: this.module.asm.memory } };
-    this.run = new WebAssembly.Instance(code, imports).exports as Exports;
+    const exportsOf = (file: string) => {
+      const code = new WebAssembly.Module(readFileSync(new URL(file, import.meta.url)));
+      return new WebAssembly.Instance(code, imports).exports as Partial<Exports>;
+    };
+    this.run = { ...exportsOf('loops.wasm'), ...exportsOf(kernelFile) } as Exports;
     this.forArrays = new Scratch(this.module);
     this.forProducts = new Scratch(this.module);
     this.forArrays.take(SMALL);

@@ -45,7 +45,8 @@ export function multiply({ run }: Heap, { m, n, k, a, panels, start, c, edge }: 
     const fits = rows === m && columns === PANEL;
     const target = c + first * BYTES;
     run.multiplyPanel(
-      ...[rows, k, a.address, a.row * BYTES, a.column * BYTES, panels + first * k * BYTES],
+      ...[rows, 1, k, a.address, a.row * BYTES, a.column * BYTES, 0, ROWS * a.row * BYTES],
+      ...[panels + first * k * BYTES, PANEL * BYTES],
       ...(fits ? [target, n * BYTES] : [edge, PANEL * BYTES]),
       start + first * BYTES,
     );

@@ -1,0 +1,27 @@
+/**
+ * Assembles WebAssembly: each `.wat` under `src/` becomes a `.wasm` at the same place under `dist/src/`, and the generated kernels of convolutions
+ * become two, of which one uses relaxed multiply-add.
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import wabt from 'wabt';
+import { convolutionModule } from './wat/convolution.js';
+import { plain, relaxed } from './wat/linear-map.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const { parseWat } = await wabt();
+
+function assemble(path: string, text: string): void {
+  const parsed = parseWat(path, text, { simd: true, relaxed_simd: true });
+  parsed.validate();
+  const out = join(root, 'dist/src', path.replace(/\.wat$/, '.wasm'));
+  mkdirSync(dirname(out), { recursive: true });
+  writeFileSync(out, parsed.toBinary({}).buffer);
+}
+
+for (const path of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }))
+  if (path.endsWith('.wat')) assemble(path, readFileSync(join(root, 'src', path), 'utf8'));
+const folder = 'src/training/engine/wasm'.slice(4);
+assemble(`${folder}/convolution.wat`, convolutionModule(plain));
+assemble(`${folder}/convolution-relaxed.wat`, convolutionModule(relaxed));
