@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
+import { type Candidate, strongestWithinError } from '../../src/analysis/classifier/choose.js';
 import { gradientSums, QUANTUM } from '../../src/analysis/classifier/gradient.js';
 import { inPrecision, type Spectra, sharesOf } from '../../src/analysis/classifier/labelled-spectra.js';
 import { minimise } from '../../src/analysis/classifier/minimise.js';
@@ -189,6 +190,15 @@ test('the covariance of correlated bands saves most evaluations, and finds the s
   const preconditioned = await search(preconditioner(covariance, sizes, penalty));
   assert.ok(preconditioned.count * 2 < plain.count, `${preconditioned.count} of ${plain.count}`);
   assert.ok(preconditioned.value < plain.value + 1e-4, `${preconditioned.value} ${plain.value}`);
+});
+
+test('a perceptron takes a weaker penalty only for more than a standard error', () => {
+  const of = (strength: number, entropy: number, entropyError: number): Candidate => ({
+    ...{ classifier: 'mlp', strength, entropy, entropyError, tuned: 0.5, temperature: 1 },
+  });
+  assert.equal(strongestWithinError([of(1e-3, 0.8, 0.06), of(1e-2, 0.85, 0.05)]).strength, 1e-2);
+  assert.equal(strongestWithinError([of(1e-3, 0.8, 0.04), of(1e-2, 0.85, 0.05)]).strength, 1e-3);
+  assert.equal(strongestWithinError([of(1e-3, 0, 0), of(1e-2, 0, 0)]).strength, 1e-2);
 });
 
 test('a covariance that cannot be factored is left out', () => {

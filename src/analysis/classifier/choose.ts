@@ -14,7 +14,7 @@ import {
 } from './fit.js';
 import { QUANTUM } from './gradient.js';
 import { withTemperature as layersWithTemperature } from './network.js';
-import type { ScoreSums } from './score.js';
+import { type ScoreSums, SQUARE_QUANTUM } from './score.js';
 
 /** A classifier with its best regularization strength. Plain JSON. */
 export interface Candidate {
@@ -24,6 +24,8 @@ export interface Candidate {
   tuned: number;
   /** Mean cross entropy on the same pixels, with this temperature. */
   entropy: number;
+  /** The standard error of that mean. */
+  entropyError: number;
   /** The temperature with the least cross entropy; 1 if there are no pixels for tuning. */
   temperature: number;
 }
@@ -62,30 +64,46 @@ export async function candidates(fitting: Fitting, wanted: ClassifierName | unde
 export const isBaseline = (name: ClassifierName) => name === 'lda' || name === 'logistic';
 
 async function bestStrength(fitting: Fitting, name: ClassifierName): Promise<Candidate> {
-  let best: Candidate | undefined;
-  for (const strength of STRENGTHS[name]) {
-    const tuned = await tune(fitting, name, strength);
-    // Ties go to the strongest regularization, which relies least on the data. Without pixels for tuning all strengths tie.
-    if (!best || tuned.entropy <= best.entropy) best = tuned;
-  }
-  return best!;
+  const tuned: Candidate[] = [];
+  for (const strength of STRENGTHS[name]) tuned.push(await tune(fitting, name, strength));
+  // Only the loss of a perceptron has several minima: which one is found depends on the seed and on rounding.
+  return name === 'mlp' ? strongestWithinError(tuned) : strongestOfBest(tuned);
+}
+
+/** Ties go to the strongest regularization, which relies least on the data. Without pixels for tuning all strengths tie. */
+const strongestOfBest = (tuned: readonly Candidate[]) =>
+  tuned.reduce((best, one) => (one.entropy <= best.entropy ? one : best));
+
+/**
+ * Returns the candidate of the strongest regularization whose cross entropy is at most one standard error above the least one (Hastie et al.
+ * 2009, section 7.10): with few pixels for tuning, smaller differences are chance. `tuned`: by rising strength, not empty.
+ */
+export function strongestWithinError(tuned: readonly Candidate[]): Candidate {
+  const best = tuned.reduce((best, one) => (one.entropy < best.entropy ? one : best));
+  return tuned.findLast(({ entropy }) => entropy <= best.entropy + best.entropyError)!;
 }
 
 const TEMPERATURES = Array.from({ length: 33 }, (_, i) => 2 ** ((i - 8) / 8));
 
 async function tune(fitting: Fitting, classifier: ClassifierName, strength: number): Promise<Candidate> {
-  const untuned = { classifier, strength, tuned: 0, entropy: 0, temperature: 1 };
+  const untuned = { classifier, strength, tuned: 0, entropy: 0, entropyError: 0, temperature: 1 };
   if (fitting.data.pixels[TUNE] === 0) return untuned;
   const fitted = await fit(fitting, classifier, strength, [TRAIN]);
-  const { table, losses } = await scoresOf(fitting, fitted, { set: TUNE, temperatures: TEMPERATURES });
+  const { table, losses, squares } = await scoresOf(fitting, fitted, {
+    set: TUNE,
+    temperatures: TEMPERATURES,
+  });
   // A network may have fewer pixels than the others, since memory limits its patches.
   const pixels = table.reduce((sum, count) => sum + count, 0);
   if (pixels === 0) return untuned;
-  const least = Math.min(...losses);
+  const at = losses.indexOf(Math.min(...losses));
+  const entropy = (losses[at]! * QUANTUM) / pixels;
+  const variance = Math.max(0, (squares[at]! * SQUARE_QUANTUM) / pixels - entropy ** 2);
   return {
     ...{ classifier, strength, tuned: tableScores(table, classNumbers(fitting)).oa },
-    entropy: (least * QUANTUM) / pixels,
-    temperature: TEMPERATURES[losses.indexOf(least)]!,
+    entropy,
+    entropyError: Math.sqrt(variance / pixels),
+    temperature: TEMPERATURES[at]!,
   };
 }
 

@@ -59,6 +59,7 @@ const CANDIDATE = {
   strength: NUMBER,
   tuned: NUMBER,
   entropy: NUMBER,
+  entropyError: NUMBER,
   temperature: NUMBER,
 };
 

@@ -19,17 +19,22 @@ export interface ScoreSums {
   table: number[];
   /** Sum of the cross entropy for each temperature, in quanta. */
   losses: number[];
+  /** Sum of the squares of the same cross entropies, in units of `SQUARE_QUANTUM`. */
+  squares: number[];
   /** Bins by tenths of the largest probability, for each temperature: number of pixels, number of correct ones, and the sum of the probabilities in quanta. */
   reliability: { pixels: number; right: number; probability: number }[][];
 }
 
 export const BINS = 10;
+/** The unit of sums of squared cross entropies, which only estimate errors. */
+export const SQUARE_QUANTUM = 2 ** -10;
 
 export function noScores(classes: number, temperatures: number): ScoreSums {
   const bins = () => Array.from({ length: BINS }, () => ({ pixels: 0, right: 0, probability: 0 }));
   return {
     table: new Array<number>(classes ** 2).fill(0),
     losses: new Array<number>(temperatures).fill(0),
+    squares: new Array<number>(temperatures).fill(0),
     reliability: Array.from({ length: temperatures }, bins),
   };
 }
@@ -37,6 +42,7 @@ export function noScores(classes: number, temperatures: number): ScoreSums {
 export function addScores(to: ScoreSums, more: ScoreSums): void {
   for (const [at, count] of more.table.entries()) to.table[at]! += count;
   for (const [t, loss] of more.losses.entries()) to.losses[t]! += loss;
+  for (const [t, square] of more.squares.entries()) to.squares[t]! += square;
   for (const [t, bins] of more.reliability.entries())
     for (const [b, { pixels, right, probability }] of bins.entries()) {
       const bin = to.reliability[t]![b]!;
@@ -76,7 +82,9 @@ export function addPanelScores(
     sums.table[truth * classes + best]!++;
     for (const [t, temperature] of temperatures.entries()) {
       const logarithm = softmax(scores, i, classes, shares, temperature);
-      sums.losses[t]! += Math.round((logarithm - scores[truth * PANEL + i]! / temperature) / QUANTUM);
+      const loss = logarithm - scores[truth * PANEL + i]! / temperature;
+      sums.losses[t]! += Math.round(loss / QUANTUM);
+      sums.squares[t]! += Math.round(loss ** 2 / SQUARE_QUANTUM);
       const bin = sums.reliability[t]![Math.min(BINS - 1, Math.floor(shares[best]! * BINS))]!;
       bin.pixels++;
       bin.right += Number(best === truth);

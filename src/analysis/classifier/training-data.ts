@@ -59,6 +59,7 @@ const checkScores = messageCheck(
   objectOf({
     table: listOf(COUNT),
     losses: listOf(NUMBER),
+    squares: listOf(NUMBER),
     reliability: listOf(listOf(objectOf({ pixels: COUNT, right: COUNT, probability: COUNT }))),
   }),
 );
@@ -196,6 +197,7 @@ export async function scoresOfRuns(own: ScoreSums, job: JobContext): Promise<Sco
     const isOfSize =
       word.table.length === total.table.length &&
       word.losses.length === temperatures.length &&
+      word.squares.length === temperatures.length &&
       word.reliability.length === temperatures.length &&
       word.reliability.every(({ length }) => length === BINS);
     if (!isOfSize) throw new Error('another node has sent scores of another size');
