@@ -9,6 +9,8 @@ import { multiply, PANEL, pack, ROWS } from './products.js';
 const MOST_PIXELS = 128;
 const LEAST_PIXELS = 32;
 const MOST_FLOATS = 2 ** 17;
+/** A line of the cache, in floats. */
+const SKEW = 16;
 
 export interface Shape {
   batch: number;
@@ -21,6 +23,8 @@ export interface Shape {
   dilation: [number, number];
   top: number;
   left: number;
+  bottom: number;
+  right: number;
   /** Of the output. */
   rows: number;
   columns: number;
@@ -44,7 +48,7 @@ export function shapeOf(geometry: Int32Array): Shape {
   const taps = filterHeight * filterWidth * channels;
   const most = Math.max(LEAST_PIXELS, Math.min(MOST_PIXELS, MOST_FLOATS / taps));
   return {
-    ...{ batch, height, width, channels, outputs, top, left, rows, columns, pixels, taps },
+    ...{ batch, height, width, channels, outputs, top, left, bottom, right, rows, columns, pixels, taps },
     filter: [filterHeight, filterWidth],
     stride: [strideHeight, strideWidth],
     dilation: [dilationHeight, dilationWidth],
@@ -96,21 +100,25 @@ export function toInput(heap: Heap, s: Shape, dx: number, filter: number, dy: nu
   }
 }
 
-export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number): void {
+export function toFilter(heap: Heap, shape: Shape, x: number, dw: number, dy: number): void {
+  // Each block reads and writes all sums, so it has more pixels than fit into the cache.
+  const s = { ...shape, block: Math.min(upTo(ROWS, shape.pixels), MOST_PIXELS) };
   const [tall, wide] = [upTo(ROWS, s.taps), upTo(PANEL, s.outputs)];
+  // Rows that are a power of two apart would share the same few lines of the cache.
+  const row = tall + SKEW;
   const [sums, zeros, panels, surroundings] = heap.regions(
-    ...[tall * wide, s.channels, wide * s.block, s.block * tall],
+    ...[tall * wide, s.channels, wide * s.block, s.block * row],
   );
   heap.floats(sums, tall * wide).fill(0);
   heap.floats(zeros, s.channels).fill(0);
   for (let first = 0; first < s.pixels; first += s.block) {
     const k = Math.min(s.block, s.pixels - first);
-    gather(heap, s, first, k, x, zeros, surroundings, tall);
+    gather(heap, s, first, k, x, zeros, surroundings, row);
     const gradients = { address: dy + first * s.outputs * BYTES, row: s.outputs, column: 1 };
     pack(heap, gradients, k, s.outputs, panels);
     for (let o = 0; o < s.outputs; o += PANEL)
       heap.run.multiplyPanel(
-        ...[tall, 1, k, surroundings, BYTES, tall * BYTES, 0, ROWS * BYTES],
+        ...[tall, 1, k, surroundings, BYTES, row * BYTES, 0, ROWS * BYTES],
         ...[panels + o * k * BYTES, PANEL * BYTES, sums + o * BYTES, wide * BYTES, 0],
       );
   }

@@ -1,10 +1,21 @@
 /** The loops on the heap of tfjs: WebAssembly (loops.wat) where the time goes, TypeScript around it. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import * as general from './convolution.js';
+import * as direct from './direct.js';
 import { BYTES, Heap, upTo } from './heap.js';
-import { FORWARD, type Loops, TO_INPUT } from './loops.js';
+import { FORWARD, type Loops, TO_FILTER } from './loops.js';
 import { multiply, PANEL, pack, ROWS } from './products.js';
 import * as winograd from './winograd.js';
+
+function methodFor(direction: number, shape: general.Shape) {
+  const isTiled = winograd.isWinograd(shape);
+  const isDirect = direct.isDirect(shape);
+  if (direction === FORWARD) return isTiled ? winograd.forward : isDirect ? direct.forward : general.forward;
+  if (direction === TO_FILTER)
+    return isTiled ? winograd.toFilter : isDirect ? direct.toFilter : general.toFilter;
+  if (isTiled) return winograd.toInput;
+  return direct.isPatchwise(shape) ? direct.toInput : general.toInput;
+}
 
 /** Channels of a vector. */
 const VECTOR = 4;
@@ -16,8 +27,7 @@ export function heapLoops(backend: BackendWasm): Loops {
   const loops: Loops = {
     convolve(direction, geometry, x, filter, y, bias) {
       const shape = general.shapeOf(geometry);
-      const { forward, toInput, toFilter } = winograd.isWinograd(shape) ? winograd : general;
-      const compute = direction === FORWARD ? forward : direction === TO_INPUT ? toInput : toFilter;
+      const compute = methodFor(direction, shape);
       heap.with(bias ? [x, filter, y, bias] : [x, filter, y], (...[ofX, ofFilter, ofY, ofBias]) =>
         compute(heap, shape, ofX, ofFilter, ofY, ofBias),
       );

@@ -18,7 +18,8 @@ export function pack({ run }: Heap, b: Matrix, k: number, n: number, to: number)
     const from = b.address + first * b.column * BYTES;
     const target = to + first * k * BYTES;
     const columns = Math.min(PANEL, n - first);
-    run.copyStrided(k, columns, from, b.row * BYTES, b.column * BYTES, target, PANEL * BYTES);
+    if (b.column === 1) run.copyRuns(k, columns, from, b.row * BYTES, target, PANEL * BYTES);
+    else run.copyStrided(k, columns, from, b.row * BYTES, b.column * BYTES, target, PANEL * BYTES);
   }
 }
 

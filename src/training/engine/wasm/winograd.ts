@@ -15,6 +15,8 @@ const PANEL_BYTES = PANEL * BYTES;
 /** Floats of a block of tiles, which the second cache should hold. */
 const BLOCK = 2 ** 17;
 const MOST_TILES = 192;
+/** Tiles of which the sums of a gradient are added up at once: each time, all sums are read and written. */
+const LEAST_SUMMED = 64;
 
 export function isWinograd({ filter, stride, dilation, top, left, channels, outputs }: Shape): boolean {
   const [distance] = dilation;
@@ -76,7 +78,7 @@ export function toInput(heap: Heap, s: Shape, dx: number, filter: number, dy: nu
 /** Convolves the input with the gradients, 3 x 3 outputs of 4 x 4 taps a tile, and adds the tiles up before they leave the points. */
 export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number): void {
   const { channels, outputs } = s;
-  const block = blockOf(s);
+  const block = blockOf(s, LEAST_SUMMED);
   const size = channels * outputs;
   const [sums, inputs, gradients] = heap.regions(
     ...[POINTS * size, POINTS * block * channels, POINTS * block * outputs],
@@ -120,9 +122,9 @@ export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number
   );
 }
 
-function blockOf({ channels, outputs }: Shape): number {
+function blockOf({ channels, outputs }: Shape, least = ROWS): number {
   const tiles = BLOCK / (POINTS * (channels + outputs));
-  return Math.max(ROWS, Math.min(MOST_TILES, Math.floor(tiles / ROWS) * ROWS));
+  return Math.max(least, Math.min(MOST_TILES, Math.floor(tiles / ROWS) * ROWS));
 }
 
 /** Every n-th pixel of an image and of its output belong together where the taps of a filter are n pixels apart. */
