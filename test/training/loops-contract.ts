@@ -101,6 +101,25 @@ const inTiles: fc.Arbitrary<Sizes> = fc
     pad: [top * distance, left * distance, bottom, right],
   }));
 
+/** Rows that fill registers, of filters without dilation whose size is a multiple of their stride. */
+const inRows: fc.Arbitrary<Sizes> = fc
+  .record({
+    batch: fc.integer({ min: 1, max: 2 }),
+    height: fc.integer({ min: 1, max: 12 }),
+    width: fc.integer({ min: 8, max: 24 }),
+    channels: fc.constantFrom(1, 3, 8, 16),
+    outputs: fc.constantFrom(8, 24),
+    stride: one(fc.integer({ min: 1, max: 2 })),
+    times: one(fc.integer({ min: 1, max: 2 })),
+    pad: fc.tuple(fc.nat(3), fc.nat(3), fc.nat(3), fc.nat(3)),
+  })
+  .map(({ stride, times, ...rest }) => ({
+    ...rest,
+    stride,
+    filter: [stride[0] * times[0], stride[1] * times[1]],
+    dilation: [1, 1],
+  }));
+
 /** Errors are relative to the largest value. */
 const TOLERANCE = 2e-5;
 
@@ -169,6 +188,17 @@ export function loopsContract(name: string, loops: () => Loops, skip: string | f
           assert.ok(largestError(loops(), shape!, (length, of) => uniform(length, seed + of)) <= TOLERANCE);
         }),
         { seed: 42, numRuns: 100 },
+      );
+    });
+
+    it('so are those whose inputs are read where they are', () => {
+      fc.assert(
+        fc.property(inRows, fc.nat(1000), (given, seed) => {
+          const shape = shapeOf(given);
+          fc.pre(shape !== undefined);
+          assert.ok(largestError(loops(), shape!, (length, of) => uniform(length, seed + of)) <= TOLERANCE);
+        }),
+        { seed: 42, numRuns: 200 },
       );
     });
 

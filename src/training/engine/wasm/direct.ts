@@ -18,80 +18,168 @@ export function isDirect({ filter, dilation, outputs, columns }: Shape): boolean
   return isDense && outputs % PANEL === 0 && columns >= ROWS;
 }
 
-/** Whether each pixel of the input belongs to one pixel of the output, so that gradients by the input need no sums. */
-export function isPatchwise(s: Shape): boolean {
-  const isExact = s.rows * s.filter[0] === s.height && s.columns * s.filter[1] === s.width;
-  const isApart = s.filter.every((taps, axis) => taps === s.stride[axis]);
-  return isDirect(s) && isExact && isApart && (s.filter[1] * s.channels) % PANEL === 0;
+/** Whether gradients by the input are sums over as many taps for each pixel. */
+export function isDirectToInput({ filter, stride, dilation, channels, width }: Shape): boolean {
+  const isEven = filter.every((taps, axis) => taps % stride[axis] === 0);
+  const isDense = filter.every((taps, axis) => taps === 1 || dilation[axis] === 1);
+  return isEven && isDense && channels % PANEL === 0 && Math.floor(width / stride[1]) >= ROWS;
 }
 
 export function forward(heap: Heap, s: Shape, x: number, filter: number, y: number, bias?: number): void {
   const run = s.filter[1] * s.channels;
   const taps = s.filter[0] * run;
-  const [panels, start, copy] = heap.regions(taps * s.outputs, s.outputs, paddedSize(s));
+  const padding = isPadded(s) || !isWholeRun(s) ? s : undefined;
+  const image = { height: s.height, width: s.width, channels: s.channels };
+  const [panels, start, copy] = heap.regions(
+    ...[taps * s.outputs, s.outputs, padding ? paddedSize(s.batch, image, padding) : 0],
+  );
   pack(heap, { address: filter, row: s.outputs, column: 1 }, taps, s.outputs, panels);
   heap.floats(start, s.outputs).fill(0);
   if (bias !== undefined) heap.run.copyRuns(1, s.outputs, bias, 0, start, 0);
-  const { address, row, image } = padded(heap, s, x, copy);
-  const pixel = s.stride[1] * s.channels * BYTES;
-  const lines = s.batch * s.rows;
-  const block = Math.max(1, Math.floor((BLOCK * BYTES) / (s.stride[0] * row)));
-  for (let first = 0; first < lines; first += block)
-    for (let o = 0; o < s.outputs; o += PANEL)
-      for (let line = first; line < Math.min(lines, first + block); line++) {
-        const from = address + Math.floor(line / s.rows) * image + (line % s.rows) * s.stride[0] * row;
-        // The last pixels of a row are computed twice if they are not a multiple of four.
-        for (const [column, count] of partsOfRow(s.columns))
-          heap.run.multiplyPanel(
-            ...[count, s.filter[0], run, from + column * pixel, pixel, BYTES, row, ROWS * pixel],
-            ...[panels + o * taps * BYTES, PANEL_BYTES],
-            ...[
-              y + ((line * s.columns + column) * s.outputs + o) * BYTES,
-              s.outputs * BYTES,
-              start + o * BYTES,
-            ],
-          );
-      }
+  const from = padded(heap, s.batch, image, x, padding, copy);
+  convolveRows(heap, {
+    ...{
+      batch: s.batch,
+      rows: s.rows,
+      columns: s.columns,
+      chunks: s.filter[0],
+      run,
+      panels,
+      outputs: s.outputs,
+    },
+    from: { ...from, pixel: s.stride[1] * from.pixel },
+    rowStep: s.stride[0] * from.row,
+    to: placesOf(y, { height: s.rows, width: s.columns, channels: s.outputs }),
+    start,
+    startStep: PANEL_BYTES,
+  });
 }
 
-/** Of patches that do not overlap. */
+/**
+ * The pixels of the input that lie alike between the steps of the filter are an image of their own: a convolution, of stride 1, of the gradients
+ * with every n-th tap, in reverse.
+ */
 export function toInput(heap: Heap, s: Shape, dx: number, filter: number, dy: number): void {
-  const run = s.filter[1] * s.channels;
-  const size = run * s.outputs;
-  const [panels, zeros] = heap.regions(s.filter[0] * size, PANEL);
+  const [tall, wide] = s.filter.map((taps, axis) => taps / s.stride[axis]);
+  const last = (size: number, pad: number, step: number) => Math.floor((size - 1 + pad) / step);
+  const gradients = { height: s.rows, width: s.columns, channels: s.outputs };
+  const padding = {
+    top: tall - 1,
+    left: wide - 1,
+    bottom: Math.max(0, last(s.height, s.top, s.stride[0]) - (s.rows - 1)),
+    right: Math.max(0, last(s.width, s.left, s.stride[1]) - (s.columns - 1)),
+  };
+  const needsCopy = isPadded(padding);
+  const run = wide * s.outputs;
+  const [panels, zeros, copy] = heap.regions(
+    ...[tall * run * s.channels, PANEL, needsCopy ? paddedSize(s.batch, gradients, padding) : 0],
+  );
   heap.floats(zeros, PANEL).fill(0);
-  for (let i = 0; i < s.filter[0]; i++)
-    pack(
-      heap,
-      { address: filter + i * size * BYTES, row: 1, column: s.outputs },
-      s.outputs,
-      run,
-      panels + i * size * BYTES,
-    );
-  const pixel = s.outputs * BYTES;
-  for (let line = 0; line < s.batch * s.rows; line++)
-    for (let i = 0; i < s.filter[0]; i++)
-      for (let c = 0; c < run; c += PANEL)
-        for (const [column, count] of partsOfRow(s.columns))
+  const from = padded(heap, s.batch, gradients, dy, needsCopy ? padding : undefined, copy);
+  const to = placesOf(dx, { height: s.height, width: s.width, channels: s.channels });
+  const size = s.channels * s.outputs * BYTES;
+  for (let y = 0; y < s.stride[0]; y++)
+    for (let x = 0; x < s.stride[1]; x++) {
+      for (let c = 0; c < s.channels; c += PANEL)
+        for (let i = 0; i < tall; i++)
+          for (let j = 0; j < wide; j++) {
+            const [row, column] = [y + s.stride[0] * (tall - 1 - i), x + s.stride[1] * (wide - 1 - j)];
+            heap.run.copyStrided(
+              ...[s.outputs, PANEL, filter + (row * s.filter[1] + column) * size + c * s.outputs * BYTES],
+              ...[BYTES, s.outputs * BYTES],
+              ...[panels + (c * tall * wide + (i * wide + j) * PANEL) * s.outputs * BYTES, PANEL_BYTES],
+            );
+          }
+      // The first pixel of the input at these taps, and the last of the gradients that reach it.
+      const first = (at: number, pad: number, step: number) => Math.max(0, Math.ceil((pad - at) / step));
+      const [u, v] = [first(y, s.top, s.stride[0]), first(x, s.left, s.stride[1])];
+      const [top, left] = [u * s.stride[0] + y - s.top, v * s.stride[1] + x - s.left];
+      convolveRows(heap, {
+        batch: s.batch,
+        rows: Math.max(0, Math.ceil((s.height - top) / s.stride[0])),
+        columns: Math.max(0, Math.ceil((s.width - left) / s.stride[1])),
+        ...{ chunks: tall, run, panels, outputs: s.channels, start: zeros, startStep: 0 },
+        from: { ...from, address: from.address + u * from.row + v * from.pixel },
+        rowStep: from.row,
+        to: {
+          address: to.address + top * to.row + left * to.pixel,
+          row: s.stride[0] * to.row,
+          image: to.image,
+          pixel: s.stride[1] * to.pixel,
+        },
+      });
+    }
+}
+
+/** Distances of an image in bytes. */
+interface Places {
+  address: number;
+  image: number;
+  row: number;
+  pixel: number;
+}
+
+interface Size {
+  height: number;
+  width: number;
+  channels: number;
+}
+
+function placesOf(address: number, { height, width, channels }: Size): Places {
+  const row = width * channels * BYTES;
+  return { address, image: height * row, row, pixel: channels * BYTES };
+}
+
+interface Rows {
+  batch: number;
+  rows: number;
+  columns: number;
+  from: Places;
+  to: Places;
+  /** Bytes in the input from a row of the output to the next. */
+  rowStep: number;
+  /** Rows of the filter, and values in each. */
+  chunks: number;
+  run: number;
+  panels: number;
+  outputs: number;
+  /** What sums begin at, and the bytes from panel to panel. */
+  start: number;
+  startStep: number;
+}
+
+function convolveRows(heap: Heap, p: Rows): void {
+  const lines = p.batch * p.rows;
+  const block = Math.max(1, Math.floor((BLOCK * BYTES) / p.rowStep));
+  for (let first = 0; first < lines; first += block)
+    for (let o = 0; o < p.outputs; o += PANEL)
+      for (let line = first; line < Math.min(lines, first + block); line++) {
+        const [n, row] = [Math.floor(line / p.rows), line % p.rows];
+        const from = p.from.address + n * p.from.image + row * p.rowStep;
+        const to = p.to.address + n * p.to.image + row * p.to.row + o * BYTES;
+        for (const [column, count] of partsOfRow(p.columns))
           heap.run.multiplyPanel(
-            ...[count, 1, s.outputs, dy + (line * s.columns + column) * pixel, pixel, BYTES, 0, ROWS * pixel],
-            ...[panels + (i * size + c * s.outputs) * BYTES, PANEL_BYTES],
-            ...[dx + (((line * s.filter[0] + i) * s.columns + column) * run + c) * BYTES, run * BYTES, zeros],
+            ...[count, p.chunks, p.run, from + column * p.from.pixel, p.from.pixel, BYTES, p.from.row],
+            ...[ROWS * p.from.pixel, p.panels + o * p.chunks * p.run * BYTES, PANEL_BYTES],
+            ...[to + column * p.to.pixel, p.to.pixel, p.start + (o / PANEL) * p.startStep],
           );
+      }
 }
 
 export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number): void {
   const run = s.filter[1] * s.channels;
   const tall = upTo(ROWS, run);
+  const size = { height: s.height, width: s.width, channels: s.channels };
+  const padding = isPadded(s) || !isWholeRun(s) ? s : undefined;
   const rows = Math.max(1, Math.floor(MOST_PIXELS / s.columns));
   const width = Math.min(s.columns, MOST_PIXELS);
   const [sums, panels, copy] = heap.regions(
     s.filter[0] * tall * s.outputs,
     rows * width * s.outputs,
-    paddedSize(s),
+    padding ? paddedSize(s.batch, size, padding) : 0,
   );
   heap.floats(sums, s.filter[0] * tall * s.outputs).fill(0);
-  const { address, row, image } = padded(heap, s, x, copy);
+  const { address, row, image } = padded(heap, s.batch, size, x, padding, copy);
   const pixel = s.stride[1] * s.channels * BYTES;
   for (let n = 0; n < s.batch; n++)
     for (let first = 0; first < s.rows; first += rows)
@@ -115,46 +203,44 @@ export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number
   }
 }
 
-/** First column and number of columns of at most two products, each a multiple of four. */
+/** First column and number of columns of at most two products, of a multiple of four; the last columns are computed twice if they are not. */
 function partsOfRow(columns: number): [number, number][] {
   const whole = columns - (columns % ROWS);
-  return whole === columns
-    ? [[0, whole]]
-    : [
-        [0, whole],
-        [columns - ROWS, ROWS],
-      ];
+  const first: [number, number] = [0, whole];
+  return whole === columns ? [first] : [first, [columns - ROWS, ROWS]];
 }
 
-const isPadded = ({ top, left, bottom, right }: Shape) => top + left + bottom + right > 0;
+type Padding = Pick<Shape, 'top' | 'left' | 'bottom' | 'right'>;
 
-/** Reads of the last run may reach so many floats too far. */
-const SLACK = ROWS;
+const isPadded = ({ top, left, bottom, right }: Padding) => top + left + bottom + right > 0;
 
-/** Floats of a padded copy; 0 if none is needed. */
-function paddedSize(s: Shape): number {
-  const isWhole = (s.filter[1] * s.channels) % ROWS === 0;
-  if (isWhole && !isPadded(s)) return 0;
-  return s.batch * (s.top + s.height + s.bottom) * (s.left + s.width + s.right) * s.channels + SLACK;
+/** Whether products by the filter, which read four values at once, stay within a run. */
+const isWholeRun = ({ filter, channels }: Shape) => (filter[1] * channels) % ROWS === 0;
+
+/** Floats of a padded copy. Reads of the last run may reach a few floats too far. */
+function paddedSize(batch: number, { height, width, channels }: Size, pad: Padding): number {
+  return batch * (pad.top + height + pad.bottom) * (pad.left + width + pad.right) * channels + ROWS;
 }
 
-/** Returns the image with its padding, copied to `copy` if needed. Distances are in bytes. */
+/** Returns an image, or its copy at `copy` with the padding. */
 function padded(
   heap: Heap,
-  s: Shape,
-  x: number,
+  batch: number,
+  size: Size,
+  address: number,
+  pad: Padding | undefined,
   copy: number,
-): { address: number; row: number; image: number } {
-  const size = paddedSize(s);
-  const row = (s.left + s.width + s.right) * s.channels * BYTES;
-  const image = (s.top + s.height + s.bottom) * row;
-  if (size === 0) return { address: x, row, image };
-  heap.floats(copy, size).fill(0);
-  const own = s.width * s.channels;
-  for (let n = 0; n < s.batch; n++)
+): Places {
+  const own = placesOf(address, size);
+  if (!pad) return own;
+  const { height, width, channels } = size;
+  heap.floats(copy, paddedSize(batch, size, pad)).fill(0);
+  const whole = { height: pad.top + height + pad.bottom, width: pad.left + width + pad.right, channels };
+  const to = placesOf(copy, whole);
+  for (let n = 0; n < batch; n++)
     heap.run.copyRuns(
-      ...[s.height, own, x + n * s.height * own * BYTES, own * BYTES],
-      ...[copy + n * image + s.top * row + s.left * s.channels * BYTES, row],
+      ...[height, width * channels, address + n * own.image, own.row],
+      ...[copy + n * to.image + pad.top * to.row + pad.left * to.pixel, to.row],
     );
-  return { address: copy, row, image };
+  return to;
 }

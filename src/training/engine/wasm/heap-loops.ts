@@ -14,7 +14,7 @@ function methodFor(direction: number, shape: general.Shape) {
   if (direction === TO_FILTER)
     return isTiled ? winograd.toFilter : isDirect ? direct.toFilter : general.toFilter;
   if (isTiled) return winograd.toInput;
-  return direct.isPatchwise(shape) ? direct.toInput : general.toInput;
+  return direct.isDirectToInput(shape) ? direct.toInput : general.toInput;
 }
 
 /** Channels of a vector. */
