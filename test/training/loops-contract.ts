@@ -191,6 +191,22 @@ export function loopsContract(name: string, loops: () => Loops, skip: string | f
       );
     });
 
+    it('so are those of 4 x 4 pixels in steps of 2', () => {
+      const ofFour = inTiles.map(
+        ({ dilation: _, ...rest }): Sizes => ({
+          ...{ ...rest, filter: [4, 4], stride: [2, 2], dilation: [1, 1] },
+          ...{ height: rest.height + 20, width: rest.width + 24 },
+        }),
+      );
+      fc.assert(
+        fc.property(ofFour, fc.nat(1000), (given, seed) => {
+          const shape = shapeOf(given);
+          assert.ok(largestError(loops(), shape!, (length, of) => uniform(length, seed + of)) <= TOLERANCE);
+        }),
+        { seed: 42, numRuns: 30 },
+      );
+    });
+
     it('so are those whose inputs are read where they are', () => {
       fc.assert(
         fc.property(inRows, fc.nat(1000), (given, seed) => {

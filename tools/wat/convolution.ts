@@ -22,7 +22,7 @@ import {
   ZERO,
 } from './emit.js';
 import { LinearMap, type MultiplyAdd } from './linear-map.js';
-import { filters, INPUTS, type Matrix, outputs, SIDE } from './winograd.js';
+import { type Matrix, OF_FOUR, OF_SIX, type Winograd } from './winograd.js';
 
 const VECTOR = 16;
 /** Rows and vectors of the part of a product that is held in registers. More would not fit into the 16 of x86 and ARM. */
@@ -151,7 +151,7 @@ function toPoints(name: string, matrix: Matrix, multiplyAdd: MultiplyAdd): Code 
     const pixels = list(side, (i) => scope.v128(`pixel${i}`));
     const half = list(matrix.length, (i) => list(side, (j) => scope.v128(`half${i}_${j}`)));
     const results = list(matrix.length, (i) => scope.v128(`result${i}`));
-    const temporaries = list(SIDE, (i) => scope.v128(`temporary${i}`));
+    const temporaries = list(side, (i) => scope.v128(`temporary${i}`));
     const columns = (load: (i: number, j: number) => Code) =>
       list(side, (j) => [
         ...pixels.map((pixel, i) => pixel.set(load(i, j))),
@@ -179,17 +179,18 @@ function toPoints(name: string, matrix: Matrix, multiplyAdd: MultiplyAdd): Code 
 /** From points to pixels; adds the numbers at `bias`, of each channel, if it is not 0. */
 function toPixels(name: string, matrix: Matrix, multiplyAdd: MultiplyAdd): Code {
   const side = matrix.length;
+  const width = matrix[0].length;
   return tileFunction(name, ['bias'], side, multiplyAdd, (t) => {
     const { map, scope, at, to, isInside, p, channel } = t;
-    const points = list(SIDE, (i) => scope.v128(`point${i}`));
-    const half = list(side, (i) => list(SIDE, (j) => scope.v128(`half${i}_${j}`)));
+    const points = list(width, (i) => scope.v128(`point${i}`));
+    const half = list(side, (i) => list(width, (j) => scope.v128(`half${i}_${j}`)));
     const results = list(side, (i) => scope.v128(`result${i}`));
-    const temporaries = list(SIDE, (i) => scope.v128(`temporary${i}`));
+    const temporaries = list(width, (i) => scope.v128(`temporary${i}`));
     const [bias, from] = [scope.v128('added'), scope.i32('from')];
-    const rowOfPoints = mul(p.pointStep.get, i32(SIDE));
+    const rowOfPoints = mul(p.pointStep.get, i32(width));
     return [
       bias.set(choose(p.bias.get, load(add(p.bias.get, channel.get)), ZERO)),
-      ...list(SIDE, (j) => [
+      ...list(width, (j) => [
         from.set(add(to.get, mul(p.pointStep.get, i32(j)))),
         ...points.flatMap((point) => [point.set(load(from.get)), advance(from, rowOfPoints)]),
         ...map.apply(
@@ -321,20 +322,30 @@ function maxPoolGradient(): Code {
   });
 }
 
-/** Outputs of a tile, and taps of a filter. */
-const [OUTPUTS, TAPS] = [4, 3];
+/** The transforms of tiles of some outputs of filters of some taps; their names end with the side of the tile. */
+function transforms(
+  { side, inputs, filters, outputs }: Winograd,
+  tile: number,
+  taps: number,
+  multiplyAdd: MultiplyAdd,
+) {
+  return [
+    toPoints(`inputPoints${side}`, inputs, multiplyAdd),
+    toPoints(`filterPoints${side}`, filters(taps), multiplyAdd),
+    toPixels(`outputPixels${side}`, outputs(tile), multiplyAdd),
+    // The gradient of the filter is a convolution of the input with the gradients, of which a tile has as many as outputs.
+    toPoints(`gradientPoints${side}`, filters(tile), multiplyAdd),
+    toPixels(`filterPixels${side}`, outputs(taps), multiplyAdd),
+  ];
+}
 
 export function convolutionModule(multiplyAdd: MultiplyAdd): Code {
   return moduleOf([
     multiplyPanel(multiplyAdd),
     multiplyPoints(),
     maxPoolGradient(),
-    toPoints('inputPoints', INPUTS, multiplyAdd),
-    toPoints('filterPoints', filters(TAPS), multiplyAdd),
-    toPixels('outputPixels', outputs(OUTPUTS), multiplyAdd),
-    // The gradient of the filter is a convolution of the input with the gradients, of which a tile has as many as outputs.
-    toPoints('gradientPoints', filters(OUTPUTS), multiplyAdd),
-    toPixels('filterPixels', outputs(TAPS), multiplyAdd),
+    ...transforms(OF_SIX, 4, 3, multiplyAdd),
+    ...transforms(OF_FOUR, 3, 2, multiplyAdd),
   ]);
 }
 

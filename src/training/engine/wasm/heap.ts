@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 
 /** What loops.wat and tools/wat/convolution.ts export; places and distances are in bytes. */
-type Exports = Record<
+export type Exports = Record<
   | 'leakyRelu'
   | 'leakyReluGradient'
   | 'channelSums'
@@ -15,11 +15,8 @@ type Exports = Record<
   | 'multiplyPanel'
   | 'multiplyPoints'
   | 'maxPoolGradient'
-  | 'inputPoints'
-  | 'filterPoints'
-  | 'gradientPoints'
-  | 'outputPixels'
-  | 'filterPixels',
+  | `${'input' | 'filter' | 'gradient'}Points${4 | 6}`
+  | `${'output' | 'filter'}Pixels${4 | 6}`,
   (...numbers: number[]) => void
 >;
 
