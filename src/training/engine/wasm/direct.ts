@@ -11,6 +11,7 @@ const PANEL_BYTES = PANEL * BYTES;
 const BLOCK = 2 ** 16;
 /** Pixels of a product by the filter, whose inputs the first cache should hold. */
 const MOST_PIXELS = 128;
+const MOST_NARROW = 64;
 
 /** Whether the pixels of a row fill the registers of a product. */
 export function isDirect({ filter, dilation, outputs, columns }: Shape): boolean {
@@ -173,6 +174,8 @@ export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number
   const padding = isPadded(s) || !isWholeRun(s) ? s : undefined;
   const rows = Math.max(1, Math.floor(MOST_PIXELS / s.columns));
   const width = Math.min(s.columns, MOST_PIXELS);
+  // The first cache holds the gradients as they are, unless their rows share the same few lines of it.
+  const isNarrow = s.outputs <= MOST_NARROW;
   const [sums, panels, copy] = heap.regions(
     s.filter[0] * tall * s.outputs,
     rows * width * s.outputs,
@@ -186,13 +189,16 @@ export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number
       for (let column = 0; column < s.columns; column += width) {
         const [chunks, k] = [Math.min(rows, s.rows - first), Math.min(width, s.columns - column)];
         const gradients = dy + ((n * s.rows + first) * s.columns + column) * s.outputs * BYTES;
-        pack(heap, { address: gradients, row: s.outputs, column: 1 }, chunks * k, s.outputs, panels);
+        if (!isNarrow)
+          pack(heap, { address: gradients, row: s.outputs, column: 1 }, chunks * k, s.outputs, panels);
         for (let i = 0; i < s.filter[0]; i++) {
           const from = address + n * image + (first * s.stride[0] + i) * row + column * pixel;
           for (let o = 0; o < s.outputs; o += PANEL)
             heap.run.multiplyPanel(
               ...[tall, chunks, k, from, BYTES, pixel, s.stride[0] * row, ROWS * BYTES],
-              ...[panels + o * chunks * k * BYTES, PANEL_BYTES],
+              ...(isNarrow
+                ? [gradients + o * BYTES, s.outputs * BYTES]
+                : [panels + o * chunks * k * BYTES, PANEL_BYTES]),
               ...[sums + (i * tall * s.outputs + o) * BYTES, s.outputs * BYTES, 0],
             );
         }
