@@ -4,7 +4,14 @@
  * are written down once, and then made alone. The results are the same, bit for bit.
  */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
-import type { KernelConfig, KernelFunc, NamedTensorInfoMap, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
+import type {
+  KernelConfig,
+  KernelFunc,
+  NamedTensorInfoMap,
+  Tensor,
+  TensorInfo,
+  Variable,
+} from '@tensorflow/tfjs-core';
 import type { Tf } from './tf.js';
 
 type DataId = TensorInfo['dataId'];
@@ -29,6 +36,12 @@ interface Output extends Pick<Tensor, 'shape' | 'dtype'> {
   isOwn: boolean;
 }
 
+/** A given variable, by its place in the list, that the calls assign a value. */
+interface Update {
+  given: number;
+  value: number;
+}
+
 /**
  * Calls that were written down. Invariant: the data of a result live from its call to that of its last reader, those of outputs on,
  * those of constants until `dispose`.
@@ -40,6 +53,7 @@ export class Replay {
     private readonly values: DataId[],
     private readonly constants: DataId[],
     private readonly outputs: Output[],
+    private readonly updates: Update[],
   ) {}
 
   /** Of tensors of the shapes that were recorded, in the same order. The caller disposes what comes out. */
@@ -55,10 +69,16 @@ export class Replay {
       for (let i = 0; i < made.length; i++) values[writes[i]] = made[i].dataId;
       for (const value of ends) backend.disposeData(values[value]);
     }
-    return this.outputs.map(({ value, shape, dtype, isOwn }) => {
-      const dataId = values[value];
-      if (!isOwn) backend.incRef(dataId);
-      return this.tf.engine().makeTensorFromTensorInfo({ dataId, shape, dtype });
+    const tensorOf = (value: number, { shape, dtype }: Pick<Tensor, 'shape' | 'dtype'>) =>
+      this.tf.engine().makeTensorFromTensorInfo({ dataId: values[value], shape, dtype });
+    for (const { given: at, value } of this.updates) {
+      const tensor = tensorOf(value, given[at]);
+      (given[at] as Variable).assign(tensor);
+      tensor.dispose();
+    }
+    return this.outputs.map((output) => {
+      if (!output.isOwn) backend.incRef(values[output.value]);
+      return tensorOf(output.value, output);
     });
   }
 
@@ -69,8 +89,8 @@ export class Replay {
 }
 
 /**
- * Runs `compute`, which must depend on the given tensors alone, and writes it down. There is no replay where it did what a replay
- * would not do: read values, or change a given variable; nor where two of the given tensors share their data.
+ * Runs `compute`, which must depend on the given tensors alone, and writes it down. It may assign results of kernels to given variables, as batch
+ * normalisation does. There is no replay if it reads values, or if two of the given tensors share their data.
  */
 export function record(
   tf: Tf,
@@ -123,23 +143,46 @@ export function record(
   const results = new Set(calls.flatMap(({ writes }) => writes));
   const isOwn = ({ value }: { value: number }, i: number) =>
     results.has(value) && handedOut.findIndex((other) => other.value === value) === i;
+  const updates = given.flatMap(({ dataId }, i) =>
+    dataId === values[i] ? [] : [{ given: i, value: known.get(dataId) ?? -1 }],
+  );
+  const assigned = updates.map(({ value }) => value);
+  const lasting = new Set([...handedOut.map(({ value }) => value), ...assigned]);
+  const live = withoutUnread(calls, lasting);
   const replay = new Replay(
     tf,
-    calls,
+    live,
     values,
     constants,
     handedOut.map((output, i) => ({ ...output, isOwn: isOwn(output, i) })),
+    updates,
   );
-  if (!canReplay || given.some(({ dataId }, i) => dataId !== values[i])) {
+  // A value that is assigned twice, handed out as well, or not computed by a call has other owners.
+  const isAssignable = (value: number, i: number) =>
+    results.has(value) &&
+    assigned.indexOf(value) === i &&
+    handedOut.every((output) => output.value !== value);
+  if (!canReplay || !assigned.every(isAssignable)) {
     replay.dispose();
     return { outputs, replay: null };
   }
-  const lasting = new Set(handedOut.map(({ value }) => value));
   const lastUse = new Map<number, Call>();
-  for (const call of calls)
+  for (const call of live)
     for (const value of [...call.reads.map((read) => read.value), ...call.writes]) lastUse.set(value, call);
   for (const [value, call] of lastUse) if (results.has(value) && !lasting.has(value)) call.ends.push(value);
   return { outputs, replay };
+}
+
+/** Leaves out calls whose results nothing reads, such as the gradient of the first layer by the image. */
+function withoutUnread(calls: readonly Call[], outputs: ReadonlySet<number>): Call[] {
+  const read = new Set(outputs);
+  const live: Call[] = [];
+  for (const call of calls.toReversed()) {
+    if (!call.writes.some((value) => read.has(value))) continue;
+    for (const { value } of call.reads) read.add(value);
+    live.push(call);
+  }
+  return live.reverse();
 }
 
 const infoOf = ({ dataId, shape, dtype }: TensorInfo): TensorInfo => ({ dataId, shape, dtype });
