@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { Tensor, Tensor2D, Variable } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { Adam } from '../../src/training/adam.js';
 import { batchOf } from '../../src/training/batch.js';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
@@ -75,8 +76,9 @@ describe('replay', () => {
     const moving = tf.variable(matrix([1, 1, 1, 1]), false);
     refused([moving], () =>
       tf.tidy(() => {
-        moving.assign(tf.mul(moving, 0.9));
-        return [tf.square(moving)];
+        const next = tf.mul(moving, 0.9) as Tensor2D;
+        moving.assign(next);
+        return [tf.square(moving), next];
       }),
     );
     const b = matrix([1, 2, 3, 4]);
@@ -92,48 +94,119 @@ describe('replay', () => {
     );
   });
 
-  it('trains a net to the same bits, asking for the loss once for each size of a batch', async () => {
-    const spec = modelNamed('ndvi');
-    const random = randomStream(5);
-    const count = 40;
-    const patches = {
-      ...{ count, size: spec.patchSize, inputBands: 3, targetBands: 1 },
-      inputs: Float32Array.from({ length: count * spec.patchSize ** 2 * 3 }, () => 0.3 * random.next()),
-      targets: Float32Array.from({ length: count }, random.next),
-    };
-    const train = async (isReplayed: boolean) => {
-      const model = buildModel(tf, spec, 3, STRAIGHT);
-      const adam = new Adam(tf, variablesOf(model.trainableWeights));
-      let asked = 0;
-      const loss = ({ inputs, targets }: Batch) => {
-        asked++;
-        return tf.mean(tf.square(tf.sub(model.apply(inputs, { training: true }) as Tensor, targets)));
-      };
-      const replayed = new BatchGradients(tf, adam.variables, variablesOf(model.weights), loss);
-      const losses: number[] = [];
-      const turns = randomStream(9);
-      const used: number[][] = [];
-      for (let step = 1; step <= 8; step++) {
-        const chosen = Uint32Array.from({ length: step % 2 ? 32 : 8 }, (_, i) => i);
-        const batch = batchOf(tf, patches, chosen, turns.next);
-        const gradients = isReplayed
-          ? replayed.of(batch)
-          : gradientsOf(tf, adam.variables, () => loss(batch));
-        losses.push(await adam.descend(gradients, { rate: 1e-2, step }));
-        tf.dispose([batch.inputs, batch.targets]);
-        used.push(inUse());
-      }
-      assert.deepEqual(used.at(-1), used[3]);
-      const weights = variablesOf(model.weights).map((variable: Variable) => [...variable.dataSync()]);
-      replayed.dispose();
-      adam.dispose();
-      model.dispose();
-      return { asked, losses, weights };
-    };
+  it('assigns variables', () => {
     const start = inUse();
-    const [plain, replayed] = [await train(false), await train(true)];
-    assert.deepEqual([replayed.losses, replayed.weights], [plain.losses, plain.weights]);
-    assert.deepEqual([plain.asked, replayed.asked], [8, 2]);
-    assert.deepEqual(inUse(), start);
+    const moving = tf.variable(matrix([1, 1, 1, 1]), false);
+    const compute = (a: Tensor2D) => () =>
+      tf.tidy((): Tensor[] => {
+        moving.assign(tf.add(tf.mul(moving, 0.5), a) as Tensor2D);
+        return [tf.square(moving)];
+      });
+    const first = matrix([1, 2, 3, 4]);
+    const { outputs, replay } = record(tf, [first, moving], compute(first));
+    assert.deepEqual([...moving.dataSync()], [1.5, 2.5, 3.5, 4.5]);
+    const used = inUse();
+    for (let round = 0; round < 3; round++) {
+      const expected = [...moving.dataSync()].map((value) => 0.5 * value + 1);
+      const ones = matrix([1, 1, 1, 1]);
+      const [square] = replay!.run([ones, moving]) as [Tensor];
+      assert.deepEqual([...moving.dataSync()], expected);
+      assert.deepEqual(
+        [...square.dataSync()],
+        expected.map((value) => value ** 2),
+      );
+      tf.dispose([ones, square]);
+    }
+    assert.deepEqual(inUse(), used);
+    replay!.dispose();
+    tf.dispose([first, ...outputs]);
+    moving.dispose();
+    assert.deepEqual(
+      inUse().map((count, i) => count - start[i]!),
+      [1, 1],
+    );
   });
+
+  it('leaves out what nothing reads', () => {
+    const a = matrix([1, 2, 3, 4]);
+    let calls = 0;
+    const kernel = tf.getKernel('Exp', 'wasm')!;
+    const { kernelFunc } = kernel;
+    kernel.kernelFunc = (given) => {
+      calls++;
+      return kernelFunc(given);
+    };
+    const { outputs, replay } = record(tf, [a], () =>
+      tf.tidy(() => {
+        tf.exp(a);
+        return [tf.square(a)];
+      }),
+    );
+    const [again] = replay!.run([a]) as [Tensor];
+    kernel.kernelFunc = kernelFunc;
+    assert.deepEqual([[...again.dataSync()], calls], [[1, 4, 9, 16], 1]);
+    replay!.dispose();
+    tf.dispose([a, again, ...outputs]);
+  });
+
+  const spec = modelNamed('ndvi');
+  const nets: Record<string, () => LayersModel> = {
+    'a net': () => buildModel(tf, spec, 3, STRAIGHT),
+    'batch normalisation': () =>
+      tf.sequential({
+        layers: [
+          tf.layers.conv2d({
+            ...{ inputShape: [spec.patchSize, spec.patchSize, 3], filters: 8, kernelSize: 3 },
+            kernelInitializer: tf.initializers.glorotUniform({ seed: 3 }),
+          }),
+          tf.layers.batchNormalization(),
+          tf.layers.flatten(),
+          tf.layers.dense({ units: 1, kernelInitializer: tf.initializers.glorotUniform({ seed: 4 }) }),
+        ],
+      }),
+  };
+  for (const [name, build] of Object.entries(nets))
+    it(`trains ${name} to the same bits, asking for the loss once for each size of a batch`, async () => {
+      const random = randomStream(5);
+      const count = 40;
+      const patches = {
+        ...{ count, size: spec.patchSize, inputBands: 3, targetBands: 1 },
+        inputs: Float32Array.from({ length: count * spec.patchSize ** 2 * 3 }, () => 0.3 * random.next()),
+        targets: Float32Array.from({ length: count }, random.next),
+      };
+      const train = async (isReplayed: boolean) => {
+        const model = build();
+        const adam = new Adam(tf, variablesOf(model.trainableWeights));
+        let asked = 0;
+        const loss = ({ inputs, targets }: Batch) => {
+          asked++;
+          return tf.mean(tf.square(tf.sub(model.apply(inputs, { training: true }) as Tensor, targets)));
+        };
+        const replayed = new BatchGradients(tf, adam.variables, variablesOf(model.weights), loss);
+        const losses: number[] = [];
+        const turns = randomStream(9);
+        const used: number[][] = [];
+        for (let step = 1; step <= 8; step++) {
+          const chosen = Uint32Array.from({ length: step % 2 ? 32 : 8 }, (_, i) => i);
+          const batch = batchOf(tf, patches, chosen, turns.next);
+          const gradients = isReplayed
+            ? replayed.of(batch)
+            : gradientsOf(tf, adam.variables, () => loss(batch));
+          losses.push(await adam.descend(gradients, { rate: 1e-2, step }));
+          tf.dispose([batch.inputs, batch.targets]);
+          used.push(inUse());
+        }
+        assert.deepEqual(used.at(-1), used[3]);
+        const weights = variablesOf(model.weights).map((variable: Variable) => [...variable.dataSync()]);
+        replayed.dispose();
+        adam.dispose();
+        model.dispose();
+        return { asked, losses, weights };
+      };
+      const start = inUse();
+      const [plain, replayed] = [await train(false), await train(true)];
+      assert.deepEqual([replayed.losses, replayed.weights], [plain.losses, plain.weights]);
+      assert.deepEqual([plain.asked, replayed.asked], [8, 2]);
+      assert.deepEqual(inUse(), start);
+    });
 });
