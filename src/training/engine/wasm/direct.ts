@@ -7,7 +7,7 @@ import { BYTES, type Heap, upTo } from './heap.js';
 import { PANEL, pack, ROWS } from './products.js';
 
 const PANEL_BYTES = PANEL * BYTES;
-/** Floats of an image that the second cache should hold beside a panel of the filter. */
+/** Floats of inputs and outputs that the second cache should hold, so that the panels of the outputs of a pixel fill its lines together. */
 const BLOCK = 2 ** 16;
 /** Pixels of a product by the filter, whose inputs the first cache should hold. */
 const MOST_PIXELS = 128;
@@ -149,20 +149,34 @@ interface Rows {
   startStep: number;
 }
 
-function convolveRows(heap: Heap, p: Rows): void {
+function convolveRows({ run: { multiplyPanel } }: Heap, p: Rows): void {
   const lines = p.batch * p.rows;
-  const block = Math.max(1, Math.floor((BLOCK * BYTES) / p.rowStep));
+  const parts = partsOfRow(p.columns);
+  // A block of rows reads the whole filter, so it is at least as large.
+  const floats = Math.max(BLOCK, p.chunks * p.run * p.outputs);
+  const block = Math.max(1, Math.floor(floats / (p.rowStep / BYTES + p.columns * p.outputs)));
   for (let first = 0; first < lines; first += block)
     for (let o = 0; o < p.outputs; o += PANEL)
       for (let line = first; line < Math.min(lines, first + block); line++) {
         const [n, row] = [Math.floor(line / p.rows), line % p.rows];
         const from = p.from.address + n * p.from.image + row * p.rowStep;
         const to = p.to.address + n * p.to.image + row * p.to.row + o * BYTES;
-        for (const [column, count] of partsOfRow(p.columns))
-          heap.run.multiplyPanel(
-            ...[count, p.chunks, p.run, from + column * p.from.pixel, p.from.pixel, BYTES, p.from.row],
-            ...[ROWS * p.from.pixel, p.panels + o * p.chunks * p.run * BYTES, PANEL_BYTES],
-            ...[to + column * p.to.pixel, p.to.pixel, p.start + (o / PANEL) * p.startStep],
+        // Spreading arrays into arguments would take as long as short products.
+        for (const [column, count] of parts)
+          multiplyPanel(
+            count,
+            p.chunks,
+            p.run,
+            from + column * p.from.pixel,
+            p.from.pixel,
+            BYTES,
+            p.from.row,
+            ROWS * p.from.pixel,
+            p.panels + o * p.chunks * p.run * BYTES,
+            PANEL_BYTES,
+            to + column * p.to.pixel,
+            p.to.pixel,
+            p.start + (o / PANEL) * p.startStep,
           );
       }
 }
@@ -195,11 +209,19 @@ export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number
           const from = address + n * image + (first * s.stride[0] + i) * row + column * pixel;
           for (let o = 0; o < s.outputs; o += PANEL)
             heap.run.multiplyPanel(
-              ...[tall, chunks, k, from, BYTES, pixel, s.stride[0] * row, ROWS * BYTES],
-              ...(isNarrow
-                ? [gradients + o * BYTES, s.outputs * BYTES]
-                : [panels + o * chunks * k * BYTES, PANEL_BYTES]),
-              ...[sums + (i * tall * s.outputs + o) * BYTES, s.outputs * BYTES, 0],
+              tall,
+              chunks,
+              k,
+              from,
+              BYTES,
+              pixel,
+              s.stride[0] * row,
+              ROWS * BYTES,
+              isNarrow ? gradients + o * BYTES : panels + o * chunks * k * BYTES,
+              isNarrow ? s.outputs * BYTES : PANEL_BYTES,
+              sums + (i * tall * s.outputs + o) * BYTES,
+              s.outputs * BYTES,
+              0,
             );
         }
       }
