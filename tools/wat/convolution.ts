@@ -240,7 +240,8 @@ function tileFunction(
     const [group, pair] = [scope.i32('group'), scope.i32('pair')];
     const [to, isInside, channel] = [scope.i32('to'), scope.i32('isInside'), scope.i32('channel')];
     const rowsOf = list(side, (i) => scope.i32(`row${i}`));
-    const at = (i: number, j: number) => add(rowsOf[i].get, mul(p.imagePixel.get, i32(j)));
+    const offsets = list(side, (j) => scope.i32(`offset${j}`));
+    const at = (i: number, j: number) => add(rowsOf[i].get, offsets[j].get);
     const isIn = (i: number, j: number) =>
       and(isBelow(add(p.top.get, i32(i)), p.height.get), isBelow(add(p.left.get, i32(j)), p.width.get));
     const body = write({ map, scope, p, at, to, isInside, isIn, channel });
@@ -250,6 +251,7 @@ function tileFunction(
     ];
     return [
       ...map.setConstants(),
+      ...offsets.map((offset, j) => offset.set(mul(p.imagePixel.get, i32(j)))),
       scope.countDown(p.count, [
         isInside.set(and(from('top'), from('left'), last('top', 'height'), last('left', 'width'))),
         group.set(p.groups.get),
