@@ -141,8 +141,8 @@ test('a constant cube has components without variance; one column of pixels has 
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const next = random(3);
-  const write = async (name: string, width: number, valueOf: () => number) => {
-    const bands = Array.from({ length: COUNT }, () => Array.from({ length: width * 40 }, valueOf));
+  const write = async (name: string, width: number, value: () => number) => {
+    const bands = Array.from({ length: COUNT }, () => Array.from({ length: width * 40 }, value));
     writeEnvi(join(folder, `${name}.bil`), {
       ...{ width, height: 40, bands, type: 'float32', interleave: 'bil' },
       lines: [
