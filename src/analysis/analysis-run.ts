@@ -50,7 +50,8 @@ export const TILE_COUNTS = {
 };
 
 /** Reasons why tiles are left out or make no map. */
-export const NO_SPECTRUM = 'they have no group of at least 16 bands with wavelengths';
+export const NO_SPECTRUM =
+  'they have no group of at least 16 bands with wavelengths (if the files have none, ingest them with --wavelengths)';
 export const NO_PIXEL = 'no pixel of them is clear and holds data in every band';
 
 export const LISTED_FAILURES = 1000;

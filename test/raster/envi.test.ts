@@ -175,6 +175,14 @@ test('wavelengths in any unit, lists over many lines, comments and capitals', as
   assert.deepEqual(await wavelengthsOf('{418.24, 2445.53}', 'Micrometers'), [nm, 1]);
   assert.deepEqual(await wavelengthsOf('{[418.24 2445.53]}', 'nm'), [nm, 0]);
   assert.deepEqual(await wavelengthsOf('{1, 2}', 'Index'), [[undefined, undefined], 1]);
+  const ofNames = async (names: string) => {
+    const header = await open([`band names = {${names}}`]);
+    return header.bandTags.map(({ wavelength }) => wavelength);
+  };
+  assert.deepEqual(await ofNames('418.24 Nanometers, 2445.53 Nanometers'), nm);
+  assert.deepEqual(await ofNames('0.41824 um, 2.44553 um'), nm);
+  for (const names of ['B2, B3', '418.24 Nanometers, blue', '10 m, 20 m', '418.24 nm, 2.44553 um'])
+    assert.deepEqual(await ofNames(names), [undefined, undefined]);
 
   const header = await open([
     '; wavelength = {1, 2}',

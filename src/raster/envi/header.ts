@@ -162,14 +162,27 @@ export function wavelengthsOf(fields: EnviFields, count: number, header: string)
   const first = <T>(names: string[], find: (name: string) => T | undefined) =>
     names.map(find).find((value) => value !== undefined);
   const listed = first(WAVELENGTH, (name) => numbersOf(fields, name, count, header));
-  return (
-    listed &&
-    toNanometres(
-      listed,
-      first(UNITS, (name) => fields.get(name)),
-    )
+  const unit = first(UNITS, (name) => fields.get(name));
+  return listed ? toNanometres(listed, unit) : wavelengthsInNames(listOf(fields, 'band names'), count);
+}
+
+/** Reads names such as "418.24 Nanometers", in place of the wavelengths that GDAL leaves out when it cuts an ENVI file. */
+function wavelengthsInNames(names: readonly string[] | undefined, count: number): Wavelengths | undefined {
+  const found = (names ?? []).flatMap((name) => {
+    const [, value, unit] = /^(\d+(?:\.\d+)?)\s*([a-zµμ]+)$/i.exec(name) ?? [];
+    return value !== undefined && NANOMETRES_OR_MICROMETRES.test(unit!)
+      ? [{ value: Number(value), unit }]
+      : [];
+  });
+  const units = new Set(found.map(({ unit }) => unit));
+  if (found.length !== count || units.size !== 1) return undefined;
+  return toNanometres(
+    found.map(({ value }) => value),
+    [...units][0],
   );
 }
+
+const NANOMETRES_OR_MICROMETRES = /^(nm|nanomet(er|re)s?|[uµμ]m|micromet(er|re)s?|microns?)$/i;
 
 function bandTagsOf(fields: EnviFields, bands: number, header: string, warnings: string[]): BandTags[] {
   const numbers = (name: string) => numbersOf(fields, name, bands, header);
