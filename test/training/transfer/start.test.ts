@@ -269,7 +269,7 @@ describe('a start from another model', () => {
       );
       assert.equal(reasons[2], 'a weight of it is no number');
       assert.match(reasons[5]!, /bytes/);
-      assert.equal(reasons[6], 'what it says of this place is no number');
+      assert.equal(reasons[6], 'a weight of it is beyond 1000000000000000000');
     }
     // The next that fits is taken.
     const good = await parentIn(t, files, 'good');
