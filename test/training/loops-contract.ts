@@ -123,6 +123,12 @@ const inRows: fc.Arbitrary<Sizes> = fc
 /** Errors are relative to the largest value. */
 const TOLERANCE = 2e-5;
 
+type Values = (length: number, seed: number) => Float32Array;
+
+/** Winograd's tiles have factors such as 1/6, so whole numbers are not exact in them. */
+const mayBeTiled = ({ channels, outputs, filter }: Shape) =>
+  channels % 8 === 0 && outputs % 8 === 0 && filter[0] === filter[1] && filter[0] >= 3;
+
 function uniform(length: number, seed: number): Float32Array {
   let state = seed + 1;
   return Float32Array.from({ length }, () => {
@@ -145,7 +151,7 @@ function largestError(loops: Loops, s: Shape, values: (length: number, of: numbe
     dx[atX]! += filter[atFilter]! * dy[atY]!;
     dw[atFilter]! += x[atX]! * dy[atY]!;
   });
-  // What lay in the memory before must not matter.
+  // Kernels must not read the former contents of their outputs.
   const [toY, toDx, toDw] = [y, dx, dw].map(({ length }) => new Float32Array(length).fill(NaN));
   const geometry = geometryOf(s);
   loops.convolve(FORWARD, geometry, x, filter, toY!, bias);
@@ -169,26 +175,29 @@ function largestError(loops: Loops, s: Shape, values: (length: number, of: numbe
 /** Registers the tests; `loops` is called in them. */
 export function loopsContract(name: string, loops: () => Loops, skip: string | false = false): void {
   describe(name, { skip }, () => {
-    it('convolutions and their gradients are those of plain loops', () => {
+    /** Compares convolutions and their gradients with plain loops. */
+    const agrees = (
+      given: fc.Arbitrary<Sizes>,
+      values: Values,
+      tolerance: (s: Shape) => number,
+      numRuns: number,
+    ) =>
       fc.assert(
-        fc.property(fc.oneof(sizes, ofPixels), fc.nat(1000), (given, seed) => {
-          const shape = shapeOf(given);
+        fc.property(given, fc.nat(1000), (sizes, seed) => {
+          const shape = shapeOf(sizes);
           fc.pre(shape !== undefined);
-          assert.ok(largestError(loops(), shape!, (length, of) => whole(length, seed + of)) <= TOLERANCE);
+          const error = largestError(loops(), shape!, (length, of) => values(length, seed + of));
+          assert.ok(error <= tolerance(shape!), `${error}`);
         }),
-        { seed: 42, numRuns: 300 },
+        { seed: 42, numRuns },
       );
+
+    it('convolutions and their gradients are those of plain loops; small whole numbers exactly, but in tiles', () => {
+      agrees(fc.oneof(sizes, ofPixels), whole, (s) => (mayBeTiled(s) ? TOLERANCE : 0), 300);
     });
 
     it('so are those of 3 x 3 pixels and whole vectors of channels, which are computed in tiles', () => {
-      fc.assert(
-        fc.property(inTiles, fc.nat(1000), (given, seed) => {
-          const shape = shapeOf(given);
-          fc.pre(shape !== undefined);
-          assert.ok(largestError(loops(), shape!, (length, of) => uniform(length, seed + of)) <= TOLERANCE);
-        }),
-        { seed: 42, numRuns: 100 },
-      );
+      agrees(inTiles, uniform, () => TOLERANCE, 100);
     });
 
     it('so are those of 4 x 4 pixels in steps of 2', () => {
@@ -198,24 +207,12 @@ export function loopsContract(name: string, loops: () => Loops, skip: string | f
           ...{ height: rest.height + 20, width: rest.width + 24 },
         }),
       );
-      fc.assert(
-        fc.property(ofFour, fc.nat(1000), (given, seed) => {
-          const shape = shapeOf(given);
-          assert.ok(largestError(loops(), shape!, (length, of) => uniform(length, seed + of)) <= TOLERANCE);
-        }),
-        { seed: 42, numRuns: 30 },
-      );
+      agrees(ofFour, uniform, () => TOLERANCE, 30);
     });
 
     it('so are those whose inputs are read where they are', () => {
-      fc.assert(
-        fc.property(inRows, fc.nat(1000), (given, seed) => {
-          const shape = shapeOf(given);
-          fc.pre(shape !== undefined);
-          assert.ok(largestError(loops(), shape!, (length, of) => uniform(length, seed + of)) <= TOLERANCE);
-        }),
-        { seed: 42, numRuns: 200 },
-      );
+      agrees(inRows, uniform, () => TOLERANCE, 200);
+      agrees(inRows, whole, () => 0, 100);
     });
 
     it('products are those of plain loops, also of transposed matrices', () => {

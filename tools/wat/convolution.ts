@@ -220,7 +220,7 @@ interface Tile {
   at: (i: number, j: number) => Code;
   /** The address of the points. */
   to: Local;
-  /** Whether the whole tile is inside of the image, and whether one pixel is. */
+  /** True if the whole tile is inside the image; `isIn`: if one pixel is. */
   isInside: Local;
   isIn: (i: number, j: number) => Code;
   /** Bytes before the group of channels. */

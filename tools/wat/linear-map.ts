@@ -111,7 +111,7 @@ export class LinearMap {
   }
 }
 
-/** Whether two lists have the same absolute values, some with the same sign and some with opposite ones. */
+/** True if two lists have equal absolute values, some with equal signs and some with opposite signs. */
 function isTwin(a: readonly number[], b: readonly number[]): boolean {
   const isPair = a.every((value, i) => Math.abs(value) === Math.abs(b[i]));
   const used = a.flatMap((value, i) => (value === 0 ? [] : [value === b[i]]));

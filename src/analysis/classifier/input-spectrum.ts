@@ -24,7 +24,7 @@ export function inputSpectrum(tile: TileRecord, card: ClassifierCard): TileSpect
 }
 
 /**
- * Returns a different band for each band of a model, -1 if there is none. Where detectors overlap, several bands are near: the one with the
+ * Returns a different band for each band of a model, -1 if there is none. Several bands can be near if detectors overlap: the band with the
  * name of the model's band comes first, then the nearest.
  */
 function matchBands(group: GroupRecord, wanted: readonly AnalysedBand[]): number[] {

@@ -90,7 +90,7 @@ export class Replay {
 
 /**
  * Runs `compute`, which must depend on the given tensors alone, and writes it down. It may assign results of kernels to given variables, as batch
- * normalisation does. There is no replay if it reads values, or if two of the given tensors share their data.
+ * normalisation does. Returns no replay if `compute` reads values, or if two of the given tensors share their data.
  */
 export function record(
   tf: Tf,

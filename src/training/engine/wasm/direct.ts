@@ -13,13 +13,13 @@ const BLOCK = 2 ** 16;
 const MOST_PIXELS = 128;
 const MOST_NARROW = 64;
 
-/** Whether the pixels of a row fill the registers of a product. */
+/** True if `forward` and `toFilter` can compute it: no dilation, whole panels of outputs, and rows of at least four pixels. */
 export function isDirect({ filter, dilation, outputs, columns }: Shape): boolean {
   const isDense = filter.every((taps, axis) => taps === 1 || dilation[axis] === 1);
   return isDense && outputs % PANEL === 0 && columns >= ROWS;
 }
 
-/** Whether gradients by the input are sums over as many taps for each pixel. */
+/** True if `toInput` can compute it: every pixel of the input is reached by the same number of taps. */
 export function isDirectToInput({ filter, stride, dilation, channels, width }: Shape): boolean {
   const isEven = filter.every((taps, axis) => taps % stride[axis] === 0);
   const isDense = filter.every((taps, axis) => taps === 1 || dilation[axis] === 1);
@@ -144,7 +144,7 @@ interface Rows {
   run: number;
   panels: number;
   outputs: number;
-  /** What sums begin at, and the bytes from panel to panel. */
+  /** Address of the initial values of the sums of the first panel, and the bytes from panel to panel. */
   start: number;
   startStep: number;
 }
@@ -242,7 +242,7 @@ type Padding = Pick<Shape, 'top' | 'left' | 'bottom' | 'right'>;
 
 const isPadded = ({ top, left, bottom, right }: Padding) => top + left + bottom + right > 0;
 
-/** Whether products by the filter, which read four values at once, stay within a run. */
+/** True if `toFilter`, which reads four values at once, stays within a run. */
 const isWholeRun = ({ filter, channels }: Shape) => (filter[1] * channels) % ROWS === 0;
 
 /** Floats of a padded copy. Reads of the last run may reach a few floats too far. */

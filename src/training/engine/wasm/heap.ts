@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 
-/** What loops.wat and tools/wat/convolution.ts export; places and distances are in bytes. */
+/** Functions that loops.wat and tools/wat/convolution.ts export. Addresses and distances are in bytes. */
 export type Exports = Record<
   | 'leakyRelu'
   | 'leakyReluGradient'

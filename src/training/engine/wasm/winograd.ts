@@ -81,7 +81,7 @@ interface Plan {
   filters: (address: number) => Taps[];
 }
 
-/** Whether `planOf` knows how to compute it. */
+/** True if `planOf` knows how to compute it. */
 export function isWinograd(s: Shape): boolean {
   if (s.channels % PANEL !== 0 || s.outputs % PANEL !== 0) return false;
   return is3x3(s) || is4x4(s);
