@@ -1,6 +1,8 @@
 /** Errors of analyses. */
 import { defineError } from '../errors.js';
 
+const rounded = (value: number) => Number(value.toPrecision(3));
+
 export const noSimd = defineError(
   'TW_ANALYSIS_NO_SIMD',
   501,
@@ -221,6 +223,14 @@ export const damagedClassifier = defineError(
   'A stored classifier cannot be used. The message says why. Train it again, or delete it.',
   (id: string, reason: string) =>
     `the classifier ${id} cannot be used: ${reason}; train it again, or delete it`,
+);
+
+export const otherScale = defineError(
+  'TW_ANALYSIS_OTHER_SCALE',
+  422,
+  'The values of a tile have another scale than those that the classifier was trained on, for example whole numbers instead of reflectance. Ingest the cube again with `--scale`.',
+  (found: number, trained: number) =>
+    `the brightest band has a mean of ${rounded(found)} here and ${rounded(trained)} where the classifier was trained, so the values have another scale; ingest the cube again with the scale that turns its numbers into reflectance, such as --scale 0.0001`,
 );
 
 export const noLabelTiles = defineError(

@@ -187,3 +187,23 @@ test('a job that is resumed returns the version that it has stored', async (t) =
   assert.notEqual(first.version, second.version);
   assert.deepEqual(await store('job-a'), { id: first.id, version: first.version });
 });
+
+test('a cube of another scale than that of the training is refused, not mapped wrongly', async (t) => {
+  const { folder, node, labels } = await nodeWith(t);
+  const { href } = writeGround(folder, 'scaled');
+  await ingest(node, { href, collection: 'scaled', precision: 6, scale: 0.0001 });
+  for (const classifier of ['lda', 'cnn1d']) {
+    const epochs = classifier === 'cnn1d' ? { epochs: 1 } : {};
+    const inputs = { filter, labels, classifier, ...epochs };
+    const { results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
+    assert.ok(results, error?.message);
+    const other = { model: results.model, filter: { collections: ['scaled'] } };
+    const refused = await runJob<PredictResults>(node, 'predict', other);
+    assert.equal(refused.status, 'failed');
+    assert.match(
+      refused.error!.message,
+      /mean of 0\.4\d* here and 4\d\d\d? where the classifier was trained/,
+    );
+    assert.match(refused.error!.message, /--scale 0\.0001/);
+  }
+});

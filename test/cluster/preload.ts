@@ -1,6 +1,6 @@
 /**
  * Loaded into the server's process before its own code (`node --import`): disturbs the clock and the disk as the harness says over
- * the process's channel. The server has no part in it. LevelDB writes past this, with its own system calls.
+ * the process's channel, and reports the memory of the process there. The server has no part in it. LevelDB writes past this, with its own system calls.
  */
 import fs from 'node:fs';
 import fsPromises, { type FileHandle } from 'node:fs/promises';
@@ -9,6 +9,9 @@ import net from 'node:net';
 import { isMainThread } from 'node:worker_threads';
 import { type Disturbance, SOURCE } from './disturbance.js';
 import { Random } from './random.js';
+
+/** Between two reports of the memory, ms. */
+const REPORT = 5000;
 
 let disturbance: Disturbance = {};
 /** Chooses the answers that are lost. */
@@ -32,6 +35,7 @@ if (isMainThread && process.argv.includes('serve')) {
       wake = resolve;
     });
   });
+  setInterval(() => process.send?.(process.memoryUsage(), () => undefined), REPORT).unref();
   // The server may end when it is done.
   process.channel?.unref();
   disturbClock();

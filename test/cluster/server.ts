@@ -28,6 +28,8 @@ export class Server {
   private disturbance: Disturbance = {};
   /** How often it has ended by itself while it served. A start that is refused, say without a store, is tried again. */
   ends = 0;
+  /** The last report of its process (`process.memoryUsage()`), a few seconds old. */
+  memory: NodeJS.MemoryUsage | undefined;
 
   constructor(private readonly options: ServerOptions) {}
 
@@ -62,8 +64,12 @@ export class Server {
     // What is sent to a process that has just ended is of no use.
     child.on('error', () => undefined);
     children.add(child);
+    child.on('message', (memory) => {
+      this.memory = memory as NodeJS.MemoryUsage;
+    });
     child.once('exit', () => {
       children.delete(child);
+      this.memory = undefined;
       if (this.child === child) this.child = undefined;
       if (!this.wanted) return;
       if (readFileSync(log).subarray(size).includes('tilewright serves')) this.ends++;

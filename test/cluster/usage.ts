@@ -34,13 +34,19 @@ async function ofNode({ name, data, server }: TestNode): Promise<Sample> {
     const found = new RegExp(`^${key}:\\s+(\\d+)`, 'm').exec(status)?.[1];
     return found === undefined ? undefined : Number(found);
   };
-  const rss = number('VmRSS');
+  const megabytes = (key: string) => {
+    const kilobytes = number(key);
+    return kilobytes && (kilobytes * 1024) / MB;
+  };
   const descriptors = await readdir(`${proc}/fd`).catch(() => undefined);
   const files = await filesIn(data);
   let bytes = 0;
   for (const file of files) bytes += (await stat(join(data, file)).catch(() => undefined))?.size ?? 0;
   return {
-    [`${name} RSS MB`]: rss && (rss * 1024) / MB,
+    [`${name} RSS MB`]: megabytes('VmRSS'),
+    [`${name} RSS of files MB`]: megabytes('RssFile'),
+    [`${name} heap MB`]: server.memory && server.memory.heapUsed / MB,
+    [`${name} buffers MB`]: server.memory && server.memory.external / MB,
     [`${name} descriptors`]: descriptors?.length,
     [`${name} threads`]: number('Threads'),
     [`${name} files`]: files.length,

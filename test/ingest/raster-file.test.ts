@@ -398,3 +398,30 @@ test('a real Landsat 7 cut-out by flags', { skip }, async (t) => {
   assert.deepEqual(failed, []);
   assert.ok(tiles > 0);
 });
+
+test('a cube without a scale or without wavelengths is a warning, and flags answer it', async (t) => {
+  const folder = await tempFolder(t);
+  const count = 40;
+  const bands = Array.from({ length: count }, (_, band) => new Array<number>(16).fill(100 + band));
+  const cube = (name: string, type: 'int16' | 'float32', lines: string[]) => {
+    const size = { width: 4, height: 4, interleave: 'bsq' } as const;
+    writeEnvi(join(folder, `${name}.bsq`), { ...size, type, bands, lines: [MAP_INFO, ...lines] });
+  };
+  const wavelengths = `wavelength = {${bands.map((_, band) => 400 + 10 * band).join()}}`;
+  const units = 'wavelength units = Nanometers';
+  cube('unscaled', 'int16', [wavelengths, units]);
+  cube('scaled', 'int16', [wavelengths, units, 'reflectance scale factor = 10000']);
+  cube('floats', 'float32', [wavelengths, units]);
+  cube('bare', 'int16', ['reflectance scale factor = 10000']);
+  const warningsOf = async (name: string, flags: object = {}) => {
+    const options = { collection: 'c', datetime: '2024-06-01', ...flags };
+    const [scene] = await describeScenes(join(folder, `${name}.hdr`), options);
+    return scene!.warnings.join();
+  };
+  assert.match(await warningsOf('unscaled'), /have no scale .* --scale 0\.0001/);
+  assert.match(await warningsOf('bare'), /40 of 40 bands have no wavelength, .* --wavelengths/);
+  assert.equal(await warningsOf('unscaled', { scale: 1 }), '');
+  assert.equal(await warningsOf('bare', { wavelengths: [400, 800] }), '');
+  assert.equal(await warningsOf('scaled'), '');
+  assert.equal(await warningsOf('floats'), '');
+});

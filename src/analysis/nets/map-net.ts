@@ -3,6 +3,7 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { loadModel, type Tf } from '../../training/index.js';
 import type { MadeTile } from '../../wrangle/index.js';
+import { ScaleCheck } from '../classifier/scale-check.js';
 import { madeOfPlanes } from '../pixels/map-tile.js';
 import type { MapTask } from '../tasks.js';
 import { centreOf } from './build.js';
@@ -11,6 +12,8 @@ import type { NetMethod } from './net-method.js';
 
 /** Pixels that the engine computes at once. */
 const BATCH = 256;
+/** One pixel of so many is checked for its scale. */
+const CHECKED = 64;
 
 /** Invariant: `model` is that of the files whose weights are `weights`. */
 export class NetMapper {
@@ -18,7 +21,7 @@ export class NetMapper {
 
   constructor(private readonly tf: Tf) {}
 
-  /** Null if no pixel is clear and holds data in every band. Throws TW_IMAGERY_TILE_FILE. */
+  /** Null if no pixel is clear and holds data in every band. Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE. */
   async map(task: MapTask<NetMethod>): Promise<MadeTile | null> {
     const model = await this.modelOf(task.method);
     return madeOfPlanes(task, planesOf(this.tf, model, task));
@@ -45,6 +48,9 @@ function planesOf(
   const shape = side === 1 ? [BATCH, bands] : [BATCH, side, side, bands];
   const values = new Float32Array(BATCH * side * side * bands);
   const pixels = new Int32Array(BATCH);
+  const centre = centreOf(model);
+  const check = new ScaleCheck(centre);
+  const own = ((side * side - 1) / 2) * bands;
   let count = 0;
   const finish = () => {
     if (count === 0) return;
@@ -53,11 +59,13 @@ function planesOf(
       for (let c = 0; c < classes; c++) planes[c]![pixels[i]!] = shares[i * classes + c]!;
     count = 0;
   };
-  eachPatch(file, around, { side, missing: centreOf(model) }, (pixel, patch) => {
+  eachPatch(file, around, { side, missing: centre }, (pixel, patch) => {
+    if (count % CHECKED === 0) check.add((band) => patch[own + band]!);
     pixels[count] = pixel;
     values.set(patch, count * patch.length);
     if (++count === BATCH) finish();
   });
   finish();
+  check.finish();
   return planes;
 }

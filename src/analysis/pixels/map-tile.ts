@@ -5,6 +5,7 @@ import { type CellFile, type CellGroup, encodeCell, encodeMask } from '../../ing
 import { isSpectrum, Mask } from '../../raster/index.js';
 import type { ClassRecord } from '../../storage/index.js';
 import { type MadeTile, validOf } from '../../wrangle/index.js';
+import { ScaleCheck } from '../classifier/scale-check.js';
 import type { MapClasses, MapTask } from '../tasks.js';
 import { eachBlock, maskCodes, type SpectrumFile } from '../tiles/tile-blocks.js';
 import { localDistances } from './local-distances.js';
@@ -14,7 +15,7 @@ import { PANEL } from './pixel-panel.js';
 
 /**
  * Null if no pixel is clear, holds data in every band, and has a value. A pixel of the new tile is valid if it has a value in some band.
- * Throws TW_IMAGERY_TILE_FILE.
+ * Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE.
  */
 export function mapTile(task: MapTask): MadeTile | null {
   const { method } = task;
@@ -70,10 +71,13 @@ function planesOf({ file, method, around = [] }: MapTask): Float32Array[] {
   if (method.kind === 'local-distance') return [localDistances(file, around, method)];
   const { width, height } = file;
   const { rows, evaluate } = pixelFunction(method, file);
+  const { scales, offsets } = file;
+  const check = method.kind === 'probabilities' ? new ScaleCheck(method.centre) : undefined;
   const planes = Array.from({ length: rows }, () => new Float32Array(width * height).fill(NaN));
   eachBlock(file, ({ column, row, stride, bands, indexes }) => {
     for (let from = 0; from < indexes.length; from += PANEL) {
       const values = evaluate(bands, indexes, from);
+      check?.add((band) => bands[band]![indexes[from]!]! * scales[band]! + offsets[band]!);
       const count = Math.min(PANEL, indexes.length - from);
       for (let i = 0; i < count; i++) {
         const index = indexes[from + i]!;
@@ -82,6 +86,7 @@ function planesOf({ file, method, around = [] }: MapTask): Float32Array[] {
       }
     }
   });
+  check?.finish();
   return planes;
 }
 

@@ -8,6 +8,7 @@ import { flaggedTime, parseTime, stamp, type TimeSpan, timesInName } from './acq
 import { flaggedPosition, withWavelengths } from './given-facts.js';
 import { describeBands, maskBandQuality } from './raster-bands.js';
 import { cleanId, stemOf } from './scene-id.js';
+import { spectrumWarnings } from './spectrum-warnings.js';
 import { itemOfFile, type StacItem } from './stac-item-document.js';
 
 export const rasterFile: SceneFormat = {
@@ -27,6 +28,7 @@ export const rasterFile: SceneFormat = {
     const warnings = [...(header.warnings ?? [])];
     const span = timeOf(header, options, item, warnings);
     const groups = groupBands(describeBands(header, options, asset, asset?.key));
+    warnings.push(...spectrumWarnings(groups, options));
     // An Item of several files is one scene for each of them.
     const itemId = item && (assets.length > 1 && asset ? `${item.id}_${asset.key}` : item.id);
     const scene: Scene = {
