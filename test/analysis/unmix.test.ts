@@ -39,11 +39,20 @@ async function largestGain(node: TilewrightNode, endmembers: UnmixResults['endme
   ];
   const tiles = await tilesOf(node);
   const corners: number[][] = [];
-  for (const { tile: id, pixel } of endmembers) {
+  for (const { tile: id, pixel, position } of endmembers) {
     const tile = tiles.find((one) => one.id === id)!;
     const group = tile.groups.find(({ role }) => role === 'data')!;
     const { bands } = await readRaster(node.storage.tilePath(tile, group.name));
-    corners.push(pointOf(USED.map((band) => bands[band]![pixel!]! * group.bands[band]!.scale)));
+    const spectrum = group.bands.map(({ scale }, band) => bands[band]![pixel!]! * scale);
+    corners.push(pointOf(USED.map((band) => spectrum[band]!)));
+    const geometry = { type: 'Point', coordinates: position };
+    const payload = { geometry, collections: ['cubes'] };
+    const there = (await node.server.inject({ method: 'POST', url: '/spectra', payload })).json();
+    for (const band of USED)
+      assert.ok(
+        Math.abs(there.spectra[0].values[band] - spectrum[band]!) < 1e-6,
+        `band ${band} at ${position}`,
+      );
   }
   const gains = inverse(new Matrix(corners).transpose());
   return pixels.reduce(

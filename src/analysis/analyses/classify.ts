@@ -127,7 +127,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
         metrics: { validation: scores },
         baseline: Object.fromEntries(
           compared
-            .filter(({ classifier }) => isBaseline(classifier))
+            .filter(({ classifier }) => isBaseline(classifier) || classifier !== chosen.classifier)
             .map(({ classifier, oa, aa, kappa }) => [classifier, { oa, aa, kappa }]),
         ),
         seed: inputs.seed ?? DEFAULT_SEED,

@@ -10,6 +10,7 @@ import { libraryCsv } from '../library/write-library.js';
 import type { MapAnalysis, MapResults } from '../map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
 import { findEndmembers } from '../passes/endmembers.js';
+import { POSITION } from '../passes/extreme-pixels.js';
 import { AbundanceSolver } from '../pixels/abundances.js';
 import { spectrumChart } from '../report/charts.js';
 import { factsOf, tableOf } from '../report/report.js';
@@ -31,6 +32,8 @@ interface FoundEndmember {
   /** Where it was found. */
   tile?: string;
   pixel?: number;
+  /** Longitude and latitude of the centre of the pixel, degrees. */
+  position?: [number, number];
 }
 
 interface UnmixFit {
@@ -63,7 +66,9 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
   },
   fit: objectOf(
     {
-      endmembers: listOf(objectOf({ name: TEXT, spectrum: listOf(NUMBER) }, { tile: TEXT, pixel: COUNT })),
+      endmembers: listOf(
+        objectOf({ name: TEXT, spectrum: listOf(NUMBER) }, { tile: TEXT, pixel: COUNT, position: POSITION }),
+      ),
       uncovered: COUNT,
     },
     { pixels: COUNT },
@@ -100,10 +105,10 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
   conclude: ({ endmembers, uncovered, pixels }, { method = 'fcls' }, bands) => {
     const wavelengths = bands.map(({ wavelength }) => wavelength);
     const curves = endmembers.map(({ name, spectrum }) => ({ name, values: spectrum }));
-    const places = endmembers.map(({ name, tile = '', pixel }) => [
+    const places = endmembers.map(({ name, tile = '', position }) => [
       name,
+      position?.join(', ') ?? '',
       tile,
-      pixel === undefined ? '' : `${pixel}`,
     ]);
     return {
       summary: { method, uncovered, endmembers: endmembers.map(({ spectrum: _, ...one }) => one) },
@@ -113,7 +118,7 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
         {
           title: 'Endmembers',
           content: html`${spectrumChart(wavelengths, curves, '')}${tableOf(
-            [{ name: 'endmember' }, { name: 'tile' }, { name: 'pixel', isNumber: true }],
+            [{ name: 'endmember' }, { name: 'longitude, latitude' }, { name: 'tile' }],
             places,
           )}`,
         },

@@ -55,7 +55,7 @@ export interface ClassifierCard {
   classes: { code: number; name: string; train: number; validation: number }[];
   split: string;
   metrics: { validation: Scores };
-  /** The simple classifiers on the same pixels. */
+  /** The simple classifiers, and others that were tried, on the same pixels. */
   baseline: Record<string, Pick<Scores, 'oa' | 'aa' | 'kappa'>>;
   calibration: Calibration;
   seed: number;

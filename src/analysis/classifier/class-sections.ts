@@ -32,13 +32,21 @@ export function classSections(fit: ClassifyFit, wavelengths: number[]): Section[
       content: tableOf(
         [
           { name: 'classifier' },
-          ...['strength', 'overall, for tuning', 'overall', 'average', 'kappa'].map((name) => ({
+          ...[
+            'strength',
+            'cross entropy, for tuning',
+            'overall, for tuning',
+            'overall',
+            'average',
+            'kappa',
+          ].map((name) => ({
             name,
             isNumber: true,
           })),
         ],
-        compared.map(({ classifier, strength, tuned, oa, aa, kappa }) => [
-          ...[classifier, `${strength}`, percent(tuned), percent(oa), percent(aa), kappa.toFixed(3)],
+        compared.map(({ classifier, strength, entropy, tuned, oa, aa, kappa }) => [
+          ...[classifier, `${strength}`, entropy.toFixed(3), percent(tuned)],
+          ...[percent(oa), percent(aa), kappa.toFixed(3)],
         ]),
       ),
     },

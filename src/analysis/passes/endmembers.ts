@@ -16,6 +16,8 @@ export interface Endmember {
   /** Where it was found. */
   tile: string;
   pixel: number;
+  /** Longitude and latitude of the centre of the pixel, degrees. */
+  position?: [number, number];
   /** Physical values of the bands, projected on the space of the components: without most of the noise of its pixel. */
   spectrum: number[];
 }
@@ -87,10 +89,10 @@ export async function findEndmembers(
     corners[best] = gains[best]!;
   }
   const projection = axes.transpose().mmul(axes);
-  return corners.map(({ tile, pixel, spectrum }) => {
+  return corners.map(({ tile, pixel, position, spectrum }) => {
     const less = Matrix.columnVector(spectrum.map((value, band) => value - mean[band]!));
     const projected = projection.mmul(less).to1DArray();
-    return { tile, pixel, spectrum: projected.map((value, band) => value + mean[band]!) };
+    return { tile, pixel, position, spectrum: projected.map((value, band) => value + mean[band]!) };
   });
 }
 

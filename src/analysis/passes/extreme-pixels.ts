@@ -1,6 +1,9 @@
 /** The pixels of a collection at which functions of the spectrum are largest, of all runs of a job together. */
+
+import { gridByName } from '../../geocode/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { crsFromEpsg, projector } from '../../raster/index.js';
 import type { TileRecord } from '../../storage/index.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
 import type { Extreme } from '../pixels/extremes.js';
@@ -9,9 +12,15 @@ import type { SpectrumFile } from '../tiles/tile-blocks.js';
 export interface ExtremePixel extends Extreme {
   /** Id of its tile. */
   tile: string;
+  /** Longitude and latitude of its centre, degrees. Absent if an older node found it. */
+  position?: [number, number];
 }
 
-const PIXEL = objectOf({ value: NUMBER, pixel: COUNT, tile: TEXT, spectrum: listOf(NUMBER) });
+export const POSITION = { type: 'array', items: NUMBER, minItems: 2, maxItems: 2 };
+const PIXEL = objectOf(
+  { value: NUMBER, pixel: COUNT, tile: TEXT, spectrum: listOf(NUMBER) },
+  { position: POSITION },
+);
 const checkPixels = messageCheck(listOf({ anyOf: [{ type: 'null' }, PIXEL] }));
 
 /**
@@ -31,7 +40,7 @@ export async function extremePixels(
   };
   await eachTile(context, analysed, job, async (tile, file) => {
     const found = await search(tile, file);
-    take(found.map((one) => one && { ...one, tile: tile.id }));
+    take(found.map((one) => one && { ...one, tile: tile.id, position: centreOf(tile, file, one.pixel) }));
   });
   for (const found of await meetChecked(job, best, checkPixels)) take(found);
   return best;
@@ -40,4 +49,18 @@ export async function extremePixels(
 function isBefore(a: ExtremePixel, b: ExtremePixel | null | undefined): boolean {
   if (!b || a.value !== b.value) return !b || a.value > b.value;
   return a.tile === b.tile ? a.pixel < b.pixel : a.tile < b.tile;
+}
+
+/** Longitude and latitude of the centre of a pixel, counted row by row, to about 0.1 m. */
+function centreOf(
+  { grid, geocode }: TileRecord,
+  { width, height }: SpectrumFile,
+  pixel: number,
+): [number, number] {
+  const { epsg, bounds } = gridByName(grid);
+  const { west, south, east, north } = bounds(geocode);
+  const x = west + (((pixel % width) + 0.5) / width) * (east - west);
+  const y = north - ((Math.floor(pixel / width) + 0.5) / height) * (north - south);
+  const [longitude, latitude] = projector(crsFromEpsg(epsg), 'EPSG:4326')(x, y);
+  return [Number(longitude.toFixed(6)), Number(latitude.toFixed(6))];
 }

@@ -8,7 +8,7 @@ import {
   withResources,
   withTarget,
 } from '../options.js';
-import { count, notePartial, print, printJson, table } from '../output.js';
+import { count, note, notePartial, print, printJson, table } from '../output.js';
 import { allowCsv, geometryOf, PLACE } from '../place.js';
 import { openTarget } from '../target.js';
 
@@ -30,10 +30,20 @@ export function spectrumCommand(): Command {
       if (flags.format === 'csv') return printCsv(document);
       for (const [i, { bands }] of document.sensors.entries()) printSensor(document, i, bands);
       print(count(document.spectra.length, 'date'));
+      noteEmpty(document.spectra);
     } finally {
       await target.close();
     }
   });
+}
+
+/** Says why a table is empty, or columns of it. */
+function noteEmpty(spectra: readonly SpectrumEntry[]): void {
+  if (spectra.length === 0)
+    note('no tile with a spectrum holds the place: "tilewright search --bbox W,S,E,N" lists tiles around it');
+  const empty = spectra.filter((one) => valuesOf(one).every((value) => value === null));
+  if (empty.length > 0)
+    note(`no data there on ${empty.map(({ datetime }) => datetime.slice(0, 10)).join(', ')}`);
 }
 
 const valuesOf = ({ values, mean = [] }: SpectrumEntry) => values ?? mean;

@@ -25,7 +25,7 @@ type Results = TileCounts & { files: string[]; seconds: number };
 export function analysis<Flags extends AnalyseFlags, R extends Results>(
   command: Command,
   inputsOf: (flags: Flags) => Promise<object>,
-  show: (results: R) => void,
+  show: (results: R, flags: Flags) => void,
   /** Does what flags ask for in place of an analysis; undefined if they ask for one. */
   instead: (flags: Flags) => Promise<void> | undefined = () => undefined,
 ): Command {
@@ -58,7 +58,7 @@ export function analysis<Flags extends AnalyseFlags, R extends Results>(
       }
       if (results.failures > 0) process.exitCode = 3;
       if (flags.format === 'json') return printJson({ job, ...results });
-      show(results);
+      show(results, flags);
       printEnd(results, output);
     } finally {
       line.end();
@@ -80,8 +80,7 @@ export function printMaps({ tiles, unchanged, source, collection }: MapResults):
 }
 
 function printEnd({ skipped, failed, files, seconds }: Results, output: string | undefined): void {
-  for (const [reason, number] of Object.entries(skipped))
-    note(`${count(number, 'tile')} left out: ${reason}`);
+  for (const [reason, number] of Object.entries(skipped)) note(`tiles left out: ${number} (${reason})`);
   for (const { tile, message } of failed) note(`failed: ${tile}: ${message}`);
   const written = output === undefined ? '' : `${count(files.length, 'file')} in ${output}, `;
   print(`${written}${duration(seconds)}`);

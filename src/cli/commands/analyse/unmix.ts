@@ -36,8 +36,10 @@ async function unmixInputs({ endmembers, library, targets, method, seed }: Unmix
 
 function printUnmix(results: UnmixResults): void {
   const { method, endmembers, bands } = results;
-  const rows = endmembers.map(({ name, tile = '', pixel = '' }, i) => [`${i + 1}`, name, tile, `${pixel}`]);
-  for (const line of table([['band', 'endmember', 'tile', 'pixel'], ...rows])) print(line);
+  const rows = endmembers.map(({ name, tile = '', position }, i) => [
+    ...[`${i + 1}`, name, position?.join(',') ?? '', tile],
+  ]);
+  for (const line of table([['band', 'endmember', 'lon,lat', 'tile'], ...rows])) print(line);
   print(`${method} over ${count(bands.length, 'band')}`);
   printMaps(results);
 }
