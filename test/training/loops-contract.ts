@@ -138,7 +138,7 @@ function uniform(length: number, seed: number): Float32Array {
 }
 
 /** The largest error of a convolution and its gradients, beside plain loops in float64. */
-function largestError(loops: Loops, s: Shape, values: (length: number, of: number) => Float32Array): number {
+function largestError(loops: Tested, s: Shape, values: (length: number, of: number) => Float32Array): number {
   const x = values(s.batch * s.height * s.width * s.channels, 0);
   const filter = values(s.filter[0] * s.filter[1] * s.channels * s.outputs, 1);
   const dy = values(s.batch * s.rows * s.columns * s.outputs, 2);
@@ -173,7 +173,11 @@ function largestError(loops: Loops, s: Shape, values: (length: number, of: numbe
 }
 
 /** Registers the tests; `loops` is called in them. */
-export function loopsContract(name: string, loops: () => Loops, skip: string | false = false): void {
+/** Loops of an engine. The addon leaves pooling forward to those on the heap. */
+type Tested = Omit<Loops, Pool> & Partial<Pick<Loops, Pool>>;
+type Pool = 'maxPool' | 'avgPool';
+
+export function loopsContract(name: string, loops: () => Tested, skip: string | false = false): void {
   describe(name, { skip }, () => {
     /** Compares convolutions and their gradients with plain loops. */
     const agrees = (
@@ -327,6 +331,27 @@ export function loopsContract(name: string, loops: () => Loops, skip: string | f
         assert.deepEqual(products, trueProducts);
       }
     });
+
+    const poolings: [name: Pool, of: (values: number[]) => number][] = [
+      ['maxPool', (values) => Math.max(...values)],
+      ['avgPool', (values) => values.reduce((sum, value) => sum + value) / values.length],
+    ];
+    for (const [name, of] of poolings)
+      it(`${name} computes each window, and keeps NaN`, (t) => {
+        const { [name]: compute } = loops();
+        if (!compute) return t.skip('it has none of its own');
+        fc.assert(
+          fc.property(pooling, fc.nat(), (pool, at) => {
+            const { x, dy, geometry } = pooled(pool);
+            x[at % x.length] = NaN;
+            const y = new Float32Array(dy.length);
+            compute(geometry, x, y);
+            const expected = y.map((_, i) => of(windowOf(pool, i).map((place) => x[place]!)));
+            assert.deepEqual(Array.from(y), Array.from(expected));
+          }),
+          { seed: 42 },
+        );
+      });
 
     it('maximum pooling sends each gradient to the first maximum of its window', () => {
       fc.assert(

@@ -1,4 +1,4 @@
-/** Kernels of convolutions: products of matrices, the transforms of Winograd's tiles, and max pooling. Addresses and distances are in bytes. */
+/** Kernels of convolutions: products of matrices and the transforms of Winograd's tiles. Addresses and distances are in bytes. */
 import {
   add,
   advance,
@@ -18,13 +18,14 @@ import {
   type Scope,
   store,
   sub,
+  VECTOR,
   when,
   ZERO,
 } from './emit.js';
 import { LinearMap, type MultiplyAdd } from './linear-map.js';
+import { avgPool, avgPoolGradient, maxPool, maxPoolGradient } from './pooling.js';
 import { type Matrix, OF_FOUR, OF_SIX, type Winograd } from './winograd.js';
 
-const VECTOR = 16;
 /** Rows and vectors of the part of a product that is held in registers. More would not fit into the 16 of x86 and ARM. */
 const ROWS = 4;
 const VECTORS = 2;
@@ -273,57 +274,6 @@ function tileFunction(
   });
 }
 
-/**
- * Adds each gradient to the first maximum of its window, of `count` windows of rows x columns pixels that follow each other `step` apart; x and
- * dx lie alike.
- */
-function maxPoolGradient(): Code {
-  const parameters = ['count', 'groups', 'rows', 'columns', 'x', 'row', 'pixel', 'step', 'dy', 'dx'] as const;
-  return functionOf('maxPoolGradient', parameters, (p, scope) => {
-    const [group, i, j] = ['group', 'i', 'j'].map((name) => scope.i32(name)) as [Local, Local, Local];
-    const [channel, at, lineAt, index] = ['channel', 'at', 'lineAt', 'index'].map((name) => scope.i32(name));
-    const [most, where, value, isMore] = ['most', 'where', 'value', 'isMore'].map((name) => scope.v128(name));
-    const select = (a: Code, b: Code, mask: Code) => `(v128.bitselect ${a} ${b} ${mask})`;
-    const splat = (value: Code) => `(i32x4.splat ${value})`;
-    const eachPixel = (from: Local, body: Code[]) => [
-      index.set(i32(0)),
-      lineAt.set(add(from.get, channel.get)),
-      i.set(p.rows.get),
-      scope.countDown(i, [
-        at.set(lineAt.get),
-        j.set(p.columns.get),
-        scope.countDown(j, [...body, advance(at, p.pixel.get), advance(index, i32(1))]),
-        advance(lineAt, p.row.get),
-      ]),
-    ];
-    return [
-      scope.countDown(p.count, [
-        group.set(p.groups.get),
-        channel.set(i32(0)),
-        scope.countDown(group, [
-          most.set('(v128.const f32x4 -inf -inf -inf -inf)'),
-          where.set(splat(i32(-1))),
-          ...eachPixel(p.x, [
-            value.set(load(at.get)),
-            isMore.set(f32x4('gt', value.get, most.get)),
-            most.set(select(value.get, most.get, isMore.get)),
-            where.set(select(splat(index.get), where.get, isMore.get)),
-          ]),
-          value.set(load(p.dy.get)),
-          ...eachPixel(p.dx, [
-            isMore.set(`(i32x4.eq ${where.get} ${splat(index.get)})`),
-            store(at.get, f32x4('add', load(at.get), `(v128.and ${value.get} ${isMore.get})`)),
-          ]),
-          advance(p.dy, i32(VECTOR)),
-          advance(channel, i32(VECTOR)),
-        ]),
-        advance(p.x, p.step.get),
-        advance(p.dx, p.step.get),
-      ]),
-    ];
-  });
-}
-
 /** The transforms of tiles of some outputs of filters of some taps; their names end with the side of the tile. */
 function transforms(
   { side, inputs, filters, outputs }: Winograd,
@@ -345,7 +295,10 @@ export function convolutionModule(multiplyAdd: MultiplyAdd): Code {
   return moduleOf([
     multiplyPanel(multiplyAdd),
     multiplyPoints(),
+    maxPool(),
     maxPoolGradient(),
+    avgPool(),
+    avgPoolGradient(),
     ...transforms(OF_SIX, 4, 3, multiplyAdd),
     ...transforms(OF_FOUR, 3, 2, multiplyAdd),
   ]);

@@ -10,6 +10,9 @@ export interface Local {
   set(value: Code): Code;
 }
 
+/** Bytes of a vector. */
+export const VECTOR = 16;
+
 export const i32 = (value: number): Code => `(i32.const ${value})`;
 export const add = (...terms: Code[]): Code => terms.reduce((sum, term) => `(i32.add ${sum} ${term})`);
 export const sub = (a: Code, b: Code): Code => `(i32.sub ${a} ${b})`;

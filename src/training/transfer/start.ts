@@ -103,9 +103,6 @@ export async function startFrom(
   }
 }
 
-/** Products with larger weights overflow float32, and max pooling can hide that from the loss. */
-const LARGEST_WEIGHT = 1e18;
-
 async function valuesOf(
   { topology, weights }: ParentFiles,
   model: LayersModel,
@@ -118,8 +115,6 @@ async function valuesOf(
     if (!fits) return { reason: 'its layers are others' };
     if (!values.every(({ values }) => values.every(Number.isFinite)))
       return { reason: 'a weight of it is no number' };
-    if (!values.every(({ values }) => values.every((value) => Math.abs(value) <= LARGEST_WEIGHT)))
-      return { reason: `a weight of it is beyond ${LARGEST_WEIGHT}` };
     return { values };
   } catch (error) {
     if (error instanceof TilewrightError) return { reason: error.message };

@@ -4,8 +4,8 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Loops } from '../wasm/loops.js';
 
-/** The loops in C++, the convolutions and products by oneDNN. */
-export interface OneDnn extends Loops {
+/** Loops in C++, the convolutions and products by oneDNN. */
+export interface OneDnn extends Omit<Loops, 'maxPool' | 'avgPool'> {
   /** Of oneDNN. */
   version: string;
 }

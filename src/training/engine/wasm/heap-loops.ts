@@ -4,6 +4,7 @@ import * as general from './convolution.js';
 import * as direct from './direct.js';
 import { BYTES, Heap, upTo } from './heap.js';
 import { FORWARD, type Loops, TO_FILTER } from './loops.js';
+import { avgPool, avgPoolGradient, maxPool, maxPoolGradient } from './pooling.js';
 import { multiply, PANEL, pack, ROWS } from './products.js';
 import * as winograd from './winograd.js';
 
@@ -16,9 +17,6 @@ function methodFor(direction: number, shape: general.Shape) {
   if (isTiled) return winograd.toInput;
   return direct.isDirectToInput(shape) ? direct.toInput : general.toInput;
 }
-
-/** Channels of a vector. */
-const VECTOR = 4;
 
 /** Of the started backend. Arrays that are not on its heap are copied there and back. */
 export function heapLoops(backend: BackendWasm): Loops {
@@ -56,11 +54,10 @@ export function heapLoops(backend: BackendWasm): Loops {
       sums.set(all);
     },
 
-    maxPoolGradient(geometry, ...arrays) {
-      if (geometry[3] % VECTOR === 0) maxPoolGradient(heap, geometry, ...arrays);
-      else maxPoolGradientOfChannels(geometry, ...arrays);
-    },
-    avgPoolGradient,
+    maxPool: (...given) => maxPool(heap, ...given),
+    maxPoolGradient: (...given) => maxPoolGradient(heap, ...given),
+    avgPool: (...given) => avgPool(heap, ...given),
+    avgPoolGradient: (...given) => avgPoolGradient(heap, ...given),
 
     leakyRelu(length, alpha, x, y) {
       heap.with([x, y], (...at) => heap.run.leakyRelu(length, alpha, ...at));
@@ -126,105 +123,4 @@ export function heapLoops(backend: BackendWasm): Loops {
   }
 
   return loops;
-}
-
-/** Each gradient goes to the first maximum of its window. The WebAssembly works on whole vectors of channels. */
-function maxPoolGradient(
-  heap: Heap,
-  geometry: Int32Array,
-  x: Float32Array,
-  dy: Float32Array,
-  dx: Float32Array,
-): void {
-  const [batch, height, width, channels, rows, columns, filterHeight, filterWidth] = geometry;
-  const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
-  const pixel = channels * BYTES;
-  heap.with([x, dy, dx], (ofX, ofDy, toDx) => {
-    for (let line = 0; line < batch * rows; line++) {
-      const [firstRow, endRow] = within((line % rows) * strideHeight - top, filterHeight, height);
-      for (let column = 0; column < columns; ) {
-        const [first, end] = within(column * strideWidth - left, filterWidth, width);
-        // Windows that are whole follow each other up to the right edge.
-        const last = Math.floor((width - filterWidth + left) / strideWidth);
-        const count = end - first === filterWidth ? Math.max(1, Math.min(columns - 1, last) - column + 1) : 1;
-        const at = ((Math.floor(line / rows) * height + firstRow) * width + first) * pixel;
-        if (endRow > firstRow && end > first)
-          heap.run.maxPoolGradient(
-            ...[count, channels / VECTOR, endRow - firstRow, end - first],
-            ...[ofX + at, width * pixel, pixel, strideWidth * pixel],
-            ...[ofDy + (line * columns + column) * pixel, toDx + at],
-          );
-        column += count;
-      }
-    }
-  });
-}
-
-/** The same, channel by channel. */
-function maxPoolGradientOfChannels(
-  geometry: Int32Array,
-  x: Float32Array,
-  dy: Float32Array,
-  dx: Float32Array,
-): void {
-  const [batch, height, width, channels, rows, columns, filterHeight, filterWidth] = geometry;
-  const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
-  const largest = new Float32Array(channels);
-  const position = new Int32Array(channels);
-  let from = 0;
-  for (let n = 0; n < batch; n++) {
-    for (let row = 0; row < rows; row++) {
-      const firstRow = row * strideHeight - top;
-      const endRow = Math.min(height, firstRow + filterHeight);
-      for (let column = 0; column < columns; column++, from += channels) {
-        const firstColumn = column * strideWidth - left;
-        const endColumn = Math.min(width, firstColumn + filterWidth);
-        largest.fill(-Infinity);
-        position.fill(-1);
-        for (let i = Math.max(0, firstRow); i < endRow; i++) {
-          for (let j = Math.max(0, firstColumn); j < endColumn; j++) {
-            const at = ((n * height + i) * width + j) * channels;
-            for (let c = 0; c < channels; c++) {
-              const value = x[at + c];
-              if (value > largest[c]) {
-                largest[c] = value;
-                position[c] = at + c;
-              }
-            }
-          }
-        }
-        for (let c = 0; c < channels; c++) {
-          const at = position[c];
-          if (at >= 0) dx[at] += dy[from + c];
-        }
-      }
-    }
-  }
-}
-
-/** Each gradient is shared out among the pixels of its window. */
-function avgPoolGradient(geometry: Int32Array, dy: Float32Array, dx: Float32Array): void {
-  const [batch, height, width, channels, rows, columns, filterHeight, filterWidth] = geometry;
-  const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
-  let from = 0;
-  for (let n = 0; n < batch; n++) {
-    for (let row = 0; row < rows; row++) {
-      const [firstRow, endRow] = within(row * strideHeight - top, filterHeight, height);
-      for (let column = 0; column < columns; column++, from += channels) {
-        const [firstColumn, endColumn] = within(column * strideWidth - left, filterWidth, width);
-        const part = 1 / ((endRow - firstRow) * (endColumn - firstColumn));
-        for (let i = firstRow; i < endRow; i++) {
-          for (let j = firstColumn; j < endColumn; j++) {
-            const at = ((n * height + i) * width + j) * channels;
-            for (let c = 0; c < channels; c++) dx[at + c] += part * dy[from + c];
-          }
-        }
-      }
-    }
-  }
-}
-
-/** The part of a window that is inside the image. */
-function within(first: number, length: number, size: number): [from: number, to: number] {
-  return [Math.max(0, first), Math.min(size, first + length)];
 }

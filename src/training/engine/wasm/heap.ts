@@ -14,7 +14,7 @@ export type Exports = Record<
   | 'adam'
   | 'multiplyPanel'
   | 'multiplyPoints'
-  | 'maxPoolGradient'
+  | `${'max' | 'avg'}Pool${'' | 'Gradient'}`
   | `${'input' | 'filter' | 'gradient'}Points${4 | 6}`
   | `${'output' | 'filter'}Pixels${4 | 6}`,
   (...numbers: number[]) => void

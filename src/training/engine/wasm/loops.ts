@@ -30,11 +30,15 @@ export interface Loops {
   /** The sum of each column of a matrix. */
   columnSums(rows: number, columns: number, x: Float32Array, sums: Float32Array): void;
   /**
-   * Adds each gradient to the first maximum of its window. The geometry: batch, height, width, channels, rows and columns of
+   * The maximum of each window, NaN if the window has one. The geometry: batch, height, width, channels, rows and columns of
    * the output, filter height and width, strides, padding at the top and left.
    */
+  maxPool(geometry: Int32Array, x: Float32Array, y: Float32Array): void;
+  /** Adds each gradient to the first maximum of its window. The geometry is that of `maxPool`, here and below. */
   maxPoolGradient(geometry: Int32Array, x: Float32Array, dy: Float32Array, dx: Float32Array): void;
-  /** Adds each gradient, in equal parts, to the pixels of its window. The geometry is that of `maxPoolGradient`. */
+  /** The mean of the pixels of each window. */
+  avgPool(geometry: Int32Array, x: Float32Array, y: Float32Array): void;
+  /** Adds each gradient, in equal parts, to the pixels of its window. */
   avgPoolGradient(geometry: Int32Array, dy: Float32Array, dx: Float32Array): void;
   /** x where it is positive, else alpha x; alpha 0 is a plain ReLU. */
   leakyRelu(length: number, alpha: number, x: Float32Array, y: Float32Array): void;

@@ -22,7 +22,7 @@ import { cast, identity } from './identity.js';
 import { replaceKernel } from './kernel.js';
 import type { Loops } from './loops.js';
 import { batchMatMul, fusedMatMul } from './mat-mul.js';
-import { avgPoolGrad, maxPoolGrad } from './pool-grad.js';
+import { avgPool, avgPoolGrad, maxPool, maxPoolGrad } from './pool.js';
 import { leakyRelu, leakyReluGrad, relu, reluGradient } from './relu.js';
 import { mean, sum } from './sums.js';
 import { unsortedSegmentSum } from './unsorted-segment-sum.js';
@@ -43,6 +43,8 @@ export function registerTrainingKernels(tf: Tf, loops: Loops): void {
   const replaced: Record<string, (stock: KernelConfig) => KernelConfig> = {
     [tf.Identity]: () => identity(tf),
     [tf.Cast]: (stock) => cast(tf, stock),
+    [tf.AvgPool]: (stock) => avgPool(tf, loops, stock),
+    [tf.MaxPool]: (stock) => maxPool(tf, loops, stock),
     [tf.MaxPoolGrad]: () => maxPoolGrad(tf, loops),
     [tf.AvgPoolGrad]: () => avgPoolGrad(tf, loops),
     [tf.BatchMatMul]: (stock) => batchMatMul(tf, loops, stock),

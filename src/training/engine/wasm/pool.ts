@@ -1,14 +1,38 @@
-/** Gradients of pooling. */
+/** Pooling and its gradients. */
 import type {
   AvgPoolGradAttrs,
   AvgPoolGradInputs,
   KernelConfig,
+  MaxPoolAttrs,
   MaxPoolGradAttrs,
   MaxPoolGradInputs,
+  MaxPoolInputs,
+  TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
 import { floats, wasmKernel, zeros } from './kernel.js';
 import type { Loops } from './loops.js';
+
+/** The stock kernels turn NaN into other values, which hides a model that has diverged. Types other than float32 stay with them. */
+export function maxPool(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return pool(tf, tf.MaxPool, stock, loops.maxPool);
+}
+
+export function avgPool(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return pool(tf, tf.AvgPool, stock, loops.avgPool);
+}
+
+function pool(tf: Tf, name: string, stock: KernelConfig, compute: Loops['maxPool']): KernelConfig {
+  return wasmKernel<MaxPoolInputs, MaxPoolAttrs>(name, ({ inputs: { x }, attrs, backend }) => {
+    if (x.dtype !== 'float32')
+      return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
+    const geometry = geometryOf(tf, x.shape, attrs);
+    const [batch, , , channels, rows, columns] = geometry;
+    const y = backend.makeOutput([batch, rows, columns, channels], 'float32');
+    compute(geometry, floats(backend, x), floats(backend, y));
+    return y;
+  });
+}
 
 /**
  * Each output's gradient goes to the first maximum of its window.

@@ -1,0 +1,125 @@
+/** Kernels of pooling. Addresses and distances are in bytes. */
+import {
+  add,
+  advance,
+  type Code,
+  f32x4,
+  functionOf,
+  i32,
+  type Local,
+  load,
+  mul,
+  type Scope,
+  store,
+  VECTOR,
+  ZERO,
+} from './emit.js';
+
+/**
+ * `count` windows of rows x columns pixels follow each other `step` apart in x. Rows of x lie `row` apart, pixels `pixel`; each pixel has
+ * `groups` of four channels. In y there is a pixel for each window.
+ */
+const WINDOWS = ['count', 'groups', 'rows', 'columns', 'x', 'row', 'pixel', 'step', 'y'] as const;
+
+interface Windows {
+  p: Record<string, Local>;
+  scope: Scope;
+  /** Visits the pixels of the window, in the image that begins at `from`, with the address of four channels and the number of the pixel. */
+  eachPixel: (from: Local, body: (at: Code, index: Code) => Code[]) => Code[];
+}
+
+/** A kernel that reads or writes x; `more` are images that lie like it. `body` handles four channels of one window. */
+function windowFunction(name: string, more: readonly string[], body: (windows: Windows) => Code[]): Code {
+  return functionOf(name, [...WINDOWS, ...more], (given, scope) => {
+    const p = given as Record<string, Local>;
+    const [group, i, j] = ['group', 'i', 'j'].map((one) => scope.i32(one));
+    const [channel, at, lineAt, index] = ['channel', 'at', 'lineAt', 'index'].map((one) => scope.i32(one));
+    const eachPixel: Windows['eachPixel'] = (from, visit) => [
+      index.set(i32(0)),
+      lineAt.set(add(from.get, channel.get)),
+      i.set(p.rows.get),
+      scope.countDown(i, [
+        at.set(lineAt.get),
+        j.set(p.columns.get),
+        scope.countDown(j, [...visit(at.get, index.get), advance(at, p.pixel.get), advance(index, i32(1))]),
+        advance(lineAt, p.row.get),
+      ]),
+    ];
+    return [
+      scope.countDown(p.count, [
+        group.set(p.groups.get),
+        channel.set(i32(0)),
+        scope.countDown(group, [
+          ...body({ p, scope, eachPixel }),
+          advance(p.y, i32(VECTOR)),
+          advance(channel, i32(VECTOR)),
+        ]),
+        ...['x', ...more].map((image) => advance(p[image], p.step.get)),
+      ]),
+    ];
+  });
+}
+
+const NOTHING = '(v128.const f32x4 -inf -inf -inf -inf)';
+
+/** The maximum of each window; NaN if the window has one. */
+export function maxPool(): Code {
+  return windowFunction('maxPool', [], ({ p, scope, eachPixel }) => {
+    const most = scope.v128('most');
+    return [
+      most.set(NOTHING),
+      ...eachPixel(p.x, (at) => [most.set(f32x4('max', most.get, load(at)))]),
+      store(p.y.get, most.get),
+    ];
+  });
+}
+
+/** Adds the gradients y to dx, which lies like x, at the first maximum of each window. */
+export function maxPoolGradient(): Code {
+  return windowFunction('maxPoolGradient', ['dx'], ({ p, scope, eachPixel }) => {
+    const [most, where, value, mask] = ['most', 'where', 'value', 'mask'].map((one) => scope.v128(one));
+    const select = (yes: Code, no: Code) => `(v128.bitselect ${yes} ${no} ${mask.get})`;
+    const splat = (index: Code) => `(i32x4.splat ${index})`;
+    return [
+      most.set(NOTHING),
+      where.set(splat(i32(-1))),
+      ...eachPixel(p.x, (at, index) => [
+        value.set(load(at)),
+        mask.set(f32x4('gt', value.get, most.get)),
+        most.set(select(value.get, most.get)),
+        where.set(select(splat(index), where.get)),
+      ]),
+      value.set(load(p.y.get)),
+      ...eachPixel(p.dx, (at, index) => [
+        mask.set(`(i32x4.eq ${where.get} ${splat(index)})`),
+        store(at, f32x4('add', load(at), `(v128.and ${value.get} ${mask.get})`)),
+      ]),
+    ];
+  });
+}
+
+/** The mean of each window. */
+export function avgPool(): Code {
+  return windowFunction('avgPool', [], ({ p, scope, eachPixel }) => {
+    const sum = scope.v128('sum');
+    return [
+      sum.set(ZERO),
+      ...eachPixel(p.x, (at) => [sum.set(f32x4('add', sum.get, load(at)))]),
+      store(p.y.get, f32x4('div', sum.get, pixelsOf(p))),
+    ];
+  });
+}
+
+/** Adds the gradients y to x, in equal parts for the pixels of each window. */
+export function avgPoolGradient(): Code {
+  return windowFunction('avgPoolGradient', [], ({ p, scope, eachPixel }) => {
+    const part = scope.v128('part');
+    return [
+      part.set(f32x4('div', load(p.y.get), pixelsOf(p))),
+      ...eachPixel(p.x, (at) => [store(at, f32x4('add', load(at), part.get))]),
+    ];
+  });
+}
+
+const pixelsOf = (p: Record<string, Local>): Code =>
+  f32x4('splat', `(f32.convert_i32_u ${mul(p.rows.get, p.columns.get)})`);
