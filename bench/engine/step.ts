@@ -3,8 +3,8 @@ import { type EngineName, loadEngine } from '../../src/training/engine/load-engi
 import { median } from '../bench.js';
 import { batchFor, learnerNamed, type NetName } from './nets.js';
 
-/** Primitives are made and code is compiled in the first. */
-const WARM = 3;
+/** Primitives are made in the first step, and Node compiles code in the background for about ten. */
+const WARM = 15;
 
 const [engine, net, steps] = process.argv.slice(2) as [EngineName, NetName, string];
 const { tf, version } = await loadEngine(engine);

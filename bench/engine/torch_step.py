@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-WARM = 3
+WARM = 15
 
 
 class Ndvi(nn.Module):

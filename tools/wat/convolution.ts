@@ -1,4 +1,6 @@
 /** Kernels of convolutions: products of matrices and the transforms of Winograd's tiles. Addresses and distances are in bytes. */
+
+import { columnSums } from './column-sums.js';
 import {
   add,
   advance,
@@ -295,6 +297,7 @@ export function convolutionModule(multiplyAdd: MultiplyAdd): Code {
   return moduleOf([
     multiplyPanel(multiplyAdd),
     multiplyPoints(),
+    columnSums(),
     maxPool(),
     maxPoolGradient(),
     avgPool(),

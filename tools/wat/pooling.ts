@@ -2,6 +2,7 @@
 import {
   add,
   advance,
+  and,
   type Code,
   f32x4,
   functionOf,
@@ -9,9 +10,10 @@ import {
   type Local,
   load,
   mul,
-  type Scope,
   store,
+  sub,
   VECTOR,
+  when,
   ZERO,
 } from './emit.js';
 
@@ -21,20 +23,38 @@ import {
  */
 const WINDOWS = ['count', 'groups', 'rows', 'columns', 'x', 'row', 'pixel', 'step', 'y'] as const;
 
-interface Windows {
+/** Visits the pixels of a window in the image that begins at `from`, with the address of four channels and the number of the pixel. */
+type EachPixel = (from: Local, body: (at: Code, index: Code) => Code[]) => Code[];
+
+interface Windows<Name extends string> {
   p: Record<string, Local>;
-  scope: Scope;
-  /** Visits the pixels of the window, in the image that begins at `from`, with the address of four channels and the number of the pixel. */
-  eachPixel: (from: Local, body: (at: Code, index: Code) => Code[]) => Code[];
+  vectors: Record<Name, Local>;
+  eachPixel: EachPixel;
 }
 
 /** A kernel that reads or writes x; `more` are images that lie like it. `body` handles four channels of one window. */
-function windowFunction(name: string, more: readonly string[], body: (windows: Windows) => Code[]): Code {
+function windowFunction<Name extends string>(
+  name: string,
+  more: readonly string[],
+  vectors: readonly Name[],
+  body: (windows: Windows<Name>) => Code[],
+): Code {
   return functionOf(name, [...WINDOWS, ...more], (given, scope) => {
     const p = given as Record<string, Local>;
     const [group, i, j] = ['group', 'i', 'j'].map((one) => scope.i32(one));
     const [channel, at, lineAt, index] = ['channel', 'at', 'lineAt', 'index'].map((one) => scope.i32(one));
-    const eachPixel: Windows['eachPixel'] = (from, visit) => [
+    // Most windows have 2 x 2 pixels, for which counting them takes longer than the rest.
+    const eachOfFour: EachPixel = (from, visit) => [
+      at.set(add(from.get, channel.get)),
+      ...visit(at.get, i32(0)),
+      advance(at, p.pixel.get),
+      ...visit(at.get, i32(1)),
+      advance(at, sub(p.row.get, p.pixel.get)),
+      ...visit(at.get, i32(2)),
+      advance(at, p.pixel.get),
+      ...visit(at.get, i32(3)),
+    ];
+    const eachOfMany: EachPixel = (from, visit) => [
       index.set(i32(0)),
       lineAt.set(add(from.get, channel.get)),
       i.set(p.rows.get),
@@ -45,18 +65,21 @@ function windowFunction(name: string, more: readonly string[], body: (windows: W
         advance(lineAt, p.row.get),
       ]),
     ];
-    return [
+    const locals = Object.fromEntries(vectors.map((one) => [one, scope.v128(one)])) as Record<Name, Local>;
+    const windows = (eachPixel: EachPixel) => [
       scope.countDown(p.count, [
         group.set(p.groups.get),
         channel.set(i32(0)),
         scope.countDown(group, [
-          ...body({ p, scope, eachPixel }),
+          ...body({ p, vectors: locals, eachPixel }),
           advance(p.y, i32(VECTOR)),
           advance(channel, i32(VECTOR)),
         ]),
         ...['x', ...more].map((image) => advance(p[image], p.step.get)),
       ]),
     ];
+    const isTwo = (length: Local) => `(i32.eq ${length.get} ${i32(2)})`;
+    return [when(and(isTwo(p.rows), isTwo(p.columns)), windows(eachOfFour), windows(eachOfMany))];
   });
 }
 
@@ -64,20 +87,18 @@ const NOTHING = '(v128.const f32x4 -inf -inf -inf -inf)';
 
 /** The maximum of each window; NaN if the window has one. */
 export function maxPool(): Code {
-  return windowFunction('maxPool', [], ({ p, scope, eachPixel }) => {
-    const most = scope.v128('most');
-    return [
-      most.set(NOTHING),
-      ...eachPixel(p.x, (at) => [most.set(f32x4('max', most.get, load(at)))]),
-      store(p.y.get, most.get),
-    ];
-  });
+  return windowFunction('maxPool', [], ['most'], ({ p, vectors: { most }, eachPixel }) => [
+    most.set(NOTHING),
+    ...eachPixel(p.x, (at) => [most.set(f32x4('max', most.get, load(at)))]),
+    store(p.y.get, most.get),
+  ]);
 }
 
 /** Adds the gradients y to dx, which lies like x, at the first maximum of each window. */
 export function maxPoolGradient(): Code {
-  return windowFunction('maxPoolGradient', ['dx'], ({ p, scope, eachPixel }) => {
-    const [most, where, value, mask] = ['most', 'where', 'value', 'mask'].map((one) => scope.v128(one));
+  const names = ['most', 'where', 'value', 'mask'] as const;
+  return windowFunction('maxPoolGradient', ['dx'], names, ({ p, vectors, eachPixel }) => {
+    const { most, where, value, mask } = vectors;
     const select = (yes: Code, no: Code) => `(v128.bitselect ${yes} ${no} ${mask.get})`;
     const splat = (index: Code) => `(i32x4.splat ${index})`;
     return [
@@ -100,25 +121,19 @@ export function maxPoolGradient(): Code {
 
 /** The mean of each window. */
 export function avgPool(): Code {
-  return windowFunction('avgPool', [], ({ p, scope, eachPixel }) => {
-    const sum = scope.v128('sum');
-    return [
-      sum.set(ZERO),
-      ...eachPixel(p.x, (at) => [sum.set(f32x4('add', sum.get, load(at)))]),
-      store(p.y.get, f32x4('div', sum.get, pixelsOf(p))),
-    ];
-  });
+  return windowFunction('avgPool', [], ['sum'], ({ p, vectors: { sum }, eachPixel }) => [
+    sum.set(ZERO),
+    ...eachPixel(p.x, (at) => [sum.set(f32x4('add', sum.get, load(at)))]),
+    store(p.y.get, f32x4('div', sum.get, pixelsOf(p))),
+  ]);
 }
 
 /** Adds the gradients y to x, in equal parts for the pixels of each window. */
 export function avgPoolGradient(): Code {
-  return windowFunction('avgPoolGradient', [], ({ p, scope, eachPixel }) => {
-    const part = scope.v128('part');
-    return [
-      part.set(f32x4('div', load(p.y.get), pixelsOf(p))),
-      ...eachPixel(p.x, (at) => [store(at, f32x4('add', load(at), part.get))]),
-    ];
-  });
+  return windowFunction('avgPoolGradient', [], ['part'], ({ p, vectors: { part }, eachPixel }) => [
+    part.set(f32x4('div', load(p.y.get), pixelsOf(p))),
+    ...eachPixel(p.x, (at) => [store(at, f32x4('add', load(at), part.get))]),
+  ]);
 }
 
 const pixelsOf = (p: Record<string, Local>): Code =>

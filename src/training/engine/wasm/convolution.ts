@@ -56,6 +56,11 @@ export function shapeOf(geometry: Int32Array): Shape {
   };
 }
 
+/** True if the surroundings of a pixel are its own values. */
+function isPointwise({ filter, stride, top, left, bottom, right }: Shape): boolean {
+  return [...filter, ...stride].every((one) => one === 1) && top + left + bottom + right === 0;
+}
+
 /** y of the others; all are addresses. */
 export function forward(heap: Heap, s: Shape, x: number, filter: number, y: number, bias?: number): void {
   const wide = upTo(PANEL, s.outputs);
@@ -68,8 +73,11 @@ export function forward(heap: Heap, s: Shape, x: number, filter: number, y: numb
   heap.floats(zeros, s.channels).fill(0);
   for (let first = 0; first < s.pixels; first += s.block) {
     const m = Math.min(s.block, s.pixels - first);
-    gather(heap, s, first, m, x, zeros, surroundings, s.taps);
-    const a = { address: surroundings, row: s.taps, column: 1 };
+    // Products read whole groups of rows, which may end behind the heap.
+    const isInPlace = isPointwise(s) && m % ROWS === 0;
+    if (!isInPlace) gather(heap, s, first, m, x, zeros, surroundings, s.taps);
+    const address = isInPlace ? x + first * s.taps * BYTES : surroundings;
+    const a = { address, row: s.taps, column: 1 };
     multiply(heap, { m, n: s.outputs, k: s.taps, a, panels, start, c: y + first * s.outputs * BYTES, edge });
   }
 }
@@ -91,7 +99,9 @@ export function toInput(heap: Heap, s: Shape, dx: number, filter: number, dy: nu
       address = last;
     }
     const a = { address, row: s.outputs, column: 1 };
-    multiply(heap, { m, n: s.taps, k: s.outputs, a, panels, start, c: surroundings, edge });
+    const c = isPointwise(s) ? dx + first * s.taps * BYTES : surroundings;
+    multiply(heap, { m, n: s.taps, k: s.outputs, a, panels, start, c, edge });
+    if (c !== surroundings) continue;
     forEachRun(s, first, m, ({ isInside, count, pixel, step, row, tap }) => {
       if (!isInside) return;
       const from = surroundings + (row * s.taps + tap) * BYTES;

@@ -18,6 +18,11 @@ function methodFor(direction: number, shape: general.Shape) {
   return direct.isDirectToInput(shape) ? direct.toInput : general.toInput;
 }
 
+/** Channels of a vector. */
+const VECTOR = 4;
+/** Values that are added faster than they are handed over. */
+const FEW = 2048;
+
 /** Of the started backend. Arrays that are not on its heap are copied there and back. */
 export function heapLoops(backend: BackendWasm): Loops {
   const heap = new Heap(backend);
@@ -50,7 +55,15 @@ export function heapLoops(backend: BackendWasm): Loops {
     },
 
     columnSums(rows, columns, x, sums) {
-      const [all] = channelSums(rows, columns, x, x, new Float32Array(columns));
+      const all = new Float64Array(columns);
+      if (rows * columns < FEW || columns % VECTOR !== 0) {
+        for (let at = 0; at < rows * columns; at += columns)
+          for (let c = 0; c < columns; c++) all[c] += x[at + c];
+      } else {
+        heap.with([x, new Float32Array(all.buffer)], (ofX, toAll) =>
+          heap.run.columnSums(rows, columns / VECTOR, ofX, toAll),
+        );
+      }
       sums.set(all);
     },
 

@@ -7,6 +7,7 @@ export type Exports = Record<
   | 'leakyRelu'
   | 'leakyReluGradient'
   | 'channelSums'
+  | 'columnSums'
   | 'batchNormGradient'
   | 'copyRuns'
   | 'addRuns'
