@@ -68,6 +68,10 @@ const OPERATIONS: Record<string, Operation> = {
   'conv3 dilated by 2': (tf, x, f) => tf.conv2d(x as Tensor4D, f as Tensor4D, 1, 'same', 'NHWC', 2),
   'conv3 dilated by 2, valid': (tf, x, f) => tf.conv2d(x as Tensor4D, f as Tensor4D, 1, 'valid', 'NHWC', 2),
   'conv3 of 9 to 17 channels': conv(1, 'same'),
+  'conv3 of 8 to 16 channels': conv(1, 'same'),
+  'conv3 of 16 to 8 channels, valid': conv(1, 'valid'),
+  'conv3 of 8 channels dilated by 2': (tf, x, f) =>
+    tf.conv2d(x as Tensor4D, f as Tensor4D, 1, 'same', 'NHWC', 2),
   'convTranspose2 stride 2': convTranspose(2),
   'convTranspose3 stride 2': convTranspose(2),
   'convTranspose4 stride 2': convTranspose(2),

@@ -172,11 +172,11 @@ function largestError(loops: Tested, s: Shape, values: (length: number, of: numb
   return most;
 }
 
-/** Registers the tests; `loops` is called in them. */
 /** Loops of an engine. The addon leaves pooling forward to those on the heap. */
 type Tested = Omit<Loops, Pool> & Partial<Pick<Loops, Pool>>;
 type Pool = 'maxPool' | 'avgPool';
 
+/** Registers the tests; `loops` is called in them. */
 export function loopsContract(name: string, loops: () => Tested, skip: string | false = false): void {
   describe(name, { skip }, () => {
     /** Compares convolutions and their gradients with plain loops. */
@@ -239,15 +239,21 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
     });
 
     it('sums of channels', () => {
-      const [rows, columns] = [1000, 7];
-      const x = whole(rows * columns, 1);
-      const expected = new Float32Array(columns);
-      x.forEach((value, i) => {
-        expected[i % columns]! += value;
-      });
-      const sums = new Float32Array(columns).fill(NaN);
-      loops().columnSums(rows, columns, x, sums);
-      assert.deepEqual(sums, expected);
+      for (const [rows, columns] of [
+        [1000, 7],
+        [5, 8],
+        [1000, 8],
+        [333, 64],
+      ] as const) {
+        const x = whole(rows * columns, 1);
+        const expected = new Float32Array(columns);
+        x.forEach((value, i) => {
+          expected[i % columns]! += value;
+        });
+        const sums = new Float32Array(columns).fill(NaN);
+        loops().columnSums(rows, columns, x, sums);
+        assert.deepEqual(sums, expected);
+      }
     });
 
     it('one pass of ReLU, plain and leaky, and its gradient', () => {
