@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
+import { Heap } from '../../src/training/engine/wasm/heap.js';
 import { heapLoops } from '../../src/training/engine/wasm/heap-loops.js';
 import { loopsContract } from './loops-contract.js';
 
@@ -14,4 +15,12 @@ it('products that make the heap grow on their way are right', () => {
   const product = tf.matMul(a, b);
   assert.ok(product.dataSync().every((value) => value === 100_000));
   tf.dispose([a, b, product]);
+});
+
+it('an operation that needs more memory than WebAssembly has is refused, and the next one works', () => {
+  const heap = new Heap(tf.backend() as BackendWasm);
+  // malloc takes sizes modulo 4 GB, so it would return too little.
+  assert.throws(() => heap.regions(2 ** 30 + 1000), { code: 'TW_TRAIN_ENGINE_MEMORY' });
+  const [address] = heap.regions(1000);
+  assert.ok(address! > 0);
 });

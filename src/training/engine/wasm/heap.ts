@@ -1,6 +1,7 @@
 /** The memory of the WASM backend, and the WebAssembly of ours that works on it. */
 import { readFileSync } from 'node:fs';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
+import { engineMemory } from '../../errors.js';
 
 /** Functions that loops.wat and tools/wat/convolution.ts export. Addresses and distances are in bytes. */
 export type Exports = Record<
@@ -99,6 +100,9 @@ export class Heap {
   }
 }
 
+/** Bytes that an address of WebAssembly can reach. malloc takes the size modulo this. */
+const ADDRESSABLE = 2 ** 32;
+
 /** Invariant: `size` bytes from `address` on are ours. They grow and are used again. */
 class Scratch {
   private address = 0;
@@ -106,12 +110,13 @@ class Scratch {
 
   constructor(private readonly module: Module) {}
 
+  /** Throws TW_TRAIN_ENGINE_MEMORY; what was held before is freed then. */
   take(bytes: number): number {
     if (bytes > this.size) {
       this.module._free(this.address);
       this.size = 0;
-      this.address = this.module._malloc(bytes) >>> 0;
-      if (this.address === 0) throw new Error(`the WASM heap has no ${bytes} bytes left`);
+      this.address = bytes < ADDRESSABLE ? this.module._malloc(bytes) >>> 0 : 0;
+      if (this.address === 0) throw engineMemory(bytes);
       this.size = bytes;
     }
     return this.address;
