@@ -22,6 +22,6 @@ function assemble(path: string, text: string): void {
 
 for (const path of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }))
   if (path.endsWith('.wat')) assemble(path, readFileSync(join(root, 'src', path), 'utf8'));
-const folder = 'src/training/engine/wasm'.slice(4);
+const folder = 'training/engine/wasm/loops';
 assemble(`${folder}/convolution.wat`, convolutionModule(plain));
 assemble(`${folder}/convolution-relaxed.wat`, convolutionModule(relaxed));

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
-import { Heap } from '../../src/training/engine/wasm/heap.js';
-import { heapLoops } from '../../src/training/engine/wasm/heap-loops.js';
+import { Heap } from '../../src/training/engine/wasm/loops/heap.js';
+import { heapLoops } from '../../src/training/engine/wasm/loops/heap-loops.js';
 import { loopsContract } from './loops-contract.js';
 
 const { tf } = await loadEngine('wasm');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { FORWARD, type Loops, TO_FILTER, TO_INPUT } from '../../src/training/engine/wasm/loops.js';
+import { FORWARD, type Loops, TO_FILTER, TO_INPUT } from '../../src/training/engine/wasm/loops/loops.js';
 
 interface Sizes {
   batch: number;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { loadOneDnn, type OneDnn } from '../../src/training/engine/onednn/addon.js';
-import { FORWARD } from '../../src/training/engine/wasm/loops.js';
+import { FORWARD } from '../../src/training/engine/wasm/loops/loops.js';
 import { atEnd } from '../support/at-end.js';
 import { loopsContract } from './loops-contract.js';
 

@@ -8,7 +8,7 @@ import '@tensorflow/tfjs-backend-wasm';
 import { gradientSelfTest } from '../../src/training/engine/self-test.js';
 import type { Tf } from '../../src/training/engine/tf.js';
 import { conv2dBackpropFilter } from '../../src/training/engine/wasm/conv2d.js';
-import { heapLoops } from '../../src/training/engine/wasm/heap-loops.js';
+import { heapLoops } from '../../src/training/engine/wasm/loops/heap-loops.js';
 import { maxPoolGrad } from '../../src/training/engine/wasm/pool.js';
 
 const tf = { ...core, ...layers } as Tf;

@@ -7,8 +7,8 @@ import { messageOf } from '../../errors.js';
 import { engineUnavailable } from '../errors.js';
 import { loadOneDnn } from './onednn/addon.js';
 import type { Tf } from './tf.js';
-import { hasRelaxedSimd } from './wasm/heap.js';
-import { heapLoops } from './wasm/heap-loops.js';
+import { hasRelaxedSimd } from './wasm/loops/heap.js';
+import { heapLoops } from './wasm/loops/heap-loops.js';
 import { registerTrainingKernels } from './wasm/register.js';
 
 /** Version of our own kernels of convolutions, whose results differ from those of other versions in the last bits. */

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { Loops } from '../wasm/loops.js';
+import type { Loops } from '../wasm/loops/loops.js';
 
 /** Loops in C++, the convolutions and products by oneDNN. */
 export interface OneDnn extends Omit<Loops, 'maxPool' | 'avgPool'> {

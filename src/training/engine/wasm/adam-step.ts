@@ -1,7 +1,7 @@
 import type { KernelConfig, TensorInfo } from '@tensorflow/tfjs-core';
 import { ADAM_STEP, type AdamNumbers } from '../adam-step.js';
 import { floats, wasmKernel } from './kernel.js';
-import type { Loops } from './loops.js';
+import type { Loops } from './loops/loops.js';
 
 type Inputs = Record<'variable' | 'gradient' | 'first' | 'second', TensorInfo>;
 

@@ -1,7 +1,7 @@
 import type { AddInputs, KernelConfig, TensorInfo } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
 import { floats, wasmKernel } from './kernel.js';
-import type { Loops } from './loops.js';
+import type { Loops } from './loops/loops.js';
 
 /** A bias is added to each row in one pass; the stock kernel works out for each value where the other one lies. The rest stays with it. */
 export function add(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {

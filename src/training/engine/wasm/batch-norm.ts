@@ -11,7 +11,7 @@ import type {
 import type { layers } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../tf.js';
 import { floats, wasmKernel } from './kernel.js';
-import type { Loops } from './loops.js';
+import type { Loops } from './loops/loops.js';
 
 /** A kernel that tfjs does not have. */
 const TRAINING = 'TrainingBatchNorm';

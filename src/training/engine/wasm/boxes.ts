@@ -15,7 +15,7 @@ import type {
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
 import { floats, wasmKernel } from './kernel.js';
-import type { Loops } from './loops.js';
+import type { Loops } from './loops/loops.js';
 
 /** Types other than float32 stay with `stock`, here and below. */
 export function concat(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {

@@ -17,7 +17,7 @@ import type { Tf } from '../tf.js';
 import { activated } from './activation.js';
 import type { Dilated } from './conv2d-grad.js';
 import { floats, wasmKernel } from './kernel.js';
-import { FORWARD, type Loops, TO_FILTER, TO_INPUT } from './loops.js';
+import { FORWARD, type Loops, TO_FILTER, TO_INPUT } from './loops/loops.js';
 
 type Shape = [number, number, number, number];
 

@@ -6,7 +6,7 @@ import type {
 import type { Tf } from '../tf.js';
 import { forEachTap, scalesChannels } from './depthwise-conv2d.js';
 import { floats, wasmKernel, zeros } from './kernel.js';
-import type { Loops } from './loops.js';
+import type { Loops } from './loops/loops.js';
 
 /** Gradient of a depthwise convolution by its filter [height, width, channels, multiplier], which the WASM backend lacks. */
 export function depthwiseConv2dBackpropFilter(tf: Tf, loops: Loops): KernelConfig {

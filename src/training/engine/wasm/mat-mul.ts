@@ -11,7 +11,7 @@ import type {
 import type { Tf } from '../tf.js';
 import { activated } from './activation.js';
 import { floats, wasmKernel } from './kernel.js';
-import type { Loops } from './loops.js';
+import type { Loops } from './loops/loops.js';
 
 /** Where one side must be repeated for the batches of the other, or nothing is in one, it stays with `stock`. */
 export function batchMatMul(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {

@@ -11,7 +11,7 @@ import type {
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
 import { floats, wasmKernel, zeros } from './kernel.js';
-import type { Loops } from './loops.js';
+import type { Loops } from './loops/loops.js';
 
 /** The stock kernels turn NaN into other values, which hides a model that has diverged. Types other than float32 stay with them. */
 export function maxPool(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {

@@ -20,7 +20,7 @@ import { depthwiseConv2dBackpropFilter } from './depthwise-conv2d-backprop-filte
 import { depthwiseConv2dBackpropInput } from './depthwise-conv2d-backprop-input.js';
 import { cast, identity } from './identity.js';
 import { replaceKernel } from './kernel.js';
-import type { Loops } from './loops.js';
+import type { Loops } from './loops/loops.js';
 import { batchMatMul, fusedMatMul } from './mat-mul.js';
 import { avgPool, avgPoolGrad, maxPool, maxPoolGrad } from './pool.js';
 import { leakyRelu, leakyReluGrad, relu, reluGradient } from './relu.js';

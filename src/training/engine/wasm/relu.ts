@@ -12,7 +12,7 @@ import type {
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
 import { floats, wasmKernel } from './kernel.js';
-import type { Loops } from './loops.js';
+import type { Loops } from './loops/loops.js';
 
 /** Kernels that tfjs does not have. */
 const LEAKY_RELU_GRAD = 'LeakyReluGrad';

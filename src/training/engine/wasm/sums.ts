@@ -2,7 +2,7 @@
 import type { KernelConfig, MeanAttrs, SumAttrs, SumInputs, TensorInfo } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
 import { floats, wasmKernel } from './kernel.js';
-import type { Loops } from './loops.js';
+import type { Loops } from './loops/loops.js';
 
 /** Of the axes before the last, all of them or those of each image; others stay with `stock`. */
 export function sum(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
