@@ -1,13 +1,12 @@
 /**
- * Assembles WebAssembly: each `.wat` under `src/` becomes a `.wasm` at the same place under `dist/src/`, and the generated kernels of convolutions
- * become two, of which one uses relaxed multiply-add.
+ * Assembles WebAssembly: each `.wat` under `src/` becomes a `.wasm` at the same place under `dist/src/`, and the generated loops of
+ * training become two, of which one uses relaxed multiply-add.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import wabt from 'wabt';
-import { convolutionModule } from './wat/convolution.js';
-import { plain, relaxed } from './wat/linear-map.js';
+import { plainLoops, relaxedLoops } from './wat/index.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { parseWat } = await wabt();
@@ -23,5 +22,5 @@ function assemble(path: string, text: string): void {
 for (const path of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }))
   if (path.endsWith('.wat')) assemble(path, readFileSync(join(root, 'src', path), 'utf8'));
 const folder = 'training/engine/wasm/loops';
-assemble(`${folder}/convolution.wat`, convolutionModule(plain));
-assemble(`${folder}/convolution-relaxed.wat`, convolutionModule(relaxed));
+assemble(`${folder}/loops.wat`, plainLoops());
+assemble(`${folder}/loops-relaxed.wat`, relaxedLoops());

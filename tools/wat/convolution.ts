@@ -1,6 +1,5 @@
 /** Kernels of convolutions: products of matrices and the transforms of Winograd's tiles. Addresses and distances are in bytes. */
 
-import { columnSums } from './column-sums.js';
 import {
   add,
   advance,
@@ -15,7 +14,6 @@ import {
   type Local,
   load,
   loadSplat,
-  moduleOf,
   mul,
   type Scope,
   store,
@@ -25,7 +23,6 @@ import {
   ZERO,
 } from './emit.js';
 import { LinearMap, type MultiplyAdd } from './linear-map.js';
-import { avgPool, avgPoolGradient, maxPool, maxPoolGradient } from './pooling.js';
 import { type Matrix, OF_FOUR, OF_SIX, type Winograd } from './winograd.js';
 
 /** Rows and vectors of the part of a product that is held in registers. More would not fit into the 16 of x86 and ARM. */
@@ -293,19 +290,12 @@ function transforms(
   ];
 }
 
-export function convolutionModule(multiplyAdd: MultiplyAdd): Code {
-  return moduleOf([
-    multiplyPanel(multiplyAdd),
-    multiplyPoints(),
-    columnSums(),
-    maxPool(),
-    maxPoolGradient(),
-    avgPool(),
-    avgPoolGradient(),
-    ...transforms(OF_SIX, 4, 3, multiplyAdd),
-    ...transforms(OF_FOUR, 3, 2, multiplyAdd),
-  ]);
-}
+export const convolutionKernels = (multiplyAdd: MultiplyAdd): Code[] => [
+  multiplyPanel(multiplyAdd),
+  multiplyPoints(),
+  ...transforms(OF_SIX, 4, 3, multiplyAdd),
+  ...transforms(OF_FOUR, 3, 2, multiplyAdd),
+];
 
 /** Sets pointers to the first of several rows. */
 function apart(pointers: readonly Local[], first: Code, distance: Code): Code[] {

@@ -58,6 +58,19 @@ export class Scope {
     return `(loop ${label} ${body.join('\n')} ${next})`;
   }
 
+  /** Runs `body` as often as `counter` says, and counts it down to 0. */
+  repeat(counter: Local, body: Code[]): Code {
+    return when(counter.get, [this.countDown(counter, body)]);
+  }
+
+  /** Runs `body`, which changes `value`, until that is not below `limit`. */
+  whileBelow(value: Local, limit: Local, body: Code[]): Code {
+    const label = `$again${this.labels++}`;
+    return when(isBelow(value.get, limit.get), [
+      `(loop ${label} ${body.join('\n')} (br_if ${label} ${isBelow(value.get, limit.get)}))`,
+    ]);
+  }
+
   private local(name: string, type: string): Local {
     this.declared.push(`(local $${name} ${type})`);
     return localOf(name);
@@ -70,16 +83,25 @@ const localOf = (name: string): Local => ({
   set: (value) => `(local.set $${name} ${value})`,
 });
 
-/** A function whose parameters are i32, exported by its name. `write` returns its statements. */
+/** A parameter that is not an i32. */
+interface Float<Name extends string> {
+  name: Name;
+  type: 'f32';
+}
+
+export const f32 = <Name extends string>(name: Name): Float<Name> => ({ name, type: 'f32' });
+
+/** A function that is exported by its name. Its parameters are i32 unless said otherwise. `write` returns its statements. */
 export function functionOf<Name extends string>(
   name: string,
-  parameters: readonly Name[],
+  parameters: readonly (Name | Float<Name>)[],
   write: (parameters: Record<Name, Local>, scope: Scope) => Code[],
 ): Code {
   const scope = new Scope();
-  const given = Object.fromEntries(parameters.map((one) => [one, localOf(one)])) as Record<Name, Local>;
+  const typed = parameters.map((one) => (typeof one === 'string' ? { name: one, type: 'i32' } : one));
+  const given = Object.fromEntries(typed.map((one) => [one.name, localOf(one.name)])) as Record<Name, Local>;
   const body = write(given, scope);
-  const head = parameters.map((one) => `(param $${one} i32)`).join(' ');
+  const head = typed.map((one) => `(param $${one.name} ${one.type})`).join(' ');
   return `(func $${name} (export "${name}") ${head}\n${scope.declared.join(' ')}\n${body.join('\n')})`;
 }
 

@@ -86,7 +86,7 @@ function windowFunction<Name extends string>(
 const NOTHING = '(v128.const f32x4 -inf -inf -inf -inf)';
 
 /** The maximum of each window; NaN if the window has one. */
-export function maxPool(): Code {
+function maxPool(): Code {
   return windowFunction('maxPool', [], ['most'], ({ p, vectors: { most }, eachPixel }) => [
     most.set(NOTHING),
     ...eachPixel(p.x, (at) => [most.set(f32x4('max', most.get, load(at)))]),
@@ -95,7 +95,7 @@ export function maxPool(): Code {
 }
 
 /** Adds the gradients y to dx, which lies like x, at the first maximum of each window. */
-export function maxPoolGradient(): Code {
+function maxPoolGradient(): Code {
   const names = ['most', 'where', 'value', 'mask'] as const;
   return windowFunction('maxPoolGradient', ['dx'], names, ({ p, vectors, eachPixel }) => {
     const { most, where, value, mask } = vectors;
@@ -120,7 +120,7 @@ export function maxPoolGradient(): Code {
 }
 
 /** The mean of each window. */
-export function avgPool(): Code {
+function avgPool(): Code {
   return windowFunction('avgPool', [], ['sum'], ({ p, vectors: { sum }, eachPixel }) => [
     sum.set(ZERO),
     ...eachPixel(p.x, (at) => [sum.set(f32x4('add', sum.get, load(at)))]),
@@ -129,7 +129,7 @@ export function avgPool(): Code {
 }
 
 /** Adds the gradients y to x, in equal parts for the pixels of each window. */
-export function avgPoolGradient(): Code {
+function avgPoolGradient(): Code {
   return windowFunction('avgPoolGradient', [], ['part'], ({ p, vectors: { part }, eachPixel }) => [
     part.set(f32x4('div', load(p.y.get), pixelsOf(p))),
     ...eachPixel(p.x, (at) => [store(at, f32x4('add', load(at), part.get))]),
@@ -138,3 +138,5 @@ export function avgPoolGradient(): Code {
 
 const pixelsOf = (p: Record<string, Local>): Code =>
   f32x4('splat', `(f32.convert_i32_u ${mul(p.rows.get, p.columns.get)})`);
+
+export const poolingKernels = (): Code[] => [maxPool(), maxPoolGradient(), avgPool(), avgPoolGradient()];

@@ -148,10 +148,9 @@ export function record(
   );
   const assigned = updates.map(({ value }) => value);
   const lasting = new Set([...handedOut.map(({ value }) => value), ...assigned]);
-  const live = withoutUnread(calls, lasting);
   const replay = new Replay(
     tf,
-    live,
+    calls,
     values,
     constants,
     handedOut.map((output, i) => ({ ...output, isOwn: isOwn(output, i) })),
@@ -167,22 +166,10 @@ export function record(
     return { outputs, replay: null };
   }
   const lastUse = new Map<number, Call>();
-  for (const call of live)
+  for (const call of calls)
     for (const value of [...call.reads.map((read) => read.value), ...call.writes]) lastUse.set(value, call);
   for (const [value, call] of lastUse) if (results.has(value) && !lasting.has(value)) call.ends.push(value);
   return { outputs, replay };
-}
-
-/** Leaves out calls whose results nothing reads, such as the gradient of the first layer by the image. */
-function withoutUnread(calls: readonly Call[], outputs: ReadonlySet<number>): Call[] {
-  const read = new Set(outputs);
-  const live: Call[] = [];
-  for (const call of calls.toReversed()) {
-    if (!call.writes.some((value) => read.has(value))) continue;
-    for (const { value } of call.reads) read.add(value);
-    live.push(call);
-  }
-  return live.reverse();
 }
 
 const infoOf = ({ dataId, shape, dtype }: TensorInfo): TensorInfo => ({ dataId, shape, dtype });

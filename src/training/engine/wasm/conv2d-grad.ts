@@ -7,10 +7,10 @@ export interface Dilated {
   dilations?: Conv2DAttrs['dilations'];
 }
 
-/** Gradient of a convolution, also of one whose filter is spread out; the stock one refuses these. */
-export function conv2dGrad(tf: Tf): GradConfig {
+/** Gradient of `Conv2D` or of a linear `FusedConv2D`, also of one whose filter is spread out; the stock one refuses these. */
+export function conv2dGrad(tf: Tf, kernelName: string): GradConfig {
   return {
-    kernelName: tf.Conv2D,
+    kernelName,
     inputsToSave: ['x', 'filter'],
     gradFunc: (gradient, saved, attrs) => {
       const [x, filter] = saved as [Tensor4D, Tensor4D];
@@ -22,6 +22,7 @@ export function conv2dGrad(tf: Tf): GradConfig {
       return {
         x: () => run(tf.Conv2DBackpropInput, { dy, filter }, { inputShape: x.shape }),
         filter: () => run(tf.Conv2DBackpropFilter, { x, dy }, { filterShape: filter.shape }),
+        bias: () => tf.sum(dy, [0, 1, 2]),
       };
     },
   };

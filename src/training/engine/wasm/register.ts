@@ -14,6 +14,7 @@ import {
   trainingBatchNormGradient,
 } from './batch-norm.js';
 import { concat, pad, slice, splitV } from './boxes.js';
+import { replaceConvolutionOfLayers } from './conv-layer.js';
 import { conv2d, conv2dBackpropFilter, conv2dBackpropInput, fusedConv2d } from './conv2d.js';
 import { conv2dGrad } from './conv2d-grad.js';
 import { depthwiseConv2dBackpropFilter } from './depthwise-conv2d-backprop-filter.js';
@@ -64,9 +65,15 @@ export function registerTrainingKernels(tf: Tf, loops: Loops): void {
     [tf.FusedBatchNorm]: (stock) => fusedBatchNorm(tf, loops, stock),
   };
   for (const [name, make] of Object.entries(replaced)) replaceKernel(tf, name, make);
-  for (const gradient of [conv2dGrad(tf), reluGradient(tf, tf.Relu), reluGradient(tf, tf.LeakyRelu)])
+  for (const gradient of [
+    conv2dGrad(tf, tf.Conv2D),
+    reluGradient(tf, tf.Relu),
+    reluGradient(tf, tf.LeakyRelu),
+  ])
     replaceGradient(tf, gradient);
+  tf.registerGradient(conv2dGrad(tf, tf.FusedConv2D));
   tf.registerGradient(trainingBatchNormGradient(tf));
+  replaceConvolutionOfLayers(tf);
   replaceTrainingOfBatchNormalization(tf);
 }
 

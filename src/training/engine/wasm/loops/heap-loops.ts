@@ -1,4 +1,4 @@
-/** The loops on the heap of tfjs: WebAssembly (loops.wat) where the time goes, TypeScript around it. */
+/** The loops on the heap of tfjs: WebAssembly (tools/wat) where the time goes, TypeScript around it. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import * as general from './convolution.js';
 import * as direct from './direct.js';
@@ -18,8 +18,6 @@ function methodFor(direction: number, shape: general.Shape) {
   return direct.isDirectToInput(shape) ? direct.toInput : general.toInput;
 }
 
-/** Channels of a vector. */
-const VECTOR = 4;
 /** Values that are added faster than they are handed over. */
 const FEW = 2048;
 
@@ -56,12 +54,12 @@ export function heapLoops(backend: BackendWasm): Loops {
 
     columnSums(rows, columns, x, sums) {
       const all = new Float64Array(columns);
-      if (rows * columns < FEW || columns % VECTOR !== 0) {
+      if (rows * columns < FEW) {
         for (let at = 0; at < rows * columns; at += columns)
           for (let c = 0; c < columns; c++) all[c] += x[at + c];
       } else {
         heap.with([x, new Float32Array(all.buffer)], (ofX, toAll) =>
-          heap.run.columnSums(rows, columns / VECTOR, ofX, toAll),
+          heap.run.columnSums(rows, columns, ofX, toAll),
         );
       }
       sums.set(all);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import { engineMemory } from '../../../errors.js';
 
-/** Functions that loops.wat and tools/wat/convolution.ts export. Addresses and distances are in bytes. */
+/** Functions that tools/wat generates. Addresses and distances are in bytes. */
 export type Exports = Record<
   | 'leakyRelu'
   | 'leakyReluGradient'
@@ -29,7 +29,7 @@ interface Module {
   _free(address: number): void;
 }
 
-const [plain, relaxed] = ['convolution.wasm', 'convolution-relaxed.wasm'];
+const [plain, relaxed] = ['loops.wasm', 'loops-relaxed.wasm'];
 
 /**
  * Multiply-add that rounds once is part of relaxed SIMD, which Node has from version 22 on. Results differ from those of the plain kernels in the
@@ -56,11 +56,8 @@ export class Heap {
   constructor(backend: BackendWasm) {
     this.module = backend.wasm as unknown as Module;
     const imports = { tfjs: { memory: this.module.asm.memory } };
-    const exportsOf = (file: string) => {
-      const code = new WebAssembly.Module(readFileSync(new URL(file, import.meta.url)));
-      return new WebAssembly.Instance(code, imports).exports as Partial<Exports>;
-    };
-    this.run = { ...exportsOf('loops.wasm'), ...exportsOf(kernelFile) } as Exports;
+    const code = new WebAssembly.Module(readFileSync(new URL(kernelFile, import.meta.url)));
+    this.run = new WebAssembly.Instance(code, imports).exports as Exports;
     this.forArrays = new Scratch(this.module);
     this.forProducts = new Scratch(this.module);
     this.forArrays.take(SMALL);
