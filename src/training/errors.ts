@@ -6,7 +6,7 @@ export const engineMemory = defineError(
   500,
   'An operation of the training engine needs more memory than WebAssembly can address, 4 GB, or than the machine has. Use smaller patches or batches, or another engine.',
   (bytes: number) =>
-    `an operation needs ${Math.ceil(bytes / 1e6)} MB beside its tensors, which the memory of the engine does not have; use smaller patches or batches, or another engine`,
+    `an operation needs ${Math.ceil(bytes / 1e6)} MB, which the memory of the engine does not have; use smaller patches or batches, or another engine`,
 );
 
 export const engineUnavailable = defineError(

@@ -1,8 +1,9 @@
 /** The child process that trains: one engine, one place after another. Started by trainer.ts. */
 import { createHash } from 'node:crypto';
 import { messageOf, TilewrightError } from '../errors.js';
-import { type EngineName, loadEngine } from './engine/load-engine.js';
-import { overLimit, trainingFailed } from './errors.js';
+import { version as software } from '../version.js';
+import { type EngineName, type LoadedEngine, loadEngine } from './engine/load-engine.js';
+import { engineMemory, overLimit, trainingFailed } from './errors.js';
 import { imagesOf } from './images.js';
 import { modelNamed } from './models/index.js';
 import { cutPatches } from './patches.js';
@@ -36,12 +37,14 @@ const NO_MEMORY =
 
 function knownError(error: unknown, limit?: number): TilewrightError {
   const message = messageOf(error);
-  if (limit !== undefined && NO_MEMORY.test(message)) return overLimit.because(error, limit, message);
+  if (limit !== undefined && (engineMemory.is(error) || NO_MEMORY.test(message)))
+    return overLimit.because(error, limit, message);
   return error instanceof TilewrightError ? error : trainingFailed.because(error, message);
 }
 
 const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
-  const { tf } = await loadEngine(engine as EngineName);
+  const loaded = await loadEngine(engine as EngineName);
+  const { tf } = loaded;
   const started = performance.now();
   const { model: name, pairs, seed, epochs, start, fineTuning, checkpoint } = task;
   const spec = modelNamed(name);
@@ -53,7 +56,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const { model, ...result } = await trainModel(tf, spec, dataset, {
     ...{ seed, epochs, start, fineTuning },
     onEpoch: (epoch) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS }),
-    checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, engine) },
+    checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
   });
   const files = await saveModel(tf, model);
   model.dispose();
@@ -80,9 +83,9 @@ async function read({ place, dates }: PlaceTask, keep: boolean): Promise<ReadOut
   }
 }
 
-/** Of all that shapes the result. Files of tiles never change; their paths name their versions. */
-function fingerprint({ checkpoint: _, ...task }: PlaceTask, engine: string): string {
+/** A digest of all that shapes the result. Files of tiles never change; their paths name their versions. */
+function fingerprint({ checkpoint: _, ...task }: PlaceTask, { name, version }: LoadedEngine): string {
   return createHash('sha256')
-    .update(JSON.stringify([engine, task]))
+    .update(JSON.stringify([software, name, version, task]))
     .digest('hex');
 }

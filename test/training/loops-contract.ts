@@ -313,6 +313,7 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
       for (const channels of [1, 3, 4, 7, 64]) {
         const rows = 300;
         const [x, dy] = [whole(rows * channels, 1), whole(rows * channels, 2)];
+        const infinite = x.map(() => Infinity);
         const [mean, scale, slope, offset] = [3, 4, 5, 6].map((seed) => whole(channels, seed)) as [
           Float32Array,
           Float32Array,
@@ -322,6 +323,11 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
         const [y, dx] = [0, 1].map(() => new Float32Array(x.length).fill(NaN));
         const [sums, products] = [0, 1].map(() => new Float32Array(channels).fill(NaN));
         loops().scaleChannels(rows, channels, x, mean, scale, offset, y!);
+        const large = new Float32Array(x.length);
+        loops().scaleChannels(rows, channels, infinite, mean, mean.map(Math.abs), offset, large);
+        assert.ok(
+          large.every((value, i) => (mean[i % channels] === 0 ? Number.isNaN(value) : value === Infinity)),
+        );
         loops().batchNormSums(rows, channels, x, dy, mean, sums!, products!);
         loops().batchNormGradient(rows, channels, x, dy, mean, scale, slope, offset, dx!);
         const [trueSums, trueProducts] = [0, 1].map(() => new Float32Array(channels));
@@ -359,10 +365,11 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
         );
       });
 
-    it('maximum pooling sends each gradient to the first maximum of its window', () => {
+    it('maximum pooling sends each gradient to the first maximum of its window, or to its first pixel', () => {
       fc.assert(
-        fc.property(pooling, (pool) => {
+        fc.property(pooling, fc.nat(), (pool, at) => {
           const { x, dy, geometry } = pooled(pool);
+          x[at % x.length] = NaN;
           const expected = new Float32Array(x.length);
           dy.forEach((gradient, at) => {
             let best = -1;

@@ -127,6 +127,45 @@ describe('replay', () => {
     );
   });
 
+  it('hands out the former value of a variable that it assigns', () => {
+    const moving = tf.tidy(() => tf.variable(tf.tensor1d([1, 2])));
+    const compute = () =>
+      tf.tidy(() => {
+        const former = tf.mul(moving, 1);
+        const before = tf.clone(moving);
+        moving.assign(tf.add(former, 1));
+        return [before];
+      });
+    const { outputs, replay } = record(tf, [moving], compute);
+    const again = replay!.run([moving]);
+    assert.deepEqual(valuesOf([...outputs, ...again, moving]), [
+      [1, 2],
+      [2, 3],
+      [3, 4],
+    ]);
+    replay!.dispose();
+    tf.dispose([...outputs, ...again, moving]);
+  });
+
+  it('leaves nothing if a kernel throws', () => {
+    const a = matrix([1, 2, 3, 4]);
+    const kernel = tf.getKernel('Exp', 'wasm')!;
+    const { kernelFunc } = kernel;
+    let fails = false;
+    kernel.kernelFunc = (given) => {
+      if (fails) throw new Error('no memory');
+      return kernelFunc(given);
+    };
+    const { outputs, replay } = record(tf, [a], () => tf.tidy(() => [tf.exp(tf.square(a))]));
+    const before = inUse();
+    fails = true;
+    assert.throws(() => replay!.run([a]), /no memory/);
+    assert.deepEqual(inUse(), before);
+    kernel.kernelFunc = kernelFunc;
+    replay!.dispose();
+    tf.dispose([a, ...outputs]);
+  });
+
   const spec = modelNamed('ndvi');
   const nets: Record<string, () => LayersModel> = {
     'a net': () => buildModel(tf, spec, 3, STRAIGHT),

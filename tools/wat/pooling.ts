@@ -29,6 +29,8 @@ type EachPixel = (from: Local, body: (at: Code, index: Code) => Code[]) => Code[
 interface Windows<Name extends string> {
   p: Record<string, Local>;
   vectors: Record<Name, Local>;
+  /** Address of the first pixel of the window in x. */
+  first: Code;
   eachPixel: EachPixel;
 }
 
@@ -71,7 +73,7 @@ function windowFunction<Name extends string>(
         group.set(p.groups.get),
         channel.set(i32(0)),
         scope.countDown(group, [
-          ...body({ p, vectors: locals, eachPixel }),
+          ...body({ p, vectors: locals, first: add(p.x.get, channel.get), eachPixel }),
           advance(p.y, i32(VECTOR)),
           advance(channel, i32(VECTOR)),
         ]),
@@ -97,13 +99,13 @@ function maxPool(): Code {
 /** Adds the gradients y to dx, which lies like x, at the first maximum of each window. */
 function maxPoolGradient(): Code {
   const names = ['most', 'where', 'value', 'mask'] as const;
-  return windowFunction('maxPoolGradient', ['dx'], names, ({ p, vectors, eachPixel }) => {
+  return windowFunction('maxPoolGradient', ['dx'], names, ({ p, vectors, first, eachPixel }) => {
     const { most, where, value, mask } = vectors;
     const select = (yes: Code, no: Code) => `(v128.bitselect ${yes} ${no} ${mask.get})`;
     const splat = (index: Code) => `(i32x4.splat ${index})`;
     return [
-      most.set(NOTHING),
-      where.set(splat(i32(-1))),
+      most.set(load(first)),
+      where.set(splat(i32(0))),
       ...eachPixel(p.x, (at, index) => [
         value.set(load(at)),
         mask.set(f32x4('gt', value.get, most.get)),

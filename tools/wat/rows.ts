@@ -117,7 +117,20 @@ function channelSums(): Code {
   });
 }
 
-/** dx = scale dy + slope (x - mean) + offset, of each channel. */
+/** y = scale (x - mean) + shift, of each channel. */
+function scaleChannels(): Code {
+  const parameters = ['rows', 'channels', 'x', 'mean', 'scale', 'shift', 'y'] as const;
+  return functionOf('scaleChannels', parameters, (p, scope) =>
+    eachRow(scope, p.rows, p.channels, [p.x, p.y], ({ load, store }) => [
+      store(
+        p.y,
+        f32x4('add', f32x4('mul', load(p.scale), f32x4('sub', load(p.x), load(p.mean))), load(p.shift)),
+      ),
+    ]),
+  );
+}
+
+/** dx = scale dy + slope (x - mean) + shift, of each channel. */
 function batchNormGradient(): Code {
   const parameters = ['rows', 'channels', 'x', 'dy', 'mean', 'scale', 'slope', 'shift', 'dx'] as const;
   return functionOf('batchNormGradient', parameters, (p, scope) =>
@@ -206,7 +219,7 @@ function adam(): Code {
 }
 
 export const rowKernels = (): Code[] => [
-  ...[leakyRelu(), leakyReluGradient(), columnSums(), channelSums(), batchNormGradient()],
+  ...[leakyRelu(), leakyReluGradient(), columnSums(), channelSums(), scaleChannels(), batchNormGradient()],
   runs('copyRuns', (load, from) => load(from)),
   runs('addRuns', (load, from, to) => f32x4('add', load(to), load(from))),
   ...[copyStrided(), adam()],

@@ -7,7 +7,7 @@ import { messageOf } from '../../errors.js';
 import { engineUnavailable } from '../errors.js';
 import { loadOneDnn } from './onednn/addon.js';
 import type { Tf } from './tf.js';
-import { hasRelaxedSimd } from './wasm/loops/heap.js';
+import { hasMultiplyAdd } from './wasm/loops/heap.js';
 import { heapLoops } from './wasm/loops/heap-loops.js';
 import { registerTrainingKernels } from './wasm/register.js';
 
@@ -68,7 +68,7 @@ async function loadWasm(name: Exclude<EngineName, NativeName>): Promise<LoadedEn
       throw new Error('this processor has no WASM SIMD');
     if (!(await tf.setBackend('wasm'))) throw new Error('the WASM backend did not start');
     registerTrainingKernels(tf, { ...heapLoops(tf.backend() as BackendWasm), ...dnn });
-    const own = `own.${KERNELS}${hasRelaxedSimd ? '.relaxed' : ''}`;
+    const own = `own.${KERNELS}${hasMultiplyAdd ? '.fma' : ''}`;
     const version = `${wasm.version_wasm}${dnn ? ` on oneDNN ${dnn.version}` : `+${own}`}`;
     return { name, version, tf };
   } catch (error) {

@@ -63,23 +63,35 @@ export class Replay {
     given.forEach(({ dataId }, i) => {
       values[i] = dataId;
     });
-    for (const { kernel, attrs, inputs, reads, writes, ends } of this.calls) {
-      for (const { info, value } of reads) info.dataId = values[value];
-      const made = [kernel({ inputs, attrs, backend })].flat();
-      for (let i = 0; i < made.length; i++) values[writes[i]] = made[i].dataId;
-      for (const value of ends) backend.disposeData(values[value]);
+    let done = 0;
+    try {
+      for (const { kernel, attrs, inputs, reads, writes, ends } of this.calls) {
+        for (const { info, value } of reads) info.dataId = values[value];
+        const made = [kernel({ inputs, attrs, backend })].flat();
+        for (let i = 0; i < made.length; i++) values[writes[i]] = made[i].dataId;
+        for (const value of ends) backend.disposeData(values[value]);
+        done++;
+      }
+    } catch (error) {
+      const calls = this.calls.slice(0, done);
+      const ended = new Set(calls.flatMap(({ ends }) => ends));
+      for (const value of calls.flatMap(({ writes }) => writes))
+        if (!ended.has(value)) backend.disposeData(values[value]);
+      throw error;
     }
     const tensorOf = (value: number, { shape, dtype }: Pick<Tensor, 'shape' | 'dtype'>) =>
       this.tf.engine().makeTensorFromTensorInfo({ dataId: values[value], shape, dtype });
+    // An output may be the former value of a variable.
+    const outputs = this.outputs.map((output) => {
+      if (!output.isOwn) backend.incRef(values[output.value]);
+      return tensorOf(output.value, output);
+    });
     for (const { given: at, value } of this.updates) {
       const tensor = tensorOf(value, given[at]);
       (given[at] as Variable).assign(tensor);
       tensor.dispose();
     }
-    return this.outputs.map((output) => {
-      if (!output.isOwn) backend.incRef(values[output.value]);
-      return tensorOf(output.value, output);
-    });
+    return outputs;
   }
 
   dispose(): void {

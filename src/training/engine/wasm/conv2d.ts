@@ -84,15 +84,17 @@ function infoOf(
   attrs: Pick<Conv2DAttrs, 'strides' | 'pad' | 'dimRoundingMode'> & Partial<Conv2DAttrs>,
 ): backend_util.Conv2DInfo {
   const { strides, pad, dilations = 1, dimRoundingMode, dataFormat = 'NHWC' } = attrs;
+  if (dimRoundingMode !== undefined && dimRoundingMode !== 'floor')
+    throw new Error(`a convolution that rounds sizes by ${dimRoundingMode} is not supported, only by floor`);
+  if ([...x, ...filter].slice(1).includes(0)) throw new Error('a convolution of nothing is not supported');
   if (dataFormat !== 'NHWC') throw new Error(`a convolution of ${dataFormat} is not supported, only NHWC`);
-  return tf.backend_util.computeConv2DInfo(
-    x as Shape,
-    filter as Shape,
-    strides,
-    dilations,
-    pad,
-    dimRoundingMode,
+  const info = tf.backend_util.computeConv2DInfo(
+    ...([x as Shape, filter as Shape, strides, dilations, pad, dimRoundingMode] as const),
   );
+  const { top, left, bottom, right } = info.padInfo;
+  if (Math.min(top, left, bottom, right) < 0)
+    throw new Error('a convolution with negative padding is not supported');
+  return info;
 }
 
 function geometryOf(info: backend_util.Conv2DInfo): Int32Array {

@@ -13,7 +13,7 @@ import { activated } from './activation.js';
 import { floats, wasmKernel } from './kernel.js';
 import type { Loops } from './loops/loops.js';
 
-/** Where one side must be repeated for the batches of the other, or nothing is in one, it stays with `stock`. */
+/** Types other than float32 stay with `stock`, and so do products whose one side is repeated for the batches of the other, or is empty. */
 export function batchMatMul(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
   return wasmKernel<BatchMatMulInputs, BatchMatMulAttrs>(
     tf.BatchMatMul,
@@ -46,7 +46,8 @@ function product(
   const [m, k] = transposeA ? [columnsOfA, rowsOfA] : [rowsOfA, columnsOfA];
   const n = transposeB ? rowsOfB : columnsOfB;
   const outer = a.shape.slice(0, -2);
-  if (outer.join() !== b.shape.slice(0, -2).join() || m * n * k === 0) return undefined;
+  const areFloats = a.dtype === 'float32' && b.dtype === 'float32';
+  if (!areFloats || outer.join() !== b.shape.slice(0, -2).join() || m * n * k === 0) return undefined;
   const y = backend.makeOutput([...outer, m, n], 'float32');
   const shape = Int32Array.of(m, n, k, Number(transposeA), Number(transposeB));
   const batches = outer.reduce((all, size) => all * size, 1);

@@ -29,6 +29,7 @@ function pool(tf: Tf, name: string, stock: KernelConfig, compute: Loops['maxPool
     const geometry = geometryOf(tf, x.shape, attrs);
     const [batch, , , channels, rows, columns] = geometry;
     const y = backend.makeOutput([batch, rows, columns, channels], 'float32');
+    if (y.shape.includes(0)) return y;
     compute(geometry, floats(backend, x), floats(backend, y));
     return y;
   });
@@ -71,6 +72,9 @@ function geometryOf(
 ): Int32Array {
   const shape = inputShape as [number, number, number, number];
   const pool = tf.backend_util.computePool2DInfo(shape, filterSize, strides, 1, pad, attrs.dimRoundingMode);
+  const { top, bottom, left, right } = pool.padInfo;
+  if (Math.max(top, bottom) >= pool.filterHeight || Math.max(left, right) >= pool.filterWidth)
+    throw new Error('pooling by windows that may lie outside of the image is not supported');
   return Int32Array.of(
     ...[...shape, pool.outHeight, pool.outWidth, pool.filterHeight, pool.filterWidth],
     ...[pool.strideHeight, pool.strideWidth, pool.padInfo.top, pool.padInfo.left],

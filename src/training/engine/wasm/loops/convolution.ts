@@ -3,7 +3,7 @@
  * and multiplied with the filter [taps,outputs].
  */
 import { BYTES, type Heap, upTo } from './heap.js';
-import { multiply, PANEL, pack, ROWS } from './products.js';
+import { longSum, multiply, PANEL, pack, ROWS } from './products.js';
 
 /** Pixels of a product: as many as the second cache holds the surroundings of. */
 const MOST_PIXELS = 128;
@@ -58,7 +58,8 @@ export function shapeOf(geometry: Int32Array): Shape {
 
 /** True if the surroundings of a pixel are its own values. */
 function isPointwise({ filter, stride, top, left, bottom, right }: Shape): boolean {
-  return [...filter, ...stride].every((one) => one === 1) && top + left + bottom + right === 0;
+  const isOne = [...filter, ...stride].every((one) => one === 1);
+  return isOne && [top, left, bottom, right].every((pad) => pad === 0);
 }
 
 /** y of the others; all are addresses. */
@@ -116,10 +117,10 @@ export function toFilter(heap: Heap, shape: Shape, x: number, dw: number, dy: nu
   const [tall, wide] = [upTo(ROWS, s.taps), upTo(PANEL, s.outputs)];
   // Rows that are a power of two apart would share the same few lines of the cache.
   const row = tall + SKEW;
-  const [sums, zeros, panels, surroundings] = heap.regions(
-    ...[tall * wide, s.channels, wide * s.block, s.block * row],
+  const [sums, total, zeros, panels, surroundings] = heap.regions(
+    ...[tall * wide, tall * wide, s.channels, wide * s.block, s.block * row],
   );
-  heap.floats(sums, tall * wide).fill(0);
+  const sum = longSum(heap, tall * wide, sums, total);
   heap.floats(zeros, s.channels).fill(0);
   for (let first = 0; first < s.pixels; first += s.block) {
     const k = Math.min(s.block, s.pixels - first);
@@ -131,8 +132,10 @@ export function toFilter(heap: Heap, shape: Shape, x: number, dw: number, dy: nu
         ...[tall, 1, k, surroundings, BYTES, row * BYTES, 0, ROWS * BYTES],
         ...[panels + o * k * BYTES, PANEL * BYTES, sums + o * BYTES, wide * BYTES, 0],
       );
+    sum.added();
   }
-  heap.run.copyRuns(s.taps, s.outputs, sums, wide * BYTES, dw, s.outputs * BYTES);
+  sum.finish();
+  heap.run.copyRuns(s.taps, s.outputs, total, wide * BYTES, dw, s.outputs * BYTES);
 }
 
 /** The surroundings of `count` pixels from `first` on, one row of `width` floats each. `zeros` are as many as channels. */

@@ -4,7 +4,7 @@
  */
 import type { Shape } from './convolution.js';
 import { BYTES, type Heap, upTo } from './heap.js';
-import { PANEL, pack, ROWS } from './products.js';
+import { longSum, PANEL, pack, ROWS } from './products.js';
 
 const PANEL_BYTES = PANEL * BYTES;
 /** Floats of inputs and outputs that the second cache should hold, so that the panels of the outputs of a pixel fill its lines together. */
@@ -29,7 +29,7 @@ export function isDirectToInput({ filter, stride, dilation, channels, width }: S
 export function forward(heap: Heap, s: Shape, x: number, filter: number, y: number, bias?: number): void {
   const run = s.filter[1] * s.channels;
   const taps = s.filter[0] * run;
-  const padding = isPadded(s) || !isWholeRun(s) ? s : undefined;
+  const padding = isPadded(s) ? s : undefined;
   const image = { height: s.height, width: s.width, channels: s.channels };
   const [panels, start, copy] = heap.regions(
     ...[taps * s.outputs, s.outputs, padding ? paddedSize(s.batch, image, padding) : 0],
@@ -190,12 +190,14 @@ export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number
   const width = Math.min(s.columns, MOST_PIXELS);
   // The first cache holds the gradients as they are, unless their rows share the same few lines of it.
   const isNarrow = s.outputs <= MOST_NARROW;
-  const [sums, panels, copy] = heap.regions(
-    s.filter[0] * tall * s.outputs,
+  const length = s.filter[0] * tall * s.outputs;
+  const [sums, total, panels, copy] = heap.regions(
+    length,
+    length,
     rows * width * s.outputs,
     padding ? paddedSize(s.batch, size, padding) : 0,
   );
-  heap.floats(sums, s.filter[0] * tall * s.outputs).fill(0);
+  const sum = longSum(heap, length, sums, total);
   const { address, row, image } = padded(heap, s.batch, size, x, padding, copy);
   const pixel = s.stride[1] * s.channels * BYTES;
   for (let n = 0; n < s.batch; n++)
@@ -224,9 +226,11 @@ export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number
               0,
             );
         }
+        sum.added();
       }
+  sum.finish();
   for (let i = 0; i < s.filter[0]; i++) {
-    const [from, to] = [sums + i * tall * s.outputs * BYTES, dw + i * run * s.outputs * BYTES];
+    const [from, to] = [total + i * tall * s.outputs * BYTES, dw + i * run * s.outputs * BYTES];
     heap.run.copyRuns(1, run * s.outputs, from, 0, to, 0);
   }
 }

@@ -79,8 +79,7 @@ export function heapLoops(backend: BackendWasm): Loops {
     },
 
     scaleChannels(rows, channels, x, mean, scale, offset, y) {
-      const none = new Float32Array(channels);
-      loops.batchNormGradient(rows, channels, x, x, mean, none, scale, offset, y);
+      heap.with([x, mean, scale, offset, y], (...at) => heap.run.scaleChannels(rows, channels, ...at));
     },
 
     channelMoments(rows, channels, x, mean, variance) {

@@ -8,6 +8,7 @@ export type Exports = Record<
   | 'leakyRelu'
   | 'leakyReluGradient'
   | 'channelSums'
+  | 'scaleChannels'
   | 'columnSums'
   | 'batchNormGradient'
   | 'copyRuns'
@@ -29,18 +30,35 @@ interface Module {
   _free(address: number): void;
 }
 
-const [plain, relaxed] = ['loops.wasm', 'loops-relaxed.wasm'];
+const codeOf = (name: string) => readFileSync(new URL(name, import.meta.url));
 
-/**
- * Multiply-add that rounds once is part of relaxed SIMD, which Node has from version 22 on. Results differ from those of the plain kernels in the
- * last bits, so the version of the engine names it.
- */
-export const hasRelaxedSimd = WebAssembly.validate(readFileSync(new URL(relaxed, import.meta.url)));
-const kernelFile = hasRelaxedSimd ? relaxed : plain;
+/** True if relaxed SIMD, which Node has from version 22 on, multiplies and adds with one rounding: that depends on the processor, too. */
+function roundsOnce(code: ReturnType<typeof codeOf>): boolean {
+  if (!WebAssembly.validate(code)) return false;
+  const memory = new WebAssembly.Memory({ initial: 1 });
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(code), { tfjs: { memory } });
+  const floats = new Float32Array(memory.buffer, 0, 64);
+  const [a, b, c] = [0, 8, 16];
+  // (1 + e) (1 - e) - 1 is -e² with one rounding, and 0 with two.
+  const e = 2 ** -13;
+  floats
+    .fill(1 + e, a, b)
+    .fill(1 - e, b, c)
+    .fill(-1, c);
+  const parameters = [4, 1, 1, a * BYTES, 0, 0, 0, 0, b * BYTES, 0, c * BYTES, 8 * BYTES, 0];
+  (exports as Exports).multiplyPanel(...parameters);
+  return floats[c] === -(e ** 2);
+}
 
 /** Of a float32. */
 export const BYTES = 4;
-/** Small arrays, such as values of channels, must need no growth, which would part the views of a caller from the heap. */
+
+const relaxed = codeOf('loops-relaxed.wasm');
+/** Results differ in their last bits from those with two roundings, so the version of the engine names it. */
+export const hasMultiplyAdd = roundsOnce(relaxed);
+const code = hasMultiplyAdd ? relaxed : codeOf('loops.wasm');
+
+/** Arrays of values of channels get memory in advance: growth of the heap detaches the views that callers hold. */
 const SMALL = 2 ** 20;
 const ALIGNED = 16;
 
@@ -56,8 +74,8 @@ export class Heap {
   constructor(backend: BackendWasm) {
     this.module = backend.wasm as unknown as Module;
     const imports = { tfjs: { memory: this.module.asm.memory } };
-    const code = new WebAssembly.Module(readFileSync(new URL(kernelFile, import.meta.url)));
-    this.run = new WebAssembly.Instance(code, imports).exports as Exports;
+    this.run = new WebAssembly.Instance(new WebAssembly.Module(code), imports).exports as Exports;
+    refuseFailedAllocations(this.module);
     this.forArrays = new Scratch(this.module);
     this.forProducts = new Scratch(this.module);
     this.forArrays.take(SMALL);
@@ -100,6 +118,16 @@ export class Heap {
 /** Bytes that an address of WebAssembly can reach. malloc takes the size modulo this. */
 const ADDRESSABLE = 2 ** 32;
 
+/** tfjs takes the address 0 of a failed allocation for a place, and writes there. */
+function refuseFailedAllocations(module: Module): void {
+  const malloc = module._malloc;
+  module._malloc = (bytes) => {
+    const address = bytes < ADDRESSABLE ? malloc(bytes) : 0;
+    if (address === 0) throw engineMemory(bytes);
+    return address;
+  };
+}
+
 /** Invariant: `size` bytes from `address` on are ours. They grow and are used again. */
 class Scratch {
   private address = 0;
@@ -107,13 +135,12 @@ class Scratch {
 
   constructor(private readonly module: Module) {}
 
-  /** Throws TW_TRAIN_ENGINE_MEMORY; what was held before is freed then. */
+  /** Throws TW_TRAIN_ENGINE_MEMORY, and then holds nothing. */
   take(bytes: number): number {
     if (bytes > this.size) {
       this.module._free(this.address);
-      this.size = 0;
-      this.address = bytes < ADDRESSABLE ? this.module._malloc(bytes) >>> 0 : 0;
-      if (this.address === 0) throw engineMemory(bytes);
+      [this.address, this.size] = [0, 0];
+      this.address = this.module._malloc(bytes) >>> 0;
       this.size = bytes;
     }
     return this.address;

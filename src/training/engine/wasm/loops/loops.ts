@@ -40,7 +40,7 @@ export interface Loops {
   avgPool(geometry: Int32Array, x: Float32Array, y: Float32Array): void;
   /** Adds each gradient, in equal parts, to the pixels of its window. */
   avgPoolGradient(geometry: Int32Array, dy: Float32Array, dx: Float32Array): void;
-  /** x where it is positive, else alpha x; alpha 0 is a plain ReLU. */
+  /** x where it is not negative, NaN included, else alpha x; alpha 0 is a plain ReLU. */
   leakyRelu(length: number, alpha: number, x: Float32Array, y: Float32Array): void;
   leakyReluGradient(length: number, alpha: number, x: Float32Array, dy: Float32Array, dx: Float32Array): void;
   /** y = scale (x - mean) + offset, of each channel. */

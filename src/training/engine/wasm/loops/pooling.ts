@@ -63,9 +63,7 @@ function maxPoolGradientOfChannels(
   dx: Float32Array,
 ): void {
   eachWindow(geometry, (at, pixels) => {
-    let [most, where] = [-Infinity, -1];
-    for (const pixel of pixels) if (x[pixel] > most) [most, where] = [x[pixel], pixel];
-    if (where >= 0) dx[where] += dy[at];
+    dx[pixels.reduce((most, pixel) => (x[pixel] > x[most] ? pixel : most))] += dy[at];
   });
 }
 

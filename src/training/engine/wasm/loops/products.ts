@@ -23,6 +23,28 @@ export function pack({ run }: Heap, b: Matrix, k: number, n: number, to: number)
   }
 }
 
+/** Products that are added up before they are added to the sum of all. */
+const ADDED_AT_ONCE = 32;
+
+/** A sum in two steps, since a long sum of float32 loses digits. Its results are in `total` after `finish`; both begin with zeros. */
+export function longSum(heap: Heap, length: number, partial: number, total: number) {
+  heap.floats(partial, length).fill(0);
+  heap.floats(total, length).fill(0);
+  let count = 0;
+  const finish = () => {
+    heap.run.addRuns(1, length, partial, 0, total, 0);
+    heap.floats(partial, length).fill(0);
+    count = 0;
+  };
+  return {
+    /** Call after each product that was added to `partial`. */
+    added: () => {
+      if (++count === ADDED_AT_ONCE) finish();
+    },
+    finish,
+  };
+}
+
 export interface Product {
   m: number;
   n: number;
