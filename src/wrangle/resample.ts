@@ -17,6 +17,7 @@ import {
   type Window,
   warp,
 } from '../raster/index.js';
+import { ImageCache } from './image-cache.js';
 import type { StoredGroup } from './read-tile.js';
 
 /** Where an image lies. */
@@ -121,11 +122,10 @@ function windowOf(control: ControlGrid, { width, height }: RasterHeader): Window
   return { column, row, width: right_ - column, height: bottom_ - row };
 }
 
-/** Many cells are cut out of one file: a thread keeps what it read last. Versions of tiles never change. */
-const CACHE_BYTES = 64e6;
+/** Versions of tiles never change. */
 const headers = new Map<string, RasterHeader>();
-const images = new Map<string, PixelArray>();
-let cached = 0;
+const CACHE_BYTES = 64e6;
+const images = new ImageCache(CACHE_BYTES);
 
 async function headerOf(path: string): Promise<RasterHeader> {
   const known = headers.get(path);
@@ -139,24 +139,24 @@ async function headerOf(path: string): Promise<RasterHeader> {
 async function readCached(header: RasterHeader, bands: number[], window: Window): Promise<PixelArray[]> {
   const { path, width, height } = header;
   const key = (band: number) => `${path}\n${band}`;
-  const missing = bands.filter((band) => !images.has(key(band)));
+  const found = new Map<number, PixelArray>();
+  const keep = (band: number, pixels: PixelArray) => found.set(band, crop(pixels, width, window));
+  for (const band of bands) {
+    const known = images.get(key(band));
+    if (known) keep(band, known);
+  }
+  const missing = bands.filter((band) => !found.has(band));
   if (missing.length > 0) {
     const whole = { column: 0, row: 0, width, height };
     const sample = newPixels(header.dataType, 1).BYTES_PER_ELEMENT;
     if (missing.length * width * height * sample > CACHE_BYTES / 2) return readWindow(header, bands, window);
     const read = await readWindow(header, missing, whole);
     for (const [i, band] of missing.entries()) {
+      keep(band, read[i]);
       images.set(key(band), read[i]);
-      cached += read[i].byteLength;
     }
   }
-  const found = bands.map((band) => crop(images.get(key(band)) as PixelArray, width, window));
-  for (const [old, pixels] of images) {
-    if (cached <= CACHE_BYTES) break;
-    images.delete(old);
-    cached -= pixels.byteLength;
-  }
-  return found;
+  return bands.map((band) => found.get(band)!);
 }
 
 function crop(pixels: PixelArray, width: number, window: Window): PixelArray {

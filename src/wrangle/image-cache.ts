@@ -1,0 +1,70 @@
+/** Images that a thread has read lately, since many cells are cut out of one file. */
+import type { PixelArray } from '../raster/index.js';
+
+/** Images that were not used for so long are dropped, ms. */
+const KEPT = 10_000;
+/** Bytes at which all kinds of pixels may begin. */
+const ALIGNED = 8;
+
+interface Entry {
+  begin: number;
+  end: number;
+  pixels: PixelArray;
+  usedAt: number;
+}
+
+/**
+ * One piece of memory that is filled from the start to the end, again and again. Arrays that come and go would stay in memory until V8 collects them,
+ * which it does when a thread has 64 MB of them. Invariant: `entries` are in the order in which they were written, and do not overlap.
+ */
+export class ImageCache {
+  private memory: ArrayBuffer | undefined;
+  private readonly entries = new Map<string, Entry>();
+  private end = 0;
+
+  constructor(
+    private readonly bytes: number,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /** Returns pixels that are good until the next `set`. */
+  get(key: string): PixelArray | undefined {
+    const entry = this.entries.get(key);
+    if (entry) entry.usedAt = this.now();
+    return entry?.pixels;
+  }
+
+  /** Copies pixels, in place of the oldest if there is no room. Pixels that are too many are not kept. */
+  set(key: string, pixels: PixelArray): void {
+    const length = Math.ceil(pixels.byteLength / ALIGNED) * ALIGNED;
+    this.entries.delete(key);
+    if (length === 0 || length > this.bytes) return;
+    this.dropOldest(({ usedAt }) => this.now() - usedAt > KEPT);
+    // A thread that works now and then uses the same few pages.
+    if (this.entries.size === 0 || this.end + length > this.bytes) {
+      // What lies behind is older than all that lies before.
+      this.dropOldest((entry) => entry.begin >= this.end);
+      this.end = 0;
+    }
+    const [begin, end] = [this.end, this.end + length];
+    this.dropOldest((entry) => entry.begin < end && begin < entry.end);
+    this.memory ??= new ArrayBuffer(this.bytes);
+    const copy = viewOf(pixels, this.memory, begin);
+    copy.set(pixels as never);
+    this.entries.set(key, { begin, end, pixels: copy, usedAt: this.now() });
+    this.end = end;
+  }
+
+  private dropOldest(isDue: (entry: Entry) => boolean): void {
+    for (const [key, entry] of this.entries) {
+      if (!isDue(entry)) return;
+      this.entries.delete(key);
+    }
+  }
+}
+
+/** An array of the same type and length. */
+function viewOf(pixels: PixelArray, memory: ArrayBuffer, offset: number): PixelArray {
+  const Type = pixels.constructor as new (memory: ArrayBuffer, offset: number, length: number) => PixelArray;
+  return new Type(memory, offset, pixels.length);
+}
