@@ -219,6 +219,20 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
       agrees(inRows, whole, () => 0, 100);
     });
 
+    it('so are those of rows of 7 and 5 taps in steps of 2', () => {
+      const ofRows = inRows.map(
+        ({ filter, ...rest }): Sizes => ({
+          ...rest,
+          filter: [filter[0]! % 2 === 0 ? 5 : 1, 7],
+          stride: [1, 2],
+        }),
+      );
+      const square = ofRows.map(
+        (given): Sizes => ({ ...given, height: given.height + 6, filter: [5, 7], stride: [2, 2] }),
+      );
+      agrees(fc.oneof(ofRows, square), whole, () => 0, 100);
+    });
+
     it('products are those of plain loops, also of transposed matrices', () => {
       const length = fc.integer({ min: 1, max: 20 });
       fc.assert(

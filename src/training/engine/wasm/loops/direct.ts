@@ -19,9 +19,12 @@ export function isDirect({ filter, dilation, outputs, columns }: Shape): boolean
   return isDense && outputs % PANEL === 0 && columns >= ROWS;
 }
 
-/** True if `toInput` can compute it: every pixel of the input is reached by the same number of taps. */
+/** By how much `toInput` may enlarge a filter, so that the same number of taps reaches every pixel of the input. */
+const MOST_ENLARGED = 1.2;
+
+/** True if `toInput` can compute it. */
 export function isDirectToInput({ filter, stride, dilation, channels, width }: Shape): boolean {
-  const isEven = filter.every((taps, axis) => taps % stride[axis] === 0);
+  const isEven = filter.every((taps, axis) => upTo(stride[axis], taps) <= MOST_ENLARGED * taps);
   const isDense = filter.every((taps, axis) => taps === 1 || dilation[axis] === 1);
   return isEven && isDense && channels % PANEL === 0 && Math.floor(width / stride[1]) >= ROWS;
 }
@@ -58,10 +61,10 @@ export function forward(heap: Heap, s: Shape, x: number, filter: number, y: numb
 
 /**
  * The pixels of the input that lie alike between the steps of the filter are an image of their own: a convolution, of stride 1, of the gradients
- * with every n-th tap, in reverse.
+ * with every n-th tap, in reverse. Where the taps are no multiple of the steps, taps of 0 follow.
  */
 export function toInput(heap: Heap, s: Shape, dx: number, filter: number, dy: number): void {
-  const [tall, wide] = s.filter.map((taps, axis) => taps / s.stride[axis]);
+  const [tall, wide] = s.filter.map((taps, axis) => Math.ceil(taps / s.stride[axis]));
   const last = (size: number, pad: number, step: number) => Math.floor((size - 1 + pad) / step);
   const gradients = { height: s.rows, width: s.columns, channels: s.outputs };
   const padding = {
@@ -85,11 +88,13 @@ export function toInput(heap: Heap, s: Shape, dx: number, filter: number, dy: nu
         for (let i = 0; i < tall; i++)
           for (let j = 0; j < wide; j++) {
             const [row, column] = [y + s.stride[0] * (tall - 1 - i), x + s.stride[1] * (wide - 1 - j)];
-            heap.run.copyStrided(
-              ...[s.outputs, PANEL, filter + (row * s.filter[1] + column) * size + c * s.outputs * BYTES],
-              ...[BYTES, s.outputs * BYTES],
-              ...[panels + (c * tall * wide + (i * wide + j) * PANEL) * s.outputs * BYTES, PANEL_BYTES],
-            );
+            const panel = panels + (c * tall * wide + (i * wide + j) * PANEL) * s.outputs * BYTES;
+            if (row >= s.filter[0] || column >= s.filter[1]) heap.floats(panel, PANEL * s.outputs).fill(0);
+            else
+              heap.run.copyStrided(
+                ...[s.outputs, PANEL, filter + (row * s.filter[1] + column) * size + c * s.outputs * BYTES],
+                ...[BYTES, s.outputs * BYTES, panel, PANEL_BYTES],
+              );
           }
       // The first pixel of the input at these taps, and the last of the gradients that reach it.
       const first = (at: number, pad: number, step: number) => Math.max(0, Math.ceil((pad - at) / step));
