@@ -1,9 +1,9 @@
 /**
  * Trains one model on the patches of all members of a ring: synchronous data parallel. In every step each member works out the
- * gradients of its own batch; the mean of all, weighted by samples, moves the weights of every member alike.
+ * gradients of its own batch; the mean of all, weighted by the values that count, moves the weights of every member alike.
  */
 import { crc32 } from 'node:zlib';
-import type { Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { addLineSums, ridge, startSums } from '../baselines.js';
 import { batchOf } from '../batch.js';
@@ -17,8 +17,9 @@ import type { PatchDataset, PatchSet } from '../patches.js';
 import { predict } from '../predict-patches.js';
 import { randomStream, shuffledOrder } from '../random.js';
 import { learnerOf, rateAt } from '../train-model.js';
-import { allGather, type Ring, weightedMean } from './all-reduce.js';
+import { allGather, type Ring } from './all-reduce.js';
 import { type Beginning, type KeptTraining, MemberCheckpoints } from './checkpoints.js';
+import { meanOf, movingMoments, poolMoments } from './exchange.js';
 import { joinPatches } from './join-patches.js';
 import type { MemberPlace, MemberShare, PlaceScore, Traffic, TrainedTogether } from './messages.js';
 
@@ -45,8 +46,8 @@ export interface PlacePatches extends MemberPlace {
  *
  * With checkpoints, it goes on from the last one that all members have, to the same weights, bit for bit.
  *
- * Batch normalisation takes the statistics of a member's own batch; its moving averages are averaged over the members, by patches,
- * after every epoch. So all members hold the same weights, bit for bit, which is checked after each epoch. Throws TW_TRAIN_DIVERGED,
+ * Batch normalisation takes the statistics of a member's own batch; its moving averages are pooled over the members, weighted by
+ * patches, after every epoch. So all members hold the same weights, bit for bit, which is checked after each epoch. Throws TW_TRAIN_DIVERGED,
  * and what the ring throws. Dispose the model.
  */
 export async function trainTogether(
@@ -59,13 +60,15 @@ export async function trainTogether(
 ): Promise<{ model: LayersModel; trained: TrainedTogether }> {
   const started = performance.now();
   const train = joinPatches(places.map(({ dataset }) => dataset.train));
-  const starts = await allGather(ring, { patches: train.count, line: startSums(train) });
-  const patches = starts.reduce((sum, one) => sum + one.patches, 0);
+  const weightOf = countedValues(train);
+  const weight = sumOf(Array.from({ length: train.count }, (_, n) => weightOf(n)));
+  const starts = await allGather(ring, { patches: train.count, weight, line: startSums(train) });
+  const totalWeight = sumOf(starts.map((one) => one.weight));
   const straight = ridge(starts.map(({ line }) => line).reduce(addLineSums));
   const stepsAnEpoch = Math.max(...starts.map((one) => Math.ceil(one.patches / spec.batchSize)));
   const steps = epochs * stepsAnEpoch;
   const learner = learnerOf(tf, spec, seed, straight);
-  const averages = movingAverages(learner.model);
+  const moments = movingMoments(learner.model);
   const random = randomStream(seed + ring.index);
   const checkpoints = checkpoint && new MemberCheckpoints(ring, learner, checkpoint);
   let exchanged = 0;
@@ -88,7 +91,7 @@ export async function trainTogether(
       for (let part = 0; part < stepsAnEpoch; part++) {
         const edge = (at: number) => Math.floor((at * train.count) / stepsAnEpoch);
         const chosen = order.subarray(edge(part), edge(part + 1));
-        const weight = chosen.length;
+        const weight = sumOf(Array.from(chosen, weightOf));
         const share = async (gradients: Tensor[]) => {
           const mean = await meanOf(tf, ring, gradients, weight);
           exchanged += gradients.reduce((all, { size }) => all + size, 0);
@@ -105,7 +108,7 @@ export async function trainTogether(
         if (!Number.isFinite(loss)) throw diverged(epoch);
         sum += weight * loss;
       }
-      await shareAverages(tf, ring, averages, train.count);
+      await poolMoments(tf, ring, moments, train.count);
       const told = await allGather(ring, {
         loss: sum,
         ...squaresOf(tf, learner.model, places),
@@ -118,7 +121,7 @@ export async function trainTogether(
         told.reduce((all, one) => all + of(one), 0);
       const validation = total(({ squares }) => squares) / total(({ values }) => values);
       if (!Number.isFinite(validation)) throw diverged(epoch);
-      losses.push({ epoch, train: total(({ loss }) => loss) / patches, validation });
+      losses.push({ epoch, train: total(({ loss }) => loss) / totalWeight, validation });
       if (told[0].keep) await checkpoints?.write({ losses, random: random.state, step, traffic: traffic() });
       await onEpoch?.(losses.at(-1)!);
     }
@@ -148,37 +151,14 @@ export async function trainTogether(
   }
 }
 
-/** The weighted mean of tensors over all members, in one exchange. */
-async function meanOf(tf: Tf, ring: Ring, tensors: Tensor[], weight: number): Promise<Tensor[]> {
-  const flat = new Float32Array(tensors.reduce((sum, { size }) => sum + size, 0));
-  let to = 0;
-  for (const tensor of tensors) {
-    flat.set(await tensor.data<'float32'>(), to);
-    to += tensor.size;
-  }
-  const mean = await weightedMean(ring, flat, weight);
-  let from = 0;
-  return tensors.map(({ shape, size }) => {
-    from += size;
-    return tf.tensor(mean.slice(from - size, from), shape);
-  });
+/** Returns the number of values of a patch that count in the loss: its pixels with a target, or one for a mean. */
+function countedValues({ count, counts }: PatchSet): (patch: number) => number {
+  if (!counts) return () => 1;
+  const pixels = counts.length / count;
+  return (patch) => counts.subarray(patch * pixels, (patch + 1) * pixels).reduce((sum, one) => sum + one, 0);
 }
 
-/** Of the batch normalisation, by which a trained model predicts. */
-function movingAverages(model: LayersModel): Variable[] {
-  return model.layers
-    .filter((layer) => layer.getClassName() === 'BatchNormalization')
-    .flatMap((layer) => variablesOf(layer.nonTrainableWeights));
-}
-
-async function shareAverages(tf: Tf, ring: Ring, averages: Variable[], weight: number): Promise<void> {
-  if (averages.length === 0) return;
-  const means = await meanOf(tf, ring, averages, weight);
-  averages.forEach((average, i) => {
-    average.assign(means[i]);
-  });
-  tf.dispose(means);
-}
+const sumOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0);
 
 async function checksumOf(model: LayersModel): Promise<number> {
   let sum = 0;

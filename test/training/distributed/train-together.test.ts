@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { Mask } from '../../../src/raster/index.js';
 import { commonCell } from '../../../src/storage/index.js';
-import { lineSums, ridge } from '../../../src/training/baselines.js';
+import { lineSums, ridge, startSums } from '../../../src/training/baselines.js';
 import { batchOf } from '../../../src/training/batch.js';
 import { alone, type Ring } from '../../../src/training/distributed/all-reduce.js';
+import { poolMoments } from '../../../src/training/distributed/exchange.js';
 import { joinPatches } from '../../../src/training/distributed/join-patches.js';
 import { distributedReport, pooledPlaces } from '../../../src/training/distributed/report.js';
 import { type PlacePatches, trainTogether } from '../../../src/training/distributed/train-together.js';
@@ -17,6 +19,7 @@ import { imagesOf } from '../../../src/training/images.js';
 import { metricsOf, modelNamed } from '../../../src/training/index.js';
 import type { Batch } from '../../../src/training/learner.js';
 import type { ModelSpec } from '../../../src/training/models/spec.js';
+import { visibleMix } from '../../../src/training/models/visible.js';
 import { cutPatches, type PatchDataset } from '../../../src/training/patches.js';
 import type { DatePair } from '../../../src/training/place-dates.js';
 import { predict } from '../../../src/training/predict-patches.js';
@@ -135,6 +138,60 @@ describe('training together', () => {
     );
     learner.model.dispose();
     for (const { model } of all) model.dispose();
+  });
+
+  it('weights the members by the pixels that count', async () => {
+    const plain: ModelSpec = {
+      ...modelNamed('ndmi'),
+      layers: [visibleMix, { type: 'conv', filters: 8 }],
+      ...{ patchSize: 32, batchSize: 4, mostPatches: 4, leastPatches: 4, leastValidation: 1 },
+    };
+    const whole = field(160, 128, { seed: 1 });
+    const bright = field(160, 128, { seed: 2 });
+    for (const values of Object.values(bright.bands)) for (const at of values.keys()) values[at]! += 0.15;
+    // A quarter of each patch is under cloud.
+    bright.mask = bright.mask.map((code, at) => (at % 32 < 8 ? Mask.cloud : code));
+    const sets = [whole, bright].map((one) => datasetOf(plain, [one]));
+    const own = sets.map((dataset, i) => [place(`p${i}`, dataset)]);
+    const { all, weights } = await trainAll(tf, plain, own, 1);
+    const union = joinPatches(sets.map(({ train }) => train));
+    const learner = learnerOf(tf, plain, seed, ridge(startSums(union)));
+    const streams = sets.map((_, m) => randomStream(seed + m).next);
+    const batches = sets.map(({ train }, m) =>
+      batchOf(tf, train, shuffledOrder(train.count, streams[m]!), streams[m]!),
+    );
+    const joined: Batch = {
+      size: union.count,
+      inputs: tf.concat(batches.map(({ inputs }) => inputs)),
+      targets: tf.concat(batches.map(({ targets }) => targets as Tensor)),
+      counts: tf.concat(batches.map(({ counts }) => counts!)),
+    };
+    const loss = await learner.step(joined, { rate: plain.learningRate, step: 1 });
+    assert.ok(Math.abs(loss - all[0]!.trained.losses[0]!.train) < 1e-5 * loss, `${loss}`);
+    (await valuesOf(learner.model)).forEach((values, i) => {
+      values.forEach((value, at) => {
+        assert.ok(Math.abs(value - weights[0]![i]![at]!) < 1e-4, `${value} and ${weights[0]![i]![at]}`);
+      });
+    });
+    for (const { model } of all) model.dispose();
+  });
+
+  it('pools the moments of batch normalisation as those of all values', async () => {
+    const { rings, links } = await ringOf(2);
+    const moments = [
+      { mean: [0, 2], variance: [0.01, 1] },
+      { mean: [1, 2], variance: [0.03, 2] },
+    ].map(({ mean, variance }) =>
+      tf.tidy(() => ({ mean: tf.variable(tf.tensor1d(mean)), variance: tf.variable(tf.tensor1d(variance)) })),
+    );
+    await Promise.all(rings.map((ring, i) => poolMoments(tf, ring, [moments[i]!], i === 0 ? 1 : 3)));
+    await Promise.all(links.map((link) => link?.leave()));
+    for (const { mean, variance } of moments) {
+      assert.deepEqual([...mean.dataSync()], [0.75, 2]);
+      // 0.25 * 0.01 + 0.75 * 0.03 + 0.25 * 0.75, and 0.25 + 1.5.
+      const [first, second] = variance.dataSync();
+      assert.ok(Math.abs(first! - 0.2125) < 1e-6 && Math.abs(second! - 1.75) < 1e-5, `${first} ${second}`);
+    }
   });
 
   it('scores all places as one set, and tells the bytes', async () => {
