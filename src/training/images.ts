@@ -71,7 +71,7 @@ function ofPair(spec: ModelSpec, cloudy: DatePixels, clear: DatePixels): Image {
     inputs.reduce((sum, _, b) => sum + Math.abs(from[b][at] - to[b][at]), 0) / inputs.length;
   const cloud = mask.map((code, at) => {
     if (code === Mask.notAssessed) return counts[at] === 1 && difference(at) > CLOUD_DIFFERENCE ? 1 : 0;
-    return code === Mask.cloud ? 1 : 0;
+    return code === Mask.cloud || code === Mask.shadow ? 1 : 0;
   });
   return { time, width, height, inputs: from, targets: to, readable, counts, cloud, mask };
 }

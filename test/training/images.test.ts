@@ -33,6 +33,7 @@ describe('imagesOf', () => {
     const cloudy = clouded(clear);
     clear.mask[5] = Mask.shadow;
     cloudy.mask[6] = Mask.nodata;
+    cloudy.mask[7] = Mask.shadow;
     const spec = modelNamed('cloud-removal');
     const [image, ...more] = imagesOf(spec, [clear, cloudy], [{ cloudy: 1, clear: 0 }]);
     assert.equal(more.length, 0);
@@ -42,7 +43,7 @@ describe('imagesOf', () => {
     assert.deepEqual([...image!.counts.subarray(4, 8)], [1, 0, 0, 1]);
     assert.deepEqual(
       image!.cloud,
-      cloudy.mask.map((code) => (code === Mask.cloud ? 1 : 0)),
+      cloudy.mask.map((code) => (code === Mask.cloud || code === Mask.shadow ? 1 : 0)),
     );
   });
 

@@ -6,6 +6,8 @@ import { test } from 'node:test';
 import { Mask, readRaster } from '../../src/raster/index.js';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
 import { modelNamed } from '../../src/training/index.js';
+import { buildModel } from '../../src/training/models/build.js';
+import type { ModelSpec } from '../../src/training/models/spec.js';
 import { predictTile } from '../../src/training/predict/predict-tile.js';
 import { tempFolder } from '../support/temp.js';
 import { field } from './fields.js';
@@ -65,4 +67,31 @@ test('a value that is not finite becomes nodata, and a tile of nothing else fail
   assert.equal(made.coverage, (100 * (1600 - holes)) / 1600);
 
   await assert.rejects(predicted(-1), { code: 'TW_TRAIN_PREDICT', message: /no finite number/ });
+});
+
+test('pixels of which nobody knows whether they are clear stay so, unless the model removes cloud', async (t) => {
+  const folder = await tempFolder(t);
+  const { tf } = await loadEngine('wasm');
+  const land = field(40, 40);
+  land.mask.fill(Mask.notAssessed);
+  const { bands, mask, time } = writeDate(folder, 'date', land);
+  const files = {
+    tile: { grid: 'geohash', geocode: 'u0', metadata: {} },
+    groups: { '40x40': '10m' },
+  } as const;
+  const codesOf = async (spec: ModelSpec) => {
+    const task = { ...files, date: { time, bands, mask }, model: undefined as never };
+    const made = (await predictTile(tf, buildModel(tf, spec, 1), spec, task))!;
+    const path = join(folder, 'mask.tif');
+    await writeFile(path, made.files.at(-1)!.bytes!);
+    const [codes] = (await readRaster(path)).bands;
+    return { codes: [...new Set(codes!)], cloudCover: made.cloudCover };
+  };
+  const ndmi = modelNamed('ndmi');
+  assert.deepEqual(await codesOf({ ...ndmi, layers: ndmi.layers.slice(0, 1) }), {
+    codes: [Mask.notAssessed],
+    cloudCover: null,
+  });
+  const removal = await codesOf(modelNamed('cloud-removal'));
+  assert.deepEqual(removal, { codes: [Mask.clear], cloudCover: 0 });
 });

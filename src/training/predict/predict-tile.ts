@@ -56,10 +56,14 @@ export async function predictTile(
     colours: undefined,
     bands: bandsOf(spec).map((band) => ({ ...band, scale: STORED.scale, offset: 0 })),
   };
-  // What could not be read stays what it was: nodata, cloud, shadow, snow.
-  const codes = pixels.mask.map((code, at) =>
-    valid[at] ? Mask.clear : code === Mask.clear ? Mask.nodata : code,
-  );
+  // A model that removes cloud makes clear pixels; another one does not see whether a pixel is clear.
+  const codeOfValid = (code: number) =>
+    code === Mask.notAssessed && spec.target.kind !== 'clear' ? Mask.notAssessed : Mask.clear;
+  const codes = pixels.mask.map((code, at) => {
+    if (valid[at]) return codeOfValid(code);
+    // What could not be read stays cloud, shadow or snow.
+    return code === Mask.clear || code === Mask.notAssessed ? Mask.nodata : code;
+  });
   const figures = validOf(bands, STORED.nodata, valid);
   const { file } = encodeCell(cell, { bands, ...figures, valid, mask: null });
   const { file: mask, cloudCover, footprint } = encodeMask(cell, codes);
