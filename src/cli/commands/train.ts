@@ -14,22 +14,12 @@ import {
   withResources,
   withTarget,
 } from '../options.js';
-import {
-  count,
-  duration,
-  imageMeasures,
-  mse,
-  noFit,
-  note,
-  print,
-  printJson,
-  progressLine,
-  table,
-} from '../output.js';
+import { count, duration, noFit, note, print, printJson, progressLine } from '../output.js';
 import { everyPage } from '../pages.js';
 import { orResults } from '../run-job.js';
 import { type OpenTarget, openTarget } from '../target.js';
 import { trainingJob } from '../training-jobs.js';
+import { trainingTable } from '../training-table.js';
 import { engineFlag } from './engine-flag.js';
 
 type TrainFlags = TargetOptions &
@@ -222,35 +212,7 @@ async function printResults(
   asked: string[],
 ): Promise<void> {
   const { reasonsOf, trafficOf } = await import('../../training/index.js');
-  type Scored = Pick<TrainResults['models'][number], 'metrics' | 'baseline' | 'parent'> & { model?: string };
-  const row = (
-    place: string,
-    { model, metrics: { validation }, baseline, parent }: Scored,
-    took?: number,
-  ) => ({
-    place,
-    ...(asked.length > 1 && { model }),
-    ...(parent !== undefined && { from: parent.slice(parent.lastIndexOf('_') + 2) }),
-    MSE: mse(validation.mse),
-    R2: validation.r2.toFixed(3),
-    ...imageMeasures(validation),
-    'MSE linear': mse(baseline.linear.mse),
-    'MSE mean': mse(baseline.mean.mse),
-    ...(baseline.unchanged && { 'MSE cloudy': mse(baseline.unchanged.mse) }),
-    ...(took !== undefined && { seconds: took.toFixed(1) }),
-  });
-  // Of one model for many places, each of these comes below it.
-  const rows = models.flatMap((model) => [
-    row(model.geocode, model, model.seconds),
-    ...(model.distributed?.places ?? []).map((place) => row(`- ${place.geocode}`, place)),
-  ]);
-  if (rows.length > 0) {
-    // The row with the most cells has them in their order.
-    const fullest = rows.toSorted((a, b) => Object.keys(b).length - Object.keys(a).length);
-    const titles = [...new Set(fullest.flatMap(Object.keys))];
-    const cells = rows.map((row) => titles.map((title) => (row as Record<string, string>)[title] ?? ''));
-    for (const text of table([titles, ...cells])) print(text);
-  }
+  for (const line of trainingTable(models, asked.length > 1)) print(line);
   for (const { distributed } of models) if (distributed) print(trafficOf(distributed));
   for (const reason of reasonsOf({ skipped, failed }, asked)) print(`no model for ${reason}`);
   const fresh = models.flatMap(({ geocode, model, transfer }) =>
