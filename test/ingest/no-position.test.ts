@@ -61,7 +61,7 @@ test('a cube whose position is a flag makes the tiles of one that says it itself
   const wavelengths = bands.map((_, band) => 450 + 50 * band);
   const run = async (name: string, collection: string, more: object) => {
     const { failed, scenes } = await ingest(node, {
-      ...{ href: join(folder, name), ...FLAGS, wavelengths, collection },
+      ...{ href: join(folder, name), ...FLAGS, wavelengths, collection, scale: 1 },
       ...more,
     });
     assert.deepEqual(failed, []);
