@@ -228,9 +228,13 @@ export const damagedClassifier = defineError(
 export const otherScale = defineError(
   'TW_ANALYSIS_OTHER_SCALE',
   422,
-  'The values of a tile have another scale than those that the classifier was trained on, for example whole numbers instead of reflectance. Ingest the cube again with `--scale`.',
-  (found: number, trained: number) =>
-    `the brightest band has a mean of ${rounded(found)} here and ${rounded(trained)} where the classifier was trained, so the values have another scale; ingest the cube again with the scale that turns its numbers into reflectance, such as --scale 0.0001`,
+  'A classifier that was trained on reflectance is applied to larger numbers, or the other way round. Ingest the collection whose numbers have no scale again, with `--scale`; train again if it is that of the training.',
+  (found: number, trained: number) => {
+    const means = `the brightest band has a mean of ${rounded(found)} here and ${rounded(trained)} where the classifier was trained`;
+    return found > trained
+      ? `${means}; ingest this collection again with the scale that turns its numbers into reflectance, such as --scale 0.0001`
+      : `${means}; ingest the collection of the training again with the scale that turns its numbers into reflectance, such as --scale 0.0001, and train again`;
+  },
 );
 
 export const noLabelTiles = defineError(

@@ -46,6 +46,8 @@ export interface MapTask<Method = PixelMethod | LocalDistance> {
   tile: NewTile;
   file: SpectrumFile;
   method: Method;
+  /** Refuses spectra of another scale than those that a classifier was trained on. */
+  checksScale?: boolean;
   /** Tiles that windows reach into. */
   around?: Neighbour[];
   /** Name of the group of the new tile, and of its bands. */

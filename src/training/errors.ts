@@ -158,9 +158,9 @@ export const oneModelTogether = defineError(
 export const unlikeEngines = defineError(
   'TW_TRAIN_ENGINES',
   409,
-  'The nodes that train one model together have found different engines, whose results differ in the last bits. Choose one that all of them have with `--engine`.',
+  'The nodes that train one model together have different engines, or different versions of the program, whose results differ. Choose an engine that all of them have with `--engine`, or upgrade all nodes.',
   (engines: string) =>
-    `one model cannot be trained on different engines (${engines}); choose one with --engine`,
+    `one model cannot be trained on different engines or versions (${engines}); choose one with --engine, or upgrade all nodes`,
 );
 
 export const severalCollections = defineError(

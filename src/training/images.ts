@@ -28,7 +28,7 @@ export interface Image {
   readable: Uint8Array;
   /** 1 where the target is known. It is known only where `readable` is 1. */
   counts: Uint8Array;
-  /** Where there are pairs: 1 where the cloud is that is to be removed. */
+  /** Where there are pairs: 1 where the cloud that is to be removed, or its shadow, is. */
   cloud?: Uint8Array;
   mask: Uint8Array;
 }

@@ -1,8 +1,8 @@
-/** Images that a thread has read lately, since many cells are cut out of one file. */
+/** Images that a thread has read recently, since many cells are cut out of one file. */
 import type { PixelArray } from '../raster/index.js';
 
-/** Images that were not used for so long are dropped, ms. */
-const KEPT = 10_000;
+/** Images that were not used for so long may go before the memory is full, ms. */
+const UNUSED = 10_000;
 /** Bytes at which all kinds of pixels may begin. */
 const ALIGNED = 8;
 
@@ -15,7 +15,7 @@ interface Entry {
 
 /**
  * One piece of memory that is filled from the start to the end, again and again. Arrays that come and go would stay in memory until V8 collects them,
- * which it does when a thread has 64 MB of them. Invariant: `entries` are in the order in which they were written, and do not overlap.
+ * which it does when a thread has 64 MB of them. The oldest go first; once all are unused, writing begins at the start again. Invariant: `entries` are in the order in which they were written, and do not overlap.
  */
 export class ImageCache {
   private memory: ArrayBuffer | undefined;
@@ -39,7 +39,7 @@ export class ImageCache {
     const length = Math.ceil(pixels.byteLength / ALIGNED) * ALIGNED;
     this.entries.delete(key);
     if (length === 0 || length > this.bytes) return;
-    this.dropOldest(({ usedAt }) => this.now() - usedAt > KEPT);
+    this.dropOldest(({ usedAt }) => this.now() - usedAt > UNUSED);
     // A thread that works now and then uses the same few pages.
     if (this.entries.size === 0 || this.end + length > this.bytes) {
       // What lies behind is older than all that lies before.

@@ -69,8 +69,10 @@ export class Server {
     });
     child.once('exit', () => {
       children.delete(child);
-      this.memory = undefined;
-      if (this.child === child) this.child = undefined;
+      if (this.child === child) {
+        this.child = undefined;
+        this.memory = undefined;
+      }
       if (!this.wanted) return;
       if (readFileSync(log).subarray(size).includes('tilewright serves')) this.ends++;
       this.again = setTimeout(() => this.start(), AGAIN);

@@ -45,8 +45,8 @@ async function ofNode({ name, data, server }: TestNode): Promise<Sample> {
   return {
     [`${name} RSS MB`]: megabytes('VmRSS'),
     [`${name} RSS of files MB`]: megabytes('RssFile'),
-    [`${name} heap MB`]: server.memory && server.memory.heapUsed / MB,
-    [`${name} buffers MB`]: server.memory && server.memory.external / MB,
+    [`${name} main heap MB`]: server.memory && server.memory.heapUsed / MB,
+    [`${name} main buffers MB`]: server.memory && server.memory.external / MB,
     [`${name} descriptors`]: descriptors?.length,
     [`${name} threads`]: number('Threads'),
     [`${name} files`]: files.length,

@@ -1,6 +1,7 @@
-/** The convolution layer of tfjs on our kernels: the same numbers, fewer passes. */
+/** A process that has loaded the engine, and made nothing else of it: the convolution layer, and memory that runs out. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type { Tensor, Tensor4D, Variable } from '@tensorflow/tfjs-core';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
 
@@ -48,4 +49,11 @@ it('computes what the operations compute, without a pass for the bias and a grad
   for (const { name } of [w1, b1, w2, b2, w3]) same(found[name]!, expected.grads[name]!);
   const count = (kernel: string) => kernels.filter(({ name }) => name === kernel).length;
   assert.deepEqual([count('FusedConv2D'), count('Add'), count('Conv2DBackpropInput')], [3, 0, 2]);
+});
+
+it('a tensor for which there is no memory is refused, from the first one on', () => {
+  const { makeOutput } = tf.backend() as BackendWasm;
+  assert.throws(() => makeOutput.call(tf.backend(), [2 ** 30 + 1000], 'float32'), {
+    code: 'TW_TRAIN_ENGINE_MEMORY',
+  });
 });

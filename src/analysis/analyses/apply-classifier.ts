@@ -84,7 +84,7 @@ async function* plan<Method extends PixelMethod | NetMethod>(
       around: around.map((one) => one.tile),
       parameters: { model: id },
       task: (made) => ({
-        ...{ kind: 'map', ...map, group: spectrum.group.name },
+        ...{ kind: 'map', ...map, group: spectrum.group.name, checksScale: true },
         tile: { ...made, metadata: { ...made.metadata, MODEL: `${id} ${version}` } },
         file: fileOf(storage, tile, spectrum),
         ...(around.length > 0 && { around: neighboursOf(storage, around) }),

@@ -1,14 +1,13 @@
 import { otherScale } from '../errors.js';
 
-/**
- * Brightest bands that differ by more are values of another scale. Water and snow differ by less from the mean of land; percent, and
- * reflectance stored as whole numbers, are 100 and 10,000 times as large.
- */
-const MOST = 50;
+/** Reflectance is at most about 1, and a little more in glint and on slopes. */
+const MOST_REFLECTANCE = 2;
+/** Water and snow differ by less from the mean of land. */
+const LARGEST_RATIO = 50;
 
 /**
- * Detects spectra of another scale than those that a classifier was trained on: its map of them would be wrong, and nothing would show it.
- * `centre`: the mean of each band over the training pixels.
+ * Detects that a classifier was trained on reflectance and is applied to larger numbers, such as reflectance times 10,000, or the other
+ * way round: its map would be wrong, and nothing would show it. `centre`: the mean of each band over the training pixels.
  */
 export class ScaleCheck {
   private readonly sums: Float64Array;
@@ -24,12 +23,12 @@ export class ScaleCheck {
     this.count++;
   }
 
-  /** Throws TW_ANALYSIS_OTHER_SCALE. Spectra that are nowhere positive have no scale that could be compared. */
+  /** Throws TW_ANALYSIS_OTHER_SCALE. Does nothing if no band has a positive mean. */
   finish(): void {
-    if (this.count === 0) return;
     const found = Math.max(...this.sums) / this.count;
     const trained = Math.max(...Array.from(this.centre));
-    if (found <= 0 || trained <= 0) return;
-    if (found > MOST * trained || found < trained / MOST) throw otherScale(found, trained);
+    const [least, most] = [Math.min(found, trained), Math.max(found, trained)];
+    if (least > 0 && least <= MOST_REFLECTANCE && most > MOST_REFLECTANCE && most > LARGEST_RATIO * least)
+      throw otherScale(found, trained);
   }
 }

@@ -12,8 +12,8 @@ import type { NetMethod } from './net-method.js';
 
 /** Pixels that the engine computes at once. */
 const BATCH = 256;
-/** One pixel of so many is checked for its scale. */
-const CHECKED = 64;
+/** The scale is checked on one pixel in so many. */
+const CHECK_EVERY = 64;
 
 /** Invariant: `model` is that of the files whose weights are `weights`. */
 export class NetMapper {
@@ -40,7 +40,7 @@ export class NetMapper {
 function planesOf(
   tf: Tf,
   model: LayersModel,
-  { file, around = [], method }: MapTask<NetMethod>,
+  { file, around = [], method, checksScale }: MapTask<NetMethod>,
 ): Float32Array[] {
   const { side, classes } = method;
   const planes = Array.from({ length: classes }, () => new Float32Array(file.width * file.height).fill(NaN));
@@ -49,8 +49,8 @@ function planesOf(
   const values = new Float32Array(BATCH * side * side * bands);
   const pixels = new Int32Array(BATCH);
   const centre = centreOf(model);
-  const check = new ScaleCheck(centre);
-  const own = ((side * side - 1) / 2) * bands;
+  const check = checksScale ? new ScaleCheck(centre) : undefined;
+  const centreAt = ((side * side - 1) / 2) * bands;
   let count = 0;
   const finish = () => {
     if (count === 0) return;
@@ -60,12 +60,12 @@ function planesOf(
     count = 0;
   };
   eachPatch(file, around, { side, missing: centre }, (pixel, patch) => {
-    if (count % CHECKED === 0) check.add((band) => patch[own + band]!);
+    if (count % CHECK_EVERY === 0) check?.add((band) => patch[centreAt + band]!);
     pixels[count] = pixel;
     values.set(patch, count * patch.length);
     if (++count === BATCH) finish();
   });
   finish();
-  check.finish();
+  check?.finish();
   return planes;
 }

@@ -67,12 +67,12 @@ function validPixels(planes: Float32Array[]): Uint8Array {
 }
 
 /** One plane for each row of the method; NaN where a pixel is not clear or has no value. */
-function planesOf({ file, method, around = [] }: MapTask): Float32Array[] {
+function planesOf({ file, method, checksScale, around = [] }: MapTask): Float32Array[] {
   if (method.kind === 'local-distance') return [localDistances(file, around, method)];
   const { width, height } = file;
   const { rows, evaluate } = pixelFunction(method, file);
   const { scales, offsets } = file;
-  const check = method.kind === 'probabilities' ? new ScaleCheck(method.centre) : undefined;
+  const check = checksScale && method.kind === 'probabilities' ? new ScaleCheck(method.centre) : undefined;
   const planes = Array.from({ length: rows }, () => new Float32Array(width * height).fill(NaN));
   eachBlock(file, ({ column, row, stride, bands, indexes }) => {
     for (let from = 0; from < indexes.length; from += PANEL) {

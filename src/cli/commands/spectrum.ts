@@ -27,7 +27,10 @@ export function spectrumCommand(): Command {
       const document = await target.client.spectra({ geometry, ...filterOf(flags) });
       notePartial(document);
       if (flags.format === 'json') return printJson(document);
-      if (flags.format === 'csv') return printCsv(document);
+      if (flags.format === 'csv') {
+        noteEmpty(document.spectra);
+        return printCsv(document);
+      }
       for (const [i, { bands }] of document.sensors.entries()) printSensor(document, i, bands);
       print(count(document.spectra.length, 'date'));
       noteEmpty(document.spectra);
@@ -37,13 +40,16 @@ export function spectrumCommand(): Command {
   });
 }
 
+const NAMED = 5;
+
 /** Says why a table is empty, or columns of it. */
 function noteEmpty(spectra: readonly SpectrumEntry[]): void {
   if (spectra.length === 0)
     note('no tile with a spectrum holds the place: "tilewright search --bbox W,S,E,N" lists tiles around it');
   const empty = spectra.filter((one) => valuesOf(one).every((value) => value === null));
-  if (empty.length > 0)
-    note(`no data there on ${empty.map(({ datetime }) => datetime.slice(0, 10)).join(', ')}`);
+  const days = [...new Set(empty.map(({ datetime }) => datetime.slice(0, 10)))];
+  const more = days.length > NAMED ? ` and ${count(days.length - NAMED, 'other date')}` : '';
+  if (days.length > 0) note(`no data there on ${days.slice(0, NAMED).join(', ')}${more}`);
 }
 
 const valuesOf = ({ values, mean = [] }: SpectrumEntry) => values ?? mean;

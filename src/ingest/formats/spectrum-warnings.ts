@@ -1,4 +1,4 @@
-/** Warnings about rasters of many bands that say too little to be analysed as spectra. */
+/** Warnings about rasters of many bands that lack what an analysis of spectra needs. */
 import { isSpectrum } from '../../raster/index.js';
 import type { DescribeOptions, SourceGroup } from '../scene.js';
 
@@ -18,7 +18,7 @@ export function spectrumWarnings(groups: readonly SourceGroup[], { scale }: Desc
     } else if (bands.length >= MANY_BANDS) {
       const lacking = bands.filter(({ wavelength }) => wavelength === undefined).length;
       warnings.push(
-        `${lacking} of ${bands.length} bands have no wavelength, so they are not analysed as spectra; if they are, give --wavelengths`,
+        `${lacking} of ${bands.length} bands have no wavelength, so they are not analysed as spectra; if they form a spectrum, give --wavelengths`,
       );
     }
   }

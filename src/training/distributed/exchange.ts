@@ -37,8 +37,8 @@ export function movingMoments(model: LayersModel): Moments[] {
 }
 
 /**
- * Replaces moments by those of the values of all members together: the variance is the mean of the variances and the variance of the means
- * (law of total variance).
+ * Replaces moments by those of the values of all members together: the variance is the mean of the variances and of the squared distances of
+ * the means from their mean (law of total variance).
  */
 export async function poolMoments(
   tf: Tf,
@@ -46,16 +46,16 @@ export async function poolMoments(
   moments: readonly Moments[],
   weight: number,
 ): Promise<void> {
-  if (moments.length === 0) return;
-  const own = moments.flatMap(({ mean, variance }) =>
-    tf.tidy(() => [tf.clone(mean), tf.add(variance, tf.square(mean))]),
+  if (moments.length === 0 || ring.size === 1) return;
+  const means = moments.map(({ mean }) => mean);
+  const pooled = await meanOf(tf, ring, means, weight);
+  const spreads = moments.map(({ mean, variance }, i) =>
+    tf.tidy(() => tf.add(variance, tf.squaredDifference(mean, pooled[i]))),
   );
-  const pooled = await meanOf(tf, ring, own, weight);
+  const variances = await meanOf(tf, ring, spreads, weight);
   moments.forEach(({ mean, variance }, i) => {
-    tf.tidy(() => {
-      mean.assign(pooled[2 * i]);
-      variance.assign(tf.relu(tf.sub(pooled[2 * i + 1], tf.square(pooled[2 * i]))));
-    });
+    mean.assign(pooled[i]);
+    variance.assign(variances[i]);
   });
-  tf.dispose([...own, ...pooled]);
+  tf.dispose([...pooled, ...spreads, ...variances]);
 }

@@ -25,6 +25,7 @@ interface Word {
   /** Where it is reached, and where it waits for the member before it; absent where it is alone. */
   url?: string;
   door?: string;
+  /** The engine and this program, whose other versions may weight otherwise. */
   engine: string;
   /** Patches for training. Nodes without any are no members. */
   patches: number;
@@ -74,7 +75,7 @@ export async function trainDistributed(
     count(0);
     for (const reason of reasonsOf(results, [model])) job.log('warning', `skipped ${reason}`);
     const words = await job.meet<Word>({
-      ...{ node, engine: `${engine.name} ${engine.version}`, patches },
+      ...{ node, engine: `${engine.name} ${engine.version}, tilewright ${version}`, patches },
       ...{ kinds: kindsOf(used), data: digest(used.map(versionsOf)) },
       ...(neighbours && door && { url: neighbours.url, door: door.id }),
     });

@@ -56,7 +56,7 @@ export async function predictTile(
     colours: undefined,
     bands: bandsOf(spec).map((band) => ({ ...band, scale: STORED.scale, offset: 0 })),
   };
-  // A model that removes cloud makes clear pixels; another one does not see whether a pixel is clear.
+  // A model that removes cloud makes clear pixels; another one cannot tell whether a pixel is clear.
   const codeOfValid = (code: number) =>
     code === Mask.notAssessed && spec.target.kind !== 'clear' ? Mask.notAssessed : Mask.clear;
   const codes = pixels.mask.map((code, at) => {

@@ -65,7 +65,7 @@ async function classifyInputs(flags: ClassifyFlags): Promise<object> {
 }
 
 /** With fewer, the standard error of a recall of 90 % is above 5 points. */
-const FEW_PIXELS = 30;
+const FEW_PIXELS = 36;
 
 function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
   const { classes, names, oa, aa, kappa, pixels, split, oaByPlace, compared, calibration, model } = results;
@@ -79,7 +79,9 @@ function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
     .filter(({ pixels }) => pixels < FEW_PIXELS)
     .map(({ code }) => names[code] ?? `${code}`);
   if (scarce.length > 0)
-    print(`with fewer than ${FEW_PIXELS} pixels, the scores of ${scarce.join(', ')} are mostly chance`);
+    print(
+      `with fewer than ${FEW_PIXELS} pixels, the scores of ${scarce.join(', ')} are uncertain by more than 5 points`,
+    );
   const where = split === 'place' ? 'of ground that did not train' : 'at random';
   print(
     `overall accuracy ${percent(oa)}, average ${percent(aa)}, kappa ${kappa.toFixed(3)}, on ${count(pixels, 'pixel')} ${where}`,
@@ -90,7 +92,7 @@ function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
     );
   const tried = compared.map((one) => [
     ...[one.classifier === results.classifier ? `${one.classifier} (taken)` : one.classifier],
-    ...[`${one.strength}`, one.entropy.toFixed(3), percent(one.tuned)],
+    ...[`${one.strength}`, one.entropy?.toFixed(3) ?? '', percent(one.tuned)],
     ...[percent(one.oa), percent(one.aa), one.kappa.toFixed(3)],
   ]);
   print();

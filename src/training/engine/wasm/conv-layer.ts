@@ -17,7 +17,7 @@ interface Convolving {
 
 /**
  * In training, tfjs adds the bias of a convolution with a ReLU in a pass of its own, and computes the gradient of a linear one by its
- * input even if nobody reads it, as of the first layer. Here the bias is part of the convolution, and only gradients that are read are computed.
+ * input even where it is not used, as in the first layer. Here the bias is part of the convolution, and only gradients that are read are computed.
  */
 export function replaceConvolutionOfLayers(tf: Tf): void {
   const layer = tf.layers.conv2d({ filters: 1, kernelSize: 1, name: 'any' });

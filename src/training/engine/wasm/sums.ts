@@ -22,7 +22,7 @@ function channelSums(
   return wasmKernel<SumInputs, SumAttrs & MeanAttrs>(name, ({ inputs: { x }, attrs, backend }) => {
     const channels = x.shape.at(-1) ?? 0;
     const first = firstOfRun(attrs.axis, x.shape.length);
-    if (x.dtype !== 'float32' || channels === 0 || first === undefined)
+    if (x.dtype !== 'float32' || x.shape.includes(0) || first === undefined)
       return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
     const outer = x.shape.slice(0, first);
     const images = outer.reduce((all, size) => all * size, 1);

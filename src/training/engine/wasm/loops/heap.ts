@@ -104,7 +104,7 @@ export class Heap {
     for (const { array, address, length } of away) array.set(this.floats(address, length));
   }
 
-  /** Addresses of memory for so many floats each, until the next call. Views of the heap may be no good afterwards. */
+  /** Addresses of memory for so many floats each, until the next call. Views of the heap may be detached afterwards. */
   regions(...lengths: number[]): number[] {
     let next = this.forProducts.take(lengths.reduce((sum, length) => sum + upTo(ALIGNED, length * BYTES), 0));
     return lengths.map((length) => {
@@ -115,11 +115,13 @@ export class Heap {
   }
 }
 
-/** Bytes that an address of WebAssembly can reach. malloc takes the size modulo this. */
+/** Bytes that an address of WebAssembly can reach. malloc takes larger sizes modulo this. */
 const ADDRESSABLE = 2 ** 32;
 
 /** tfjs takes the address 0 of a failed allocation for a place, and writes there. */
 function refuseFailedAllocations(module: Module): void {
+  // Emscripten replaces its functions at their first call, and would replace this one.
+  module._free(module._malloc(1));
   const malloc = module._malloc;
   module._malloc = (bytes) => {
     const address = bytes < ADDRESSABLE ? malloc(bytes) : 0;
