@@ -238,68 +238,6 @@ void convolvePixels(Direction direction, const Geometry& g, std::array<float*, O
 
 // The others
 
-/** Of average pooling: each output's gradient is shared out among the pixels of its window; `dx` is zero before. */
-void avgPoolGradient(const int32_t* g, const float* dy, float* dx) {
-  const int32_t batch = g[0], height = g[1], width = g[2], channels = g[3], rows = g[4], columns = g[5];
-  const int32_t filterHeight = g[6], filterWidth = g[7], strideHeight = g[8], strideWidth = g[9], top = g[10], left = g[11];
-  for (int32_t n = 0; n < batch; n++)
-    for (int32_t row = 0; row < rows; row++)
-      for (int32_t column = 0; column < columns; column++, dy += channels) {
-        const int32_t firstRow = row * strideHeight - top, firstColumn = column * strideWidth - left;
-        const int32_t fromRow = std::max(0, firstRow), toRow = std::min(height, firstRow + filterHeight);
-        const int32_t fromColumn = std::max(0, firstColumn), toColumn = std::min(width, firstColumn + filterWidth);
-        const float part = 1.0f / ((toRow - fromRow) * (toColumn - fromColumn));
-        for (int32_t i = fromRow; i < toRow; i++)
-          for (int32_t j = fromColumn; j < toColumn; j++) {
-            float* __restrict to = dx + ((int64_t(n) * height + i) * width + j) * channels;
-            for (int32_t c = 0; c < channels; c++) to[c] += part * dy[c];
-          }
-      }
-}
-
-/** Of max pooling: each output's gradient goes to the first maximum of its window; `dx` is zero before. */
-void maxPoolGradient(const int32_t* g, const float* x, const float* dy, float* dx) {
-  const int32_t batch = g[0], height = g[1], width = g[2], channels = g[3], rows = g[4], columns = g[5];
-  const int32_t filterHeight = g[6], filterWidth = g[7], strideHeight = g[8], strideWidth = g[9], top = g[10], left = g[11];
-  std::vector<float> largest(channels);
-  // Which pixel of the window it is.
-  std::vector<int32_t> place(channels);
-  for (int32_t n = 0; n < batch; n++)
-    for (int32_t row = 0; row < rows; row++)
-      for (int32_t column = 0; column < columns; column++, dy += channels) {
-        const int32_t firstRow = row * strideHeight - top, firstColumn = column * strideWidth - left;
-        const auto forEachPixel = [&](auto visit) {
-          int32_t pixel = 0;
-          for (int32_t i = std::max(0, firstRow); i < std::min(height, firstRow + filterHeight); i++)
-            for (int32_t j = std::max(0, firstColumn); j < std::min(width, firstColumn + filterWidth); j++, pixel++)
-              visit(pixel, ((int64_t(n) * height + i) * width + j) * channels);
-        };
-        // The loops over channels have no branches, so that the compiler can take several at once.
-        float* __restrict most = largest.data();
-        int32_t* __restrict where = place.data();
-        forEachPixel([&](int32_t pixel, int64_t at) {
-          const float* values = x + at;
-          if (pixel == 0) {
-            // The first is taken also where it is NaN.
-            std::copy_n(values, channels, most);
-            std::fill_n(where, channels, 0);
-            return;
-          }
-          for (int32_t c = 0; c < channels; c++) where[c] = values[c] > most[c] ? pixel : where[c];
-          for (int32_t c = 0; c < channels; c++) most[c] = values[c] > most[c] ? values[c] : most[c];
-        });
-        forEachPixel([&](int32_t pixel, int64_t at) {
-          float* __restrict to = dx + at;
-          const float* from = dy;
-          const int32_t* places = where;
-          for (int32_t c = 0; c < channels; c++) {
-            const float more = from[c];
-            to[c] += places[c] == pixel ? more : 0.f;
-          }
-        });
-      }
-}
-
 constexpr int64_t BLOCK = 256;
 
 /** The sum of each column of a matrix. Blocks of rows are summed in float32, which is fast, and the blocks in float64. */
@@ -514,22 +452,6 @@ void callMultiply(napi_env env, napi_callback_info info) {
   multiply(shape[3], shape[4], m, n, k, given.floats(1, m * k), given.floats(2, k * n), given.floats(3, m * n));
 }
 
-/** maxPoolGradient([batch, height, width, channels, rows, columns, filter, filter, stride, stride, top, left], x, dy, dx) */
-void callMaxPoolGradient(napi_env env, napi_callback_info info) {
-  const Arguments given(env, info, 4);
-  const int32_t* g = given.ints(0, 12);
-  const size_t in = size_t(g[0]) * g[1] * g[2] * g[3], out = size_t(g[0]) * g[4] * g[5] * g[3];
-  maxPoolGradient(g, given.floats(1, in), given.floats(2, out), given.floats(3, in));
-}
-
-/** avgPoolGradient(geometry as of maxPoolGradient, dy, dx) */
-void callAvgPoolGradient(napi_env env, napi_callback_info info) {
-  const Arguments given(env, info, 3);
-  const int32_t* g = given.ints(0, 12);
-  const size_t in = size_t(g[0]) * g[1] * g[2] * g[3], out = size_t(g[0]) * g[4] * g[5] * g[3];
-  avgPoolGradient(g, given.floats(1, out), given.floats(2, in));
-}
-
 /** columnSums(rows, columns, x, sums) */
 void callColumnSums(napi_env env, napi_callback_info info) {
   const Arguments given(env, info, 4);
@@ -605,8 +527,6 @@ void callCopyColumns(napi_env env, napi_callback_info info) {
 napi_value init(napi_env env, napi_value exports) {
   const std::array<std::pair<const char*, napi_callback>, 13> functions{{{"convolve", guarded<callConvolve>},
                                                                         {"multiply", guarded<callMultiply>},
-                                                                        {"maxPoolGradient", guarded<callMaxPoolGradient>},
-                                                                        {"avgPoolGradient", guarded<callAvgPoolGradient>},
                                                                         {"columnSums", guarded<callColumnSums>},
                                                                         {"leakyRelu", guarded<callLeakyRelu>},
                                                                         {"leakyReluGradient", guarded<callLeakyReluGradient>},

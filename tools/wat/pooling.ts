@@ -96,10 +96,14 @@ function maxPool(): Code {
   ]);
 }
 
-/** Adds the gradients y to dx, which lies like x, at the first maximum of each window. */
-function maxPoolGradient(): Code {
+/** How a gradient gets to a pixel: windows that overlap add theirs, others write it. */
+type Put = (at: Code, value: Code) => Code;
+const adds: Put = (at, value) => store(at, f32x4('add', load(at), value));
+
+/** Puts the gradients y into dx, which lies like x, at the first maximum of each window, and zeros elsewhere. */
+function maxPoolGradient(name: string, put: Put): Code {
   const names = ['most', 'where', 'value', 'mask'] as const;
-  return windowFunction('maxPoolGradient', ['dx'], names, ({ p, vectors, first, eachPixel }) => {
+  return windowFunction(name, ['dx'], names, ({ p, vectors, first, eachPixel }) => {
     const { most, where, value, mask } = vectors;
     const select = (yes: Code, no: Code) => `(v128.bitselect ${yes} ${no} ${mask.get})`;
     const splat = (index: Code) => `(i32x4.splat ${index})`;
@@ -115,7 +119,7 @@ function maxPoolGradient(): Code {
       value.set(load(p.y.get)),
       ...eachPixel(p.dx, (at, index) => [
         mask.set(`(i32x4.eq ${where.get} ${splat(index)})`),
-        store(at, f32x4('add', load(at), `(v128.and ${value.get} ${mask.get})`)),
+        put(at, `(v128.and ${value.get} ${mask.get})`),
       ]),
     ];
   });
@@ -130,15 +134,22 @@ function avgPool(): Code {
   ]);
 }
 
-/** Adds the gradients y to x, in equal parts for the pixels of each window. */
-function avgPoolGradient(): Code {
-  return windowFunction('avgPoolGradient', [], ['part'], ({ p, vectors: { part }, eachPixel }) => [
+/** Puts the gradients y into x, in equal parts for the pixels of each window. */
+function avgPoolGradient(name: string, put: Put): Code {
+  return windowFunction(name, [], ['part'], ({ p, vectors: { part }, eachPixel }) => [
     part.set(f32x4('div', load(p.y.get), pixelsOf(p))),
-    ...eachPixel(p.x, (at) => [store(at, f32x4('add', load(at), part.get))]),
+    ...eachPixel(p.x, (at) => [put(at, part.get)]),
   ]);
 }
 
 const pixelsOf = (p: Record<string, Local>): Code =>
   f32x4('splat', `(f32.convert_i32_u ${mul(p.rows.get, p.columns.get)})`);
 
-export const poolingKernels = (): Code[] => [maxPool(), maxPoolGradient(), avgPool(), avgPoolGradient()];
+export const poolingKernels = (): Code[] => [
+  maxPool(),
+  avgPool(),
+  maxPoolGradient('maxPoolGradient', adds),
+  avgPoolGradient('avgPoolGradient', adds),
+  maxPoolGradient('maxPoolGradientApart', store),
+  avgPoolGradient('avgPoolGradientApart', store),
+];

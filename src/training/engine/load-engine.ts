@@ -67,7 +67,9 @@ async function loadWasm(name: Exclude<EngineName, NativeName>): Promise<LoadedEn
     if (!(await tf.env().getAsync('WASM_HAS_SIMD_SUPPORT')))
       throw new Error('this processor has no WASM SIMD');
     if (!(await tf.setBackend('wasm'))) throw new Error('the WASM backend did not start');
-    registerTrainingKernels(tf, { ...heapLoops(tf.backend() as BackendWasm), ...dnn });
+    const heap = heapLoops(tf.backend() as BackendWasm);
+    const { maxPool, maxPoolGradient, avgPool, avgPoolGradient } = heap;
+    registerTrainingKernels(tf, { ...heap, ...dnn, maxPool, maxPoolGradient, avgPool, avgPoolGradient });
     const own = `own.${KERNELS}${hasMultiplyAdd ? '.fma' : ''}`;
     const version = `${wasm.version_wasm}${dnn ? ` on oneDNN ${dnn.version}` : `+${own}`}`;
     return { name, version, tf };

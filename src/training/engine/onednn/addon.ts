@@ -4,8 +4,11 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Loops } from '../wasm/loops/loops.js';
 
+/** Loops of pooling, which are those on the heap. */
+export type Pooling = `${'max' | 'avg'}Pool${'' | 'Gradient'}`;
+
 /** Loops in C++, the convolutions and products by oneDNN. */
-export interface OneDnn extends Omit<Loops, 'maxPool' | 'avgPool'> {
+export interface OneDnn extends Omit<Loops, Pooling> {
   /** Of oneDNN. */
   version: string;
 }

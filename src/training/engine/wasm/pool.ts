@@ -10,7 +10,7 @@ import type {
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tf.js';
-import { floats, wasmKernel, zeros } from './kernel.js';
+import { floats, wasmKernel } from './kernel.js';
 import type { Loops } from './loops/loops.js';
 
 /** The stock kernels turn NaN into other values, which hides a model that has diverged. Types other than float32 stay with them. */
@@ -45,10 +45,11 @@ export function maxPoolGrad(tf: Tf, loops: Loops): KernelConfig {
   return wasmKernel<MaxPoolGradInputs, MaxPoolGradAttrs>(
     tf.MaxPoolGrad,
     ({ inputs: { input, dy }, attrs, backend }) => {
-      const dx = zeros(backend, input.shape);
+      const dx = backend.makeOutput(input.shape, 'float32');
       const geometry = geometryOf(tf, input.shape, attrs);
-      loops.maxPoolGradient(geometry, floats(backend, input), floats(backend, dy), dx.clear());
-      return dx.tensor;
+      const [ofX, ofDy, toDx] = [input, dy, dx].map((one) => floats(backend, one));
+      loops.maxPoolGradient(geometry, ofX, ofDy, toDx);
+      return dx;
     },
   );
 }
@@ -58,9 +59,9 @@ export function avgPoolGrad(tf: Tf, loops: Loops): KernelConfig {
   return wasmKernel<AvgPoolGradInputs, AvgPoolGradAttrs>(
     tf.AvgPoolGrad,
     ({ inputs: { input, dy }, attrs, backend }) => {
-      const dx = zeros(backend, input.shape);
-      loops.avgPoolGradient(geometryOf(tf, input.shape, attrs), floats(backend, dy), dx.clear());
-      return dx.tensor;
+      const dx = backend.makeOutput(input.shape, 'float32');
+      loops.avgPoolGradient(geometryOf(tf, input.shape, attrs), floats(backend, dy), floats(backend, dx));
+      return dx;
     },
   );
 }

@@ -34,11 +34,11 @@ export interface Loops {
    * the output, filter height and width, strides, padding at the top and left.
    */
   maxPool(geometry: Int32Array, x: Float32Array, y: Float32Array): void;
-  /** Adds each gradient to the first maximum of its window. The geometry is that of `maxPool`, here and below. */
+  /** dx: each gradient at the first maximum of its window. The geometry is that of `maxPool`, here and below. */
   maxPoolGradient(geometry: Int32Array, x: Float32Array, dy: Float32Array, dx: Float32Array): void;
   /** The mean of the pixels of each window. */
   avgPool(geometry: Int32Array, x: Float32Array, y: Float32Array): void;
-  /** Adds each gradient, in equal parts, to the pixels of its window. */
+  /** dx: each gradient, in equal parts, at the pixels of its window. */
   avgPoolGradient(geometry: Int32Array, dy: Float32Array, dx: Float32Array): void;
   /** x where it is not negative, NaN included, else alpha x; alpha 0 is a plain ReLU. */
   leakyRelu(length: number, alpha: number, x: Float32Array, y: Float32Array): void;

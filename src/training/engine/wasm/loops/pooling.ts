@@ -13,7 +13,15 @@ export function maxPool(heap: Heap, geometry: Int32Array, x: Float32Array, y: Fl
     });
 }
 
-/** Adds each gradient to the first maximum of its window. */
+/** True if the windows cover the image and do not overlap. */
+function areApart(geometry: Int32Array): boolean {
+  const [, height, width, , rows, columns, filterHeight, filterWidth] = geometry;
+  const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
+  const isWhole = rows * strideHeight === height && columns * strideWidth === width;
+  return isWhole && strideHeight === filterHeight && strideWidth === filterWidth && top + left === 0;
+}
+
+/** dx: each gradient at the first maximum of its window. */
 export function maxPoolGradient(
   heap: Heap,
   geometry: Int32Array,
@@ -21,12 +29,13 @@ export function maxPoolGradient(
   dy: Float32Array,
   dx: Float32Array,
 ): void {
-  if (geometry[3] % VECTOR !== 0) maxPoolGradientOfChannels(geometry, x, dy, dx);
+  const isApart = areApart(geometry);
+  if (!isApart) dx.fill(0);
+  const run = isApart ? heap.run.maxPoolGradientApart : heap.run.maxPoolGradient;
+  if (geometry[3] % VECTOR !== 0) maxPoolGradientOfChannels(geometry, x, dy, dx.fill(0));
   else
     heap.with([x, dy, dx], (ofX, ofDy, toDx) => {
-      eachRun(geometry, (windows, { atX, atY }) =>
-        heap.run.maxPoolGradient(...windows(ofX + atX), ofDy + atY, toDx + atX),
-      );
+      eachRun(geometry, (windows, { atX, atY }) => run(...windows(ofX + atX), ofDy + atY, toDx + atX));
     });
 }
 
@@ -39,14 +48,15 @@ export function avgPool(heap: Heap, geometry: Int32Array, x: Float32Array, y: Fl
     });
 }
 
-/** Adds each gradient, in equal parts, to the pixels of its window. */
+/** dx: each gradient, in equal parts, at the pixels of its window. */
 export function avgPoolGradient(heap: Heap, geometry: Int32Array, dy: Float32Array, dx: Float32Array): void {
-  if (geometry[3] % VECTOR !== 0) avgPoolGradientOfChannels(geometry, dy, dx);
+  const isApart = areApart(geometry);
+  if (!isApart) dx.fill(0);
+  const run = isApart ? heap.run.avgPoolGradientApart : heap.run.avgPoolGradient;
+  if (geometry[3] % VECTOR !== 0) avgPoolGradientOfChannels(geometry, dy, dx.fill(0));
   else
     heap.with([dy, dx], (ofDy, toDx) => {
-      eachRun(geometry, (windows, { atX, atY }) =>
-        heap.run.avgPoolGradient(...windows(toDx + atX), ofDy + atY),
-      );
+      eachRun(geometry, (windows, { atX, atY }) => run(...windows(toDx + atX), ofDy + atY));
     });
 }
 
