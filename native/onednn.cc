@@ -525,7 +525,7 @@ void callCopyColumns(napi_env env, napi_callback_info info) {
 }
 
 napi_value init(napi_env env, napi_value exports) {
-  const std::array<std::pair<const char*, napi_callback>, 13> functions{{{"convolve", guarded<callConvolve>},
+  const std::array<std::pair<const char*, napi_callback>, 11> functions{{{"convolve", guarded<callConvolve>},
                                                                         {"multiply", guarded<callMultiply>},
                                                                         {"columnSums", guarded<callColumnSums>},
                                                                         {"leakyRelu", guarded<callLeakyRelu>},

@@ -34,7 +34,7 @@ export class ImageCache {
     return entry?.pixels;
   }
 
-  /** Copies pixels, in place of the oldest if there is no room. Pixels that are too many are not kept. */
+  /** Copies pixels, and drops the oldest images if there is no room. Does nothing if the image is larger than the memory. */
   set(key: string, pixels: PixelArray): void {
     const length = Math.ceil(pixels.byteLength / ALIGNED) * ALIGNED;
     this.entries.delete(key);
@@ -42,7 +42,7 @@ export class ImageCache {
     this.dropOldest(({ usedAt }) => this.now() - usedAt > UNUSED);
     // A thread that works now and then uses the same few pages.
     if (this.entries.size === 0 || this.end + length > this.bytes) {
-      // What lies behind is older than all that lies before.
+      // Images behind the end are older than those before it, so that their order stays that of writing.
       this.dropOldest((entry) => entry.begin >= this.end);
       this.end = 0;
     }

@@ -51,7 +51,7 @@ it('computes what the operations compute, without a pass for the bias and a grad
   assert.deepEqual([count('FusedConv2D'), count('Add'), count('Conv2DBackpropInput')], [3, 0, 2]);
 });
 
-it('a tensor for which there is no memory is refused, from the first one on', () => {
+it('throws if there is no memory for a tensor, also for the first one', () => {
   const { makeOutput } = tf.backend() as BackendWasm;
   assert.throws(() => makeOutput.call(tf.backend(), [2 ** 30 + 1000], 'float32'), {
     code: 'TW_TRAIN_ENGINE_MEMORY',

@@ -96,11 +96,11 @@ function maxPool(): Code {
   ]);
 }
 
-/** How a gradient gets to a pixel: windows that overlap add theirs, others write it. */
+/** Stores a gradient at a pixel: overlapping windows add to what is there, disjoint windows overwrite it. */
 type Put = (at: Code, value: Code) => Code;
 const adds: Put = (at, value) => store(at, f32x4('add', load(at), value));
 
-/** Puts the gradients y into dx, which lies like x, at the first maximum of each window, and zeros elsewhere. */
+/** Stores the gradients y in dx, which lies like x, at the first maximum of each window, and 0 at its other pixels. */
 function maxPoolGradient(name: string, put: Put): Code {
   const names = ['most', 'where', 'value', 'mask'] as const;
   return windowFunction(name, ['dx'], names, ({ p, vectors, first, eachPixel }) => {
@@ -134,7 +134,7 @@ function avgPool(): Code {
   ]);
 }
 
-/** Puts the gradients y into x, in equal parts for the pixels of each window. */
+/** Stores the gradients y in x, in equal parts for the pixels of each window. */
 function avgPoolGradient(name: string, put: Put): Code {
   return windowFunction(name, [], ['part'], ({ p, vectors: { part }, eachPixel }) => [
     part.set(f32x4('div', load(p.y.get), pixelsOf(p))),
@@ -150,6 +150,6 @@ export const poolingKernels = (): Code[] => [
   avgPool(),
   maxPoolGradient('maxPoolGradient', adds),
   avgPoolGradient('avgPoolGradient', adds),
-  maxPoolGradient('maxPoolGradientApart', store),
-  avgPoolGradient('avgPoolGradientApart', store),
+  maxPoolGradient('maxPoolGradientDisjoint', store),
+  avgPoolGradient('avgPoolGradientDisjoint', store),
 ];

@@ -61,7 +61,7 @@ export async function predictTile(
     code === Mask.notAssessed && spec.target.kind !== 'clear' ? Mask.notAssessed : Mask.clear;
   const codes = pixels.mask.map((code, at) => {
     if (valid[at]) return codeOfValid(code);
-    // What could not be read stays cloud, shadow or snow.
+    // A pixel that the model could not read keeps its code of cloud, shadow or snow.
     return code === Mask.clear || code === Mask.notAssessed ? Mask.nodata : code;
   });
   const figures = validOf(bands, STORED.nodata, valid);

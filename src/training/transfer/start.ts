@@ -83,7 +83,7 @@ export async function startFrom(
       adapt(read.values, probe ? known : train);
       const mse = meanSquaredError(tf, model, unknown);
       if (!Number.isFinite(mse)) {
-        refused.push({ id, reason: 'what it says of this place is no number' });
+        refused.push({ id, reason: 'its predictions for this place are not finite' });
         continue;
       }
       if (probe) probed.push({ id, mse });

@@ -270,7 +270,8 @@ describe('a start from another model', () => {
       );
       assert.equal(reasons[2], 'a weight of it is no number');
       assert.match(reasons[5]!, /bytes/);
-      for (const reason of reasons.slice(6)) assert.equal(reason, 'what it says of this place is no number');
+      for (const reason of reasons.slice(6))
+        assert.equal(reason, 'its predictions for this place are not finite');
     }
     // The next that fits is taken.
     const good = await parentIn(t, files, 'good');

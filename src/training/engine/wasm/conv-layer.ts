@@ -3,7 +3,7 @@ import type { layers } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../tf.js';
 
 /** Members of the layer, most of which are declared private or protected. */
-interface Convolving {
+interface ConvLayer {
   call: ReturnType<typeof layers.conv2d>['call'];
   readonly rank: number;
   readonly kernel: { read(): Tensor };
@@ -21,9 +21,9 @@ interface Convolving {
  */
 export function replaceConvolutionOfLayers(tf: Tf): void {
   const layer = tf.layers.conv2d({ filters: 1, kernelSize: 1, name: 'any' });
-  const prototype = Object.getPrototypeOf(Object.getPrototypeOf(layer)) as Convolving;
+  const prototype = Object.getPrototypeOf(Object.getPrototypeOf(layer)) as ConvLayer;
   const stock = prototype.call;
-  prototype.call = function (this: Convolving, inputs, kwargs) {
+  prototype.call = function (this: ConvLayer, inputs, kwargs) {
     const { rank, kernel, bias, strides, padding, dataFormat, dilationRate, activation } = this;
     if (rank !== 2 || dataFormat === 'channelsFirst') return stock.call(this, inputs, kwargs);
     return tf.tidy(() => {

@@ -46,6 +46,7 @@ export function maxPoolGrad(tf: Tf, loops: Loops): KernelConfig {
     tf.MaxPoolGrad,
     ({ inputs: { input, dy }, attrs, backend }) => {
       const dx = backend.makeOutput(input.shape, 'float32');
+      if (input.shape.includes(0)) return dx;
       const geometry = geometryOf(tf, input.shape, attrs);
       const [ofX, ofDy, toDx] = [input, dy, dx].map((one) => floats(backend, one));
       loops.maxPoolGradient(geometry, ofX, ofDy, toDx);
@@ -60,6 +61,7 @@ export function avgPoolGrad(tf: Tf, loops: Loops): KernelConfig {
     tf.AvgPoolGrad,
     ({ inputs: { input, dy }, attrs, backend }) => {
       const dx = backend.makeOutput(input.shape, 'float32');
+      if (input.shape.includes(0)) return dx;
       loops.avgPoolGradient(geometryOf(tf, input.shape, attrs), floats(backend, dy), floats(backend, dx));
       return dx;
     },

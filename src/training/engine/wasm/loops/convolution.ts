@@ -3,7 +3,7 @@
  * and multiplied with the filter [taps,outputs].
  */
 import { BYTES, type Heap, upTo } from './heap.js';
-import { longSum, multiply, PANEL, pack, ROWS } from './products.js';
+import { blockedSum, multiply, PANEL, pack, ROWS } from './products.js';
 
 /** Pixels of a product: as many as the second cache holds the surroundings of. */
 const MOST_PIXELS = 128;
@@ -120,7 +120,7 @@ export function toFilter(heap: Heap, shape: Shape, x: number, dw: number, dy: nu
   const [sums, total, zeros, panels, surroundings] = heap.regions(
     ...[tall * wide, tall * wide, s.channels, wide * s.block, s.block * row],
   );
-  const sum = longSum(heap, tall * wide, sums, total);
+  const sum = blockedSum(heap, tall * wide, sums, total);
   heap.floats(zeros, s.channels).fill(0);
   for (let first = 0; first < s.pixels; first += s.block) {
     const k = Math.min(s.block, s.pixels - first);

@@ -4,7 +4,7 @@
  */
 import type { Shape } from './convolution.js';
 import { BYTES, type Heap, upTo } from './heap.js';
-import { longSum, PANEL, pack, ROWS } from './products.js';
+import { blockedSum, PANEL, pack, ROWS } from './products.js';
 
 const PANEL_BYTES = PANEL * BYTES;
 /** Floats of inputs and outputs that the second cache should hold, so that the panels of the outputs of a pixel fill its lines together. */
@@ -61,7 +61,7 @@ export function forward(heap: Heap, s: Shape, x: number, filter: number, y: numb
 
 /**
  * The pixels of the input that lie alike between the steps of the filter are an image of their own: a convolution, of stride 1, of the gradients
- * with every n-th tap, in reverse. Where the taps are no multiple of the steps, taps of 0 follow.
+ * with every n-th tap, in reverse. A filter whose taps are no multiple of the stride is padded with zeros.
  */
 export function toInput(heap: Heap, s: Shape, dx: number, filter: number, dy: number): void {
   const [tall, wide] = s.filter.map((taps, axis) => Math.ceil(taps / s.stride[axis]));
@@ -202,7 +202,7 @@ export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number
     rows * width * s.outputs,
     padding ? paddedSize(s.batch, size, padding) : 0,
   );
-  const sum = longSum(heap, length, sums, total);
+  const sum = blockedSum(heap, length, sums, total);
   const { address, row, image } = padded(heap, s.batch, size, x, padding, copy);
   const pixel = s.stride[1] * s.channels * BYTES;
   for (let n = 0; n < s.batch; n++)

@@ -21,7 +21,7 @@ function methodFor(direction: number, shape: general.Shape) {
 /** Values that are added faster than they are handed over. */
 const FEW = 2048;
 
-/** Of the started backend. Arrays that are not on its heap are copied there and back. */
+/** Returns the loops on the heap of a started backend. Arrays that lie elsewhere are copied to the heap and back. */
 export function heapLoops(backend: BackendWasm): Loops {
   const heap = new Heap(backend);
 
@@ -122,7 +122,7 @@ export function heapLoops(backend: BackendWasm): Loops {
     },
   };
 
-  /** Of each channel the sum of dy, and that of dy (x - mean). */
+  /** Returns the sums of dy and of dy (x - mean) for each channel. */
   function channelSums(
     ...[rows, channels, x, dy, mean]: [number, number, Float32Array, Float32Array, Float32Array]
   ): [Float64Array, Float64Array] {

@@ -17,7 +17,7 @@ export type Exports = Record<
   | 'adam'
   | 'multiplyPanel'
   | 'multiplyPoints'
-  | `${'max' | 'avg'}Pool${'' | 'Gradient' | 'GradientApart'}`
+  | `${'max' | 'avg'}Pool${'' | 'Gradient' | 'GradientDisjoint'}`
   | `${'input' | 'filter' | 'gradient'}Points${4 | 6}`
   | `${'output' | 'filter'}Pixels${4 | 6}`,
   (...numbers: number[]) => void

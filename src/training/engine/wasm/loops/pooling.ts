@@ -14,7 +14,7 @@ export function maxPool(heap: Heap, geometry: Int32Array, x: Float32Array, y: Fl
 }
 
 /** True if the windows cover the image and do not overlap. */
-function areApart(geometry: Int32Array): boolean {
+function areDisjoint(geometry: Int32Array): boolean {
   const [, height, width, , rows, columns, filterHeight, filterWidth] = geometry;
   const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
   const isWhole = rows * strideHeight === height && columns * strideWidth === width;
@@ -29,9 +29,9 @@ export function maxPoolGradient(
   dy: Float32Array,
   dx: Float32Array,
 ): void {
-  const isApart = areApart(geometry);
-  if (!isApart) dx.fill(0);
-  const run = isApart ? heap.run.maxPoolGradientApart : heap.run.maxPoolGradient;
+  const isDisjoint = areDisjoint(geometry);
+  if (!isDisjoint) dx.fill(0);
+  const run = isDisjoint ? heap.run.maxPoolGradientDisjoint : heap.run.maxPoolGradient;
   if (geometry[3] % VECTOR !== 0) maxPoolGradientOfChannels(geometry, x, dy, dx.fill(0));
   else
     heap.with([x, dy, dx], (ofX, ofDy, toDx) => {
@@ -50,9 +50,9 @@ export function avgPool(heap: Heap, geometry: Int32Array, x: Float32Array, y: Fl
 
 /** dx: each gradient, in equal parts, at the pixels of its window. */
 export function avgPoolGradient(heap: Heap, geometry: Int32Array, dy: Float32Array, dx: Float32Array): void {
-  const isApart = areApart(geometry);
-  if (!isApart) dx.fill(0);
-  const run = isApart ? heap.run.avgPoolGradientApart : heap.run.avgPoolGradient;
+  const isDisjoint = areDisjoint(geometry);
+  if (!isDisjoint) dx.fill(0);
+  const run = isDisjoint ? heap.run.avgPoolGradientDisjoint : heap.run.avgPoolGradient;
   if (geometry[3] % VECTOR !== 0) avgPoolGradientOfChannels(geometry, dy, dx.fill(0));
   else
     heap.with([dy, dx], (ofDy, toDx) => {

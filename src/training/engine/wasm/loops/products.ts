@@ -26,8 +26,8 @@ export function pack({ run }: Heap, b: Matrix, k: number, n: number, to: number)
 /** Products that are added up before they are added to the sum of all. */
 const ADDED_AT_ONCE = 32;
 
-/** A sum in two steps, since a long sum of float32 loses digits. Its results are in `total` after `finish`; both begin with zeros. */
-export function longSum(heap: Heap, length: number, partial: number, total: number) {
+/** Blocked summation: a long running sum of float32 loses digits. The sums are in `total` after `finish`; both regions begin with zeros. */
+export function blockedSum(heap: Heap, length: number, partial: number, total: number) {
   heap.floats(partial, length).fill(0);
   heap.floats(total, length).fill(0);
   let count = 0;
