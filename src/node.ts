@@ -167,7 +167,7 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
     coalesceProcess(wrangle),
     tensorProcess(wrangle),
     trainProcess({
-      ...{ storage, textures, cores, memory },
+      ...{ storage, finder, textures, cores, memory },
       ...(config.cluster && doors && { neighbours: { url: config.cluster.advertise, doors } }),
     }),
     storeModelProcess({ storage, finder }),

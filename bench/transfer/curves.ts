@@ -1,6 +1,7 @@
 /** How the validation loss of places falls, by what they start from. */
 import { type Storage, toArray } from '../../src/storage/index.js';
 import type { Tf } from '../../src/training/engine/tf.js';
+import { validationDate } from '../../src/training/hold-out.js';
 import { imagesOf } from '../../src/training/images.js';
 import type { ModelSpec, TextureIndex } from '../../src/training/index.js';
 import { cutPatches, type PatchDataset } from '../../src/training/patches.js';
@@ -31,13 +32,15 @@ export interface Curve {
 /** The patches of all places of a collection that have enough of them. */
 export async function placesOf(storage: Storage, collection: string, spec: ModelSpec): Promise<PlaceData[]> {
   const tiles = await toArray(storage.catalogue.tiles.values());
+  const places = groupByPlace(tiles.filter((tile) => tile.collection === collection));
+  const from = validationDate(places.map((place) => place.tiles.map(({ start }) => start)));
   const found: PlaceData[] = [];
-  for (const place of groupByPlace(tiles.filter((tile) => tile.collection === collection))) {
+  for (const place of places) {
     const files = filesOf(storage, spec, place);
     if ('skipped' in files) continue;
     const read = await readPlace(files.dates);
     if ('skipped' in read) continue;
-    const patches = cutPatches(spec, imagesOf(spec, read.dates, files.pairs));
+    const patches = cutPatches(spec, imagesOf(spec, read.dates, files.pairs), from);
     if ('dataset' in patches) found.push({ place, dataset: patches.dataset });
   }
   return found;

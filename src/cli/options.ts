@@ -30,6 +30,18 @@ export function positiveInteger(value: string): number {
   return parsed;
 }
 
+/** A time, or the start of a day, month or year; returned as RFC 3339. */
+export function instant(value: string): string {
+  try {
+    if (value.includes('/')) throw new RangeError('it is an interval');
+    return new Date(parseDatetime(value, { dates: 'periods' }).start!).toISOString();
+  } catch (error) {
+    throw new InvalidArgumentError(
+      `It must be a time such as 2024-06-01T10:30:00Z or 2024-06-01: ${messageOf(error)}.`,
+    );
+  }
+}
+
 /** "2GB", "512MB", "1000000": bytes, in powers of ten. */
 export function bytes(value: string): number {
   const match = /^(\d+(?:\.\d+)?)\s*([kMGT]?)B?$/.exec(value.trim());

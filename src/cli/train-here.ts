@@ -20,6 +20,7 @@ import {
 
 export interface HereInputs extends PlaceInputs {
   epochs?: number;
+  patience?: number;
   seed?: number;
   engine?: string;
   /** Bytes that the process that trains may take. */
@@ -41,16 +42,35 @@ interface Hooks {
  */
 export async function trainHere(
   client: Client,
-  { model, filter, epochs, seed = DEFAULT_SEED, engine: wanted, placeMemory }: HereInputs,
+  {
+    model,
+    filter,
+    validationFrom,
+    epochs,
+    patience,
+    seed = DEFAULT_SEED,
+    engine: wanted,
+    placeMemory,
+  }: HereInputs,
   { signal, onProgress }: Hooks,
 ): Promise<{ job: string; results: TrainResults }> {
   const spec = modelNamed(model);
   const engine = await selectEngine({ engine: wanted });
-  const { tiles, geocode, dates, pairs } = await client.trainingPlace({ model, filter });
+  const {
+    tiles,
+    geocode,
+    dates,
+    pairs,
+    validationFrom: from,
+  } = await client.trainingPlace({
+    model,
+    filter,
+    validationFrom,
+  });
   const folder = await mkdtemp(join(tmpdir(), 'tilewright-place-'));
   try {
     const task = {
-      ...{ id: geocode, model, seed, epochs, pairs },
+      ...{ id: geocode, model, seed, epochs, patience, pairs, validationFrom: from },
       dates: await fetched(client, dates, folder),
       checkpoint: join(folder, 'checkpoint'),
     };

@@ -56,7 +56,12 @@ export class LiveJob {
   async run(): Promise<void> {
     await this.write({ status: 'running', started: Date.now() });
     this.abort.signal.throwIfAborted();
-    const { inputs, given = inputs } = this.next;
+    const { inputs } = this.next;
+    let { given = inputs } = this.next;
+    if (this.process.prepare && this.next.given === undefined) {
+      given = await this.process.prepare(inputs, this.context());
+      await this.write({ given });
+    }
     const work = this.board?.work ?? runWhole;
     const results = await work(this.process, given, this.context());
     await this.write({ status: 'successful', finished: Date.now(), results: this.relative(results) });

@@ -17,6 +17,11 @@ export interface Process {
   /** Whether it is safe to run it again with the same inputs after it was cut off at any moment. */
   resumable?: boolean;
   /**
+   * Completes the inputs with values that all runs of the job must share. Called once when the job starts, on the node that leads it;
+   * a resumed job keeps the result. The result must match the schema of the inputs.
+   */
+  prepare?(inputs: unknown, context: PrepareContext): Promise<unknown>;
+  /**
    * Of a run that ended: the inputs that do again only what failed in it; null where nothing did. A run that failed or was
    * cancelled as a whole is done again as a whole, without this.
    */
@@ -78,6 +83,9 @@ export interface JobContext {
 
 /** What the end of a job's work sees of it. */
 export type ConcludeContext = Pick<JobContext, 'id' | 'message' | 'log' | 'signal' | 'file'>;
+
+/** The context of `prepare`. */
+export type PrepareContext = Pick<JobContext, 'message' | 'log' | 'signal'>;
 
 /** The results of all parts. Throws FailedWithResults where nothing came of the work. */
 export async function concluded(

@@ -8,6 +8,7 @@ import type { TrainingMode } from './inputs.js';
 import type { EpochLoss, Metrics, Spread } from './metrics.js';
 import { modelNamed } from './models/index.js';
 import { hasBatchNorm } from './models/spec.js';
+import type { AppliedHoldOut } from './patches.js';
 import type { Lineage } from './transfer/lineage.js';
 import type { TrainedPlace } from './worker-messages.js';
 
@@ -43,10 +44,15 @@ export interface ModelCard {
    * predicts by moving averages.
    */
   batchNorm?: 'batch' | 'local';
+  /** Passes over the training patches. */
   epochs: number;
+  /** The epoch whose weights are kept. Absent in cards of older versions, which kept the last one. */
+  bestEpoch?: number;
   /** Counted side by side, without the overlap that training uses. */
   patches: { train: number; validation: number };
   split: string;
+  /** Absent for a model of several places (see `distributed.places`), and in cards of older versions, whose held-out ground may touch training ground of other places. */
+  holdOut?: AppliedHoldOut;
   losses: EpochLoss[];
   metrics: { train: Metrics; validation: Metrics };
   /** Of the validation patches, by index; absent where a patch has more than one value. */
@@ -104,8 +110,20 @@ export function modelCard(
   { tiles, createdAt, parent = null, transfer, ...context }: CardContext,
   trained: TrainedPlace,
 ): ModelCard {
-  const { epochs, patches, split, losses, metrics, predictions, spread, baseline, seconds, bytesRead } =
-    trained;
+  const {
+    epochs,
+    bestEpoch,
+    patches,
+    split,
+    holdOut,
+    losses,
+    metrics,
+    predictions,
+    spread,
+    baseline,
+    seconds,
+    bytesRead,
+  } = trained;
   return {
     ...context,
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
@@ -115,8 +133,10 @@ export function modelCard(
       batchNorm: context.mode === 'distributed' ? 'local' : 'batch',
     }),
     epochs,
+    bestEpoch,
     patches,
     split,
+    ...(holdOut && { holdOut }),
     losses,
     metrics,
     ...(predictions && {

@@ -16,7 +16,7 @@ export interface DatePixels {
 
 /** All planes have width x height values. */
 export interface Image {
-  /** Of the date that goes in, milliseconds since 1970. */
+  /** Milliseconds since 1970; for a pair, the later of its two dates. */
   time: number;
   width: number;
   height: number;
@@ -62,7 +62,8 @@ function ofDate(spec: ModelSpec, { index }: TargetSpec & { kind: 'mean' | 'map' 
 
 function ofPair(spec: ModelSpec, cloudy: DatePixels, clear: DatePixels): Image {
   const { inputs } = spec;
-  const { time, width, height, mask } = cloudy;
+  const { width, height, mask } = cloudy;
+  const time = Math.max(cloudy.time, clear.time);
   const readable = readableOf(spec, cloudy);
   const known = clearPixels(clear, inputs);
   const counts = readable.map((one, at) => one & known[at]);

@@ -1,5 +1,5 @@
 /** What training is asked for, and what it stands on. */
-import type { FilterParams } from '../query/index.js';
+import type { FilterParams, TileFinder } from '../query/index.js';
 import type { Storage } from '../storage/index.js';
 import type { Doors } from './distributed/doors.js';
 import type { FineTuning } from './transfer/fine-tune.js';
@@ -15,6 +15,7 @@ export type TrainingMode = (typeof TRAINING_MODES)[number];
 
 export interface TrainContext {
   storage: Storage;
+  finder: TileFinder;
   textures: TextureIndex;
   /** Places trained side by side at most. */
   cores?: number;
@@ -30,6 +31,10 @@ export interface TrainInputs {
   mode?: TrainingMode;
   filter?: FilterParams;
   epochs?: number;
+  /** Stops a training if the selection loss has not improved for this number of epochs. */
+  patience?: number;
+  /** First time that is held out for validation, RFC 3339. Default: the last quarter of the dates, see `validationDate`. */
+  validationFrom?: string;
   seed?: number;
   engine?: string;
   /** Bytes that the process of a place may take, in the contained mode. */
@@ -43,5 +48,11 @@ export interface TrainInputs {
 }
 
 export const modelsOf = ({ model }: Pick<TrainInputs, 'model'>): string[] => [model].flat();
+
+/** The first held-out time that the inputs name, milliseconds since 1970. */
+export const validationTime = ({
+  validationFrom,
+}: Pick<TrainInputs, 'validationFrom'>): number | undefined =>
+  validationFrom === undefined ? undefined : Date.parse(validationFrom);
 
 export const DEFAULT_SEED = 1;

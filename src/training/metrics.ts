@@ -20,6 +20,8 @@ export interface EpochLoss {
   train: number;
   /** Mean squared error. */
   validation: number;
+  /** Mean squared error on the selection patches, by which the best epoch is chosen. Absent without such patches. */
+  selection?: number;
 }
 
 /** Pairs of true and predicted values, by index. */

@@ -1,24 +1,17 @@
 /**
  * Samples of one place: square patches of the planes that go into a model, with what should come out of it.
  *
- * Validation never sees what training saw, in place or in time:
- * - place: it is a side of the tile about a quarter wide, at least one patch away from the training side;
- * - time: where there are several dates, it takes the later ones only (about the last quarter) and training the earlier
- *   ones only. Its side is never trained on at any date.
- *
- * Sides (east, west, south, north) and numbers of later dates are tried in this order until enough patches are usable,
- * which looks at masks only, never at values. A model that removes cloud takes the first where both sides have much the same
- * share of cloud: without cloud to remove, a score says nothing.
+ * Validation never sees ground that training saw (hold-out.ts). If the job holds out dates, training uses the earlier ones and
+ * validation the later ones. Sides are tried in order until enough patches are usable. If no side has enough, the place uses all its
+ * dates for both, and only the ground differs. The choice looks at masks only, never at values.
  */
 import { Mask, type Window } from '../raster/index.js';
+import { divisions, type Ground, type Side } from './hold-out.js';
 import type { Image } from './images.js';
 import type { ModelSpec } from './models/spec.js';
 
-/** Share of a patch's pixels that must count. */
+/** Share of a patch's pixels that must be readable. */
 const MIN_USABLE = 0.75;
-const VALIDATION_SHARE = 0.25;
-/** The less cloudy side of a division has at least this part of the other's share of cloud, where there is such a division. */
-const CLOUD_BALANCE = 0.5;
 
 export interface PatchSet {
   count: number;
@@ -39,23 +32,28 @@ export interface PatchSet {
 
 export interface PatchDataset {
   train: PatchSet;
+  /** Patches of the training side that no step uses: the best epoch is chosen on them. Undefined if none is usable. */
+  selection?: PatchSet;
   validation: PatchSet;
-  /** Patches side by side, without the overlap that training uses. */
+  /** Patches side by side, without the overlap that training uses. `train` includes those for selection. */
   counts: { train: number; validation: number };
   /** How the patches were divided, for the model card. */
   split: string;
+  holdOut: AppliedHoldOut;
+}
+
+/** How a place was divided, as its model card records it. */
+export interface AppliedHoldOut {
+  side: Side;
+  /** Pixels between the training and the validation ground of this and of every other place. */
+  gap: number;
+  /** First date that is held out, RFC 3339. Absent if training and validation use the same dates. */
+  from?: string;
 }
 
 /** At most so many patches of a set, spread evenly over it. */
 export function somePatches(set: PatchSet, limit: number): PatchSet {
   return patchesAt(set, evenly([...Array(set.count).keys()], limit));
-}
-
-/** The first half of a set and the second, which are other dates or other ground; of a single patch both are this one. */
-export function halves(set: PatchSet): [first: PatchSet, second: PatchSet] {
-  const all = [...Array(set.count).keys()];
-  const middle = Math.floor(set.count / 2);
-  return [patchesAt(set, all.slice(0, Math.max(1, middle))), patchesAt(set, all.slice(middle))];
 }
 
 /** These patches of a set, in this order. */
@@ -82,130 +80,97 @@ export function patchesAt(set: PatchSet, chosen: number[]): PatchSet {
 export type PatchOutcome = { dataset: PatchDataset } | { skipped: string };
 
 interface Split {
-  side: string;
-  trainArea: Window;
-  validationArea: Window;
+  ground: Ground;
   trainDates: Image[];
   validationDates: Image[];
+  /** First time that is held out; undefined if both have the same dates. */
+  from?: number;
 }
 
-/** Cuts the patches of one place, or says why there are too few. All images must have the same size. */
-export function cutPatches(spec: ModelSpec, images: Image[]): PatchOutcome {
+/**
+ * Cuts the patches of one place, or says why there are too few. All images must have the same size. `validationFrom`: the first
+ * time that the job holds out, milliseconds since 1970.
+ */
+export function cutPatches(spec: ModelSpec, images: Image[], validationFrom?: number): PatchOutcome {
   const { patchSize, leastPatches, leastValidation } = spec;
-  const candidates = splits(images, patchSize).map((split) => ({
+  const candidates = splits(images, validationFrom, patchSize).map((split) => ({
     split,
     counts: countPatches(split, patchSize),
   }));
-  const enough = candidates.filter(
+  const chosen = candidates.find(
     ({ counts: { train, validation } }) =>
       train + validation >= leastPatches && train >= leastPatches / 2 && validation >= leastValidation,
   );
-  const [first] = enough;
-  if (first === undefined) return { skipped: reasonToSkip(spec, images, candidates[0]?.counts) };
-  const { split, counts } = images[0].cloud ? mostBalanced(enough) : first;
+  if (!chosen) return { skipped: reasonToSkip(spec, images, mostPatches(candidates)?.counts) };
+  const { split, counts } = chosen;
+  const { ground, trainDates, from } = split;
+  // Training patches overlap by half.
+  const train = collect(spec, images, usableOrigins(trainDates, ground.train, patchSize, patchSize / 2));
+  const selection = collect(spec, images, usableOrigins(trainDates, ground.selection, patchSize, patchSize));
+  const validation = collect(spec, images, validationOrigins(split, patchSize));
   return {
     dataset: {
-      // Training patches overlap by half.
-      train: collect(spec, split.trainDates, split.trainArea, patchSize / 2),
-      validation: collect(spec, split.validationDates, split.validationArea, patchSize),
-      counts,
+      ...{ train, validation, counts },
+      ...(selection.count > 0 && { selection }),
       split: describe(split, patchSize),
+      holdOut: {
+        ...{ side: ground.side, gap: patchSize },
+        ...(from !== undefined && { from: new Date(from).toISOString() }),
+      },
     },
   };
 }
 
-function splits(images: Image[], patchSize: number): Split[] {
+/** All sides with divided dates, if there are dates on both sides of `from`; then all sides with the same dates. */
+function splits(images: Image[], from: number | undefined, patchSize: number): Split[] {
   const [first] = images;
-  if (first === undefined) return [];
-  const areas = sides(first.width, first.height, patchSize);
-  return divideDates(images).flatMap((inTime) => areas.map((inPlace) => ({ ...inPlace, ...inTime })));
+  if (!first) return [];
+  const grounds = divisions(first, coveredWindow(images), patchSize);
+  const same = grounds.map((ground) => ({ ground, trainDates: images, validationDates: images }));
+  if (from === undefined) return same;
+  const trainDates = images.filter(({ time }) => time < from);
+  const validationDates = images.filter(({ time }) => time >= from);
+  if (trainDates.length === 0 || validationDates.length === 0) return same;
+  return [...grounds.map((ground) => ({ ground, trainDates, validationDates, from })), ...same];
 }
 
-/** The four ways to hold out a side; a tile too narrow for a gap has none. */
-function sides(
-  width: number,
-  height: number,
-  patchSize: number,
-): Pick<Split, 'side' | 'trainArea' | 'validationArea'>[] {
-  const held = (length: number) =>
-    patchSize * Math.max(1, Math.round(Math.floor(length / patchSize) * VALIDATION_SHARE));
-  const across = held(width);
-  const down = held(height);
-  const trainWidth = width - across - patchSize;
-  const trainHeight = height - down - patchSize;
-  const all = [
-    {
-      side: 'eastern',
-      trainArea: { column: 0, row: 0, width: trainWidth, height },
-      validationArea: { column: width - across, row: 0, width: across, height },
-    },
-    {
-      side: 'western',
-      trainArea: { column: width - trainWidth, row: 0, width: trainWidth, height },
-      validationArea: { column: 0, row: 0, width: across, height },
-    },
-    {
-      side: 'southern',
-      trainArea: { column: 0, row: 0, width, height: trainHeight },
-      validationArea: { column: 0, row: height - down, width, height: down },
-    },
-    {
-      side: 'northern',
-      trainArea: { column: 0, row: height - trainHeight, width, height: trainHeight },
-      validationArea: { column: 0, row: 0, width, height: down },
-    },
-  ];
-  return all.filter(({ trainArea }) => trainArea.width >= patchSize && trainArea.height >= patchSize);
-}
-
-/** Earlier dates to train on, later ones to validate on: first about the last quarter, then more, up to half of them. */
-function divideDates(dates: Image[]): Pick<Split, 'trainDates' | 'validationDates'>[] {
-  const times = [...new Set(dates.map(({ time }) => time))].sort((a, b) => a - b);
-  if (times.length < 2) return [{ trainDates: dates, validationDates: dates }];
-  const divisions = [];
-  const least = Math.max(1, Math.round(times.length * VALIDATION_SHARE));
-  for (let later = least; later <= Math.max(least, Math.floor(times.length / 2)); later++) {
-    const from = times[times.length - later];
-    divisions.push({
-      trainDates: dates.filter(({ time }) => time < from),
-      validationDates: dates.filter(({ time }) => time >= from),
-    });
-  }
-  return divisions;
-}
-
-/** The first with much the same share of cloud on both sides, else that with the least difference. */
-function mostBalanced<T extends { split: Split }>(candidates: T[]): T {
-  const balances = candidates.map(({ split }) => {
-    const { trainDates, trainArea, validationDates, validationArea } = split;
-    const shares = [cloudShare(trainDates, trainArea), cloudShare(validationDates, validationArea)];
-    return Math.min(...shares) / Math.max(...shares, Number.MIN_VALUE);
-  });
-  const best = Math.min(CLOUD_BALANCE, Math.max(...balances));
-  return candidates[balances.findIndex((balance) => balance >= best)];
-}
-
-/** Of the pixels that count. */
-function cloudShare(images: Image[], { column, row, width, height }: Window): number {
-  let counting = 0;
-  let cloudy = 0;
-  for (const image of images) {
-    for (let y = row; y < row + height; y++) {
-      for (let at = y * image.width + column, end = at + width; at < end; at++) {
-        if (!image.counts[at]) continue;
-        counting++;
-        cloudy += image.cloud![at];
-      }
+/** The smallest window with all pixels that hold data at some date. */
+function coveredWindow(images: Image[]): Window {
+  const { width, height } = images[0];
+  let [left, top, right, bottom] = [width, height, 0, 0];
+  for (const { mask } of images)
+    for (let at = 0; at < mask.length; at++) {
+      if (mask[at] === Mask.nodata) continue;
+      const [column, row] = [at % width, Math.floor(at / width)];
+      left = Math.min(left, column);
+      right = Math.max(right, column + 1);
+      top = Math.min(top, row);
+      bottom = Math.max(bottom, row + 1);
     }
-  }
-  return counting === 0 ? 0 : cloudy / counting;
+  return { column: left, row: top, width: Math.max(0, right - left), height: Math.max(0, bottom - top) };
+}
+
+/** The candidate that is nearest to enough, for the reason why a place is skipped. */
+function mostPatches<T extends { counts: PatchDataset['counts'] }>(candidates: T[]): T | undefined {
+  const total = ({ counts: { train, validation } }: T) => train + validation;
+  return candidates.toSorted((a, b) => total(b) - total(a))[0];
 }
 
 function countPatches(split: Split, patchSize: number): PatchDataset['counts'] {
+  const { ground, trainDates } = split;
+  const count = (area: Window) => usableOrigins(trainDates, area, patchSize, patchSize).length;
+  const train = count(ground.train);
   return {
-    train: usableOrigins(split.trainDates, split.trainArea, patchSize, patchSize).length,
-    validation: usableOrigins(split.validationDates, split.validationArea, patchSize, patchSize).length,
+    // Without a patch to train on, those for selection are of no use.
+    train: train === 0 ? 0 : train + count(ground.selection),
+    validation: validationOrigins(split, patchSize).length,
   };
+}
+
+/** Without cloud to remove, a score of cloud removal says nothing. */
+function validationOrigins({ ground, validationDates }: Split, patchSize: number): Origin[] {
+  const origins = usableOrigins(validationDates, ground.validation, patchSize, patchSize);
+  return origins.filter((origin) => !origin.image.cloud || hasCloud(origin, patchSize));
 }
 
 interface Origin {
@@ -227,6 +192,14 @@ function usableOrigins(images: Image[], area: Window, size: number, stride: numb
   return origins;
 }
 
+/** True if a pixel whose target is known is under cloud or its shadow. */
+function hasCloud({ image, from }: Origin, size: number): boolean {
+  for (let y = 0; y < size; y++)
+    for (let at = from + y * image.width, end = at + size; at < end; at++)
+      if (image.counts[at] && image.cloud![at]) return true;
+  return false;
+}
+
 function isUsablePatch({ image, from }: Origin, size: number): boolean {
   let readable = 0;
   let counting = 0;
@@ -239,9 +212,9 @@ function isUsablePatch({ image, from }: Origin, size: number): boolean {
   return readable >= MIN_USABLE * size * size && counting > 0;
 }
 
-function collect(spec: ModelSpec, images: Image[], area: Window, stride: number): PatchSet {
+function collect(spec: ModelSpec, images: Image[], usable: Origin[]): PatchSet {
   const size = spec.patchSize;
-  const origins = evenly(usableOrigins(images, area, size, stride), spec.mostPatches);
+  const origins = evenly(usable, spec.mostPatches);
   const count = origins.length;
   const pixels = size * size;
   const planes = (of: (image: Image) => ArrayLike<number>[], fill: typeof copyPlane) => {
@@ -326,13 +299,12 @@ const fillPlane: typeof copyPlane = (origin, size, plane, patch, b, bands) => {
   }
 };
 
-function describe({ side, trainDates, validationDates }: Split, patchSize: number): string {
-  const day = (time: number) => new Date(time).toISOString().slice(0, 10);
-  const place = `validation: ${side} side, one patch (${patchSize} px) away from training`;
-  if (trainDates === validationDates) return `${place}; same dates`;
-  const from = Math.min(...validationDates.map(({ time }) => time));
+function describe({ ground, trainDates, validationDates, from }: Split, patchSize: number): string {
+  const where = `validation: ${ground.side} side, one patch (${patchSize} px) away from the training ground of every place`;
+  if (from === undefined) return `${where}; same dates`;
   const dates = (n: number, which = '') => `${n} ${which}${n === 1 ? 'date' : 'dates'}`;
-  return `${place}, ${dates(validationDates.length)} from ${day(from)}; training: ${dates(trainDates.length, 'earlier ')}`;
+  const day = new Date(from).toISOString().slice(0, 10);
+  return `${where}, ${dates(validationDates.length)} from ${day}; training: ${dates(trainDates.length, 'earlier ')}`;
 }
 
 function reasonToSkip(
@@ -345,17 +317,18 @@ function reasonToSkip(
     return target.kind === 'clear' ? 'no cloudy date with a clear one near it' : 'no dates with all bands';
   const size = `${patchSize}x${patchSize} px`;
   if (counts === undefined) {
-    return `${first.width}x${first.height} px are too few for training and validation patches of ${size} with a gap`;
+    const { width, height } = coveredWindow(images);
+    return `${width}x${height} px with data are too few for training and validation patches of ${size} with a gap`;
   }
   const { coverage, cloud } = conditions(images);
   const seen = `(coverage ${coverage} %, cloud ${cloud === undefined ? 'not assessed' : `${cloud} %`})`;
   const { train, validation } = counts;
-  const lacking = (count: number, which: string, least: number) =>
-    `${count} usable ${which}patches of ${size}, at least ${least} are needed ${seen}`;
+  const lacking = (count: number, which: string, least: number, needed = '') =>
+    `${count} usable ${which}patches${needed} of ${size}, at least ${least} are needed ${seen}`;
   if (train + validation < leastPatches) return lacking(train + validation, '', leastPatches);
   return train < leastPatches / 2
     ? lacking(train, 'training ', leastPatches / 2)
-    : lacking(validation, 'validation ', leastValidation);
+    : lacking(validation, 'validation ', leastValidation, first.cloud && ' with cloud');
 }
 
 /** Percent of pixels with data, and percent of cloud among those that were assessed, over all dates. */

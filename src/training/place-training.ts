@@ -7,7 +7,7 @@ import { type Filter, parseFilter, rawUnlessAsked, searchTiles } from '../query/
 import { type HeldTile, holdTiles } from '../storage/index.js';
 import { counted } from './counted.js';
 import type { SelectedEngine } from './engine/select-engine.js';
-import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs } from './inputs.js';
+import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs, validationTime } from './inputs.js';
 import type { TrainPart } from './merge.js';
 import { modelNamed } from './models/index.js';
 import { filesOf, groupByPlace, type Place } from './places.js';
@@ -137,11 +137,21 @@ export class PlaceTraining {
     files: Pick<PlaceTask, 'dates' | 'pairs'>,
     checkpoints: string,
   ): PlaceTask {
-    const { epochs, seed = DEFAULT_SEED } = this.inputs;
+    const { epochs, patience, seed = DEFAULT_SEED } = this.inputs;
     const name = `${place.collection} ${place.geocode}`;
     const id = placeName(name, model, this.models);
     const checkpoint = join(checkpoints, checkpointName(id));
-    return { id, place: name, model, seed, epochs, ...files, checkpoint };
+    return {
+      id,
+      place: name,
+      model,
+      seed,
+      epochs,
+      patience,
+      ...files,
+      validationFrom: validationTime(this.inputs),
+      checkpoint,
+    };
   }
 
   private async hold(place: Place): Promise<HeldTile> {

@@ -13,11 +13,18 @@ export interface Place {
   tiles: TileRecord[];
 }
 
+/** Names a place among all others. */
+export const placeKey = ({
+  collection,
+  grid,
+  geocode,
+}: Pick<Place, 'collection' | 'grid' | 'geocode'>): string => `${collection} ${grid} ${geocode}`;
+
 export function groupByPlace(tiles: TileRecord[]): Place[] {
   const places = new Map<string, Place>();
   for (const tile of tiles) {
     const { collection, grid, geocode } = tile;
-    const key = `${collection} ${grid} ${geocode}`;
+    const key = placeKey(tile);
     const place = places.get(key) ?? { collection, grid, geocode, tiles: [] };
     place.tiles.push(tile);
     places.set(key, place);

@@ -18,6 +18,7 @@ import { trainPartitioned } from './partitioned.js';
 import { reasonsOf, type TrainResults } from './results.js';
 import { FINE_TUNINGS } from './transfer/fine-tune.js';
 import { TRANSFER_POLICIES } from './transfer/policies.js';
+import { withValidationDate } from './validation-date.js';
 
 const MODES: Record<
   TrainingMode,
@@ -67,6 +68,19 @@ export function trainProcess(context: TrainContext): Process {
         },
         filter: { type: 'object', additionalProperties: false, properties: filterBody },
         epochs: { type: 'integer', minimum: 1, maximum: 10_000 },
+        patience: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 10_000,
+          description:
+            'Stops a training if the loss on the selection patches has not improved for this number of epochs. By default all epochs are run; the best one is kept either way',
+        },
+        validationFrom: {
+          type: 'string',
+          format: 'date-time',
+          description:
+            'Dates from this time on are held out for validation at all places. By default the last quarter of the tiles',
+        },
         seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
         engine: { enum: ENGINE_NAMES },
         placeMemory: {
@@ -111,6 +125,7 @@ export function trainProcess(context: TrainContext): Process {
           'a transfer, such as similar',
         );
     },
+    prepare: async (inputs, job) => withValidationDate(context.finder, inputs as TrainInputs, job),
     // Models are stored one by one and whole; those that the job has stored before it was cut off stay.
     resumable: true,
     merge: (parts) => mergeResults(parts as TrainPart[]),

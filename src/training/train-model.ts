@@ -3,6 +3,7 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { adversarialLearner } from './adversarial.js';
 import { type Baselines, type LinearFit, ridge, startSums } from './baselines.js';
 import { batchOf } from './batch.js';
+import { bestEpoch, hasStalled, WeightsCopy } from './best-epoch.js';
 import { readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.js';
 import type { Tf } from './engine/tf.js';
 import { diverged } from './errors.js';
@@ -20,8 +21,10 @@ import { type FineTuning, headEpochs, headOf } from './transfer/fine-tune.js';
 import { type Start, type StartTask, startFrom } from './transfer/start.js';
 
 export interface TrainOptions {
-  /** Default: the model's. All are run; none is chosen by its validation loss. */
+  /** Passes over the training patches. Default: the model's. */
   epochs?: number;
+  /** Stops if the selection loss has not improved for this number of epochs. Default: all epochs are run. */
+  patience?: number;
   seed: number;
   /** Waited for. */
   onEpoch?: (loss: EpochLoss) => void | Promise<void>;
@@ -37,6 +40,8 @@ export interface TrainResult {
   /** Dispose it when done. */
   model: LayersModel;
   losses: EpochLoss[];
+  /** The epoch whose weights are kept. */
+  bestEpoch: number;
   /** Where there were models that it may have started from. */
   start?: Start;
   metrics: { train: Metrics; validation: Metrics };
@@ -58,19 +63,28 @@ const WARM_UP = 1 / 2;
 export const CHECKPOINT_SECONDS = 5;
 
 /**
- * Trains a model, fresh or from one of another place, with Adam for a fixed number of epochs, on shuffled patches that are turned and
- * mirrored at random. Same seed, data, parents, engine and threads: same weights, bit for bit, also when it went on from a checkpoint. Throws
+ * Trains a model, fresh or from one of another place, with Adam, on shuffled patches that are turned and mirrored at random. Keeps the
+ * weights of the epoch with the lowest loss on the selection patches; the validation patches choose nothing. Same seed, data, parents, engine and threads: same weights, bit for bit, also when it went on from a checkpoint. Throws
  * TW_TRAIN_DIVERGED.
  */
 export async function trainModel(
   tf: Tf,
   spec: ModelSpec,
   dataset: PatchDataset,
-  { epochs = spec.epochs, seed, onEpoch, start: from, fineTuning = 'all', checkpoint }: TrainOptions,
+  {
+    epochs = spec.epochs,
+    patience,
+    seed,
+    onEpoch,
+    start: from,
+    fineTuning = 'all',
+    checkpoint,
+  }: TrainOptions,
 ): Promise<TrainResult> {
   const started = performance.now();
-  const { train, validation } = dataset;
+  const { train, selection, validation } = dataset;
   const learner = learnerOf(tf, spec, seed, ridge(startSums(train)));
+  const best = new WeightsCopy(tf, learner.model);
   try {
     // Of these epochs the last layers learn alone.
     const headAloneOf = (start?: Start) => (start?.parent ? headEpochs(fineTuning, epochs) : 0);
@@ -83,9 +97,9 @@ export async function trainModel(
       checkpoint &&
       (await readCheckpoint(tf, checkpoint.path, checkpoint.task, ({ start, losses }) => {
         if (start) holdLayers(start, losses.length);
-        return learner.state();
+        return [...learner.state(), ...best.variables];
       }));
-    const start = kept ? kept.start : from && (await startFrom(tf, learner.model, train, from));
+    const start = kept ? kept.start : from && (await startFrom(tf, learner.model, dataset, from));
     if (!kept && start) holdLayers(start, 0);
     const headAlone = headAloneOf(start);
     const random = randomStream(seed);
@@ -116,22 +130,31 @@ export async function trainModel(
       const error = meanSquaredError(tf, learner.model, validation);
       // The loss of a step is that of the weights before it.
       if (!Number.isFinite(error)) throw diverged(epoch);
-      losses.push({ epoch, train: sum / train.count, validation: error });
-      if (checkpoint && epoch < epochs) {
+      losses.push({
+        ...{ epoch, train: sum / train.count, validation: error },
+        ...(selection && { selection: meanSquaredError(tf, learner.model, selection) }),
+      });
+      if (bestEpoch(losses) === epoch) best.keep();
+      const isLast = epoch === epochs || hasStalled(losses, patience);
+      if (checkpoint && !isLast) {
         const { path, task, everySeconds = CHECKPOINT_SECONDS } = checkpoint;
         if (performance.now() - keptAt >= 1000 * everySeconds) {
-          await writeCheckpoint(path, { task, losses, start, random: random.state, step }, learner.state());
+          const state = { task, losses, start, random: random.state, step };
+          await writeCheckpoint(path, state, [...learner.state(), ...best.variables]);
           keptAt = performance.now();
         }
       }
       await onEpoch?.(losses.at(-1)!);
+      if (isLast) break;
     }
+    best.restore();
     const predicted = predict(tf, learner.model, validation);
     const score = (patches: PatchSet, values: Float32Array) => evaluate(spec.target, patches, values);
     const held = countingPairs(validation, predicted);
     const result = {
       model: learner.model,
       losses,
+      bestEpoch: bestEpoch(losses),
       ...(start && { start }),
       metrics: {
         train: score(train, predict(tf, learner.model, train)),
@@ -148,6 +171,7 @@ export async function trainModel(
     learner.model.dispose();
     throw error;
   } finally {
+    best.dispose();
     learner.dispose();
   }
 }

@@ -2,7 +2,7 @@
 
 import type { Baselines } from './baselines.js';
 import type { EpochLoss, Metrics, Predictions, Spread } from './metrics.js';
-import type { PatchDataset } from './patches.js';
+import type { AppliedHoldOut, PatchDataset } from './patches.js';
 import type { DatePair, PlaceDate } from './place-dates.js';
 import type { FineTuning } from './transfer/fine-tune.js';
 import type { Start, StartTask } from './transfer/start.js';
@@ -19,9 +19,13 @@ export interface PlaceTask {
   seed: number;
   /** Default: the model's. */
   epochs?: number;
+  /** Stops if the selection loss has not improved for this number of epochs. */
+  patience?: number;
   dates: PlaceDate[];
   /** Of a model that removes cloud. */
   pairs?: DatePair[];
+  /** The first time that the job holds out, milliseconds since 1970. Default: only ground is held out. */
+  validationFrom?: number;
   /** Models of other places that it may start from, the best first. Default: it starts fresh. */
   start?: StartTask;
   /** Which layers learn when, of a model that starts from another. */
@@ -34,6 +38,8 @@ export interface TrainedPlace {
   files: ModelFiles;
   epochs: number;
   losses: EpochLoss[];
+  /** The epoch whose weights are kept. */
+  bestEpoch: number;
   /** Where there were models that it may have started from. */
   start?: Start;
   metrics: { train: Metrics; validation: Metrics };
@@ -45,6 +51,8 @@ export interface TrainedPlace {
   /** Patches side by side, without the overlap that training uses. */
   patches: PatchDataset['counts'];
   split: string;
+  /** Absent for a model of several places. */
+  holdOut?: AppliedHoldOut;
   /** Bytes of the files that it needs, also where another model of the place had read them. */
   bytesRead: number;
   /** From the first byte read to the weights. */

@@ -46,15 +46,15 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const loaded = await loadEngine(engine as EngineName);
   const { tf } = loaded;
   const started = performance.now();
-  const { model: name, pairs, seed, epochs, start, fineTuning, checkpoint } = task;
+  const { model: name, pairs, validationFrom, seed, epochs, patience, start, fineTuning, checkpoint } = task;
   const spec = modelNamed(name);
   const pixels = await read(task, keep);
   if ('skipped' in pixels) return pixels;
-  const patches = cutPatches(spec, imagesOf(spec, pixels.dates, pairs));
+  const patches = cutPatches(spec, imagesOf(spec, pixels.dates, pairs), validationFrom);
   if ('skipped' in patches) return patches;
   const { dataset } = patches;
   const { model, ...result } = await trainModel(tf, spec, dataset, {
-    ...{ seed, epochs, start, fineTuning },
+    ...{ seed, epochs, patience, start, fineTuning },
     onEpoch: (epoch) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS }),
     checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
   });
@@ -67,6 +67,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
       epochs: result.losses.length,
       patches: dataset.counts,
       split: dataset.split,
+      holdOut: dataset.holdOut,
       bytesRead: pixels.bytesRead,
       seconds: (performance.now() - started) / 1000,
     },

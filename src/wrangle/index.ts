@@ -10,10 +10,11 @@ export {
   WRANGLE_PART,
   type WrangleResults,
 } from './derive.js';
+export { tilesOutOfReach } from './errors.js';
 export { validOf } from './figures.js';
 export { type FillInputs, fillProcess } from './fill-process.js';
 export { npyHead } from './npy.js';
-export { foundTiles, pickedTiles, tilesOfCell } from './picked-cells.js';
+export { foundPages, foundTiles, pickedTiles, tilesOfCell } from './picked-cells.js';
 export { type SplitInputs, splitProcess } from './split-process.js';
 export type { MadeTile, NewTile } from './tasks.js';
 export type { TensorFile } from './tensor-file.js';

@@ -41,14 +41,19 @@ export async function* pickedTiles(
 /** All tiles that a filter picks, newest first, wherever they are. Throws TW_WRANGLE_OUT_OF_REACH. */
 export async function foundTiles(finder: TileFinder, filter: Filter): Promise<TileRecord[]> {
   const found: TileRecord[] = [];
+  for await (const tiles of foundPages(finder, filter)) found.push(...tiles);
+  return found;
+}
+
+/** The same, a page at a time. */
+export async function* foundPages(finder: TileFinder, filter: Filter): AsyncGenerator<TileRecord[]> {
   let token: string | undefined;
   do {
     const page = await finder.find(searchOf(filter, { limit: PAGE, token }));
     if (page.unanswered) throw tilesOutOfReach(page.unanswered.length);
-    found.push(...page.tiles);
+    yield page.tiles;
     token = page.next;
   } while (token !== undefined);
-  return found;
 }
 
 /** The tiles of one cell that a filter picks, of one collection or of those that the filter names. */

@@ -5,13 +5,13 @@ import { field } from '../training/fields.js';
 
 const NAMES = ['blue', 'green', 'red', 'nir', 'swir16'] as const;
 
-/** uint16 with a scale of 0.0001, of 15 m in EPSG:32633, without a band for clouds. */
+/** uint16 with a scale of 0.0001, of 10 m in EPSG:32633, without a band for clouds. */
 export async function writeInfraredScene(path: string, width: number, height: number): Promise<string> {
   const { bands } = field(width, height);
   const file = encodeCog({
     ...{ width, height, dataType: 'uint16', epsg: 32633, nodata: 0, overviews: 'nearest' },
     bands: NAMES.map((name) => Uint16Array.from(bands[name], (value) => Math.round(10_000 * value))),
-    transform: { originX: 500_000, originY: 5_300_000, pixelWidth: 15, pixelHeight: 15 },
+    transform: { originX: 500_000, originY: 5_300_000, pixelWidth: 10, pixelHeight: 10 },
     bandTags: NAMES.map((description) => ({ description })),
   });
   await writeFile(path, file);

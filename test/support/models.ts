@@ -18,6 +18,8 @@ export interface ModelChange {
   /** Default: the place of the tiles. */
   geocode?: string;
   mode?: ModelCard['mode'];
+  /** False for a model of an older version, whose held-out ground could touch that of other places. */
+  isHeldOut?: boolean;
 }
 
 /** Adds a version to the model of a tile's place; versions of one model were validated on the same data. */
@@ -32,6 +34,7 @@ export async function putModel(
     parent,
     geocode = tiles[0]!.geocode,
     mode = 'partitioned',
+    isHeldOut = true,
   }: ModelChange = {},
 ): Promise<ModelRecord> {
   const { tf } = await loadEngine('wasm');
@@ -48,8 +51,10 @@ export async function putModel(
     engine: { name: 'wasm', version: '4.22.0 on oneDNN 2.6.3', why: [] },
     seed,
     epochs: 3,
+    bestEpoch: 3,
     patches: { train: 40, validation: 10 },
     split: 'by date',
+    ...(isHeldOut && { holdOut: { side: 'eastern', gap: 16 } }),
     losses: [{ epoch: 1, train: 2 * mse, validation: mse }],
     metrics: { train: metrics, validation: metrics },
     spread: { count: 10, mean: 0.5, squares: 1 },

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../data-samples/index.js';
+import { localOwners } from '../../src/dht/index.js';
 import type { JobContext } from '../../src/jobs/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
+import { TileFinder } from '../../src/query/index.js';
 import { TextureIndex, type TrainResults, trainProcess } from '../../src/training/index.js';
 import { atEnd } from '../support/at-end.js';
 import { ingest } from '../support/node.js';
@@ -80,10 +82,12 @@ test('a job trains the places that the filter picks, the same for the same seed'
   const shares: number[] = [];
   const only = { ...filter, geocode: geocodes[0]! };
   const recording = recorder((now) => now.share !== undefined && shares.push(now.share));
-  await trainProcess({ storage: node.storage, textures: new TextureIndex(node.storage), cores: 2 }).run(
-    { model: 'ndvi', filter: only, epochs: 4 },
-    recording,
-  );
+  await trainProcess({
+    storage: node.storage,
+    finder: new TileFinder(node.storage, localOwners(node.storage.index)),
+    textures: new TextureIndex(node.storage),
+    cores: 2,
+  }).run({ model: 'ndvi', filter: only, epochs: 4 }, recording);
   assert.deepEqual(shares, [0.25, 0.5, 0.75, 1, 1], 'a place alone counts by its epochs');
 
   const none = await train(node, { model: 'ndvi', filter: { datetime: '1999-01-01T00:00:00Z' } });

@@ -4,18 +4,18 @@ import fc from 'fast-check';
 import { Mask } from '../../src/raster/index.js';
 import { imagesOf } from '../../src/training/images.js';
 import { modelNamed } from '../../src/training/index.js';
-import { cutPatches as cut, halves, type PatchDataset, somePatches } from '../../src/training/patches.js';
+import { cutPatches as cut, type PatchDataset, type PatchSet } from '../../src/training/patches.js';
 import { type Field, field } from './fields.js';
 
 const spec = modelNamed('ndvi');
 const { patchSize: PATCH_SIZE, leastPatches: MIN_PATCHES, leastValidation: MIN_VALIDATION_PATCHES } = spec;
 const PATCH_VALUES = PATCH_SIZE ** 2 * 3;
-const cutPatches = (dates: Field[]) => cut(spec, imagesOf(spec, dates));
+const cutPatches = (dates: Field[], from?: number) => cut(spec, imagesOf(spec, dates), from);
 
 const DAY = 86_400_000;
 
-function datasetOf(dates: Field[]): PatchDataset {
-  const outcome = cutPatches(dates);
+function datasetOf(dates: Field[], from?: number): PatchDataset {
+  const outcome = cutPatches(dates, from);
   assert.ok('dataset' in outcome, 'skipped' in outcome ? outcome.skipped : '');
   return outcome.dataset;
 }
@@ -44,49 +44,42 @@ function places(inputs: Float32Array, width: number): { column: number; row: num
   }));
 }
 
-/** How a pair is divided whose cloudy date has cloud where `isCloud` says. */
-function splitOfPair(isCloud: (column: number, row: number) => boolean): string {
-  const [width, height] = [320, 320];
-  const [clear, cloudy] = [1, 2].map((day) => field(width, height, { time: day * DAY })) as [Field, Field];
-  cloudy.mask = cloudy.mask.map((code, at) =>
-    isCloud(at % width, Math.floor(at / width)) ? Mask.cloud : code,
-  );
-  const removal = modelNamed('cloud-removal');
-  const outcome = cut(removal, imagesOf(removal, [clear, cloudy], [{ clear: 0, cloudy: 1 }]));
-  assert.ok('dataset' in outcome);
-  return /^validation: (\w+) side/.exec(outcome.dataset.split)![1]!;
-}
-
 describe('cutPatches', () => {
-  it('holds out a side with as much cloud as there is in training, where cloud is to be removed', () => {
-    assert.equal(
-      splitOfPair((column, row) => (column + row) % 7 < 2),
-      'eastern',
-    );
-    // The east has none of it, the west nearly all.
-    assert.equal(
-      splitOfPair((column) => column < 160),
-      'southern',
-    );
-    // No side has half of what the rest has; the north comes nearest.
-    assert.equal(
-      splitOfPair((column, row) => (row < 10 && column < 64) || (row >= 250 && column < 90)),
-      'northern',
-    );
+  it('validates the removal of cloud on patches with cloud alone', () => {
+    const removal = modelNamed('cloud-removal');
+    const outcomeOf = (width: number, isCloud: (column: number, row: number) => boolean) => {
+      const [clear, cloudy] = [1, 2].map((day) => field(width, width, { time: day * DAY })) as [
+        Field,
+        Field,
+      ];
+      cloudy.mask = cloudy.mask.map((code, at) =>
+        isCloud(at % width, Math.floor(at / width)) ? Mask.cloud : code,
+      );
+      return cut(removal, imagesOf(removal, [clear, cloudy], [{ clear: 0, cloudy: 1 }]));
+    };
+    const outcome = outcomeOf(320, (column, row) => column < 190 && row < 200);
+    assert.ok('dataset' in outcome);
+    // The eastern side has no cloud. In the western one, columns and rows 64 to 127 and on, all three patches have some.
+    assert.equal(outcome.dataset.holdOut.side, 'western');
+    assert.equal(outcome.dataset.counts.validation, 3);
+    const none = outcomeOf(448, (column, row) => column < 20 && row < 20);
+    assert.match('skipped' in none ? none.skipped : '', /^0 usable validation patches with cloud of 64x64 px, at least 3 are needed/);
   });
 
   it('cuts the inputs and the mean NDVI of clear land', () => {
     const date = field(128, 128);
-    const { validation, counts, train } = datasetOf([date]);
-    // Eight patches a row: two in the east for validation, a gap of one, five for training.
-    assert.deepEqual(counts, { train: 40, validation: 16 });
-    assert.equal(validation.count, 16);
-    assert.equal(train.count, 9 * 15);
+    const { validation, counts, train, selection } = datasetOf([date]);
+    // Eight patches a row: one at the eastern edge is left out, two for validation, a gap of one, four for training. The validation
+    // side leaves out the first and the last row of patches; the last row of the training side is for selection.
+    assert.deepEqual(counts, { train: 32, validation: 12 });
+    assert.equal(validation.count, 12);
+    assert.equal(train.count, 7 * 13);
+    assert.equal(selection!.count, 4);
     // The first validation patch, by a plain loop.
     let sum = 0;
     for (let y = 0; y < 16; y++) {
       for (let x = 0; x < 16; x++) {
-        const at = y * 128 + 96 + x;
+        const at = (16 + y) * 128 + 80 + x;
         sum += (date.bands.nir[at]! - date.bands.red[at]!) / (date.bands.nir[at]! + date.bands.red[at]!);
         assert.equal(validation.inputs[(y * 16 + x) * 3], date.bands.red[at]);
         assert.equal(validation.inputs[(y * 16 + x) * 3 + 2], date.bands.blue[at]);
@@ -95,37 +88,59 @@ describe('cutPatches', () => {
     assert.ok(Math.abs(validation.targets[0]! - sum / 256) < 1e-6);
   });
 
-  it('never trains near a validation pixel, nor on a validation date', () => {
+  it('never trains near a validation pixel, nor on a held-out date', () => {
     fc.assert(
       fc.property(
-        fc.integer({ min: 112, max: 170 }),
-        fc.integer({ min: 112, max: 170 }),
+        fc.integer({ min: 128, max: 190 }),
+        fc.integer({ min: 128, max: 190 }),
         fc.integer({ min: 1, max: 5 }),
         (width, height, count) => {
           const dates = Array.from({ length: count }, (_, n) => located(width, height, n));
-          const { train, validation } = datasetOf(dates);
+          const from = count === 1 ? undefined : Math.ceil(count / 2) * DAY;
+          const { train, selection, validation, holdOut } = datasetOf(dates, from);
           const trained = places(train.inputs, width);
           const held = places(validation.inputs, width);
-          const from = Math.min(...held.map(({ column }) => column));
-          const to = Math.max(...trained.map(({ column }) => column));
-          assert.ok(from - to > PATCH_SIZE, `training ends at ${to}, validation starts at ${from}`);
+          const columnsOf = (set: { column: number }[]) => set.map(({ column }) => column);
+          const end = Math.max(...columnsOf(trained), ...columnsOf(places(selection!.inputs, width)));
+          const start = Math.min(...columnsOf(held));
+          assert.ok(start - end > PATCH_SIZE, `training ends at ${end}, validation starts at ${start}`);
+          for (const { column, row } of held) {
+            const edge = Math.min(column, row, width - 1 - column, height - 1 - row);
+            assert.ok(edge >= PATCH_SIZE, `${edge} pixels from the edge of the cell`);
+          }
           const last = Math.max(...trained.map(({ date }) => date));
           const first = Math.min(...held.map(({ date }) => date));
           assert.ok(
-            count === 1 ? first === last : last < first,
+            count === 1 ? first === last : last < from! / DAY && first >= from! / DAY,
             `trained to ${last}, validated from ${first}`,
           );
+          assert.equal(holdOut.from, from && new Date(from).toISOString());
+          const rows = (set: PatchSet) => places(set.inputs, width).map(({ row }) => row);
+          assert.ok(Math.max(...rows(train)) < Math.min(...rows(selection!)));
         },
       ),
-      { seed: 42, numRuns: 15 },
+      { seed: 42, numRuns: 12 },
     );
   });
 
-  it('keeps dates of the same time together', () => {
-    const dates = [located(128, 128, 0), located(128, 128, 0), located(128, 128, 1), located(128, 128, 1)];
-    const { train, validation } = datasetOf(dates);
-    assert.deepEqual(new Set(places(train.inputs, 128).map(({ date }) => date)), new Set([0]));
-    assert.deepEqual(new Set(places(validation.inputs, 128).map(({ date }) => date)), new Set([1]));
+  it('uses all dates on both sides if the place has none on one of them, or too few patches', () => {
+    const dates = [0, 1, 2, 3].map((n) => located(128, 128, n));
+    const datesOf = ({ train, validation }: PatchDataset) =>
+      [train, validation].map(({ inputs }) => [...new Set(places(inputs, 128).map(({ date }) => date))]);
+    const all = [0, 1, 2, 3];
+    const later = 3 * DAY;
+    assert.deepEqual(datesOf(datasetOf(dates, later)), [[0, 1, 2], [3]]);
+    for (const from of [0, 4 * DAY]) {
+      const dataset = datasetOf(dates, from);
+      assert.deepEqual(datesOf(dataset), [all, all]);
+      assert.match(dataset.split, /same dates$/);
+      assert.equal(dataset.holdOut.from, undefined);
+    }
+    dates[3]!.mask.fill(Mask.cloud);
+    assert.deepEqual(datesOf(datasetOf(dates, later)), [
+      [0, 1, 2],
+      [0, 1, 2],
+    ]);
   });
 
   it('takes the mean of the usable pixels, and fills the others with it', () => {
@@ -135,7 +150,7 @@ describe('cutPatches', () => {
       // A corner of the first validation patch: 8x8 of its 256 pixels, bright and without vegetation.
       for (let y = 0; y < 8; y++) {
         for (let x = 0; x < 8; x++) {
-          const at = y * 128 + 96 + x;
+          const at = (16 + y) * 128 + 80 + x;
           clouded.mask[at] = code;
           clouded.bands.red[at] = 0.9;
           clouded.bands.nir[at] = 0.9;
@@ -145,7 +160,7 @@ describe('cutPatches', () => {
       let red = 0;
       let ndvi = 0;
       for (let i = 0; i < 256; i++) {
-        const at = Math.floor(i / 16) * 128 + 96 + (i % 16);
+        const at = (16 + Math.floor(i / 16)) * 128 + 80 + (i % 16);
         if (clouded.mask[at] !== Mask.clear) continue;
         red += date.bands.red[at]! / 192;
         ndvi +=
@@ -166,52 +181,43 @@ describe('cutPatches', () => {
   it('leaves out a patch with less than three quarters of usable pixels', () => {
     const date = field(128, 128);
     const hide = (rows: number) => {
-      for (let y = 0; y < rows; y++) date.mask.fill(Mask.cloud, y * 128 + 96, y * 128 + 112);
+      for (let y = 16; y < 16 + rows; y++) date.mask.fill(Mask.cloud, y * 128 + 80, y * 128 + 96);
     };
     hide(4);
-    assert.equal(datasetOf([date]).counts.validation, 16);
+    assert.equal(datasetOf([date]).counts.validation, 12);
     hide(5);
-    assert.equal(datasetOf([date]).counts.validation, 15);
+    assert.equal(datasetOf([date]).counts.validation, 11);
   });
 
   it('passes over missing values and sums of zero', () => {
     const date = field(128, 128);
-    date.bands.red[96] = Number.NaN;
-    date.bands.red[97] = -date.bands.nir[97]!;
+    const at = 16 * 128 + 80;
+    date.bands.red[at] = Number.NaN;
+    date.bands.red[at + 1] = -date.bands.nir[at + 1]!;
     const { validation } = datasetOf([date]);
     assert.ok(validation.inputs.every(Number.isFinite));
     assert.ok(validation.targets.every((ndvi) => ndvi >= -1 && ndvi <= 1));
   });
 
   it('holds out another side where the eastern one is covered', () => {
-    const date = field(128, 128);
-    for (let y = 0; y < 128; y++) date.mask.fill(Mask.nodata, y * 128 + 112, (y + 1) * 128);
-    assert.match(datasetOf([date]).split, /eastern/);
-    for (let y = 0; y < 128; y++) date.mask.fill(Mask.nodata, y * 128 + 96, (y + 1) * 128);
-    assert.match(datasetOf([date]).split, /western/);
-  });
-
-  it('validates on more of the later dates where the latest is covered', () => {
-    const dates = [0, 1, 2, 3].map((n) => located(128, 128, n));
-    dates[3]!.mask.fill(Mask.cloud);
-    const { split, validation } = datasetOf(dates);
-    assert.match(split, /2 dates from 1970-01-03; training: 2 earlier dates/);
-    assert.equal(validation.count, 16);
+    const date = field(160, 128);
+    for (let y = 0; y < 128; y++) date.mask.fill(Mask.cloud, y * 160 + 96, y * 160 + 144);
+    assert.equal(datasetOf([date]).holdOut.side, 'western');
   });
 
   it('says why a place is skipped', () => {
     assert.match(reasonOf([]), /^no dates/);
-    assert.match(reasonOf([field(40, 40)]), /^40x40 px are too few/);
+    assert.match(reasonOf([field(40, 40)]), /^40x40 px with data are too few/);
     const date = field(96, 96);
     assert.match(
       reasonOf([date]),
-      /^30 usable patches of 16x16 px, at least 40 are needed \(coverage 100 %, cloud 0 %\)$/,
+      /^20 usable patches of 16x16 px, at least 32 are needed \(coverage 100 %, cloud 0 %\)$/,
     );
     date.mask.fill(Mask.nodata, 0, 96 * 48);
     date.mask.fill(Mask.cloud, 96 * 72);
     assert.match(
       reasonOf([date]),
-      /^5 usable patches of 16x16 px, at least 40 are needed \(coverage 50 %, cloud 50 %\)$/,
+      /^4 usable patches of 16x16 px, at least 32 are needed \(coverage 50 %, cloud 50 %\)$/,
     );
     date.mask.fill(Mask.notAssessed);
     assert.match(reasonOf([date]), /cloud not assessed/);
@@ -220,7 +226,7 @@ describe('cutPatches', () => {
     for (let at = 0; at < ringed.mask.length; at++) {
       const x = at % 256;
       const y = Math.floor(at / 256);
-      if (Math.min(x, y, 255 - x, 255 - y) < 62) ringed.mask[at] = Mask.cloud;
+      if (Math.min(x, y, 255 - x, 255 - y) < 80) ringed.mask[at] = Mask.cloud;
     }
     assert.match(reasonOf([ringed]), /usable/);
   });
@@ -230,18 +236,5 @@ describe('cutPatches', () => {
     assert.ok(counts.train + counts.validation >= MIN_PATCHES && counts.validation >= MIN_VALIDATION_PATCHES);
     assert.equal(train.inputs.length, train.count * PATCH_VALUES);
     assert.equal(validation.inputs.length, validation.count * PATCH_VALUES);
-  });
-
-  it('halves a set: no patch is in both, none is lost', () => {
-    const { train } = datasetOf([field(140, 163)]);
-    for (const count of [2, 5, 12]) {
-      const set = somePatches(train, count);
-      const [first, second] = halves(set);
-      assert.ok(first.count > 0 && Math.abs(first.count - second.count) <= 1);
-      assert.deepEqual(Float32Array.of(...first.inputs, ...second.inputs), set.inputs);
-      assert.deepEqual(Float32Array.of(...first.targets, ...second.targets), set.targets);
-    }
-    const single = somePatches(train, 1);
-    assert.deepEqual(halves(single), [single, single]);
   });
 });

@@ -18,7 +18,7 @@ const BOTH = ['ndvi', 'ndmi'];
 const SCENE = { collection: 's', datetime: '2024-06-01', scale: 0.0001, precision: 5 };
 
 async function ingestScene(node: TilewrightNode, folder: string): Promise<void> {
-  const href = await writeInfraredScene(join(folder, 'scene.tif'), 900, 700);
+  const href = await writeInfraredScene(join(folder, 'scene.tif'), 600, 700);
   assert.deepEqual((await ingest(node, { href, ...SCENE })).failed, []);
 }
 
@@ -32,7 +32,7 @@ test('a job trains several models of each place, each as in a job of its own', {
   const data = join(folder, 'data');
   const node = await testNode(t, data);
   await ingestScene(node, folder);
-  const filter = { collections: ['s'], minCoverage: 60 };
+  const filter = { collections: ['s'], minCoverage: 30 };
   const train = (inputs: object) => runProcess<TrainResults>(node, 'train', { filter, epochs: 1, ...inputs });
   const weightsOf = async ({ models }: TrainResults) =>
     Promise.all(
@@ -72,7 +72,7 @@ test('a job trains several models of each place, each as in a job of its own', {
   assert.deepEqual(await refused({ model: BOTH, mode: 'distributed' }), [422, 'TW_TRAIN_ONE_MODEL']);
 
   await node.close();
-  const flags = ['--min-coverage', '60', '--epochs', '1', '--data', data];
+  const flags = ['--min-coverage', '30', '--epochs', '1', '--data', data];
   const { code, stdout, stderr } = await tilewright('train', ...BOTH, ...flags);
   assert.equal(code, 0, stderr);
   const [head, ...rows] = stdout.trim().split('\n');

@@ -37,7 +37,7 @@ describe('trainModel', () => {
   });
 
   it('beats the training mean and ridge regression where NDVI is a curved function of colour', async () => {
-    const { model, metrics, baseline, losses, predictions } = await trainModel(tf, spec, dataset, {
+    const { model, metrics, baseline, losses, bestEpoch, predictions } = await trainModel(tf, spec, dataset, {
       seed: 2,
       epochs: 30,
     });
@@ -49,7 +49,9 @@ describe('trainModel', () => {
       Array.from({ length: 30 }, (_, i) => i + 1),
     );
     assert.ok(losses.at(-1)!.train < losses[0]!.train / 4);
-    assert.equal(losses.at(-1)!.validation, metrics.validation.mse);
+    const lowest = Math.min(...losses.map(({ selection }) => selection!));
+    assert.equal(losses[bestEpoch - 1]!.selection, lowest);
+    assert.equal(losses[bestEpoch - 1]!.validation, metrics.validation.mse);
     assert.deepEqual(predictions!.truth, dataset.validation.targets);
   });
 
@@ -191,7 +193,7 @@ describe('models of images', () => {
 
   async function trainedOn(name: string, dates: Field[], pairs: DatePair[]) {
     // Few patches, since these models are slow without oneDNN.
-    const model = { ...modelNamed(name), mostPatches: 8 };
+    const model = { ...modelNamed(name), leastPatches: 8, mostPatches: 8 };
     const outcome = cutPatches(model, imagesOf(model, dates, pairs));
     assert.ok('dataset' in outcome, JSON.stringify(outcome));
     return trainModel(tf, model, outcome.dataset, { seed: 1, epochs: name === 'ndmi' ? 12 : 2 });

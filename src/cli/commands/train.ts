@@ -6,6 +6,7 @@ import {
   type FilterOptions,
   filterOf,
   flag,
+  instant,
   integer,
   positiveInteger,
   RAW_UNLESS_ASKED,
@@ -26,6 +27,8 @@ type TrainFlags = TargetOptions &
   FilterOptions & {
     mode?: string;
     epochs?: number;
+    patience?: number;
+    validationFrom?: string;
     seed?: number;
     engine?: string;
     placeMemory?: number;
@@ -52,6 +55,20 @@ export function trainCommand(): Command {
       ).choices(['partitioned', 'distributed', 'contained']),
     )
     .addOption(flag('--epochs <n>', 'passes over the training patches', positiveInteger))
+    .addOption(
+      flag(
+        '--patience <n>',
+        'stop a training if the loss on its selection patches has not improved for n epochs; the best epoch is kept in any case',
+        positiveInteger,
+      ),
+    )
+    .addOption(
+      flag(
+        '--validation-from <time>',
+        'hold out dates from this time on, RFC 3339 or a date; default: the last quarter of the tiles',
+        instant,
+      ),
+    )
     .addOption(flag('--seed <n>', 'same seed, same engine: same model', integer))
     .addOption(engineFlag())
     .addOption(
@@ -115,9 +132,13 @@ export function trainCommand(): Command {
     const line = progressLine(asked.length > 1 ? 'models' : 'places');
     try {
       if (listed) return printJson(await manifests(target, asked, command));
-      const { mode, epochs, seed, engine, transfer, fineTuning, curriculum } = flags;
+      const { mode, epochs, patience, validationFrom, seed, engine, transfer, fineTuning, curriculum } =
+        flags;
       const [model] = asked;
-      const inputs = { filter: filterOf(flags), epochs, seed, engine, placeMemory };
+      const inputs = {
+        ...{ filter: filterOf(flags), epochs, patience, validationFrom },
+        ...{ seed, engine, placeMemory },
+      };
       const hooks = { signal: interruptSignal(), onProgress: line.update };
       const { job, results, error } = await orResults<TrainResults>(
         here
@@ -163,13 +184,13 @@ const SHARED = [
     'platform',
     'filter',
   ],
-  ...['epochs', 'seed', 'engine', 'placeMemory'],
+  ...['epochs', 'patience', 'seed', 'engine', 'placeMemory'],
 ];
 
 interface PlacedItem {
   collection: string;
   /** `grid:code`: GEOHASH-u2, QUADTILE-0123. */
-  properties: { 'grid:code': string };
+  properties: { 'grid:code': string; datetime: string };
 }
 
 /** A Job for each place that the filter picks and each model, each at the node that holds the place. */
@@ -188,13 +209,19 @@ async function manifests({ client, name }: OpenTarget, models: string[], command
     client.search({ ...filterOf({ ...flags, source }), limit, token }),
   );
   const urls = new Map((await client.nodes()).nodes.map(({ id, url }) => [id, url]));
-  const places = new Map<string, { collection: string; grid: string; geocode: string }>();
+  const places = new Map<string, { collection: string; grid: string; geocode: string; times: number[] }>();
   for (const feature of features) {
     const { collection, properties } = feature as unknown as PlacedItem;
     const [grid, geocode] = properties['grid:code'].split('-') as [string, string];
-    places.set(`${collection} ${grid} ${geocode}`, { collection, grid: grid.toLowerCase(), geocode });
+    const key = `${collection} ${grid} ${geocode}`;
+    const place = places.get(key) ?? { collection, grid: grid.toLowerCase(), geocode, times: [] };
+    place.times.push(Date.parse(properties.datetime));
+    places.set(key, place);
   }
-  const { modelNamed } = await import('../../training/index.js');
+  const { modelNamed, validationDate } = await import('../../training/index.js');
+  const from = validationDate([...places.values()].map(({ times }) => times));
+  const heldOut = flags.validationFrom ?? (from !== undefined && new Date(from).toISOString());
+  if (heldOut) shared.push('--validation-from', heldOut);
   const items: object[] = [];
   for (const [, { collection, grid, geocode }] of [...places].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const [owner] = (await client.locate(grid, geocode)).owners;

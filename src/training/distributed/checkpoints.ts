@@ -1,8 +1,8 @@
 /** Checkpoints of a training of several members, which go on together from one that all of them have. */
 import { join } from 'node:path';
+import type { Variable } from '@tensorflow/tfjs-core';
 import { type CheckpointState, findCheckpoint, writeCheckpoint } from '../checkpoint.js';
 import type { Tf } from '../engine/tf.js';
-import type { Learner } from '../learner.js';
 import { CHECKPOINT_SECONDS } from '../train-model.js';
 import { allGather, type Ring } from './all-reduce.js';
 
@@ -34,15 +34,14 @@ export class MemberCheckpoints {
 
   constructor(
     private readonly ring: Ring,
-    private readonly learner: Learner,
+    private readonly variables: () => Variable[],
     private readonly kept: KeptTraining,
   ) {}
 
-  /** Puts the learner after the last epoch of which all members have a whole checkpoint. Without one there is no state. */
+  /** Restores the variables as they were after the last epoch of which all members have a whole checkpoint. Without one there is no state. */
   async goOn(tf: Tf): Promise<{ beginning: Beginning; state?: CheckpointState }> {
-    const variables = () => this.learner.state();
     const own = await Promise.all(
-      [0, 1].map((file) => findCheckpoint(this.path(file), this.kept.task, variables)),
+      [0, 1].map((file) => findCheckpoint(this.path(file), this.kept.task, this.variables)),
     );
     const ownEpochs = own.map((one) => one?.state.losses.length ?? 0);
     const all = await allGather(this.ring, ownEpochs);
@@ -63,7 +62,7 @@ export class MemberCheckpoints {
   /** All members write after the same epoch. */
   async write(state: Omit<CheckpointState, 'task'>): Promise<void> {
     const file = 1 - this.newest;
-    await writeCheckpoint(this.path(file), { task: this.kept.task, ...state }, this.learner.state());
+    await writeCheckpoint(this.path(file), { task: this.kept.task, ...state }, this.variables());
     this.newest = file;
     this.writtenAt = performance.now();
   }

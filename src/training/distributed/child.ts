@@ -27,10 +27,11 @@ async function read(task: MemberTask): Promise<MemberData> {
   const skipped: MemberData['skipped'] = [];
   const failed: MemberData['failed'] = [];
   const usable: string[] = [];
-  for (const { id, geocode, tiles, dates, pairs } of task.places) {
+  for (const { id, geocode, tiles, dates, pairs, validationFrom } of task.places) {
     try {
       const pixels = await readPlace(dates);
-      const patches = 'skipped' in pixels ? pixels : cutPatches(spec, imagesOf(spec, pixels.dates, pairs));
+      const patches =
+        'skipped' in pixels ? pixels : cutPatches(spec, imagesOf(spec, pixels.dates, pairs), validationFrom);
       if ('skipped' in patches) skipped.push({ id, reason: patches.skipped });
       else {
         usable.push(id);
@@ -46,13 +47,16 @@ async function read(task: MemberTask): Promise<MemberData> {
   return { usable, patches, skipped, failed };
 }
 
-const train: MemberHandlers['train'] = async ({ index, members, seed, epochs, checkpoint }, report) => {
+const train: MemberHandlers['train'] = async (
+  { index, members, seed, epochs, patience, checkpoint },
+  report,
+) => {
   const { tf } = await loadEngine(engine as EngineName);
   const stream = (fd: number) => new Socket({ fd, readable: true, writable: true });
   if (members.length > 1) links = new RingLinks({ index, members }, stream(PREVIOUS), stream(NEXT));
   const spec = modelNamed(model);
   const { model: made, trained } = await trainTogether(tf, spec, places, bytesRead, links ?? alone, {
-    ...{ seed, epochs, checkpoint },
+    ...{ seed, epochs, patience, checkpoint },
     onBegin: (begins) => report({ begins }),
     onEpoch: (epoch) => report({ epoch }),
   });

@@ -2,7 +2,7 @@
 import type { Baselines } from '../baselines.js';
 import type { CardContext } from '../card.js';
 import type { EpochLoss, Metrics, Spread } from '../metrics.js';
-import type { PatchDataset } from '../patches.js';
+import type { AppliedHoldOut, PatchDataset } from '../patches.js';
 import type { ModelFiles } from '../weights.js';
 import type { PlaceError, PlaceTask } from '../worker-messages.js';
 import type { Handler } from '../workers/serve-requests.js';
@@ -19,7 +19,7 @@ export interface MemberPlace {
 /** The places of one node. */
 export interface MemberTask {
   model: string;
-  places: (MemberPlace & Pick<PlaceTask, 'id' | 'dates' | 'pairs'>)[];
+  places: (MemberPlace & Pick<PlaceTask, 'id' | 'dates' | 'pairs' | 'validationFrom'>)[];
 }
 
 /** What of them can be trained on. */
@@ -34,6 +34,7 @@ export interface MemberData {
 export interface MemberTraining extends RingPlace {
   seed: number;
   epochs?: number;
+  patience?: number;
   checkpoint: KeptTraining;
 }
 
@@ -41,6 +42,7 @@ export interface MemberTraining extends RingPlace {
 export interface PlaceScore extends MemberPlace {
   patches: PatchDataset['counts'];
   split: string;
+  holdOut: AppliedHoldOut;
   metrics: { train: Metrics; validation: Metrics };
   /** Of the true values. */
   spread: { train: Spread; validation: Spread };
@@ -60,6 +62,8 @@ export interface TrainedTogether {
   /** The same at all members, but for the files: only the first gives them. */
   files?: ModelFiles;
   losses: EpochLoss[];
+  /** The epoch whose weights are kept. */
+  bestEpoch: number;
   steps: number;
   /** Numbers that are exchanged in a step. */
   parameters: number;

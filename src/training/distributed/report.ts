@@ -2,7 +2,7 @@
 import type { Baselines } from '../baselines.js';
 import { counted } from '../counted.js';
 import { type Metrics, pooledScore, pooledSpread } from '../metrics.js';
-import type { PatchDataset } from '../patches.js';
+import type { AppliedHoldOut, PatchDataset } from '../patches.js';
 import type { TrainedPlace } from '../worker-messages.js';
 import type { Beginning } from './checkpoints.js';
 import type { PlaceScore, TrainedTogether } from './messages.js';
@@ -34,6 +34,8 @@ export interface Distributed {
     geocode: string;
     patches: PatchDataset['counts'];
     split: string;
+    /** Absent in cards of older versions. */
+    holdOut?: AppliedHoldOut;
     metrics: { train: Metrics; validation: Metrics };
     baseline: Baselines;
   }[];
@@ -52,8 +54,8 @@ export function distributedReport(trained: TrainedTogether, names: string[], nod
       ratio: size > 1 ? bytesSent / leastBytes : null,
     })),
     ...{ nodes, steps, parameters, leastBytes },
-    places: placesOf(trained).map(({ geocode, patches, split, metrics, baseline }) => ({
-      ...{ geocode, patches, split, metrics, baseline },
+    places: placesOf(trained).map(({ geocode, patches, split, holdOut, metrics, baseline }) => ({
+      ...{ geocode, patches, split, holdOut, metrics, baseline },
     })),
   };
 }
@@ -79,7 +81,7 @@ export function trafficOf({ members, parameters, steps, nodes = 1 }: Distributed
 
 /** The scores of all places taken as one set; those of images stay with their places. */
 export function pooledPlaces(trained: TrainedTogether): TrainedPlace {
-  const { files, losses, members, seconds } = trained;
+  const { files, losses, bestEpoch, members, seconds } = trained;
   const places = placesOf(trained);
   const pooled = (side: 'train' | 'validation', of: (place: PlaceScore) => Metrics) =>
     pooledScore(
@@ -92,6 +94,7 @@ export function pooledPlaces(trained: TrainedTogether): TrainedPlace {
     files: files!,
     epochs: losses.length,
     losses,
+    bestEpoch,
     metrics: {
       train: pooled('train', ({ metrics }) => metrics.train),
       validation: pooled('validation', ({ metrics }) => metrics.validation),

@@ -7,6 +7,7 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { addLineSums, ridge, startSums } from '../baselines.js';
 import { batchOf } from '../batch.js';
+import { bestEpoch, hasStalled, WeightsCopy } from '../best-epoch.js';
 import type { Tf } from '../engine/tf.js';
 import { diverged, trainingFailed } from '../errors.js';
 import { baselinesOf, countingPairs, evaluate } from '../evaluate.js';
@@ -26,6 +27,8 @@ import type { MemberPlace, MemberShare, PlaceScore, Traffic, TrainedTogether } f
 export interface TogetherOptions {
   /** Default: the model's. */
   epochs?: number;
+  /** Stops if the selection loss has not improved for this number of epochs. */
+  patience?: number;
   seed: number;
   /** Where this member keeps the training as it stands. All members keep it, or none. */
   checkpoint?: KeptTraining;
@@ -56,7 +59,7 @@ export async function trainTogether(
   places: PlacePatches[],
   bytesRead: number,
   ring: Ring,
-  { epochs = spec.epochs, seed, checkpoint, onBegin, onEpoch }: TogetherOptions,
+  { epochs = spec.epochs, patience, seed, checkpoint, onBegin, onEpoch }: TogetherOptions,
 ): Promise<{ model: LayersModel; trained: TrainedTogether }> {
   const started = performance.now();
   const train = joinPatches(places.map(({ dataset }) => dataset.train));
@@ -70,7 +73,9 @@ export async function trainTogether(
   const learner = learnerOf(tf, spec, seed, straight);
   const moments = movingMoments(learner.model);
   const random = randomStream(seed + ring.index);
-  const checkpoints = checkpoint && new MemberCheckpoints(ring, learner, checkpoint);
+  const best = new WeightsCopy(tf, learner.model);
+  const variables = () => [...learner.state(), ...best.variables];
+  const checkpoints = checkpoint && new MemberCheckpoints(ring, variables, checkpoint);
   let exchanged = 0;
   try {
     const begun = await checkpoints?.goOn(tf);
@@ -78,7 +83,7 @@ export async function trainTogether(
     if (kept) random.state = kept.random;
     const losses = kept?.losses ?? [];
     let step = kept?.step ?? 0;
-    const stepsNow = steps - step;
+    const firstStep = step;
     const before = kept?.traffic ?? { bytesSent: 0, bytesReceived: 0 };
     const traffic = (): Traffic => ({
       bytesSent: before.bytesSent + ring.sent,
@@ -111,20 +116,36 @@ export async function trainTogether(
       await poolMoments(tf, ring, moments, train.count);
       const told = await allGather(ring, {
         loss: sum,
-        ...squaresOf(tf, learner.model, places),
+        validation: squaresOf(
+          tf,
+          learner.model,
+          places.map(({ dataset }) => dataset.validation),
+        ),
+        selection: squaresOf(
+          tf,
+          learner.model,
+          places.flatMap(({ dataset }) => dataset.selection ?? []),
+        ),
         weights: await checksumOf(learner.model),
         ...(epoch < epochs && checkpoints?.isDue && { keep: true }),
       });
       if (told.some(({ weights }) => weights !== told[0].weights))
         throw trainingFailed(`the nodes hold different weights after epoch ${epoch}`);
-      const total = (of: (one: (typeof told)[number]) => number) =>
-        told.reduce((all, one) => all + of(one), 0);
-      const validation = total(({ squares }) => squares) / total(({ values }) => values);
+      const validation = meanSquare(told.map((one) => one.validation));
       if (!Number.isFinite(validation)) throw diverged(epoch);
-      losses.push({ epoch, train: total(({ loss }) => loss) / totalWeight, validation });
-      if (told[0].keep) await checkpoints?.write({ losses, random: random.state, step, traffic: traffic() });
+      const selection = meanSquare(told.map((one) => one.selection));
+      losses.push({
+        ...{ epoch, train: sumOf(told.map(({ loss }) => loss)) / totalWeight, validation },
+        ...(!Number.isNaN(selection) && { selection }),
+      });
+      if (bestEpoch(losses) === epoch) best.keep();
+      const isLast = epoch === epochs || hasStalled(losses, patience);
+      if (told[0].keep && !isLast)
+        await checkpoints?.write({ losses, random: random.state, step, traffic: traffic() });
       await onEpoch?.(losses.at(-1)!);
+      if (isLast) break;
     }
+    best.restore();
     const own: MemberShare = {
       places: places.map((place) => scoreOf(tf, spec, learner.model, place)),
       patches: train.count,
@@ -137,8 +158,9 @@ export async function trainTogether(
       model: learner.model,
       trained: {
         losses,
-        steps,
-        parameters: exchanged / stepsNow,
+        bestEpoch: bestEpoch(losses),
+        steps: step,
+        parameters: exchanged / (step - firstStep),
         members: shares.map((share, member) => ({ ...share, ...bytes[member] })),
         seconds: (performance.now() - started) / 1000,
       },
@@ -147,6 +169,7 @@ export async function trainTogether(
     learner.model.dispose();
     throw error;
   } finally {
+    best.dispose();
     learner.dispose();
   }
 }
@@ -169,12 +192,17 @@ async function checksumOf(model: LayersModel): Promise<number> {
   return sum;
 }
 
-/** Squared errors over all values in the validation patches that count. */
-function squaresOf(tf: Tf, model: LayersModel, places: PlacePatches[]) {
+interface Squares {
+  squares: number;
+  values: number;
+}
+
+/** Sum of the squared errors over all values in these sets that count, and the number of values. */
+function squaresOf(tf: Tf, model: LayersModel, sets: PatchSet[]): Squares {
   let squares = 0;
   let values = 0;
-  for (const { dataset } of places) {
-    const pairs = countingPairs(dataset.validation, predict(tf, model, dataset.validation));
+  for (const set of sets) {
+    const pairs = countingPairs(set, predict(tf, model, set));
     pairs.truth.forEach((truth, i) => {
       squares += (truth - pairs.predicted[i]) ** 2;
     });
@@ -183,9 +211,12 @@ function squaresOf(tf: Tf, model: LayersModel, places: PlacePatches[]) {
   return { squares, values };
 }
 
+const meanSquare = (all: Squares[]) =>
+  sumOf(all.map(({ squares }) => squares)) / sumOf(all.map(({ values }) => values));
+
 function scoreOf(tf: Tf, spec: ModelSpec, model: LayersModel, place: PlacePatches): PlaceScore {
   const { geocode, tiles, dataset } = place;
-  const { train, validation, counts, split } = dataset;
+  const { train, validation, counts, split, holdOut } = dataset;
   const score = (patches: PatchSet, values: Float32Array) => evaluate(spec.target, patches, values);
   const spread = (patches: PatchSet) => spreadOf(countingPairs(patches, patches.targets).truth);
   return {
@@ -193,6 +224,7 @@ function scoreOf(tf: Tf, spec: ModelSpec, model: LayersModel, place: PlacePatche
     tiles,
     patches: counts,
     split,
+    holdOut,
     metrics: {
       train: score(train, predict(tf, model, train)),
       validation: score(validation, predict(tf, model, validation)),

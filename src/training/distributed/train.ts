@@ -8,7 +8,7 @@ import { version } from '../../version.js';
 import { counted } from '../counted.js';
 import { chosenEngine } from '../engine/select-engine.js';
 import { severalCollections, unlikeEngines } from '../errors.js';
-import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs } from '../inputs.js';
+import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs, validationTime } from '../inputs.js';
 import type { TrainPart } from '../merge.js';
 import { modelNamed } from '../models/index.js';
 import { filesOf, groupByPlace, type Place } from '../places.js';
@@ -46,7 +46,8 @@ export async function trainDistributed(
 ): Promise<TrainPart> {
   const started = performance.now();
   const [model] = modelsOf(inputs);
-  const { epochs = modelNamed(model).epochs, seed = DEFAULT_SEED } = inputs;
+  const { epochs = modelNamed(model).epochs, patience, seed = DEFAULT_SEED } = inputs;
+  const validationFrom = validationTime(inputs);
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
   const engine = await chosenEngine(inputs.engine);
@@ -71,7 +72,7 @@ export async function trainDistributed(
   job.signal.addEventListener('abort', end);
   try {
     job.message('reading places');
-    const { used, patches } = await readPlaces(storage, member, model, places, results);
+    const { used, patches } = await readPlaces(storage, member, { model, validationFrom }, places, results);
     count(0);
     for (const reason of reasonsOf(results, [model])) job.log('warning', `skipped ${reason}`);
     const words = await job.meet<Word>({
@@ -94,14 +95,18 @@ export async function trainDistributed(
           ? await linksOf(next, neighbours.doors, door, job.signal)
           : undefined;
       const names = members.map((one) => one.node);
-      const task = digest([version, model, seed, epochs, members.map(shaping)]);
+      const task = digest([version, model, seed, epochs, patience, validationFrom, members.map(shaping)]);
       const checkpoint = { folder: await storage.keptScratch(task), task };
-      const trained = await member.train({ index, members: names, seed, epochs, checkpoint }, links, {
-        onBegin: (beginning) => {
-          if (index === 0) job.log('info', beginningOf(beginning));
+      const trained = await member.train(
+        { index, members: names, seed, epochs, patience, checkpoint },
+        links,
+        {
+          onBegin: (beginning) => {
+            if (index === 0) job.log('info', beginningOf(beginning));
+          },
+          onEpoch: ({ epoch }) => job.progress({ share: epoch / epochs }),
         },
-        onEpoch: ({ epoch }) => job.progress({ share: epoch / epochs }),
-      });
+      );
       if (index === 0) {
         const { model: stored, spread } = await store(storage, used[0], trained, {
           ...{ mode: 'distributed', model, filter, engine, seed, job: job.id },
@@ -131,7 +136,7 @@ export async function trainDistributed(
 async function readPlaces(
   storage: Storage,
   member: MemberProcess,
-  model: string,
+  { model, validationFrom }: { model: string; validationFrom?: number },
   places: Place[],
   results: TrainPart,
 ): Promise<{ used: Place[]; patches: number }> {
@@ -143,7 +148,7 @@ async function readPlaces(
     if ('skipped' in files) results.skipped.push({ geocode, model, reason: files.skipped });
     else {
       const tiles = place.tiles.map(({ id, version, start }) => ({ id, version, start }));
-      tasks.push({ id, geocode, tiles, ...files });
+      tasks.push({ id, geocode, tiles, ...files, validationFrom });
     }
   }
   const tiles = tasks.flatMap(({ id }) => named.get(id)!.tiles);

@@ -14,7 +14,7 @@ export const ndviModel: ModelSpec = {
   inputs: VISIBLE,
   target: { kind: 'mean', index: ['nir', 'red'] },
   patchSize: 16,
-  leastPatches: 40,
+  leastPatches: 32,
   leastValidation: 8,
   mostPatches: 480,
   layers: [

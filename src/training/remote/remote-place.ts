@@ -9,6 +9,8 @@ import {
 } from '../../query/index.js';
 import { foundTiles } from '../../wrangle/index.js';
 import { nothingTrained, onePlaceAtATime } from '../errors.js';
+import { validationDate } from '../hold-out.js';
+import { validationTime } from '../inputs.js';
 import { modelNamed } from '../models/index.js';
 import type { DatePair, PlaceDate } from '../place-dates.js';
 import { filesOf, groupByPlace, type Place } from '../places.js';
@@ -17,6 +19,8 @@ import { filesOf, groupByPlace, type Place } from '../places.js';
 export interface PlaceInputs {
   model: string;
   filter?: FilterParams;
+  /** First time that is held out, RFC 3339. Default: the last quarter of the place's dates. */
+  validationFrom?: string;
 }
 
 export interface RemotePlace extends Omit<Place, 'tiles'> {
@@ -25,6 +29,8 @@ export interface RemotePlace extends Omit<Place, 'tiles'> {
   /** Files are named by their paths in the API. */
   dates: PlaceDate[];
   pairs?: DatePair[];
+  /** The first time that is held out, milliseconds since 1970. */
+  validationFrom?: number;
 }
 
 /** The only place that the filter picks, of any node. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
@@ -47,7 +53,8 @@ export async function remotePlace(finder: TileFinder, inputs: PlaceInputs): Prom
   const tilePath = ({ id }: { id: string }, group: string) => `/tiles/${id}/${group}.tif`;
   const files = filesOf({ tilePath }, modelNamed(inputs.model), place);
   if ('skipped' in files) throw nothingTrained(1, [`${geocode}: ${files.skipped}`]);
-  return { collection, grid, geocode, tiles: digestOf(place), ...files };
+  const validationFrom = validationTime(inputs) ?? validationDate([place.tiles.map(({ start }) => start)]);
+  return { collection, grid, geocode, tiles: digestOf(place), ...files, validationFrom };
 }
 
 /** Tiles never change; those of a place do. */

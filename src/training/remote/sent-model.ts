@@ -8,7 +8,9 @@ import type { ModelFiles } from '../weights.js';
 import type { TrainedPlace } from '../worker-messages.js';
 
 /** A `TrainedPlace` as JSON. */
-export interface SentModel extends Omit<TrainedPlace, 'files' | 'epochs' | 'predictions' | 'start'> {
+export interface SentModel
+  extends Omit<TrainedPlace, 'files' | 'epochs' | 'bestEpoch' | 'predictions' | 'start'> {
+  bestEpoch?: number;
   /** float32 little-endian one after another, as base64. */
   weights: string;
   predictions?: { truth: number[]; predicted: number[] };
@@ -48,7 +50,10 @@ export const sentModel = object(
       type: 'array',
       minItems: 1,
       maxItems: 10_000,
-      items: object({ epoch: { type: 'integer', minimum: 1 }, train: number, validation: number }),
+      items: object(
+        { epoch: { type: 'integer', minimum: 1 }, train: number, validation: number },
+        { selection: number },
+      ),
     },
     metrics: object({ train: metrics, validation: metrics }),
     spread: object({ count, mean: number, squares: positive }),
@@ -58,7 +63,15 @@ export const sentModel = object(
     bytesRead: count,
     seconds: positive,
   },
-  { predictions: object({ truth: values, predicted: values }) },
+  {
+    predictions: object({ truth: values, predicted: values }),
+    // Clients of older versions do not send these.
+    bestEpoch: { type: 'integer', minimum: 1 },
+    holdOut: object(
+      { side: { enum: ['eastern', 'western', 'southern', 'northern'] }, gap: count },
+      { from: { type: 'string', format: 'date-time' } },
+    ),
+  },
 );
 
 export function sent({
@@ -90,6 +103,7 @@ export function received({ weights, predictions, ...measured }: SentModel, blank
     ...measured,
     files: { 'model.json': blank['model.json'], 'weights.bin': bytes },
     epochs: measured.losses.length,
+    bestEpoch: measured.bestEpoch ?? measured.losses.length,
     ...(predictions && {
       predictions: { truth: Float32Array.from(truth), predicted: Float32Array.from(predicted) },
     }),

@@ -32,10 +32,13 @@ export interface StoreContext {
 }
 
 /** What says which place is meant. */
-export const placeInputs = {
+const namedPlace = {
   model: { enum: MODEL_NAMES },
   filter: { type: 'object', additionalProperties: false, properties: filterBody },
 };
+
+/** JSON Schemas of `PlaceInputs`. */
+export const placeInputs = { ...namedPlace, validationFrom: { type: 'string', format: 'date-time' } };
 
 export function storeModelProcess(context: StoreContext): Process {
   return {
@@ -48,7 +51,7 @@ export function storeModelProcess(context: StoreContext): Process {
       required: ['model', 'tiles', 'engine', 'trained'],
       additionalProperties: false,
       properties: {
-        ...placeInputs,
+        ...namedPlace,
         seed: { type: 'integer' },
         tiles: { type: 'string', pattern: '^[0-9a-f]{64}$', description: 'As the place was told' },
         engine: sentEngine,

@@ -3,6 +3,7 @@ import type { JobContext } from '../../jobs/index.js';
 import type { Storage } from '../../storage/index.js';
 import { bestVersion, type ModelVersionRecord, versionsOf } from '../../storage/index.js';
 import type { CardSummary } from '../card.js';
+import { counted } from '../counted.js';
 import type { Place } from '../places.js';
 import { randomStream } from '../random.js';
 import type { TransferPolicy } from './policies.js';
@@ -32,19 +33,27 @@ export async function modelsToStartFrom(
   { id: except, log }: Pick<JobContext, 'id' | 'log'>,
 ): Promise<ModelVersionRecord[]> {
   const found: ModelVersionRecord[] = [];
+  let older = 0;
   for await (const { record, error } of storage.scanModels()) {
     if (error) {
       log('warning', `no place starts from a model whose record is damaged: ${error.message}`);
       continue;
     }
     if (!kinds.includes(record.model)) continue;
-    const versions = versionsOf(record).filter(({ card }) => {
+    const perPlace = versionsOf(record).filter(({ card }) => {
       const { job, mode } = card as CardSummary;
       return job !== except && mode !== 'distributed';
     });
+    const versions = perPlace.filter(({ card }) => (card as CardSummary).holdOut);
+    if (perPlace.length > 0 && versions.length === 0) older++;
     const best = versions.length > 0 ? bestVersion(versions) : undefined;
     if (best && canBeParent(best)) found.push(best);
   }
+  if (older > 0)
+    log(
+      'warning',
+      `${counted(older, 'model')} of an older version cannot be started from, because their training ground may touch the held-out ground of other places; train them again`,
+    );
   return found;
 }
 
@@ -67,19 +76,23 @@ export function parentFinder(
     if (!own) return { none: 'it is not known what it looks like; "tilewright texture" computes that' };
     if (policy !== 'probe' && own.cluster === undefined)
       return { none: 'its collection has no clusters; "tilewright texture" finds them' };
+    // The held-out ground of cells of other sizes may overlap the training ground of this one.
+    const isAlike = (place: { geocode: string }) => place.geocode.length === geocode.length;
     const nearest: Nearest = async (count, fits) => {
       const found = await textures.nearest(
         collection,
         geocode,
         count,
-        (place) => fits(place) && byPlace.has(keyOf({ collection, geocode: place.geocode })),
+        (place) =>
+          isAlike(place) && fits(place) && byPlace.has(keyOf({ collection, geocode: place.geocode })),
       );
       // Undefined where the collection was deleted meanwhile.
       return (found?.similar ?? []).map((place) => ({ ...place, model: byPlace.get(keyOf(place))! }));
     };
     const drawOther = async () => {
       const others = (await textures.places(collection)).filter(
-        (place) => place.cluster !== own.cluster && byPlace.has(keyOf({ collection, ...place })),
+        (place) =>
+          isAlike(place) && place.cluster !== own.cluster && byPlace.has(keyOf({ collection, ...place })),
       );
       return others[Math.floor(randomStream(seed + hash(geocode)).next() * others.length)]?.geocode;
     };

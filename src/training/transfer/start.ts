@@ -4,7 +4,7 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { type ModelFilePlace, readModelFile } from '../../storage/index.js';
 import type { Tf } from '../engine/tf.js';
-import { halves, type PatchSet, somePatches } from '../patches.js';
+import { type PatchDataset, type PatchSet, somePatches } from '../patches.js';
 import { meanSquaredError } from '../predict-patches.js';
 import { type WeightValues, weightsOf } from '../weights.js';
 import { adaptNorms } from './adapt-norms.js';
@@ -45,19 +45,21 @@ const NO_WEIGHTS = [SyntaxError, RangeError, TypeError];
 
 /**
  * Puts the weights of a parent into a fresh model, and adapts it to the training patches: the averages of its normalisations, then its
- * output layers. Where parents are compared, each and the fresh one are adapted to a half of some patches, and the errors are those
- * on the other half, as what comes from elsewhere is to say something of ground that was not seen. A parent whose files are damaged,
+ * output layers. If parents are compared, each and the fresh one are adapted to some training patches, and the errors are those on
+ * some selection patches, which are other ground. A parent whose files are damaged,
  * that cannot be read, whose layers are others, or that says no numbers of this place is refused, which leaves the model as it was.
  */
 export async function startFrom(
   tf: Tf,
   model: LayersModel,
-  train: PatchSet,
+  { train, selection }: Pick<PatchDataset, 'train' | 'selection'>,
   { parents, probe }: StartTask,
 ): Promise<Start> {
   const refused: NonNullable<Start['refused']> = [];
   const patchesOf = (pixels: number) => Math.ceil(pixels / train.size ** 2);
-  const [known, unknown] = halves(somePatches(train, Math.max(PROBED_PATCHES, patchesOf(PROBED_PIXELS))));
+  const some = (set: PatchSet) => somePatches(set, Math.max(PROBED_PATCHES, patchesOf(PROBED_PIXELS)) / 2);
+  const known = some(train);
+  const unknown = some(selection ?? train);
   const adapt = (values: WeightValues[], patches: PatchSet) => {
     setWeights(tf, model, values);
     adaptNorms(tf, model, patches);

@@ -28,13 +28,13 @@ const distance = (a: ArrayLike<number>, b: ArrayLike<number>) =>
 const nearestOf = <T>(items: T[], of: (item: T) => number): T | undefined =>
   items.toSorted((a, b) => of(a) - of(b))[0];
 
+const tileIn = (geocode: string) =>
+  ({ collection: 'c', grid: 'geohash', geocode, id: 't', version: 'v', start: 0 }) as TileRecord;
+
 test('no place starts from a model whose record is damaged, which is said', async (t) => {
   const dir = await tempFolder(t);
   const before = await Storage.open(dir);
-  const places = ['u200', 'u201'].map(
-    (geocode) =>
-      ({ collection: 'c', grid: 'geohash', geocode, id: 't', version: 'v', start: 0 }) as TileRecord,
-  );
+  const places = ['u200', 'u201'].map(tileIn);
   for (const place of places) await putModel(before, [place], { mse: 0.01, mean: 0.015 });
   await before.close();
   await damageRecords(dir, '!models!ndvi_c_gu200');
@@ -49,6 +49,38 @@ test('no place starts from a model whose record is damaged, which is said', asyn
     ['u201'],
   );
   assert.match(warnings.join(), /^no place starts from a model whose record is damaged: .*ndvi_c_gu200/);
+});
+
+test('no place starts from a model of an older version, or of cells of another size', async (t) => {
+  const storage = await Storage.open(await tempFolder(t));
+  atEnd(t, () => storage.close());
+  const warnings: string[] = [];
+  const log = (_: string, text: string) => warnings.push(text);
+  for (const [geocode, isHeldOut] of [
+    ['u200', false],
+    ['u201', true],
+    ['u2020', true],
+  ] as const)
+    await putModel(storage, [tileIn('u200')], { geocode, mse: 0.01, mean: 0.02, isHeldOut });
+  const models = await modelsToStartFrom(storage, ['ndvi'], { id: 'another job', log });
+  assert.deepEqual(models.map(({ geocode }) => geocode).sort(), ['u201', 'u2020']);
+  assert.match(warnings.join(), /^1 model of an older version cannot be started from/);
+
+  const about = { title: 'c', grid: 'geohash', precision: 4, license: 'various', createdAt: 0 } as const;
+  await storage.catalogue.write([storage.catalogue.collections.set('c', { id: 'c', ...about })]);
+  const textureOf = (geocode: string, value: number): TextureRecord => ({
+    ...{ collection: 'c', grid: 'geohash', geocode, tile: `c_s_g${geocode}`, version: 'v', start: 0 },
+    values: [value, 0, 0],
+  });
+  // The cell of another size looks most alike.
+  await storage.putTextures([textureOf('u203', 0), textureOf('u201', 1), textureOf('u2020', 0.1)]);
+  const find = parentFinder(new TextureIndex(storage), models, 'probe', 1);
+  const found = await find({ collection: 'c', geocode: 'u203' });
+  assert.ok('parents' in found, JSON.stringify(found));
+  assert.deepEqual(
+    found.parents.map(({ model }) => model.geocode),
+    ['u201'],
+  );
 });
 
 test('each policy finds what a scan of all places finds', async (t) => {

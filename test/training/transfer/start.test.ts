@@ -16,13 +16,7 @@ import { modelNamed } from '../../../src/training/index.js';
 import { metricsOf } from '../../../src/training/metrics.js';
 import { buildModel } from '../../../src/training/models/build.js';
 import type { ModelSpec } from '../../../src/training/models/spec.js';
-import {
-  cutPatches,
-  halves,
-  type PatchDataset,
-  type PatchSet,
-  somePatches,
-} from '../../../src/training/patches.js';
+import { cutPatches, type PatchDataset, type PatchSet, somePatches } from '../../../src/training/patches.js';
 import { meanSquaredError, predict } from '../../../src/training/predict-patches.js';
 import { type TrainOptions, trainModel } from '../../../src/training/train-model.js';
 import { headOf } from '../../../src/training/transfer/fine-tune.js';
@@ -89,7 +83,7 @@ describe('a start from another model', () => {
       const { train } = datasetOf(spec, 1);
       const before = meanSquaredError(tf, original, train);
       const { numTensors } = tf.memory();
-      const start = await startFrom(tf, fresh, train, { parents: [parent], probe: false });
+      const start = await startFrom(tf, fresh, { train }, { parents: [parent], probe: false });
       assert.equal(tf.memory().numTensors, numTensors);
       assert.deepEqual(start, { parent: { id: 'parent', version: 'v1' } });
       const outputs = name === 'ndmi' ? /^(line|change)\// : /^line\//;
@@ -129,7 +123,7 @@ describe('a start from another model', () => {
       // Other land than the parent's: the same colours have half of the index.
       const targets = train.targets.map((target) => target / 2);
       const model = buildModel(tf, spec, 6);
-      await startFrom(tf, model, { ...train, targets }, { parents: [parent], probe: false });
+      await startFrom(tf, model, { train: { ...train, targets } }, { parents: [parent], probe: false });
       const before = weightsIn(files).get('line/kernel')!;
       const after = valuesOf(model).get('line/kernel')!;
       const adapted = somePatches({ ...train, targets }, 2 ** 16 / spec.patchSize ** 2);
@@ -159,7 +153,7 @@ describe('a start from another model', () => {
     const parent = await parentIn(t, await saveModel(tf, original));
     const model = buildModel(tf, ndmi, 6);
     const train = somePatches(datasetOf(ndmi, 1).train, 8);
-    await startFrom(tf, model, train, { parents: [parent], probe: false });
+    await startFrom(tf, model, { train }, { parents: [parent], probe: false });
     const norms = model.layers.filter((layer) => layer.getClassName() === 'BatchNormalization');
     assert.ok(norms.length === 7 && norms.every((layer) => layer.getConfig().momentum === 0.9));
     // By its averages it says of these patches what it says by their own.
@@ -185,7 +179,7 @@ describe('a start from another model', () => {
     const length = train.size ** 2 * 3;
     const inputs = train.inputs.map((one, i) => (i < (length * train.count) / 2 ? 0.3 : 1.5) * one);
     const model = buildModel(tf, ndmi, 6);
-    await startFrom(tf, model, { ...train, inputs }, { parents: [parent], probe: false });
+    await startFrom(tf, model, { train: { ...train, inputs } }, { parents: [parent], probe: false });
     const norm = model.layers.find((layer) => layer.getClassName() === 'BatchNormalization')!;
     const upTo = tf.model({ inputs: model.inputs, outputs: norm.input as SymbolicTensor });
     const [means, variances] = tf.tidy(() => {
@@ -209,11 +203,11 @@ describe('a start from another model', () => {
     const { train } = datasetOf(ndmi, 1);
     const model = buildModel(tf, ndmi, 6);
     const start = { parents: [parent], probe: false };
-    await startFrom(tf, model, train, start);
+    await startFrom(tf, model, { train }, start);
     // Of the same features, something else.
     setChange(model, 7);
     const targets = predict(tf, model, train);
-    await startFrom(tf, model, { ...train, targets }, start);
+    await startFrom(tf, model, { train: { ...train, targets } }, start);
     const { truth, predicted } = countingPairs({ ...train, targets }, predict(tf, model, train));
     const { r2 } = metricsOf({ truth, predicted });
     assert.ok(r2 > 0.999, `${r2}`);
@@ -290,7 +284,7 @@ describe('a start from another model', () => {
     const probing = async (parents: ParentFiles[]) => {
       const model = buildModel(tf, ndvi, 4, { weights: [[0, 0, 0]], bias: [0.4] });
       const before = valuesOf(model);
-      const start = await startFrom(tf, model, dataset.train, { parents, probe: true });
+      const start = await startFrom(tf, model, dataset, { parents, probe: true });
       const after = { start, mse: meanSquaredError(tf, model, dataset.validation), values: valuesOf(model) };
       model.dispose();
       return { ...after, before };
@@ -303,14 +297,14 @@ describe('a start from another model', () => {
     );
     const [fresh, ofBad, ofGood] = start.probed!.map((one) => one.mse);
     assert.ok(ofGood! < fresh! && fresh! < ofBad!);
-    // Adapted to one half of these patches, compared on the other.
-    const [known, unknown] = halves(somePatches(dataset.train, 64));
+    // Adapted to training patches, compared on selection patches.
+    const [known, unknown] = [somePatches(dataset.train, 32), somePatches(dataset.selection!, 32)];
     const straight = linearPredictor(ridge(lineSums(known)))(unknown);
     const { mse: expected } = metricsOf({ truth: unknown.targets, predicted: straight });
     assert.ok(Math.abs(fresh! - expected) < 1e-4 * expected, `${fresh} beside ${expected}`);
     assert.ok(Math.abs(mse - ofGood!) < ofGood!);
     const alone = buildModel(tf, ndvi, 4);
-    await startFrom(tf, alone, known, { parents: [good], probe: false });
+    await startFrom(tf, alone, { train: known }, { parents: [good], probe: false });
     assert.equal(ofGood, meanSquaredError(tf, alone, unknown));
     alone.dispose();
     const none = await probing([bad]);
@@ -322,9 +316,10 @@ describe('a start from another model', () => {
     const original = withChange(5);
     const parent = await parentIn(t, await saveModel(tf, original));
     const { train } = datasetOf(ndmi, 2);
+    const selection = datasetOf(ndmi, 3).train;
     const model = buildModel(tf, ndmi, 4);
-    const { probed } = await startFrom(tf, model, train, { parents: [parent], probe: true });
-    const [known, unknown] = halves(somePatches(train, 16));
+    const { probed } = await startFrom(tf, model, { train, selection }, { parents: [parent], probe: true });
+    const [known, unknown] = [somePatches(train, 8), somePatches(selection, 8)];
     assert.deepEqual([known.count, unknown.count], [8, 8]);
     const straight = linearPredictor(ridge(lineSums(known)))(unknown);
     const { mse: expected } = metricsOf(countingPairs(unknown, straight));

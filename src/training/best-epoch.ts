@@ -1,0 +1,49 @@
+/** The epoch whose weights are kept: the one with the lowest loss on the selection patches. */
+import type { Variable } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from './engine/tf.js';
+import { variablesOf } from './learner.js';
+import type { EpochLoss } from './metrics.js';
+
+/** Returns the epoch with the lowest selection loss, the earliest of equals; the last epoch if there are no selection patches. */
+export function bestEpoch(losses: EpochLoss[]): number {
+  let best = losses.at(-1);
+  for (const loss of losses.toReversed())
+    if (loss.selection !== undefined && loss.selection <= (best?.selection ?? Infinity)) best = loss;
+  return best?.epoch ?? 0;
+}
+
+/** True if the selection loss has not improved for `patience` epochs. */
+export function hasStalled(losses: EpochLoss[], patience = Infinity): boolean {
+  const last = losses.at(-1);
+  return last?.selection !== undefined && last.epoch - bestEpoch(losses) >= patience;
+}
+
+/** A copy of a model's weights on the engine. Checkpoints store its variables with those of the learner. */
+export class WeightsCopy {
+  readonly variables: Variable[];
+  private readonly own: Variable[];
+
+  constructor(tf: Tf, model: LayersModel) {
+    this.own = variablesOf(model.weights);
+    this.variables = this.own.map((weight) => tf.variable(weight, false));
+  }
+
+  /** Copies the model's weights. */
+  keep(): void {
+    this.variables.forEach((copy, i) => {
+      copy.assign(this.own[i]);
+    });
+  }
+
+  /** Gives the model the weights that `keep` copied last. */
+  restore(): void {
+    this.own.forEach((weight, i) => {
+      weight.assign(this.variables[i]);
+    });
+  }
+
+  dispose(): void {
+    for (const variable of this.variables) variable.dispose();
+  }
+}
