@@ -94,7 +94,10 @@ describe('the held-out ground', () => {
     });
 
   const cell = (width: number, height: number) =>
-    [{ width, height }, { column: 0, row: 0, width, height }] as const;
+    [
+      { width, height },
+      { column: 0, row: 0, width, height },
+    ] as const;
 
   it('is about a quarter of the cell', () => {
     const grounds = divisions(...cell(330, 490), 16);
@@ -127,7 +130,9 @@ describe('the held-out ground', () => {
 
   it('is at the edge of what is covered, if that is not near the edge of the cell', () => {
     const covered = { column: 0, row: 0, width: 128, height: 96 };
-    const southern = divisions({ width: 140, height: 162 }, covered, 16).find(({ side }) => side === 'southern');
+    const southern = divisions({ width: 140, height: 162 }, covered, 16).find(
+      ({ side }) => side === 'southern',
+    );
     assert.deepEqual(southern, {
       side: 'southern',
       validation: { column: 16, row: 64, width: 108, height: 32 },

@@ -48,10 +48,7 @@ describe('cutPatches', () => {
   it('validates the removal of cloud on patches with cloud alone', () => {
     const removal = modelNamed('cloud-removal');
     const outcomeOf = (width: number, isCloud: (column: number, row: number) => boolean) => {
-      const [clear, cloudy] = [1, 2].map((day) => field(width, width, { time: day * DAY })) as [
-        Field,
-        Field,
-      ];
+      const [clear, cloudy] = [1, 2].map((day) => field(width, width, { time: day * DAY })) as [Field, Field];
       cloudy.mask = cloudy.mask.map((code, at) =>
         isCloud(at % width, Math.floor(at / width)) ? Mask.cloud : code,
       );
@@ -63,7 +60,10 @@ describe('cutPatches', () => {
     assert.equal(outcome.dataset.holdOut.side, 'western');
     assert.equal(outcome.dataset.counts.validation, 3);
     const none = outcomeOf(448, (column, row) => column < 20 && row < 20);
-    assert.match('skipped' in none ? none.skipped : '', /^0 usable validation patches with cloud of 64x64 px, at least 3 are needed/);
+    assert.match(
+      'skipped' in none ? none.skipped : '',
+      /^0 usable validation patches with cloud of 64x64 px, at least 3 are needed/,
+    );
   });
 
   it('cuts the inputs and the mean NDVI of clear land', () => {
