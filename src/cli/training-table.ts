@@ -25,6 +25,8 @@ export function trainingTable(models: readonly Trained[], namesModels: boolean):
       'MSE linear': mse(baseline.linear.mse),
       'MSE mean': mse(baseline.mean.mse),
       ...(baseline.unchanged && { 'MSE cloudy': mse(baseline.unchanged.mse) }),
+      ...(baseline.nearest && { 'MSE nearest': mse(baseline.nearest.mse) }),
+      ...(baseline.median && { 'MSE median': mse(baseline.median.mse) }),
       ...(more.took !== undefined && { seconds: more.took.toFixed(1) }),
     };
   };

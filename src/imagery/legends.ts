@@ -27,12 +27,13 @@ const NLCD = new Map([
   [95, 0x6c9fb8],
 ]);
 
-/** The codes of the group `mask`: clear, cloud, shadow, snow, not assessed. */
+/** The codes of the group `mask`: clear, cloud, shadow, snow, filled, not assessed. */
 const MASK = new Map([
   [1, 0x6fa55b],
   [2, 0xffffff],
   [3, 0x404060],
   [4, 0x9fd8ff],
+  [5, 0xe8c35a],
   [255, 0xb0b0b0],
 ]);
 

@@ -195,7 +195,16 @@ export interface Window {
 export type Resampling = 'nearest' | 'bilinear';
 
 /** Codes of the group `mask`. */
-export const Mask = { nodata: 0, clear: 1, cloud: 2, shadow: 3, snow: 4, notAssessed: 255 } as const;
+export const Mask = {
+  nodata: 0,
+  clear: 1,
+  cloud: 2,
+  shadow: 3,
+  snow: 4,
+  /** Not seen at this date: a model or other dates say what is below the cloud. */
+  filled: 5,
+  notAssessed: 255,
+} as const;
 
 /** A window of some bands of a raster, and where it goes. */
 export interface Read {

@@ -19,7 +19,7 @@ export function adversarialLearner(tf: Tf, generator: LayersModel, discriminator
   let ofGenerator = new Adam(tf, variablesOf(generator.trainableWeights), ADAM);
   let ofDiscriminator = new Adam(tf, variablesOf(discriminator.trainableWeights), ADAM);
   const judge = (batch: Batch, candidate: Tensor) =>
-    discriminator.apply([batch.inputs, candidate as Tensor4D], { training: true }) as Tensor;
+    discriminator.apply([dateOf(tf, batch), candidate as Tensor4D], { training: true }) as Tensor;
   return {
     model: generator,
     async step(batch, options) {
@@ -65,6 +65,12 @@ export function adversarialLearner(tf: Tf, generator: LayersModel, discriminator
 }
 
 /** The cloudy date's own pixels where the clear ones are not known, so that these tell the discriminator nothing. */
-function shown(tf: Tf, { inputs, counts }: Batch, image: Tensor): Tensor {
-  return tf.add(tf.mul(image, counts!), tf.mul(inputs, tf.sub(1, counts!)));
+function shown(tf: Tf, batch: Batch, image: Tensor): Tensor {
+  const counts = batch.counts!;
+  return tf.add(tf.mul(image, counts), tf.mul(dateOf(tf, batch), tf.sub(1, counts)));
+}
+
+/** The bands of the cloudy date, without its prior. */
+function dateOf(tf: Tf, { inputs, targets }: Batch): Tensor4D {
+  return tf.slice(inputs, [0, 0, 0, 0], targets.shape as Tensor4D['shape']);
 }

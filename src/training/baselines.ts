@@ -6,8 +6,11 @@ export interface Baselines {
   mean: Metrics;
   /** Ridge regression on the band means of a patch, or on the bands of each pixel where the target is a map. */
   linear: Metrics;
-  /** Of a model that removes cloud: the cloudy date as it is. */
+  /** For a model that removes cloud: the cloudy date as it is. */
   unchanged?: Metrics;
+  /** For a model that removes cloud: at each pixel the clear value that is nearest in time, and the median of the clear values. */
+  nearest?: Metrics;
+  median?: Metrics;
 }
 
 /** Penalty on the squared weights of standardised features, the intercept left out (scikit-learn's `alpha`). */

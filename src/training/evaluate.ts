@@ -3,7 +3,7 @@ import { type Baselines, linearPredictor, lineSums, ridge, trainingMean } from '
 import { type ImagePair, msSsim, psnr, ssim } from './image-metrics.js';
 import { type Metrics, metricsOf, type Predictions } from './metrics.js';
 import type { TargetSpec } from './models/spec.js';
-import type { PatchDataset, PatchSet } from './patches.js';
+import { filledOnly, type PatchDataset, type PatchSet } from './patches.js';
 
 /** The range of possible values, for measures of images: an index is -1 to 1, a reflectance 0 to 1. */
 const PEAK = { map: 2, clear: 1 };
@@ -40,11 +40,23 @@ export function baselinesOf(
   { train, validation }: Pick<PatchDataset, 'train' | 'validation'>,
 ): Baselines {
   const score = (predicted: Float32Array) => evaluate(target, validation, predicted);
-  return {
-    mean: score(trainingMean(train)(validation)),
-    linear: score(linearPredictor(ridge(lineSums(train)))(validation)),
-    ...(target.kind === 'clear' && { unchanged: score(validation.inputs) }),
+  const known = filledOnly(train);
+  const fitted = {
+    mean: score(trainingMean(known)(validation)),
+    linear: score(linearPredictor(ridge(lineSums(known)))(validation)),
   };
+  if (target.kind !== 'clear') return fitted;
+  const [unchanged, nearest, median] = [0, 1, 2].map((source) => score(bandsFrom(validation, source)));
+  return { ...fitted, unchanged, nearest, median };
+}
+
+/** Bands of the inputs of cloud removal: of the cloudy date (0), of the nearest clear values (1), or the medians (2). */
+function bandsFrom({ inputs, inputBands, targetBands }: PatchSet, source: number): Float32Array {
+  const pixels = inputs.length / inputBands;
+  return Float32Array.from({ length: pixels * targetBands }, (_, i) => {
+    const pixel = Math.floor(i / targetBands);
+    return inputs[pixel * inputBands + source * targetBands + (i % targetBands)];
+  });
 }
 
 /** True and predicted values of all that counts. */

@@ -1,18 +1,9 @@
 /** What one date, or a pair of dates, shows of a place: the planes that go into a model and those that should come out. */
 import { Mask } from '../raster/index.js';
-import { type BandName, bandsOf, type ModelSpec, type TargetSpec } from './models/spec.js';
+import { clearPixels, type DatePixels, readableOf } from './date-pixels.js';
+import { bandsOf, type ModelSpec, type TargetSpec } from './models/spec.js';
 import type { DatePair } from './place-dates.js';
-
-/** One date of a place: reflectances (0-1) and mask codes, row by row from the north-west. NaN marks missing values. */
-export interface DatePixels {
-  /** Milliseconds since 1970. */
-  time: number;
-  width: number;
-  height: number;
-  /** Those that were read. */
-  bands: Partial<Record<BandName, Float32Array>>;
-  mask: Uint8Array;
-}
+import { priorOf } from './prior.js';
 
 /** All planes have width x height values. */
 export interface Image {
@@ -20,7 +11,10 @@ export interface Image {
   time: number;
   width: number;
   height: number;
-  /** Reflectances, one plane an input band. Not to be read where `readable` is 0. */
+  /**
+   * Reflectances, one plane an input band; for a pair then its prior, the nearest clear values and the medians. Those of the date
+   * are not to be read where `readable` is 0.
+   */
   inputs: Float32Array[];
   /** One plane an output. Not to be read where `counts` is 0. */
   targets: Float32Array[];
@@ -42,7 +36,14 @@ const CLOUD_DIFFERENCE = 0.1;
 export function imagesOf(spec: ModelSpec, dates: DatePixels[], pairs: DatePair[] = []): Image[] {
   const { target } = spec;
   return target.kind === 'clear'
-    ? pairs.map(({ cloudy, clear }) => ofPair(spec, dates[cloudy], dates[clear]))
+    ? pairs.map(({ cloudy, clear, prior = [] }) =>
+        ofPair(
+          spec,
+          dates[cloudy],
+          dates[clear],
+          prior.map((date) => dates[date]),
+        ),
+      )
     : dates.map((date) => ofDate(spec, target, date));
 }
 
@@ -60,7 +61,7 @@ function ofDate(spec: ModelSpec, { index }: TargetSpec & { kind: 'mean' | 'map' 
   return { time, width, height, inputs, targets: [target], readable, counts, mask };
 }
 
-function ofPair(spec: ModelSpec, cloudy: DatePixels, clear: DatePixels): Image {
+function ofPair(spec: ModelSpec, cloudy: DatePixels, clear: DatePixels, others: DatePixels[]): Image {
   const { inputs } = spec;
   const { width, height, mask } = cloudy;
   const time = Math.max(cloudy.time, clear.time);
@@ -74,26 +75,9 @@ function ofPair(spec: ModelSpec, cloudy: DatePixels, clear: DatePixels): Image {
     if (code === Mask.notAssessed) return counts[at] === 1 && difference(at) > CLOUD_DIFFERENCE ? 1 : 0;
     return code === Mask.cloud || code === Mask.shadow ? 1 : 0;
   });
-  return { time, width, height, inputs: from, targets: to, readable, counts, cloud, mask };
-}
-
-/** 1 where a trained model may read its inputs: all that hold data where it removes cloud, else what is clear. */
-export function readableOf({ inputs, target }: ModelSpec, date: DatePixels): Uint8Array {
-  return where(date, inputs, target.kind === 'clear' ? (code) => code !== Mask.nodata : isClear);
-}
-
-/** 1 where each band has a value, and the mask knows of nothing in the way. */
-export function clearPixels(date: DatePixels, names: readonly BandName[]): Uint8Array {
-  return where(date, names, isClear);
-}
-
-/** 1 where the mask's code is fit and each band has a value. */
-function where({ bands, mask }: DatePixels, names: readonly BandName[], fit: (code: number) => boolean) {
-  const planes = names.map((name) => bands[name]!);
-  return mask.map((code, at) => (fit(code) && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0));
-}
-
-/** Clear, or not assessed. */
-function isClear(code: number): boolean {
-  return code === Mask.clear || code === Mask.notAssessed;
+  const { nearest, median } = priorOf(cloudy, others, inputs);
+  return {
+    ...{ time, width, height, targets: to, readable, counts, cloud, mask },
+    inputs: [...from, ...nearest, ...median],
+  };
 }

@@ -24,7 +24,10 @@ export interface PatchSet {
   inputs: Float32Array;
   /** Of a model for means [count, 1], else [count, size, size, targetBands]; 0 where it does not count. */
   targets: Float32Array;
-  /** [count, size, size], 1 where a target counts; absent where the targets are means. */
+  /**
+   * [count, size, size], 1 where a target counts; absent where the targets are means. For the removal of cloud, selection and
+   * validation count only the pixels that are filled.
+   */
   counts?: Float32Array;
   /** [count, size, size], 1 where there is cloud to be removed; absent without pairs. */
   cloud?: Float32Array;
@@ -49,6 +52,12 @@ export interface AppliedHoldOut {
   gap: number;
   /** First date that is held out, RFC 3339. Absent if training and validation use the same dates. */
   from?: string;
+}
+
+/** The same set with only the pixels counted that a model that removes cloud fills: those under cloud or shadow. */
+export function filledOnly(set: PatchSet): PatchSet {
+  const { counts, cloud } = set;
+  return counts && cloud ? { ...set, counts: counts.map((is, at) => is * cloud[at]) } : set;
 }
 
 /** At most so many patches of a set, spread evenly over it. */
@@ -103,11 +112,13 @@ export function cutPatches(spec: ModelSpec, images: Image[], validationFrom?: nu
   );
   if (!chosen) return { skipped: reasonToSkip(spec, images, mostPatches(candidates)?.counts) };
   const { split, counts } = chosen;
-  const { ground, trainDates, from } = split;
+  const { ground, trainDates, validationDates, from } = split;
   // Training patches overlap by half.
   const train = collect(spec, images, usableOrigins(trainDates, ground.train, patchSize, patchSize / 2));
-  const selection = collect(spec, images, usableOrigins(trainDates, ground.selection, patchSize, patchSize));
-  const validation = collect(spec, images, validationOrigins(split, patchSize));
+  const selection = filledOnly(collect(spec, images, scoredOrigins(trainDates, ground.selection, patchSize)));
+  const validation = filledOnly(
+    collect(spec, images, scoredOrigins(validationDates, ground.validation, patchSize)),
+  );
   return {
     dataset: {
       ...{ train, validation, counts },
@@ -157,19 +168,19 @@ function mostPatches<T extends { counts: PatchDataset['counts'] }>(candidates: T
 }
 
 function countPatches(split: Split, patchSize: number): PatchDataset['counts'] {
-  const { ground, trainDates } = split;
+  const { ground, trainDates, validationDates } = split;
   const count = (area: Window) => usableOrigins(trainDates, area, patchSize, patchSize).length;
   const train = count(ground.train);
   return {
     // Without a patch to train on, those for selection are of no use.
     train: train === 0 ? 0 : train + count(ground.selection),
-    validation: validationOrigins(split, patchSize).length,
+    validation: scoredOrigins(validationDates, ground.validation, patchSize).length,
   };
 }
 
-/** Without cloud to remove, a score of cloud removal says nothing. */
-function validationOrigins({ ground, validationDates }: Split, patchSize: number): Origin[] {
-  const origins = usableOrigins(validationDates, ground.validation, patchSize, patchSize);
+/** Patches that a score is computed on. A patch without cloud says nothing about the removal of cloud. */
+function scoredOrigins(images: Image[], area: Window, patchSize: number): Origin[] {
+  const origins = usableOrigins(images, area, patchSize, patchSize);
   return origins.filter((origin) => !origin.image.cloud || hasCloud(origin, patchSize));
 }
 

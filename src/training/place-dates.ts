@@ -23,4 +23,6 @@ export interface PlaceDate {
 export interface DatePair {
   cloudy: number;
   clear: number;
+  /** Other dates, which show what is below the clouds, the nearest in time first. Default: none. */
+  prior?: number[];
 }

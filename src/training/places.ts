@@ -4,6 +4,7 @@ import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
 import { counted } from './counted.js';
 import { type BandName, bandsOf, type ModelSpec } from './models/spec.js';
 import type { BandFile, DatePair, PlaceDate } from './place-dates.js';
+import { priorDates } from './prior.js';
 
 export interface Place {
   collection: string;
@@ -65,11 +66,17 @@ export function filesOf(
   if (spec.target.kind !== 'clear') return { dates };
   const pairs = pairsOf(fit.map(({ tile }) => tile));
   if (pairs.length === 0) return { skipped: noPairOf(fit.map(({ tile }) => tile)) };
-  // Only what is in a pair is read.
-  const used = [...new Set(pairs.flatMap(({ cloudy, clear }) => [cloudy, clear]))].sort((a, b) => a - b);
+  // Only what is in a pair or its prior is read.
+  const used = [...new Set(pairs.flatMap(({ cloudy, clear, prior = [] }) => [cloudy, clear, ...prior]))].sort(
+    (a, b) => a - b,
+  );
   return {
     dates: used.map((date) => dates[date]),
-    pairs: pairs.map(({ cloudy, clear }) => ({ cloudy: used.indexOf(cloudy), clear: used.indexOf(clear) })),
+    pairs: pairs.map(({ cloudy, clear, prior = [] }) => ({
+      cloudy: used.indexOf(cloudy),
+      clear: used.indexOf(clear),
+      prior: prior.map((date) => used.indexOf(date)),
+    })),
   };
 }
 
@@ -102,7 +109,8 @@ export function pairsOf(tiles: Pick<TileRecord, 'start' | 'coverage' | 'cloudCov
   return clear.flatMap((one) => {
     const away = (other: number) => Math.abs(tiles[other].start - tiles[one].start);
     const [nearest] = cloudy.toSorted((a, b) => away(a) - away(b) || tiles[a].start - tiles[b].start);
-    return nearest === undefined || away(nearest) > LONGEST_DISTANCE ? [] : [{ cloudy: nearest, clear: one }];
+    if (nearest === undefined || away(nearest) > LONGEST_DISTANCE) return [];
+    return [{ cloudy: nearest, clear: one, prior: priorDates(tiles, nearest, one) }];
   });
 }
 

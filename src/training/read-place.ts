@@ -1,13 +1,15 @@
 /** Reads the pixels of a place's dates as physical values. */
 import { Mask, type PixelArray, type RasterHeader, readRaster } from '../raster/index.js';
-import type { DatePixels } from './images.js';
+import type { DatePixels } from './date-pixels.js';
 import type { BandName } from './models/spec.js';
 import type { BandFile, PlaceDate } from './place-dates.js';
 
 export type ReadOutcome = { dates: DatePixels[]; bytesRead: number } | { skipped: string };
 
 /** Which mask code speaks for a pixel that covers several: the first of these that occurs. */
-const WORST_FIRST = [Mask.nodata, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAssessed, Mask.clear];
+const WORST_FIRST = [
+  ...[Mask.nodata, Mask.cloud, Mask.shadow, Mask.snow, Mask.filled, Mask.notAssessed, Mask.clear],
+];
 
 /** Reflectance is 0 to 1; clouds and sun glint may be a little brighter. */
 const MAX_REFLECTANCE = 1.5;

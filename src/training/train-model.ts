@@ -13,7 +13,7 @@ import { type EpochLoss, type Metrics, type Predictions, type Spread, spreadOf }
 import { buildModel } from './models/build.js';
 import { buildDiscriminator } from './models/discriminator.js';
 import type { ModelSpec } from './models/spec.js';
-import type { PatchDataset, PatchSet } from './patches.js';
+import { filledOnly, type PatchDataset, type PatchSet } from './patches.js';
 import { meanSquaredError, predict } from './predict-patches.js';
 import { randomStream, shuffledOrder } from './random.js';
 import { regressionLearner } from './regression.js';
@@ -157,7 +157,7 @@ export async function trainModel(
       bestEpoch: bestEpoch(losses),
       ...(start && { start }),
       metrics: {
-        train: score(train, predict(tf, learner.model, train)),
+        train: score(filledOnly(train), predict(tf, learner.model, train)),
         validation: score(validation, predicted),
       },
       ...(spec.target.kind === 'mean' && { predictions: held }),

@@ -15,6 +15,7 @@ export { validOf } from './figures.js';
 export { type FillInputs, fillProcess } from './fill-process.js';
 export { npyHead } from './npy.js';
 export { foundPages, foundTiles, pickedTiles, tilesOfCell } from './picked-cells.js';
+export { conversion } from './splice.js';
 export { type SplitInputs, splitProcess } from './split-process.js';
 export type { MadeTile, NewTile } from './tasks.js';
 export type { TensorFile } from './tensor-file.js';

@@ -1,6 +1,6 @@
 /** Synthetic land for tests: smooth fields of vegetation over soil, whose NDVI depends on colour in a curved way. */
 import { Mask } from '../../src/raster/index.js';
-import type { DatePixels } from '../../src/training/images.js';
+import type { DatePixels } from '../../src/training/date-pixels.js';
 import type { BandName } from '../../src/training/models/spec.js';
 import { randomStream } from '../../src/training/random.js';
 

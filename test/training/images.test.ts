@@ -37,8 +37,9 @@ describe('imagesOf', () => {
     const spec = modelNamed('cloud-removal');
     const [image, ...more] = imagesOf(spec, [clear, cloudy], [{ cloudy: 1, clear: 0 }]);
     assert.equal(more.length, 0);
-    assert.equal(image!.time, cloudy.time);
-    assert.deepEqual(image!.inputs, [cloudy.bands.red, cloudy.bands.green, cloudy.bands.blue]);
+    assert.equal(image!.time, clear.time, 'the later one');
+    assert.deepEqual(image!.inputs.slice(0, 3), [cloudy.bands.red, cloudy.bands.green, cloudy.bands.blue]);
+    assert.equal(image!.inputs.length, 9);
     assert.deepEqual(image!.targets, [clear.bands.red, clear.bands.green, clear.bands.blue]);
     assert.deepEqual([...image!.counts.subarray(4, 8)], [1, 0, 0, 1]);
     assert.deepEqual(
@@ -70,8 +71,8 @@ describe('pairsOf', () => {
   it('takes each date without cloud with the nearest cloudy one', () => {
     const tiles = [tile(0, 30), tile(10, 0), tile(14, 20), tile(40, 0), tile(50, 5), tile(51, 60)];
     assert.deepEqual(pairsOf(tiles), [
-      { cloudy: 2, clear: 1 },
-      { cloudy: 4, clear: 3 },
+      { cloudy: 2, clear: 1, prior: [0, 3, 4, 5] },
+      { cloudy: 4, clear: 3, prior: [5, 2, 1, 0] },
     ]);
   });
 
@@ -80,8 +81,8 @@ describe('pairsOf', () => {
     for (const other of [tile(69, 30), tile(101, 61), tile(101, 4.9), tile(101, 30, 94), tile(101, null)])
       assert.deepEqual(pairsOf([other, clear]), []);
     assert.deepEqual(pairsOf([tile(70, 30), tile(100, 0, 94)]), []);
-    assert.deepEqual(pairsOf([tile(70, 30), clear]), [{ cloudy: 0, clear: 1 }]);
+    assert.deepEqual(pairsOf([tile(70, 30), clear]), [{ cloudy: 0, clear: 1, prior: [] }]);
     // The earlier of two that are as near.
-    assert.deepEqual(pairsOf([tile(110, 30), tile(90, 30), clear]), [{ cloudy: 1, clear: 2 }]);
+    assert.deepEqual(pairsOf([tile(110, 30), tile(90, 30), clear]), [{ cloudy: 1, clear: 2, prior: [0] }]);
   });
 });

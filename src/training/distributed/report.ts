@@ -105,6 +105,8 @@ export function pooledPlaces(trained: TrainedTogether): TrainedPlace {
       linear: pooled('validation', ({ baseline }) => baseline.linear),
       ...(places[0].baseline.unchanged && {
         unchanged: pooled('validation', ({ baseline }) => baseline.unchanged!),
+        nearest: pooled('validation', ({ baseline }) => baseline.nearest!),
+        median: pooled('validation', ({ baseline }) => baseline.median!),
       }),
     },
     patches: { train: counts('train'), validation: counts('validation') },

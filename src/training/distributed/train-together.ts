@@ -14,7 +14,7 @@ import { baselinesOf, countingPairs, evaluate } from '../evaluate.js';
 import { variablesOf } from '../learner.js';
 import { type EpochLoss, spreadOf } from '../metrics.js';
 import type { ModelSpec } from '../models/spec.js';
-import type { PatchDataset, PatchSet } from '../patches.js';
+import { filledOnly, type PatchDataset, type PatchSet } from '../patches.js';
 import { predict } from '../predict-patches.js';
 import { randomStream, shuffledOrder } from '../random.js';
 import { learnerOf, rateAt } from '../train-model.js';
@@ -226,10 +226,10 @@ function scoreOf(tf: Tf, spec: ModelSpec, model: LayersModel, place: PlacePatche
     split,
     holdOut,
     metrics: {
-      train: score(train, predict(tf, model, train)),
+      train: score(filledOnly(train), predict(tf, model, train)),
       validation: score(validation, predict(tf, model, validation)),
     },
-    spread: { train: spread(train), validation: spread(validation) },
+    spread: { train: spread(filledOnly(train)), validation: spread(validation) },
     baseline: baselinesOf(spec.target, dataset),
   };
 }

@@ -4,10 +4,12 @@ import type { LinearFit } from '../baselines.js';
 import type { Tf } from '../engine/tf.js';
 import { attentionMap } from './attention.js';
 import { apply, LayerMaker } from './layers.js';
-import type { LayerSpec, ModelSpec } from './spec.js';
+import { inputPlanes, type LayerSpec, type ModelSpec } from './spec.js';
 
 /** The layer that holds the line with which a model begins. */
 export const LINE = 'line';
+/** The layer that takes the cloudy date out of the inputs of a model that removes cloud. */
+const DATE = 'date';
 /** The layer that makes, of the features, what is added to it. */
 export const CHANGE = 'change';
 
@@ -23,7 +25,7 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight?: Lin
   const make = new LayerMaker(tf, seed);
   // A net without dense layers takes any size, so that a whole tile can be predicted in large pieces.
   const side = target.kind === 'mean' ? patchSize : null;
-  const input = tf.input({ shape: [side, side, inputs.length], name: 'input' });
+  const input = tf.input({ shape: [side, side, inputPlanes(spec)], name: 'input' });
   const state: Graph = { x: input, skips: [] };
   const mixes: { name: string; layer: LayerSpec & { type: 'mix' } }[] = [];
   for (const layer of spec.layers) {
@@ -47,7 +49,7 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight?: Lin
     map: () => [make.conv(input, 1, 1, line), make.conv(state.x, 1, 1, zeros)],
     // The line, less the date itself, where the map of attention sees cloud.
     clear: () => [
-      input,
+      make.conv(input, inputs.length, 1, { trainable: false, useBias: false, name: DATE }),
       make.multiply(make.conv(input, inputs.length, 1, line), state.attention!),
       make.conv(state.x, inputs.length, 3, zeros),
     ],
@@ -59,9 +61,14 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight?: Lin
     name: spec.name,
   });
   for (const { name, layer } of mixes) setLayer(tf, model, name, layer.weights, layer.bias);
+  const planes = Array.from({ length: inputPlanes(spec) }, (_, plane) => plane);
+  const dateOf = planes.map((plane) => inputs.map((_, output) => (plane === output ? 1 : 0)));
+  if (target.kind === 'clear') setLayer(tf, model, DATE, dateOf, []);
   if (straight) {
-    const ofBands = inputs.map((_, band) =>
-      straight.weights.map((row, output) => row[band] - (target.kind === 'clear' && band === output ? 1 : 0)),
+    const ofBands = planes.map((plane) =>
+      straight.weights.map(
+        (row, output) => row[plane] - (target.kind === 'clear' ? dateOf[plane][output] : 0),
+      ),
     );
     setLayer(tf, model, LINE, ofBands, straight.bias);
   }

@@ -73,6 +73,11 @@ export function targetShape({ target, inputs, patchSize }: ModelSpec): number[] 
   return [patchSize, patchSize, target.kind === 'map' ? 1 : inputs.length];
 }
 
+/** Planes that go into the net: the input bands, and for a model that removes cloud the two planes of the prior of each band. */
+export function inputPlanes({ inputs, target }: Pick<ModelSpec, 'inputs' | 'target'>): number {
+  return target.kind === 'clear' ? 3 * inputs.length : inputs.length;
+}
+
 /** All bands that training reads, each once. */
 export function bandsOf({ inputs, target }: ModelSpec): BandName[] {
   return [...new Set([...inputs, ...('index' in target ? target.index : [])])];

@@ -8,7 +8,7 @@ import { Blend, type Windows, windowsOver } from './windows.js';
 export interface Shown {
   width: number;
   height: number;
-  /** Reflectances, one plane an input band. */
+  /** One plane an input of the net. */
   inputs: Float32Array[];
   /** 1 where the inputs may be shown to the model. */
   readable: Uint8Array;
@@ -17,8 +17,17 @@ export interface Shown {
 /** Pixels in one call of the model. */
 const MOST_PIXELS = 2 ** 17;
 
-/** Planes of what the model makes of the image, NaN where no window has enough to be read. */
-export function predictImage(tf: Tf, model: LayersModel, spec: ModelSpec, image: Shown): Float32Array[] {
+/**
+ * Planes of what the model makes of the image, NaN where no window has enough to be read. Only windows with a pixel of `wanted` are
+ * computed.
+ */
+export function predictImage(
+  tf: Tf,
+  model: LayersModel,
+  spec: ModelSpec,
+  image: Shown,
+  wanted = image.readable,
+): Float32Array[] {
   const { patchSize, target, inputs } = spec;
   // A model for means says one value of a patch; the others take larger windows, of which less overlaps.
   const size = target.kind === 'mean' ? patchSize : 2 * patchSize;
@@ -26,10 +35,10 @@ export function predictImage(tf: Tf, model: LayersModel, spec: ModelSpec, image:
   const planes = target.kind === 'clear' ? inputs.length : 1;
   const blend = new Blend(image.width, image.height, planes);
   const most = Math.max(1, Math.floor(MOST_PIXELS / size ** 2));
-  const seen = windows.origins.filter((origin) => holdsAny(image, origin, size));
+  const seen = windows.origins.filter((origin) => holdsAny(wanted, image, origin, size));
   for (let from = 0; from < seen.length; from += most) {
     const origins = seen.slice(from, from + most);
-    const shown = tf.tensor4d(cut(image, origins, size), [origins.length, size, size, inputs.length]);
+    const shown = tf.tensor4d(cut(image, origins, size), [origins.length, size, size, image.inputs.length]);
     const values = outputOf(tf, model, shown);
     shown.dispose();
     for (const [i, origin] of origins.entries()) {
@@ -44,9 +53,14 @@ export function predictImage(tf: Tf, model: LayersModel, spec: ModelSpec, image:
 
 type Origin = Windows['origins'][number];
 
-function holdsAny({ width, height, readable }: Shown, { row, column }: Origin, size: number): boolean {
+function holdsAny(
+  wanted: Uint8Array,
+  { width, height }: Shown,
+  { row, column }: Origin,
+  size: number,
+): boolean {
   for (let y = row; y < Math.min(height, row + size); y++) {
-    const line = readable.subarray(y * width + column, y * width + Math.min(width, column + size));
+    const line = wanted.subarray(y * width + column, y * width + Math.min(width, column + size));
     if (line.includes(1)) return true;
   }
   return false;

@@ -10,6 +10,7 @@ import {
   parseFilter,
   rawUnlessAsked,
   requireCollections,
+  searchTiles,
   type TileFinder,
 } from '../../query/index.js';
 import {
@@ -35,7 +36,10 @@ import { ENGINE_NAMES } from '../engine/load-engine.js';
 import { chosenEngine } from '../engine/select-engine.js';
 import { noModel } from '../errors.js';
 import { MODEL_NAMES, modelNamed } from '../models/index.js';
+import type { ModelSpec } from '../models/spec.js';
+import type { PlaceDate } from '../place-dates.js';
 import { dateFiles } from '../places.js';
+import { priorDates } from '../prior.js';
 import type { PredictTask } from './predict-tile.js';
 import { Predictors } from './predictors.js';
 
@@ -233,6 +237,10 @@ async function planOne(
   const spec = modelNamed(model.model);
   const date = dateFiles(storage, spec.inputs, tile);
   if (!date) return { skipped: `they lack ${spec.inputs.join(', ')}` };
+  const isCloudRemoval = spec.target.kind === 'clear';
+  if (isCloudRemoval && tile.cloudCover === null) return { skipped: 'their cloud was not assessed' };
+  if (isCloudRemoval && tile.cloudCover === 0) return { skipped: 'they have no cloud' };
+  const others = isCloudRemoval ? await priorTiles(storage, spec, tile) : [];
   const topology = await storage.bringModelFile(model, 'model.json');
   const weights = await storage.bringModelFile(model, 'weights.bin');
   const { collection, scene, grid, geocode, start, end, platform } = tile;
@@ -240,12 +248,13 @@ async function planOne(
   const source = spec.target.kind === 'clear' ? 'cloud-free' : 'predicted';
   return {
     facts: { ...place, source, start, end, platform, model: { id: model.id, version: model.version } },
-    inputs: [tile],
+    inputs: [tile, ...others.map((other) => other.tile)],
     parameters: { model: model.id },
     task: (made) => ({
       tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
       model: { name: model.model, topology, weights },
       date,
+      others: others.map((other) => other.date),
       groups: Object.fromEntries(
         tile.groups
           .filter(({ role }) => role === 'data')
@@ -253,4 +262,23 @@ async function planOne(
       ),
     }),
   };
+}
+
+/** Other dates of a tile's place from which the prior of cloud removal is made, the nearest in time first. */
+async function priorTiles(
+  storage: Storage,
+  { inputs }: ModelSpec,
+  tile: TileRecord,
+): Promise<{ tile: TileRecord; date: PlaceDate }[]> {
+  const { collection, grid, geocode, source } = tile;
+  const filter = parseFilter({ collections: [collection], geocode, source });
+  const found = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const dates = [tile, ...found.filter((other) => other.grid === grid && other.id !== tile.id)].flatMap(
+    (one) => {
+      const date = dateFiles(storage, inputs, one);
+      return date ? [{ tile: one, date }] : [];
+    },
+  );
+  const tiles = dates.map((one) => one.tile);
+  return priorDates(tiles, 0).map((other) => dates[other]);
 }

@@ -5,12 +5,13 @@ import { type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
 import { type DataType, Mask } from '../../raster/index.js';
 import type { ModelFilePlace } from '../../storage/index.js';
 import { type MadeTile, type NewTile, validOf } from '../../wrangle/index.js';
+import { readableOf } from '../date-pixels.js';
 import type { Tf } from '../engine/tf.js';
 import { predictionFailed } from '../errors.js';
-import { readableOf } from '../images.js';
 import type { ModelSpec } from '../models/spec.js';
 import type { PlaceDate } from '../place-dates.js';
 import { readPlace } from '../read-place.js';
+import { cloudFreeTile } from './cloud-free-tile.js';
 import { predictImage } from './predict-image.js';
 
 export interface PredictTask {
@@ -18,6 +19,8 @@ export interface PredictTask {
   /** Name of the model's description, and its files. */
   model: { name: string; topology: ModelFilePlace; weights: ModelFilePlace };
   date: PlaceDate;
+  /** Other dates of the place, for a model that removes cloud. */
+  others?: PlaceDate[];
   /** Names of the tile's groups by their size, `<width>x<height>`. */
   groups: Record<string, string>;
 }
@@ -30,8 +33,10 @@ export async function predictTile(
   tf: Tf,
   model: LayersModel,
   spec: ModelSpec,
-  { tile, date, groups }: PredictTask,
+  task: PredictTask,
 ): Promise<MadeTile | null> {
+  if (spec.target.kind === 'clear') return cloudFreeTile(tf, model, spec, task);
+  const { tile, date, groups } = task;
   const read = await readPlace([date]);
   if ('skipped' in read) throw predictionFailed(read.skipped);
   const [pixels] = read.dates;
@@ -54,13 +59,11 @@ export async function predictTile(
     dataType: STORED.dataType,
     nodata: STORED.nodata,
     colours: undefined,
-    bands: bandsOf(spec).map((band) => ({ ...band, scale: STORED.scale, offset: 0 })),
+    bands: [{ name: spec.name, scale: STORED.scale, offset: 0 }],
   };
-  // A model that removes cloud makes clear pixels; another one cannot tell whether a pixel is clear.
-  const codeOfValid = (code: number) =>
-    code === Mask.notAssessed && spec.target.kind !== 'clear' ? Mask.notAssessed : Mask.clear;
   const codes = pixels.mask.map((code, at) => {
-    if (valid[at]) return codeOfValid(code);
+    // The model cannot tell whether a pixel is clear.
+    if (valid[at]) return code === Mask.notAssessed ? code : Mask.clear;
     // A pixel that the model could not read keeps its code of cloud, shadow or snow.
     return code === Mask.clear || code === Mask.notAssessed ? Mask.nodata : code;
   });
@@ -68,10 +71,6 @@ export async function predictTile(
   const { file } = encodeCell(cell, { bands, ...figures, valid, mask: null });
   const { file: mask, cloudCover, footprint } = encodeMask(cell, codes);
   return { files: [file, mask], coverage: figures.coverage, cloudCover, footprint, used: [0] };
-}
-
-function bandsOf({ name, target, inputs }: ModelSpec): { name: string; commonName?: string }[] {
-  return target.kind === 'clear' ? inputs.map((band) => ({ name: band, commonName: band })) : [{ name }];
 }
 
 function storedValues(plane: Float32Array, valid: Uint8Array): Int16Array {

@@ -57,7 +57,10 @@ export const sentModel = object(
     },
     metrics: object({ train: metrics, validation: metrics }),
     spread: object({ count, mean: number, squares: positive }),
-    baseline: object({ mean: metrics, linear: metrics }, { unchanged: metrics }),
+    baseline: object(
+      { mean: metrics, linear: metrics },
+      { unchanged: metrics, nearest: metrics, median: metrics },
+    ),
     patches: object({ train: count, validation: count }),
     split: text,
     bytesRead: count,

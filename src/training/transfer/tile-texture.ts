@@ -1,5 +1,5 @@
 /** The texture of a stored tile. */
-import { clearPixels } from '../images.js';
+import { clearPixels } from '../date-pixels.js';
 import { VISIBLE } from '../models/visible.js';
 import type { PlaceDate } from '../place-dates.js';
 import { readPlace } from '../read-place.js';

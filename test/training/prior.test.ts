@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { Mask } from '../../src/raster/index.js';
+import { clearPixels } from '../../src/training/date-pixels.js';
+import { priorDates, priorOf } from '../../src/training/prior.js';
+import { type Field, field } from './fields.js';
+
+const BANDS = ['red', 'green', 'blue'] as const;
+const DAY = 86_400_000;
+const tile = (day: number, cloudCover: number | null) => ({ start: day * DAY, cloudCover });
+
+describe('the dates of a prior', () => {
+  it('are the nearest with little cloud, the nearest first', () => {
+    const tiles = [10, 12, 20, 4, 11, 30, 40, 9].map((day) => tile(day, 10));
+    assert.deepEqual(priorDates(tiles, 0), [7, 4, 1, 3, 2, 5]);
+    const cloudy = [tile(10, 50), tile(11, 70), tile(12, null), tile(13, 60), tile(14, 0)];
+    assert.deepEqual(priorDates(cloudy, 0), [3, 4]);
+  });
+
+  it('are of other overpasses than the cloudy date and the one that is to be predicted', () => {
+    const tiles = [tile(10, 30), tile(10.1, 0), tile(15, 0), tile(15.2, 0), tile(20, 0)];
+    assert.deepEqual(priorDates(tiles, 0, 2), [4]);
+    assert.deepEqual(priorDates(tiles, 0), [2, 3, 4]);
+  });
+});
+
+describe('a prior', () => {
+  const dateOf = (seed: number, codes: number[]): Field => {
+    const date = field(4, 2, { seed, time: seed * DAY });
+    date.mask = Uint8Array.from(codes);
+    return date;
+  };
+  const codes = fc.array(fc.constantFrom(Mask.clear, Mask.cloud, Mask.nodata, Mask.notAssessed), {
+    ...{ minLength: 8, maxLength: 8 },
+  });
+
+  it('has the first clear value and the median of all, as a plain loop finds them', () => {
+    fc.assert(
+      fc.property(fc.array(codes, { minLength: 1, maxLength: 6 }), (all) => {
+        const [date, ...others] = all.map((one, i) => dateOf(i + 1, one)) as [Field, ...Field[]];
+        const prior = priorOf(date, others, BANDS);
+        const clear = [date, ...others].map((one) => clearPixels(one, BANDS));
+        BANDS.forEach((band, b) => {
+          const known = [date, ...others].flatMap((one, i) =>
+            [...one.bands[band]].filter((_, at) => clear[i]![at]),
+          );
+          const mean = known.length === 0 ? 0 : known.reduce((sum, one) => sum + one, 0) / known.length;
+          for (let at = 0; at < 8; at++) {
+            const values = others.filter((_, i) => clear[i + 1]![at]).map((one) => one.bands[band][at]!);
+            const sorted = values.toSorted((a, b) => a - b);
+            const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
+            assert.ok(Math.abs(prior.nearest[b]![at]! - (values[0] ?? mean)) < 1e-6);
+            const median = low === undefined ? mean : (low + high!) / 2;
+            assert.ok(Math.abs(prior.median[b]![at]! - median) < 1e-6);
+          }
+        });
+      }),
+      { seed: 5, numRuns: 60 },
+    );
+  });
+});
