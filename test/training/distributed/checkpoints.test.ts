@@ -18,7 +18,7 @@ import { field } from '../fields.js';
 import { ringOf } from './rings.js';
 
 const EPOCHS = 6;
-const spec = { ...modelNamed('ndvi'), batchSize: 8, leastPatches: 8, leastValidation: 2 };
+const spec = { ...modelNamed('ndvi'), batchSize: 8, leastPatches: 6, leastValidation: 2 };
 
 function datasetOf(side: number, seed: number): PatchDataset {
   const outcome = cutPatches(spec, imagesOf(spec, [field(side, side, { seed })]));

@@ -174,7 +174,7 @@ describe('a start from another model', () => {
   it('takes averages of batch normalisation from all over the place, though neighbours are alike', async (t) => {
     const original = withChange(5);
     const parent = await parentIn(t, await saveModel(tf, original));
-    const { train } = datasetOf(ndmi, 1);
+    const { train } = datasetOf(ndmi, 1, 420);
     // Half of the place is five times as bright as the other half.
     const length = train.size ** 2 * 3;
     const inputs = train.inputs.map((one, i) => (i < (length * train.count) / 2 ? 0.3 : 1.5) * one);
