@@ -230,9 +230,7 @@ export function engineContract(name: EngineName): void {
     });
 
     for (const [operation, compute] of Object.entries(OPERATIONS)) {
-      // tfjs asks TensorFlow for no gradient of a filter that is spread out.
-      const skip = name.startsWith('tfjs-node') && operation.includes('dilated');
-      it(`${operation}: value and gradients`, { skip }, () => {
+      it(`${operation}: value and gradients`, () => {
         const reference = references[operation]!;
         const inputs = reference.inputs.map(({ shape, low, high }, k) =>
           tf.tensor(values(tf.util.sizeFromShape(shape), k + 1, low, high), shape),
