@@ -18,8 +18,6 @@ import type { Tf } from './tf.js';
 const BACKEND = 'tensorflow';
 
 type Given = Parameters<KernelFunc>[0];
-/** The kernels of tfjs-node return tensors. */
-type Compute = (given: Given) => Tensor4D;
 type Shape = [number, number, number, number];
 type Pairs = [[number, number], [number, number]];
 type Attributes = Pick<Conv2DAttrs, 'strides' | 'pad' | 'dimRoundingMode' | 'dataFormat'> & Dilated;
@@ -46,7 +44,7 @@ function explicitlyPadded(attrs: Given['attrs']): Given['attrs'] {
   return { ...attrs, pad: [[0, 0], sides, sides, [0, 0]] };
 }
 
-function backpropInput(tf: Tf, stock: Compute): Compute {
+function backpropInput(tf: Tf, stock: KernelFunc): KernelFunc {
   return (given) => {
     const attrs = given.attrs as NamedAttrMap & Conv2DBackpropInputAttrs & Dilated;
     const dy = given.inputs['dy'] as Tensor4D;
@@ -55,13 +53,14 @@ function backpropInput(tf: Tf, stock: Compute): Compute {
     return tf.tidy(() => {
       const { block, padding, ends, shape } = divided(tf, attrs.inputShape, filter.shape, attrs);
       const inputs = { dy: tf.spaceToBatchND(dy, block, ends), filter };
-      const dx = stock({ ...given, inputs, attrs: { ...attrs, pad: 'valid', inputShape: shape } });
+      const plain = { ...attrs, pad: 'valid', dilations: 1, inputShape: shape };
+      const dx = tf.engine().runKernel(tf.Conv2DBackpropInput, inputs, plain) as Tensor4D;
       return tf.batchToSpaceND(dx, block, padding);
     });
   };
 }
 
-function backpropFilter(tf: Tf, stock: Compute): Compute {
+function backpropFilter(tf: Tf, stock: KernelFunc): KernelFunc {
   return (given) => {
     const attrs = given.attrs as NamedAttrMap & Conv2DBackpropFilterAttrs & Dilated;
     const x = given.inputs['x'] as Tensor4D;
@@ -70,7 +69,8 @@ function backpropFilter(tf: Tf, stock: Compute): Compute {
     return tf.tidy(() => {
       const { block, padding, ends } = divided(tf, x.shape, attrs.filterShape, attrs);
       const inputs = { x: tf.spaceToBatchND(x, block, padding), dy: tf.spaceToBatchND(dy, block, ends) };
-      return stock({ ...given, inputs, attrs: { ...attrs, pad: 'valid' } });
+      const plain = { ...attrs, pad: 'valid', dilations: 1 };
+      return tf.engine().runKernel(tf.Conv2DBackpropFilter, inputs, plain) as Tensor4D;
     });
   };
 }
@@ -116,8 +116,8 @@ function divided(
   };
 }
 
-function replaceKernel(tf: Tf, name: string, make: (stock: Compute) => Compute): void {
+function replaceKernel(tf: Tf, name: string, make: (stock: KernelFunc) => KernelFunc): void {
   const stock = tf.getKernel(name, BACKEND) as KernelConfig;
   tf.unregisterKernel(name, BACKEND);
-  tf.registerKernel({ ...stock, kernelFunc: make(stock.kernelFunc as Compute) });
+  tf.registerKernel({ ...stock, kernelFunc: make(stock.kernelFunc) });
 }
