@@ -41,9 +41,8 @@ export async function selfTest(tf: Tf): Promise<SelfTestResult> {
     const { value, grads } = tf.variableGrads(loss, variables);
     const gradients = variables.map(({ name }) => grads[name]);
     const [map, mean, classes] = net.predict(x) as Tensor[];
-    const at = layers.findIndex(({ name }) => name === 'first');
-    const of = layers.slice(0, at).reduce((sum, { trainableWeights }) => sum + trainableWeights.length, 0);
-    const moved = secondAdamStep(tf, variables[of], gradients[of]);
+    const at = variables.findIndex(({ name }) => name.startsWith('first/'));
+    const moved = secondAdamStep(tf, variables[at], gradients[at]);
     return [value, ...kept, ...gradients, map, mean, tf.softmax(classes), tf.max(classes, 1), ...moved];
   });
   const found = await Promise.all(results.map((result) => result.data()));
