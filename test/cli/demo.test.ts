@@ -37,7 +37,7 @@ test('the demo ends with models, a report, and what to try next', async (t) => {
     new RegExp(`^model +${mse.toExponential(2)} +${r2.toFixed(3).replace('-', '\\-')}$`, 'm'),
   );
   assert.match(summary, new RegExp(`^linear regression +${card.baseline.linear.mse.toExponential(2)} `, 'm'));
-  assert.match(summary, /^engine +wasm\S* .*\n[^{]*$/m);
+  assert.match(summary, /^engine +(tfjs-node|wasm)\S* .*\n[^{]*$/m);
 
   const again = await tilewright('demo', '--out', out, '--epochs', '1', '--format', 'json');
   assert.equal(again.code, 0, again.stderr);
