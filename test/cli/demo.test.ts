@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { ENGINE_NAMES } from '../../src/training/engine/load-engine.js';
 import { tilewright } from '../support/command.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -24,7 +25,7 @@ test('the demo ends with models, a report, and what to try next', async (t) => {
 
   const model = (...flags: string[]) => tilewright('models', models[0].id, '--data', data, ...flags);
   const { card } = JSON.parse((await model('--format', 'json')).stdout);
-  assert.match(card.engine.name, /^wasm/);
+  assert.ok((ENGINE_NAMES as readonly string[]).includes(card.engine.name), card.engine.name);
   assert.equal(card.losses.length, 2);
   assert.ok(card.metrics.validation.mse > 0 && card.baseline.mean.mse > 0 && card.baseline.linear.mse > 0);
 
@@ -36,7 +37,7 @@ test('the demo ends with models, a report, and what to try next', async (t) => {
     new RegExp(`^model +${mse.toExponential(2)} +${r2.toFixed(3).replace('-', '\\-')}$`, 'm'),
   );
   assert.match(summary, new RegExp(`^linear regression +${card.baseline.linear.mse.toExponential(2)} `, 'm'));
-  assert.match(summary, /^engine +wasm\S* .*\n[^{]*$/m);
+  assert.match(summary, /^engine +(tfjs-node|wasm)\S* .*\n[^{]*$/m);
 
   const again = await tilewright('demo', '--out', out, '--epochs', '1', '--format', 'json');
   assert.equal(again.code, 0, again.stderr);

@@ -1,6 +1,9 @@
 import { it } from 'node:test';
 import { engineContract, reasonToSkip } from './engine-contract.js';
+import { selfTestContract } from './self-test-contract.js';
 
 const reason = await reasonToSkip('tfjs-node-gpu');
-if (reason === undefined) engineContract('tfjs-node-gpu');
-else it('training engine tfjs-node-gpu', { skip: reason });
+if (reason === undefined) {
+  engineContract('tfjs-node-gpu');
+  selfTestContract('tfjs-node-gpu');
+} else it('training engine tfjs-node-gpu', { skip: reason });

@@ -1,6 +1,9 @@
 import { it } from 'node:test';
 import { engineContract, reasonToSkip } from './engine-contract.js';
+import { selfTestContract } from './self-test-contract.js';
 
 const reason = await reasonToSkip('tfjs-node');
-if (reason === undefined) engineContract('tfjs-node');
-else it('training engine tfjs-node', { skip: reason });
+if (reason === undefined) {
+  engineContract('tfjs-node');
+  selfTestContract('tfjs-node');
+} else it('training engine tfjs-node', { skip: reason });

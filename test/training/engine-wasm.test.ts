@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
 import { engineContract } from './engine-contract.js';
+import { selfTestContract } from './self-test-contract.js';
 
 engineContract('wasm');
+selfTestContract('wasm');
 
 it('runs the SIMD build on one thread', async () => {
   const { tf } = await loadEngine('wasm');

@@ -15,15 +15,16 @@ function lossesOf(engine: EngineName): Record<string, number[]> {
   return JSON.parse(stdout);
 }
 
-test('each model has the same losses on oneDNN and without it', async (t) => {
-  const reason = await reasonToSkip('wasm-onednn');
-  if (reason !== undefined) return t.skip(reason);
-  const [own, others] = [lossesOf('wasm-onednn'), lossesOf('wasm')];
-  assert.deepEqual(Object.keys(own), Object.keys(others));
-  for (const [model, losses] of Object.entries(own)) {
-    losses.forEach((loss, step) => {
-      const other = others[model]![step]!;
-      assert.ok(Math.abs(loss - other) <= 1e-4 * other, `${model}, step ${step + 1}: ${loss} and ${other}`);
-    });
-  }
-});
+for (const engine of ['wasm-onednn', 'tfjs-node', 'tfjs-node-gpu'] as const)
+  test(`each model has the same losses on ${engine} and on wasm`, async (t) => {
+    const reason = await reasonToSkip(engine);
+    if (reason !== undefined) return t.skip(reason);
+    const [own, others] = [lossesOf(engine), lossesOf('wasm')];
+    assert.deepEqual(Object.keys(own), Object.keys(others));
+    for (const [model, losses] of Object.entries(own)) {
+      losses.forEach((loss, step) => {
+        const other = others[model]![step]!;
+        assert.ok(Math.abs(loss - other) <= 1e-4 * other, `${model}, step ${step + 1}: ${loss} and ${other}`);
+      });
+    }
+  });

@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type { Tensor4D, TensorInfo } from '@tensorflow/tfjs-core';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
-import { gradientSelfTest } from '../../src/training/engine/self-test.js';
+import { selfTest } from '../../src/training/engine/self-test.js';
 import { Heap } from '../../src/training/engine/wasm/loops/heap.js';
 import { heapLoops } from '../../src/training/engine/wasm/loops/heap-loops.js';
 import { loopsContract } from './loops-contract.js';
@@ -50,7 +50,7 @@ it('the self-test refuses an engine whose gradients are no numbers', async () =>
     (tf.backend() as BackendWasm).typedArrayFromHeap(result).fill(NaN);
     return result;
   };
-  const { passed, error } = await gradientSelfTest(tf);
+  const { passed, error } = await selfTest(tf);
   kernel.kernelFunc = kernelFunc;
   assert.deepEqual([passed, error], [false, Infinity]);
 });

@@ -27,6 +27,25 @@ function install(name: 'tfjs-node' | 'tfjs-node-gpu', source: string): void {
   writeFileSync(join(home, 'index.js'), source);
 }
 
+/** That of the JavaScript backend divides by all of a window, also by what lies outside of the image. */
+const AVERAGE_POOLING = `
+  core.unregisterKernel('AvgPoolGrad', 'tensorflow');
+  core.registerKernel({ kernelName: 'AvgPoolGrad', backendName: 'tensorflow',
+    kernelFunc: ({ inputs: { dy, input }, attrs: { filterSize, strides, pad } }) => {
+      const pool = core.backend_util.computePool2DInfo(input.shape, filterSize, strides, 1, pad);
+      const gradients = core.buffer(dy.shape, 'float32', core.engine().backend.readSync(dy.dataId));
+      const dx = core.buffer(input.shape);
+      const inside = (at, stride, before, size, end) =>
+        Array.from({ length: size }, (_, i) => at * stride - before + i).filter((one) => one >= 0 && one < end);
+      for (let b = 0; b < dy.shape[0]; b++) for (let r = 0; r < dy.shape[1]; r++) for (let c = 0; c < dy.shape[2]; c++) {
+        const rows = inside(r, pool.strideHeight, pool.padInfo.top, pool.filterHeight, pool.inHeight);
+        const columns = inside(c, pool.strideWidth, pool.padInfo.left, pool.filterWidth, pool.inWidth);
+        for (let k = 0; k < dy.shape[3]; k++) for (const y of rows) for (const x of columns)
+          dx.set(dx.get(b, y, x, k) + gradients.get(b, r, c, k) / (rows.length * columns.length), b, y, x, k);
+      }
+      return dx.toTensor();
+    } });`;
+
 function engine(options: { gpu: boolean; backend?: string; patch?: string }): string {
   const backend = options.backend ?? 'tensorflow';
   return `
@@ -36,6 +55,7 @@ function engine(options: { gpu: boolean; backend?: string; patch?: string }): st
     if (${JSON.stringify(backend)} !== 'cpu') {
       core.copyRegisteredKernels('cpu', 'tensorflow');
       core.registerBackend('tensorflow', () => Object.assign(new MathBackendCPU(), { isUsingGpuDevice: ${options.gpu} }));
+      ${AVERAGE_POOLING}
     }
     core.setBackend(${JSON.stringify(backend)});
     ${options.patch ?? ''}
@@ -88,7 +108,14 @@ describe('selectEngine', () => {
     install('tfjs-node', engine({ gpu: false }));
     const selected = await selectEngine({ packagesFrom });
     assert.equal(selected.name, 'tfjs-node');
-    assert.match(selected.why[0]!.reason, /^gradient self-test failed/);
+    assert.match(selected.why[0]!.reason, /^self-test failed/);
+  });
+
+  it('passes over an engine that averages the gradient over pixels outside of the image', async () => {
+    install('tfjs-node', engine({ gpu: false }).replace(AVERAGE_POOLING, ''));
+    const selected = await selectEngine({ packagesFrom });
+    assert.match(selected.name, /^wasm/);
+    assert.match(selected.why[1]!.reason, /^self-test failed: gradient of bands/);
   });
 
   it('survives a library that crashes, one that hangs, and one without its binary', async () => {

@@ -44,6 +44,10 @@ export function forkWithEngine(
       OMP_WAIT_POLICY: 'passive',
       OMP_NUM_THREADS: String(threads),
       TF_CPP_MIN_LOG_LEVEL: '2',
+      TF_NUM_INTRAOP_THREADS: String(threads),
+      TF_NUM_INTEROP_THREADS: '1',
+      // The oneDNN inside of TensorFlow adds in an order that depends on the number of cores that the process may use.
+      TF_ENABLE_ONEDNN_OPTS: '0',
       // Else the first child takes all of a GPU's memory.
       TF_FORCE_GPU_ALLOW_GROWTH: 'true',
     },

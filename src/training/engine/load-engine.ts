@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import { messageOf } from '../../errors.js';
 import { engineUnavailable } from '../errors.js';
+import { completeNativeConvolutions } from './native-conv.js';
 import { loadOneDnn } from './onednn/addon.js';
 import type { Tf } from './tf.js';
 import { hasMultiplyAdd } from './wasm/loops/heap.js';
@@ -88,6 +89,7 @@ async function loadNative(name: NativeName, packagesFrom: string): Promise<Loade
       );
     }
     if (name === 'tfjs-node-gpu' && !usesGpu(tf)) throw new Error('TensorFlow found no GPU');
+    completeNativeConvolutions(tf);
     return { name, version: tf.version['tfjs-node'] ?? tf.version_core, tf };
   } catch (error) {
     throw engineUnavailable.because(error, name, messageOf(error));

@@ -6,7 +6,7 @@ import { messageOf } from '../../errors.js';
 import { engineUnavailable, trainingFailed } from '../errors.js';
 import { type Handler, serveRequests } from '../workers/serve-requests.js';
 import { type EngineName, loadEngine } from './load-engine.js';
-import { gradientSelfTest } from './self-test.js';
+import { selfTest } from './self-test.js';
 
 /** `reason` says in one line why the engine does not work. */
 export type ProbeResult = { works: true; version: string } | { works: false; reason: string };
@@ -18,11 +18,11 @@ export type ProbeHandlers = {
 const probe: ProbeHandlers['probe'] = async ({ engine, packagesFrom }) => {
   try {
     const { tf, version } = await loadEngine(engine, packagesFrom);
-    const { passed, error, where } = await gradientSelfTest(tf);
+    const { passed, error, where } = await selfTest(tf);
     if (passed) return { works: true, version };
     return {
       works: false,
-      reason: `gradient self-test failed: ${where} is off by ${error.toExponential(1)} of its size`,
+      reason: `self-test failed: ${where} is off by ${error.toExponential(1)} of its size`,
     };
   } catch (error) {
     // The wrapper of a loading error repeats the engine's name; its cause is the reason.

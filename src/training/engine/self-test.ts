@@ -1,107 +1,60 @@
 /**
- * An engine trains only if its gradients are right. This net holds each operation that the models need; its loss and
- * gradients were computed in float64 by PyTorch (test/fixtures/training/reference_gradients.py).
+ * An engine trains only if it computes what training and prediction need: this net has each operation of the models. Its loss, gradients
+ * and predictions, and a step of Adam, are compared with those that PyTorch computed in float64
+ * (test/fixtures/training/reference_self_test.py).
  */
-import type { Scalar, Tensor, Tensor4D, Variable } from '@tensorflow/tfjs-core';
+import type { Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
+import { adamStep } from './adam-step.js';
+import { EXPECTED } from './self-test-values.js';
 import type { Tf } from './tf.js';
 
-/** Largest error that passes, relative to the size of each gradient. Float32 engines stay near 1e-6. */
+/** Largest error that passes, relative to the norm of each result. Float32 engines stay near 1e-6. */
 const SELF_TEST_TOLERANCE = 1e-4;
 
 export interface SelfTestResult {
   passed: boolean;
-  /** Largest relative error, and the parameter that it was seen at (`loss` for the forward pass). */
+  /** Largest relative error, infinite if a result is not a number, and the name of that result. */
   error: number;
   where: string;
 }
 
-interface Parameter {
-  name: string;
-  shape: number[];
-  seed: number;
-  low: number;
-  high: number;
-  /** The true gradient's projections on four fixed directions, and its Euclidean norm. */
-  projections: [number, number, number, number];
-  norm: number;
+type Layer = LayersModel['layers'][number];
+
+/** Runs the net forward and backward once on the current backend. Throws if the engine lacks an operation. */
+export async function selfTest(tf: Tf): Promise<SelfTestResult> {
+  const { net, layers } = referenceNet(tf);
+  let seed = 1;
+  for (const layer of layers)
+    tf.tidy(() => layer.setWeights(layer.weights.map(({ name, shape }) => weight(tf, name, shape, seed++))));
+  const variables = layers.flatMap(({ trainableWeights }) =>
+    trainableWeights.map((one) => one.read() as Variable),
+  );
+  const results = tf.tidy(() => {
+    const x = seeded(tf, [1, 32, 32, 3], 101, 0, 1);
+    const terms = termsOf(tf, net, x);
+    let kept: Tensor[] = [];
+    const loss = () => {
+      kept = terms().map((term) => tf.keep(term));
+      return kept.reduce((sum, term) => tf.add(sum, term)) as Scalar;
+    };
+    const { value, grads } = tf.variableGrads(loss, variables);
+    const gradients = variables.map(({ name }) => grads[name]);
+    const [map, mean, classes] = net.predict(x) as Tensor[];
+    const at = variables.findIndex(({ name }) => name.startsWith('first/'));
+    const moved = secondAdamStep(tf, variables[at], gradients[at]);
+    return [value, ...kept, ...gradients, map, mean, tf.softmax(classes), tf.max(classes, 1), ...moved];
+  });
+  const found = await Promise.all(results.map((result) => result.data()));
+  tf.dispose(results);
+  net.dispose();
+  let worst = { error: 0, where: '' };
+  EXPECTED.forEach(([where, ...expected], i) => {
+    const error = relativeError(found[i] as Float32Array, expected);
+    if (error > worst.error) worst = { error, where };
+  });
+  return { passed: worst.error <= SELF_TEST_TOLERANCE, ...worst };
 }
-
-const LOSS = 9.304887759550532;
-
-const PARAMETERS: readonly Parameter[] = [
-  {
-    name: 'conv',
-    shape: [3, 3, 3, 8],
-    seed: 1,
-    low: -0.5,
-    high: 0.5,
-    projections: [-61.079206670635, 29.039751021663, 8.737095249593, -18.338389889301],
-    norm: 69.412599503142,
-  },
-  {
-    name: 'scale',
-    shape: [8],
-    seed: 2,
-    low: 0.5,
-    high: 1.5,
-    projections: [0.744099248205, -14.42965096858, 4.402262513156, -16.902914761196],
-    norm: 21.904326251251,
-  },
-  {
-    name: 'offset',
-    shape: [8],
-    seed: 3,
-    low: -0.5,
-    high: 0.5,
-    projections: [-3.485501253838, -11.856196526058, 7.026619785741, -10.769534552917],
-    norm: 13.538674016651,
-  },
-  {
-    name: 'tiled',
-    shape: [3, 3, 8, 8],
-    seed: 10,
-    low: -0.5,
-    high: 0.5,
-    projections: [-38.803965296849, 2.605463013518, 17.184272209339, -28.18391855528],
-    norm: 54.237619058322,
-  },
-  {
-    name: 'strided',
-    shape: [4, 4, 8, 16],
-    seed: 4,
-    low: -0.5,
-    high: 0.5,
-    projections: [-28.701204476069, -30.228012578289, 47.838943629169, -49.560387157194],
-    norm: 59.813039676889,
-  },
-  {
-    name: 'transposed',
-    shape: [2, 2, 4, 16],
-    seed: 5,
-    low: -0.5,
-    high: 0.5,
-    projections: [-22.767938302171, -9.974601496655, 50.460740784412, 54.574448331882],
-    norm: 62.301696875143,
-  },
-  {
-    name: 'pointwise',
-    shape: [1, 1, 12, 1],
-    seed: 6,
-    low: -0.5,
-    high: 0.5,
-    projections: [45.757761013644, 10.798263776725, 16.312256650093, 9.161438026442],
-    norm: 54.293679155674,
-  },
-  {
-    name: 'dense',
-    shape: [256, 5],
-    seed: 7,
-    low: -0.5,
-    high: 0.5,
-    projections: [0.504556608182, -5.624841236988, -20.292853419331, 2.315583163159],
-    norm: 29.641613701144,
-  },
-];
 
 /** Value i = low + (high - low) * fractional part of 43758.5453 * sin(12.9898 * (i + 1) + seed). */
 function values(size: number, seed: number, low: number, high: number): Float32Array {
@@ -111,66 +64,111 @@ function values(size: number, seed: number, low: number, high: number): Float32A
   });
 }
 
-/** Runs the net forward and backward once on the current backend. An operation that the engine lacks throws. */
-export async function gradientSelfTest(tf: Tf): Promise<SelfTestResult> {
-  const make = (shape: number[], seed: number, low: number, high: number) =>
-    tf.tensor(values(tf.util.sizeFromShape(shape), seed, low, high), shape);
-  const variables = Object.fromEntries(
-    PARAMETERS.map(({ name, shape, seed, low, high }) => [
-      name,
-      tf.tidy(() => tf.variable(make(shape, seed, low, high))),
-    ]),
-  );
-  const layer = tf.layers.batchNormalization({ epsilon: 1e-3, name: 'self-test' });
-  layer.build([1, 32, 32, 8]);
-  // The layer trains weights of its own.
-  for (const [i, name] of ['scale', 'offset'].entries()) {
-    const own = layer.trainableWeights[i].read() as Variable;
-    own.assign(variables[name]);
-    variables[name].dispose();
-    variables[name] = own;
-  }
-  const { value, grads } = tf.tidy(() => {
-    const x = make([1, 32, 32, 3], 8, 0, 1) as Tensor4D;
-    const y = make([1, 5], 9, 0, 1);
-    return tf.variableGrads(() => referenceLoss(tf, layer, variables, x, y), Object.values(variables));
+function seeded(tf: Tf, shape: number[], seed: number, low: number, high: number): Tensor {
+  return tf.tensor(values(tf.util.sizeFromShape(shape), seed, low, high), shape);
+}
+
+/** Kernels keep the variance of what goes in; factors and variances are positive. */
+function weight(tf: Tf, name: string, shape: (number | null)[], seed: number): Tensor {
+  const size = shape as number[];
+  const limit = size.length === 1 ? 0.5 : Math.sqrt(3 / tf.util.sizeFromShape(size.slice(0, -1)));
+  return /gamma|variance/.test(name)
+    ? seeded(tf, size, seed, 0.5, 1.5)
+    : seeded(tf, size, seed, -limit, limit);
+}
+
+/** The largest error of the projections, relative to the norm. Infinite for NaN. */
+function relativeError(result: Float32Array, [first, second, norm]: [number, number, number]): number {
+  const errors = [first, second].map((expected, k) => {
+    const direction = values(result.length, 200 + k, -1, 1);
+    const projection = result.reduce((sum, value, i) => sum + value * direction[i], 0);
+    return Math.abs(projection - expected) / norm;
   });
-  let worst = { error: relativeError((await value.data())[0], LOSS, LOSS), where: 'loss' };
-  for (const { name, projections, norm } of PARAMETERS) {
-    const gradient = (await grads[variables[name].name].data()) as Float32Array;
-    projections.forEach((expected, k) => {
-      const direction = values(gradient.length, 20 + k, -1, 1);
-      const projection = gradient.reduce((sum, g, i) => sum + g * direction[i], 0);
-      const error = relativeError(projection, expected, norm);
-      if (error > worst.error) worst = { error, where: name };
-    });
-  }
-  tf.dispose([value, grads, variables, layer.nonTrainableWeights.map((weight) => weight.read())]);
-  return { passed: worst.error <= SELF_TEST_TOLERANCE, ...worst };
+  return errors.some(Number.isNaN) ? Infinity : Math.max(...errors);
 }
 
-/** Infinite for NaN. */
-function relativeError(actual: number, expected: number, scale: number): number {
-  const error = Math.abs(actual - expected) / scale;
-  return Number.isNaN(error) ? Infinity : error;
+/** Its outputs are a map, a mean and a value for each of three classes. The layers are those with weights, in the order of their seeds. */
+function referenceNet(tf: Tf): { net: LayersModel; layers: Layer[] } {
+  const { layers } = tf;
+  const weighted: Layer[] = [];
+  const apply = (layer: Layer, ...inputs: SymbolicTensor[]) => {
+    const y = layer.apply(inputs.length === 1 ? inputs[0] : inputs) as SymbolicTensor;
+    if (layer.weights.length > 0) weighted.push(layer);
+    return y;
+  };
+  // The weights are set afterwards.
+  const zeros = { kernelInitializer: 'zeros' } as const;
+  const conv = (
+    name: string,
+    x: SymbolicTensor,
+    filters: number,
+    kernelSize: number | number[],
+    change: Partial<Parameters<Tf['layers']['conv2d']>[0]> = {},
+  ) => apply(layers.conv2d({ name, filters, kernelSize, padding: 'same', ...zeros, ...change }), x);
+  const relu = (x: SymbolicTensor) => apply(layers.reLU({}), x);
+  const leaky = (x: SymbolicTensor) => apply(layers.leakyReLU({ alpha: 0.2 }), x);
+  const add = (...terms: SymbolicTensor[]) => apply(layers.add({}), ...terms);
+
+  const input = tf.input({ shape: [32, 32, 3] });
+  const first = conv('first', conv('mix', input, 3, 1), 8, 3, { activation: 'relu' });
+  const strided = conv('strided', first, 8, 4, { strides: 2, useBias: false });
+  const normal = apply(layers.batchNormalization({ name: 'norm', momentum: 0.9 }), strided);
+  const start = add(leaky(normal), apply(layers.averagePooling2d({ poolSize: 2 }), first));
+  const spread = { dilationRate: 2, useBias: false, activation: 'relu' } as const;
+  const residual = relu(add(conv('dilated', start, 8, 3, spread), start));
+  const scaled = apply(
+    layers.depthwiseConv2d({ name: 'scale', kernelSize: 1, depthwiseInitializer: 'zeros' }),
+    residual,
+  );
+  const cropped = apply(layers.cropping2D({ cropping: [[0, 1], [1, 0]] }), scaled); // biome-ignore format: one line
+  const shifted = apply(layers.zeroPadding2d({ padding: [[1, 0], [0, 1]] }), cropped); // biome-ignore format: one line
+  const attention = conv('weight', residual, 1, 1, { activation: 'sigmoid' });
+  const attended = apply(layers.multiply({}), relu(add(shifted, residual)), attention);
+  const tiled = leaky(conv('tiled', attended, 8, 3));
+  const pooled = apply(layers.maxPooling2d({ poolSize: 2 }), tiled);
+  const twice = { filters: 8, kernelSize: 2, strides: 2, padding: 'same', ...zeros } as const;
+  const up = apply(layers.conv2dTranspose({ name: 'up', ...twice }), pooled);
+  const joined = apply(layers.concatenate({}), tiled, apply(layers.permute({ dims: [2, 1, 3] }), up));
+  const map = conv('map', joined, 1, 1);
+
+  const average = apply(layers.globalAveragePooling2d({}), pooled);
+  const hidden = apply(layers.dense({ name: 'hidden', units: 8, activation: 'relu', ...zeros }), average);
+  const mean = apply(layers.dense({ name: 'mean', units: 1, ...zeros }), hidden);
+
+  const line = apply(layers.reshape({ targetShape: [1, 64, 8] }), pooled);
+  const bands = conv('bands', line, 8, [1, 7], { strides: [1, 2], activation: 'relu' });
+  const parts = apply(layers.averagePooling2d({ poolSize: [1, 5], strides: [1, 5], padding: 'same' }), bands);
+  const ofParts = conv('classes', parts, 3, [1, 7], { padding: 'valid' });
+  const classes = apply(layers.globalAveragePooling2d({}), ofParts);
+  return { net: tf.model({ inputs: input, outputs: [map, mean, classes] }), layers: weighted };
 }
 
-function referenceLoss(
-  tf: Tf,
-  layer: ReturnType<Tf['layers']['batchNormalization']>,
-  v: Record<string, Variable>,
-  x: Tensor4D,
-  y: Tensor,
-): Scalar {
-  const first = tf.conv2d(x, v['conv'] as unknown as Tensor4D, 1, 'same');
-  const normalised = layer.apply(first, { training: true }) as Tensor4D;
-  const a = tf.leakyRelu(normalised, 0.2);
-  const c = tf.leakyRelu(tf.conv2d(a, v['tiled'] as unknown as Tensor4D, 1, 'same'), 0.2);
-  const b = tf.relu(tf.conv2d(c, v['strided'] as unknown as Tensor4D, 2, 'same'));
-  const up = tf.conv2dTranspose(b, v['transposed'] as unknown as Tensor4D, [1, 32, 32, 4], 2, 'same');
-  const mixed = tf.conv2d(tf.concat([a, up], 3), v['pointwise'] as unknown as Tensor4D, 1, 'same');
-  // Shifted, so that most pooling windows hold no positive value.
-  const pooled = tf.maxPool(tf.tanh(tf.sub(mixed, 1)) as Tensor4D, 2, 2, 'valid');
-  const output = tf.matMul(tf.reshape(pooled, [1, 256]), v['dense'] as unknown as Tensor);
-  return tf.losses.meanSquaredError(y, output);
+/** The parts of the losses of all models. */
+function termsOf(tf: Tf, net: LayersModel, x: Tensor): () => Tensor[] {
+  const ofMap = seeded(tf, [1, 16, 16, 1], 102, 0, 1);
+  const counts = seeded(tf, [1, 16, 16, 1], 103, 0, 1);
+  const ofMean = seeded(tf, [1, 1], 104, 0, 1);
+  const ofClasses = seeded(tf, [1, 3], 105, 0, 1);
+  const share = (t: Tensor) => tf.div(tf.sum(tf.mul(t, counts)), tf.sum(counts));
+  return () => {
+    const [map, mean, classes] = net.apply(x, { training: true }) as Tensor[];
+    const error = tf.sub(map, ofMap);
+    return [
+      tf.mul(share(tf.abs(error)), 10),
+      share(tf.square(error)),
+      tf.mean(tf.softplus(tf.neg(map))),
+      tf.mean(tf.square(tf.sub(mean, ofMean))),
+      tf.neg(tf.sum(tf.mul(ofClasses, tf.logSoftmax(classes)))),
+    ];
+  };
+}
+
+/** The variable and its moments after the second step of Adam with rate 1, betas 0.5 and 0.999, epsilon 0.01 and weight decay 0.5. */
+function secondAdamStep(tf: Tf, variable: Tensor, gradient: Tensor): Tensor[] {
+  const first = seeded(tf, variable.shape, 106, -1, 1);
+  const second = seeded(tf, variable.shape, 107, 0, 1);
+  const correction = Math.sqrt(1 - 0.999 ** 2);
+  const rate = correction / (1 - 0.5 ** 2);
+  const numbers = { beta1: 0.5, beta2: 0.999, decay: 0.5, rate, epsilon: 0.01 * correction };
+  return adamStep(tf, { variable, gradient, first, second }, numbers);
 }

@@ -13,9 +13,9 @@ import type {
   KernelConfig,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
+import type { Dilated } from '../conv2d-grad.js';
 import type { Tf } from '../tf.js';
 import { activated } from './activation.js';
-import type { Dilated } from './conv2d-grad.js';
 import { floats, wasmKernel } from './kernel.js';
 import { FORWARD, type Loops, TO_FILTER, TO_INPUT } from './loops/loops.js';
 

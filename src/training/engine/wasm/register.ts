@@ -3,6 +3,8 @@
  * kernels of this folder add and replace them, as loops over its heap, so that no tensor is copied.
  */
 import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
+import { replaceConvolutionOfLayers } from '../conv-layer.js';
+import { conv2dGrad } from '../conv2d-grad.js';
 import type { Tf } from '../tf.js';
 import { adamStep } from './adam-step.js';
 import { add } from './add.js';
@@ -14,9 +16,7 @@ import {
   trainingBatchNormGradient,
 } from './batch-norm.js';
 import { concat, pad, slice, splitV } from './boxes.js';
-import { replaceConvolutionOfLayers } from './conv-layer.js';
 import { conv2d, conv2dBackpropFilter, conv2dBackpropInput, fusedConv2d } from './conv2d.js';
-import { conv2dGrad } from './conv2d-grad.js';
 import { depthwiseConv2dBackpropFilter } from './depthwise-conv2d-backprop-filter.js';
 import { depthwiseConv2dBackpropInput } from './depthwise-conv2d-backprop-input.js';
 import { cast, identity } from './identity.js';

@@ -1,6 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { layers } from '@tensorflow/tfjs-layers';
-import type { Tf } from '../tf.js';
+import type { Tf } from './tf.js';
 
 /** Members of the layer, most of which are declared private or protected. */
 interface ConvLayer {

@@ -1,5 +1,5 @@
 import type { Conv2DAttrs, GradConfig, NamedAttrMap, Tensor, Tensor4D } from '@tensorflow/tfjs-core';
-import type { Tf } from '../tf.js';
+import type { Tf } from './tf.js';
 
 /** What the kernels of the two gradients get beside the attributes that tfjs knows. */
 export interface Dilated {
