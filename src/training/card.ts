@@ -8,6 +8,7 @@ import type { TrainingMode } from './inputs.js';
 import type { EpochLoss, Metrics, Spread } from './metrics.js';
 import { modelNamed } from './models/index.js';
 import { hasBatchNorm } from './models/spec.js';
+import type { BandValues, TilePixels } from './place-dates.js';
 import type { Lineage } from './transfer/lineage.js';
 import type { TrainedPlace } from './worker-messages.js';
 
@@ -43,6 +44,10 @@ export interface ModelCard {
    * predicts by moving averages.
    */
   batchNorm?: 'batch' | 'local';
+  /** Pixel size of the training, at which the model reads tiles. Cards of older versions of the program have none. */
+  pixelSize?: TilePixels;
+  /** What the values of the bands are. Cards of older versions have none, and are about reflectance. */
+  values?: BandValues;
   epochs: number;
   /** Counted side by side, without the overlap that training uses. */
   patches: { train: number; validation: number };
@@ -86,6 +91,8 @@ export type CardContext = Pick<
   | 'version'
   | 'mode'
   | 'distributed'
+  | 'pixelSize'
+  | 'values'
   | 'job'
   | 'filter'
   | 'engine'

@@ -35,7 +35,8 @@ import { ENGINE_NAMES } from '../engine/load-engine.js';
 import { chosenEngine } from '../engine/select-engine.js';
 import { noModel } from '../errors.js';
 import { MODEL_NAMES, modelNamed } from '../models/index.js';
-import { dateFiles } from '../places.js';
+import { coarsestGroup, dateFiles, valuesOf } from '../places.js';
+import { pixelsFor } from './pixel-size.js';
 import type { PredictTask } from './predict-tile.js';
 import { Predictors } from './predictors.js';
 
@@ -233,6 +234,14 @@ async function planOne(
   const spec = modelNamed(model.model);
   const date = dateFiles(storage, spec.inputs, tile);
   if (!date) return { skipped: `they lack ${spec.inputs.join(', ')}` };
+  const { pixelSize, values = 'reflectance' } = model.card as CardSummary;
+  const found = valuesOf(spec.inputs, [tile]);
+  if (found.some((one) => one !== values))
+    return { skipped: `their values are ${found.join(' and ')}, those of the model's training ${values}` };
+  // Models that older versions of the program trained name no size, and read a tile at the size of its bands.
+  const own = coarsestGroup(spec.inputs, tile)!;
+  const size = pixelSize && pixelsFor(pixelSize, tile, own, tile.geocode === model.geocode);
+  if (size && 'skipped' in size) return size;
   const topology = await storage.bringModelFile(model, 'model.json');
   const weights = await storage.bringModelFile(model, 'weights.bin');
   const { collection, scene, grid, geocode, start, end, platform } = tile;
@@ -246,11 +255,15 @@ async function planOne(
       tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
       model: { name: model.model, topology, weights },
       date,
-      groups: Object.fromEntries(
-        tile.groups
-          .filter(({ role }) => role === 'data')
-          .map(({ width, height, name }) => [`${width}x${height}`, name]),
-      ),
+      size,
+      groups: {
+        ...(size && { [`${size.width}x${size.height}`]: pixelSize!.group }),
+        ...Object.fromEntries(
+          tile.groups
+            .filter(({ role }) => role === 'data')
+            .map(({ width, height, name }) => [`${width}x${height}`, name]),
+        ),
+      },
     }),
   };
 }

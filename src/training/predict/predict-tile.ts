@@ -1,6 +1,7 @@
 /** Makes one tile of what a model says of another. */
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { PixelGrid } from '../../geocode/index.js';
 import { type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
 import { type DataType, Mask } from '../../raster/index.js';
 import type { ModelFilePlace } from '../../storage/index.js';
@@ -18,6 +19,8 @@ export interface PredictTask {
   /** Name of the model's description, and its files. */
   model: { name: string; topology: ModelFilePlace; weights: ModelFilePlace };
   date: PlaceDate;
+  /** At which the inputs are read and the tile is written; by default that of the coarsest input. */
+  size?: PixelGrid;
   /** Names of the tile's groups by their size, `<width>x<height>`. */
   groups: Record<string, string>;
 }
@@ -30,9 +33,9 @@ export async function predictTile(
   tf: Tf,
   model: LayersModel,
   spec: ModelSpec,
-  { tile, date, groups }: PredictTask,
+  { tile, date, size, groups }: PredictTask,
 ): Promise<MadeTile | null> {
-  const read = await readPlace([date]);
+  const read = await readPlace([date], undefined, size);
   if ('skipped' in read) throw predictionFailed(read.skipped);
   const [pixels] = read.dates;
   const { width, height } = pixels;
