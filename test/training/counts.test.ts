@@ -67,6 +67,10 @@ test('8-bit numbers train and predict without a flag, and the card says what the
   const item = (await node.server.inject(`/models/${model.id}/item`)).json();
   assert.match(item.properties['mlm:input'][0].description, /divided by 255; they are not reflectance/);
 
+  // Nor are the levels of a texture those of counts.
+  const texture = await runProcess(node, 'texture', { filter: { collections: ['counts'] } });
+  assert.equal(texture.failed, 'TW_TRAIN_NO_TEXTURE');
+
   // Another date of the same place that was ingested with a scale means something else.
   await add(await writePhoto(join(folder, 'later.tif'), 'uint8', 2), 'counts', '2022-08-01', {
     scale: 0.002,
