@@ -1,5 +1,5 @@
 /** Bands of a tile by the names that people know them by. */
-import { isSpectrum, nearestBand, storedNodata } from '../raster/index.js';
+import { isSpectrum, nearestBand, SPECTRAL_INDICES, storedNodata } from '../raster/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
 import { badLook, listBands, unknownBand } from './errors.js';
 import type { Expression } from './expression/ast.js';
@@ -29,10 +29,16 @@ export interface BandPlace {
 /** Near infrared comes by two names, after the width of the band. */
 const OTHER_NAME: Record<string, string> = { nir: 'nir08', nir08: 'nir' };
 
-const PREDEFINED: Record<string, Expression> = {
-  ndvi: parseExpression('(nir - red) / (nir + red)'),
-  ndmi: parseExpression('(nir08 - swir16) / (nir08 + swir16)'),
-};
+const PREDEFINED: Record<string, Expression> = Object.fromEntries(
+  Object.entries(SPECTRAL_INDICES).map(
+    ([
+      name,
+      {
+        bands: [a, b],
+      },
+    ]) => [name, parseExpression(`(${a} - ${b}) / (${a} + ${b})`)],
+  ),
+);
 
 /** What is no letter, digit or `_` is written as `_` in expressions. */
 export const plainName = (name: string) => name.replace(/\W/g, '_');
@@ -90,6 +96,23 @@ function bandOfNumber(groups: GroupRecord[], text: string): string | undefined {
   return number && spectrum && `${plainName(spectrum.name)}_b${number}`;
 }
 
+/**
+ * The name, among those of `places`, of the band that a name means: a wavelength, a number of a spectrum, or near infrared by its other
+ * name if the tile lacks the first. Undefined if there is none.
+ */
+function bandNamed(places: Map<string, BandPlace>, groups: GroupRecord[], name: string): string | undefined {
+  if (places.has(name)) return name;
+  const found = bandAtWavelength(groups, name) ?? bandOfNumber(groups, name) ?? OTHER_NAME[name];
+  return found !== undefined && places.has(found) ? found : undefined;
+}
+
+/** Where a tile holds bands, in the order of their names, found as in expressions; undefined if it lacks one. */
+export function findBands(groups: GroupRecord[], names: readonly string[]): BandPlace[] | undefined {
+  const places = bandPlaces(groups);
+  const found = names.flatMap((name) => places.get(bandNamed(places, groups, name) ?? '') ?? []);
+  return found.length === names.length ? found : undefined;
+}
+
 /** Returns the file of a band. `nodata` replaces the nodata value of the band. */
 export function bandFile(
   storage: Storage,
@@ -137,10 +160,8 @@ export function resolveBands(expressions: Expression[], groups: GroupRecord[]): 
   const used: string[] = [];
   const instead = new Map<string, string>();
   const bandOf = (name: string): number | Expression => {
-    const found = places.has(name)
-      ? name
-      : (bandAtWavelength(groups, name) ?? bandOfNumber(groups, name) ?? OTHER_NAME[name]);
-    if (found === undefined || !places.has(found)) {
+    const found = bandNamed(places, groups, name);
+    if (found === undefined) {
       if (Object.hasOwn(PREDEFINED, name)) return PREDEFINED[name];
       throw unknownBand(name, listBands([...places.keys()]));
     }

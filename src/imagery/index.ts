@@ -3,6 +3,7 @@ export {
   type BandPlace,
   bandFile,
   bandOrExpression,
+  findBands,
   maskFile,
   plainName,
   resolveBands,

@@ -9,6 +9,7 @@ import type { EpochLoss, Metrics, Spread } from './metrics.js';
 import { modelNamed } from './models/index.js';
 import { hasBatchNorm } from './models/spec.js';
 import type { AppliedHoldOut } from './patches.js';
+import type { BandValues, TilePixels } from './place-dates.js';
 import type { Lineage } from './transfer/lineage.js';
 import type { TrainedPlace } from './worker-messages.js';
 
@@ -44,6 +45,10 @@ export interface ModelCard {
    * predicts by moving averages.
    */
   batchNorm?: 'batch' | 'local';
+  /** Pixel size of the training, at which the model reads tiles. Cards of older versions of the program have none. */
+  pixelSize?: TilePixels;
+  /** What the values of the bands are. Cards of older versions have none, and are about reflectance. */
+  values?: BandValues;
   /** Passes over the training patches. */
   epochs: number;
   /** The epoch whose weights are kept. Absent in cards of older versions, which kept the last one. */
@@ -92,6 +97,8 @@ export type CardContext = Pick<
   | 'version'
   | 'mode'
   | 'distributed'
+  | 'pixelSize'
+  | 'values'
   | 'job'
   | 'filter'
   | 'engine'

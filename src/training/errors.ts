@@ -166,9 +166,9 @@ export const unlikeEngines = defineError(
 export const severalCollections = defineError(
   'TW_TRAIN_COLLECTIONS',
   422,
-  'One model for all places is of one collection and one grid, and the filter picks tiles of several. Name one with `--collection`.',
+  'One model for all places is of one collection and one grid, and its tiles all hold reflectance or all hold 8-bit numbers without a scale; the filter picks tiles of several kinds. Name one collection with `--collection`; ingest 8-bit numbers again with `--scale`, or leave them out by the filter.',
   (collections: string) =>
-    `one model for all places is of one collection, and the filter picks ${collections}; name one with --collection`,
+    `one model for all places is of one collection and one kind of values, and the filter picks ${collections}; name one with --collection, or leave out tiles of other values by the filter`,
 );
 
 export const textureFailed = defineError(

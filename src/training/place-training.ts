@@ -10,7 +10,7 @@ import type { SelectedEngine } from './engine/select-engine.js';
 import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs, validationTime } from './inputs.js';
 import type { TrainPart } from './merge.js';
 import { modelNamed } from './models/index.js';
-import { filesOf, groupByPlace, type Place } from './places.js';
+import { filesOf, groupByPlace, type Place, trainedPixels } from './places.js';
 import { placeName, reasonsOf } from './results.js';
 import { type StoredModel, storedBy, storeModel } from './store-model.js';
 import { type PlaceProgress, trainPlaces } from './trainer.js';
@@ -175,8 +175,12 @@ export class PlaceTraining {
     const { job, engine, filter, results } = this;
     const { seed = DEFAULT_SEED } = this.inputs;
     const name = placeName(place.geocode, model, this.models);
-    const about = { mode: results.mode, model, filter, engine, seed, job: job.id, ...lineage };
-    const stored = await storeModel(this.context.storage, place, trained, about);
+    const about = { mode: results.mode, model, filter, engine, seed, job: job.id };
+    const stored = await storeModel(this.context.storage, place, trained, {
+      ...about,
+      ...trainedPixels(modelNamed(model), place),
+      ...lineage,
+    });
     this.keep(stored);
     const { metrics, parent, transfer } = stored.model;
     const from = parent ? `, from ${parent}` : transfer?.fresh ? `, started fresh: ${transfer.fresh}` : '';

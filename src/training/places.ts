@@ -1,9 +1,10 @@
 /** Places to train on: one cell of one collection with all of its dates. */
 import type { GridName } from '../geocode/index.js';
+import { type BandPlace, findBands } from '../imagery/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
 import { counted } from './counted.js';
 import { type BandName, bandsOf, type ModelSpec } from './models/spec.js';
-import type { BandFile, DatePair, PlaceDate } from './place-dates.js';
+import type { BandFile, BandValues, DatePair, PlaceDate, TrainedPixels } from './place-dates.js';
 import { priorDates } from './prior.js';
 
 export interface Place {
@@ -35,20 +36,14 @@ export function groupByPlace(tiles: TileRecord[]): Place[] {
   return [...places.values()].sort((a, b) => (a.geocode < b.geocode ? -1 : a.geocode > b.geocode ? 1 : 0));
 }
 
-/** Names that a band may have in a group; the first that it has is taken. */
-const COMMON_NAMES: Record<BandName, string[]> = {
-  red: ['red'],
-  green: ['green'],
-  blue: ['blue'],
-  nir: ['nir', 'nir08'],
-  swir16: ['swir16'],
-};
-
 /** A clear date is paired with the nearest cloudy one, at most so far away, ms. */
 const LONGEST_DISTANCE = 30 * 86_400_000;
 /** Percent of cloud that a cloudy date has, and pixel coverage that both have. */
 const CLOUDY = { least: 5, most: 60 };
 const LEAST_COVERAGE = 95;
+
+const MIXED_VALUES =
+  'some of its bands hold 8-bit numbers without a scale and others reflectance; ingest the former again with --scale, or leave their dates out';
 
 /** The files that a model is trained on, and pairs of them where it needs pairs; or why there are none. */
 export function filesOf(
@@ -62,6 +57,11 @@ export function filesOf(
     return files ? [{ tile, files }] : [];
   });
   if (fit.length === 0) return { skipped: `no date holds ${bands.join(', ')}` };
+  const values = valuesOf(
+    bands,
+    fit.map(({ tile }) => tile),
+  );
+  if (values.length > 1) return { skipped: MIXED_VALUES };
   const dates = fit.map(({ files }) => files);
   if (spec.target.kind !== 'clear') return { dates };
   const pairs = pairsOf(fit.map(({ tile }) => tile));
@@ -120,26 +120,62 @@ export function dateFiles(
   names: readonly BandName[],
   tile: TileRecord,
 ): PlaceDate | null {
-  const files: [BandName, BandFile][] = [];
-  for (const name of names) {
-    const found = bandOf(tile, name);
-    if (!found) return null;
-    const { group, index } = found;
-    const { scale, offset } = group.bands[index];
-    files.push([name, { path: storage.tilePath(tile, group.name), band: index, scale, offset }]);
-  }
+  const places = findBands(tile.groups, names);
+  if (!places) return null;
+  const files = places.map((place, i): [BandName, BandFile] => {
+    const { group, band } = bandAt(tile, place);
+    const { scale, offset } = isCount(group, band) ? { scale: 1 / MAX_COUNT, offset: 0 } : band;
+    return [names[i], { path: storage.tilePath(tile, group.name), band: place.band, scale, offset }];
+  });
   return { time: tile.start, bands: Object.fromEntries(files), mask: storage.tilePath(tile, 'mask') };
 }
 
-/** Where a tile holds a band: in the group that holds the most of all, so that as few files as can be are read. */
-function bandOf(tile: TileRecord, name: BandName): { group: GroupRecord; index: number } | null {
-  for (const common of COMMON_NAMES[name]) {
-    const found = tile.groups.flatMap((group) => {
-      const index = group.bands.findIndex(({ commonName }) => commonName === common);
-      return index < 0 ? [] : [{ group, index }];
-    });
-    if (found.length > 0)
-      return found.reduce((a, b) => (b.group.bands.length > a.group.bands.length ? b : a));
-  }
-  return null;
+/** What the values of these bands are in tiles that have them: one meaning, or both. */
+export function valuesOf(names: readonly BandName[], tiles: TileRecord[]): BandValues[] {
+  const values = tiles.flatMap((tile) =>
+    (findBands(tile.groups, names) ?? []).map((place): BandValues => {
+      const { group, band } = bandAt(tile, place);
+      return isCount(group, band) ? 'scaled counts' : 'reflectance';
+    }),
+  );
+  return [...new Set(values)];
+}
+
+/** The band group of a tile to whose pixel size these bands are brought: the coarsest of theirs. Undefined if it lacks one. */
+export function coarsestGroup(names: readonly BandName[], tile: TileRecord): GroupRecord | undefined {
+  return findBands(tile.groups, names)
+    ?.map(({ group }) => tile.groups[group])
+    .reduce((a, b) => (b.width * b.height < a.width * a.height ? b : a));
+}
+
+/** Pixels that a model is trained on at a place of which `filesOf` finds files. */
+export function trainedPixels(spec: ModelSpec, { tiles }: Pick<Place, 'tiles'>): TrainedPixels {
+  const bands = bandsOf(spec);
+  const fit = tiles.filter((tile) => findBands(tile.groups, bands));
+  // All dates that are read have one size.
+  const first = spec.target.kind === 'clear' ? pairsOf(fit)[0].clear : 0;
+  const { name, width, height } = coarsestGroup(bands, fit[first])!;
+  const [values] = valuesOf(bands, fit);
+  return { pixelSize: { group: name, width, height }, values };
+}
+
+/** What many places have in common, which all have the same kind of values. */
+export function commonPixels(places: TrainedPixels[]): TrainedPixels {
+  const [{ values }] = places;
+  const groups = [...new Set(places.map(({ pixelSize }) => pixelSize?.group))];
+  const [group] = groups;
+  return groups.length === 1 && group !== undefined ? { pixelSize: { group }, values } : { values };
+}
+
+const bandAt = (tile: TileRecord, { group, band }: BandPlace) => ({
+  group: tile.groups[group],
+  band: tile.groups[group].bands[band],
+});
+
+/** The largest number of 8 bits. */
+const MAX_COUNT = 255;
+
+/** Whether the numbers of a band have no scale and a range that is known, that of their type. */
+function isCount({ dataType }: GroupRecord, { scale, offset }: GroupRecord['bands'][number]): boolean {
+  return dataType === 'uint8' && scale === 1 && offset === 0;
 }

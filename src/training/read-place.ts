@@ -1,4 +1,5 @@
 /** Reads the pixels of a place's dates as physical values. */
+import type { PixelGrid } from '../geocode/index.js';
 import { Mask, type PixelArray, type RasterHeader, readRaster } from '../raster/index.js';
 import type { DatePixels } from './date-pixels.js';
 import type { BandName } from './models/spec.js';
@@ -25,13 +26,18 @@ export type ReadRasters = Map<string, ReadRaster>;
 
 /**
  * All dates of a place, or the reason why their sizes do not fit together. What is in `kept` is not read again, and all that is read is
- * added to it; without it, each date is let go before the next. `bytesRead` is of all files that are needed, kept or not.
+ * added to it; without it, each date is let go before the next. `size`, which must not be finer than any band, is the size of all bands;
+ * by default that of the coarsest. `bytesRead` is of all files that are needed, kept or not.
  */
-export async function readPlace(files: PlaceDate[], kept?: ReadRasters): Promise<ReadOutcome> {
+export async function readPlace(
+  files: PlaceDate[],
+  kept?: ReadRasters,
+  size?: PixelGrid,
+): Promise<ReadOutcome> {
   const dates: DatePixels[] = [];
   let bytesRead = 0;
   for (const file of files) {
-    const date = await readDate(file, kept ?? new Map());
+    const date = await readDate(file, kept ?? new Map(), size);
     if ('skipped' in date) return date;
     const [first = date.pixels] = dates;
     if (date.pixels.width !== first.width || date.pixels.height !== first.height) {
@@ -43,17 +49,18 @@ export async function readPlace(files: PlaceDate[], kept?: ReadRasters): Promise
   return { dates, bytesRead };
 }
 
-/** All bands come at the size of the coarsest, to which finer ones are averaged. */
+/** All bands come at one size, to which finer ones are averaged. */
 async function readDate(
   files: PlaceDate,
   rasters: ReadRasters,
+  asked: PixelGrid | undefined,
 ): Promise<{ pixels: DatePixels; bytesRead: number } | { skipped: string }> {
   const wanted = Object.entries(files.bands) as [BandName, BandFile][];
   const bandFiles = wanted.map(([, file]) => file);
   await readOnce([...bandFiles, { path: files.mask, band: 0 }], rasters);
   const { header: mask, bands: codes } = rasters.get(files.mask)!;
   const headers = [...new Set(bandFiles.map(({ path }) => path))].map((path) => rasters.get(path)!.header);
-  const size = headers.reduce((a, b) => (b.width * b.height < a.width * a.height ? b : a));
+  const size = asked ?? coarsest(headers);
   const bands: DatePixels['bands'] = {};
   for (const [name, file] of wanted) {
     const raster = rasters.get(file.path)!;
@@ -61,7 +68,7 @@ async function readDate(
     const brightness = meanOfFinite(bands[name]);
     if (Math.abs(brightness) > MAX_REFLECTANCE)
       return {
-        skipped: `its values are no reflectances (mean ${name} is ${brightness.toPrecision(3)}); ingest it with --scale and --offset`,
+        skipped: `its values are not reflectance (mean ${name} is ${brightness.toPrecision(3)}, ${raster.header.dataType} with scale ${file.scale}); ingest its scenes again with the --scale and --offset of the product, such as --scale 0.0001 if they are ten thousandths`,
       };
   }
   const { width, height } = size;
@@ -103,17 +110,15 @@ function meanOfFinite(values: Float32Array): number {
   return count === 0 ? 0 : sum / count;
 }
 
-interface Size {
-  width: number;
-  height: number;
-}
+const coarsest = (sizes: PixelGrid[]): PixelGrid =>
+  sizes.reduce((a, b) => (b.width * b.height < a.width * a.height ? b : a));
 
-function sizeOf({ width, height }: Size): string {
+function sizeOf({ width, height }: PixelGrid): string {
   return `${width}x${height}`;
 }
 
 /** Mask codes at the bands' size: a pixel takes the worst code of those that it covers, also in part. */
-function coarsen(codes: PixelArray, fine: Size, coarse: Size): Uint8Array {
+function coarsen(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
   if (fine.width === coarse.width && fine.height === coarse.height) return new Uint8Array(codes);
   const severity = new Uint8Array(256).fill(WORST_FIRST.length);
   WORST_FIRST.forEach((code, rank) => {
@@ -136,7 +141,7 @@ function coarsen(codes: PixelArray, fine: Size, coarse: Size): Uint8Array {
 }
 
 /** The mean of the pixels with a finite value that each of the coarser ones touches. */
-function averaged(values: Float32Array, fine: Size, coarse: Size): Float32Array {
+function averaged(values: Float32Array, fine: PixelGrid, coarse: PixelGrid): Float32Array {
   if (fine.width === coarse.width && fine.height === coarse.height) return values;
   const columns = spans(fine.width, coarse.width);
   const rows = spans(fine.height, coarse.height);

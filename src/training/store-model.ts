@@ -10,7 +10,16 @@ import type { TrainedPlace } from './worker-messages.js';
 
 export type TrainedAbout = Pick<
   CardContext,
-  'model' | 'mode' | 'engine' | 'seed' | 'job' | 'distributed' | 'parent' | 'transfer'
+  | 'model'
+  | 'mode'
+  | 'engine'
+  | 'seed'
+  | 'job'
+  | 'distributed'
+  | 'pixelSize'
+  | 'values'
+  | 'parent'
+  | 'transfer'
 > & {
   filter: Filter;
 };

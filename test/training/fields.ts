@@ -15,7 +15,9 @@ export function field(width: number, height: number, options: { seed?: number; t
   const phase = Array.from({ length: 4 }, () => 2 * Math.PI * random());
   const count = width * height;
   const plane = () => new Float32Array(count);
-  const bands = { red: plane(), green: plane(), blue: plane(), nir: plane(), swir16: plane() };
+  const nir = plane();
+  // Both near infrared bands see the same here.
+  const bands = { red: plane(), green: plane(), blue: plane(), nir, nir08: nir, swir16: plane() };
   const pixels: Field = {
     time,
     width,
@@ -46,7 +48,8 @@ export function clouded(clear: Field): Field {
       const alpha = cloudAt(at % clear.width, Math.floor(at / clear.width));
       return value * (1 - alpha) + 0.6 * alpha;
     });
-  const { red, green, blue, nir, swir16 } = clear.bands;
+  const { red, green, blue, swir16 } = clear.bands;
+  const nir = plane(clear.bands.nir);
   return {
     ...clear,
     time: clear.time - 7 * 86_400_000,
@@ -54,7 +57,8 @@ export function clouded(clear: Field): Field {
       red: plane(red),
       green: plane(green),
       blue: plane(blue),
-      nir: plane(nir),
+      nir,
+      nir08: nir,
       swir16: plane(swir16),
     },
     mask: clear.mask.map((code, at) =>

@@ -56,6 +56,7 @@ export function writeDate(
       green: band(visible, 1),
       blue: band(visible, 0),
       nir: band(infrared, 0),
+      nir08: band(infrared, 0),
       swir16: band(infrared, 1),
     },
     mask,

@@ -111,7 +111,9 @@ test('a tile without cloud keeps the stored numbers of all pixels but the cloudy
   const tile = { grid: 'geohash', geocode: 'u0', metadata: {} } as const;
   const groups = { [`${size}x${size}`]: '10m' };
   // Without training the line makes the medians of the other dates of all that is seen as cloud.
-  const weights = [0, 1, 2].map((band) => Array.from({ length: 9 }, (_, plane) => (plane === 6 + band ? 1 : 0)));
+  const weights = [0, 1, 2].map((band) =>
+    Array.from({ length: 9 }, (_, plane) => (plane === 6 + band ? 1 : 0)),
+  );
   const model = buildModel(tf, spec, 1, { weights, bias: [0, 0, 0] });
   const made = (await predictTile(tf, model, spec, {
     ...{ tile, groups, date, others: [other], model: undefined as never },
@@ -133,11 +135,14 @@ test('a tile without cloud keeps the stored numbers of all pixels but the cloudy
     else for (const b of [0, 1, 2]) assert.equal(bands![b]![at], own[b]![at], `pixel ${at}`);
   });
   assert.ok(filled > 500 && filled < 9000, `${filled}`);
-  assert.deepEqual(made.files[0]!.record.bands.map(({ scale, offset }) => [scale, offset]), [
-    [0.0001, -0.1],
-    [0.0001, -0.1],
-    [0.0001, -0.1],
-  ]);
+  assert.deepEqual(
+    made.files[0]!.record.bands.map(({ scale, offset }) => [scale, offset]),
+    [
+      [0.0001, -0.1],
+      [0.0001, -0.1],
+      [0.0001, -0.1],
+    ],
+  );
   assert.equal(made.cloudCover, 0);
   assert.deepEqual(made.used, [0, 1]);
 });

@@ -102,6 +102,24 @@ describe('readPlace', () => {
     });
   });
 
+  it('brings all bands to a size that is asked for, as it does where another band has it', async () => {
+    const visible = writeDate(folder, 'visible-alone', field(40, 30));
+    const { red, green, blue } = visible.bands;
+    const alone = { ...visible, bands: { red, green, blue } };
+    const { swir16 } = writeDate(folder, 'coarser', field(20, 15)).bands;
+    const together = await readPlace([{ ...alone, bands: { ...alone.bands, swir16 } }]);
+    const asked = await readPlace([alone], undefined, { width: 20, height: 15 });
+    assert.ok('dates' in together && 'dates' in asked);
+    const { bands, ...rest } = together.dates[0]!;
+    const { swir16: _, ...others } = bands;
+    assert.deepEqual(asked.dates[0], { ...rest, bands: others });
+    // Its own size changes nothing.
+    assert.deepEqual(
+      await readPlace([alone], undefined, { width: 40, height: 30 }),
+      await readPlace([alone]),
+    );
+  });
+
   it('leaves infinite pixels out of means', async () => {
     const finite = field(40, 40);
     const { green, blue } = finite.bands;

@@ -1,5 +1,7 @@
 /** The map page as HTML; what it does is in `browser/`. */
 
+import { SPECTRAL_INDICES } from '../../raster/index.js';
+
 const COLOURS = ['viridis', 'magma', 'inferno', 'plasma', 'cividis', 'rdylgn', 'terrain'];
 
 export const document = `<!doctype html>
@@ -24,7 +26,7 @@ export const document = `<!doctype html>
       </div>
       <label>Cloud at most: <output id="most-cloud">any</output>
         <input type="range" id="cloud" min="0" max="100" step="5" value="100"></label>
-      <label>Look <select id="look"></select></label>
+      <label>Look <select id="look" data-indices='${JSON.stringify(SPECTRAL_INDICES)}'></select></label>
       <div id="bands" hidden>
         <label>Band <select id="band"></select></label>
         <div class="pair">

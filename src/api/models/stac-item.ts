@@ -105,7 +105,7 @@ function describeNet(one: ModelVersionRecord): Description {
       ...(version !== undefined && { 'mlm:framework_version': version }),
     },
     tasks: tasksOf(spec),
-    inputs: [inputOf(spec)],
+    inputs: [inputOf(spec, card)],
     outputs: outputsOf(spec),
     hyperparameters: hyperparameters(spec, card),
     bands: spec.inputs.map((name) => ({ name, common_name: name })),
@@ -182,16 +182,24 @@ function trainedOn({ collection }: ModelVersionRecord, { distributed }: CardSumm
 
 const tasksOf = ({ target }: ModelSpec) => [target.kind === 'clear' ? 'generative' : 'regression'];
 
-function inputOf({ inputs, target, patchSize, layers }: ModelSpec): object {
+function inputOf(
+  { inputs, target, patchSize, layers }: ModelSpec,
+  { values, pixelSize }: CardSummary,
+): object {
   // Each of these halves the image, and another layer puts the halves back together.
   const multiple = 2 ** layers.filter(({ type }) => type === 'down').length;
   const sides = multiple > 1 ? `; height and width are multiples of ${multiple}` : '';
   const side = target.kind === 'mean' ? patchSize : -1;
+  const meaning =
+    values === 'scaled counts'
+      ? '8-bit numbers without a scale, divided by 255; they are not reflectance'
+      : 'Reflectance, 0 to 1: stored value * scale + offset';
+  const pixels = pixelSize ? `; pixels as in the band group ${pixelSize.group}` : '';
   return {
     name: 'input',
     bands: inputs,
     input: arrayOf([-1, side, side, inputs.length]),
-    description: `Reflectance, 0 to 1: stored value * scale + offset${sides}`,
+    description: `${meaning}${pixels}${sides}`,
     value_scaling: null,
     resize_type: null,
     pre_processing_function: null,

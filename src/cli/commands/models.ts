@@ -126,6 +126,7 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
       `${count(days.length, 'tile')} from ${days[0]} to ${days.at(-1)}, ${megabytes(card.bytesRead)} read`,
     ],
     ['patches', `${patches.train} for training, ${patches.validation} for validation`],
+    ...(card.pixelSize ? [['pixels', `${card.pixelSize.group}, ${valuesOf(card)}`]] : []),
     ['split', card.split],
     ['began', beginningOf(card)],
   ];
@@ -147,6 +148,9 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
   });
   for (const line of table([['on the validation patches', 'MSE', 'R2', ...titles], ...rows])) print(line);
 }
+
+const valuesOf = ({ values }: ModelCard) =>
+  values === 'scaled counts' ? '8-bit numbers divided by 255, not reflectance' : 'reflectance';
 
 function beginningOf({ parent, transfer }: ModelCard): string {
   if (parent === null) return transfer?.fresh ? `fresh: ${transfer.fresh}` : 'fresh';

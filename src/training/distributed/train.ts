@@ -11,7 +11,9 @@ import { severalCollections, unlikeEngines } from '../errors.js';
 import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs, validationTime } from '../inputs.js';
 import type { TrainPart } from '../merge.js';
 import { modelNamed } from '../models/index.js';
-import { filesOf, groupByPlace, type Place } from '../places.js';
+import type { ModelSpec } from '../models/spec.js';
+import type { TrainedPixels } from '../place-dates.js';
+import { commonPixels, filesOf, groupByPlace, type Place, trainedPixels } from '../places.js';
 import { reasonsOf } from '../results.js';
 import { storeModel, type TrainedAbout } from '../store-model.js';
 import type { Door, Doors } from './doors.js';
@@ -29,8 +31,10 @@ interface Word {
   engine: string;
   /** Patches for training. Nodes without any are no members. */
   patches: number;
-  /** Collections and grids of its places. */
+  /** Collections and grids of its places, and what their values are. */
   kinds: string[];
+  /** Of each place, without repetitions. */
+  pixels: TrainedPixels[];
   /** Names the versions of all tiles that it trains on. */
   data: string;
 }
@@ -77,7 +81,8 @@ export async function trainDistributed(
     for (const reason of reasonsOf(results, [model])) job.log('warning', `skipped ${reason}`);
     const words = await job.meet<Word>({
       ...{ node, engine: `${engine.name} ${engine.version}, tilewright ${version}`, patches },
-      ...{ kinds: kindsOf(used), data: digest(used.map(versionsOf)) },
+      ...{ kinds: kindsOf(used, modelNamed(model)), pixels: pixelsOf(used, modelNamed(model)) },
+      ...{ data: digest(used.map(versionsOf)) },
       ...(neighbours && door && { url: neighbours.url, door: door.id }),
     });
     const members = words.filter((word) => word.patches > 0);
@@ -110,6 +115,7 @@ export async function trainDistributed(
       if (index === 0) {
         const { model: stored, spread } = await store(storage, used[0], trained, {
           ...{ mode: 'distributed', model, filter, engine, seed, job: job.id },
+          ...commonPixels(members.flatMap((one) => one.pixels)),
           distributed: distributedReport(trained, names, words.length),
         });
         results.models.push(stored);
@@ -168,9 +174,20 @@ async function readPlaces(
   }
 }
 
-const kindsOf = (places: Place[]) => [
-  ...new Set(places.map(({ collection, grid }) => `${collection} (${grid})`)),
+const kindsOf = (places: Place[], spec: ModelSpec) => [
+  ...new Set(
+    places.map((place) => {
+      const { values } = trainedPixels(spec, place);
+      const { collection, grid } = place;
+      return values === 'reflectance' ? `${collection} (${grid})` : `${collection} (${grid}, ${values})`;
+    }),
+  ),
 ];
+
+function pixelsOf(places: Place[], spec: ModelSpec): TrainedPixels[] {
+  const pixels = places.map((place) => commonPixels([trainedPixels(spec, place)]));
+  return [...new Map(pixels.map((one) => [JSON.stringify(one), one])).values()];
+}
 
 const versionsOf = ({ tiles }: Place) => tiles.map(({ id, version }) => [id, version]);
 

@@ -1,3 +1,4 @@
+import { SPECTRAL_INDICES } from '../../raster/index.js';
 import type { ModelSpec } from './spec.js';
 import { VISIBLE, visibleMix } from './visible.js';
 
@@ -10,7 +11,7 @@ export const ndmiModel: ModelSpec = {
   title: 'a map of NDMI from red, green and blue',
   architecture: 'U-Net',
   inputs: VISIBLE,
-  target: { kind: 'map', index: ['nir', 'swir16'] },
+  target: { kind: 'map', index: SPECTRAL_INDICES.ndmi.bands },
   patchSize: 64,
   leastPatches: 12,
   leastValidation: 3,

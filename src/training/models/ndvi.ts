@@ -1,3 +1,4 @@
+import { SPECTRAL_INDICES } from '../../raster/index.js';
 import type { ModelSpec } from './spec.js';
 import { VISIBLE, visibleMix } from './visible.js';
 
@@ -12,7 +13,7 @@ export const ndviModel: ModelSpec = {
   title: 'mean NDVI of a patch from its red, green and blue',
   architecture: 'CNN',
   inputs: VISIBLE,
-  target: { kind: 'mean', index: ['nir', 'red'] },
+  target: { kind: 'mean', index: SPECTRAL_INDICES.ndvi.bands },
   patchSize: 16,
   leastPatches: 32,
   leastValidation: 8,

@@ -1,7 +1,7 @@
 /** A model as data: what goes in, its layers, what it is trained for and how. */
 
-/** Common names of bands (STAC `eo`), near infrared standing for `nir08` as well. */
-export type BandName = 'red' | 'green' | 'blue' | 'nir' | 'swir16';
+/** Common names of bands (STAC `eo`). Each of `nir` and `nir08` stands for the other in tiles that hold only one of them. */
+export type BandName = 'red' | 'green' | 'blue' | 'nir' | 'nir08' | 'swir16';
 
 export type LayerSpec =
   /**

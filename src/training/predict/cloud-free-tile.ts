@@ -28,13 +28,13 @@ export async function cloudFreeTile(
   tf: Tf,
   model: LayersModel,
   spec: ModelSpec,
-  { tile, date: files, others = [], groups }: PredictTask,
+  { tile, date: files, others = [], size, groups }: PredictTask,
 ): Promise<MadeTile | null> {
   const rasters: ReadRasters = new Map();
-  const [date] = await datesOf([files], rasters);
+  const [date] = await datesOf([files], size, rasters);
   const { width, height, mask } = date;
   const isAlike = (one: DatePixels) => one.width === width && one.height === height;
-  const made = fillClouds(tf, model, spec, date, (await datesOf(others)).filter(isAlike));
+  const made = fillClouds(tf, model, spec, date, (await datesOf(others, size)).filter(isAlike));
   if (!made) return null;
   const { filled, planes } = made;
   const { dataType, nodata, bands } = storedAlike(spec, files, date, rasters) ?? converted(spec, date);
@@ -60,8 +60,12 @@ export async function cloudFreeTile(
   return { files: [file, maskFile], coverage: figures.coverage, cloudCover, footprint, used };
 }
 
-async function datesOf(files: PlaceDate[], rasters?: ReadRasters): Promise<DatePixels[]> {
-  const read = await readPlace(files, rasters);
+async function datesOf(
+  files: PlaceDate[],
+  size: PredictTask['size'],
+  rasters?: ReadRasters,
+): Promise<DatePixels[]> {
+  const read = await readPlace(files, rasters, size);
   if ('skipped' in read) throw predictionFailed(read.skipped);
   return read.dates;
 }

@@ -38,8 +38,9 @@ import { noModel } from '../errors.js';
 import { MODEL_NAMES, modelNamed } from '../models/index.js';
 import type { ModelSpec } from '../models/spec.js';
 import type { PlaceDate } from '../place-dates.js';
-import { dateFiles } from '../places.js';
+import { coarsestGroup, dateFiles, valuesOf } from '../places.js';
 import { priorDates } from '../prior.js';
+import { pixelsFor } from './pixel-size.js';
 import type { PredictTask } from './predict-tile.js';
 import { Predictors } from './predictors.js';
 
@@ -241,6 +242,14 @@ async function planOne(
   if (isCloudRemoval && tile.cloudCover === null) return { skipped: 'their cloud was not assessed' };
   if (isCloudRemoval && tile.cloudCover === 0) return { skipped: 'they have no cloud' };
   const others = isCloudRemoval ? await priorTiles(storage, spec, tile) : [];
+  const { pixelSize, values = 'reflectance' } = model.card as CardSummary;
+  const found = valuesOf(spec.inputs, [tile]);
+  if (found.some((one) => one !== values))
+    return { skipped: `their values are ${found.join(' and ')}, those of the model's training ${values}` };
+  // Models that older versions of the program trained name no size, and read a tile at the size of its bands.
+  const own = coarsestGroup(spec.inputs, tile)!;
+  const size = pixelSize && pixelsFor(pixelSize, tile, own, tile.geocode === model.geocode);
+  if (size && 'skipped' in size) return size;
   const topology = await storage.bringModelFile(model, 'model.json');
   const weights = await storage.bringModelFile(model, 'weights.bin');
   const { collection, scene, grid, geocode, start, end, platform } = tile;
@@ -255,11 +264,15 @@ async function planOne(
       model: { name: model.model, topology, weights },
       date,
       others: others.map((other) => other.date),
-      groups: Object.fromEntries(
-        tile.groups
-          .filter(({ role }) => role === 'data')
-          .map(({ width, height, name }) => [`${width}x${height}`, name]),
-      ),
+      size,
+      groups: {
+        ...(size && { [`${size.width}x${size.height}`]: pixelSize!.group }),
+        ...Object.fromEntries(
+          tile.groups
+            .filter(({ role }) => role === 'data')
+            .map(({ width, height, name }) => [`${width}x${height}`, name]),
+        ),
+      },
     }),
   };
 }

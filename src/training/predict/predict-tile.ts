@@ -1,6 +1,7 @@
 /** Makes one tile of what a model says of another. */
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { PixelGrid } from '../../geocode/index.js';
 import { type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
 import { type DataType, Mask } from '../../raster/index.js';
 import type { ModelFilePlace } from '../../storage/index.js';
@@ -21,6 +22,8 @@ export interface PredictTask {
   date: PlaceDate;
   /** Other dates of the place, for a model that removes cloud. */
   others?: PlaceDate[];
+  /** At which the inputs are read and the tile is written; by default that of the coarsest input. */
+  size?: PixelGrid;
   /** Names of the tile's groups by their size, `<width>x<height>`. */
   groups: Record<string, string>;
 }
@@ -36,8 +39,8 @@ export async function predictTile(
   task: PredictTask,
 ): Promise<MadeTile | null> {
   if (spec.target.kind === 'clear') return cloudFreeTile(tf, model, spec, task);
-  const { tile, date, groups } = task;
-  const read = await readPlace([date]);
+  const { tile, date, size, groups } = task;
+  const read = await readPlace([date], undefined, size);
   if ('skipped' in read) throw predictionFailed(read.skipped);
   const [pixels] = read.dates;
   const { width, height } = pixels;

@@ -4,10 +4,11 @@ import type { JobContext, Process } from '../../jobs/index.js';
 import { filterBody, type TileFinder } from '../../query/index.js';
 import type { Storage } from '../../storage/index.js';
 import type { SelectedEngine } from '../engine/select-engine.js';
-import { placeChanged } from '../errors.js';
+import { placeChanged, wrongModel } from '../errors.js';
 import { DEFAULT_SEED } from '../inputs.js';
 import { mergeResults } from '../merge.js';
-import { MODEL_NAMES } from '../models/index.js';
+import { MODEL_NAMES, modelNamed } from '../models/index.js';
+import { filesOf, trainedPixels } from '../places.js';
 import type { TrainResults } from '../results.js';
 import { storedBy, storeModel } from '../store-model.js';
 import { blankModel } from './blank-model.js';
@@ -81,7 +82,10 @@ async function store(
     const sent: SentModel = JSON.parse(await readFile(path, 'utf8'));
     const trained = received(sent, await blankModel({ model, seed }, job.signal));
     const about = { mode: 'contained', model, filter, engine, seed, job: job.id } as const;
-    stored = await storeModel(storage, place, trained, about);
+    const files = filesOf(storage, modelNamed(model), place);
+    if ('skipped' in files) throw wrongModel(`${geocode}: ${files.skipped}`);
+    const pixels = trainedPixels(modelNamed(model), place);
+    stored = await storeModel(storage, place, trained, { ...about, ...pixels });
   }
   const { r2 } = stored.model.metrics.validation;
   job.log('info', `${geocode}: validation R2 ${r2.toFixed(3)}`);

@@ -23,7 +23,7 @@ import { counted, kindOfReason } from '../counted.js';
 import { fewTextures, nothingLooksLike, textureFailed } from '../errors.js';
 import { DEFAULT_SEED } from '../inputs.js';
 import { VISIBLE } from '../models/visible.js';
-import { dateFiles, groupByPlace, type Place } from '../places.js';
+import { dateFiles, groupByPlace, type Place, valuesOf } from '../places.js';
 import { clearestTile } from './clearest-tile.js';
 import { membersOf } from './k-means.js';
 import { isSound, storedTextures } from './stored-textures.js';
@@ -223,6 +223,9 @@ async function textureOfPlace(
   const tile: TileRecord = clearestTile(coloured, near);
   const { id, version, start } = tile;
   if (known?.tile === id && known.version === version) return 'unchanged';
+  // The grey levels of a texture are those of reflectance: most numbers of a camera are brighter.
+  if (valuesOf(VISIBLE, [tile]).includes('scaled counts'))
+    return { skipped: '8-bit numbers without a scale are not reflectance; ingest them with --scale' };
   const date = dateFiles(storage, VISIBLE, tile)!;
   try {
     const read = new Set([date.mask, ...Object.values(date.bands).map(({ path }) => path)]);

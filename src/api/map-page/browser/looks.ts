@@ -29,18 +29,25 @@ export function bandsOf({ assets }: Item): Band[] {
   );
 }
 
+/** The indices that the server knows, by their names: their bands by common names, and the range of their colours. */
+export type Indices = Record<string, { bands: string[]; range: [low: number, high: number] }>;
+
+/** Near infrared has two common names. Expressions accept either of them for a band that has the other. */
+const NEAR_INFRARED = ['nir', 'nir08'];
+
 /** Beside these, any band can be looked at alone. */
-export function looksOf(bands: Band[]): Look[] {
-  const has = (...names: string[]) => bands.some(({ commonName }) => names.includes(commonName ?? ''));
-  const index = (expression: string, rescale: string): Look => ({
-    label: expression.toUpperCase(),
-    params: { expression, rescale, colormap_name: 'rdylgn' },
-    expression,
-    values: expression.toUpperCase(),
-  });
-  const looks: Look[] = [];
-  if (has('red') && has('nir', 'nir08')) looks.push(index('ndvi', '0,1'));
-  if (has('nir', 'nir08') && has('swir16')) looks.push(index('ndmi', '-0.5,0.5'));
+export function looksOf(bands: Band[], indices: Indices): Look[] {
+  const has = (name: string) => {
+    const names = NEAR_INFRARED.includes(name) ? NEAR_INFRARED : [name];
+    return bands.some(({ commonName }) => names.includes(commonName ?? ''));
+  };
+  const looks = Object.entries(indices)
+    .filter(([, index]) => index.bands.every(has))
+    .map(([expression, { range }]): Look => {
+      const label = expression.toUpperCase();
+      const params = { expression, rescale: range.join(), colormap_name: 'rdylgn' };
+      return { label, params, expression, values: label };
+    });
   if (has('red') && has('green') && has('blue'))
     looks.unshift({
       label: 'True colour',

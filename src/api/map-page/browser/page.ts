@@ -6,7 +6,7 @@ import { ask, type Collection, type Filter, type Found, inSearch, type TileJson 
 import { addGraticule } from './graticule.js';
 import { L, type Layer } from './leaflet-global.js';
 import { showLegend } from './legend.js';
-import { type Band, bandsOf, type Look, looksOf } from './looks.js';
+import { type Band, bandsOf, type Indices, type Look, looksOf } from './looks.js';
 import { showPlace } from './place.js';
 
 const byId = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
@@ -27,6 +27,7 @@ addGraticule(map);
 const cells = L.layerGroup().addTo(map);
 const pin = L.layerGroup().addTo(map);
 
+const indices: Indices = JSON.parse(look.dataset.indices!);
 let bands: Band[] = [];
 let looks: Look[] = [];
 let tiles: Layer | undefined;
@@ -189,7 +190,7 @@ const choose = lastOnly(async (signal) => {
     ask<TileJson>(`${address(collection.value)}/tilejson.json`, signal),
   ]);
   bands = features.flatMap(bandsOf);
-  looks = looksOf(bands);
+  looks = looksOf(bands, indices);
   look.replaceChildren(...looks.map(({ label }) => new Option(label)), new Option('One band', 'band'));
   band.replaceChildren(...bands.map(({ label, expression }) => new Option(label, expression)));
   setFields(FIELDS.concat(BAND_FIELDS));
