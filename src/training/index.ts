@@ -8,6 +8,7 @@ export { chosenEngine, type SelectedEngine, selectEngine } from './engine/select
 export type { Tf } from './engine/tf.js';
 export { nothingTrained, unknownTexture, unlikeEngines } from './errors.js';
 export { BatchGradients } from './gradients.js';
+export type { ImageScores } from './image-scores.js';
 export { DEFAULT_SEED } from './inputs.js';
 export { type Metrics, metricsOf, pooledScore, spreadOf } from './metrics.js';
 export { modelNamed } from './models/index.js';

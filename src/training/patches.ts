@@ -44,6 +44,8 @@ export interface PatchDataset {
   counts: { train: number; validation: number };
   /** How the patches were divided, for the model card. */
   split: string;
+  /** Indices of the images of the validation dates. */
+  validationImages: number[];
 }
 
 /** At most so many patches of a set, spread evenly over it. */
@@ -110,6 +112,7 @@ export function cutPatches(spec: ModelSpec, images: Image[]): PatchOutcome {
       validation: collect(spec, split.validationDates, split.validationArea, patchSize),
       counts,
       split: describe(split, patchSize),
+      validationImages: split.validationDates.map((image) => images.indexOf(image)),
     },
   };
 }

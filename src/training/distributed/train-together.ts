@@ -7,6 +7,7 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { addLineSums, ridge, startSums } from '../baselines.js';
 import { batchOf } from '../batch.js';
+import { displayRange } from '../display-range.js';
 import type { Tf } from '../engine/tf.js';
 import { diverged, trainingFailed } from '../errors.js';
 import { baselinesOf, countingPairs, evaluate } from '../evaluate.js';
@@ -16,6 +17,7 @@ import type { ModelSpec } from '../models/spec.js';
 import type { PatchDataset, PatchSet } from '../patches.js';
 import { predict } from '../predict-patches.js';
 import { randomStream, shuffledOrder } from '../random.js';
+import { scoreTile, type TileSource } from '../tile-score.js';
 import { learnerOf, rateAt } from '../train-model.js';
 import { allGather, type Ring } from './all-reduce.js';
 import { type Beginning, type KeptTraining, MemberCheckpoints } from './checkpoints.js';
@@ -37,6 +39,8 @@ export interface TogetherOptions {
 /** Patches of one place. */
 export interface PlacePatches extends MemberPlace {
   dataset: PatchDataset;
+  /** What is read again at the end, to score whole tiles. Without it there are no such scores. */
+  source?: TileSource;
 }
 
 /**
@@ -125,11 +129,9 @@ export async function trainTogether(
       if (told[0].keep) await checkpoints?.write({ losses, random: random.state, step, traffic: traffic() });
       await onEpoch?.(losses.at(-1)!);
     }
-    const own: MemberShare = {
-      places: places.map((place) => scoreOf(tf, spec, learner.model, place)),
-      patches: train.count,
-      bytesRead,
-    };
+    const scored: PlaceScore[] = [];
+    for (const place of places) scored.push(await scoreOf(tf, spec, learner.model, place));
+    const own: MemberShare = { places: scored, patches: train.count, bytesRead };
     const shares = await allGather(ring, own);
     // Last, so that they are of all that the training has sent but these few bytes.
     const bytes = await allGather(ring, traffic());
@@ -183,10 +185,15 @@ function squaresOf(tf: Tf, model: LayersModel, places: PlacePatches[]) {
   return { squares, values };
 }
 
-function scoreOf(tf: Tf, spec: ModelSpec, model: LayersModel, place: PlacePatches): PlaceScore {
-  const { geocode, tiles, dataset } = place;
+async function scoreOf(
+  tf: Tf,
+  spec: ModelSpec,
+  model: LayersModel,
+  { geocode, tiles, dataset, source }: PlacePatches,
+): Promise<PlaceScore> {
   const { train, validation, counts, split } = dataset;
-  const score = (patches: PatchSet, values: Float32Array) => evaluate(spec.target, patches, values);
+  const range = displayRange(train);
+  const score = (patches: PatchSet, values: Float32Array) => evaluate(patches, values, range);
   const spread = (patches: PatchSet) => spreadOf(countingPairs(patches, patches.targets).truth);
   return {
     geocode,
@@ -196,8 +203,10 @@ function scoreOf(tf: Tf, spec: ModelSpec, model: LayersModel, place: PlacePatche
     metrics: {
       train: score(train, predict(tf, model, train)),
       validation: score(validation, predict(tf, model, validation)),
+      ...(range && source && { tile: await scoreTile(tf, model, spec, range, source) }),
     },
+    ...(range && { displayRange: range }),
     spread: { train: spread(train), validation: spread(validation) },
-    baseline: baselinesOf(spec.target, dataset),
+    baseline: baselinesOf(spec.target, dataset, range),
   };
 }
