@@ -19,7 +19,11 @@ const CLIPPED = 0.02;
  */
 export function displayRange({ targets, targetBands, counts }: PatchSet): DisplayRange | undefined {
   if (!counts) return undefined;
-  const values = targets.filter((_, i) => counts[Math.floor(i / targetBands)] === 1).sort();
+  const counting = new Float32Array(targets.length);
+  let length = 0;
+  for (let i = 0; i < targets.length; i++)
+    if (counts[Math.floor(i / targetBands)] === 1) counting[length++] = targets[i];
+  const values = counting.subarray(0, length).sort();
   const [low, high] = [percentile(values, CLIPPED), percentile(values, 1 - CLIPPED)];
   return high > low ? [low, high] : undefined;
 }

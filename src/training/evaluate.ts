@@ -51,9 +51,11 @@ function imagesOf(
   const pixels = size * size;
   return Array.from({ length: count }, (_, patch) => {
     const planes = (values: Float32Array) =>
-      Array.from({ length: targetBands }, (_, b) =>
-        Float32Array.from({ length: pixels }, (_, p) => values[(patch * pixels + p) * targetBands + b]),
-      );
+      Array.from({ length: targetBands }, (_, b) => {
+        const plane = new Float32Array(pixels);
+        for (let p = 0; p < pixels; p++) plane[p] = values[(patch * pixels + p) * targetBands + b];
+        return plane;
+      });
     return {
       width: size,
       height: size,
