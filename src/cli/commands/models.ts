@@ -149,7 +149,7 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
   const { tile } = metrics;
   if (tile) {
     const ofTile = imageMeasures(tile);
-    const name = `model, on the whole tile (${count(tile.dates.length, 'date')}, with trained ground)`;
+    const name = `model, on the whole tile (${count(tile.dates.length, 'date')}, training ground included)`;
     rows.push([name, '', '', ...titles.map((title) => ofTile[title] ?? '')]);
   }
   for (const line of table([['on the validation patches', 'MSE', 'R2', ...titles], ...rows])) print(line);
