@@ -37,7 +37,10 @@ test('models shows how images are scored, and marks scores of older versions wit
   const shown = (await tilewright('models', id, ...data)).stdout;
   assert.match(shown, /^images +scored with 8 bits, -0\.1250 as 0 and 0\.5000 as 255$/m);
   assert.match(shown, /^model +1\.00e-2 +0\.990 +0\.750 \(3 scales\) +31\.3 +0\.91\d$/m);
-  assert.match(shown, /^model, on the whole tile \(1 date, training ground included\) +0\.800 \(5 scales\)$/m);
+  assert.match(
+    shown,
+    /^model, on the whole tile \(1 date, training ground included\) +0\.800 \(5 scales\)$/m,
+  );
   const before = (await tilewright('models', id, '--version', version, ...data)).stdout;
   assert.match(
     before,
