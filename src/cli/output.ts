@@ -1,7 +1,7 @@
 /** What people read goes to stderr while work goes on; results go to stdout, as text or as one JSON document. */
 import type { Partly, Progress } from '../client/index.js';
 import { SLOTS } from '../dht/index.js';
-import type { Metrics } from '../training/index.js';
+import type { ImageScores } from '../training/index.js';
 import type { FilterOptions } from './options.js';
 
 export function printJson(document: unknown): void {
@@ -130,11 +130,14 @@ export function warningLines(scenes: { id: string; warnings: string[] }[]): stri
   });
 }
 
-/** Measures of predicted images that there are, by their titles. */
-export function imageMeasures({ psnr, ssim, msSsim }: Metrics): Record<string, string> {
+/** Measures of predicted images that there are, by their titles. Those of older versions are marked with the range of values that they used. */
+export function imageMeasures({ psnr, ssim, msSsim, images }: Partial<ImageScores>): Record<string, string> {
+  const older = (range: string) => (images ? '' : range);
   return {
-    ...(msSsim && { 'MS-SSIM': `${msSsim.value.toFixed(3)} (${count(msSsim.scales, 'scale')})` }),
-    ...(psnr !== undefined && { 'PSNR dB': psnr.toFixed(1) }),
-    ...(ssim !== undefined && { SSIM: ssim.toFixed(3) }),
+    ...(msSsim && {
+      'MS-SSIM': `${msSsim.value.toFixed(3)} (${count(msSsim.scales, 'scale')}${older(', range 2.0')})`,
+    }),
+    ...(psnr !== undefined && { 'PSNR dB': psnr.toFixed(1) + older(' (range 1.0)') }),
+    ...(ssim !== undefined && { SSIM: ssim.toFixed(3) + older(' (range 1.0)') }),
   };
 }

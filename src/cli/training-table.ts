@@ -3,17 +3,27 @@ import type { TrainResults } from '../training/index.js';
 import { imageMeasures, mse, table } from './output.js';
 
 type Trained = TrainResults['models'][number];
-type Scored = Pick<Trained, 'metrics' | 'baseline' | 'parent'> & { model?: string };
+type Scored = Pick<Trained, 'baseline' | 'parent'> & {
+  metrics: Omit<Trained['metrics'], 'train'>;
+  model?: string;
+};
 
 /** Marks models that are worse on their validation patches than the mean of their training. */
 const WORSE = ' *';
 
-/** Returns no line for no model. A model for several places has a row for each of them below its own. */
-export function trainingTable(models: readonly Trained[], namesModels: boolean): string[] {
+/**
+ * Returns no line for no model. A model for several places has a row for each of them below its own; models of several places have a last
+ * row with their pooled scores, if there are some.
+ */
+export function trainingTable(
+  models: readonly Trained[],
+  namesModels: boolean,
+  pooled: TrainResults['pooled'],
+): string[] {
   const isOfSeveral = new Set(models.map(({ collection }) => collection)).size > 1;
   const row = (place: string, scored: Scored, more: { collection?: string; took?: number } = {}) => {
     const { model, metrics, baseline, parent } = scored;
-    const { validation } = metrics;
+    const { validation, tile } = metrics;
     return {
       ...(isOfSeveral && { collection: more.collection ?? '' }),
       place,
@@ -22,6 +32,7 @@ export function trainingTable(models: readonly Trained[], namesModels: boolean):
       MSE: mse(validation.mse) + (validation.mse > baseline.mean.mse ? WORSE : ''),
       R2: validation.r2.toFixed(3),
       ...imageMeasures(validation),
+      ...(tile?.msSsim && { 'tile MS-SSIM': imageMeasures(tile)['MS-SSIM'] }),
       'MSE linear': mse(baseline.linear.mse),
       'MSE mean': mse(baseline.mean.mse),
       ...(baseline.unchanged && { 'MSE cloudy': mse(baseline.unchanged.mse) }),
@@ -35,6 +46,10 @@ export function trainingTable(models: readonly Trained[], namesModels: boolean):
     ...(model.distributed?.places ?? []).map((place) => row(`- ${place.geocode}`, place)),
   ]);
   if (rows.length === 0) return [];
+  if (pooled && models.length > 1) {
+    const { model: validation, tile, ...baseline } = pooled;
+    rows.push(row('all places', { metrics: { validation, tile }, baseline }));
+  }
   // The row with the most cells has them in their order.
   const fullest = rows.toSorted((a, b) => Object.keys(b).length - Object.keys(a).length);
   const titles = [...new Set(fullest.flatMap(Object.keys))];

@@ -2,10 +2,11 @@
 import type { GridName } from '../geocode/index.js';
 import type { ModelScore } from '../storage/index.js';
 import type { Baselines } from './baselines.js';
+import type { DisplayRange } from './display-range.js';
 import type { Distributed } from './distributed/report.js';
 import type { SelectedEngine } from './engine/select-engine.js';
 import type { TrainingMode } from './inputs.js';
-import type { EpochLoss, Metrics, Spread } from './metrics.js';
+import type { EpochLoss, ModelMetrics, Spread } from './metrics.js';
 import { modelNamed } from './models/index.js';
 import { hasBatchNorm } from './models/spec.js';
 import type { AppliedHoldOut } from './patches.js';
@@ -59,7 +60,12 @@ export interface ModelCard {
   /** Absent for a model of several places (see `distributed.places`), and in cards of older versions, whose held-out ground may touch training ground of other places. */
   holdOut?: AppliedHoldOut;
   losses: EpochLoss[];
-  metrics: { train: Metrics; validation: Metrics };
+  metrics: ModelMetrics;
+  /**
+   * The values that images are rendered with for their scores, see display-range.ts. Absent if a patch has one value, in cards of older
+   * versions, and for one model of many places, each of which has its own in `distributed`.
+   */
+  displayRange?: DisplayRange;
   /** Of the validation patches, by index; absent where a patch has more than one value. */
   predictions?: { truth: number[]; predicted: number[] };
   /** Of the true values in the validation patches. */
@@ -125,12 +131,12 @@ export function modelCard(
     holdOut,
     losses,
     metrics,
+    displayRange,
     predictions,
     spread,
     baseline,
-    seconds,
-    bytesRead,
   } = trained;
+  const { seconds, bytesRead } = trained;
   return {
     ...context,
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
@@ -146,6 +152,7 @@ export function modelCard(
     ...(holdOut && { holdOut }),
     losses,
     metrics,
+    ...(displayRange && { displayRange }),
     ...(predictions && {
       predictions: { truth: rounded(predictions.truth), predicted: rounded(predictions.predicted) },
     }),

@@ -1,45 +1,31 @@
-/** How good predictions are, by the measures of a model's kind. */
+/** How good predictions are. */
 import { type Baselines, linearPredictor, lineSums, ridge, trainingMean } from './baselines.js';
-import { type ImagePair, msSsim, psnr, ssim } from './image-metrics.js';
+import type { DisplayRange } from './display-range.js';
+import type { ImagePair } from './image-metrics.js';
+import { imageScores, meanScores } from './image-scores.js';
 import { type Metrics, metricsOf, type Predictions } from './metrics.js';
 import type { TargetSpec } from './models/spec.js';
 import { filledOnly, type PatchDataset, type PatchSet } from './patches.js';
 
-/** The range of possible values, for measures of images: an index is -1 to 1, a reflectance 0 to 1. */
-const PEAK = { map: 2, clear: 1 };
-
-/** Measures of predictions in the shape of the targets. Those of images are means over the patches that have them. */
-export function evaluate({ kind }: TargetSpec, patches: PatchSet, predicted: Float32Array): Metrics {
+/** Measures of predictions in the shape of the targets: with a range, those of images too. */
+export function evaluate(
+  patches: PatchSet,
+  predicted: Float32Array,
+  range: DisplayRange | undefined,
+): Metrics {
   const basic = metricsOf(countingPairs(patches, predicted));
-  if (kind === 'mean') return basic;
-  const images = planePairs(patches, predicted);
-  if (kind === 'clear') {
-    return {
-      ...basic,
-      ...optional(
-        'psnr',
-        meanOf(images, (image) => psnr(image, PEAK.clear)),
-      ),
-      ...optional(
-        'ssim',
-        meanOf(images, (image) => ssim(image, PEAK.clear)),
-      ),
-    };
-  }
-  const similarities = images.map((image) => msSsim(image, PEAK.map)).filter((one) => one !== null);
-  // Patches with masked corners may reach fewer scales; only equals are averaged.
-  const scales = Math.max(0, ...similarities.map((one) => one.scales));
-  const comparable = similarities.filter((one) => one.scales === scales);
-  if (comparable.length === 0) return basic;
-  return { ...basic, msSsim: { value: meanOf(comparable, ({ value }) => value)!, scales } };
+  if (!range) return basic;
+  const scores = imagesOf(patches, predicted).map((image) => imageScores(image, range));
+  return { ...basic, ...meanScores(scores) };
 }
 
 /** What needs no training, on the validation patches. */
 export function baselinesOf(
   target: TargetSpec,
   { train, validation }: Pick<PatchDataset, 'train' | 'validation'>,
+  range: DisplayRange | undefined,
 ): Baselines {
-  const score = (predicted: Float32Array) => evaluate(target, validation, predicted);
+  const score = (predicted: Float32Array) => evaluate(validation, predicted, range);
   const known = filledOnly(train);
   const fitted = {
     mean: score(trainingMean(known)(validation)),
@@ -69,35 +55,25 @@ export function countingPairs(
   return { truth: targets.filter(counting), predicted: predicted.filter(counting) };
 }
 
-/** Each band of each patch as an image. */
-function planePairs(
+/** Each patch as an image. */
+function imagesOf(
   { count, size, targetBands, targets, counts }: PatchSet,
   predicted: Float32Array,
 ): ImagePair[] {
   const pixels = size * size;
-  return Array.from({ length: count * targetBands }, (_, i) => {
-    const patch = Math.floor(i / targetBands);
-    const plane = (values: Float32Array) =>
-      Float32Array.from(
-        { length: pixels },
-        (_, p) => values[(patch * pixels + p) * targetBands + (i % targetBands)],
-      );
+  return Array.from({ length: count }, (_, patch) => {
+    const planes = (values: Float32Array) =>
+      Array.from({ length: targetBands }, (_, b) => {
+        const plane = new Float32Array(pixels);
+        for (let p = 0; p < pixels; p++) plane[p] = values[(patch * pixels + p) * targetBands + b];
+        return plane;
+      });
     return {
       width: size,
       height: size,
-      truth: plane(targets),
-      predicted: plane(predicted),
+      truth: planes(targets),
+      predicted: planes(predicted),
       counts: counts && Uint8Array.from(counts.subarray(patch * pixels, (patch + 1) * pixels)),
     };
   });
-}
-
-/** Of finite values; null where there is none. */
-function meanOf<T>(items: T[], of: (item: T) => number | null): number | null {
-  const values = items.map(of).filter((value) => value !== null && Number.isFinite(value)) as number[];
-  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-function optional<K extends string>(name: K, value: number | null): Partial<Record<K, number>> {
-  return value === null ? {} : ({ [name]: value } as Record<K, number>);
 }

@@ -7,11 +7,17 @@
 export interface ImagePair {
   width: number;
   height: number;
-  /** Row by row. Pixels that do not count may hold anything. */
-  truth: Float32Array;
-  predicted: Float32Array;
+  /** A plane for each band, row by row; as many in both. Pixels that do not count may hold anything. */
+  truth: Float32Array[];
+  predicted: Float32Array[];
   /** 1 for each pixel that counts; by default all do. */
   counts?: Uint8Array;
+}
+
+/** One band of an image pair. */
+interface Plane extends Omit<ImagePair, 'truth' | 'predicted'> {
+  truth: Float32Array;
+  predicted: Float32Array;
 }
 
 /** A Gaussian window of 11 x 11 pixels with a standard deviation of 1.5. */
@@ -32,21 +38,23 @@ function gaussian(): Float64Array {
   return weights.map((weight) => weight / sum);
 }
 
-/** Decibels; infinite where the images are the same. `peak` is the largest possible value. Null where no pixel counts. */
+/** Decibels, of the mean squared error over all bands; infinite if the images are the same. `peak` is the largest possible value. Null if no pixel counts. */
 export function psnr({ truth, predicted, counts }: ImagePair, peak: number): number | null {
   let squares = 0;
   let count = 0;
-  for (let i = 0; i < truth.length; i++) {
-    if (counts?.[i] === 0) continue;
-    squares += (truth[i] - predicted[i]) ** 2;
-    count++;
-  }
+  for (const [b, plane] of truth.entries())
+    for (let i = 0; i < plane.length; i++) {
+      if (counts?.[i] === 0) continue;
+      squares += (plane[i] - predicted[b][i]) ** 2;
+      count++;
+    }
   return count === 0 ? null : 10 * Math.log10(peak ** 2 / (squares / count));
 }
 
-/** -1 to 1. `peak` is the range of possible values. Null where no window of 11 x 11 pixels counts as a whole. */
-export function ssim(pair: ImagePair, peak: number): number | null {
-  return similarity(pair, peak)?.ssim ?? null;
+export interface Similarity {
+  /** -1 to 1. */
+  ssim: number;
+  msSsim: MultiScale;
 }
 
 export interface MultiScale {
@@ -56,44 +64,59 @@ export interface MultiScale {
   scales: number;
 }
 
-/** Null where no window of 11 x 11 pixels counts as a whole. */
-export function msSsim(pair: ImagePair, peak: number): MultiScale | null {
-  const found: Similarity[] = [];
-  for (let at: ImagePair = pair; found.length < SCALE_WEIGHTS.length; at = halved(at)) {
-    const similar = similarity(at, peak);
-    if (!similar) break;
-    found.push(similar);
-  }
-  if (found.length === 0) return null;
-  const weights = SCALE_WEIGHTS.slice(0, found.length);
-  const whole = SCALE_WEIGHTS.reduce((sum, weight) => sum + weight, 0);
-  const used = weights.reduce((sum, weight) => sum + weight, 0);
-  // Brightness is compared at the coarsest scale alone. A negative mean counts as none.
-  const value = found.reduce((product, { contrast, ssim }, i) => {
-    const base = Math.max(0, i === found.length - 1 ? ssim : contrast);
-    return product * base ** ((weights[i] * whole) / used);
-  }, 1);
-  return { value, scales: found.length };
+/**
+ * SSIM and multi-scale SSIM, means over bands (as scikit-image's `channel_axis`). `peak` is the range of possible values. Null if no
+ * window of 11 x 11 pixels counts as a whole.
+ */
+export function similarity({ truth, predicted, ...shape }: ImagePair, peak: number): Similarity | null {
+  const bands = truth.map((plane, b) => scalesOf({ ...shape, truth: plane, predicted: predicted[b] }, peak));
+  // The bands count alike, so that they reach the same scales.
+  const scales = bands[0].length;
+  if (scales === 0) return null;
+  const mean = (of: (band: ScaleSimilarity[]) => number) =>
+    bands.reduce((sum, band) => sum + of(band), 0) / bands.length;
+  return { ssim: mean(([finest]) => finest.ssim), msSsim: { value: mean(productOf), scales } };
 }
 
-interface Similarity {
+interface ScaleSimilarity {
   /** Means over all windows that count: of brightness, contrast and structure; of contrast and structure alone. */
   ssim: number;
   contrast: number;
 }
 
-function similarity(pair: ImagePair, peak: number): Similarity | null {
-  const { width, height, truth, predicted } = pair;
+/** At most five scales, the finest first. */
+function scalesOf(plane: Plane, peak: number): ScaleSimilarity[] {
+  const found: ScaleSimilarity[] = [];
+  for (let at = plane; found.length < SCALE_WEIGHTS.length; at = halved(at)) {
+    const similar = similarityAt(at, peak);
+    if (!similar) break;
+    found.push(similar);
+  }
+  return found;
+}
+
+function productOf(found: ScaleSimilarity[]): number {
+  const weights = SCALE_WEIGHTS.slice(0, found.length);
+  const whole = SCALE_WEIGHTS.reduce((sum, weight) => sum + weight, 0);
+  const used = weights.reduce((sum, weight) => sum + weight, 0);
+  // Brightness is compared at the coarsest scale alone. A negative mean counts as none.
+  return found.reduce((product, { contrast, ssim }, i) => {
+    const base = Math.max(0, i === found.length - 1 ? ssim : contrast);
+    return product * base ** ((weights[i] * whole) / used);
+  }, 1);
+}
+
+function similarityAt(plane: Plane, peak: number): ScaleSimilarity | null {
+  const { width, height, truth, predicted } = plane;
   if (width <= 2 * RADIUS || height <= 2 * RADIUS) return null;
-  const counts = windowsThatCount(pair);
-  // What does not count must not spoil the sums of its row and column.
-  const value = (values: Float32Array, i: number) => (pair.counts?.[i] === 0 ? 0 : values[i]);
-  const blurred = (of: (x: number, y: number) => number) =>
-    blur(
-      Float64Array.from(truth, (_, i) => of(value(truth, i), value(predicted, i))),
-      width,
-      height,
-    );
+  const windows = windowsThatCount(plane);
+  const values = new Float64Array(truth.length);
+  const blurred = (of: (x: number, y: number) => number) => {
+    // Pixels that do not count must not spoil the sums of their rows and columns.
+    for (let i = 0; i < values.length; i++)
+      values[i] = plane.counts?.[i] === 0 ? 0 : of(truth[i], predicted[i]);
+    return blur(values, width, height);
+  };
   const meanX = blurred((x) => x);
   const meanY = blurred((_, y) => y);
   const squareX = blurred((x) => x * x);
@@ -103,7 +126,7 @@ function similarity(pair: ImagePair, peak: number): Similarity | null {
   const sum = { ssim: 0, contrast: 0 };
   let count = 0;
   for (let i = 0; i < meanX.length; i++) {
-    if (counts[i] === 0) continue;
+    if (windows[i] === 0) continue;
     const [x, y] = [meanX[i], meanY[i]];
     const contrast = (2 * (product[i] - x * y) + c2) / (squareX[i] - x * x + squareY[i] - y * y + c2);
     sum.contrast += contrast;
@@ -135,7 +158,7 @@ function blur(values: Float64Array, width: number, height: number): Float64Array
 }
 
 /** 1 for each window that lies wholly inside and whose pixels all count. */
-function windowsThatCount({ width, height, counts }: ImagePair): Uint8Array {
+function windowsThatCount({ width, height, counts }: Plane): Uint8Array {
   const columns = width - 2 * RADIUS;
   const rows = height - 2 * RADIUS;
   const result = new Uint8Array(columns * rows).fill(1);
@@ -157,7 +180,7 @@ function windowsThatCount({ width, height, counts }: ImagePair): Uint8Array {
 }
 
 /** Means of 2 x 2 pixels; a last odd row or column is left out. A mean of pixels that do not all count does not count. */
-function halved({ width, height, truth, predicted, counts }: ImagePair): ImagePair {
+function halved({ width, height, truth, predicted, counts }: Plane): Plane {
   const [columns, rows] = [width >> 1, height >> 1];
   const half = (values: ArrayLike<number>, to: Float32Array | Uint8Array, of: (sum: number) => number) => {
     for (let row = 0; row < rows; row++)

@@ -9,6 +9,7 @@ export type { Tf } from './engine/tf.js';
 export { nothingTrained, unknownTexture, unlikeEngines } from './errors.js';
 export { BatchGradients } from './gradients.js';
 export { validationDate } from './hold-out.js';
+export type { ImageScores } from './image-scores.js';
 export { DEFAULT_SEED } from './inputs.js';
 export { type Metrics, metricsOf, pooledScore, spreadOf } from './metrics.js';
 export { modelNamed } from './models/index.js';

@@ -1,7 +1,7 @@
 /** Puts together what was trained of some of the places each. */
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
-import { pooledScore, type Spread } from './metrics.js';
-import type { TrainResults } from './results.js';
+import { type Metrics, pooledScore, pooledTile, type Spread } from './metrics.js';
+import type { PooledScores, TrainResults } from './results.js';
 
 /** What was trained of some of the places. */
 export interface TrainPart extends Omit<TrainResults, 'pooled'> {
@@ -9,14 +9,22 @@ export interface TrainPart extends Omit<TrainResults, 'pooled'> {
   spreads: Record<string, Spread>;
 }
 
+const IMAGES = {
+  psnr: NUMBER,
+  ssim: NUMBER,
+  msSsim: objectOf({ value: NUMBER, scales: COUNT }),
+  images: objectOf({ psnr: COUNT, ssim: COUNT, msSsim: COUNT }),
+};
 /** JSON has no NaN. */
-const ERROR = objectOf({ mse: { type: ['number', 'null'] } });
+const ERROR = objectOf({ mse: { type: ['number', 'null'] } }, IMAGES);
+const { images, ...MEANS } = IMAGES;
+const TILE = objectOf({ images, dates: listOf(TEXT) }, MEANS);
 const MODEL = objectOf({
   id: TEXT,
   geocode: TEXT,
   model: TEXT,
-  metrics: objectOf({ train: ERROR, validation: ERROR }),
-  baseline: objectOf({ mean: ERROR, linear: ERROR }),
+  metrics: objectOf({ train: ERROR, validation: ERROR }, { tile: TILE }),
+  baseline: objectOf({ mean: ERROR, linear: ERROR }, { unchanged: ERROR }),
 });
 
 /** JSON Schema of a `TrainPart`. */
@@ -39,9 +47,6 @@ export const TRAIN_PART = objectOf(
 export function mergeResults(parts: TrainPart[]): TrainResults {
   const spreads: TrainPart['spreads'] = Object.assign({}, ...parts.map((part) => part.spreads));
   const models = parts.flatMap((part) => part.models).sort(byPlace);
-  const truths = models.map(({ id }) => spreads[id]);
-  const pooled = (mse: (model: TrainResults['models'][number]) => number) =>
-    pooledScore(truths, models.map(mse));
   const fetched = parts.reduce((sum, { bytesFetched = 0 }) => sum + bytesFetched, 0);
   return {
     engine: [...new Set(parts.map(({ engine }) => engine))].sort().join(', '),
@@ -49,16 +54,25 @@ export function mergeResults(parts: TrainPart[]): TrainResults {
     models,
     skipped: parts.flatMap(({ skipped }) => skipped).sort(byPlace),
     failed: parts.flatMap(({ failed }) => failed).sort(byPlace),
-    pooled:
-      new Set(models.map(({ model }) => model)).size !== 1
-        ? null
-        : {
-            model: pooled(({ metrics }) => metrics.validation.mse),
-            linear: pooled(({ baseline }) => baseline.linear.mse),
-            mean: pooled(({ baseline }) => baseline.mean.mse),
-          },
+    pooled: new Set(models.map(({ model }) => model)).size === 1 ? pooledScores(models, spreads) : null,
     ...(fetched > 0 && { bytesFetched: fetched }),
     seconds: Math.max(0, ...parts.map(({ seconds }) => seconds)),
+  };
+}
+
+function pooledScores(models: TrainResults['models'], spreads: TrainPart['spreads']): PooledScores {
+  const truths = models.map(({ id }) => spreads[id]);
+  const pooled = (of: (model: TrainResults['models'][number]) => Metrics) =>
+    pooledScore(truths, models.map(of));
+  const tile = pooledTile(models);
+  return {
+    model: pooled(({ metrics }) => metrics.validation),
+    linear: pooled(({ baseline }) => baseline.linear),
+    mean: pooled(({ baseline }) => baseline.mean),
+    ...(models.every(({ baseline }) => baseline.unchanged) && {
+      unchanged: pooled(({ baseline }) => baseline.unchanged!),
+    }),
+    ...(tile && { tile }),
   };
 }
 

@@ -1,16 +1,31 @@
 /** How far predictions are from the truth. */
-import type { MultiScale } from './image-metrics.js';
+import { type ImageScores, meanScores } from './image-scores.js';
 
-export interface Metrics {
+/**
+ * Measures of images are those of patches, and absent if a patch has one value. If they are there without `images`, an older version
+ * measured them: of each band as an image of its own, with a range of 1 (2 for an index) and no 8-bit rendering.
+ */
+export interface Metrics extends Partial<ImageScores> {
   /** Mean squared error. */
   mse: number;
   /** Coefficient of determination: 1 is perfect, 0 no better than the truth's own mean, negative worse. */
   r2: number;
-  /** Of images: means over patches, in decibels and from -1 to 1 (see image-metrics.ts). */
-  psnr?: number;
-  ssim?: number;
-  /** Small patches have fewer than five scales. */
-  msSsim?: MultiScale;
+}
+
+/**
+ * Scores of whole tiles, with room for the five scales of multi-scale SSIM (176 pixels), which the validation side is too narrow for. A tile
+ * includes the ground that the model was trained on: at other dates, or at the same one if there is only one.
+ */
+export interface TileScore extends ImageScores {
+  /** Those that go in, RFC 3339, the earliest first. */
+  dates: string[];
+}
+
+export interface ModelMetrics {
+  train: Metrics;
+  validation: Metrics;
+  /** Absent if a patch has one value. */
+  tile?: TileScore;
 }
 
 export interface EpochLoss {
@@ -58,13 +73,27 @@ export function spreadOf(truth: ArrayLike<number>): Spread {
 }
 
 /**
- * Several places taken as one set, from the truth of each and the mean squared error made there: R2 is against the mean over
- * all of them.
+ * Several places taken as one set, from the truth of each and its scores: R2 is against the mean over all of them. Measures of images are
+ * means over all images; they are absent if those of some place are by the definition of older versions.
  */
-export function pooledScore(truths: Spread[], mses: number[]): Metrics {
+export function pooledScore(truths: Spread[], scores: Metrics[]): Metrics {
   const { count, squares } = pooledSpread(truths);
-  const residual = truths.reduce((sum, truth, i) => sum + truth.count * mses[i], 0);
-  return { mse: residual / count, r2: scoreOf(residual, squares) };
+  const residual = truths.reduce((sum, truth, i) => sum + truth.count * scores[i].mse, 0);
+  return { mse: residual / count, r2: scoreOf(residual, squares), ...pooledImages(scores) };
+}
+
+function pooledImages(scores: Metrics[]): ImageScores | undefined {
+  const ofOlder = ({ images, psnr, ssim, msSsim }: Metrics) =>
+    !images && (psnr ?? ssim ?? msSsim) !== undefined;
+  const known = scores.filter((one): one is Metrics & ImageScores => one.images !== undefined);
+  return known.length === 0 || scores.some(ofOlder) ? undefined : meanScores(known);
+}
+
+/** Whole tiles of several places; undefined if none has scores. */
+export function pooledTile(places: { metrics: ModelMetrics }[]): TileScore | undefined {
+  const tiles = places.flatMap(({ metrics }) => metrics.tile ?? []);
+  if (tiles.length === 0) return undefined;
+  return { ...meanScores(tiles), dates: [...new Set(tiles.flatMap(({ dates }) => dates))].sort() };
 }
 
 /** The truth of several places taken as one set. */

@@ -43,6 +43,8 @@ export interface PatchDataset {
   /** How the patches were divided, for the model card. */
   split: string;
   holdOut: AppliedHoldOut;
+  /** Indices of the images of the validation dates. */
+  validationImages: number[];
 }
 
 /** How a place was divided, as its model card records it. */
@@ -128,6 +130,7 @@ export function cutPatches(spec: ModelSpec, images: Image[], validationFrom?: nu
         ...{ side: ground.side, gap: patchSize },
         ...(from !== undefined && { from: new Date(from).toISOString() }),
       },
+      validationImages: split.validationDates.map((image) => images.indexOf(image)),
     },
   };
 }

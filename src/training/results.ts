@@ -4,7 +4,7 @@ import type { Baselines } from './baselines.js';
 import { counted, kindOfReason } from './counted.js';
 import type { Distributed } from './distributed/report.js';
 import type { TrainingMode } from './inputs.js';
-import type { Metrics } from './metrics.js';
+import type { Metrics, ModelMetrics, TileScore } from './metrics.js';
 import type { Lineage } from './transfer/lineage.js';
 
 export interface TrainResults {
@@ -19,7 +19,7 @@ export interface TrainResults {
     model: string;
     version: string;
     epochs: number;
-    metrics: { train: Metrics; validation: Metrics };
+    metrics: ModelMetrics;
     baseline: Baselines;
     seconds: number;
     /** Id of the model whose weights it started from. */
@@ -33,11 +33,20 @@ export interface TrainResults {
   skipped: { geocode: string; model: string; reason: string }[];
   /** Places whose data could not be read, or whose training failed. */
   failed: { geocode: string; model: string; code: string; message: string }[];
-  /** All validation patches taken as one set; null without models, and where they are of several kinds, whose errors have no common unit. */
-  pooled: { model: Metrics; linear: Metrics; mean: Metrics } | null;
+  /**
+   * All validation patches taken as one set, and all whole tiles; null without models, and where they are of several kinds, whose errors
+   * have no common unit.
+   */
+  pooled: PooledScores | null;
   /** Bytes of tiles that had to be fetched, where there were some. */
   bytesFetched?: number;
   seconds: number;
+}
+
+/** Those that some of the places lack are absent. */
+export interface PooledScores extends Baselines {
+  model: Metrics;
+  tile?: TileScore;
 }
 
 const NAMED_REASONS = 3;

@@ -5,11 +5,19 @@ import { type Baselines, type LinearFit, ridge, startSums } from './baselines.js
 import { batchOf } from './batch.js';
 import { bestEpoch, hasStalled, WeightsCopy } from './best-epoch.js';
 import { readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.js';
+import { type DisplayRange, displayRange } from './display-range.js';
 import type { Tf } from './engine/tf.js';
 import { diverged } from './errors.js';
 import { baselinesOf, countingPairs, evaluate } from './evaluate.js';
 import type { Learner } from './learner.js';
-import { type EpochLoss, type Metrics, type Predictions, type Spread, spreadOf } from './metrics.js';
+import {
+  type EpochLoss,
+  type ModelMetrics,
+  type Predictions,
+  type Spread,
+  spreadOf,
+  type TileScore,
+} from './metrics.js';
 import { buildModel } from './models/build.js';
 import { buildDiscriminator } from './models/discriminator.js';
 import type { ModelSpec } from './models/spec.js';
@@ -32,6 +40,8 @@ export interface TrainOptions {
   start?: StartTask;
   /** Which layers learn when, of a model that starts from another. Default: all from the start. */
   fineTuning?: FineTuning;
+  /** Scores the trained model on whole tiles, if it makes images. Default: it has no such scores. */
+  scoreTile?: (model: LayersModel, range: DisplayRange) => Promise<TileScore>;
   /** Where to keep the training as it stands, and to go on from; `task` names all that shapes the result. */
   checkpoint?: { path: string; task: string; everySeconds?: number };
 }
@@ -44,7 +54,9 @@ export interface TrainResult {
   bestEpoch: number;
   /** Where there were models that it may have started from. */
   start?: Start;
-  metrics: { train: Metrics; validation: Metrics };
+  metrics: ModelMetrics;
+  /** With which images are scored; absent if a patch has one value. */
+  displayRange?: DisplayRange;
   /** Of the validation patches, where a patch has one value. */
   predictions?: Predictions;
   /** Of the true values in the validation patches. */
@@ -78,6 +90,7 @@ export async function trainModel(
     onEpoch,
     start: from,
     fineTuning = 'all',
+    scoreTile,
     checkpoint,
   }: TrainOptions,
 ): Promise<TrainResult> {
@@ -149,7 +162,9 @@ export async function trainModel(
     }
     best.restore();
     const predicted = predict(tf, learner.model, validation);
-    const score = (patches: PatchSet, values: Float32Array) => evaluate(spec.target, patches, values);
+    const range = displayRange(train);
+    const score = (patches: PatchSet, values: Float32Array) => evaluate(patches, values, range);
+    const tile = range && (await scoreTile?.(learner.model, range));
     const held = countingPairs(validation, predicted);
     const result = {
       model: learner.model,
@@ -159,10 +174,12 @@ export async function trainModel(
       metrics: {
         train: score(filledOnly(train), predict(tf, learner.model, train)),
         validation: score(validation, predicted),
+        ...(tile && { tile }),
       },
+      ...(range && { displayRange: range }),
       ...(spec.target.kind === 'mean' && { predictions: held }),
       spread: spreadOf(held.truth),
-      baseline: baselinesOf(spec.target, dataset),
+      baseline: baselinesOf(spec.target, dataset, range),
       seconds: (performance.now() - started) / 1000,
     };
     if (checkpoint) await removeCheckpoint(checkpoint.path);

@@ -1,7 +1,8 @@
 /** The requests that a training process answers, and the types of a place's task and outcome. */
 
 import type { Baselines } from './baselines.js';
-import type { EpochLoss, Metrics, Predictions, Spread } from './metrics.js';
+import type { DisplayRange } from './display-range.js';
+import type { EpochLoss, ModelMetrics, Predictions, Spread } from './metrics.js';
 import type { AppliedHoldOut, PatchDataset } from './patches.js';
 import type { DatePair, PlaceDate } from './place-dates.js';
 import type { FineTuning } from './transfer/fine-tune.js';
@@ -42,7 +43,9 @@ export interface TrainedPlace {
   bestEpoch: number;
   /** Where there were models that it may have started from. */
   start?: Start;
-  metrics: { train: Metrics; validation: Metrics };
+  metrics: ModelMetrics;
+  /** With which images are scored. */
+  displayRange?: DisplayRange;
   /** Of the validation patches, where a patch has one value. */
   predictions?: Predictions;
   /** Of the true values in the validation patches. */

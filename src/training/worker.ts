@@ -6,8 +6,10 @@ import { type EngineName, type LoadedEngine, loadEngine } from './engine/load-en
 import { engineMemory, overLimit, trainingFailed } from './errors.js';
 import { imagesOf } from './images.js';
 import { modelNamed } from './models/index.js';
-import { cutPatches } from './patches.js';
+import type { ModelSpec } from './models/spec.js';
+import { cutPatches, type PatchDataset } from './patches.js';
 import { type ReadOutcome, type ReadRasters, readPlace } from './read-place.js';
+import { imagesToScore, scoreTile, type TileSource } from './tile-score.js';
 import { trainModel } from './train-model.js';
 import { saveModel } from './weights.js';
 import type { PlaceTask, TrainingHandlers } from './worker-messages.js';
@@ -46,15 +48,14 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const loaded = await loadEngine(engine as EngineName);
   const { tf } = loaded;
   const started = performance.now();
-  const { model: name, pairs, validationFrom, seed, epochs, patience, start, fineTuning, checkpoint } = task;
+  const { model: name, seed, epochs, patience, start, fineTuning, checkpoint } = task;
   const spec = modelNamed(name);
-  const pixels = await read(task, keep);
-  if ('skipped' in pixels) return pixels;
-  const patches = cutPatches(spec, imagesOf(spec, pixels.dates, pairs), validationFrom);
-  if ('skipped' in patches) return patches;
-  const { dataset } = patches;
+  const data = await dataOf(spec, task, keep);
+  if ('skipped' in data) return data;
+  const { dataset, source, bytesRead } = data;
   const { model, ...result } = await trainModel(tf, spec, dataset, {
     ...{ seed, epochs, patience, start, fineTuning },
+    scoreTile: (model, range) => scoreTile(tf, model, spec, range, source, kept?.rasters),
     onEpoch: (epoch) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS }),
     checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
   });
@@ -68,11 +69,28 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
       patches: dataset.counts,
       split: dataset.split,
       holdOut: dataset.holdOut,
-      bytesRead: pixels.bytesRead,
+      bytesRead,
       seconds: (performance.now() - started) / 1000,
     },
   };
 };
+
+/** The patches of a place, and what its tiles are scored by. The pixels themselves go, before the training begins. */
+async function dataOf(
+  spec: ModelSpec,
+  task: PlaceTask,
+  keep: boolean,
+): Promise<{ dataset: PatchDataset; source: TileSource; bytesRead: number } | { skipped: string }> {
+  const pixels = await read(task, keep);
+  if ('skipped' in pixels) return pixels;
+  const { dates, pairs, validationFrom } = task;
+  const images = imagesOf(spec, pixels.dates, pairs);
+  const patches = cutPatches(spec, images, validationFrom);
+  if ('skipped' in patches) return patches;
+  const { dataset } = patches;
+  const scored = imagesToScore(images, dataset.validationImages);
+  return { dataset, source: { dates, pairs, scored }, bytesRead: pixels.bytesRead };
+}
 
 async function read({ place, dates }: PlaceTask, keep: boolean): Promise<ReadOutcome> {
   if (kept?.place !== place) kept = undefined;

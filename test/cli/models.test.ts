@@ -20,6 +20,35 @@ async function folderWithScene(t: Parameters<typeof tempFolder>[0]) {
   return { folder, data, storage };
 }
 
+test('models shows how images are scored, and marks scores of older versions with their range', async (t) => {
+  const { data, storage } = await folderWithScene(t);
+  const [tile] = await toArray(storage.catalogue.tiles.values());
+  const scores = { psnr: 31.25, ssim: 0.9125, msSsim: { value: 0.75, scales: 3 } };
+  const older = await putModel(storage, [tile!], { model: 'ndmi', images: { validation: scores } });
+  const images = { psnr: 2, ssim: 2, msSsim: 2 };
+  const whole = { msSsim: { value: 0.8, scales: 5 }, images, dates: ['2024-06-01T10:00:00.000Z'] };
+  await putModel(storage, [tile!], {
+    model: 'ndmi',
+    images: { validation: { ...scores, images }, tile: whole, displayRange: [-0.125, 0.5] },
+  });
+  await storage.close();
+  const { id, version } = older;
+
+  const shown = (await tilewright('models', id, ...data)).stdout;
+  assert.match(shown, /^images +scored with 8 bits, -0\.1250 as 0 and 0\.5000 as 255$/m);
+  assert.match(shown, /^model +1\.00e-2 +0\.990 +0\.750 \(3 scales\) +31\.3 +0\.91\d$/m);
+  assert.match(
+    shown,
+    /^model, on the whole tile \(1 date, training ground included\) +0\.800 \(5 scales\)$/m,
+  );
+  const before = (await tilewright('models', id, '--version', version, ...data)).stdout;
+  assert.match(
+    before,
+    /^model .* 0\.750 \(3 scales, range 2\.0\) +31\.3 \(range 1\.0\) +0\.91\d \(range 1\.0\)$/m,
+  );
+  assert.doesNotMatch(before, /^images|whole tile/m);
+});
+
 test('models shows, exports and deletes versions', async (t) => {
   const { folder, data, storage } = await folderWithScene(t);
   const [tile] = await toArray(storage.catalogue.tiles.values());

@@ -3,7 +3,8 @@
 import { type ModelRecord, newVersion, type Storage, type TileRecord } from '../../src/storage/index.js';
 import { summaryOf } from '../../src/training/card.js';
 import { loadEngine } from '../../src/training/engine/load-engine.js';
-import { type ModelCard, modelNamed } from '../../src/training/index.js';
+import { type ImageScores, type ModelCard, modelNamed } from '../../src/training/index.js';
+import type { TileScore } from '../../src/training/metrics.js';
 import { buildModel } from '../../src/training/models/build.js';
 import { saveModel } from '../../src/training/weights.js';
 
@@ -20,6 +21,8 @@ export interface ModelChange {
   mode?: ModelCard['mode'];
   /** False for a model of an older version, whose held-out ground could touch that of other places. */
   isHeldOut?: boolean;
+  /** Scores of images, of the model on its validation patches and on whole tiles. */
+  images?: { validation: Partial<ImageScores>; tile?: TileScore; displayRange?: [number, number] };
 }
 
 /** Adds a version to the model of a tile's place; versions of one model were validated on the same data. */
@@ -35,6 +38,7 @@ export async function putModel(
     geocode = tiles[0]!.geocode,
     mode = 'partitioned',
     isHeldOut = true,
+    images,
   }: ModelChange = {},
 ): Promise<ModelRecord> {
   const { tf } = await loadEngine('wasm');
@@ -56,7 +60,12 @@ export async function putModel(
     split: 'by date',
     ...(isHeldOut && { holdOut: { side: 'eastern', gap: 16 } }),
     losses: [{ epoch: 1, train: 2 * mse, validation: mse }],
-    metrics: { train: metrics, validation: metrics },
+    metrics: {
+      train: metrics,
+      validation: { ...metrics, ...images?.validation },
+      ...(images?.tile && { tile: images.tile }),
+    },
+    ...(images?.displayRange && { displayRange: images.displayRange }),
     spread: { count: 10, mean: 0.5, squares: 1 },
     baseline: { linear: metrics, mean: { mse: mean, r2: 1 - mean } },
     seconds: 1,

@@ -94,7 +94,7 @@ describe('metrics', () => {
     const all = { truth: Float32Array.of(0, 1, 4), predicted: Float32Array.of(0.5, 1, 3) };
     const pooled = pooledScore(
       [a, b].map(({ truth }) => spreadOf(truth)),
-      [a, b].map((place) => metricsOf(place).mse),
+      [a, b].map(metricsOf),
     );
     assert.deepEqual(pooled, metricsOf(all));
   });

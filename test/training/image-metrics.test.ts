@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type ImagePair, msSsim, psnr, ssim } from '../../src/training/image-metrics.js';
+import { type ImagePair, psnr, similarity } from '../../src/training/image-metrics.js';
 
 interface Reference {
   width: number;
@@ -31,8 +31,11 @@ function imagePair(width: number, height: number, noise: number): ImagePair {
     truth[i] = wave;
     predicted[i] = wave + noise * (raw - Math.floor(raw) - 0.5);
   }
-  return { width, height, truth, predicted };
+  return { width, height, truth: [truth], predicted: [predicted] };
 }
+
+const ssim = (pair: ImagePair, peak: number) => similarity(pair, peak)?.ssim ?? null;
+const msSsim = (pair: ImagePair, peak: number) => similarity(pair, peak)?.msSsim ?? null;
 
 function close(actual: number | null | undefined, expected: number): void {
   assert.ok(Math.abs(actual! - expected) <= 1e-6 * Math.abs(expected), `${actual} is not ${expected}`);
@@ -63,7 +66,9 @@ test('pixels that do not count have no say, whatever they hold', () => {
       for (const { x, y, side } of cut)
         for (let row = y; row < Math.min(y + side, size.height); row++)
           counts.fill(0, row * size.width + x, Math.min(row * size.width + x + side, (row + 1) * size.width));
-      const spoiled = clean.predicted.map((value, i) => (counts[i] === 1 ? value : junk));
+      const spoiled = clean.predicted.map((plane) =>
+        plane.map((value, i) => (counts[i] === 1 ? value : junk)),
+      );
       const [a, b] = [clean.predicted, spoiled].map((predicted) => ({ ...clean, predicted, counts }));
       assert.deepEqual(psnr(b!, 1), psnr(a!, 1));
       assert.deepEqual(ssim(b!, 1), ssim(a!, 1));
@@ -89,7 +94,7 @@ test('of an image with a hole, SSIM is the mean over the windows that do not tou
           { length: 121 },
           (_, i) => values[(top + Math.floor(i / 11)) * width + left + (i % 11)]!,
         );
-      const [truth, predicted] = [window(images.truth), window(images.predicted)];
+      const [truth, predicted] = [images.truth.map(window), images.predicted.map(window)];
       sum += ssim({ width: 11, height: 11, truth, predicted }, 1)!;
       count++;
     }

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TilewrightNode } from '../../src/node.js';
-import type { TrainResults } from '../../src/training/index.js';
+import type { ModelCard, TrainResults } from '../../src/training/index.js';
 import { kill, until } from '../jobs/servers.js';
 import { atEnd } from '../support/at-end.js';
 import { start, tilewright } from '../support/command.js';
@@ -56,10 +56,31 @@ test('a job trains several models of each place, each as in a job of its own', {
   assert.ok(alone.every(({ pooled }) => pooled));
   assert.equal(together.pooled, null);
 
-  const { geocode } = together.models.find(({ model }) => model === 'ndmi')!;
+  const { id, geocode, metrics } = together.models.find(({ model }) => model === 'ndmi')!;
+  const { card } = (await node.server.inject(`/models/${id}`)).json() as { card: ModelCard };
+  assert.deepEqual(card.metrics, metrics);
+  const [low, high] = card.displayRange!;
+  assert.ok(-1 <= low && low < high && high <= 1, `${low} to ${high}`);
+  assert.deepEqual(metrics.tile!.dates, ['2024-06-01T00:00:00.000Z']);
+  assert.ok(metrics.tile!.psnr! > 0 && metrics.tile!.msSsim!.scales === 5, JSON.stringify(metrics.tile));
+  const [{ pooled }] = alone.slice(1);
+  assert.ok(pooled!.model.images!.psnr > 0 && pooled!.tile!.images.psnr > 0);
+  for (const { model, metrics, id } of together.models.filter(({ model }) => model === 'ndvi')) {
+    assert.deepEqual(Object.keys(metrics), ['train', 'validation'], `${model} makes no images`);
+    assert.equal((await node.server.inject(`/models/${id}`)).json().card.displayRange, undefined);
+  }
   const contained = await train({ model: BOTH, mode: 'contained', filter: { ...filter, geocode } });
   const same = summary(together).filter((model) => model.geocode === geocode);
   assert.deepEqual(summary(contained), same);
+
+  // The one model of all places is scored on the same images with the same range.
+  const all = await train({ model: 'ndmi', mode: 'distributed', filter: { ...filter, geocode } });
+  const [place] = all.models[0]!.distributed!.places;
+  assert.deepEqual(place!.displayRange, card.displayRange);
+  assert.deepEqual(place!.baseline, card.baseline);
+  assert.deepEqual(place!.metrics.tile!.dates, metrics.tile!.dates);
+  assert.deepEqual(place!.metrics.tile!.images, metrics.tile!.images);
+  assert.deepEqual(all.pooled!.tile, place!.metrics.tile);
 
   const refused = async (inputs: object): Promise<[number, string]> => {
     const headers = { authorization: `Bearer ${node.ownerSecret}` };

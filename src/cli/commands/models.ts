@@ -113,7 +113,7 @@ interface ListedModel {
 }
 
 function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
-  const { collection, grid, geocode, data, patches, engine, epochs, seed, seconds } = card;
+  const { collection, grid, geocode, data, patches, engine, epochs, seed, seconds, displayRange } = card;
   const days = data.map(({ datetime }) => datetime.slice(0, 10)).sort();
   const facts = [
     ['model', id],
@@ -128,6 +128,7 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     ['patches', `${patches.train} for training, ${patches.validation} for validation`],
     ...(card.pixelSize ? [['pixels', `${card.pixelSize.group}, ${valuesOf(card)}`]] : []),
     ['split', card.split],
+    ...(displayRange ? [['images', `scored with 8 bits, ${shown(displayRange)}`]] : []),
     ['began', beginningOf(card)],
   ];
   for (const line of table(facts)) print(line);
@@ -146,6 +147,12 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     const ofImages = imageMeasures(one);
     return [[name, mse(one.mse), one.r2.toFixed(3), ...titles.map((title) => ofImages[title] ?? '')]];
   });
+  const { tile } = metrics;
+  if (tile) {
+    const ofTile = imageMeasures(tile);
+    const name = `model, on the whole tile (${count(tile.dates.length, 'date')}, training ground included)`;
+    rows.push([name, '', '', ...titles.map((title) => ofTile[title] ?? '')]);
+  }
   for (const line of table([['on the validation patches', 'MSE', 'R2', ...titles], ...rows])) print(line);
 }
 
@@ -159,5 +166,7 @@ function beginningOf({ parent, transfer }: ModelCard): string {
   const { version, policy, fineTuning, distance } = transfer;
   return `${from}, version ${version}, ${policy}, distance ${distance!.toFixed(3)}, fine-tuning ${fineTuning}`;
 }
+
+const shown = ([low, high]: [number, number]) => `${low.toFixed(4)} as 0 and ${high.toFixed(4)} as 255`;
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;

@@ -235,11 +235,11 @@ async function manifests({ client, name }: OpenTarget, models: string[], command
 }
 
 async function printResults(
-  { engine, models, skipped, failed, seconds }: TrainResults,
+  { engine, models, skipped, failed, pooled, seconds }: TrainResults,
   asked: string[],
 ): Promise<void> {
   const { reasonsOf, trafficOf } = await import('../../training/index.js');
-  for (const line of trainingTable(models, asked.length > 1)) print(line);
+  for (const line of trainingTable(models, asked.length > 1, pooled)) print(line);
   for (const { distributed } of models) if (distributed) print(trafficOf(distributed));
   for (const reason of reasonsOf({ skipped, failed }, asked)) print(`no model for ${reason}`);
   const fresh = models.flatMap(({ geocode, model, transfer }) =>

@@ -7,6 +7,7 @@ import { imagesOf } from '../images.js';
 import { modelNamed } from '../models/index.js';
 import { cutPatches } from '../patches.js';
 import { readPlace } from '../read-place.js';
+import { imagesToScore } from '../tile-score.js';
 import { saveModel } from '../weights.js';
 import { serveRequests } from '../workers/serve-requests.js';
 import { allGather, alone } from './all-reduce.js';
@@ -30,14 +31,20 @@ async function read(task: MemberTask): Promise<MemberData> {
   for (const { id, geocode, tiles, dates, pairs, validationFrom } of task.places) {
     try {
       const pixels = await readPlace(dates);
-      const patches =
-        'skipped' in pixels ? pixels : cutPatches(spec, imagesOf(spec, pixels.dates, pairs), validationFrom);
+      if ('skipped' in pixels) {
+        skipped.push({ id, reason: pixels.skipped });
+        continue;
+      }
+      bytesRead += pixels.bytesRead;
+      const images = imagesOf(spec, pixels.dates, pairs);
+      const patches = cutPatches(spec, images, validationFrom);
       if ('skipped' in patches) skipped.push({ id, reason: patches.skipped });
       else {
+        const { dataset } = patches;
+        const scored = imagesToScore(images, dataset.validationImages);
         usable.push(id);
-        places.push({ geocode, tiles, dataset: patches.dataset });
+        places.push({ geocode, tiles, dataset, source: { dates, pairs, scored } });
       }
-      if (!('skipped' in pixels)) bytesRead += pixels.bytesRead;
     } catch (error) {
       const { code, message } = known(error);
       failed.push({ id, code, message });

@@ -1,7 +1,8 @@
 /** The requests that the process of a node in a distributed training answers, and the result of the training. */
 import type { Baselines } from '../baselines.js';
 import type { CardContext } from '../card.js';
-import type { EpochLoss, Metrics, Spread } from '../metrics.js';
+import type { DisplayRange } from '../display-range.js';
+import type { EpochLoss, ModelMetrics, Spread } from '../metrics.js';
 import type { AppliedHoldOut, PatchDataset } from '../patches.js';
 import type { ModelFiles } from '../weights.js';
 import type { PlaceError, PlaceTask } from '../worker-messages.js';
@@ -43,7 +44,9 @@ export interface PlaceScore extends MemberPlace {
   patches: PatchDataset['counts'];
   split: string;
   holdOut: AppliedHoldOut;
-  metrics: { train: Metrics; validation: Metrics };
+  metrics: ModelMetrics;
+  /** Of the place's own training patches; absent if a patch has one value. */
+  displayRange?: DisplayRange;
   /** Of the true values. */
   spread: { train: Spread; validation: Spread };
   /** On the same validation patches, fitted to the place's own training patches. */

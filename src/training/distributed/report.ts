@@ -1,7 +1,8 @@
 /** What is told of a model that was trained on many nodes. */
 import type { Baselines } from '../baselines.js';
 import { counted } from '../counted.js';
-import { type Metrics, pooledScore, pooledSpread } from '../metrics.js';
+import type { DisplayRange } from '../display-range.js';
+import { type Metrics, type ModelMetrics, pooledScore, pooledSpread, pooledTile } from '../metrics.js';
 import type { AppliedHoldOut, PatchDataset } from '../patches.js';
 import type { TrainedPlace } from '../worker-messages.js';
 import type { Beginning } from './checkpoints.js';
@@ -36,7 +37,9 @@ export interface Distributed {
     split: string;
     /** Absent in cards of older versions. */
     holdOut?: AppliedHoldOut;
-    metrics: { train: Metrics; validation: Metrics };
+    metrics: ModelMetrics;
+    /** With which its images are scored; absent if a patch has one value. */
+    displayRange?: DisplayRange;
     baseline: Baselines;
   }[];
 }
@@ -54,8 +57,9 @@ export function distributedReport(trained: TrainedTogether, names: string[], nod
       ratio: size > 1 ? bytesSent / leastBytes : null,
     })),
     ...{ nodes, steps, parameters, leastBytes },
-    places: placesOf(trained).map(({ geocode, patches, split, holdOut, metrics, baseline }) => ({
+    places: placesOf(trained).map(({ geocode, patches, split, holdOut, metrics, displayRange, baseline }) => ({
       ...{ geocode, patches, split, holdOut, metrics, baseline },
+      ...(displayRange && { displayRange }),
     })),
   };
 }
@@ -79,15 +83,16 @@ export function trafficOf({ members, parameters, steps, nodes = 1 }: Distributed
   return `${work}: at most ${sent} MB sent by a node, ${most.ratio.toFixed(3)} times 2 (N - 1) / N x 4 x parameters x steps`;
 }
 
-/** The scores of all places taken as one set; those of images stay with their places. */
+/** The scores of all places taken as one set. */
 export function pooledPlaces(trained: TrainedTogether): TrainedPlace {
   const { files, losses, bestEpoch, members, seconds } = trained;
   const places = placesOf(trained);
   const pooled = (side: 'train' | 'validation', of: (place: PlaceScore) => Metrics) =>
     pooledScore(
       places.map(({ spread }) => spread[side]),
-      places.map((place) => of(place).mse),
+      places.map(of),
     );
+  const tile = pooledTile(places);
   const counts = (side: 'train' | 'validation') =>
     places.reduce((sum, { patches }) => sum + patches[side], 0);
   return {
@@ -98,6 +103,7 @@ export function pooledPlaces(trained: TrainedTogether): TrainedPlace {
     metrics: {
       train: pooled('train', ({ metrics }) => metrics.train),
       validation: pooled('validation', ({ metrics }) => metrics.validation),
+      ...(tile && { tile }),
     },
     spread: pooledSpread(places.map(({ spread }) => spread.validation)),
     baseline: {

@@ -8,6 +8,7 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { addLineSums, ridge, startSums } from '../baselines.js';
 import { batchOf } from '../batch.js';
 import { bestEpoch, hasStalled, WeightsCopy } from '../best-epoch.js';
+import { displayRange } from '../display-range.js';
 import type { Tf } from '../engine/tf.js';
 import { diverged, trainingFailed } from '../errors.js';
 import { baselinesOf, countingPairs, evaluate } from '../evaluate.js';
@@ -17,6 +18,7 @@ import type { ModelSpec } from '../models/spec.js';
 import { filledOnly, type PatchDataset, type PatchSet } from '../patches.js';
 import { predict } from '../predict-patches.js';
 import { randomStream, shuffledOrder } from '../random.js';
+import { scoreTile, type TileSource } from '../tile-score.js';
 import { learnerOf, rateAt } from '../train-model.js';
 import { allGather, type Ring } from './all-reduce.js';
 import { type Beginning, type KeptTraining, MemberCheckpoints } from './checkpoints.js';
@@ -40,6 +42,8 @@ export interface TogetherOptions {
 /** Patches of one place. */
 export interface PlacePatches extends MemberPlace {
   dataset: PatchDataset;
+  /** What is read again at the end, to score whole tiles. Without it there are no such scores. */
+  source?: TileSource;
 }
 
 /**
@@ -146,11 +150,9 @@ export async function trainTogether(
       if (isLast) break;
     }
     best.restore();
-    const own: MemberShare = {
-      places: places.map((place) => scoreOf(tf, spec, learner.model, place)),
-      patches: train.count,
-      bytesRead,
-    };
+    const scored: PlaceScore[] = [];
+    for (const place of places) scored.push(await scoreOf(tf, spec, learner.model, place));
+    const own: MemberShare = { places: scored, patches: train.count, bytesRead };
     const shares = await allGather(ring, own);
     // Last, so that they are of all that the training has sent but these few bytes.
     const bytes = await allGather(ring, traffic());
@@ -214,10 +216,15 @@ function squaresOf(tf: Tf, model: LayersModel, sets: PatchSet[]): Squares {
 const meanSquare = (all: Squares[]) =>
   sumOf(all.map(({ squares }) => squares)) / sumOf(all.map(({ values }) => values));
 
-function scoreOf(tf: Tf, spec: ModelSpec, model: LayersModel, place: PlacePatches): PlaceScore {
-  const { geocode, tiles, dataset } = place;
+async function scoreOf(
+  tf: Tf,
+  spec: ModelSpec,
+  model: LayersModel,
+  { geocode, tiles, dataset, source }: PlacePatches,
+): Promise<PlaceScore> {
   const { train, validation, counts, split, holdOut } = dataset;
-  const score = (patches: PatchSet, values: Float32Array) => evaluate(spec.target, patches, values);
+  const range = displayRange(train);
+  const score = (patches: PatchSet, values: Float32Array) => evaluate(patches, values, range);
   const spread = (patches: PatchSet) => spreadOf(countingPairs(patches, patches.targets).truth);
   return {
     geocode,
@@ -228,8 +235,10 @@ function scoreOf(tf: Tf, spec: ModelSpec, model: LayersModel, place: PlacePatche
     metrics: {
       train: score(filledOnly(train), predict(tf, model, train)),
       validation: score(validation, predict(tf, model, validation)),
+      ...(range && source && { tile: await scoreTile(tf, model, spec, range, source) }),
     },
+    ...(range && { displayRange: range }),
     spread: { train: spread(filledOnly(train)), validation: spread(validation) },
-    baseline: baselinesOf(spec.target, dataset),
+    baseline: baselinesOf(spec.target, dataset, range),
   };
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import type { JobContext } from '../../jobs/index.js';
 import { parseFilter, rawUnlessAsked, searchTiles } from '../../query/index.js';
-import { commonCell, holdTiles, type Storage } from '../../storage/index.js';
+import { commonCell, type HeldTile, holdTiles, type Storage } from '../../storage/index.js';
 import { version } from '../../version.js';
 import { counted } from '../counted.js';
 import { chosenEngine } from '../engine/select-engine.js';
@@ -73,10 +73,18 @@ export async function trainDistributed(
   const door = neighbours?.doors.add();
   const member = new MemberProcess(node, engine.name, cores);
   const end = () => member.end();
+  let held: HeldTile | undefined;
   job.signal.addEventListener('abort', end);
   try {
     job.message('reading places');
-    const { used, patches } = await readPlaces(storage, member, { model, validationFrom }, places, results);
+    const tasks = placeTasks(storage, { model, validationFrom }, places, results);
+    // Until the end, when the tiles are read again to score the model.
+    held = await holdTiles(
+      storage,
+      tasks.flatMap(({ place }) => place.tiles.map((tile) => ({ tile, groups: tile.groups }))),
+    );
+    if (held.fetched > 0) results.bytesFetched = held.fetched;
+    const { used, patches } = await readPlaces(member, model, tasks, results);
     count(0);
     for (const reason of reasonsOf(results, [model])) job.log('warning', `skipped ${reason}`);
     const words = await job.meet<Word>({
@@ -133,45 +141,49 @@ export async function trainDistributed(
     job.signal.removeEventListener('abort', end);
     door?.close();
     member.end();
+    held?.release();
   }
   results.seconds = (performance.now() - started) / 1000;
   return results;
 }
 
-/** The places that can be trained on. The others go to the results. */
-async function readPlaces(
+type Task = MemberTask['places'][number];
+
+/** The places that have the files that a model needs. The others go to the results. */
+function placeTasks(
   storage: Storage,
-  member: MemberProcess,
   { model, validationFrom }: { model: string; validationFrom?: number },
   places: Place[],
   results: TrainPart,
-): Promise<{ used: Place[]; patches: number }> {
-  const named = new Map(places.map((place) => [`${place.collection} ${place.geocode}`, place]));
-  const tasks: MemberTask['places'] = [];
-  for (const [id, place] of named) {
-    const { geocode } = place;
+): { place: Place; task: Task }[] {
+  return places.flatMap((place) => {
+    const { collection, geocode } = place;
     const files = filesOf(storage, modelNamed(model), place);
-    if ('skipped' in files) results.skipped.push({ geocode, model, reason: files.skipped });
-    else {
-      const tiles = place.tiles.map(({ id, version, start }) => ({ id, version, start }));
-      tasks.push({ id, geocode, tiles, ...files, validationFrom });
+    if ('skipped' in files) {
+      results.skipped.push({ geocode, model, reason: files.skipped });
+      return [];
     }
-  }
-  const tiles = tasks.flatMap(({ id }) => named.get(id)!.tiles);
-  const held = await holdTiles(
-    storage,
-    tiles.map((tile) => ({ tile, groups: tile.groups })),
-  );
-  if (held.fetched > 0) results.bytesFetched = held.fetched;
-  try {
-    const { usable, patches, skipped, failed } = await member.read({ model, places: tasks });
-    const geocodeOf = (id: string) => named.get(id)!.geocode;
-    results.skipped.push(...skipped.map(({ id, reason }) => ({ geocode: geocodeOf(id), model, reason })));
-    results.failed.push(...failed.map(({ id, ...error }) => ({ geocode: geocodeOf(id), model, ...error })));
-    return { used: usable.map((id) => named.get(id)!), patches };
-  } finally {
-    held.release();
-  }
+    const tiles = place.tiles.map(({ id, version, start }) => ({ id, version, start }));
+    return [{ place, task: { id: `${collection} ${geocode}`, geocode, tiles, ...files, validationFrom } }];
+  });
+}
+
+/** The places that can be trained on. The others go to the results. */
+async function readPlaces(
+  member: MemberProcess,
+  model: string,
+  tasks: { place: Place; task: Task }[],
+  results: TrainPart,
+): Promise<{ used: Place[]; patches: number }> {
+  const named = new Map(tasks.map(({ place, task }) => [task.id, place]));
+  const { usable, patches, skipped, failed } = await member.read({
+    model,
+    places: tasks.map(({ task }) => task),
+  });
+  const geocodeOf = (id: string) => named.get(id)!.geocode;
+  results.skipped.push(...skipped.map(({ id, reason }) => ({ geocode: geocodeOf(id), model, reason })));
+  results.failed.push(...failed.map(({ id, ...error }) => ({ geocode: geocodeOf(id), model, ...error })));
+  return { used: usable.map((id) => named.get(id)!), patches };
 }
 
 const kindsOf = (places: Place[], spec: ModelSpec) => [

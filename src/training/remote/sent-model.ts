@@ -29,10 +29,10 @@ const object = (properties: Record<string, object>, optional: Record<string, obj
   required: Object.keys(properties),
   properties: { ...properties, ...optional },
 });
-const metrics = object(
-  { mse: positive, r2: number },
-  { psnr: number, ssim: number, msSsim: object({ value: number, scales: count }) },
-);
+const means = { psnr: number, ssim: number, msSsim: object({ value: number, scales: count }) };
+const images = object({ psnr: count, ssim: count, msSsim: count });
+const metrics = object({ mse: positive, r2: number }, { ...means, images });
+const tile = object({ images, dates: { type: 'array', maxItems: 10, items: text } }, means);
 const values = { type: 'array', items: number, maxItems: 100_000 };
 
 /** JSON Schema of the engine that has trained, as `selectEngine` found it. */
@@ -55,7 +55,7 @@ export const sentModel = object(
         { selection: number },
       ),
     },
-    metrics: object({ train: metrics, validation: metrics }),
+    metrics: object({ train: metrics, validation: metrics }, { tile }),
     spread: object({ count, mean: number, squares: positive }),
     baseline: object(
       { mean: metrics, linear: metrics },
@@ -74,6 +74,7 @@ export const sentModel = object(
       { side: { enum: ['eastern', 'western', 'southern', 'northern'] }, gap: count },
       { from: { type: 'string', format: 'date-time' } },
     ),
+    displayRange: { type: 'array', minItems: 2, maxItems: 2, items: number },
   },
 );
 

@@ -7,6 +7,7 @@ import { Mask } from '../../../src/raster/index.js';
 import { commonCell } from '../../../src/storage/index.js';
 import { lineSums, ridge, startSums } from '../../../src/training/baselines.js';
 import { batchOf } from '../../../src/training/batch.js';
+import { displayRange } from '../../../src/training/display-range.js';
 import { alone, type Ring } from '../../../src/training/distributed/all-reduce.js';
 import { poolMoments } from '../../../src/training/distributed/exchange.js';
 import { joinPatches } from '../../../src/training/distributed/join-patches.js';
@@ -15,17 +16,23 @@ import { type PlacePatches, trainTogether } from '../../../src/training/distribu
 import { loadEngine } from '../../../src/training/engine/load-engine.js';
 import type { Tf } from '../../../src/training/engine/tf.js';
 import { diverged } from '../../../src/training/errors.js';
+import { baselinesOf } from '../../../src/training/evaluate.js';
+import { meanScores } from '../../../src/training/image-scores.js';
 import { imagesOf } from '../../../src/training/images.js';
 import { metricsOf, modelNamed } from '../../../src/training/index.js';
 import type { Batch } from '../../../src/training/learner.js';
+import type { Metrics } from '../../../src/training/metrics.js';
 import type { ModelSpec } from '../../../src/training/models/spec.js';
 import { visibleMix } from '../../../src/training/models/visible.js';
 import { cutPatches, type PatchDataset } from '../../../src/training/patches.js';
 import type { DatePair } from '../../../src/training/place-dates.js';
 import { predict } from '../../../src/training/predict-patches.js';
 import { randomStream, shuffledOrder } from '../../../src/training/random.js';
+import { scoreTile } from '../../../src/training/tile-score.js';
 import { learnerOf } from '../../../src/training/train-model.js';
+import { tempFolder } from '../../support/temp.js';
 import { clouded, type Field, field } from '../fields.js';
+import { writeDate } from '../places.js';
 import { ringOf } from './rings.js';
 
 function datasetOf(spec: ModelSpec, dates: Field[], pairs: DatePair[] = []): PatchDataset {
@@ -217,6 +224,48 @@ describe('training together', () => {
     );
     for (const { ratio, node } of report.members) assert.ok(ratio! > 1 && ratio! < 1.05, `${node}: ${ratio}`);
     for (const { model } of all) model.dispose();
+  });
+
+  it('scores images with the range of their place, on its patches and on its whole tiles', async (t) => {
+    const folder = await tempFolder(t);
+    const ndmi = { ...modelNamed('ndmi'), mostPatches: 4, leastPatches: 4, leastValidation: 1 };
+    const own = [1, 2].map((one) => {
+      const date = field(256, 192, { seed: one, time: Date.UTC(2020, 5, one) });
+      for (const [at, value] of date.bands.swir16.entries()) date.bands.swir16[at] = value / one;
+      const source = { dates: [writeDate(folder, `${one}`, date)], scored: [0] };
+      return [{ ...place(`p${one}`, datasetOf(ndmi, [date])), source }];
+    });
+    const { all } = await trainAll(tf, ndmi, own, 1);
+    const [{ model, trained }] = all as [(typeof all)[number]];
+    const scores = trained.members.flatMap((member) => member.places);
+    const ranges = own.map(([{ dataset }]) => displayRange(dataset.train));
+    assert.notDeepEqual(ranges[0], ranges[1]);
+    assert.deepEqual(
+      scores.map((one) => one.displayRange),
+      ranges,
+    );
+    for (const [i, { metrics, displayRange, baseline }] of scores.entries()) {
+      const [{ dataset, source }] = own[i]!;
+      const tile = await scoreTile(tf, model, ndmi, displayRange!, source);
+      assert.deepEqual(metrics.tile, tile);
+      assert.equal(tile.msSsim!.scales, 5);
+      assert.deepEqual(baseline, baselinesOf(ndmi.target, dataset, displayRange));
+    }
+    const pooled = pooledPlaces(trained).metrics;
+    assert.deepEqual(pooled.tile, {
+      ...meanScores(scores.map(({ metrics }) => metrics.tile!)),
+      dates: ['2020-06-01T00:00:00.000Z', '2020-06-02T00:00:00.000Z'],
+    });
+    const { mse: _mse, r2: _r2, ...images } = pooled.validation;
+    const validations = scores.map(({ metrics }) => metrics.validation as Required<Metrics>);
+    assert.deepEqual(images, meanScores(validations));
+    assert.ok(images.images!.psnr >= 2);
+    const { places } = distributedReport(trained, ['a', 'b'], 2);
+    assert.deepEqual(
+      places.map((one) => [one.displayRange, one.metrics]),
+      scores.map((one) => [one.displayRange, one.metrics]),
+    );
+    for (const one of all) one.model.dispose();
   });
 
   it('averages the moving averages of batch normalisation over the members', async () => {

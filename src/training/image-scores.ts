@@ -1,0 +1,62 @@
+/** PSNR, SSIM and multi-scale SSIM of predicted images, and their means over images. */
+import { type DisplayRange, PEAK, rendered } from './display-range.js';
+import { type ImagePair, type MultiScale, psnr, similarity } from './image-metrics.js';
+
+/**
+ * Means over images, of their 8-bit rendering (display-range.ts). An image is a patch or a tile with all its bands: PSNR is over all bands
+ * together, the others are means over bands. A measure is absent if no image has it.
+ */
+export interface ImageScores {
+  /** Decibels, with a peak of 255. Images without any difference, whose PSNR is infinite, are left out. */
+  psnr?: number;
+  ssim?: number;
+  /** Of the images with the most scales alone, since other numbers of scales do not compare. */
+  msSsim?: MultiScale;
+  /** How many images each mean is of. */
+  images: Record<'psnr' | 'ssim' | 'msSsim', number>;
+}
+
+/** Scores of one image, whose values are reflectances or indices as the model makes them. */
+export function imageScores({ truth, predicted, ...shape }: ImagePair, range: DisplayRange): ImageScores {
+  const shown = (planes: Float32Array[]) => planes.map((plane) => rendered(plane, range));
+  const image = { ...shape, truth: shown(truth), predicted: shown(predicted) };
+  const ratio = psnr(image, PEAK);
+  const alike = similarity(image, PEAK);
+  const hasRatio = Number.isFinite(ratio);
+  const isAlike = Number.isFinite(alike?.ssim);
+  return {
+    ...(hasRatio && { psnr: ratio! }),
+    ...(isAlike && alike!),
+    images: { psnr: Number(hasRatio), ssim: Number(isAlike), msSsim: Number(isAlike) },
+  };
+}
+
+/** Means weighted by the images behind them, the same as over all images at once. */
+export function meanScores(scores: readonly ImageScores[]): ImageScores {
+  const scales = scores.reduce((most, { msSsim }) => Math.max(most, msSsim?.scales ?? 0), 0);
+  const psnr = meanOf(scores, ({ psnr, images }) => [psnr, images.psnr]);
+  const ssim = meanOf(scores, ({ ssim, images }) => [ssim, images.ssim]);
+  const msSsim = meanOf(scores, ({ msSsim, images }) =>
+    msSsim?.scales === scales ? [msSsim.value, images.msSsim] : [undefined, 0],
+  );
+  return {
+    ...(psnr.images > 0 && { psnr: psnr.mean }),
+    ...(ssim.images > 0 && { ssim: ssim.mean }),
+    ...(msSsim.images > 0 && { msSsim: { value: msSsim.mean, scales } }),
+    images: { psnr: psnr.images, ssim: ssim.images, msSsim: msSsim.images },
+  };
+}
+
+function meanOf(
+  scores: readonly ImageScores[],
+  of: (one: ImageScores) => [value: number | undefined, images: number],
+): { mean: number; images: number } {
+  let sum = 0;
+  let images = 0;
+  for (const [value, count] of scores.map(of)) {
+    if (value === undefined) continue;
+    sum += count * value;
+    images += count;
+  }
+  return { mean: sum / images, images };
+}
