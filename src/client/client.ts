@@ -1,6 +1,7 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Timed } from '../jobs/index.js';
 import type { PlaceInputs, RemotePlace } from '../training/index.js';
 import type {
   ItemCollection,
@@ -58,7 +59,7 @@ export class Client {
     process: string,
     inputs: object,
     hooks: RunHooks = {},
-  ): Promise<{ job: string; results: Results }> {
+  ): Promise<{ job: string; results: Timed<Results> }> {
     return this.follow(await this.start(process, inputs), hooks);
   }
 
@@ -70,7 +71,7 @@ export class Client {
     path: string,
     options: object,
     hooks: RunHooks = {},
-  ): Promise<{ job: string; results: Results }> {
+  ): Promise<{ job: string; results: Timed<Results> }> {
     const info = await stat(path).catch((error) => {
       throw noFile.because(error, path, 'it cannot be read');
     });
@@ -119,7 +120,7 @@ export class Client {
   private async follow<Results>(
     job: JobDocument,
     hooks: RunHooks,
-  ): Promise<{ job: string; results: Results }> {
+  ): Promise<{ job: string; results: Timed<Results> }> {
     let pause = FIRST_POLL;
     const tellLog = this.logTeller(job.jobID, hooks);
     try {
@@ -142,7 +143,7 @@ export class Client {
       if (!job.error) throw badAnswer(`/jobs/${job.jobID}`, 200);
       throw new JobError(job.error, job.results);
     }
-    return { job: job.jobID, results: await this.ask<Results>('GET', `/jobs/${job.jobID}/results`) };
+    return { job: job.jobID, results: await this.ask<Timed<Results>>('GET', `/jobs/${job.jobID}/results`) };
   }
 
   /** Tells the lines that have come since it was called last. */

@@ -31,7 +31,6 @@ export const TRAIN_PART = objectOf(
       type: 'object',
       additionalProperties: objectOf({ count: COUNT, mean: NUMBER, squares: NUMBER }),
     },
-    seconds: NUMBER,
   },
   { bytesFetched: COUNT },
 );
@@ -58,7 +57,6 @@ export function mergeResults(parts: TrainPart[]): TrainResults {
             mean: pooled(({ baseline }) => baseline.mean.mse),
           },
     ...(fetched > 0 && { bytesFetched: fetched }),
-    seconds: Math.max(0, ...parts.map(({ seconds }) => seconds)),
   };
 }
 

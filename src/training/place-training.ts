@@ -51,7 +51,7 @@ export class PlaceTraining {
     const { mode = 'partitioned' } = inputs;
     this.results = {
       ...{ engine: engine.name, mode, models: [], skipped: [], failed: [] },
-      ...{ spreads: {}, seconds: 0 },
+      spreads: {},
     };
   }
 

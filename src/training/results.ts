@@ -37,7 +37,6 @@ export interface TrainResults {
   pooled: { model: Metrics; linear: Metrics; mean: Metrics } | null;
   /** Bytes of tiles that had to be fetched, where there were some. */
   bytesFetched?: number;
-  seconds: number;
 }
 
 const NAMED_REASONS = 3;

@@ -5,6 +5,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { type Client, JobError, type LogLine, type RunHooks } from '../../client/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { IngestOptions, IngestResults } from '../../ingest/index.js';
+import type { Timed } from '../../jobs/index.js';
 import { notFolder } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
 import {
@@ -146,7 +147,7 @@ async function ingest(
   paths: string[],
   flags: IngestFlags,
   signal: AbortSignal,
-): Promise<IngestResults> {
+): Promise<Timed<IngestResults>> {
   const {
     data,
     server,
@@ -240,17 +241,17 @@ async function ingestPaths(
   paths: string[],
   options: IngestOptions,
   hooks: RunHooks,
-): Promise<IngestResults> {
+): Promise<Timed<IngestResults>> {
   const inputs = { ...options, paths: paths.map((path) => resolve(path)) };
   return evenIfFailed(client.run('ingest', inputs, hooks));
 }
 
 /** The results of a job; also where every scene failed, so that each is told with its own reason. */
-async function evenIfFailed(run: Promise<{ results: IngestResults }>): Promise<IngestResults> {
+async function evenIfFailed(run: Promise<{ results: Timed<IngestResults> }>): Promise<Timed<IngestResults>> {
   try {
     return (await run).results;
   } catch (error) {
-    if (error instanceof JobError && error.results) return error.results as IngestResults;
+    if (error instanceof JobError && error.results) return error.results as Timed<IngestResults>;
     throw error;
   }
 }
@@ -261,8 +262,8 @@ async function sendAll(
   paths: string[],
   options: IngestOptions,
   hooks: RunHooks,
-): Promise<IngestResults> {
-  const all: IngestResults = {
+): Promise<Timed<IngestResults>> {
+  const all: Timed<IngestResults> = {
     collection: null,
     scenes: [],
     tiles: 0,
@@ -288,7 +289,7 @@ async function sendAll(
   return all;
 }
 
-function printResults({ scenes, tiles, seconds }: IngestResults, where: string): void {
+function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: string): void {
   for (const { id, collection, tiles: made, unchanged, replaced, geocodes } of scenes) {
     if (geocodes) {
       print(

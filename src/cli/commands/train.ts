@@ -1,4 +1,5 @@
 import { Argument, Command } from 'commander';
+import type { Timed } from '../../jobs/index.js';
 import type { TrainResults } from '../../training/index.js';
 import { interruptSignal } from '../interrupt.js';
 import {
@@ -208,7 +209,7 @@ async function manifests({ client, name }: OpenTarget, models: string[], command
 }
 
 async function printResults(
-  { engine, models, skipped, failed, seconds }: TrainResults,
+  { engine, models, skipped, failed, seconds }: Timed<TrainResults>,
   asked: string[],
 ): Promise<void> {
   const { reasonsOf, trafficOf } = await import('../../training/index.js');

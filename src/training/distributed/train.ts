@@ -44,7 +44,6 @@ export async function trainDistributed(
   inputs: TrainInputs,
   job: JobContext,
 ): Promise<TrainPart> {
-  const started = performance.now();
   const [model] = modelsOf(inputs);
   const { epochs = modelNamed(model).epochs, seed = DEFAULT_SEED } = inputs;
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
@@ -54,7 +53,7 @@ export async function trainDistributed(
 
   const results: TrainPart = {
     ...{ engine: engine.name, mode: 'distributed', models: [], skipped: [], failed: [] },
-    ...{ spreads: {}, seconds: 0 },
+    spreads: {},
   };
   job.partial(() => results);
   const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
@@ -123,7 +122,6 @@ export async function trainDistributed(
     door?.close();
     member.end();
   }
-  results.seconds = (performance.now() - started) / 1000;
   return results;
 }
 

@@ -68,7 +68,6 @@ async function store(
   { model, seed = DEFAULT_SEED, tiles, engine, path, ...inputs }: StoreGiven,
   job: JobContext,
 ): Promise<TrainResults> {
-  const started = performance.now();
   const { place, filter } = await pickedPlace(finder, { model, ...inputs });
   const { collection, geocode } = place;
   job.progress({ total: 1 });
@@ -92,7 +91,6 @@ async function store(
       skipped: [],
       failed: [],
       spreads: { [stored.model.id]: stored.spread },
-      seconds: (performance.now() - started) / 1000,
     },
   ]);
 }
