@@ -2,7 +2,7 @@ import { rename, rm, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Timed } from '../jobs/index.js';
-import type { PlaceInputs, RemotePlace } from '../training/index.js';
+import type { CheckedPlace, CheckInputs, PlaceInputs, RemotePlace } from '../training/index.js';
 import type {
   ItemCollection,
   ListedNode,
@@ -185,6 +185,11 @@ export class Client {
   /** What has to be read to train a model of one place here. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
   trainingPlace(inputs: PlaceInputs): Promise<RemotePlace> {
     return this.ask('POST', '/training/place', inputs);
+  }
+
+  /** Which models cannot be trained at one place. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
+  checkPlace(inputs: CheckInputs): Promise<CheckedPlace> {
+    return this.ask('POST', '/training/check', inputs);
   }
 
   /** Writes a file of a tile, by its path in the API, to `path`, as `download` does. */

@@ -91,18 +91,11 @@ interface Split {
 
 /** Cuts the patches of one place, or says why there are too few. All images must have the same size. */
 export function cutPatches(spec: ModelSpec, images: Image[]): PatchOutcome {
-  const { patchSize, leastPatches, leastValidation } = spec;
-  const candidates = splits(images, patchSize).map((split) => ({
-    split,
-    counts: countPatches(split, patchSize),
-  }));
-  const enough = candidates.filter(
-    ({ counts: { train, validation } }) =>
-      train + validation >= leastPatches && train >= leastPatches / 2 && validation >= leastValidation,
-  );
-  const [first] = enough;
-  if (first === undefined) return { skipped: reasonToSkip(spec, images, candidates[0]?.counts) };
-  const { split, counts } = images[0].cloud ? mostBalanced(enough) : first;
+  const divisions = usableDivisions(spec, images);
+  if ('skipped' in divisions) return divisions;
+  const { enough } = divisions;
+  const { split, counts } = images[0].cloud ? mostBalanced(enough) : enough[0];
+  const { patchSize } = spec;
   return {
     dataset: {
       // Training patches overlap by half.
@@ -112,6 +105,37 @@ export function cutPatches(spec: ModelSpec, images: Image[]): PatchOutcome {
       split: describe(split, patchSize),
     },
   };
+}
+
+/** Why there are too few patches, by the masks of the images and the pixels that count alone; undefined if there are enough. */
+export function tooFewPatches(spec: ModelSpec, images: Image[]): string | undefined {
+  const divisions = usableDivisions(spec, images);
+  return 'skipped' in divisions ? divisions.skipped : undefined;
+}
+
+interface Division {
+  split: Split;
+  counts: PatchDataset['counts'];
+}
+
+/** The divisions with enough patches on both sides, the preferred first; at least one. */
+function usableDivisions(
+  spec: ModelSpec,
+  images: Image[],
+): { enough: [Division, ...Division[]] } | { skipped: string } {
+  const { patchSize, leastPatches, leastValidation } = spec;
+  const candidates = splits(images, patchSize).map((split) => ({
+    split,
+    counts: countPatches(split, patchSize),
+  }));
+  const enough = candidates.filter(
+    ({ counts: { train, validation } }) =>
+      train + validation >= leastPatches && train >= leastPatches / 2 && validation >= leastValidation,
+  );
+  const [first, ...others] = enough;
+  return first
+    ? { enough: [first, ...others] }
+    : { skipped: reasonToSkip(spec, images, candidates[0]?.counts) };
 }
 
 function splits(images: Image[], patchSize: number): Split[] {

@@ -173,7 +173,7 @@ interface PlacedItem {
   properties: { 'grid:code': string };
 }
 
-/** A Job for each place that the filter picks and each model, each at the node that holds the place. */
+/** A Job for each place that the filter picks and each model that can be trained there, each at the node that holds the place. */
 async function manifests({ client, name }: OpenTarget, models: string[], command: Command): Promise<object> {
   const flags = command.opts<TrainFlags>();
   const shared = command.options
@@ -195,16 +195,23 @@ async function manifests({ client, name }: OpenTarget, models: string[], command
     const [grid, geocode] = properties['grid:code'].split('-') as [string, string];
     places.set(`${collection} ${grid} ${geocode}`, { collection, grid: grid.toLowerCase(), geocode });
   }
-  const { modelNamed } = await import('../../training/index.js');
+  const { modelNamed, reasonsOf } = await import('../../training/index.js');
   const items: object[] = [];
+  const skipped: TrainResults['skipped'] = [];
   for (const [, { collection, grid, geocode }] of [...places].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const filter = filterOf({ ...flags, collection: [collection], geocode, recurse: undefined });
+    const unfit = (await client.checkPlace({ models, filter })).skipped;
+    skipped.push(...unfit.map((one) => ({ geocode, ...one })));
+    const fit = models.filter((model) => !unfit.some((one) => one.model === model));
+    if (fit.length === 0) continue;
     const [owner] = (await client.locate(grid, geocode)).owners;
     const server = (owner && urls.get(owner.node)) ?? name;
-    for (const model of models) {
+    for (const model of fit) {
       const memory = flags.placeMemory ?? modelNamed(model).placeMemory;
       items.push(trainingJob({ model, collection, geocode, server, memory, flags: shared }));
     }
   }
+  for (const reason of reasonsOf({ skipped, failed: [] }, models)) note(`no Job for ${reason}`);
   return { apiVersion: 'v1', kind: 'List', items };
 }
 

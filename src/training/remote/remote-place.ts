@@ -7,8 +7,10 @@ import {
   rawUnlessAsked,
   type TileFinder,
 } from '../../query/index.js';
+import type { Storage } from '../../storage/index.js';
 import { foundTiles } from '../../wrangle/index.js';
 import { nothingTrained, onePlaceAtATime } from '../errors.js';
+import { unfit } from '../fit.js';
 import { modelNamed } from '../models/index.js';
 import type { DatePair, PlaceDate } from '../place-dates.js';
 import { filesOf, groupByPlace, type Place } from '../places.js';
@@ -27,10 +29,35 @@ export interface RemotePlace extends Omit<Place, 'tiles'> {
   pairs?: DatePair[];
 }
 
+export interface CheckInputs {
+  models: string[];
+  filter?: FilterParams;
+}
+
+export interface CheckedPlace extends Omit<Place, 'tiles'> {
+  /** The models that cannot be trained there, and why. */
+  skipped: { model: string; reason: string }[];
+}
+
+/** Which models cannot be trained at the one place that the filter picks. Throws as `pickedPlace` does, and the TW_STORE_ and TW_RASTER_ errors. */
+export async function checkPlace(
+  { storage, finder }: { storage: Storage; finder: TileFinder },
+  { models, ...inputs }: CheckInputs,
+): Promise<CheckedPlace> {
+  const { place } = await pickedPlace(finder, inputs);
+  const skipped: CheckedPlace['skipped'] = [];
+  for (const model of models) {
+    const reason = await unfit(storage, model, place);
+    if (reason !== undefined) skipped.push({ model, reason });
+  }
+  const { collection, grid, geocode } = place;
+  return { collection, grid, geocode, skipped };
+}
+
 /** The only place that the filter picks, of any node. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
 export async function pickedPlace(
   finder: TileFinder,
-  inputs: PlaceInputs,
+  inputs: Pick<PlaceInputs, 'filter'>,
 ): Promise<{ place: Place; filter: Filter }> {
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   const places = groupByPlace(await foundTiles(finder, filter));

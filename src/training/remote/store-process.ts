@@ -68,7 +68,7 @@ async function store(
   { model, seed = DEFAULT_SEED, tiles, engine, path, ...inputs }: StoreGiven,
   job: JobContext,
 ): Promise<TrainResults> {
-  const { place, filter } = await pickedPlace(finder, { model, ...inputs });
+  const { place, filter } = await pickedPlace(finder, inputs);
   const { collection, geocode } = place;
   job.progress({ total: 1 });
   let stored = await storedBy(storage, job.id, model, place);
