@@ -75,7 +75,11 @@ export class Client {
     const info = await stat(path).catch((error) => {
       throw noFile.because(error, path, 'it cannot be read');
     });
-    if (info.isDirectory()) throw noFile(path, 'it is a folder: put it into a zip or tar file');
+    if (info.isDirectory())
+      throw noFile(
+        path,
+        'it is the folder of a product, whose files belong together: put it into a zip or tar file',
+      );
     const query = new URLSearchParams({ filename: basename(path) });
     for (const [name, value] of Object.entries(options))
       if (value !== undefined) query.set(name, queryText(value));

@@ -68,7 +68,12 @@ export function ingestCommand(): Command {
       flag('--precision <n>', 'length of the geocodes; by default cells are at least 128 px wide', integer),
     )
     .addOption(flag('--id <id>', 'scene id of a raster that is not a known product'))
-    .addOption(flag('--datetime <time>', 'when it was taken, such as 2024-06-01T10:30:00Z, or start/end'))
+    .addOption(
+      flag(
+        '--datetime <time>',
+        'when it was taken: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
+      ),
+    )
     .addOption(flag('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames))
     .addOption(flag('--nodata <value>', 'stored value that means no data', number))
     .addOption(flag('--scale <factor>', 'physical value = stored * scale + offset', number))
@@ -256,6 +261,24 @@ async function evenIfFailed(run: Promise<{ results: Timed<IngestResults> }>): Pr
   }
 }
 
+/** The files to send for the paths: of a folder of single files each, as ingest takes them. The folder of a product stays one path. */
+async function filesToSend(paths: string[]): Promise<{ files: string[]; passedOver: string[] }> {
+  const { findInputs } = await import('../../ingest/index.js');
+  const files: string[] = [];
+  const passedOver: string[] = [];
+  for (const path of paths) {
+    // A path that cannot be sent is reported when it is sent.
+    const isFolder = await stat(path).then(
+      (info) => info.isDirectory(),
+      () => false,
+    );
+    const found = isFolder ? await findInputs(path) : { inputs: [path], passedOver: [] };
+    files.push(...found.inputs);
+    passedOver.push(...found.passedOver);
+  }
+  return { files, passedOver };
+}
+
 /** Sends one file after the other; one that fails is named, and the others go on. */
 async function sendAll(
   client: Client,
@@ -263,15 +286,16 @@ async function sendAll(
   options: IngestOptions,
   hooks: RunHooks,
 ): Promise<Timed<IngestResults>> {
+  const { files, passedOver } = await filesToSend(paths);
   const all: Timed<IngestResults> = {
     collection: null,
     scenes: [],
     tiles: 0,
     failed: [],
-    passedOver: [],
+    passedOver,
     seconds: 0,
   };
-  for (const path of paths) {
+  for (const path of files) {
     try {
       note(`sending ${path}`);
       const results = await evenIfFailed(client.upload(path, options, hooks));
