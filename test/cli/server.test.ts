@@ -160,7 +160,7 @@ test('--upload sends files to a server that cannot see them, and names those tha
     [missing, product].map((path) => [path, 'TW_CLIENT_NO_FILE']),
   );
   assert.match(stderr, /product, whose files belong together: put it into a zip/);
-  assert.deepEqual(results.passedOver, [join(tifs, 'empty')]);
+  assert.deepEqual(results.passedOver, [`${join(tifs, 'empty')}/`]);
   assert.deepEqual(results.scenes.map(({ id }: { id: string }) => id.split('_')[0]).sort(), [
     'other',
     'scene',
