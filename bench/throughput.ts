@@ -39,7 +39,7 @@ export async function benchThroughput({ short, log }: BenchOptions): Promise<Ben
     const python = installTorch(log);
     const train = async (epochs?: number) => {
       const inputs = { model: 'ndvi', filter: { collections: ['s'] }, epochs };
-      const { models } = (await client.run('train', inputs)).results as TrainResults;
+      const { models } = (await client.run<TrainResults>('train', inputs)).results;
       if (models.length !== places) throw new Error(`${models.length} models of ${places} places`);
     };
     // A server chooses its engine once; PyTorch's import does not count either.

@@ -140,8 +140,8 @@ async function plantedClusters(
 ): Promise<number> {
   // The edges of scenes reach into cells beside the places.
   const whole = { collections: [PLANTED], minCoverage: 99 };
-  const { results } = await client.run('texture', { filter: whole });
-  const [{ clusters, curve }] = (results as TextureResults).collections as [ClusteredCollection];
+  const { results } = await client.run<TextureResults>('texture', { filter: whole });
+  const [{ clusters, curve }] = results.collections as [ClusteredCollection];
   log(`${clusters.length} clusters of ${new Set(kinds.values()).size} kinds: ${JSON.stringify(curve)}`);
   for (const { places } of clusters) log(places.map((place) => kinds.get(place)).join(' '));
   const labelled = clusters.flatMap(({ places }, i) => places.map((place) => [kinds.get(place)!, `${i}`]));
@@ -174,7 +174,7 @@ async function measure(
     `${model}, ${collection}: ${places.length} places, step size ${learningRate}, the model's own is ${spec.learningRate}`,
   );
   const inputs = { model, epochs, seed: PARENT_SEED, filter: { collections: [collection] } };
-  const parents = (await client.run('train', inputs)).results as TrainResults;
+  const parents = (await client.run<TrainResults>('train', inputs)).results;
   const cost = parents.models.reduce((sum, { seconds }) => sum + seconds, 0);
   log(`${parents.models.length} parents, ${digits(cost / parents.models.length)} s each`);
   const textures = new TextureIndex(storage);

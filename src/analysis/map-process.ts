@@ -1,7 +1,7 @@
 /** Analyses that make a map of each tile, as jobs. */
 import { join } from 'node:path';
 import { messageOf } from '../errors.js';
-import type { JobContext, Process } from '../jobs/index.js';
+import type { ConcludeContext, JobContext, Process } from '../jobs/index.js';
 import { objectOf } from '../json-schema.js';
 import {
   type Filter,
@@ -176,14 +176,15 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
 async function publish<Inputs extends AnalysisInputs, Fit>(
   { storage }: AnalysisContext,
   analysis: MapAnalysis<Inputs, Fit>,
-  { fit, bands, seconds, tiles, unchanged, skipped }: MapPart<Fit>,
+  { fit, bands, tiles, unchanged, skipped }: MapPart<Fit>,
   inputs: Inputs,
-  job: { id: string },
+  job: Pick<ConcludeContext, 'id' | 'started'>,
 ): Promise<object | undefined> {
   if (!analysis.publish) return undefined;
   const collection = collectionOf(inputs);
   await requireCollections(storage, { collections: collection });
   if (tiles + unchanged === 0) throw noSpectra(collection, Object.keys(skipped));
+  const seconds = Math.max(0, Date.now() - job.started) / 1000;
   return analysis.publish(storage, { job: job.id, inputs, fit, bands, seconds });
 }
 
@@ -198,7 +199,6 @@ async function run<Inputs extends AnalysisInputs, Fit>(
   inputs: Inputs,
   job: JobContext,
 ): Promise<MapPart<Fit>> {
-  const started = performance.now();
   const agreed = await agreeOnBands(context, inputs, job);
   const { map, fit, analysed = agreed } = await analysis.run(context, agreed, inputs, job);
   job.message(`making maps of ${map.bands.length} bands`);
@@ -207,7 +207,6 @@ async function run<Inputs extends AnalysisInputs, Fit>(
   results.skipped = mergeSkipped([results, { skipped }]);
   results.failed = [...failed, ...results.failed].slice(0, LISTED_FAILURES);
   results.failures += failures;
-  results.seconds = (performance.now() - started) / 1000;
   return { ...results, bands: analysed.bands, fit };
 }
 

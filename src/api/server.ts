@@ -50,6 +50,10 @@ export async function buildServer(services: Services, options: ServerOptions): P
     logger: options.log ? { level: 'info', stream: process.stderr } : false,
     schemaController,
   });
+  // Nodes greet and survey each other all the time: of their requests the log has those alone that fail.
+  server.addHook('onRoute', (route) => {
+    if (route.config?.internal) route.logLevel = 'warn';
+  });
   answerRequestIds(server);
   answerProblems(server);
   limitJsonBodies(server);

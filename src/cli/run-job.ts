@@ -1,20 +1,22 @@
 import { JobError } from '../client/index.js';
+import type { Timed } from '../jobs/index.js';
 
 export interface Outcome<Results> {
   /** Absent where the job failed. */
   job?: string;
-  results: Results;
+  results: Timed<Results>;
   error?: JobError;
 }
 
 /** What a job has made, also where it failed with results. Throws where there are none. */
 export async function orResults<Results>(
-  run: Promise<{ job: string; results: Results }>,
+  run: Promise<{ job: string; results: Timed<Results> }>,
 ): Promise<Outcome<Results>> {
   try {
     return await run;
   } catch (error) {
-    if (error instanceof JobError && error.results) return { results: error.results as Results, error };
+    if (error instanceof JobError && error.results)
+      return { results: error.results as Timed<Results>, error };
     throw error;
   }
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, type Progress, unreachable } from '../client/index.js';
 import { receivedError, TilewrightError } from '../errors.js';
+import type { Timed } from '../jobs/index.js';
 import { toArray } from '../storage/index.js';
 import {
   DEFAULT_SEED,
@@ -53,7 +54,7 @@ export async function trainHere(
     placeMemory,
   }: HereInputs,
   { signal, onProgress }: Hooks,
-): Promise<{ job: string; results: TrainResults }> {
+): Promise<{ job: string; results: Timed<TrainResults> }> {
   const spec = modelNamed(model);
   const engine = await selectEngine({ engine: wanted });
   const {

@@ -1,7 +1,8 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PlaceInputs, RemotePlace } from '../training/index.js';
+import type { Timed } from '../jobs/index.js';
+import type { CheckedPlace, CheckInputs, PlaceInputs, RemotePlace } from '../training/index.js';
 import type {
   ItemCollection,
   ListedNode,
@@ -58,7 +59,7 @@ export class Client {
     process: string,
     inputs: object,
     hooks: RunHooks = {},
-  ): Promise<{ job: string; results: Results }> {
+  ): Promise<{ job: string; results: Timed<Results> }> {
     return this.follow(await this.start(process, inputs), hooks);
   }
 
@@ -70,11 +71,15 @@ export class Client {
     path: string,
     options: object,
     hooks: RunHooks = {},
-  ): Promise<{ job: string; results: Results }> {
+  ): Promise<{ job: string; results: Timed<Results> }> {
     const info = await stat(path).catch((error) => {
       throw noFile.because(error, path, 'it cannot be read');
     });
-    if (info.isDirectory()) throw noFile(path, 'it is a folder: put it into a zip or tar file');
+    if (info.isDirectory())
+      throw noFile(
+        path,
+        'it is the folder of a product, whose files belong together: put it into a zip or tar file',
+      );
     const query = new URLSearchParams({ filename: basename(path) });
     for (const [name, value] of Object.entries(options))
       if (value !== undefined) query.set(name, queryText(value));
@@ -119,7 +124,7 @@ export class Client {
   private async follow<Results>(
     job: JobDocument,
     hooks: RunHooks,
-  ): Promise<{ job: string; results: Results }> {
+  ): Promise<{ job: string; results: Timed<Results> }> {
     let pause = FIRST_POLL;
     const tellLog = this.logTeller(job.jobID, hooks);
     try {
@@ -142,7 +147,7 @@ export class Client {
       if (!job.error) throw badAnswer(`/jobs/${job.jobID}`, 200);
       throw new JobError(job.error, job.results);
     }
-    return { job: job.jobID, results: await this.ask<Results>('GET', `/jobs/${job.jobID}/results`) };
+    return { job: job.jobID, results: await this.ask<Timed<Results>>('GET', `/jobs/${job.jobID}/results`) };
   }
 
   /** Tells the lines that have come since it was called last. */
@@ -184,6 +189,11 @@ export class Client {
   /** What has to be read to train a model of one place here. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
   trainingPlace(inputs: PlaceInputs): Promise<RemotePlace> {
     return this.ask('POST', '/training/place', inputs);
+  }
+
+  /** Which models cannot be trained at one place. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
+  checkPlace(inputs: CheckInputs): Promise<CheckedPlace> {
+    return this.ask('POST', '/training/check', inputs);
   }
 
   /** Writes a file of a tile, by its path in the API, to `path`, as `download` does. */

@@ -35,7 +35,6 @@ export interface IngestResults {
   failed: { path: string; code: string; message: string }[];
   /** Folders below the given ones that are no products; they were not looked into. */
   passedOver: string[];
-  seconds: number;
 }
 
 export interface IngestProcessContext {
@@ -80,7 +79,6 @@ interface Scratch {
  * once; every input ends as a result or as a failure.
  */
 export class IngestRun {
-  private readonly started = performance.now();
   private readonly context: IngestContext;
   private readonly results: SceneResult[] = [];
   private readonly failed: IngestResults['failed'] = [];
@@ -154,7 +152,6 @@ export class IngestRun {
       tiles: results.reduce((sum, { tiles }) => sum + tiles, 0),
       failed: this.failed,
       passedOver: this.passedOver,
-      seconds: (performance.now() - this.started) / 1000,
     };
   }
 

@@ -17,7 +17,14 @@ import { messageOf, receivedError, TilewrightError } from '../errors.js';
 import { type Check, messageCheck, objectOf } from '../json-schema.js';
 import { balanced, type WorkedSlot } from './balance.js';
 import { jobDismissed, jobInterrupted, noWorker, runLost } from './errors.js';
-import { concluded, type JobContext, type JobProgress, type Process, runWhole } from './process.js';
+import {
+  type ConcludeContext,
+  concluded,
+  type JobProgress,
+  type Process,
+  runWhole,
+  type WholeContext,
+} from './process.js';
 import {
   CANCEL_PATH,
   lineCheck,
@@ -71,7 +78,7 @@ export async function distribute(
   options: DistributeOptions,
   process: Process,
   inputs: unknown,
-  context: JobContext,
+  context: WholeContext,
 ): Promise<unknown> {
   if (!process.merge) return runWhole(process, inputs, context);
   return new Distribution(options, process, inputs, context).run();
@@ -102,7 +109,7 @@ class Distribution {
     private readonly options: DistributeOptions,
     private readonly process: Process,
     private readonly inputs: unknown,
-    private readonly context: JobContext,
+    private readonly context: WholeContext,
   ) {
     this.signal = AbortSignal.any([context.signal, this.failed.signal]);
     this.since = options.cluster.replica.applied;
@@ -119,7 +126,7 @@ class Distribution {
   }
 
   /** That of the job, but files go to the store, where all nodes find them. */
-  private concludeContext(): JobContext {
+  private concludeContext(): ConcludeContext {
     const { context, options, signal } = this;
     const run = { job: context.id, run: newRun() };
     return {

@@ -5,7 +5,14 @@ export type { LogLine } from './job-log.js';
 export { Jobs, type JobsOptions, type StartOptions } from './job-runner.js';
 export { hasEnded } from './job-store.js';
 export type { JobFile, JobsView } from './jobs-view.js';
-export type { ConcludeContext, JobContext, PrepareContext, Process } from './process.js';
+export type {
+  ConcludeContext,
+  JobContext,
+  PrepareContext,
+  Process,
+  Timed,
+  WholeContext,
+} from './process.js';
 export {
   CANCEL_PATH,
   type ShareLine,

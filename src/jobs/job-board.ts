@@ -1,5 +1,5 @@
 import type { JobRecord } from '../storage/index.js';
-import type { JobContext, Process } from './process.js';
+import type { Process, WholeContext } from './process.js';
 import type { RequestKey } from './started-requests.js';
 
 /** Where a node that is one of many tells the others of its jobs, and has them share in the work. */
@@ -24,5 +24,5 @@ export interface JobBoard {
   /** This process does not run the job any more. */
   forget(job: string): void;
   /** Does the work of a job, with others. */
-  work(process: Process, inputs: unknown, context: JobContext): Promise<unknown>;
+  work(process: Process, inputs: unknown, context: WholeContext): Promise<unknown>;
 }

@@ -25,7 +25,6 @@ export function jobError(error: unknown): { code: string; message: string } {
 /** What a record says of a job that waits, from its start or once more. */
 export const WAITING = {
   status: 'accepted',
-  started: undefined,
   tiles: { total: 0, done: 0, failed: 0, skipped: 0 },
   share: undefined,
   message: '',

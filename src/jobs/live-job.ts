@@ -4,7 +4,7 @@ import { FailedWithResults, jobDismissed } from './errors.js';
 import type { JobBoard } from './job-board.js';
 import type { JobLog } from './job-log.js';
 import { hasEnded, jobError, stateLine, WAITING } from './job-store.js';
-import { type JobContext, type Process, runWhole } from './process.js';
+import { type Process, runWhole, type WholeContext } from './process.js';
 
 /** Progress and lines of the log are written at most this often, ms. */
 const WRITE_INTERVAL = 500;
@@ -54,7 +54,9 @@ export class LiveJob {
 
   /** Does the work; what it returns is on disk when this resolves. */
   async run(): Promise<void> {
-    await this.write({ status: 'running', started: Date.now() });
+    const now = Date.now();
+    const { started } = this.next;
+    await this.write({ status: 'running', ...(started === undefined ? { started: now } : { resumed: now }) });
     this.abort.signal.throwIfAborted();
     const { inputs } = this.next;
     let { given = inputs } = this.next;
@@ -64,7 +66,8 @@ export class LiveJob {
     }
     const work = this.board?.work ?? runWhole;
     const results = await work(this.process, given, this.context());
-    await this.write({ status: 'successful', finished: Date.now(), results: this.relative(results) });
+    const finished = this.endNow();
+    await this.write({ status: 'successful', finished, results: this.resultsAt(finished, results) });
   }
 
   /**
@@ -75,9 +78,10 @@ export class LiveJob {
     const status = jobDismissed.is(reason) ? 'dismissed' : 'failed';
     const { error, results } =
       reason instanceof FailedWithResults ? reason : { error: reason, results: undefined };
-    const end = { status, finished: Date.now(), error: this.relative(jobError(error)) } as const;
+    const finished = this.endNow();
+    const end = { status, finished, error: this.relative(jobError(error)) } as const;
     const write = async (partial?: () => unknown) =>
-      this.write({ ...end, results: this.relative(results ?? partial?.()) });
+      this.write({ ...end, results: this.resultsAt(finished, results ?? partial?.()) });
     try {
       // Results that could not be written are what failed.
       await write(this.partial).catch(() => this.write({ ...end, results: undefined }));
@@ -113,9 +117,24 @@ export class LiveJob {
     for (const listener of this.listeners) queueMicrotask(() => listener(this.told));
   }
 
-  private context(): JobContext {
+  /** Not before the start, which may be by the clock of another node. */
+  private endNow(): number {
+    return Math.max(Date.now(), this.next.started ?? 0);
+  }
+
+  /** What the work returned, with the duration of the whole job: no run of it knows those before. */
+  private resultsAt(finished: number, results: unknown): unknown {
+    const { started } = this.next;
+    const isObject = typeof results === 'object' && results !== null && !Array.isArray(results);
+    if (!isObject || started === undefined) return this.relative(results);
+    return { ...this.relative(results), seconds: (finished - started) / 1000 };
+  }
+
+  private context(): WholeContext {
+    const { started = Date.now() } = this.next;
     return {
       id: this.id,
+      started,
       signal: this.abort.signal,
       isMine: () => true,
       meet: async (word) => [word],

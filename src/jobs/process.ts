@@ -45,9 +45,12 @@ export interface Process {
   goesTogether?(inputs: unknown): boolean;
   /** Whether this node can go on with a job that another one took; without it every node can. */
   canTakeOver?(inputs: unknown): Promise<boolean>;
-  /** Does the work. Throws a TilewrightError where the inputs cannot be used. */
+  /** Does the work. Throws a TilewrightError where the inputs cannot be used. The job adds `seconds` to results that are an object. */
   run(inputs: unknown, context: JobContext): Promise<unknown>;
 }
+
+/** Results of a job as they can be asked for. The job adds how long it took, with all its runs on all nodes and the time between them. */
+export type Timed<Results> = Results & { seconds: number };
 
 /** Counts of tiles, or of whatever the work goes through. */
 export interface JobProgress {
@@ -82,7 +85,13 @@ export interface JobContext {
 }
 
 /** What the end of a job's work sees of it. */
-export type ConcludeContext = Pick<JobContext, 'id' | 'message' | 'log' | 'signal' | 'file'>;
+export type ConcludeContext = Pick<JobContext, 'id' | 'message' | 'log' | 'signal' | 'file'> & {
+  /** When the job first ran, milliseconds since 1970. */
+  readonly started: number;
+};
+
+/** What the whole work of a job sees of it. */
+export type WholeContext = JobContext & ConcludeContext;
 
 /** The context of `prepare`. */
 export type PrepareContext = Pick<JobContext, 'message' | 'log' | 'signal'>;
@@ -105,7 +114,7 @@ export async function concluded(
 }
 
 /** Does all of the work in this process. */
-export async function runWhole(process: Process, inputs: unknown, context: JobContext): Promise<unknown> {
+export async function runWhole(process: Process, inputs: unknown, context: WholeContext): Promise<unknown> {
   const { merge } = process;
   const partial: JobContext['partial'] = (part) => context.partial(merge ? () => merge([part()]) : part);
   return concluded(process, [await process.run(inputs, { ...context, partial })], context, inputs);

@@ -198,6 +198,9 @@ export class Shares {
       for (const slot of slots) if (!replica.holds(slot)) throw notHeld(slot);
     };
     requireSlots();
+    const begun = performance.now();
+    // A leader of an earlier version refuses parts without `seconds`.
+    const sent = (part: unknown) => ({ seconds: (performance.now() - begun) / 1000, ...(part as object) });
     const files: ShareResult['files'] = {};
     const slotOfCell = slotsOfCells(prefixLengths);
     let partial: (() => unknown) | undefined;
@@ -234,9 +237,9 @@ export class Shares {
       const part = await process.run(inputs, context);
       // What went meanwhile may have been missed.
       requireSlots();
-      return { part, files, applied: replica.applied };
+      return { part: sent(part), files, applied: replica.applied };
     } catch (error) {
-      if (jobDismissed.is(signal.reason) && partial) tell({ partial: partial() });
+      if (jobDismissed.is(signal.reason) && partial) tell({ partial: sent(partial()) });
       throw error;
     } finally {
       tellProgress();

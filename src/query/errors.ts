@@ -33,8 +33,10 @@ export const badGeocode = defineError(
   'TW_QUERY_GEOCODE',
   400,
   'A geocode names no cell of any grid, or one is missing. Give a geohash or a quadkey.',
-  (given: string) =>
-    `geocode "${given}" names no cell: give a geohash of 1 to 9 characters, for example 9q8yy, or a quadkey of 1 to 24 digits, for example 0230102033`,
+  (given: string | undefined) =>
+    given === undefined
+      ? '--recurse needs --geocode, the cell below which tiles are meant'
+      : `geocode "${given}" names no cell: give a geohash of 1 to 9 characters, for example 9q8yy, or a quadkey of 1 to 24 digits, for example 0230102033`,
 );
 
 export const badSource = defineError(

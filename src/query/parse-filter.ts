@@ -150,7 +150,7 @@ function jsonOf(value: unknown): unknown {
 /** A geohash or a quadkey, in lower case; with `recurse` also every cell below it. */
 function geocodeOf({ geocode, recurse }: FilterParams): Filter[] {
   if (geocode === undefined) {
-    if (recurse) throw badGeocode('');
+    if (recurse) throw badGeocode(undefined);
     return [];
   }
   const value = geocode.toLowerCase();

@@ -155,7 +155,10 @@ export interface JobRecord {
   process: string;
   status: JobStatus;
   created: number;
+  /** When it first ran, even if it was stopped and ran again. */
   started?: number;
+  /** When its current run began, if it ran before. */
+  resumed?: number;
   finished?: number;
   updated: number;
   tiles: { total: number; done: number; failed: number; skipped: number };

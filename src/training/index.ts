@@ -19,7 +19,14 @@ export type { PlaceDate } from './place-dates.js';
 export { type PredictResults, predictProcess } from './predict/predict-process.js';
 export { trainProcess } from './process.js';
 export { randomStream, shuffledOrder } from './random.js';
-export { type PlaceInputs, type RemotePlace, remotePlace } from './remote/remote-place.js';
+export {
+  type CheckedPlace,
+  type CheckInputs,
+  checkPlace,
+  type PlaceInputs,
+  type RemotePlace,
+  remotePlace,
+} from './remote/remote-place.js';
 export { SENT_LIMIT, sent } from './remote/sent-model.js';
 export { placeInputs, type StoreInputs, storeModelProcess } from './remote/store-process.js';
 export { reasonsOf, type TrainResults } from './results.js';

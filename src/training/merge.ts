@@ -39,7 +39,6 @@ export const TRAIN_PART = objectOf(
       type: 'object',
       additionalProperties: objectOf({ count: COUNT, mean: NUMBER, squares: NUMBER }),
     },
-    seconds: NUMBER,
   },
   { bytesFetched: COUNT },
 );
@@ -56,7 +55,6 @@ export function mergeResults(parts: TrainPart[]): TrainResults {
     failed: parts.flatMap(({ failed }) => failed).sort(byPlace),
     pooled: new Set(models.map(({ model }) => model)).size === 1 ? pooledScores(models, spreads) : null,
     ...(fetched > 0 && { bytesFetched: fetched }),
-    seconds: Math.max(0, ...parts.map(({ seconds }) => seconds)),
   };
 }
 

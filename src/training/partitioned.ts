@@ -14,7 +14,6 @@ export async function trainPartitioned(
   inputs: TrainInputs,
   job: JobContext,
 ): Promise<TrainPart> {
-  const started = performance.now();
   job.message('choosing an engine');
   const engine = await chosenEngine(inputs.engine);
   job.signal.throwIfAborted();
@@ -29,7 +28,6 @@ export async function trainPartitioned(
     const models = await modelsToStartFrom(context.storage, modelsOf(inputs), job);
     await training.train(planned, descentFrom(context, inputs, models));
   }
-  results.seconds = (performance.now() - started) / 1000;
   return results;
 }
 

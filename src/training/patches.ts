@@ -103,17 +103,10 @@ interface Split {
  * time that the job holds out, milliseconds since 1970.
  */
 export function cutPatches(spec: ModelSpec, images: Image[], validationFrom?: number): PatchOutcome {
-  const { patchSize, leastPatches, leastValidation } = spec;
-  const candidates = splits(images, validationFrom, patchSize).map((split) => ({
-    split,
-    counts: countPatches(split, patchSize),
-  }));
-  const chosen = candidates.find(
-    ({ counts: { train, validation } }) =>
-      train + validation >= leastPatches && train >= leastPatches / 2 && validation >= leastValidation,
-  );
-  if (!chosen) return { skipped: reasonToSkip(spec, images, mostPatches(candidates)?.counts) };
-  const { split, counts } = chosen;
+  const division = usableDivision(spec, images, validationFrom);
+  if ('skipped' in division) return division;
+  const { split, counts } = division;
+  const { patchSize } = spec;
   const { ground, trainDates, validationDates, from } = split;
   // Training patches overlap by half.
   const train = collect(spec, images, usableOrigins(trainDates, ground.train, patchSize, patchSize / 2));
@@ -133,6 +126,35 @@ export function cutPatches(spec: ModelSpec, images: Image[], validationFrom?: nu
       validationImages: split.validationDates.map((image) => images.indexOf(image)),
     },
   };
+}
+
+/** Why there are too few patches, by the masks of the images and the pixels that count alone; undefined if there are enough. */
+export function tooFewPatches(spec: ModelSpec, images: Image[], validationFrom?: number): string | undefined {
+  const division = usableDivision(spec, images, validationFrom);
+  return 'skipped' in division ? division.skipped : undefined;
+}
+
+interface Division {
+  split: Split;
+  counts: PatchDataset['counts'];
+}
+
+/** The first division with enough patches on both sides. */
+function usableDivision(
+  spec: ModelSpec,
+  images: Image[],
+  validationFrom: number | undefined,
+): Division | { skipped: string } {
+  const { patchSize, leastPatches, leastValidation } = spec;
+  const divisions = splits(images, validationFrom, patchSize).map((split) => ({
+    split,
+    counts: countPatches(split, patchSize),
+  }));
+  const usable = divisions.find(
+    ({ counts: { train, validation } }) =>
+      train + validation >= leastPatches && train >= leastPatches / 2 && validation >= leastValidation,
+  );
+  return usable ?? { skipped: reasonToSkip(spec, images, mostPatches(divisions)?.counts) };
 }
 
 /** All sides with divided dates, if there are dates on both sides of `from`; then all sides with the same dates. */

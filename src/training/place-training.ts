@@ -7,6 +7,7 @@ import { type Filter, parseFilter, rawUnlessAsked, searchTiles } from '../query/
 import { type HeldTile, holdTiles } from '../storage/index.js';
 import { counted } from './counted.js';
 import type { SelectedEngine } from './engine/select-engine.js';
+import { unfitByMasks } from './fit.js';
 import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs, validationTime } from './inputs.js';
 import type { TrainPart } from './merge.js';
 import { modelNamed } from './models/index.js';
@@ -51,7 +52,7 @@ export class PlaceTraining {
     const { mode = 'partitioned' } = inputs;
     this.results = {
       ...{ engine: engine.name, mode, models: [], skipped: [], failed: [] },
-      ...{ spreads: {}, seconds: 0 },
+      spreads: {},
     };
   }
 
@@ -91,15 +92,24 @@ export class PlaceTraining {
     const held = new Map<string, HeldTile>();
     const found = new Map<string, Ancestors>();
     let hasEnded = false;
-    const prepare = async (task: PlaceTask): Promise<void> => {
+    const prepare = async (task: PlaceTask): Promise<{ skipped: string } | undefined> => {
       const { place, model } = byId.get(task.id)!;
       const files = await this.hold(place);
-      if (hasEnded) return files.release();
+      if (hasEnded) {
+        files.release();
+        return undefined;
+      }
       held.set(task.id, files);
-      if (!descent) return;
+      if (limit !== undefined) {
+        // No process of its own is started for a place that has too little.
+        const reason = await unfitByMasks(context.storage, modelNamed(model), place, task);
+        if (reason !== undefined) return { skipped: reason };
+      }
+      if (!descent) return undefined;
       const ancestors = await ancestorsOf(context.storage, descent, model, place);
       found.set(task.id, ancestors);
       if (ancestors.start) Object.assign(task, { start: ancestors.start, fineTuning: descent.fineTuning });
+      return undefined;
     };
     const onEpoch = ({ id, epoch }: PlaceProgress) =>
       this.advance(id, epoch / (epochs ?? modelNamed(byId.get(id)!.model).epochs));

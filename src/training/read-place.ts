@@ -40,13 +40,18 @@ export async function readPlace(
     const date = await readDate(file, kept ?? new Map(), size);
     if ('skipped' in date) return date;
     const [first = date.pixels] = dates;
-    if (date.pixels.width !== first.width || date.pixels.height !== first.height) {
-      return { skipped: `its dates differ in size: ${sizeOf(first)} and ${sizeOf(date.pixels)} px` };
-    }
+    const differing = differInSize(first, date.pixels);
+    if (differing !== undefined) return { skipped: differing };
     dates.push(date.pixels);
     bytesRead += date.bytesRead;
   }
   return { dates, bytesRead };
+}
+
+/** Why two dates of a place cannot be trained together; undefined if their sizes are equal. */
+export function differInSize(a: PixelGrid, b: PixelGrid): string | undefined {
+  if (a.width === b.width && a.height === b.height) return undefined;
+  return `its dates differ in size: ${sizeOf(a)} and ${sizeOf(b)} px`;
 }
 
 /** All bands come at one size, to which finer ones are averaged. */
@@ -73,7 +78,7 @@ async function readDate(
   }
   const { width, height } = size;
   return {
-    pixels: { time: files.time, width, height, bands, mask: coarsen(codes.get(0)!, mask, size) },
+    pixels: { time: files.time, width, height, bands, mask: coarsened(codes.get(0)!, mask, size) },
     bytesRead: headers.reduce((sum, { fileBytes }) => sum + fileBytes, mask.fileBytes),
   };
 }
@@ -118,7 +123,7 @@ function sizeOf({ width, height }: PixelGrid): string {
 }
 
 /** Mask codes at the bands' size: a pixel takes the worst code of those that it covers, also in part. */
-function coarsen(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
+export function coarsened(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
   if (fine.width === coarse.width && fine.height === coarse.height) return new Uint8Array(codes);
   const severity = new Uint8Array(256).fill(WORST_FIRST.length);
   WORST_FIRST.forEach((code, rank) => {

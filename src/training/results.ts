@@ -40,7 +40,6 @@ export interface TrainResults {
   pooled: PooledScores | null;
   /** Bytes of tiles that had to be fetched, where there were some. */
   bytesFetched?: number;
-  seconds: number;
 }
 
 /** Those that some of the places lack are absent. */

@@ -56,9 +56,7 @@ export async function scoreTile(
     const { image, dates } = await readImage(spec, source, number, kept);
     const { width, height, targets: truth, counts } = image;
     const predicted =
-      spec.target.kind === 'clear'
-        ? cloudFree(tf, model, spec, dates)
-        : predictImage(tf, model, spec, image);
+      spec.target.kind === 'clear' ? cloudFree(tf, model, spec, dates) : predictImage(tf, model, spec, image);
     scores.push(imageScores({ width, height, truth, predicted, counts }, range));
     times.add(image.time);
   }

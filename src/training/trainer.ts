@@ -32,8 +32,11 @@ export interface TrainerOptions {
   /** Ends all children at once; the generator then throws the signal's reason. */
   signal?: AbortSignal;
   onEpoch?: (progress: PlaceProgress) => void;
-  /** Is waited for before a place is read; it may complete the task. What it throws fails the place; where that is of the kind that passes (503), all. */
-  prepare?: (task: PlaceTask) => Promise<void>;
+  /**
+   * Is waited for before a process is started for a place; it may complete the task, or skip the place. What it throws fails the place;
+   * where that is of the kind that passes (503), all.
+   */
+  prepare?: (task: PlaceTask) => Promise<{ skipped: string } | undefined>;
 }
 
 /**
@@ -75,10 +78,9 @@ export async function* trainPlaces(
     for (const worker of workers) worker.end();
   };
   signal?.addEventListener('abort', endAll);
-  const failureOf = async (task: PlaceTask): Promise<PlaceOutcome | undefined> => {
+  const withoutProcess = async (task: PlaceTask): Promise<PlaceOutcome | undefined> => {
     try {
-      await prepare?.(task);
-      return undefined;
+      return await prepare?.(task);
     } catch (error) {
       if (!(error instanceof TilewrightError) || error.status === 503) throw error;
       return { error: { code: error.code, message: error.message } };
@@ -98,8 +100,8 @@ export async function* trainPlaces(
     };
     running++;
     answers.add(
-      failureOf(task)
-        .then((failure) => failure ?? worker.train(task, keep, told))
+      withoutProcess(task)
+        .then((outcome) => outcome ?? worker.train(task, keep, told))
         .then((outcome) => ({ worker, result: { id: task.id, ...outcome } })),
     );
   };

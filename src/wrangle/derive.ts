@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { messageOf, TilewrightError } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
-import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
+import { COUNT, listOf, objectOf, TEXT } from '../json-schema.js';
 import type { TileFinder } from '../query/index.js';
 import { SerialQueue } from '../serial-queue.js';
 import {
@@ -55,7 +55,6 @@ export interface WrangleResults {
   failures: number;
   /** Bytes of files that had to be fetched, where there were some. */
   bytesFetched?: number;
-  seconds: number;
 }
 
 /** What a new tile is before its pixels are known. */
@@ -87,7 +86,6 @@ export const WRANGLE_PART = objectOf(
     skipped: { type: 'object', additionalProperties: COUNT },
     failed: listOf(objectOf({ tile: TEXT, code: TEXT, message: TEXT })),
     failures: COUNT,
-    seconds: NUMBER,
   },
   { removed: COUNT, bytesFetched: COUNT },
 );
@@ -127,7 +125,6 @@ function mergeResults(parts: WrangleResults[]): WrangleResults {
     failed: parts.flatMap(({ failed }) => failed).slice(0, LISTED_FAILURES),
     failures: sum(({ failures }) => failures),
     ...(fetched > 0 && { bytesFetched: fetched }),
-    seconds: Math.max(0, ...parts.map(({ seconds }) => seconds)),
   };
 }
 
@@ -180,7 +177,6 @@ interface Due<T> {
 
 /** One run. Invariant: what is in `ready` is staged in `write`, whole and synced, and not committed. */
 class DeriveRun<T> {
-  private readonly started = performance.now();
   private readonly counts = { total: 0, done: 0, failed: 0, skipped: 0 };
   private readonly results: WrangleResults = {
     tiles: 0,
@@ -188,7 +184,6 @@ class DeriveRun<T> {
     skipped: {},
     failed: [],
     failures: 0,
-    seconds: 0,
   };
   private ready: TileRecord[] = [];
   /** Former tiles to remove with the next commit. */
@@ -226,7 +221,6 @@ class DeriveRun<T> {
       batch = [];
     }
     await this.make(batch);
-    this.results.seconds = (performance.now() - this.started) / 1000;
     return this.results;
   }
 

@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cellBbox, type GridName, gridByName, type PixelGrid, pixelGrids } from '../geocode/index.js';
 import type { JobContext, Process } from '../jobs/index.js';
-import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../json-schema.js';
+import { COUNT, listOf, objectOf, TEXT } from '../json-schema.js';
 import {
   all,
   checkFilter,
@@ -46,7 +46,6 @@ export interface TensorResults {
   skipped: Record<string, number>;
   /** Bytes of tiles that had to be fetched, where there were some. */
   bytesFetched?: number;
-  seconds: number;
 }
 
 /** What a run over some of the cells has made. */
@@ -60,7 +59,6 @@ const PART = objectOf(
     files: listOf(objectOf({ name: TEXT })),
     skipped: { type: 'object', additionalProperties: COUNT },
     lacking: listOf(TEXT),
-    seconds: NUMBER,
   },
   { bytesFetched: COUNT },
 );
@@ -107,7 +105,6 @@ function mergeTensors(parts: TensorPart[]): TensorPart {
     skipped: mergeSkipped(parts),
     lacking: [...new Set(parts.flatMap(({ lacking }) => lacking))],
     ...(fetched > 0 && { bytesFetched: fetched }),
-    seconds: Math.max(0, ...parts.map(({ seconds }) => seconds)),
   };
 }
 
@@ -116,11 +113,10 @@ async function makeTensors(
   inputs: TensorInputs,
   job: JobContext,
 ): Promise<TensorPart> {
-  const started = performance.now();
   const { storage, finder } = context;
   const filter = observations(parseFilter(inputs.filter ?? {}));
   const folder = await storage.resultsFolder(job.id);
-  const results: TensorPart = { files: [], skipped: {}, lacking: [], seconds: 0 };
+  const results: TensorPart = { files: [], skipped: {}, lacking: [] };
   job.partial(() => results);
   const cells = await cellsOf(storage, filter, job.isMine);
   const lacking = new Set<string>();
@@ -153,7 +149,6 @@ async function makeTensors(
     progress();
   }
   results.lacking = [...lacking];
-  results.seconds = (performance.now() - started) / 1000;
   return results;
 }
 

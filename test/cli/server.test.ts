@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { writeSafe } from '../../data-samples/index.js';
 import { openNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
 import { finished, start, tilewright } from '../support/command.js';
@@ -145,15 +146,26 @@ test('--upload sends files to a server that cannot see them, and names those tha
   atEnd(t, () => server.kill('SIGKILL'));
   const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
   const target = ['--server', JSON.parse(first).url, '--token', 'word', '--format', 'json'];
-  const scene = await writeTestScene(join(folder, 'scene.tif'));
+  const [tifs, missing] = [join(folder, 'tifs'), join(folder, 'missing.tif')];
+  await mkdir(join(tifs, 'empty'), { recursive: true });
+  const scene = await writeTestScene(join(tifs, 'scene.tif'));
+  const other = await writeTestScene(join(tifs, 'other.tif'));
+  const { path: product } = await writeSafe(folder, { level: 'L1C', size: { width: 120, height: 120 } });
   const flags = ['--datetime', '2024-06-01T10:00:00Z', '--bands', 'red=3,nir=4', ...SCENE_FLAGS, ...target];
-  const { code, stdout } = await tilewright('ingest', '--upload', folder, scene, ...flags);
+  const { code, stdout, stderr } = await tilewright('ingest', '--upload', missing, product, tifs, ...flags);
   assert.equal(code, 3);
   const results = JSON.parse(stdout);
   assert.deepEqual(
     results.failed.map((one: { path: string; code: string }) => [one.path, one.code]),
-    [[folder, 'TW_CLIENT_NO_FILE']],
+    [missing, product].map((path) => [path, 'TW_CLIENT_NO_FILE']),
   );
+  assert.match(stderr, /product, whose files belong together: put it into a zip/);
+  assert.deepEqual(results.passedOver, [`${join(tifs, 'empty')}/`]);
+  assert.deepEqual(results.scenes.map(({ id }: { id: string }) => id.split('_')[0]).sort(), [
+    'other',
+    'scene',
+  ]);
+  assert.ok(stderr.includes(`sending ${other}`));
   assert.ok(results.tiles > 0);
   const found = JSON.parse((await tilewright('search', ...target)).stdout);
   assert.equal(found.numberMatched, results.tiles);

@@ -51,6 +51,7 @@ const UNLIKELY = new Set([
   'post /ingest',
   // A filter that picks one place alone.
   'post /training/place',
+  'post /training/check',
   'post /processes/store-model/execution',
   'post /processes/ingest/execution',
   'post /jobs/{id}/retry',

@@ -53,7 +53,8 @@ test('three nodes find the clusters that one finds, and each computes what lies 
   const flags = ['--datetime', '2024-06-01T10:00:00Z', ...PLANTED_FLAGS];
   for (const { url } of [alone, nodes[0]!]) await json('ingest', ...paths, ...flags, '--server', url);
 
-  const textures = ({ url }: Server) => json<TextureResults & { job: string }>('texture', '--server', url);
+  const textures = ({ url }: Server) =>
+    json<TextureResults & { job: string; seconds: number }>('texture', '--server', url);
   const expected = await textures(alone);
   const found = await textures(nodes[1]!);
   const { seconds: _, job, ...work } = found;

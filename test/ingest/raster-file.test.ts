@@ -78,7 +78,27 @@ test('flags say everything, and a date may be a span', async (t) => {
   );
   assert.deepEqual([qa.name, qa.nodata, qa.bands[0].name], ['10m-qa', null, 'haze']);
   assert.deepEqual([...scene.quality[0].codes.subarray(0, 3)], [1, 2, 2]);
-  for (const datetime of ['2024-06-01/2024-06-08/2024-06-09', '2024-06-08/2024-06-01', '2024-02-30', '']) {
+  const spans: [datetime: string, start: string, end: string][] = [
+    ['2016', '2016-01-01T00:00:00.000Z', '2016-12-31T23:59:59.999Z'],
+    ['2016-02', '2016-02-01T00:00:00.000Z', '2016-02-29T23:59:59.999Z'],
+    ['2015/2016-02', '2015-01-01T00:00:00.000Z', '2016-02-29T23:59:59.999Z'],
+    ['2016-12', '2016-12-01T00:00:00.000Z', '2016-12-31T23:59:59.999Z'],
+    ['2016-02-03', '2016-02-03T00:00:00.000Z', '2016-02-03T00:00:00.000Z'],
+    ['2016/2016-12-31T12:00:00Z', '2016-01-01T00:00:00.000Z', '2016-12-31T12:00:00.000Z'],
+  ];
+  for (const [datetime, ...ends] of spans) {
+    const [{ start, end }] = await describeScenes(path, { ...flags, datetime });
+    assert.deepEqual(
+      [start, end].map((time) => new Date(time).toISOString()),
+      ends,
+      datetime,
+    );
+  }
+  const wrong = ['2016-13', '16', '2016/2015', '../2016', '2016/', '2015/2016/2017'];
+  for (const datetime of [
+    ...wrong,
+    ...['2024-06-01/2024-06-08/2024-06-09', '2024-06-08/2024-06-01', '2024-02-30', ''],
+  ]) {
     await assert.rejects(describeScenes(path, { ...flags, datetime }), { code: 'TW_INGEST_BAD_OPTION' });
   }
 });

@@ -114,6 +114,17 @@ test('some bands of a known product stack with the whole product that comes late
   assert.deepEqual((await node.storage.getCollection('sentinel-2-l1c'))?.pixelSizes?.[0]?.length, 3);
 });
 
+test('info names the pixel sizes that tiles have, not all of the product', async (t) => {
+  const folder = await tempFolder(t);
+  const product = await writeSafe(join(folder, 'part'), { level: 'L1C', size: { width: 300, height: 300 } });
+  for (const [band, path] of Object.entries(product.bandPaths)) if (!/^B0[2348]$/.test(band)) await rm(path);
+  const data = ['--data', join(folder, 'data')];
+  const { code, stderr } = await tilewright('ingest', product.path, ...data);
+  assert.equal(code, 0, stderr);
+  for (const id of [[], ['sentinel-2-l1c']])
+    assert.match((await tilewright('info', ...id, ...data)).stdout, /, pixels of 10 m(,|$)/m);
+});
+
 test('a collection of an older version keeps the sizes of its tiles', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));

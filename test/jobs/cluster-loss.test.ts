@@ -1,6 +1,7 @@
 /** Jobs of a cluster whose nodes die: three servers, etcd and a shared folder. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { checkDuration } from '../support/duration.js';
 import { noEtcd } from '../support/etcd.js';
 import {
   ended,
@@ -39,16 +40,21 @@ test('jobs go on where nodes die', { skip: noEtcd }, async (t) => {
     return tiles.total > 0;
   };
 
+  const statusOf = (server: Server, id: string) =>
+    get<{ started: string; finished: string }>(server, `/jobs/${id}`);
+
   await t.test('a node that is killed in the middle is missed by nobody', async () => {
     const id = await startJob(a, 'train', long);
     await until('it is under way', () => isUnderWay(a, id));
+    const { started } = await statusOf(a, id);
     await kill(c.process);
-    const results = await resultsOf<Models>(b, id);
+    const results = await resultsOf<Models & { seconds: number }>(b, id);
     assert.deepEqual(idsOf(results.models), wanted);
     const { lines } = await get<{ lines: { text: string }[] }>(b, `/jobs/${id}/logs`);
     assert.ok(
       lines.some(({ text }) => text.includes(`node ${nodes[2]}:`) && text.includes('given to others')),
     );
+    checkDuration(await statusOf(b, id), results, started);
   });
 
   await t.test('another node goes on with the jobs of one that is killed', async () => {
@@ -56,13 +62,15 @@ test('jobs go on where nodes die', { skip: noEtcd }, async (t) => {
     await until('the node is back', () => isSettled(again));
     const id = await startJob(b, 'train', { ...long, seed: 6 });
     await until('it is under way', () => isUnderWay(a, id));
+    const { started } = await statusOf(a, id);
     await kill(b.process);
-    const results = await resultsOf<Models>(again, id);
+    const results = await resultsOf<Models & { seconds: number }>(again, id);
     assert.deepEqual(idsOf(results.models), wanted);
     const { lines } = await get<{ lines: { text: string }[] }>(a, `/jobs/${id}/logs`);
     assert.ok(lines.some(({ text }) => text.includes('because') && text.includes(nodes[1]!)));
     const back = servers.serve(b.port);
     await until('it is back', () => isSettled(back));
     assert.equal((await ended(back, id)).status, 'successful');
+    checkDuration(await statusOf(back, id), results, started);
   });
 });

@@ -169,4 +169,14 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
     const { models } = await get<Models>(c, `/jobs/${id}/results`);
     assert.ok(models.length < expected.models.length);
   });
+
+  await t.test(
+    'the log has the requests of clients and the shares, but not the requests between nodes',
+    () => {
+      const logs = [a, b, c].map(({ log }) => log());
+      assert.ok(logs.every((log) => log.includes('/jobs/')));
+      assert.ok(logs.some((log) => log.includes('share of a job accepted')));
+      for (const log of logs) assert.ok(!log.includes('/cluster/internal/'), log);
+    },
+  );
 });

@@ -51,7 +51,8 @@ test('a job is accepted, runs, and ends with its results; each state is on disk 
   open({ tiles: 3 });
   const ended = await jobs.wait(accepted.id);
   assert.equal(ended.status, 'successful');
-  assert.deepEqual(ended.results, { tiles: 3 });
+  const seconds = (ended.finished! - ended.started!) / 1000;
+  assert.deepEqual(ended.results, { tiles: 3, seconds });
   assert.deepEqual(ended.inputs, { collection: 'x' });
   assert.ok(ended.created <= ended.started! && ended.started! <= ended.finished!);
   assert.deepEqual(await catalogue.jobs.get(accepted.id), JSON.parse(JSON.stringify(ended)));
@@ -75,7 +76,8 @@ test('what the work throws is kept with its code', async (t) => {
     throw new FailedWithResults(cause, { tried: 2 });
   });
   const { results, ...ended } = await jobs.wait(partly.id);
-  assert.deepEqual([ended.status, ended.error?.code, results], ['failed', cause.code, { tried: 2 }]);
+  const seconds = (ended.finished! - ended.started!) / 1000;
+  assert.deepEqual([ended.status, ended.error?.code, results], ['failed', cause.code, { tried: 2, seconds }]);
   const circular: { self?: unknown } = {};
   circular.self = circular;
   const unwritable = await startWork(jobs, {}, async () => circular);
@@ -238,8 +240,9 @@ test('what a job had made is kept where it is cancelled or fails', async (t) => 
     return work(context, {});
   });
   await running;
-  const { status, results } = await jobs.cancel(id);
-  assert.deepEqual([status, results], ['dismissed', { made: [1, 2] }]);
+  const { status, results, started, finished } = await jobs.cancel(id);
+  const seconds = (finished! - started!) / 1000;
+  assert.deepEqual([status, results], ['dismissed', { made: [1, 2], seconds }]);
   const broken = await startWork(jobs, {}, async ({ partial }) => {
     partial(() => {
       throw new Error('nor can this be told');

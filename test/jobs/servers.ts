@@ -20,6 +20,8 @@ export interface Server {
   url: string;
   port: number;
   process: ChildProcess;
+  /** What it has written to its log so far. */
+  log: () => string;
 }
 
 /** Three nodes that are settled. They end with the test, and their folder goes. */
@@ -68,8 +70,11 @@ export class Servers {
     const process = start(['serve', ...place, ...cluster, ...rest]);
     // A pipe that nobody reads would stop the server when it is full.
     process.stdout?.resume();
-    process.stderr?.resume();
-    const server = { url: `http://127.0.0.1:${port}`, port, process };
+    let log = '';
+    process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      log += text;
+    });
+    const server = { url: `http://127.0.0.1:${port}`, port, process, log: () => log };
     this.started.push(server);
     return server;
   }

@@ -232,7 +232,8 @@ test('percentages, geocodes, sources and lists that are none', () => {
     property: 'geocode',
     value: '012301230123',
   });
-  assert.throws(() => parseFilter({ recurse: true }), { code: 'TW_QUERY_GEOCODE' });
+  const alone = { code: 'TW_QUERY_GEOCODE', message: /^--recurse needs --geocode/ };
+  assert.throws(() => parseFilter({ recurse: true }), alone);
   for (const source of ['', 'RAW', 'toString'])
     assert.throws(() => parseFilter({ source }), { code: 'TW_QUERY_SOURCE' });
   for (const list of ['', ',', 'a,', 'a,,b']) {

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeSentinelLikeSeries } from '../../data-samples/index.js';
 import { trainingJob } from '../../src/cli/training-jobs.js';
-import type { ModelCard } from '../../src/training/index.js';
+import { type ModelCard, reasonsOf } from '../../src/training/index.js';
 import { finished, start, tilewright } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/s3.js';
@@ -21,8 +21,8 @@ const FLAGS = ['--collection', 's', '--epochs', '2', '--max-cloud', '30'];
 interface Results {
   job: string;
   mode: string;
-  models: { id: string; version: string; geocode: string; metrics: object }[];
-  skipped: { geocode: string }[];
+  models: { id: string; version: string; geocode: string; model: string; metrics: object }[];
+  skipped: { geocode: string; model: string; reason: string }[];
 }
 
 describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
@@ -94,23 +94,25 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
 
   test('is printed once', () => {
     const geocodes = items.map(({ metadata }) => metadata.labels['tilewright/geocode']);
-    const places = [...partitioned.models, ...partitioned.skipped].map(({ geocode }) => geocode);
     assert.ok(partitioned.models.length > 1, JSON.stringify(partitioned));
-    assert.deepEqual(geocodes.sort(), places.sort());
+    assert.deepEqual(geocodes.sort(), partitioned.models.map(({ geocode }) => geocode).sort());
     assert.equal(new Set(items.map(({ metadata }) => metadata.name)).size, items.length);
   });
 
-  test('is printed for each of several models', async () => {
+  test('is printed for each of several models that can be trained; the reasons of the others are told', async () => {
     const listed = await train('ndmi', '--mode', 'contained', '--manifests');
     assert.equal(listed.code, 0, listed.stderr);
     const jobs: typeof items = JSON.parse(listed.stdout).items;
     const namesOf = (some: typeof items) =>
       some.map(({ metadata: { labels } }) => `${labels['tilewright/geocode']} ${labels['tilewright/model']}`);
-    const places = items.map(({ metadata }) => metadata.labels['tilewright/geocode']);
+    const both: Results = JSON.parse((await train('ndmi', '--format', 'json')).stdout);
     assert.deepEqual(
       namesOf(jobs).sort(),
-      places.flatMap((geocode) => [`${geocode} ndmi`, `${geocode} ndvi`]).sort(),
+      both.models.map(({ geocode, model }) => `${geocode} ${model}`).sort(),
     );
+    assert.ok(both.skipped.length > 0);
+    for (const reason of reasonsOf({ skipped: both.skipped, failed: [] }, ['ndvi', 'ndmi']))
+      assert.ok(listed.stderr.includes(`no Job for ${reason}`), `${reason} is not in ${listed.stderr}`);
     assert.equal(new Set(jobs.map(({ metadata }) => metadata.name)).size, jobs.length);
     for (const { spec, metadata } of jobs)
       assert.equal(spec.template.spec.containers[0]!.args[1], metadata.labels['tilewright/model']);

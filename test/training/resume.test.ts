@@ -9,6 +9,7 @@ import type { ModelCard } from '../../src/training/index.js';
 import { kill, until } from '../jobs/servers.js';
 import { atEnd } from '../support/at-end.js';
 import { start } from '../support/command.js';
+import { checkDuration } from '../support/duration.js';
 import { ingest, testNode } from '../support/node.js';
 import { runProcess } from '../support/process.js';
 import { freePort } from '../support/s3.js';
@@ -71,6 +72,7 @@ test('after kill -9 a training goes on from its checkpoint, to the same weights'
       const { jobID } = await execute(inputs);
       await until('a checkpoint', async () => checkpoints().length === 1);
       const [file] = checkpoints();
+      const { started } = await ask(`/jobs/${jobID}`);
       await kill(server);
       const head = (await readFile(file!)).toString('latin1').split('\n', 1)[0]!;
       const { losses } = JSON.parse(head);
@@ -87,6 +89,7 @@ test('after kill -9 a training goes on from its checkpoint, to the same weights'
         ({ text }: { text: string }) => text === `goes on from epoch ${losses.length}`,
       );
       assert.equal(goesOn, mode === 'distributed', JSON.stringify(lines));
+      checkDuration(await ask(`/jobs/${jobID}`), await ask(`/jobs/${jobID}/results`), started);
       assert.deepEqual(readdirSync(scratch), [], 'what it would have gone on from is gone');
 
       const again = await execute(inputs);

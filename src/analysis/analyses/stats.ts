@@ -1,7 +1,7 @@
 /** Mean, covariance and correlation of the bands of a collection, as a job. */
 import { significant } from '../../html/index.js';
 import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
-import { listOf, NUMBER, objectOf } from '../../json-schema.js';
+import { listOf, objectOf } from '../../json-schema.js';
 import {
   type AnalysisContext,
   agreeOnBands,
@@ -25,7 +25,6 @@ import type { AnalysedBand } from '../tiles/spectral-tile.js';
 interface StatsPart extends TileCounts {
   bands: AnalysedBand[];
   sums: SentCodedSums[];
-  seconds: number;
 }
 
 export interface StatsResults extends TileCounts {
@@ -34,14 +33,12 @@ export interface StatsResults extends TileCounts {
   pixels: number;
   bands: (AnalysedBand & { mean: number; std: number })[];
   files: string[];
-  seconds: number;
 }
 
 const PART = objectOf({
   ...TILE_COUNTS,
   bands: BANDS,
   sums: listOf(CODED_SUMS),
-  seconds: NUMBER,
 });
 
 export function statsProcess(context: AnalysisContext): Process {
@@ -73,7 +70,6 @@ async function sumTiles(
   inputs: AnalysisInputs,
   job: JobContext,
 ): Promise<StatsPart> {
-  const started = performance.now();
   const analysed = await agreeOnBands(context, inputs, job);
   const { bands, counts } = analysed;
   const sums = new CodedSums(bands.length);
@@ -83,15 +79,14 @@ async function sumTiles(
     sums.add(file, found!);
     job.progress({ total: analysed.tiles, done: counts.tiles + 1, failed: counts.failures });
   });
-  return { ...counts, bands, sums: sums.sent(), seconds: (performance.now() - started) / 1000 };
+  return { ...counts, bands, sums: sums.sent() };
 }
 
 function mergeStats(parts: StatsPart[]): StatsPart {
   const { bands } = parts[0]!;
   const sums = new CodedSums(bands.length);
   for (const part of parts) sums.addSent(part.sums);
-  const seconds = Math.max(...parts.map(({ seconds }) => seconds));
-  return { ...mergeCounts(parts), bands, sums: sums.sent(), seconds };
+  return { ...mergeCounts(parts), bands, sums: sums.sent() };
 }
 
 async function concludeStats(

@@ -52,7 +52,7 @@ export async function workRoutes(server: FastifyInstance, { shares }: { shares: 
     const beat = setInterval(() => tell({ beat: true }), BEAT);
     // Who has asked is gone, or stops the job.
     reply.raw.once('close', () => stopped.abort(jobInterrupted(job)));
-    request.log.info({ job, process }, 'share of a job accepted');
+    server.log.info({ reqId: request.id, job, process }, 'share of a job accepted');
     void shares
       .run(body, tell, stopped.signal)
       .then(

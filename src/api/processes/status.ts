@@ -61,9 +61,9 @@ function doneOf({ total, done, failed, skipped }: JobRecord['tiles']): number {
   return total > 0 ? 1 : 0;
 }
 
-/** How fast a running job gets on, from its start to its last sign of life. */
-function pace({ started = 0, updated, tiles }: JobRecord, share: number) {
-  const seconds = (updated - started) / 1000;
+/** How fast a running job gets on, from the start of its current run to its last sign of life. */
+function pace({ started = 0, resumed = started, updated, tiles }: JobRecord, share: number) {
+  const seconds = (updated - resumed) / 1000;
   if (seconds <= 0 || share === 0) return {};
   return {
     tilesPerSecond: Number(((tiles.done + tiles.failed) / seconds).toPrecision(3)),

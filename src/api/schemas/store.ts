@@ -97,6 +97,12 @@ export const storeSchemas = {
     ),
     'pairs?': listOf(object({ cloudy: count, clear: count })),
   }),
+  CheckedPlace: object({
+    collection: text,
+    grid: oneOf('geohash', 'quadtile'),
+    geocode: text,
+    skipped: listOf(object({ model: text, reason: text })),
+  }),
   TileJson: object({
     tilejson: oneOf('3.0.0'),
     name: text,

@@ -2,6 +2,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import {
+  type CheckInputs,
+  checkPlace,
   type PlaceInputs,
   placeInputs,
   remotePlace,
@@ -18,7 +20,7 @@ export async function trainingRoutes(
   server: FastifyInstance,
   { services }: { services: Services },
 ): Promise<void> {
-  const { finder, processes } = services;
+  const { storage, finder, processes } = services;
   const storing = processes.get('store-model');
   if (!storing) throw new Error('the process that stores models is not wired');
 
@@ -33,6 +35,25 @@ export async function trainingRoutes(
       },
     },
     async ({ body }) => remotePlace(finder, body),
+  );
+
+  const { model, ...picking } = placeInputs;
+  server.post<{ Body: CheckInputs }>(
+    '/training/check',
+    {
+      schema: {
+        summary: 'Which models cannot be trained at one place, and why',
+        tags: ['processes'],
+        response: { 200: answers('CheckedPlace', 'The place') },
+        body: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['models'],
+          properties: { models: { type: 'array', minItems: 1, uniqueItems: true, items: model }, ...picking },
+        },
+      },
+    },
+    async ({ body }) => checkPlace({ storage, finder }, body),
   );
 
   server.post<{ Body: { inputs: StoreInputs } }>(

@@ -45,11 +45,19 @@ interface Collection {
   license: string;
   grid: string;
   precision: number;
+  /** Sizes that the cells are laid out for, even if no band of a size was ingested. */
   pixel_sizes?: number[];
+  /** By the names of band groups, which begin with their pixel size: 10m, 15m-nodata0. */
+  item_assets?: Record<string, object>;
 }
 
 /** The cells and pixels that all scenes of a collection share. */
-function cellsOf({ grid, precision, pixel_sizes: sizes = [] }: Collection): string {
+function cellsOf({ grid, precision, pixel_sizes: known = [], item_assets = {} }: Collection): string {
+  const named = Object.keys(item_assets).map((name) => Number.parseFloat(name));
+  // Names are rounded, and a collection has one size for sizes that are much alike.
+  const held = known.filter((size) => named.some((one) => Math.abs(one - size) < 0.1 * size));
+  // Groups of derived tiles may have other names.
+  const sizes = held.length > 0 ? held : known;
   const pixels = sizes.length > 0 ? `, pixels of ${sizes.join(', ')} m` : '';
   return `${grid} precision ${precision}${pixels}`;
 }

@@ -5,6 +5,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { type Client, JobError, type LogLine, type RunHooks } from '../../client/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { IngestOptions, IngestResults } from '../../ingest/index.js';
+import type { Timed } from '../../jobs/index.js';
 import { notFolder } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
 import {
@@ -67,7 +68,12 @@ export function ingestCommand(): Command {
       flag('--precision <n>', 'length of the geocodes; by default cells are at least 128 px wide', integer),
     )
     .addOption(flag('--id <id>', 'scene id of a raster that is not a known product'))
-    .addOption(flag('--datetime <time>', 'when it was taken, such as 2024-06-01T10:30:00Z, or start/end'))
+    .addOption(
+      flag(
+        '--datetime <time>',
+        'when it was taken: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
+      ),
+    )
     .addOption(flag('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames))
     .addOption(flag('--nodata <value>', 'stored value that means no data', number))
     .addOption(flag('--scale <factor>', 'physical value = stored * scale + offset', number))
@@ -146,7 +152,7 @@ async function ingest(
   paths: string[],
   flags: IngestFlags,
   signal: AbortSignal,
-): Promise<IngestResults> {
+): Promise<Timed<IngestResults>> {
   const {
     data,
     server,
@@ -240,19 +246,37 @@ async function ingestPaths(
   paths: string[],
   options: IngestOptions,
   hooks: RunHooks,
-): Promise<IngestResults> {
+): Promise<Timed<IngestResults>> {
   const inputs = { ...options, paths: paths.map((path) => resolve(path)) };
   return evenIfFailed(client.run('ingest', inputs, hooks));
 }
 
 /** The results of a job; also where every scene failed, so that each is told with its own reason. */
-async function evenIfFailed(run: Promise<{ results: IngestResults }>): Promise<IngestResults> {
+async function evenIfFailed(run: Promise<{ results: Timed<IngestResults> }>): Promise<Timed<IngestResults>> {
   try {
     return (await run).results;
   } catch (error) {
-    if (error instanceof JobError && error.results) return error.results as IngestResults;
+    if (error instanceof JobError && error.results) return error.results as Timed<IngestResults>;
     throw error;
   }
+}
+
+/** The files to send for the paths: of a folder of single files each, as ingest takes them. The folder of a product stays one path. */
+async function filesToSend(paths: string[]): Promise<{ files: string[]; passedOver: string[] }> {
+  const { findInputs } = await import('../../ingest/index.js');
+  const files: string[] = [];
+  const passedOver: string[] = [];
+  for (const path of paths) {
+    // A path that cannot be sent is reported when it is sent.
+    const isFolder = await stat(path).then(
+      (info) => info.isDirectory(),
+      () => false,
+    );
+    const found = isFolder ? await findInputs(path) : { inputs: [path], passedOver: [] };
+    files.push(...found.inputs);
+    passedOver.push(...found.passedOver);
+  }
+  return { files, passedOver };
 }
 
 /** Sends one file after the other; one that fails is named, and the others go on. */
@@ -261,16 +285,17 @@ async function sendAll(
   paths: string[],
   options: IngestOptions,
   hooks: RunHooks,
-): Promise<IngestResults> {
-  const all: IngestResults = {
+): Promise<Timed<IngestResults>> {
+  const { files, passedOver } = await filesToSend(paths);
+  const all: Timed<IngestResults> = {
     collection: null,
     scenes: [],
     tiles: 0,
     failed: [],
-    passedOver: [],
+    passedOver,
     seconds: 0,
   };
-  for (const path of paths) {
+  for (const path of files) {
     try {
       note(`sending ${path}`);
       const results = await evenIfFailed(client.upload(path, options, hooks));
@@ -288,7 +313,7 @@ async function sendAll(
   return all;
 }
 
-function printResults({ scenes, tiles, seconds }: IngestResults, where: string): void {
+function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: string): void {
   for (const { id, collection, tiles: made, unchanged, replaced, geocodes } of scenes) {
     if (geocodes) {
       print(

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { Command } from 'commander';
 import type { Client } from '../../client/index.js';
+import type { Timed } from '../../jobs/index.js';
 import type { TensorFile, TensorResults } from '../../wrangle/index.js';
 import { oneFileOnly } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
@@ -94,7 +95,7 @@ async function download(client: Client, job: string, { name }: TensorFile, path:
 }
 
 function printResults(
-  { files, skipped, seconds }: TensorResults,
+  { files, skipped, seconds }: Timed<TensorResults>,
   pathOf: (file: TensorFile) => string,
 ): void {
   for (const file of files) print(`${pathOf(file)}: ${file.dataType}, ${file.shape.join(' x ')}`);

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import type { Timed } from '../../jobs/index.js';
 import type { ClusteredCollection, TextureResults } from '../../training/index.js';
 import { cellMap, clusterLetter } from '../cell-map.js';
 import { interruptSignal } from '../interrupt.js';
@@ -79,7 +80,7 @@ function printResults({
   failures,
   collections,
   seconds,
-}: TextureResults): void {
+}: Timed<TextureResults>): void {
   for (const collection of collections) if (collection.clusters.length > 0) printClusters(collection);
   for (const { tile, code, message } of failed) note(`failed ${tile}: ${message} [${code}]`);
   for (const [reason, number] of Object.entries(skipped))

@@ -1,4 +1,5 @@
 import { Argument, Command } from 'commander';
+import type { Timed } from '../../jobs/index.js';
 import type { TrainResults } from '../../training/index.js';
 import { interruptSignal } from '../interrupt.js';
 import {
@@ -193,7 +194,7 @@ interface PlacedItem {
   properties: { 'grid:code': string; datetime: string };
 }
 
-/** A Job for each place that the filter picks and each model, each at the node that holds the place. */
+/** A Job for each place that the filter picks and each model that can be trained there, each at the node that holds the place. */
 async function manifests({ client, name }: OpenTarget, models: string[], command: Command): Promise<object> {
   const flags = command.opts<TrainFlags>();
   const shared = command.options
@@ -218,24 +219,32 @@ async function manifests({ client, name }: OpenTarget, models: string[], command
     place.times.push(Date.parse(properties.datetime));
     places.set(key, place);
   }
-  const { modelNamed, validationDate } = await import('../../training/index.js');
+  const { modelNamed, reasonsOf, validationDate } = await import('../../training/index.js');
   const from = validationDate([...places.values()].map(({ times }) => times));
   const heldOut = flags.validationFrom ?? (from !== undefined && new Date(from).toISOString());
   if (heldOut) shared.push('--validation-from', heldOut);
   const items: object[] = [];
+  const skipped: TrainResults['skipped'] = [];
   for (const [, { collection, grid, geocode }] of [...places].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const filter = filterOf({ ...flags, collection: [collection], geocode, recurse: undefined });
+    const unfit = (await client.checkPlace({ models, filter, ...(heldOut && { validationFrom: heldOut }) }))
+      .skipped;
+    skipped.push(...unfit.map((one) => ({ geocode, ...one })));
+    const fit = models.filter((model) => !unfit.some((one) => one.model === model));
+    if (fit.length === 0) continue;
     const [owner] = (await client.locate(grid, geocode)).owners;
     const server = (owner && urls.get(owner.node)) ?? name;
-    for (const model of models) {
+    for (const model of fit) {
       const memory = flags.placeMemory ?? modelNamed(model).placeMemory;
       items.push(trainingJob({ model, collection, geocode, server, memory, flags: shared }));
     }
   }
+  for (const reason of reasonsOf({ skipped, failed: [] }, models)) note(`no Job for ${reason}`);
   return { apiVersion: 'v1', kind: 'List', items };
 }
 
 async function printResults(
-  { engine, models, skipped, failed, pooled, seconds }: TrainResults,
+  { engine, models, skipped, failed, pooled, seconds }: Timed<TrainResults>,
   asked: string[],
 ): Promise<void> {
   const { reasonsOf, trafficOf } = await import('../../training/index.js');

@@ -1,4 +1,5 @@
 /** What the commands that make tiles of tiles have in common. */
+import type { Timed } from '../../jobs/index.js';
 import type { TileSource } from '../../storage/index.js';
 import type { WrangleResults } from '../../wrangle/index.js';
 import { interruptSignal } from '../interrupt.js';
@@ -14,7 +15,7 @@ export async function runWrangle<Results extends WrangleResults = WrangleResults
   source: TileSource,
   inputs: object,
   flags: TargetOptions & FilterOptions,
-): Promise<Results> {
+): Promise<Timed<Results>> {
   const hint = `they lie beside the raw tiles: "search --source ${source}" finds them alone, "--source raw" leaves them out`;
   const target = await openTarget(flags);
   const line = progressLine('tiles');
@@ -45,7 +46,7 @@ function reasonOf(skipped: WrangleResults['skipped'], flags: FilterOptions): str
   return reasons.length > 0 ? reasons.join('; ') : `no tile fits the filter. ${noFit(flags)}`.trimEnd();
 }
 
-function printResults(results: WrangleResults): void {
+function printResults(results: Timed<WrangleResults>): void {
   const { tiles, unchanged, removed = 0, skipped, failed, failures, seconds } = results;
   for (const { tile, code, message } of failed) note(`failed ${tile}: ${message} [${code}]`);
   // Where that is all there is, it is said why there is nothing to do.

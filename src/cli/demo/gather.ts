@@ -1,8 +1,10 @@
 /** Gathers what the demo's report shows from the store and from what the commands answered. */
+
 import { arch, availableParallelism, cpus, platform, totalmem } from 'node:os';
 import type { ItemCollection } from '../../client/index.js';
 import { cellBbox, gridByName } from '../../geocode/index.js';
 import type { IngestResults } from '../../ingest/index.js';
+import type { Timed } from '../../jobs/index.js';
 import type { CollectionRecord, Storage, TileRecord } from '../../storage/index.js';
 import type { ModelCard, TrainResults } from '../../training/index.js';
 import { type DemoReport, type ReportModel, type ReportTile, shownTiles } from '../report/index.js';
@@ -13,7 +15,7 @@ export interface DemoResults {
   ingest: IngestResults;
   everything: ItemCollection;
   picked: ItemCollection;
-  train: TrainResults;
+  train: Timed<TrainResults>;
   query: { command: string; description: string };
   next: string[];
 }

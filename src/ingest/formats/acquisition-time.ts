@@ -30,9 +30,26 @@ export function parseSpan(text: string): TimeSpan | null {
 /** What --datetime says; undefined without the flag. Throws TW_INGEST_BAD_OPTION. */
 export function flaggedTime({ datetime }: DescribeOptions): TimeSpan | undefined {
   if (datetime === undefined) return undefined;
-  const span = parseSpan(datetime);
-  if (!span) throw badOption('--datetime', datetime, 'a time such as 2024-06-01T10:30:00Z, or start/end');
-  return span;
+  const parts = datetime.split('/').map(flaggedEnd);
+  const [{ start }, { end }] = [parts[0], parts[parts.length - 1]];
+  if (parts.length > 2 || !(start <= end))
+    throw badOption(
+      '--datetime',
+      datetime,
+      'a time such as 2024-06-01T10:30:00Z, a day, a month or a year, or start/end',
+    );
+  return { start, end };
+}
+
+/** A month or a year is all of it in UTC, since a STAC Item may have an interval; a day is its midnight, as in the names of files. */
+function flaggedEnd(text: string): TimeSpan {
+  const [, year, month] = /^(\d{4})(?:-(\d\d))?$/.exec(text) ?? [];
+  const start = parseTime(year === undefined ? text : `${year}-${month ?? '01'}-01`);
+  if (year === undefined || Number.isNaN(start)) return { start, end: start };
+  const next = new Date(start);
+  if (month === undefined) next.setUTCFullYear(next.getUTCFullYear() + 1);
+  else next.setUTCMonth(next.getUTCMonth() + 1);
+  return { start, end: next.getTime() - 1 };
 }
 
 /**

@@ -57,10 +57,12 @@ export function distributedReport(trained: TrainedTogether, names: string[], nod
       ratio: size > 1 ? bytesSent / leastBytes : null,
     })),
     ...{ nodes, steps, parameters, leastBytes },
-    places: placesOf(trained).map(({ geocode, patches, split, holdOut, metrics, displayRange, baseline }) => ({
-      ...{ geocode, patches, split, holdOut, metrics, baseline },
-      ...(displayRange && { displayRange }),
-    })),
+    places: placesOf(trained).map(
+      ({ geocode, patches, split, holdOut, metrics, displayRange, baseline }) => ({
+        ...{ geocode, patches, split, holdOut, metrics, baseline },
+        ...(displayRange && { displayRange }),
+      }),
+    ),
   };
 }
 

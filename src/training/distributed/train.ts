@@ -48,7 +48,6 @@ export async function trainDistributed(
   inputs: TrainInputs,
   job: JobContext,
 ): Promise<TrainPart> {
-  const started = performance.now();
   const [model] = modelsOf(inputs);
   const { epochs = modelNamed(model).epochs, patience, seed = DEFAULT_SEED } = inputs;
   const validationFrom = validationTime(inputs);
@@ -59,7 +58,7 @@ export async function trainDistributed(
 
   const results: TrainPart = {
     ...{ engine: engine.name, mode: 'distributed', models: [], skipped: [], failed: [] },
-    ...{ spreads: {}, seconds: 0 },
+    spreads: {},
   };
   job.partial(() => results);
   const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
@@ -143,7 +142,6 @@ export async function trainDistributed(
     member.end();
     held?.release();
   }
-  results.seconds = (performance.now() - started) / 1000;
   return results;
 }
 

@@ -7,8 +7,10 @@ import {
   rawUnlessAsked,
   type TileFinder,
 } from '../../query/index.js';
+import type { Storage } from '../../storage/index.js';
 import { foundTiles } from '../../wrangle/index.js';
 import { nothingTrained, onePlaceAtATime } from '../errors.js';
+import { unfit } from '../fit.js';
 import { validationDate } from '../hold-out.js';
 import { validationTime } from '../inputs.js';
 import { modelNamed } from '../models/index.js';
@@ -33,10 +35,37 @@ export interface RemotePlace extends Omit<Place, 'tiles'> {
   validationFrom?: number;
 }
 
+export interface CheckInputs {
+  models: string[];
+  filter?: FilterParams;
+  /** As in `PlaceInputs`. */
+  validationFrom?: string;
+}
+
+export interface CheckedPlace extends Omit<Place, 'tiles'> {
+  /** The models that cannot be trained there, and why. */
+  skipped: { model: string; reason: string }[];
+}
+
+/** Which models cannot be trained at the one place that the filter picks. Throws as `pickedPlace` does, and the TW_STORE_ and TW_RASTER_ errors. */
+export async function checkPlace(
+  { storage, finder }: { storage: Storage; finder: TileFinder },
+  { models, ...inputs }: CheckInputs,
+): Promise<CheckedPlace> {
+  const { place } = await pickedPlace(finder, inputs);
+  const skipped: CheckedPlace['skipped'] = [];
+  for (const model of models) {
+    const reason = await unfit(storage, model, place, validationFrom(inputs, place));
+    if (reason !== undefined) skipped.push({ model, reason });
+  }
+  const { collection, grid, geocode } = place;
+  return { collection, grid, geocode, skipped };
+}
+
 /** The only place that the filter picks, of any node. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
 export async function pickedPlace(
   finder: TileFinder,
-  inputs: PlaceInputs,
+  inputs: Pick<PlaceInputs, 'filter'>,
 ): Promise<{ place: Place; filter: Filter }> {
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   const places = groupByPlace(await foundTiles(finder, filter));
@@ -53,8 +82,14 @@ export async function remotePlace(finder: TileFinder, inputs: PlaceInputs): Prom
   const tilePath = ({ id }: { id: string }, group: string) => `/tiles/${id}/${group}.tif`;
   const files = filesOf({ tilePath }, modelNamed(inputs.model), place);
   if ('skipped' in files) throw nothingTrained(1, [`${geocode}: ${files.skipped}`]);
-  const validationFrom = validationTime(inputs) ?? validationDate([place.tiles.map(({ start }) => start)]);
-  return { collection, grid, geocode, tiles: digestOf(place), ...files, validationFrom };
+  return {
+    collection,
+    grid,
+    geocode,
+    tiles: digestOf(place),
+    ...files,
+    validationFrom: validationFrom(inputs, place),
+  };
 }
 
 /** Tiles never change; those of a place do. */
@@ -62,4 +97,12 @@ export function digestOf({ tiles }: Place): string {
   return createHash('sha256')
     .update(JSON.stringify(tiles.map(({ id, version }) => [id, version])))
     .digest('hex');
+}
+
+/** The first time that is held out: the given one, or by the dates of the place alone. */
+function validationFrom(
+  inputs: Pick<PlaceInputs, 'validationFrom'>,
+  { tiles }: Pick<Place, 'tiles'>,
+): number | undefined {
+  return validationTime(inputs) ?? validationDate([tiles.map(({ start }) => start)]);
 }

@@ -72,8 +72,7 @@ async function store(
   { model, seed = DEFAULT_SEED, tiles, engine, path, ...inputs }: StoreGiven,
   job: JobContext,
 ): Promise<TrainResults> {
-  const started = performance.now();
-  const { place, filter } = await pickedPlace(finder, { model, ...inputs });
+  const { place, filter } = await pickedPlace(finder, inputs);
   const { collection, geocode } = place;
   job.progress({ total: 1 });
   let stored = await storedBy(storage, job.id, model, place);
@@ -99,7 +98,6 @@ async function store(
       skipped: [],
       failed: [],
       spreads: { [stored.model.id]: stored.spread },
-      seconds: (performance.now() - started) / 1000,
     },
   ]);
 }

@@ -2,7 +2,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { messageOf, TilewrightError } from '../../errors.js';
-import { type ModelFilePlace, readModelFile } from '../../storage/index.js';
+import type { ModelFilePlace } from '../../storage/index.js';
 import type { Tf } from '../engine/tf.js';
 import { type PatchDataset, type PatchSet, somePatches } from '../patches.js';
 import { meanSquaredError } from '../predict-patches.js';
@@ -110,6 +110,8 @@ async function valuesOf(
   model: LayersModel,
 ): Promise<{ values: WeightValues[] } | { reason: string }> {
   try {
+    // Loaded here, because its imports would be much of the start of a process whose place starts fresh.
+    const { readModelFile } = await import('../../storage/index.js');
     const values = weightsOf(await readModelFile(topology), await readModelFile(weights));
     const own = model.weights;
     const fits =

@@ -1,7 +1,7 @@
 /** Textures as a job: each place's, then clusters of the places of a collection. */
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
-import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
 import {
   checkFilter,
   type FilterParams,
@@ -75,7 +75,6 @@ const PART = objectOf({
   failed: listOf(objectOf({ tile: TEXT, code: TEXT, message: TEXT })),
   failures: COUNT,
   collections: listOf(objectOf({ collection: TEXT })),
-  seconds: NUMBER,
 });
 
 export function textureProcess(context: TextureContext): Process {
@@ -131,7 +130,6 @@ async function computeTextures(
   inputs: TextureInputs,
   job: JobContext,
 ): Promise<TextureResults> {
-  const started = performance.now();
   await requireCollections(storage, inputs.filter);
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
@@ -143,7 +141,6 @@ async function computeTextures(
     failed: [],
     failures: 0,
     collections: collectionsOf(places),
-    seconds: 0,
   };
   job.partial(() => results);
   job.message('computing textures');
@@ -195,7 +192,6 @@ async function computeTextures(
       count();
     }
   }
-  results.seconds = (performance.now() - started) / 1000;
   return results;
 }
 
@@ -276,7 +272,6 @@ function mergeTextures(parts: TextureResults[]): TextureResults {
     failed: parts.flatMap(({ failed }) => failed).slice(0, LISTED_FAILURES),
     failures: sum(({ failures }) => failures),
     collections: [...collections.keys()].sort().map((id) => collections.get(id)!),
-    seconds: Math.max(0, ...parts.map(({ seconds }) => seconds)),
   };
 }
 

@@ -14,7 +14,6 @@ export interface TextureResults {
   failures: number;
   /** Of all places of each collection whose texture is known. */
   collections: ClusteredCollection[];
-  seconds: number;
 }
 
 export interface ClusteredCollection extends Pick<ClusteringRecord, 'collection' | 'places' | 'curve'> {

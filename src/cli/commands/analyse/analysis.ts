@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { MapResults, TileCounts } from '../../../analysis/index.js';
+import type { Timed } from '../../../jobs/index.js';
 import { interruptSignal } from '../../interrupt.js';
 import {
   type FilterOptions,
@@ -19,7 +20,7 @@ import { splitBands } from '../tensor.js';
 
 export type AnalyseFlags = TargetOptions & FilterOptions & { bands?: string; output?: string };
 
-type Results = TileCounts & { files: string[]; seconds: number };
+type Results = TileCounts & { files: string[] };
 
 /** A command that runs the analysis of its name. */
 export function analysis<Flags extends AnalyseFlags, R extends Results>(
@@ -79,7 +80,7 @@ export function printMaps({ tiles, unchanged, source, collection }: MapResults):
   );
 }
 
-function printEnd({ skipped, failed, files, seconds }: Results, output: string | undefined): void {
+function printEnd({ skipped, failed, files, seconds }: Timed<Results>, output: string | undefined): void {
   for (const [reason, number] of Object.entries(skipped)) note(`tiles left out: ${number} (${reason})`);
   for (const { tile, message } of failed) note(`failed: ${tile}: ${message}`);
   const written = output === undefined ? '' : `${count(files.length, 'file')} in ${output}, `;

@@ -1,0 +1,92 @@
+/** Whether a place has enough patches to be trained, judged before a process is started for it. */
+import { Mask, readRaster } from '../raster/index.js';
+import { type GroupRecord, holdTiles, type Storage, type TileRecord } from '../storage/index.js';
+import { clearPixels, type DatePixels, readableOf } from './date-pixels.js';
+import type { Image } from './images.js';
+import { modelNamed } from './models/index.js';
+import type { ModelSpec } from './models/spec.js';
+import { tooFewPatches } from './patches.js';
+import type { DatePair, PlaceDate } from './place-dates.js';
+import { filesOf, type Place } from './places.js';
+import { coarsened, differInSize } from './read-place.js';
+
+/** Why a model cannot be trained at a place, without reading a band; undefined if nothing speaks against it. Throws the TW_STORE_ and TW_RASTER_ errors. */
+export async function unfit(
+  storage: Storage,
+  model: string,
+  place: Place,
+  validationFrom: number | undefined,
+): Promise<string | undefined> {
+  const spec = modelNamed(model);
+  const files = filesOf(storage, spec, place);
+  if ('skipped' in files) return files.skipped;
+  const masks = ({ role }: GroupRecord) => role === 'mask';
+  const held = await holdTiles(
+    storage,
+    place.tiles.map((tile) => ({ tile, groups: tile.groups.filter(masks) })),
+  );
+  try {
+    return await unfitByMasks(storage, spec, place, { ...files, validationFrom });
+  } finally {
+    held.release();
+  }
+}
+
+/**
+ * The same of a place whose bands are there, and whose masks are on this node. Bands may have more gaps than their mask, which make the
+ * patches fewer: so a place that is unfit here is unfit, and the process that reads the bands may still find one unfit that passes.
+ * Throws the TW_RASTER_ errors.
+ */
+export async function unfitByMasks(
+  storage: Pick<Storage, 'tilePath'>,
+  spec: ModelSpec,
+  { tiles }: Pick<Place, 'tiles'>,
+  { dates, pairs, validationFrom }: { dates: PlaceDate[]; pairs?: DatePair[]; validationFrom?: number },
+): Promise<string | undefined> {
+  const tileOf = new Map(tiles.map((tile) => [storage.tilePath(tile, 'mask'), tile]));
+  const sizes = dates.map((date) => coarsest(storage, tileOf.get(date.mask)!, date));
+  for (const size of sizes) {
+    const differing = differInSize(sizes[0], size);
+    if (differing !== undefined) return differing;
+  }
+  const [{ width, height }] = sizes;
+  const pixels: DatePixels[] = [];
+  for (const { time, mask } of dates) {
+    const { header, bands } = await readRaster(mask, [0]);
+    pixels.push({ time, width, height, bands: {}, mask: coarsened(bands[0], header, { width, height }) });
+  }
+  return tooFewPatches(spec, masksAsImages(spec, pixels, pairs), validationFrom);
+}
+
+/** The group at whose size the bands of a date are read. */
+function coarsest(storage: Pick<Storage, 'tilePath'>, tile: TileRecord, { bands }: PlaceDate): GroupRecord {
+  const paths = new Set(Object.values(bands).map(({ path }) => path));
+  return tile.groups
+    .filter(({ name }) => paths.has(storage.tilePath(tile, name)))
+    .reduce((a, b) => (b.width * b.height < a.width * a.height ? b : a));
+}
+
+/** What the masks say of the images that `imagesOf` makes: a pixel counts unless the mask speaks against it. */
+function masksAsImages(spec: ModelSpec, dates: DatePixels[], pairs: DatePair[] = []): Image[] {
+  const withoutBands = { ...spec, inputs: [] };
+  const image = (date: DatePixels, counts: Uint8Array): Image => {
+    const { time, width, height, mask } = date;
+    return {
+      ...{ time, width, height, mask, counts },
+      inputs: [],
+      targets: [],
+      readable: readableOf(withoutBands, date),
+    };
+  };
+  if (spec.target.kind !== 'clear') return dates.map((date) => image(date, clearPixels(date, [])));
+  return pairs.map(({ cloudy, clear }) => {
+    const known = clearPixels(dates[clear], []);
+    const counts = readableOf(withoutBands, dates[cloudy]).map((one, at) => one & known[at]);
+    return {
+      ...image(dates[cloudy], counts),
+      time: Math.max(dates[cloudy].time, dates[clear].time),
+      // Only the bands can say whether an unassessed pixel is cloudy.
+      cloud: dates[cloudy].mask.map((code) => (code === Mask.clear || code === Mask.snow ? 0 : 1)),
+    };
+  });
+}

@@ -1,0 +1,13 @@
+/** The duration that a job reports: from its first start to its end, in its status and in its results. */
+import assert from 'node:assert/strict';
+
+interface Status {
+  started: string;
+  finished: string;
+}
+
+/** Checks a job that has ended, from what `GET /jobs/{id}` and `/jobs/{id}/results` return; `started` is what it said before it was cut off. */
+export function checkDuration(job: Status, results: { seconds: number }, started: string): void {
+  assert.equal(job.started, started);
+  assert.equal(results.seconds, (Date.parse(job.finished) - Date.parse(started)) / 1000);
+}
