@@ -1,5 +1,6 @@
 /** What a model must beat to be worth its training: the training mean, and ridge regression. */
 import type { Metrics } from './metrics.js';
+import type { ModelSpec } from './models/spec.js';
 import type { PatchSet } from './patches.js';
 
 export interface Baselines {
@@ -89,6 +90,26 @@ export function startSums(train: PatchSet): LineSums {
   const { counts, cloud } = train;
   const cloudy = counts && cloud?.map((one, i) => one * counts[i]);
   return lineSums(cloudy?.includes(1) ? { ...train, counts: cloudy } : train);
+}
+
+/**
+ * The line that a model begins with. A model that removes cloud begins near the adjusted nearest values of its prior (prior.ts): the
+ * line is shrunk towards them, because few pairs of dates say little about other seasons.
+ */
+export function startLine(spec: Pick<ModelSpec, 'target' | 'inputs'>, sums: LineSums): LinearFit {
+  if (spec.target.kind !== 'clear') return ridge(sums);
+  const { count, x, xx, y, xy } = sums;
+  const first = 3 * spec.inputs.length;
+  const left = {
+    ...{ count, x, xx },
+    y: y.map((sum, band) => sum - x[first + band]),
+    xy: xy.map((row, band) => row.map((product, f) => product - xx[first + band][f])),
+  };
+  const { weights, bias } = ridge(left, count);
+  return {
+    weights: weights.map((row, band) => row.map((weight, f) => weight + (f === first + band ? 1 : 0))),
+    bias,
+  };
 }
 
 export function addLineSums(a: LineSums, b: LineSums): LineSums {

@@ -3,7 +3,7 @@ import { Mask } from '../raster/index.js';
 import { clearPixels, type DatePixels, readableOf } from './date-pixels.js';
 import { bandsOf, type ModelSpec, type TargetSpec } from './models/spec.js';
 import type { DatePair } from './place-dates.js';
-import { priorOf } from './prior.js';
+import { cloudInputs } from './prior.js';
 
 /** All planes have width x height values. */
 export interface Image {
@@ -12,8 +12,7 @@ export interface Image {
   width: number;
   height: number;
   /**
-   * Reflectances, one plane an input band; for a pair then its prior, the nearest clear values and the medians. Those of the date
-   * are not to be read where `readable` is 0.
+   * Reflectances, one plane an input band; for a pair the planes of `cloudInputs`. Not to be read where `readable` is 0.
    */
   inputs: Float32Array[];
   /** One plane an output. Not to be read where `counts` is 0. */
@@ -75,9 +74,8 @@ function ofPair(spec: ModelSpec, cloudy: DatePixels, clear: DatePixels, others: 
     if (code === Mask.notAssessed) return counts[at] === 1 && difference(at) > CLOUD_DIFFERENCE ? 1 : 0;
     return code === Mask.cloud || code === Mask.shadow ? 1 : 0;
   });
-  const { nearest, median } = priorOf(cloudy, others, inputs);
   return {
     ...{ time, width, height, targets: to, readable, counts, cloud, mask },
-    inputs: [...from, ...nearest, ...median],
+    inputs: cloudInputs(cloudy, others, inputs, cloud),
   };
 }

@@ -1,8 +1,9 @@
 /**
  * What the other dates of a place show below the clouds of one date. A model that removes cloud reads it beside the cloudy date.
- * Both planes are also what a user would take without a model: the nearest clear date, and the median of the clear dates.
+ * The nearest clear value and the median are also what a user would take without a model.
  */
 import type { TileRecord } from '../storage/index.js';
+import { type LineSums, ridge } from './baselines.js';
 import { clearPixels, type DatePixels } from './date-pixels.js';
 import type { BandName } from './models/spec.js';
 
@@ -12,6 +13,8 @@ const MOST_DATES = 6;
 const MOST_CLOUD = 60;
 /** Two tiles so near in time, ms, may be of one overpass, and then share their clouds and their ground. */
 const ONE_PASS_MS = 86_400_000 / 2;
+/** Clear pixels that an adjustment needs. */
+const LEAST_KNOWN = 256;
 
 /** One plane for each band. */
 export interface Prior {
@@ -19,6 +22,8 @@ export interface Prior {
   nearest: Float32Array[];
   /** The median of the clear values. */
   median: Float32Array[];
+  /** The nearest clear values, adjusted to the date: by the linear regression of its own clear pixels on theirs. */
+  adjusted: Float32Array[];
 }
 
 /**
@@ -39,31 +44,75 @@ export function priorDates(
 }
 
 /**
+ * The planes that go into a model that removes cloud: the bands of the date, of the nearest clear values, of the medians, and of the
+ * adjusted nearest values, and 1 where there is cloud or shadow.
+ */
+export function cloudInputs(
+  date: DatePixels,
+  others: DatePixels[],
+  bands: readonly BandName[],
+  cloud: Uint8Array,
+): Float32Array[] {
+  const { nearest, median, adjusted } = priorOf(date, others, bands);
+  const own = bands.map((name) => date.bands[name]!);
+  return [...own, ...nearest, ...median, ...adjusted, Float32Array.from(cloud)];
+}
+
+/**
  * The prior of a date from some other dates of the same size, the nearest in time first. If no other date is clear at a pixel, it has
  * the mean of all clear pixels of the band at all of these dates, or 0 without any.
  */
 export function priorOf(date: DatePixels, others: DatePixels[], bands: readonly BandName[]): Prior {
   const size = date.width * date.height;
   const clear = [date, ...others].map((one) => clearPixels(one, bands));
-  const prior: Prior = { nearest: [], median: [] };
+  const nearest: Float32Array[] = [];
+  const median: Float32Array[] = [];
+  const known = new Uint8Array(size);
   for (const band of bands) {
     const own = [date, ...others].map((one) => one.bands[band]!);
-    const nearest = new Float32Array(size).fill(meanOfClear(own, clear));
-    const median = nearest.slice();
+    const first = new Float32Array(size).fill(meanOfClear(own, clear));
+    const middle = first.slice();
     const values: number[] = [];
     for (let at = 0; at < size; at++) {
       values.length = 0;
       for (let i = 1; i < own.length; i++) if (clear[i][at]) values.push(own[i][at]);
       if (values.length === 0) continue;
-      nearest[at] = values[0];
+      known[at] = 1;
+      first[at] = values[0];
       values.sort((a, b) => a - b);
-      const middle = values.length >> 1;
-      median[at] = values.length % 2 === 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+      const half = values.length >> 1;
+      middle[at] = values.length % 2 === 1 ? values[half] : (values[half - 1] + values[half]) / 2;
     }
-    prior.nearest.push(nearest);
-    prior.median.push(median);
+    nearest.push(first);
+    median.push(middle);
   }
-  return prior;
+  const truth = bands.map((band) => date.bands[band]!);
+  const both = known.map((is, at) => is & clear[0][at]);
+  return { nearest, median, adjusted: adjustedTo(truth, nearest, both) };
+}
+
+/** Planes plus what the linear regression of the difference to `truth` on them adds, fitted to the known pixels. */
+function adjustedTo(truth: Float32Array[], planes: Float32Array[], known: Uint8Array): Float32Array[] {
+  const zeros = () => planes.map(() => 0);
+  const sums: LineSums = { count: 0, x: zeros(), xx: planes.map(zeros), y: zeros(), xy: planes.map(zeros) };
+  for (let at = 0; at < known.length; at++) {
+    if (!known[at]) continue;
+    sums.count++;
+    for (let a = 0; a < planes.length; a++) {
+      const x = planes[a][at];
+      sums.x[a] += x;
+      sums.y[a] += truth[a][at] - x;
+      for (let b = 0; b < planes.length; b++) {
+        sums.xx[a][b] += x * planes[b][at];
+        sums.xy[a][b] += (truth[a][at] - x) * planes[b][at];
+      }
+    }
+  }
+  if (sums.count < LEAST_KNOWN) return planes.map((plane) => plane.slice());
+  const { weights, bias } = ridge(sums);
+  return planes.map((plane, a) =>
+    plane.map((value, at) => value + bias[a] + weights[a].reduce((sum, w, b) => sum + w * planes[b][at], 0)),
+  );
 }
 
 function meanOfClear(planes: Float32Array[], clear: Uint8Array[]): number {

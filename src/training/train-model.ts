@@ -1,7 +1,7 @@
 /** Trains one model on one place. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { adversarialLearner } from './adversarial.js';
-import { type Baselines, type LinearFit, ridge, startSums } from './baselines.js';
+import { type Baselines, type LinearFit, startLine, startSums } from './baselines.js';
 import { batchOf } from './batch.js';
 import { bestEpoch, hasStalled, WeightsCopy } from './best-epoch.js';
 import { readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.js';
@@ -96,7 +96,7 @@ export async function trainModel(
 ): Promise<TrainResult> {
   const started = performance.now();
   const { train, selection, validation } = dataset;
-  const learner = learnerOf(tf, spec, seed, ridge(startSums(train)));
+  const learner = learnerOf(tf, spec, seed, startLine(spec, startSums(train)));
   const best = new WeightsCopy(tf, learner.model);
   try {
     // Of these epochs the last layers learn alone.

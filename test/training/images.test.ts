@@ -39,7 +39,7 @@ describe('imagesOf', () => {
     assert.equal(more.length, 0);
     assert.equal(image!.time, clear.time, 'the later one');
     assert.deepEqual(image!.inputs.slice(0, 3), [cloudy.bands.red, cloudy.bands.green, cloudy.bands.blue]);
-    assert.equal(image!.inputs.length, 9);
+    assert.equal(image!.inputs.length, 13);
     assert.deepEqual(image!.targets, [clear.bands.red, clear.bands.green, clear.bands.blue]);
     assert.deepEqual([...image!.counts.subarray(4, 8)], [1, 0, 0, 1]);
     assert.deepEqual(

@@ -110,9 +110,9 @@ test('a tile without cloud keeps the stored numbers of all pixels but the cloudy
   const spec = modelNamed('cloud-removal');
   const tile = { grid: 'geohash', geocode: 'u0', metadata: {} } as const;
   const groups = { [`${size}x${size}`]: '10m' };
-  // Without training the line makes the medians of the other dates of all that is seen as cloud.
+  // An untrained model whose line is the medians of the other dates.
   const weights = [0, 1, 2].map((band) =>
-    Array.from({ length: 9 }, (_, plane) => (plane === 6 + band ? 1 : 0)),
+    Array.from({ length: 13 }, (_, plane) => (plane === 6 + band ? 1 : 0)),
   );
   const model = buildModel(tf, spec, 1, { weights, bias: [0, 0, 0] });
   const made = (await predictTile(tf, model, spec, {
@@ -131,8 +131,13 @@ test('a tile without cloud keeps the stored numbers of all pixels but the cloudy
   let filled = 0;
   land.mask.forEach((code, at) => {
     assert.equal(codes![0]![at], isCloudy(code) ? Mask.filled : code);
-    if (isCloudy(code)) filled++;
-    else for (const b of [0, 1, 2]) assert.equal(bands![b]![at], own[b]![at], `pixel ${at}`);
+    if (isCloudy(code)) {
+      filled++;
+      // The other date is the same land; the correction along the edge of a cloud is small.
+      const truth = later.bands.red[at]!;
+      assert.ok(Math.abs(bands![0]![at]! * 0.0001 - 0.1 - truth) < 0.05, `pixel ${at}`);
+    }
+    if (!isCloudy(code)) for (const b of [0, 1, 2]) assert.equal(bands![b]![at], own[b]![at], `pixel ${at}`);
   });
   assert.ok(filled > 500 && filled < 9000, `${filled}`);
   assert.deepEqual(

@@ -59,4 +59,24 @@ describe('a prior', () => {
       { seed: 5, numRuns: 60 },
     );
   });
+
+  it('is adjusted to the date by its own clear pixels', () => {
+    const land = field(48, 48, { seed: 2, time: 20 * DAY });
+    // Another season: the colours of the land change, and a third of it is under cloud.
+    const date = structuredClone(land);
+    date.time = 10 * DAY;
+    for (let at = 0; at < 48 * 48; at++) {
+      const [red, green, blue] = BANDS.map((band) => land.bands[band][at]!) as [number, number, number];
+      date.bands.red[at] = 0.02 + 0.7 * red + 0.2 * green;
+      date.bands.green[at] = 0.01 + 0.9 * green - 0.1 * blue;
+      date.bands.blue[at] = 1.2 * blue;
+      if (at % 48 < 16) date.mask[at] = Mask.cloud;
+    }
+    const { nearest, adjusted } = priorOf(date, [land], BANDS);
+    BANDS.forEach((band, b) => {
+      const error = (planes: Float32Array[]) =>
+        date.bands[band].reduce((most, value, at) => Math.max(most, Math.abs(value - planes[b]![at]!)), 0);
+      assert.ok(error(adjusted) < 2e-3 && error(nearest) > 5e-3, `${error(adjusted)} ${error(nearest)}`);
+    });
+  });
 });

@@ -169,7 +169,7 @@ describe('models of images', () => {
     assert.equal(tf.memory().numTensors, before);
   });
 
-  it('starts from the cloudy date where it removes cloud, and comes nearer to the clear one', async () => {
+  it('comes nearer to the clear date than the cloudy one where it removes cloud, and keeps the rest', async () => {
     const before = tf.memory().numTensors;
     const clear = field(320, 256);
     const { model, metrics, baseline, losses } = await trainedOn(
@@ -181,12 +181,19 @@ describe('models of images', () => {
     assert.ok(losses.at(-1)!.validation < baseline.unchanged!.mse);
     const opened = await reopened(tf, model);
     const shapes = tf.tidy(() =>
-      (opened.predict(tf.zeros([1, 80, 64, 3])) as Tensor[]).map(({ shape }) => shape),
+      (opened.predict(tf.zeros([1, 80, 64, 13])) as Tensor[]).map(({ shape }) => shape),
     );
     assert.deepEqual(shapes, [
       [1, 80, 64, 3],
       [1, 80, 64, 1],
     ]);
+    // Without cloud in its last plane, the date comes out.
+    const [same, date] = tf.tidy(() => {
+      const planes = tf.randomUniform([1, 16, 16, 12], 0, 1, 'float32', 3);
+      const [made] = opened.predict(tf.concat([planes, tf.zeros([1, 16, 16, 1])], 3)) as [Tensor];
+      return [made.dataSync(), tf.slice(planes, [0, 0, 0, 0], [1, 16, 16, 3]).dataSync()];
+    });
+    assert.deepEqual(same, date);
     opened.dispose();
     assert.equal(tf.memory().numTensors, before);
   });

@@ -5,7 +5,7 @@
 import { crc32 } from 'node:zlib';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { addLineSums, ridge, startSums } from '../baselines.js';
+import { addLineSums, startLine, startSums } from '../baselines.js';
 import { batchOf } from '../batch.js';
 import { bestEpoch, hasStalled, WeightsCopy } from '../best-epoch.js';
 import { displayRange } from '../display-range.js';
@@ -71,7 +71,7 @@ export async function trainTogether(
   const weight = sumOf(Array.from({ length: train.count }, (_, n) => weightOf(n)));
   const starts = await allGather(ring, { patches: train.count, weight, line: startSums(train) });
   const totalWeight = sumOf(starts.map((one) => one.weight));
-  const straight = ridge(starts.map(({ line }) => line).reduce(addLineSums));
+  const straight = startLine(spec, starts.map(({ line }) => line).reduce(addLineSums));
   const stepsAnEpoch = Math.max(...starts.map((one) => Math.ceil(one.patches / spec.batchSize)));
   const steps = epochs * stepsAnEpoch;
   const learner = learnerOf(tf, spec, seed, straight);

@@ -73,9 +73,9 @@ export function targetShape({ target, inputs, patchSize }: ModelSpec): number[] 
   return [patchSize, patchSize, target.kind === 'map' ? 1 : inputs.length];
 }
 
-/** Planes that go into the net: the input bands, and for a model that removes cloud the two planes of the prior of each band. */
+/** Planes that go into the net: the input bands; for a model that removes cloud those of `cloudInputs` in prior.ts. */
 export function inputPlanes({ inputs, target }: Pick<ModelSpec, 'inputs' | 'target'>): number {
-  return target.kind === 'clear' ? 3 * inputs.length : inputs.length;
+  return target.kind === 'clear' ? 4 * inputs.length + 1 : inputs.length;
 }
 
 /** All bands that training reads, each once. */

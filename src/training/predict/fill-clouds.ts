@@ -4,7 +4,7 @@ import { Mask } from '../../raster/index.js';
 import { clearPixels, type DatePixels, readableOf } from '../date-pixels.js';
 import type { Tf } from '../engine/tf.js';
 import type { ModelSpec } from '../models/spec.js';
-import { priorOf } from '../prior.js';
+import { cloudInputs } from '../prior.js';
 import { predictImage } from './predict-image.js';
 
 export interface FilledDate {
@@ -37,24 +37,13 @@ export function fillClouds(
   const own = spec.inputs.map((name) => date.bands[name]!);
   // Models of older versions read the date alone.
   const channels = model.inputs[0].shape.at(-1);
-  const inputs = channels === own.length ? own : withPrior(own, date, others, spec);
+  const inputs = channels === own.length ? own : cloudInputs(date, others, spec.inputs, wanted);
   const planes = predictImage(tf, model, spec, { width, height, inputs, readable }, wanted);
   const filled = wanted.map((is, at) => (is && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0));
   if (!filled.includes(1)) return undefined;
   const clear = clearPixels(date, spec.inputs);
   for (const [b, plane] of planes.entries()) correct(plane, own[b], filled, clear, width, height);
   return { planes, filled };
-}
-
-/** The planes that a model reads that removes cloud: the date, then its prior. */
-export function withPrior(
-  own: Float32Array[],
-  date: DatePixels,
-  others: DatePixels[],
-  { inputs }: Pick<ModelSpec, 'inputs'>,
-): Float32Array[] {
-  const { nearest, median } = priorOf(date, others, inputs);
-  return [...own, ...nearest, ...median];
 }
 
 const isCloudy = (code: number) => code === Mask.cloud || code === Mask.shadow;
