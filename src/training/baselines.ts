@@ -93,23 +93,12 @@ export function startSums(train: PatchSet): LineSums {
 }
 
 /**
- * The line that a model begins with. A model that removes cloud begins near the adjusted nearest values of its prior (prior.ts): the
- * line is shrunk towards them, because few pairs of dates say little about other seasons.
+ * The line that a model begins with. A model that removes cloud begins with the adjusted nearest values of its prior as they are
+ * (prior.ts), because its few pairs of dates say little about other seasons.
  */
-export function startLine(spec: Pick<ModelSpec, 'target' | 'inputs'>, sums: LineSums): LinearFit {
-  if (spec.target.kind !== 'clear') return ridge(sums);
-  const { count, x, xx, y, xy } = sums;
-  const first = 3 * spec.inputs.length;
-  const left = {
-    ...{ count, x, xx },
-    y: y.map((sum, band) => sum - x[first + band]),
-    xy: xy.map((row, band) => row.map((product, f) => product - xx[first + band][f])),
-  };
-  const { weights, bias } = ridge(left, count);
-  return {
-    weights: weights.map((row, band) => row.map((weight, f) => weight + (f === first + band ? 1 : 0))),
-    bias,
-  };
+export function startLine({ target }: Pick<ModelSpec, 'target'>, sums: LineSums): LinearFit {
+  if (target.kind !== 'clear') return ridge(sums);
+  return { weights: sums.xy.map((row) => row.map(() => 0)), bias: sums.y.map(() => 0) };
 }
 
 export function addLineSums(a: LineSums, b: LineSums): LineSums {

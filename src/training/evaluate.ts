@@ -32,11 +32,11 @@ export function baselinesOf(
     linear: score(linearPredictor(ridge(lineSums(known)))(validation)),
   };
   if (target.kind !== 'clear') return fitted;
-  const [unchanged, nearest, median] = [0, 1, 2].map((source) => score(bandsFrom(validation, source)));
-  return { ...fitted, unchanged, nearest, median };
+  const [nearest, median] = [1, 2].map((source) => score(bandsFrom(validation, source)));
+  return { ...fitted, unchanged: score(validation.cloudy!), nearest, median };
 }
 
-/** Bands of the inputs of cloud removal: of the cloudy date (0), of the nearest clear values (1), or the medians (2). */
+/** Bands of the inputs of cloud removal (`cloudInputs`): the nearest clear values (1), or the medians (2). */
 function bandsFrom({ inputs, inputBands, targetBands }: PatchSet, source: number): Float32Array {
   const pixels = inputs.length / inputBands;
   return Float32Array.from({ length: pixels * targetBands }, (_, i) => {

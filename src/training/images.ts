@@ -21,6 +21,8 @@ export interface Image {
   readable: Uint8Array;
   /** 1 where the target is known. It is known only where `readable` is 1. */
   counts: Uint8Array;
+  /** For a pair: the bands of the cloudy date as they are. */
+  cloudy?: Float32Array[];
   /** Where there are pairs: 1 where the cloud that is to be removed, or its shadow, is. */
   cloud?: Uint8Array;
   mask: Uint8Array;
@@ -75,7 +77,7 @@ function ofPair(spec: ModelSpec, cloudy: DatePixels, clear: DatePixels, others: 
     return code === Mask.cloud || code === Mask.shadow ? 1 : 0;
   });
   return {
-    ...{ time, width, height, targets: to, readable, counts, cloud, mask },
+    ...{ time, width, height, targets: to, readable, counts, cloudy: from, cloud, mask },
     inputs: cloudInputs(cloudy, others, inputs, cloud),
   };
 }

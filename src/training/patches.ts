@@ -31,6 +31,8 @@ export interface PatchSet {
   counts?: Float32Array;
   /** [count, size, size], 1 where there is cloud to be removed; absent without pairs. */
   cloud?: Float32Array;
+  /** [count, size, size, targetBands], the cloudy date as it is; absent without pairs. */
+  cloudy?: Float32Array;
 }
 
 export interface PatchDataset {
@@ -77,7 +79,7 @@ export function patchesAt(set: PatchSet, chosen: number[]): PatchSet {
     });
     return picked;
   };
-  const { inputs, targets, counts, cloud } = set;
+  const { inputs, targets, counts, cloud, cloudy } = set;
   return {
     ...set,
     count: chosen.length,
@@ -85,6 +87,7 @@ export function patchesAt(set: PatchSet, chosen: number[]): PatchSet {
     targets: pick(targets),
     ...(counts && { counts: pick(counts) }),
     ...(cloud && { cloud: pick(cloud) }),
+    ...(cloudy && { cloudy: pick(cloudy) }),
   };
 }
 
@@ -273,6 +276,7 @@ function collect(spec: ModelSpec, images: Image[], usable: Origin[]): PatchSet {
     targets: planes((image) => image.targets, countedPlane),
     counts: planes((image) => [image.counts], copyPlane),
     ...(images[0].cloud && { cloud: planes((image) => [image.cloud!], copyPlane) }),
+    ...(images[0].cloudy && { cloudy: planes((image) => image.cloudy!, fillPlane) }),
   };
 }
 

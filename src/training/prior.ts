@@ -44,8 +44,9 @@ export function priorDates(
 }
 
 /**
- * The planes that go into a model that removes cloud: the bands of the date, of the nearest clear values, of the medians, and of the
- * adjusted nearest values, and 1 where there is cloud or shadow.
+ * The planes that go into a model that removes cloud: the bands of the date with its clouds replaced by the adjusted nearest values,
+ * those of the nearest clear values, of the medians, and of the adjusted nearest values, and 1 where there is cloud or shadow. What
+ * clouds look like is left out: it says little about the ground, and differs from date to date.
  */
 export function cloudInputs(
   date: DatePixels,
@@ -54,8 +55,10 @@ export function cloudInputs(
   cloud: Uint8Array,
 ): Float32Array[] {
   const { nearest, median, adjusted } = priorOf(date, others, bands);
-  const own = bands.map((name) => date.bands[name]!);
-  return [...own, ...nearest, ...median, ...adjusted, Float32Array.from(cloud)];
+  const composite = bands.map((name, b) =>
+    date.bands[name]!.map((value, at) => (cloud[at] ? adjusted[b][at] : value)),
+  );
+  return [...composite, ...nearest, ...median, ...adjusted, Float32Array.from(cloud)];
 }
 
 /**

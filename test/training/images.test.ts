@@ -38,8 +38,13 @@ describe('imagesOf', () => {
     const [image, ...more] = imagesOf(spec, [clear, cloudy], [{ cloudy: 1, clear: 0 }]);
     assert.equal(more.length, 0);
     assert.equal(image!.time, clear.time, 'the later one');
-    assert.deepEqual(image!.inputs.slice(0, 3), [cloudy.bands.red, cloudy.bands.green, cloudy.bands.blue]);
+    const own = [cloudy.bands.red, cloudy.bands.green, cloudy.bands.blue];
+    assert.deepEqual(image!.cloudy, own);
     assert.equal(image!.inputs.length, 13);
+    image!.cloud!.forEach((is, at) => {
+      for (const b of [0, 1, 2])
+        assert.equal(image!.inputs[b]![at], is ? image!.inputs[9 + b]![at] : own[b]![at]);
+    });
     assert.deepEqual(image!.targets, [clear.bands.red, clear.bands.green, clear.bands.blue]);
     assert.deepEqual([...image!.counts.subarray(4, 8)], [1, 0, 0, 1]);
     assert.deepEqual(

@@ -110,9 +110,9 @@ test('a tile without cloud keeps the stored numbers of all pixels but the cloudy
   const spec = modelNamed('cloud-removal');
   const tile = { grid: 'geohash', geocode: 'u0', metadata: {} } as const;
   const groups = { [`${size}x${size}`]: '10m' };
-  // An untrained model whose line is the medians of the other dates.
+  // An untrained model whose line puts the medians of the other dates in the place of the adjusted values.
   const weights = [0, 1, 2].map((band) =>
-    Array.from({ length: 13 }, (_, plane) => (plane === 6 + band ? 1 : 0)),
+    Array.from({ length: 13 }, (_, plane) => (plane === 6 + band ? 1 : plane === 9 + band ? -1 : 0)),
   );
   const model = buildModel(tf, spec, 1, { weights, bias: [0, 0, 0] });
   const made = (await predictTile(tf, model, spec, {

@@ -8,7 +8,7 @@ import { inputPlanes, type LayerSpec, type ModelSpec } from './spec.js';
 
 /** The layer that holds the line with which a model begins. */
 export const LINE = 'line';
-/** The layers that take the cloudy date, and where its clouds are, out of the inputs of a model that removes cloud. */
+/** The layers that take the date with its clouds replaced, and where these are, out of the inputs of a model that removes cloud. */
 const DATE = 'date';
 const CLOUD = 'cloud';
 /** The layer that makes, of the features, what is added to it. */
@@ -17,7 +17,7 @@ export const CHANGE = 'change';
 /**
  * A fresh model, the same for the same seed. It begins as the straight line that fits the training data best, and learns what
  * that leaves. So it takes few epochs to be of use, and is seldom worse than what needs no training. A model that removes cloud
- * returns the date as it is where there is no cloud, and begins with the line elsewhere. Without `straight` there is no line.
+ * returns the date as it is where there is no cloud, and begins with its prior elsewhere. Without `straight` there is no line.
  * A model with attention has its latest map as a second output.
  */
 export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight?: LinearFit): LayersModel {
@@ -48,7 +48,7 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight?: Lin
       apply(layers.dense({ units: 1, ...zeros }), state.x),
     ],
     map: () => [make.conv(input, 1, 1, line), make.conv(state.x, 1, 1, zeros)],
-    // Where there is cloud, the line and the change take the place of the date.
+    // The line and the change are added where there is cloud.
     clear: () => [
       make.conv(input, inputs.length, 1, { trainable: false, useBias: false, name: DATE }),
       make.multiply(
@@ -65,23 +65,14 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight?: Lin
   });
   for (const { name, layer } of mixes) setLayer(tf, model, name, layer.weights, layer.bias);
   const planes = Array.from({ length: inputPlanes(spec) }, (_, plane) => plane);
-  const dateOf = planes.map((plane) => inputs.map((_, output) => (plane === output ? 1 : 0)));
   if (target.kind === 'clear') {
-    setLayer(tf, model, DATE, dateOf, []);
-    setLayer(
-      tf,
-      model,
-      CLOUD,
-      planes.map((plane) => [plane === planes.length - 1 ? 1 : 0]),
-      [],
-    );
+    const date = planes.map((plane) => inputs.map((_, output) => (plane === output ? 1 : 0)));
+    const cloud = planes.map((plane) => [plane === planes.length - 1 ? 1 : 0]);
+    setLayer(tf, model, DATE, date, []);
+    setLayer(tf, model, CLOUD, cloud, []);
   }
   if (straight) {
-    const ofBands = planes.map((plane) =>
-      straight.weights.map(
-        (row, output) => row[plane] - (target.kind === 'clear' ? dateOf[plane][output] : 0),
-      ),
-    );
+    const ofBands = planes.map((plane) => straight.weights.map((row) => row[plane]));
     setLayer(tf, model, LINE, ofBands, straight.bias);
   }
   return model;
