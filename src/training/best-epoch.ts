@@ -5,18 +5,23 @@ import type { Tf } from './engine/tf.js';
 import { variablesOf } from './learner.js';
 import type { EpochLoss } from './metrics.js';
 
-/** Returns the epoch with the lowest selection loss, the earliest of equals; the last epoch if there are no selection patches. */
-export function bestEpoch(losses: EpochLoss[]): number {
-  let best = losses.at(-1);
-  for (const loss of losses.toReversed())
-    if (loss.selection !== undefined && loss.selection <= (best?.selection ?? Infinity)) best = loss;
-  return best?.epoch ?? 0;
+/**
+ * Returns the epoch with the lowest selection loss, the earliest of equals; 0 if none is lower than `initial`, the loss before the
+ * first epoch. Without selection patches it is the last epoch.
+ */
+export function bestEpoch(losses: EpochLoss[], initial = Infinity): number {
+  const last = losses.at(-1);
+  if (last && last.selection === undefined) return last.epoch;
+  let best = { epoch: 0, loss: initial };
+  for (const { epoch, selection = Infinity } of losses)
+    if (selection < best.loss) best = { epoch, loss: selection };
+  return best.epoch;
 }
 
 /** True if the selection loss has not improved for `patience` epochs. */
-export function hasStalled(losses: EpochLoss[], patience = Infinity): boolean {
+export function hasStalled(losses: EpochLoss[], initial?: number, patience = Infinity): boolean {
   const last = losses.at(-1);
-  return last?.selection !== undefined && last.epoch - bestEpoch(losses) >= patience;
+  return last?.selection !== undefined && last.epoch - bestEpoch(losses, initial) >= patience;
 }
 
 /** A copy of a model's weights on the engine. Checkpoints store its variables with those of the learner. */

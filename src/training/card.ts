@@ -52,7 +52,7 @@ export interface ModelCard {
   values?: BandValues;
   /** Passes over the training patches. */
   epochs: number;
-  /** The epoch whose weights are kept. Absent in cards of older versions, which kept the last one. */
+  /** The epoch whose weights are kept, 0 if none was better than the start. Absent in cards of older versions, which kept the last one. */
   bestEpoch?: number;
   /** Counted side by side, without the overlap that training uses. */
   patches: { train: number; validation: number };

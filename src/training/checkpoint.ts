@@ -11,6 +11,8 @@ export interface CheckpointState {
   /** Names the task with all that shapes its result; a checkpoint of another is not used. */
   task: string;
   losses: EpochLoss[];
+  /** Selection loss before the first epoch; absent without selection patches. */
+  initial?: number;
   /** Where there were models that it may have started from. */
   start?: Start;
   /** Of the random stream. */

@@ -22,7 +22,8 @@ export interface Ground {
 }
 
 const VALIDATION_SHARE = 0.25;
-const SELECTION_SHARE = 1 / 6;
+/** Share of the training ground for selection. */
+export const SELECTION_SHARE = 1 / 6;
 
 /**
  * The ways to hold out a side of `covered`, a window of a cell of `width` x `height` pixels, for patches of `patchSize` pixels. Sides

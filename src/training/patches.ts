@@ -6,7 +6,7 @@
  * dates for both, and only the ground differs. The choice looks at masks only, never at values.
  */
 import { Mask, type Window } from '../raster/index.js';
-import { divisions, type Ground, type Side } from './hold-out.js';
+import { divisions, type Ground, SELECTION_SHARE, type Side } from './hold-out.js';
 import type { Image } from './images.js';
 import type { ModelSpec } from './models/spec.js';
 
@@ -112,10 +112,14 @@ export function cutPatches(spec: ModelSpec, images: Image[], validationFrom?: nu
   const { patchSize } = spec;
   const { ground, trainDates, validationDates, from } = split;
   // Training patches overlap by half.
-  const train = collect(spec, images, usableOrigins(trainDates, ground.train, patchSize, patchSize / 2));
-  const selection = filledOnly(collect(spec, images, scoredOrigins(trainDates, ground.selection, patchSize)));
+  const learned = cloudyOrigins(trainDates, ground.train, patchSize, patchSize / 2);
+  const chosen = cloudyOrigins(trainDates, ground.selection, patchSize, patchSize);
+  // Without a usable patch in its ground, the last of the training patches are for selection.
+  if (chosen.length === 0) chosen.push(...learned.splice(Math.ceil(learned.length * (1 - SELECTION_SHARE))));
+  const train = collect(spec, images, learned);
+  const selection = filledOnly(collect(spec, images, chosen));
   const validation = filledOnly(
-    collect(spec, images, scoredOrigins(validationDates, ground.validation, patchSize)),
+    collect(spec, images, cloudyOrigins(validationDates, ground.validation, patchSize, patchSize)),
   );
   return {
     dataset: {
@@ -197,18 +201,18 @@ function mostPatches<T extends { counts: PatchDataset['counts'] }>(candidates: T
 
 function countPatches(split: Split, patchSize: number): PatchDataset['counts'] {
   const { ground, trainDates, validationDates } = split;
-  const count = (area: Window) => usableOrigins(trainDates, area, patchSize, patchSize).length;
+  const count = (area: Window) => cloudyOrigins(trainDates, area, patchSize, patchSize).length;
   const train = count(ground.train);
   return {
     // Without a patch to train on, those for selection are of no use.
     train: train === 0 ? 0 : train + count(ground.selection),
-    validation: scoredOrigins(validationDates, ground.validation, patchSize).length,
+    validation: cloudyOrigins(validationDates, ground.validation, patchSize, patchSize).length,
   };
 }
 
-/** Patches that a score is computed on. A patch without cloud says nothing about the removal of cloud. */
-function scoredOrigins(images: Image[], area: Window, patchSize: number): Origin[] {
-  const origins = usableOrigins(images, area, patchSize, patchSize);
+/** Usable patches; for the removal of cloud those with cloud, because the others teach and say nothing. */
+function cloudyOrigins(images: Image[], area: Window, patchSize: number, stride: number): Origin[] {
+  const origins = usableOrigins(images, area, patchSize, stride);
   return origins.filter((origin) => !origin.image.cloud || hasCloud(origin, patchSize));
 }
 
@@ -363,12 +367,13 @@ function reasonToSkip(
   const { coverage, cloud } = conditions(images);
   const seen = `(coverage ${coverage} %, cloud ${cloud === undefined ? 'not assessed' : `${cloud} %`})`;
   const { train, validation } = counts;
-  const lacking = (count: number, which: string, least: number, needed = '') =>
-    `${count} usable ${which}patches${needed} of ${size}, at least ${least} are needed ${seen}`;
+  const cloudy = first.cloud ? ' with cloud' : '';
+  const lacking = (count: number, which: string, least: number) =>
+    `${count} usable ${which}patches${cloudy} of ${size}, at least ${least} are needed ${seen}`;
   if (train + validation < leastPatches) return lacking(train + validation, '', leastPatches);
   return train < leastPatches / 2
     ? lacking(train, 'training ', leastPatches / 2)
-    : lacking(validation, 'validation ', leastValidation, first.cloud && ' with cloud');
+    : lacking(validation, 'validation ', leastValidation);
 }
 
 /** Percent of pixels with data, and percent of cloud among those that were assessed, over all dates. */

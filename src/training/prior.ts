@@ -3,8 +3,9 @@
  * The nearest clear value and the median are also what a user would take without a model.
  */
 import type { TileRecord } from '../storage/index.js';
-import { type LineSums, ridge } from './baselines.js';
+import { type LinearFit, type LineSums, ridge } from './baselines.js';
 import { clearPixels, type DatePixels } from './date-pixels.js';
+import { dilated } from './dilate.js';
 import type { BandName } from './models/spec.js';
 
 /** Dates that a prior is made of, at most: those nearest in time. */
@@ -13,6 +14,10 @@ const MOST_DATES = 6;
 const MOST_CLOUD = 60;
 /** Two tiles so near in time, ms, may be of one overpass, and then share their clouds and their ground. */
 const ONE_PASS_MS = 86_400_000 / 2;
+/** Pixels around clouds that an adjustment leaves out. */
+const HAZE_RADIUS = 8;
+/** Errors beyond so many times their root mean square are outliers: changes of the ground, and clouds that the mask misses. */
+const OUTLIER = 2.5;
 /** Clear pixels that an adjustment needs. */
 const LEAST_KNOWN = 256;
 
@@ -90,12 +95,31 @@ export function priorOf(date: DatePixels, others: DatePixels[], bands: readonly 
     median.push(middle);
   }
   const truth = bands.map((band) => date.bands[band]!);
-  const both = known.map((is, at) => is & clear[0][at]);
+  // Masks miss the thin edges of clouds.
+  const hazy = dilated(
+    clear[0].map((is) => 1 - is),
+    date.width,
+    date.height,
+    HAZE_RADIUS,
+  );
+  const both = known.map((is, at) => is & (1 - hazy[at]));
   return { nearest, median, adjusted: adjustedTo(truth, nearest, both) };
 }
 
-/** Planes plus what the linear regression of the difference to `truth` on them adds, fitted to the known pixels. */
+/** Planes plus what the linear regression of the difference to `truth` on them adds, fitted to the known pixels without outliers. */
 function adjustedTo(truth: Float32Array[], planes: Float32Array[], known: Uint8Array): Float32Array[] {
+  if (known.reduce((sum, is) => sum + is, 0) < LEAST_KNOWN) return planes.map((plane) => plane.slice());
+  const first = shifted(planes, ridge(differences(truth, planes, known)));
+  const error = (at: number) => truth.reduce((sum, band, b) => sum + (band[at] - first[b][at]) ** 2, 0);
+  const errors = Float64Array.from(known, (is, at) => (is ? error(at) : 0));
+  const count = known.reduce((sum, is) => sum + is, 0);
+  const limit = (OUTLIER ** 2 * errors.reduce((sum, one) => sum + one, 0)) / count;
+  const inliers = known.map((is, at) => (is && errors[at] <= limit ? 1 : 0));
+  return shifted(planes, ridge(differences(truth, planes, inliers)));
+}
+
+/** Sums for the regression of `truth - planes` on the planes. */
+function differences(truth: Float32Array[], planes: Float32Array[], known: Uint8Array): LineSums {
   const zeros = () => planes.map(() => 0);
   const sums: LineSums = { count: 0, x: zeros(), xx: planes.map(zeros), y: zeros(), xy: planes.map(zeros) };
   for (let at = 0; at < known.length; at++) {
@@ -111,12 +135,13 @@ function adjustedTo(truth: Float32Array[], planes: Float32Array[], known: Uint8A
       }
     }
   }
-  if (sums.count < LEAST_KNOWN) return planes.map((plane) => plane.slice());
-  const { weights, bias } = ridge(sums);
-  return planes.map((plane, a) =>
+  return sums;
+}
+
+const shifted = (planes: Float32Array[], { weights, bias }: LinearFit): Float32Array[] =>
+  planes.map((plane, a) =>
     plane.map((value, at) => value + bias[a] + weights[a].reduce((sum, w, b) => sum + w * planes[b][at], 0)),
   );
-}
 
 function meanOfClear(planes: Float32Array[], clear: Uint8Array[]): number {
   let sum = 0;

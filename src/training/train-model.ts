@@ -50,7 +50,7 @@ export interface TrainResult {
   /** Dispose it when done. */
   model: LayersModel;
   losses: EpochLoss[];
-  /** The epoch whose weights are kept. */
+  /** The epoch whose weights are kept; 0 if none was better than the start. */
   bestEpoch: number;
   /** Where there were models that it may have started from. */
   start?: Start;
@@ -114,6 +114,8 @@ export async function trainModel(
       }));
     const start = kept ? kept.start : from && (await startFrom(tf, learner.model, dataset, from));
     if (!kept && start) holdLayers(start, 0);
+    if (!kept) best.keep();
+    const initial = kept ? kept.initial : selection && meanSquaredError(tf, learner.model, selection);
     const headAlone = headAloneOf(start);
     const random = randomStream(seed);
     if (kept) random.state = kept.random;
@@ -147,12 +149,12 @@ export async function trainModel(
         ...{ epoch, train: sum / train.count, validation: error },
         ...(selection && { selection: meanSquaredError(tf, learner.model, selection) }),
       });
-      if (bestEpoch(losses) === epoch) best.keep();
-      const isLast = epoch === epochs || hasStalled(losses, patience);
+      if (bestEpoch(losses, initial) === epoch) best.keep();
+      const isLast = epoch === epochs || hasStalled(losses, initial, patience);
       if (checkpoint && !isLast) {
         const { path, task, everySeconds = CHECKPOINT_SECONDS } = checkpoint;
         if (performance.now() - keptAt >= 1000 * everySeconds) {
-          const state = { task, losses, start, random: random.state, step };
+          const state = { task, losses, initial, start, random: random.state, step };
           await writeCheckpoint(path, state, [...learner.state(), ...best.variables]);
           keptAt = performance.now();
         }
@@ -169,7 +171,7 @@ export async function trainModel(
     const result = {
       model: learner.model,
       losses,
-      bestEpoch: bestEpoch(losses),
+      bestEpoch: bestEpoch(losses, initial),
       ...(start && { start }),
       metrics: {
         train: score(filledOnly(train), predict(tf, learner.model, train)),

@@ -15,6 +15,12 @@ describe('bestEpoch', () => {
     assert.equal(bestEpoch(lossesOf(1)), 1);
   });
 
+  it('is 0 if no epoch is better than the start', () => {
+    assert.equal(bestEpoch(lossesOf(3, 1, 2), 1), 0);
+    assert.equal(bestEpoch(lossesOf(3, 0.9, 2), 1), 2);
+    assert.equal(hasStalled(lossesOf(3, 3), 1, 2), true);
+  });
+
   it('is the last epoch without selection patches', () => {
     assert.equal(bestEpoch(lossesOf(undefined, undefined)), 2);
   });
@@ -22,14 +28,14 @@ describe('bestEpoch', () => {
 
 describe('hasStalled', () => {
   it('is true if the selection loss has not improved for as many epochs', () => {
-    assert.equal(hasStalled(lossesOf(3, 1, 2), 2), false);
-    assert.equal(hasStalled(lossesOf(3, 1, 2, 2), 2), true);
-    assert.equal(hasStalled(lossesOf(3, 1, 2, 0.5), 2), false);
+    assert.equal(hasStalled(lossesOf(3, 1, 2), 9, 2), false);
+    assert.equal(hasStalled(lossesOf(3, 1, 2, 2), 9, 2), true);
+    assert.equal(hasStalled(lossesOf(3, 1, 2, 0.5), 9, 2), false);
   });
 
   it('is false without a patience, and without selection patches', () => {
     assert.equal(hasStalled(lossesOf(1, 2, 3, 4)), false);
-    assert.equal(hasStalled(lossesOf(undefined, undefined), 1), false);
-    assert.equal(hasStalled([], 1), false);
+    assert.equal(hasStalled(lossesOf(undefined, undefined), undefined, 1), false);
+    assert.equal(hasStalled([], 9, 1), false);
   });
 });

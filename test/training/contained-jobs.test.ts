@@ -195,7 +195,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
     const tiny = withFlag(withFlag(argsOf(good), '--geocode', geocode), '--collection', 'tiny');
     const unfit = await (await pod(tiny, 'unfit')).end;
     assert.equal(unfit.code, 1);
-    assert.match(unfit.stderr, /patches.* are needed .*\[TW_TRAIN_NOTHING\]/);
+    assert.match(unfit.stderr, /too few for training and validation patches .*\[TW_TRAIN_NOTHING\]/);
     if (process.platform === 'linux') {
       const small = await (await pod(withFlag(argsOf(good), '--place-memory', '60MB'), 'small')).end;
       assert.equal(small.code, 1);

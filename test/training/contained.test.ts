@@ -117,6 +117,7 @@ test('a node trains the same models in the contained mode, and says so', { timeo
   assert.deepEqual(starved.skipped, skipped);
   const scores = ({ models }: TrainResults) => models.map(({ geocode, metrics }) => ({ geocode, metrics }));
   assert.deepEqual(scores(contained), scores(partitioned));
-  const card = (await node.server.inject(`/models/${contained.models[0]!.id}/card.json`)).json();
+  const [{ id, version }] = contained.models as [TrainResults['models'][number]];
+  const card = (await node.server.inject(`/models/${id}/versions/${version}/card.json`)).json();
   assert.equal(card.mode, 'contained');
 });

@@ -45,7 +45,7 @@ function places(inputs: Float32Array, width: number): { column: number; row: num
 }
 
 describe('cutPatches', () => {
-  it('validates the removal of cloud on patches with cloud alone', () => {
+  it('trains and validates the removal of cloud on patches with cloud alone', () => {
     const removal = modelNamed('cloud-removal');
     const outcomeOf = (width: number, isCloud: (column: number, row: number) => boolean) => {
       const [clear, cloudy] = [1, 2].map((day) => field(width, width, { time: day * DAY })) as [Field, Field];
@@ -54,15 +54,21 @@ describe('cutPatches', () => {
       );
       return cut(removal, imagesOf(removal, [clear, cloudy], [{ clear: 0, cloudy: 1 }]));
     };
-    const outcome = outcomeOf(320, (column, row) => column < 190 && row < 200);
-    assert.ok('dataset' in outcome);
-    // The eastern side has no cloud. In the western one, columns and rows 64 to 127 and on, all three patches have some.
-    assert.equal(outcome.dataset.holdOut.side, 'western');
-    assert.equal(outcome.dataset.counts.validation, 3);
+    // The eastern side, columns 192 to 319, has no cloud.
+    const outcome = outcomeOf(384, (column) => column < 192 || column >= 320);
+    assert.ok('dataset' in outcome, JSON.stringify(outcome));
+    const { dataset } = outcome;
+    assert.equal(dataset.holdOut.side, 'western');
+    // Of the two columns of patches for training one has cloud.
+    assert.deepEqual(dataset.counts, { train: 6, validation: 8 });
+    for (const set of [dataset.selection!, dataset.validation]) {
+      assert.ok(set.counts!.includes(1));
+      assert.ok(set.counts!.every((is, at) => is === 0 || set.cloud![at] === 1));
+    }
     const none = outcomeOf(448, (column, row) => column < 20 && row < 20);
     assert.match(
       'skipped' in none ? none.skipped : '',
-      /^0 usable validation patches with cloud of 64x64 px, at least 3 are needed/,
+      /^1 usable patches with cloud of 64x64 px, at least 12 are needed/,
     );
   });
 

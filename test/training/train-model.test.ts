@@ -200,7 +200,7 @@ describe('models of images', () => {
 
   async function trainedOn(name: string, dates: Field[], pairs: DatePair[]) {
     // Few patches, since these models are slow without oneDNN.
-    const model = { ...modelNamed(name), leastPatches: 8, mostPatches: 8 };
+    const model = { ...modelNamed(name), leastPatches: 8, leastValidation: 2, mostPatches: 8 };
     const outcome = cutPatches(model, imagesOf(model, dates, pairs));
     assert.ok('dataset' in outcome, JSON.stringify(outcome));
     return trainModel(tf, model, outcome.dataset, { seed: 1, epochs: name === 'ndmi' ? 12 : 2 });

@@ -81,11 +81,18 @@ export async function trainTogether(
   const variables = () => [...learner.state(), ...best.variables];
   const checkpoints = checkpoint && new MemberCheckpoints(ring, variables, checkpoint);
   let exchanged = 0;
+  const selected = places.flatMap(({ dataset }) => dataset.selection ?? []);
+  const startLoss = async () => {
+    const all = await allGather(ring, squaresOf(tf, learner.model, selected));
+    const loss = meanSquare(all);
+    return Number.isNaN(loss) ? undefined : loss;
+  };
   try {
     const begun = await checkpoints?.goOn(tf);
     const kept = begun?.state;
     if (kept) random.state = kept.random;
     const losses = kept?.losses ?? [];
+    const initial = kept ? kept.initial : await startLoss();
     let step = kept?.step ?? 0;
     const firstStep = step;
     const before = kept?.traffic ?? { bytesSent: 0, bytesReceived: 0 };
@@ -125,11 +132,7 @@ export async function trainTogether(
           learner.model,
           places.map(({ dataset }) => dataset.validation),
         ),
-        selection: squaresOf(
-          tf,
-          learner.model,
-          places.flatMap(({ dataset }) => dataset.selection ?? []),
-        ),
+        selection: squaresOf(tf, learner.model, selected),
         weights: await checksumOf(learner.model),
         ...(epoch < epochs && checkpoints?.isDue && { keep: true }),
       });
@@ -142,10 +145,10 @@ export async function trainTogether(
         ...{ epoch, train: sumOf(told.map(({ loss }) => loss)) / totalWeight, validation },
         ...(!Number.isNaN(selection) && { selection }),
       });
-      if (bestEpoch(losses) === epoch) best.keep();
-      const isLast = epoch === epochs || hasStalled(losses, patience);
+      if (bestEpoch(losses, initial) === epoch) best.keep();
+      const isLast = epoch === epochs || hasStalled(losses, initial, patience);
       if (told[0].keep && !isLast)
-        await checkpoints?.write({ losses, random: random.state, step, traffic: traffic() });
+        await checkpoints?.write({ losses, initial, random: random.state, step, traffic: traffic() });
       await onEpoch?.(losses.at(-1)!);
       if (isLast) break;
     }
@@ -160,7 +163,7 @@ export async function trainTogether(
       model: learner.model,
       trained: {
         losses,
-        bestEpoch: bestEpoch(losses),
+        bestEpoch: bestEpoch(losses, initial),
         steps: step,
         parameters: exchanged / (step - firstStep),
         members: shares.map((share, member) => ({ ...share, ...bytes[member] })),

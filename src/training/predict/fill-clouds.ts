@@ -2,6 +2,7 @@
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { Mask } from '../../raster/index.js';
 import { clearPixels, type DatePixels, readableOf } from '../date-pixels.js';
+import { dilated } from '../dilate.js';
 import type { Tf } from '../engine/tf.js';
 import type { ModelSpec } from '../models/spec.js';
 import { cloudInputs } from '../prior.js';
@@ -15,6 +16,8 @@ export interface FilledDate {
 
 /** Pixels around a cloud whose error corrects what is filled in: the standard deviation of a Gaussian window. */
 const SEAM_SIGMA = 8;
+/** Pixels around clouds that no correction is taken from. */
+const HAZE_RADIUS = 3;
 /** Weight of a correction of 0, beside the clear pixels of the window: corrections fade away from the edge of the cloud. */
 const FADING = 0.05;
 
@@ -41,7 +44,9 @@ export function fillClouds(
   const planes = predictImage(tf, model, spec, { width, height, inputs, readable }, wanted);
   const filled = wanted.map((is, at) => (is && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0));
   if (!filled.includes(1)) return undefined;
-  const clear = clearPixels(date, spec.inputs);
+  // Masks miss the thin edges of clouds.
+  const hazy = dilated(wanted, width, height, HAZE_RADIUS);
+  const clear = clearPixels(date, spec.inputs).map((is, at) => is & (1 - hazy[at]));
   for (const [b, plane] of planes.entries()) correct(plane, own[b], filled, clear, width, height);
   return { planes, filled };
 }

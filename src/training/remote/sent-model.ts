@@ -69,7 +69,7 @@ export const sentModel = object(
   {
     predictions: object({ truth: values, predicted: values }),
     // Clients of older versions do not send these.
-    bestEpoch: { type: 'integer', minimum: 1 },
+    bestEpoch: { type: 'integer', minimum: 0 },
     holdOut: object(
       { side: { enum: ['eastern', 'western', 'southern', 'northern'] }, gap: count },
       { from: { type: 'string', format: 'date-time' } },
