@@ -67,9 +67,11 @@ function pooledScores(models: TrainResults['models'], spreads: TrainPart['spread
     model: pooled(({ metrics }) => metrics.validation),
     linear: pooled(({ baseline }) => baseline.linear),
     mean: pooled(({ baseline }) => baseline.mean),
-    ...(models.every(({ baseline }) => baseline.unchanged) && {
-      unchanged: pooled(({ baseline }) => baseline.unchanged!),
-    }),
+    ...Object.fromEntries(
+      (['unchanged', 'nearest', 'median'] as const)
+        .filter((name) => models.every(({ baseline }) => baseline[name]))
+        .map((name) => [name, pooled(({ baseline }) => baseline[name]!)]),
+    ),
     ...(tile && { tile }),
   };
 }

@@ -4,13 +4,14 @@ import type { Tf } from '../../src/training/engine/tf.js';
 import type { Batch, Learner } from '../../src/training/learner.js';
 import { buildModel } from '../../src/training/models/build.js';
 import { buildDiscriminator } from '../../src/training/models/discriminator.js';
-import { type ModelSpec, targetShape } from '../../src/training/models/spec.js';
+import { inputPlanes, type ModelSpec, targetShape } from '../../src/training/models/spec.js';
 import { regressionLearner } from '../../src/training/regression.js';
 
 /** A fresh model of a kind with what trains it, and a batch of two patches. */
 export function freshLearner(tf: Tf, spec: ModelSpec): { learner: Learner; batch: Batch } {
   const outputs = spec.target.kind === 'clear' ? spec.inputs.length : 1;
-  const line = { weights: Array(outputs).fill([1, 0, -1]), bias: Array(outputs).fill(0.1) };
+  const row = Array.from({ length: inputPlanes(spec) }, (_, plane) => 1 - (plane % 3));
+  const line = { weights: Array(outputs).fill(row), bias: Array(outputs).fill(0.1) };
   const model = buildModel(tf, spec, 1, line);
   const learner =
     spec.loss === 'adversarial'
@@ -19,7 +20,7 @@ export function freshLearner(tf: Tf, spec: ModelSpec): { learner: Learner; batch
   const pixels: [number, number, number] = [2, spec.patchSize, spec.patchSize];
   const batch: Batch = {
     size: 2,
-    inputs: tf.randomUniform([...pixels, spec.inputs.length], 0, 1, 'float32', 1),
+    inputs: tf.randomUniform([...pixels, inputPlanes(spec)], 0, 1, 'float32', 1),
     targets: tf.randomUniform([2, ...targetShape(spec)], 0, 1, 'float32', 2),
     counts: tf.ones([...pixels, 1]),
     cloud: tf.randomUniform([...pixels, 1], 0, 1, 'float32', 3),

@@ -162,13 +162,14 @@ test('onnxruntime computes what tfjs does, from every model and every kind of la
   const python = await installPython(join(folder, 'python'), ['onnxruntime==1.32.0']);
   if (python.reason !== undefined) return t.skip(python.reason);
   const row = [0.1, -0.2, 0.3];
+  const planes = Array.from({ length: 13 }, (_, plane) => row[plane % 3]! / (plane + 1));
   const line = { weights: [row], bias: [0.3] };
-  const lines = { weights: [row, row.toReversed(), row], bias: [0.3, 0.2, 0.1] };
+  const lines = { weights: [planes, planes.toReversed(), planes], bias: [0.3, 0.2, 0.1] };
   const models: [LayersModel, Values][] = [
     [everyLayer(), inputOf([2, 13, 21, 3])],
     [buildModel(tf, modelNamed('ndvi'), 1, line), inputOf([5, 16, 16, 3])],
     [buildModel(tf, modelNamed('ndmi'), 1, line), inputOf([2, 32, 64, 3])],
-    [buildModel(tf, modelNamed('cloud-removal'), 1, lines), inputOf([2, 20, 24, 3])],
+    [buildModel(tf, modelNamed('cloud-removal'), 1, lines), inputOf([2, 20, 24, 13])],
   ];
   const standard = { centre: new Float64Array(23).fill(0.3), deviation: new Float64Array(23).fill(0.2) };
   for (const name of NETS) {
