@@ -17,7 +17,7 @@ import { serveRequests } from './workers/serve-requests.js';
 
 const [engine] = process.argv.slice(2);
 
-/** What was read of one place, for the next model of it. */
+/** What was read of one place, for the next model of it, and for the scores of the last one on whole tiles. */
 let kept: { place?: string; rasters: ReadRasters } | undefined;
 
 serveRequests<TrainingHandlers>(
@@ -27,6 +27,8 @@ serveRequests<TrainingHandlers>(
         return await train(request, report);
       } catch (error) {
         throw knownError(error, request.limit);
+      } finally {
+        if (!request.keep) kept = undefined;
       }
     },
   },
@@ -95,11 +97,7 @@ async function dataOf(
 async function read({ place, dates }: PlaceTask, keep: boolean): Promise<ReadOutcome> {
   if (kept?.place !== place) kept = undefined;
   if (keep) kept ??= { place, rasters: new Map() };
-  try {
-    return await readPlace(dates, kept?.rasters);
-  } finally {
-    if (!keep) kept = undefined;
-  }
+  return readPlace(dates, kept?.rasters);
 }
 
 /** A digest of all that shapes the result. Files of tiles never change; their paths name their versions. */
