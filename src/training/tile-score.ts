@@ -58,7 +58,8 @@ export async function scoreTile(
     const predicted =
       spec.target.kind === 'clear' ? cloudFree(tf, model, spec, dates) : predictImage(tf, model, spec, image);
     scores.push(imageScores({ width, height, truth, predicted, counts }, range));
-    times.add(image.time);
+    // Of a pair, the cloudy date.
+    times.add(dates[0].time);
   }
   const dates = [...times].sort((a, b) => a - b).map((time) => new Date(time).toISOString());
   return { ...meanScores(scores), dates };

@@ -18,10 +18,11 @@ import { clouded, field } from './fields.js';
 import { writeDate } from './places.js';
 
 const DAY = 86_400_000;
+const timeOf = (day: number) => Date.UTC(2020, 5, 1) + day * DAY;
 
 /** A date whose first rows are under cloud. */
 function date(width: number, height: number, day: number, cloudyRows: number) {
-  const pixels = field(width, height, { seed: day + 1, time: Date.UTC(2020, 5, 1) + day * DAY });
+  const pixels = field(width, height, { seed: day + 1, time: timeOf(day) });
   pixels.mask.fill(Mask.cloud, 0, cloudyRows * width);
   return pixels;
 }
@@ -34,20 +35,19 @@ describe('scores of whole tiles', () => {
 
   it('are of at most three validation dates, those with the most pixels that count', () => {
     const spec = { ...modelNamed('ndmi'), patchSize: 16 };
-    // Of eleven dates the last three are for validation, or up to five of them.
     const rows = [0, 0, 0, 0, 0, 0, 20, 3, 0, 9, 6];
     const images = imagesOf(
       spec,
       rows.map((cloudy, day) => date(96, 96, day, cloudy)),
     );
-    const outcome = cutPatches(spec, images);
+    const outcome = cutPatches(spec, images, timeOf(8));
     assert.ok('dataset' in outcome);
     assert.deepEqual(outcome.dataset.validationImages, [8, 9, 10]);
     assert.deepEqual(imagesToScore(images, [6, 7, 8, 9, 10]), [7, 8, 10]);
     assert.deepEqual(imagesToScore(images, [0, 1, 2, 3, 4]), [0, 1, 2]);
     assert.deepEqual(imagesToScore(images, [6, 9]), [6, 9]);
     // The order of the dates is not that of the images.
-    const reversed = cutPatches(spec, images.toReversed());
+    const reversed = cutPatches(spec, images.toReversed(), timeOf(8));
     assert.ok('dataset' in reversed);
     assert.deepEqual(reversed.dataset.validationImages, [0, 1, 2]);
   });
@@ -61,7 +61,7 @@ describe('scores of whole tiles', () => {
     const read = await readPlace(dates);
     assert.ok('dates' in read);
     const images = imagesOf(spec, read.dates);
-    const outcome = cutPatches(spec, images);
+    const outcome = cutPatches(spec, images, timeOf(2));
     assert.ok('dataset' in outcome, JSON.stringify(outcome));
     const { train, validationImages } = outcome.dataset;
     const scored = imagesToScore(images, validationImages);
