@@ -11,7 +11,7 @@ import { regressionLearner } from '../../src/training/regression.js';
 export const NETS = {
   ndvi: { title: 'NDVI CNN, 16 x 64 x 64 x 3', input: [16, 64, 64, 3], target: [16, 1] },
   unet: { title: 'U-Net, 4 x 128 x 128 x 3', input: [4, 128, 128, 3], target: [4, 128, 128, 1] },
-  spagan: { title: 'SpA-GAN, 2 x 128 x 128 x 3', input: [2, 128, 128, 3], target: [2, 128, 128, 3] },
+  spagan: { title: 'SpA-GAN, 2 x 128 x 128 x 13', input: [2, 128, 128, 13], target: [2, 128, 128, 3] },
 } as const;
 export type NetName = keyof typeof NETS;
 

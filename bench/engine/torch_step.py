@@ -97,11 +97,11 @@ class Attention(nn.Module):
 class Generator(nn.Module):
     def __init__(self, filters=32):
         super().__init__()
-        self.first = plain(3, filters, 3, padding=1)
+        self.first = plain(13, filters, 3, padding=1)
         self.before, self.attentive, self.after = (
             nn.ModuleList([bottleneck(filters) for _ in range(count)]) for count in (3, 3, 2))
         self.attention = Attention(filters)
-        self.line = nn.Conv2d(3, 3, 1)
+        self.line = nn.Conv2d(13, 3, 1)
         self.last = plain(filters, 3, 3, padding=1)
 
     def forward(self, image):
@@ -113,7 +113,7 @@ class Generator(nn.Module):
             x = F.relu(layers(x) * attention + x)
         for layers in self.after:
             x = F.relu(layers(x) + x)
-        return image + attention * self.line(image) + self.last(x), attention
+        return image[:, :3] + image[:, 12:] * (self.line(image) + self.last(x)), attention
 
 
 class Discriminator(nn.Module):
@@ -147,7 +147,8 @@ def regression(net):
 def adversarial():
     generator, discriminator = Generator(), Discriminator()
     pixels = (2, 1, 128, 128)
-    x, y, counts, cloud = torch.rand(2, 3, 128, 128), torch.rand(2, 3, 128, 128), torch.ones(pixels), torch.rand(pixels)
+    planes, y, counts, cloud = torch.rand(2, 13, 128, 128), torch.rand(2, 3, 128, 128), torch.ones(pixels), torch.rand(pixels)
+    x = planes[:, :3]
     of_generator, of_discriminator = (
         torch.optim.Adam(net.parameters(), 1e-3, betas=(0.5, 0.999), weight_decay=1e-5) for net in (generator, discriminator))
 
@@ -160,7 +161,7 @@ def adversarial():
     def step():
         of_generator.zero_grad()
         discriminator.requires_grad_(False)
-        made, attention = generator(x)
+        made, attention = generator(planes)
         fake = shown(made)
         loss = (F.softplus(-discriminator(x, fake)).mean() + 100 * counting((made - y).abs())
                 + counting((attention - cloud).square()))
