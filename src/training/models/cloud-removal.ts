@@ -35,5 +35,5 @@ export const cloudRemovalModel: ModelSpec = {
   epochs: 12,
   batchSize: 4,
   placeMemory: 1.5e9,
-  learningRate: 4e-4,
+  learningRate: 1e-4,
 };
