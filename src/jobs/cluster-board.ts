@@ -73,6 +73,10 @@ export class ClusterBoard implements JobBoard {
     }
   }
 
+  prepared(job: JobRecord): Promise<void> {
+    return this.options.objects.putAsked(job.id, job);
+  }
+
   async withdraw(job: string, reason: unknown, request?: RequestKey): Promise<void> {
     const { documents, objects, onFailure } = this.options;
     const isWithdrawn = await documents.withdraw(job, this.revisions.get(job)!, request).catch((error) => {

@@ -63,6 +63,7 @@ export class LiveJob {
     if (this.process.prepare && this.next.given === undefined) {
       given = await this.process.prepare(inputs, this.context());
       await this.write({ given });
+      await this.board?.prepared(this.next);
     }
     const work = this.board?.work ?? runWhole;
     const results = await work(this.process, given, this.context());

@@ -64,13 +64,13 @@ export function adversarialLearner(tf: Tf, generator: LayersModel, discriminator
   };
 }
 
-/** The cloudy date's own pixels where the clear ones are not known, so that these tell the discriminator nothing. */
+/** The image with the date's own pixels where the clear ones are not known, so that these tell the discriminator nothing. */
 function shown(tf: Tf, batch: Batch, image: Tensor): Tensor {
   const counts = batch.counts!;
   return tf.add(tf.mul(image, counts), tf.mul(dateOf(tf, batch), tf.sub(1, counts)));
 }
 
-/** The bands of the cloudy date, without its prior. */
+/** The bands of the date with its clouds replaced, without the other planes. */
 function dateOf(tf: Tf, { inputs, targets }: Batch): Tensor4D {
   return tf.slice(inputs, [0, 0, 0, 0], targets.shape as Tensor4D['shape']);
 }

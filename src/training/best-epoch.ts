@@ -9,10 +9,11 @@ import type { EpochLoss } from './metrics.js';
  * Returns the epoch with the lowest selection loss, the earliest of equals; 0 if none is lower than `initial`, the loss before the
  * first epoch. Without selection patches it is the last epoch.
  */
-export function bestEpoch(losses: EpochLoss[], initial = Infinity): number {
+export function bestEpoch(losses: EpochLoss[], initial?: number): number {
   const last = losses.at(-1);
   if (last && last.selection === undefined) return last.epoch;
-  let best = { epoch: 0, loss: initial };
+  // A checkpoint has null in place of a number that is not finite.
+  let best = { epoch: 0, loss: Number.isFinite(initial) ? initial! : Infinity };
   for (const { epoch, selection = Infinity } of losses)
     if (selection < best.loss) best = { epoch, loss: selection };
   return best.epoch;

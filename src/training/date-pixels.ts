@@ -18,6 +18,11 @@ export function readableOf({ inputs, target }: ModelSpec, date: DatePixels): Uin
   return where(date, inputs, target.kind === 'clear' ? (code) => code !== Mask.nodata : isClear);
 }
 
+/** 1 where a trained model for an index may read its inputs to make a map: clear, not assessed, or filled by a model or other dates. */
+export function mappablePixels(date: DatePixels, names: readonly BandName[]): Uint8Array {
+  return where(date, names, (code) => isClear(code) || code === Mask.filled);
+}
+
 /** 1 where each band has a value, and the mask knows of nothing in the way. */
 export function clearPixels(date: DatePixels, names: readonly BandName[]): Uint8Array {
   return where(date, names, isClear);
@@ -28,6 +33,9 @@ function where({ bands, mask }: DatePixels, names: readonly BandName[], fit: (co
   const planes = names.map((name) => bands[name]!);
   return mask.map((code, at) => (fit(code) && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0));
 }
+
+/** True for cloud and its shadow. */
+export const isCloudy = (code: number): boolean => code === Mask.cloud || code === Mask.shadow;
 
 /** Clear, or not assessed. */
 function isClear(code: number): boolean {

@@ -1,7 +1,7 @@
 /** Whether a place has enough patches to be trained, judged before a process is started for it. */
-import { Mask, readRaster } from '../raster/index.js';
+import { readRaster } from '../raster/index.js';
 import { type GroupRecord, holdTiles, type Storage, type TileRecord } from '../storage/index.js';
-import { clearPixels, type DatePixels, readableOf } from './date-pixels.js';
+import { clearPixels, type DatePixels, isCloudy, readableOf } from './date-pixels.js';
 import type { Image } from './images.js';
 import { modelNamed } from './models/index.js';
 import type { ModelSpec } from './models/spec.js';
@@ -18,7 +18,7 @@ export async function unfit(
   validationFrom: number | undefined,
 ): Promise<string | undefined> {
   const spec = modelNamed(model);
-  const files = filesOf(storage, spec, place);
+  const files = filesOf(storage, spec, place, validationFrom);
   if ('skipped' in files) return files.skipped;
   const masks = ({ role }: GroupRecord) => role === 'mask';
   const held = await holdTiles(
@@ -85,8 +85,7 @@ function masksAsImages(spec: ModelSpec, dates: DatePixels[], pairs: DatePair[] =
     return {
       ...image(dates[cloudy], counts),
       time: Math.max(dates[cloudy].time, dates[clear].time),
-      // Only the bands can say whether an unassessed pixel is cloudy.
-      cloud: dates[cloudy].mask.map((code) => (code === Mask.clear || code === Mask.snow ? 0 : 1)),
+      cloud: dates[cloudy].mask.map((code) => (isCloudy(code) ? 1 : 0)),
     };
   });
 }

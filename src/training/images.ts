@@ -1,6 +1,5 @@
 /** What one date, or a pair of dates, shows of a place: the planes that go into a model and those that should come out. */
-import { Mask } from '../raster/index.js';
-import { clearPixels, type DatePixels, readableOf } from './date-pixels.js';
+import { clearPixels, type DatePixels, isCloudy, readableOf } from './date-pixels.js';
 import { bandsOf, type ModelSpec, type TargetSpec } from './models/spec.js';
 import type { DatePair } from './place-dates.js';
 import { cloudInputs } from './prior.js';
@@ -30,8 +29,6 @@ export interface Image {
 
 /** Below this sum of two reflectances, their normalised difference has no meaning. */
 const LEAST_SUM = 1e-6;
-/** A pixel of a pair is cloudy where its bands differ by more than this, in the mean, if no mask says so. */
-const CLOUD_DIFFERENCE = 0.1;
 
 /** Of dates with all bands that the model reads: one of each, or one of each pair for a model that removes cloud. */
 export function imagesOf(spec: ModelSpec, dates: DatePixels[], pairs: DatePair[] = []): Image[] {
@@ -70,12 +67,7 @@ function ofPair(spec: ModelSpec, cloudy: DatePixels, clear: DatePixels, others: 
   const known = clearPixels(clear, inputs);
   const counts = readable.map((one, at) => one & known[at]);
   const [from, to] = [cloudy, clear].map(({ bands }) => inputs.map((name) => bands[name]!));
-  const difference = (at: number) =>
-    inputs.reduce((sum, _, b) => sum + Math.abs(from[b][at] - to[b][at]), 0) / inputs.length;
-  const cloud = mask.map((code, at) => {
-    if (code === Mask.notAssessed) return counts[at] === 1 && difference(at) > CLOUD_DIFFERENCE ? 1 : 0;
-    return code === Mask.cloud || code === Mask.shadow ? 1 : 0;
-  });
+  const cloud = mask.map((code) => (isCloudy(code) ? 1 : 0));
   return {
     ...{ time, width, height, targets: to, readable, counts, cloudy: from, cloud, mask },
     inputs: cloudInputs(cloudy, others, inputs, cloud),

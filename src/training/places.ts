@@ -50,6 +50,7 @@ export function filesOf(
   storage: Pick<Storage, 'tilePath'>,
   spec: ModelSpec,
   { tiles }: Place,
+  validationFrom = Infinity,
 ): { dates: PlaceDate[]; pairs?: DatePair[] } | { skipped: string } {
   const bands = bandsOf(spec);
   const fit = tiles.flatMap((tile) => {
@@ -64,15 +65,23 @@ export function filesOf(
   if (values.length > 1) return { skipped: MIXED_VALUES };
   const dates = fit.map(({ files }) => files);
   if (spec.target.kind !== 'clear') return { dates };
-  const pairs = pairsOf(fit.map(({ tile }) => tile));
+  const fitting = fit.map(({ tile }) => tile);
+  const size = (date: number) => sizeOf(bands, fitting[date]);
+  const pairs = pairsOf(fitting).map((pair) => {
+    const isTraining = [pair.cloudy, pair.clear].every((date) => fitting[date].start < validationFrom);
+    const prior = pair.prior.filter(
+      (date) => size(date) === size(pair.cloudy) && (!isTraining || fitting[date].start < validationFrom),
+    );
+    return { ...pair, prior };
+  });
   if (pairs.length === 0) return { skipped: noPairOf(fit.map(({ tile }) => tile)) };
   // Only what is in a pair or its prior is read.
-  const used = [...new Set(pairs.flatMap(({ cloudy, clear, prior = [] }) => [cloudy, clear, ...prior]))].sort(
+  const used = [...new Set(pairs.flatMap(({ cloudy, clear, prior }) => [cloudy, clear, ...prior]))].sort(
     (a, b) => a - b,
   );
   return {
     dates: used.map((date) => dates[date]),
-    pairs: pairs.map(({ cloudy, clear, prior = [] }) => ({
+    pairs: pairs.map(({ cloudy, clear, prior }) => ({
       cloudy: used.indexOf(cloudy),
       clear: used.indexOf(clear),
       prior: prior.map((date) => used.indexOf(date)),
@@ -104,7 +113,9 @@ function bothKinds(tiles: Pick<TileRecord, 'coverage' | 'cloudCover'>[]): {
 }
 
 /** Each date without cloud with the cloudy one nearest in time (the paper's section 2.4.3), the earlier of equals. */
-export function pairsOf(tiles: Pick<TileRecord, 'start' | 'coverage' | 'cloudCover'>[]): DatePair[] {
+export function pairsOf(
+  tiles: Pick<TileRecord, 'start' | 'coverage' | 'cloudCover'>[],
+): (DatePair & { prior: number[] })[] {
   const { clear, cloudy } = bothKinds(tiles);
   return clear.flatMap((one) => {
     const away = (other: number) => Math.abs(tiles[other].start - tiles[one].start);
@@ -178,4 +189,15 @@ const MAX_COUNT = 255;
 /** Whether the numbers of a band have no scale and a range that is known, that of their type. */
 function isCount({ dataType }: GroupRecord, { scale, offset }: GroupRecord['bands'][number]): boolean {
   return dataType === 'uint8' && scale === 1 && offset === 0;
+}
+
+/** The pixels at which the bands of a tile are read, as text. */
+function sizeOf(names: readonly BandName[], tile: TileRecord): string {
+  const group = coarsestGroup(names, tile);
+  return `${group?.width}x${group?.height}`;
+}
+
+/** True if two tiles of a cell can be read beside each other: their bands have the same size and the same kind of values. */
+export function areAlike(names: readonly BandName[], a: TileRecord, b: TileRecord): boolean {
+  return sizeOf(names, a) === sizeOf(names, b) && valuesOf(names, [a, b]).length === 1;
 }

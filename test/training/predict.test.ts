@@ -183,7 +183,7 @@ describe('predict', { timeout: 180_000 }, () => {
       const info = JSON.parse(execFileSync('gdalinfo', ['-json', path], { encoding: 'utf8' }));
       assert.deepEqual(
         info.bands.map(({ description, type }: { description: string; type: string }) => [description, type]),
-        ['red', 'green', 'blue'].map((band) => [band, 'Int16']),
+        ['red', 'green', 'blue'].map((band) => [band, 'UInt16']),
       );
       assert.match(info.metadata[''].MODEL, /^cloud-removal_s_g/);
     }

@@ -28,7 +28,7 @@ export async function cloudFreeTile(
   tf: Tf,
   model: LayersModel,
   spec: ModelSpec,
-  { tile, date: files, others = [], size, groups }: PredictTask,
+  { tile, date: files, others = [], size, areCounts, groups }: PredictTask,
 ): Promise<MadeTile | null> {
   const rasters: ReadRasters = new Map();
   const [date] = await datesOf([files], size, rasters);
@@ -48,7 +48,7 @@ export async function cloudFreeTile(
     ...{ ...tile, width, height, name: groups[`${width}x${height}`] },
     ...{ role: 'data', resampling: 'bilinear', dataType, nodata: nodata ?? null, colours: undefined },
     bands: spec.inputs.map((name, b) => {
-      const { scale, offset } = bands[b];
+      const { scale, offset } = areCounts ? { scale: 1, offset: 0 } : bands[b];
       return { name, commonName: name, scale, offset };
     }),
   };
@@ -56,8 +56,7 @@ export async function cloudFreeTile(
   const figures = validOf(stored, nodata, valid);
   const { file } = encodeCell(cell, { bands: stored, ...figures, valid, mask: null });
   const { file: maskFile, cloudCover, footprint } = encodeMask(cell, codes);
-  const used = [...[files, ...others].keys()];
-  return { files: [file, maskFile], coverage: figures.coverage, cloudCover, footprint, used };
+  return { files: [file, maskFile], coverage: figures.coverage, cloudCover, footprint, used: [0] };
 }
 
 async function datesOf(

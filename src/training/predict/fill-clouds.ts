@@ -1,7 +1,6 @@
 /** Replaces the cloudy pixels of a date by what a model makes of them, and keeps all others as they are. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { Mask } from '../../raster/index.js';
-import { clearPixels, type DatePixels, readableOf } from '../date-pixels.js';
+import { clearPixels, type DatePixels, isCloudy, readableOf } from '../date-pixels.js';
 import { dilated } from '../dilate.js';
 import type { Tf } from '../engine/tf.js';
 import type { ModelSpec } from '../models/spec.js';
@@ -14,7 +13,7 @@ export interface FilledDate {
   filled: Uint8Array;
 }
 
-/** Pixels around a cloud whose error corrects what is filled in: the standard deviation of a Gaussian window. */
+/** Standard deviation, in pixels, of the Gaussian window in which clear pixels correct what is filled in. */
 const SEAM_SIGMA = 8;
 /** Pixels around clouds that no correction is taken from. */
 const HAZE_RADIUS = 3;
@@ -22,9 +21,9 @@ const HAZE_RADIUS = 3;
 const FADING = 0.05;
 
 /**
- * Fills the pixels with cloud or shadow. At clear pixels near a cloud the model's error is known; it is interpolated into the cloud
- * (normalized convolution, Knutsson and Westin 1993), so that no seam shows. `others`: the dates of the prior. Returns undefined if
- * no pixel can be filled.
+ * Fills the pixels with cloud or shadow. Near a cloud, the clear pixels of the date differ from the adjusted prior that the model
+ * begins with; this difference is interpolated into the cloud (normalized convolution, Knutsson and Westin 1993), so that no seam
+ * shows. `others`: the dates of the prior. Returns undefined if no pixel can be filled.
  */
 export function fillClouds(
   tf: Tf,
@@ -47,24 +46,30 @@ export function fillClouds(
   // Masks miss the thin edges of clouds.
   const hazy = dilated(wanted, width, height, HAZE_RADIUS);
   const clear = clearPixels(date, spec.inputs).map((is, at) => is & (1 - hazy[at]));
-  for (const [b, plane] of planes.entries()) correct(plane, own[b], filled, clear, width, height);
+  // Of a model of an older version, the outputs themselves say how it errs at clear pixels.
+  const expected = inputs === own ? planes : inputs.slice(3 * own.length, 4 * own.length);
+  for (const [b, plane] of planes.entries()) {
+    const difference = own[b].map((value, at) => value - expected[b][at]);
+    correct(plane, difference, filled, clear, width, height);
+  }
   return { planes, filled };
 }
 
-const isCloudy = (code: number) => code === Mask.cloud || code === Mask.shadow;
-
-/** Adds the model's error at clear pixels, interpolated, to the filled ones. */
+/** Adds a difference that is known at clear pixels, interpolated, to the filled ones. */
 function correct(
   plane: Float32Array,
-  own: Float32Array,
+  difference: Float32Array,
   filled: Uint8Array,
   clear: Uint8Array,
   width: number,
   height: number,
 ): void {
-  const known = clear.map((is, at) => (is && Number.isFinite(plane[at]) ? 1 : 0));
-  const error = Float32Array.from(known, (is, at) => (is ? own[at] - plane[at] : 0));
-  const sums = smooth(error, width, height);
+  const known = clear.map((is, at) => (is && Number.isFinite(difference[at]) ? 1 : 0));
+  const sums = smooth(
+    difference.map((value, at) => (known[at] ? value : 0)),
+    width,
+    height,
+  );
   const weights = smooth(Float32Array.from(known), width, height);
   for (let at = 0; at < plane.length; at++) if (filled[at]) plane[at] += sums[at] / (weights[at] + FADING);
 }

@@ -20,6 +20,7 @@ import {
   noModelVersion,
   type Storage,
   type TileRecord,
+  type TileSource,
   versionNamed,
   WORLD,
 } from '../../storage/index.js';
@@ -38,7 +39,7 @@ import { noModel } from '../errors.js';
 import { MODEL_NAMES, modelNamed } from '../models/index.js';
 import type { ModelSpec } from '../models/spec.js';
 import type { PlaceDate } from '../place-dates.js';
-import { coarsestGroup, dateFiles, valuesOf } from '../places.js';
+import { areAlike, coarsestGroup, dateFiles, valuesOf } from '../places.js';
 import { priorDates } from '../prior.js';
 import { pixelsFor } from './pixel-size.js';
 import type { PredictTask } from './predict-tile.js';
@@ -208,7 +209,7 @@ async function* planPredictions(
   for await (const tile of pickedTiles(storage, filter, isMine)) {
     const { collection, grid, geocode } = tile;
     if (typeof by !== 'string') {
-      if (isFor(by, tile)) yield await planOne(storage, chosen(by)!, tile);
+      if (isFor(by, tile)) yield* planOne(storage, chosen(by)!, tile);
       continue;
     }
     const scanned = await storage.scanModel(modelId(by, collection, grid, geocode));
@@ -218,7 +219,7 @@ async function* planPredictions(
     }
     const model = scanned?.record;
     const made = model && chosen(model);
-    if (made) yield await planOne(storage, made, tile);
+    if (made) yield* planOne(storage, made, tile);
     else yield { skipped: `their places have no ${model ? 'such version of their ' : ''}model ${by}` };
   }
 }
@@ -230,41 +231,57 @@ function isFor({ collection, grid, geocode, card }: ModelRecord, tile: TileRecor
   return geocode === WORLD || tile.geocode.startsWith(geocode);
 }
 
-async function planOne(
+async function* planOne(
   storage: Storage,
   model: ModelVersionRecord,
   tile: TileRecord,
-): Promise<Planned<PredictTask>> {
+): AsyncGenerator<Planned<PredictTask>> {
   const spec = modelNamed(model.model);
-  const date = dateFiles(storage, spec.inputs, tile);
-  if (!date) return { skipped: `they lack ${spec.inputs.join(', ')}` };
+  const { collection, scene, grid, geocode, start, end, platform } = tile;
   const isCloudRemoval = spec.target.kind === 'clear';
-  if (isCloudRemoval && tile.cloudCover === null) return { skipped: 'their cloud was not assessed' };
-  if (isCloudRemoval && tile.cloudCover === 0) return { skipped: 'they have no cloud' };
-  const others = isCloudRemoval ? await priorTiles(storage, spec, tile) : [];
+  const source: TileSource = isCloudRemoval ? 'cloud-free' : 'predicted';
+  const place = { collection, scene, grid, geocode };
+  const derivation = {
+    facts: { ...place, source, start, end, platform, model: { id: model.id, version: model.version } },
+    inputs: [tile],
+    parameters: { model: model.id },
+  };
+  const date = dateFiles(storage, spec.inputs, tile);
+  if (!date) return yield { skipped: `they lack ${spec.inputs.join(', ')}` };
+  if (isCloudRemoval && !tile.cloudCover) {
+    // Older versions made a tile of every date.
+    yield { obsolete: derivation };
+    return yield { skipped: tile.cloudCover === 0 ? 'they have no cloud' : 'their cloud was not assessed' };
+  }
+  // Models of older versions, whose cards have no held-out ground, read the date alone.
+  const { holdOut, distributed } = model.card as CardSummary;
+  const readsPrior = isCloudRemoval && (holdOut ?? distributed?.places[0]?.holdOut) !== undefined;
+  const others = readsPrior ? await priorTiles(storage, spec, tile) : [];
   const { pixelSize, values = 'reflectance' } = model.card as CardSummary;
   const found = valuesOf(spec.inputs, [tile]);
   if (found.some((one) => one !== values))
-    return { skipped: `their values are ${found.join(' and ')}, those of the model's training ${values}` };
+    return yield {
+      skipped: `their values are ${found.join(' and ')}, those of the model's training ${values}`,
+    };
   // Models that older versions of the program trained name no size, and read a tile at the size of its bands.
   const own = coarsestGroup(spec.inputs, tile)!;
   const size = pixelSize && pixelsFor(pixelSize, tile, own, tile.geocode === model.geocode);
-  if (size && 'skipped' in size) return size;
+  if (size && 'skipped' in size) return yield size;
   const topology = await storage.bringModelFile(model, 'model.json');
   const weights = await storage.bringModelFile(model, 'weights.bin');
-  const { collection, scene, grid, geocode, start, end, platform } = tile;
-  const place = { collection, scene, grid, geocode };
-  const source = spec.target.kind === 'clear' ? 'cloud-free' : 'predicted';
-  return {
-    facts: { ...place, source, start, end, platform, model: { id: model.id, version: model.version } },
-    inputs: [tile, ...others.map((other) => other.tile)],
-    parameters: { model: model.id },
+  yield {
+    ...derivation,
+    // A new or changed date of the prior replaces the tile.
+    around: others.map((other) => other.tile),
+    // Tiles of older versions repainted clear pixels.
+    ...(isCloudRemoval && { recipe: 'fills cloud and shadow' }),
     task: (made) => ({
       tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
       model: { name: model.model, topology, weights },
       date,
       others: others.map((other) => other.date),
       size,
+      areCounts: values === 'scaled counts',
       groups: {
         ...(size && { [`${size.width}x${size.height}`]: pixelSize!.group }),
         ...Object.fromEntries(
@@ -286,12 +303,13 @@ async function priorTiles(
   const { collection, grid, geocode, source } = tile;
   const filter = parseFilter({ collections: [collection], geocode, source });
   const found = await storage.getTiles(searchTiles(storage.index, filter).ids);
-  const dates = [tile, ...found.filter((other) => other.grid === grid && other.id !== tile.id)].flatMap(
-    (one) => {
-      const date = dateFiles(storage, inputs, one);
-      return date ? [{ tile: one, date }] : [];
-    },
+  const near = found.filter(
+    (other) => other.grid === grid && other.id !== tile.id && areAlike(inputs, tile, other),
   );
+  const dates = [tile, ...near].flatMap((one) => {
+    const date = dateFiles(storage, inputs, one);
+    return date ? [{ tile: one, date }] : [];
+  });
   const tiles = dates.map((one) => one.tile);
   return priorDates(tiles, 0).map((other) => dates[other]);
 }

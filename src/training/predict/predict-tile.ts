@@ -6,7 +6,7 @@ import { type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
 import { type DataType, Mask } from '../../raster/index.js';
 import type { ModelFilePlace } from '../../storage/index.js';
 import { type MadeTile, type NewTile, validOf } from '../../wrangle/index.js';
-import { readableOf } from '../date-pixels.js';
+import { mappablePixels } from '../date-pixels.js';
 import type { Tf } from '../engine/tf.js';
 import { predictionFailed } from '../errors.js';
 import type { ModelSpec } from '../models/spec.js';
@@ -24,6 +24,8 @@ export interface PredictTask {
   others?: PlaceDate[];
   /** At which the inputs are read and the tile is written; by default that of the coarsest input. */
   size?: PixelGrid;
+  /** True if the bands are 8-bit counts without a scale, which are read as parts of 255. */
+  areCounts?: boolean;
   /** Names of the tile's groups by their size, `<width>x<height>`. */
   groups: Record<string, string>;
 }
@@ -44,7 +46,7 @@ export async function predictTile(
   if ('skipped' in read) throw predictionFailed(read.skipped);
   const [pixels] = read.dates;
   const { width, height } = pixels;
-  const readable = readableOf(spec, pixels);
+  const readable = mappablePixels(pixels, spec.inputs);
   if (!readable.includes(1)) return null;
   const inputs = spec.inputs.map((name) => pixels.bands[name]!);
   const planes = predictImage(tf, model, spec, { width, height, inputs, readable });
@@ -66,9 +68,10 @@ export async function predictTile(
   };
   const codes = pixels.mask.map((code, at) => {
     // The model cannot tell whether a pixel is clear.
-    if (valid[at]) return code === Mask.notAssessed ? code : Mask.clear;
+    if (valid[at]) return code;
     // A pixel that the model could not read keeps its code of cloud, shadow or snow.
-    return code === Mask.clear || code === Mask.notAssessed ? Mask.nodata : code;
+    const isBlocked = code === Mask.cloud || code === Mask.shadow || code === Mask.snow;
+    return isBlocked ? code : Mask.nodata;
   });
   const figures = validOf(bands, STORED.nodata, valid);
   const { file } = encodeCell(cell, { bands, ...figures, valid, mask: null });
