@@ -36,7 +36,7 @@ export async function placesOf(storage: Storage, collection: string, spec: Model
   const from = validationDate(places.map((place) => place.tiles.map(({ start }) => start)));
   const found: PlaceData[] = [];
   for (const place of places) {
-    const files = filesOf(storage, spec, place, from);
+    const files = filesOf(storage, spec, place);
     if ('skipped' in files) continue;
     const read = await readPlace(files.dates);
     if ('skipped' in read) continue;

@@ -85,7 +85,7 @@ export function lineSums(train: PatchSet): LineSums {
   return { count, x: [...x], xx: rows(xx), y: [...y], xy: rows(xy) };
 }
 
-/** Those of the line that a model begins with: where cloud is to be removed, of cloudy pixels alone, if there are some. */
+/** The sums for the line of a model; for the removal of cloud those of cloudy pixels alone, if there are some. */
 export function startSums(train: PatchSet): LineSums {
   const { counts, cloud } = train;
   const cloudy = counts && cloud?.map((one, i) => one * counts[i]);

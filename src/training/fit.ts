@@ -18,7 +18,7 @@ export async function unfit(
   validationFrom: number | undefined,
 ): Promise<string | undefined> {
   const spec = modelNamed(model);
-  const files = filesOf(storage, spec, place, validationFrom);
+  const files = filesOf(storage, spec, place);
   if ('skipped' in files) return files.skipped;
   const masks = ({ role }: GroupRecord) => role === 'mask';
   const held = await holdTiles(

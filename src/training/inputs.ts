@@ -53,6 +53,7 @@ export const modelsOf = ({ model }: Pick<TrainInputs, 'model'>): string[] => [mo
 export const validationTime = ({
   validationFrom,
 }: Pick<TrainInputs, 'validationFrom'>): number | undefined =>
-  validationFrom === undefined ? undefined : Date.parse(validationFrom);
+  // A leap second is valid in RFC 3339, and unknown to Date.
+  validationFrom === undefined ? undefined : Date.parse(validationFrom.replace(/:60(?=[.Zz+-])/, ':59'));
 
 export const DEFAULT_SEED = 1;

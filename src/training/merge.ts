@@ -24,7 +24,7 @@ const MODEL = objectOf({
   geocode: TEXT,
   model: TEXT,
   metrics: objectOf({ train: ERROR, validation: ERROR }, { tile: TILE }),
-  baseline: objectOf({ mean: ERROR, linear: ERROR }, { unchanged: ERROR }),
+  baseline: objectOf({ mean: ERROR, linear: ERROR }, { unchanged: ERROR, nearest: ERROR, median: ERROR }),
 });
 
 /** JSON Schema of a `TrainPart`. */

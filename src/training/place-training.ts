@@ -67,7 +67,7 @@ export class PlaceTraining {
     for (const place of places)
       for (const model of models) {
         const stored = await storedBy(storage, job.id, model, place);
-        const files = filesOf(storage, modelNamed(model), place, validationTime(this.inputs));
+        const files = filesOf(storage, modelNamed(model), place);
         if (stored) this.keep(stored);
         else if ('skipped' in files)
           results.skipped.push({ geocode: place.geocode, model, reason: files.skipped });

@@ -50,7 +50,6 @@ export function filesOf(
   storage: Pick<Storage, 'tilePath'>,
   spec: ModelSpec,
   { tiles }: Place,
-  validationFrom = Infinity,
 ): { dates: PlaceDate[]; pairs?: DatePair[] } | { skipped: string } {
   const bands = bandsOf(spec);
   const fit = tiles.flatMap((tile) => {
@@ -67,13 +66,10 @@ export function filesOf(
   if (spec.target.kind !== 'clear') return { dates };
   const fitting = fit.map(({ tile }) => tile);
   const size = (date: number) => sizeOf(bands, fitting[date]);
-  const pairs = pairsOf(fitting).map((pair) => {
-    const isTraining = [pair.cloudy, pair.clear].every((date) => fitting[date].start < validationFrom);
-    const prior = pair.prior.filter(
-      (date) => size(date) === size(pair.cloudy) && (!isTraining || fitting[date].start < validationFrom),
-    );
-    return { ...pair, prior };
-  });
+  const pairs = pairsOf(fitting).map((pair) => ({
+    ...pair,
+    prior: pair.prior.filter((date) => size(date) === size(pair.cloudy)),
+  }));
   if (pairs.length === 0) return { skipped: noPairOf(fit.map(({ tile }) => tile)) };
   // Only what is in a pair or its prior is read.
   const used = [...new Set(pairs.flatMap(({ cloudy, clear, prior }) => [cloudy, clear, ...prior]))].sort(

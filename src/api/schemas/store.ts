@@ -95,7 +95,8 @@ export const storeSchemas = {
         mask: text,
       }),
     ),
-    'pairs?': listOf(object({ cloudy: count, clear: count })),
+    'pairs?': listOf(object({ cloudy: count, clear: count, 'prior?': listOf(count) })),
+    'validationFrom?': number,
   }),
   CheckedPlace: object({
     collection: text,

@@ -156,7 +156,7 @@ function placeTasks(
 ): { place: Place; task: Task }[] {
   return places.flatMap((place) => {
     const { collection, geocode } = place;
-    const files = filesOf(storage, modelNamed(model), place, validationFrom);
+    const files = filesOf(storage, modelNamed(model), place);
     if ('skipped' in files) {
       results.skipped.push({ geocode, model, reason: files.skipped });
       return [];

@@ -80,7 +80,7 @@ export async function remotePlace(finder: TileFinder, inputs: PlaceInputs): Prom
   const { place } = await pickedPlace(finder, inputs);
   const { collection, grid, geocode } = place;
   const tilePath = ({ id }: { id: string }, group: string) => `/tiles/${id}/${group}.tif`;
-  const files = filesOf({ tilePath }, modelNamed(inputs.model), place, validationFrom(inputs, place));
+  const files = filesOf({ tilePath }, modelNamed(inputs.model), place);
   if ('skipped' in files) throw nothingTrained(1, [`${geocode}: ${files.skipped}`]);
   return {
     collection,
