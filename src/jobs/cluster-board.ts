@@ -73,8 +73,8 @@ export class ClusterBoard implements JobBoard {
     }
   }
 
-  prepared(job: JobRecord): Promise<void> {
-    return this.options.objects.putAsked(job.id, job);
+  prepared(job: string, given: unknown): Promise<unknown> {
+    return this.options.objects.putPrepared(job, given);
   }
 
   async withdraw(job: string, reason: unknown, request?: RequestKey): Promise<void> {

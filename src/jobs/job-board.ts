@@ -11,8 +11,8 @@ export interface JobBoard {
    * TW_JOB_PERHAPS_ACCEPTED if that fails.
    */
   withdraw(job: string, reason: unknown, request?: RequestKey): Promise<void>;
-  /** Stores the inputs that `prepare` has completed, so that a node that takes the job over has them. */
-  prepared(job: JobRecord): Promise<void>;
+  /** Stores inputs that `prepare` has completed, so that a node that takes the job over has them. Returns the stored ones. */
+  prepared(job: string, given: unknown): Promise<unknown>;
   /** Tells of a state that is on disk here. Throws TW_JOB_TAKEN_OVER where the job is another node's by now. */
   publish(job: JobRecord, isNewState: boolean): Promise<void>;
   /** Whether a job that an earlier process of this node has left is this node's still. */

@@ -1,5 +1,5 @@
 /** What there is of a job in the shared store, for as long as it may be asked for: what was asked, and at the end its record and log. */
-import { type JobRecord, newVersion, type ObjectStore } from '../storage/index.js';
+import { type JobRecord, newVersion, type ObjectStore, storeExists } from '../storage/index.js';
 import type { LogLine } from './job-log.js';
 import type { JobFile } from './jobs-view.js';
 
@@ -8,6 +8,7 @@ export type Asked = Pick<JobRecord, 'inputs' | 'given'>;
 
 const folderOf = (id: string) => `jobs/${id}/`;
 const askedName = (id: string) => `${folderOf(id)}asked.json`;
+const preparedName = (id: string) => `${folderOf(id)}prepared.json`;
 
 export class JobObjects {
   constructor(private readonly objects: ObjectStore) {}
@@ -19,7 +20,20 @@ export class JobObjects {
   /** Undefined if the object is missing. */
   async asked(id: string): Promise<Asked | undefined> {
     if (!(await this.objects.head(askedName(id)))) return undefined;
-    return JSON.parse((await this.objects.get(askedName(id))).toString()) as Asked;
+    const asked = await this.read<Asked>(askedName(id));
+    if (!(await this.objects.head(preparedName(id)))) return asked;
+    return { ...asked, given: await this.read(preparedName(id)) };
+  }
+
+  /** Stores inputs that `Process.prepare` has completed. Returns those of an earlier leader, if it has stored some. */
+  async putPrepared(id: string, given: unknown): Promise<unknown> {
+    try {
+      await this.objects.put(preparedName(id), Buffer.from(JSON.stringify(given)));
+      return given;
+    } catch (error) {
+      if (!storeExists.is(error)) throw error;
+      return this.read(preparedName(id));
+    }
   }
 
   async removeAsked(id: string): Promise<void> {
@@ -51,6 +65,10 @@ export class JobObjects {
   async file(name: string): Promise<JobFile | undefined> {
     const info = await this.objects.head(name);
     return info && { bytes: info.bytes, open: () => this.objects.stream(name) };
+  }
+
+  private async read<T>(name: string): Promise<T> {
+    return JSON.parse((await this.objects.get(name)).toString()) as T;
   }
 
   /** All of a job. */

@@ -62,8 +62,8 @@ export class LiveJob {
     let { given = inputs } = this.next;
     if (this.process.prepare && this.next.given === undefined) {
       given = await this.process.prepare(inputs, this.context());
+      if (this.board) given = await this.board.prepared(this.id, given);
       await this.write({ given });
-      await this.board?.prepared(this.next);
     }
     const work = this.board?.work ?? runWhole;
     const results = await work(this.process, given, this.context());

@@ -88,7 +88,7 @@ test('a job that is accepted while the node begins to stop is not run by it', as
       await accepting.work({ signal: new AbortController().signal } as JobContext, {});
       return undefined;
     },
-    prepared: async () => undefined,
+    prepared: async (_, given) => given,
     publish: async () => undefined,
     isOurs: async () => true,
     withdraw: async () => undefined,
