@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { JobObjects } from '../../src/jobs/job-objects.js';
@@ -8,7 +7,7 @@ import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 
 test('a node that takes a job over has the inputs that its first leader prepared', async (t) => {
-  const store = await openObjectStore(pathToFileURL(join(await tempFolder(t), 'store')).href);
+  const store = await openObjectStore(pathToFileURL(await tempFolder(t)).href);
   atEnd(t, () => store.close?.());
   const objects = new JobObjects(store);
   await objects.putAsked('a', { inputs: { model: 'ndvi' } });

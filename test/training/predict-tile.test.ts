@@ -133,7 +133,7 @@ test('a tile without cloud keeps the stored numbers of all pixels but the cloudy
     assert.equal(codes![0]![at], isCloudy(code) ? Mask.filled : code);
     if (isCloudy(code)) {
       filled++;
-      // The other date is the same land; the correction along the edge of a cloud is small.
+      // The other date is the same land.
       const truth = later.bands.red[at]!;
       assert.ok(Math.abs(bands![0]![at]! * 0.0001 - 0.1 - truth) < 0.05, `pixel ${at}`);
     }
