@@ -38,7 +38,7 @@ export function svgOf(seconds: number[], panels: { title: string; curves: Curve[
   });
   const height = GAP + panels.length * (HEIGHT + GAP);
   const hours = `<text x="${WIDTH - 10}" y="${height - 12}" text-anchor="end">${(end / 3600).toFixed(2)} hours</text>`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" font-family="sans-serif" font-size="12">
+  return `<svg role="img" aria-label="Curves of a soak" xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" font-family="sans-serif" font-size="12">
 <rect width="100%" height="100%" fill="white"/>
 ${body.join('\n')}
 ${hours}
