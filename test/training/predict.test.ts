@@ -55,7 +55,7 @@ async function valuesOf(node: TilewrightNode, tile: TileRecord, name: string): P
   return Float64Array.from(bands[0]!, (value) => (value === group.nodata ? NaN : value * scale + offset));
 }
 
-describe('predict', { timeout: 180_000 }, () => {
+describe('predict', { timeout: 300_000 }, () => {
   it('maps NDVI by the model of each place, where the land is clear, and anew when a model is newer', async (t) => {
     const node = await nodeWithSeries(t);
     const filter = { collections: ['s'], maxCloud: 30, minCoverage: 60 };
