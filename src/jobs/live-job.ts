@@ -123,7 +123,7 @@ export class LiveJob {
     return Math.max(Date.now(), this.next.started ?? 0);
   }
 
-  /** What the work returned, with the duration of the whole job: no run of it knows those before. */
+  /** Adds the duration of the whole job to the results. A single run does not know when earlier runs started. */
   private resultsAt(finished: number, results: unknown): unknown {
     const { started } = this.next;
     const isObject = typeof results === 'object' && results !== null && !Array.isArray(results);

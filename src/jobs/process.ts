@@ -90,7 +90,7 @@ export type ConcludeContext = Pick<JobContext, 'id' | 'message' | 'log' | 'signa
   readonly started: number;
 };
 
-/** What the whole work of a job sees of it. */
+/** The context of `runWhole` and of the distribution of a job over nodes. */
 export type WholeContext = JobContext & ConcludeContext;
 
 /** The context of `prepare`. */

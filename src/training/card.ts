@@ -48,7 +48,7 @@ export interface ModelCard {
   batchNorm?: 'batch' | 'local';
   /** Pixel size of the training, at which the model reads tiles. Cards of older versions of the program have none. */
   pixelSize?: TilePixels;
-  /** What the values of the bands are. Cards of older versions have none, and are about reflectance. */
+  /** The kind of values of the bands. Cards of older versions do not have it; their values are reflectance. */
   values?: BandValues;
   /** Passes over the training patches. */
   epochs: number;

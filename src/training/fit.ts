@@ -1,4 +1,4 @@
-/** Whether a place has enough patches to be trained, judged before a process is started for it. */
+/** Checks whether a place has enough patches to be trained, before a process is started for it. */
 import { readRaster } from '../raster/index.js';
 import { type GroupRecord, holdTiles, type Storage, type TileRecord } from '../storage/index.js';
 import { clearPixels, type DatePixels, isCloudy, readableOf } from './date-pixels.js';

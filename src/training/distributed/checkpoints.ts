@@ -38,7 +38,7 @@ export class MemberCheckpoints {
     private readonly kept: KeptTraining,
   ) {}
 
-  /** Restores the variables as they were after the last epoch of which all members have a whole checkpoint. Without one there is no state. */
+  /** Restores the variables from the latest epoch for which all members have a complete checkpoint. Returns no state if there is no such epoch. */
   async goOn(tf: Tf): Promise<{ beginning: Beginning; state?: CheckpointState }> {
     const own = await Promise.all(
       [0, 1].map((file) => findCheckpoint(this.path(file), this.kept.task, this.variables)),

@@ -45,7 +45,7 @@ export interface PlaceScore extends MemberPlace {
   split: string;
   holdOut: AppliedHoldOut;
   metrics: ModelMetrics;
-  /** Of the place's own training patches; absent if a patch has one value. */
+  /** Display range of the place's own training patches. Absent if a patch has one value. */
   displayRange?: DisplayRange;
   /** Of the true values. */
   spread: { train: Spread; validation: Spread };

@@ -42,7 +42,7 @@ export interface TogetherOptions {
 /** Patches of one place. */
 export interface PlacePatches extends MemberPlace {
   dataset: PatchDataset;
-  /** What is read again at the end, to score whole tiles. Without it there are no such scores. */
+  /** Files that are read again at the end to score whole tiles. Default: whole tiles are not scored. */
   source?: TileSource;
 }
 

@@ -33,7 +33,7 @@ interface Word {
   patches: number;
   /** Collections and grids of its places, and what their values are. */
   kinds: string[];
-  /** Of each place, without repetitions. */
+  /** The distinct pixel sizes of the places. */
   pixels: TrainedPixels[];
   /** Names the versions of all tiles that it trains on. */
   data: string;
