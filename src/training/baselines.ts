@@ -1,6 +1,5 @@
 /** What a model must beat to be worth its training: the training mean, and ridge regression. */
 import type { Metrics } from './metrics.js';
-import type { ModelSpec } from './models/spec.js';
 import type { PatchSet } from './patches.js';
 
 export interface Baselines {
@@ -90,15 +89,6 @@ export function startSums(train: PatchSet): LineSums {
   const { counts, cloud } = train;
   const cloudy = counts && cloud?.map((one, i) => one * counts[i]);
   return lineSums(cloudy?.includes(1) ? { ...train, counts: cloudy } : train);
-}
-
-/**
- * The line that a model begins with. A model that removes cloud begins with the adjusted nearest values of its prior as they are
- * (prior.ts), because its few pairs of dates say little about other seasons.
- */
-export function startLine({ target }: Pick<ModelSpec, 'target'>, sums: LineSums): LinearFit {
-  if (target.kind !== 'clear') return ridge(sums);
-  return { weights: sums.xy.map((row) => row.map(() => 0)), bias: sums.y.map(() => 0) };
 }
 
 export function addLineSums(a: LineSums, b: LineSums): LineSums {

@@ -1,13 +1,13 @@
 /** Checks whether a place has enough patches to be trained, before a process is started for it. */
 import { readRaster } from '../raster/index.js';
-import { type GroupRecord, holdTiles, type Storage, type TileRecord } from '../storage/index.js';
+import { type GroupRecord, holdTiles, type Storage } from '../storage/index.js';
 import { clearPixels, type DatePixels, isCloudy, readableOf } from './date-pixels.js';
 import type { Image } from './images.js';
 import { modelNamed } from './models/index.js';
-import type { ModelSpec } from './models/spec.js';
+import { bandsOf, type ModelSpec } from './models/spec.js';
 import { tooFewPatches } from './patches.js';
 import type { DatePair, PlaceDate } from './place-dates.js';
-import { filesOf, type Place } from './places.js';
+import { coarsestGroup, filesOf, type Place } from './places.js';
 import { coarsened, differInSize } from './read-place.js';
 
 /** Why a model cannot be trained at a place, without reading a band; undefined if nothing speaks against it. Throws the TW_STORE_ and TW_RASTER_ errors. */
@@ -44,7 +44,7 @@ export async function unfitByMasks(
   { dates, pairs, validationFrom }: { dates: PlaceDate[]; pairs?: DatePair[]; validationFrom?: number },
 ): Promise<string | undefined> {
   const tileOf = new Map(tiles.map((tile) => [storage.tilePath(tile, 'mask'), tile]));
-  const sizes = dates.map((date) => coarsest(storage, tileOf.get(date.mask)!, date));
+  const sizes = dates.map(({ mask }) => coarsestGroup(bandsOf(spec), tileOf.get(mask)!)!);
   for (const size of sizes) {
     const differing = differInSize(sizes[0], size);
     if (differing !== undefined) return differing;
@@ -56,14 +56,6 @@ export async function unfitByMasks(
     pixels.push({ time, width, height, bands: {}, mask: coarsened(bands[0], header, { width, height }) });
   }
   return tooFewPatches(spec, masksAsImages(spec, pixels, pairs), validationFrom);
-}
-
-/** The group at whose size the bands of a date are read. */
-function coarsest(storage: Pick<Storage, 'tilePath'>, tile: TileRecord, { bands }: PlaceDate): GroupRecord {
-  const paths = new Set(Object.values(bands).map(({ path }) => path));
-  return tile.groups
-    .filter(({ name }) => paths.has(storage.tilePath(tile, name)))
-    .reduce((a, b) => (b.width * b.height < a.width * a.height ? b : a));
 }
 
 /** What the masks say of the images that `imagesOf` makes: a pixel counts unless the mask speaks against it. */

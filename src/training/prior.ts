@@ -108,11 +108,11 @@ export function priorOf(date: DatePixels, others: DatePixels[], bands: readonly 
 
 /** Planes plus what the linear regression of the difference to `truth` on them adds, fitted to the known pixels without outliers. */
 function adjustedTo(truth: Float32Array[], planes: Float32Array[], known: Uint8Array): Float32Array[] {
-  if (known.reduce((sum, is) => sum + is, 0) < LEAST_KNOWN) return planes.map((plane) => plane.slice());
+  const count = known.reduce((sum, is) => sum + is, 0);
+  if (count < LEAST_KNOWN) return planes.map((plane) => plane.slice());
   const first = shifted(planes, ridge(differences(truth, planes, known)));
   const error = (at: number) => truth.reduce((sum, band, b) => sum + (band[at] - first[b][at]) ** 2, 0);
   const errors = Float64Array.from(known, (is, at) => (is ? error(at) : 0));
-  const count = known.reduce((sum, is) => sum + is, 0);
   const limit = (OUTLIER ** 2 * errors.reduce((sum, one) => sum + one, 0)) / count;
   const inliers = known.map((is, at) => (is && errors[at] <= limit ? 1 : 0));
   return shifted(planes, ridge(differences(truth, planes, inliers)));

@@ -1,7 +1,7 @@
 /** Trains one model on one place. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { adversarialLearner } from './adversarial.js';
-import { type Baselines, type LinearFit, startLine, startSums } from './baselines.js';
+import { type Baselines, type LinearFit, ridge, startSums } from './baselines.js';
 import { batchOf } from './batch.js';
 import { bestEpoch, hasStalled, WeightsCopy } from './best-epoch.js';
 import { readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.js';
@@ -20,7 +20,7 @@ import {
 } from './metrics.js';
 import { buildModel } from './models/build.js';
 import { buildDiscriminator } from './models/discriminator.js';
-import type { ModelSpec } from './models/spec.js';
+import { beginsWithLine, type ModelSpec } from './models/spec.js';
 import { filledOnly, type PatchDataset, type PatchSet } from './patches.js';
 import { meanSquaredError, predict } from './predict-patches.js';
 import { randomStream, shuffledOrder } from './random.js';
@@ -96,7 +96,7 @@ export async function trainModel(
 ): Promise<TrainResult> {
   const started = performance.now();
   const { train, selection, validation } = dataset;
-  const learner = learnerOf(tf, spec, seed, startLine(spec, startSums(train)));
+  const learner = learnerOf(tf, spec, seed, beginsWithLine(spec) ? ridge(startSums(train)) : undefined);
   const best = new WeightsCopy(tf, learner.model);
   try {
     // Of these epochs the last layers learn alone.
@@ -196,7 +196,7 @@ export async function trainModel(
 }
 
 /** What trains a fresh model of this kind. */
-export function learnerOf(tf: Tf, spec: ModelSpec, seed: number, straight: LinearFit): Learner {
+export function learnerOf(tf: Tf, spec: ModelSpec, seed: number, straight?: LinearFit): Learner {
   const model = buildModel(tf, spec, seed, straight);
   return spec.loss === 'adversarial'
     ? adversarialLearner(tf, model, buildDiscriminator(tf, spec.inputs.length, seed))

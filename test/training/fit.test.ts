@@ -17,7 +17,14 @@ import { writeDate } from './places.js';
 /** A tile whose groups are the files of a date, by their paths. */
 function tileOf({ width, height }: Field, { bands, mask }: PlaceDate): TileRecord {
   const paths = [...new Set(Object.values(bands).map(({ path }) => path)), mask];
-  return { groups: paths.map((name) => ({ name, width, height })) } as TileRecord;
+  const groups = paths.map((name) => ({
+    ...{ name, width, height, role: name === mask ? 'mask' : 'data', dataType: 'uint16' },
+    bands: Object.entries(bands)
+      .filter(([, { path }]) => path === name)
+      .toSorted(([, a], [, b]) => a.band - b.band)
+      .map(([commonName, { scale, offset }]) => ({ name: commonName, commonName, scale, offset })),
+  }));
+  return { groups } as TileRecord;
 }
 
 const storage = {

@@ -5,7 +5,7 @@
 import { crc32 } from 'node:zlib';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { addLineSums, startLine, startSums } from '../baselines.js';
+import { addLineSums, ridge, startSums } from '../baselines.js';
 import { batchOf } from '../batch.js';
 import { bestEpoch, hasStalled, WeightsCopy } from '../best-epoch.js';
 import { displayRange } from '../display-range.js';
@@ -14,7 +14,7 @@ import { diverged, trainingFailed } from '../errors.js';
 import { baselinesOf, countingPairs, evaluate } from '../evaluate.js';
 import { variablesOf } from '../learner.js';
 import { type EpochLoss, spreadOf } from '../metrics.js';
-import type { ModelSpec } from '../models/spec.js';
+import { beginsWithLine, type ModelSpec } from '../models/spec.js';
 import { filledOnly, type PatchDataset, type PatchSet } from '../patches.js';
 import { predict } from '../predict-patches.js';
 import { randomStream, shuffledOrder } from '../random.js';
@@ -69,9 +69,14 @@ export async function trainTogether(
   const train = joinPatches(places.map(({ dataset }) => dataset.train));
   const weightOf = countedValues(train);
   const weight = sumOf(Array.from({ length: train.count }, (_, n) => weightOf(n)));
-  const starts = await allGather(ring, { patches: train.count, weight, line: startSums(train) });
+  const starts = await allGather(ring, {
+    patches: train.count,
+    weight,
+    line: beginsWithLine(spec) ? startSums(train) : undefined,
+  });
   const totalWeight = sumOf(starts.map((one) => one.weight));
-  const straight = startLine(spec, starts.map(({ line }) => line).reduce(addLineSums));
+  const lines = starts.flatMap(({ line }) => line ?? []);
+  const straight = lines.length > 0 ? ridge(lines.reduce(addLineSums)) : undefined;
   const stepsAnEpoch = Math.max(...starts.map((one) => Math.ceil(one.patches / spec.batchSize)));
   const steps = epochs * stepsAnEpoch;
   const learner = learnerOf(tf, spec, seed, straight);

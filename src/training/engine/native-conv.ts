@@ -6,13 +6,13 @@ import type {
   Conv2DAttrs,
   Conv2DBackpropFilterAttrs,
   Conv2DBackpropInputAttrs,
-  KernelConfig,
   KernelFunc,
   NamedAttrMap,
   Tensor4D,
 } from '@tensorflow/tfjs-core';
 import { replaceConvolutionOfLayers } from './conv-layer.js';
 import { conv2dGrad, type Dilated } from './conv2d-grad.js';
+import { replaceKernel } from './replace-kernel.js';
 import type { Tf } from './tf.js';
 
 const BACKEND = 'tensorflow';
@@ -24,10 +24,12 @@ type Attributes = Pick<Conv2DAttrs, 'strides' | 'pad' | 'dimRoundingMode' | 'dat
 
 /** Call once for a `tf`, after the backend of tfjs-node has started. */
 export function completeNativeConvolutions(tf: Tf): void {
+  const replace = (name: string, make: (stock: KernelFunc) => KernelFunc) =>
+    replaceKernel(tf, BACKEND, name, (stock) => ({ kernelFunc: make(stock.kernelFunc) }));
   for (const name of [tf.Conv2D, tf.FusedConv2D])
-    replaceKernel(tf, name, (stock) => (given) => stock({ ...given, attrs: explicitlyPadded(given.attrs) }));
-  replaceKernel(tf, tf.Conv2DBackpropInput, (stock) => backpropInput(tf, stock));
-  replaceKernel(tf, tf.Conv2DBackpropFilter, (stock) => backpropFilter(tf, stock));
+    replace(name, (stock) => (given) => stock({ ...given, attrs: explicitlyPadded(given.attrs) }));
+  replace(tf.Conv2DBackpropInput, (stock) => backpropInput(tf, stock));
+  replace(tf.Conv2DBackpropFilter, (stock) => backpropFilter(tf, stock));
   for (const name of [tf.Conv2D, tf.FusedConv2D]) {
     if (tf.getGradient(name)) tf.unregisterGradient(name);
     tf.registerGradient(conv2dGrad(tf, name));
@@ -114,10 +116,4 @@ function divided(
       info.inChannels,
     ],
   };
-}
-
-function replaceKernel(tf: Tf, name: string, make: (stock: KernelFunc) => KernelFunc): void {
-  const stock = tf.getKernel(name, BACKEND) as KernelConfig;
-  tf.unregisterKernel(name, BACKEND);
-  tf.registerKernel({ ...stock, kernelFunc: make(stock.kernelFunc) });
 }

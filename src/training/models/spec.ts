@@ -78,6 +78,12 @@ export function inputPlanes({ inputs, target }: Pick<ModelSpec, 'inputs' | 'targ
   return target.kind === 'clear' ? 4 * inputs.length + 1 : inputs.length;
 }
 
+/**
+ * True if a fresh model begins with the ridge regression of its training data. A model that removes cloud begins with the adjusted
+ * nearest values of its prior instead (prior.ts), because its few pairs of dates say little about other seasons.
+ */
+export const beginsWithLine = ({ target }: Pick<ModelSpec, 'target'>): boolean => target.kind !== 'clear';
+
 /** All bands that training reads, each once. */
 export function bandsOf({ inputs, target }: ModelSpec): BandName[] {
   return [...new Set([...inputs, ...('index' in target ? target.index : [])])];

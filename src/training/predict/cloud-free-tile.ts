@@ -33,8 +33,7 @@ export async function cloudFreeTile(
   const rasters: ReadRasters = new Map();
   const [date] = await datesOf([files], size, rasters);
   const { width, height, mask } = date;
-  const isAlike = (one: DatePixels) => one.width === width && one.height === height;
-  const made = fillClouds(tf, model, spec, date, (await datesOf(others, size)).filter(isAlike));
+  const made = fillClouds(tf, model, spec, date, await datesOf(others, size));
   if (!made) return null;
   const { filled, planes } = made;
   const { dataType, nodata, bands } = storedAlike(spec, files, date, rasters) ?? converted(spec, date);

@@ -2,9 +2,9 @@
 
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type { KernelConfig, KernelFunc, TensorInfo } from '@tensorflow/tfjs-core';
-import type { Tf } from '../tf.js';
 
-const WASM = 'wasm';
+/** Name of the backend. */
+export const WASM = 'wasm';
 
 /** Inputs that the op always passes: tfjs types every named input as possibly missing. */
 export type Given<Inputs> = { [Name in keyof Inputs]-?: NonNullable<Inputs[Name]> };
@@ -42,11 +42,4 @@ export function zeros(
 ): { tensor: TensorInfo; clear: () => Float32Array } {
   const tensor = backend.makeOutput(shape, 'float32');
   return { tensor, clear: () => floats(backend, tensor).fill(0) };
-}
-
-/** Takes the place of a kernel. The stock set-up stays: it binds the native function that the new one may still call. */
-export function replaceKernel(tf: Tf, name: string, make: (stock: KernelConfig) => KernelConfig): void {
-  const stock = tf.getKernel(name, WASM);
-  tf.unregisterKernel(name, WASM);
-  tf.registerKernel({ ...stock, ...make(stock) });
 }

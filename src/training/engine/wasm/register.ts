@@ -5,6 +5,7 @@
 import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
 import { replaceConvolutionOfLayers } from '../conv-layer.js';
 import { conv2dGrad } from '../conv2d-grad.js';
+import { replaceKernel } from '../replace-kernel.js';
 import type { Tf } from '../tf.js';
 import { adamStep } from './adam-step.js';
 import { add } from './add.js';
@@ -20,7 +21,7 @@ import { conv2d, conv2dBackpropFilter, conv2dBackpropInput, fusedConv2d } from '
 import { depthwiseConv2dBackpropFilter } from './depthwise-conv2d-backprop-filter.js';
 import { depthwiseConv2dBackpropInput } from './depthwise-conv2d-backprop-input.js';
 import { cast, identity } from './identity.js';
-import { replaceKernel } from './kernel.js';
+import { WASM } from './kernel.js';
 import type { Loops } from './loops/loops.js';
 import { batchMatMul, fusedMatMul } from './mat-mul.js';
 import { avgPool, avgPoolGrad, maxPool, maxPoolGrad } from './pool.js';
@@ -64,7 +65,7 @@ export function registerTrainingKernels(tf: Tf, loops: Loops): void {
     [tf.LeakyRelu]: (stock) => leakyRelu(tf, loops, stock),
     [tf.FusedBatchNorm]: (stock) => fusedBatchNorm(tf, loops, stock),
   };
-  for (const [name, make] of Object.entries(replaced)) replaceKernel(tf, name, make);
+  for (const [name, make] of Object.entries(replaced)) replaceKernel(tf, WASM, name, make);
   for (const gradient of [
     conv2dGrad(tf, tf.Conv2D),
     reluGradient(tf, tf.Relu),
